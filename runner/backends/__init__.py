@@ -1,0 +1,58 @@
+"""Three ways to get an environment, one protocol; each module is the only caller of what it wraps."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from runner.model import Limits, Provisioned, Spec, Survey
+
+Say = Callable[[str], None]
+
+
+class Channel(Protocol):
+    """A running harness server: bytes in, lines out."""
+
+    def send(self, data: bytes) -> None:
+        """Write all of ``data``; raises BrokenPipeError when the server is gone."""
+
+    def receive(self, timeout: float) -> bytes | None:
+        """Return the next line without its end, None at the end of the stream; raises TimeoutError after ``timeout``."""
+
+    def words(self) -> str:
+        """Return the end of what the server wrote to stderr."""
+
+    def ending(self) -> tuple[str, str]:
+        """Return (failure class, sentence) of a server that ended by itself: ``oom``, ``crash`` or ``engine``."""
+
+    def close(self) -> None:
+        """End the server and leave nothing behind; harmless when called twice."""
+
+
+class Backend(Protocol):
+    """Makes environments and starts servers in them."""
+
+    name: str
+    limits_memory: bool
+    """True where the backend itself holds children to ``Limits.memory``; the server watches them otherwise."""
+
+    def survey(self, specs: Sequence[Spec]) -> Survey:
+        """Look, without fetching anything, at what is here and what can be had."""
+
+    def provision(self, spec: Spec, say: Say) -> Provisioned:
+        """Make one environment ready; safe to call from several threads for several environments.
+
+        Raises:
+            ProvisionError: with the class ``image-build``, ``image-pull`` or ``import`` and the log's last useful lines.
+            EngineError: when the engine stopped answering.
+        """
+
+    def cancel(self) -> None:
+        """Make every ``provision`` under way end soon; called when the run is interrupted."""
+
+    def cache(self, ready: Provisioned) -> str:
+        """Return the folder, as a server in ``ready`` sees it, where compilers keep what they made."""
+
+    def open(self, ready: Provisioned, limits: Limits) -> Channel:
+        """Start a harness server; the harness archive has been sent when this returns."""
+
+    def close(self) -> None:
+        """Let go of the engine; what runs belongs to its channels."""

@@ -1,0 +1,52 @@
+"""The harness as it travels: a zip archive made from ``runner/harness``, and the version of its measuring code."""
+
+import ast
+import functools
+import hashlib
+import io
+import zipfile
+from pathlib import Path
+
+FOLDER = Path(__file__).parent.parent / "harness"
+
+# Runs in the environment: reads a length and a zip archive from stdin, imports from it, serves the rest of stdin.
+BOOTSTRAP = (
+    "import os,sys,tempfile;"
+    "s=sys.stdin.buffer;"
+    "p=os.path.join(tempfile.mkdtemp(),'harness.zip');"
+    "f=open(p,'wb');f.write(s.read(int(s.readline())));f.close();"
+    "sys.path.insert(0,p);"
+    "from harness.server import main;"
+    "main(s)"
+)
+
+
+@functools.cache
+def pack(folder: Path = FOLDER) -> bytes:
+    """Return the bytes a fresh server expects on stdin: the length of the archive, a newline, the archive."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(folder.rglob("*.py")):
+            archive.writestr(f"harness/{path.relative_to(folder).as_posix()}", path.read_bytes())
+    data = out.getvalue()
+    return f"{len(data)}\n".encode("ascii") + data
+
+
+def version(folder: Path = FOLDER) -> str:
+    """Return 12 hexadecimal digits that change with the measuring code, not with its comments or docstrings."""
+    return code_hash(tuple(sorted(folder.rglob("*.py"))))
+
+
+@functools.cache
+def code_hash(paths: tuple[Path, ...]) -> str:
+    """Return 12 hexadecimal digits of what the code in ``paths`` does: comments, docstrings and layout are left out."""
+    total = hashlib.sha256()
+    for path in paths:
+        tree = ast.parse(path.read_text("utf-8"))
+        for node in ast.walk(tree):
+            body = getattr(node, "body", None)
+            if isinstance(body, list) and body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+                body.pop(0)
+        total.update(path.name.encode())
+        total.update(ast.dump(tree).encode())
+    return total.hexdigest()[:12]

@@ -1,0 +1,86 @@
+"""Environments that are already there: measure what is installed beside an interpreter, and change nothing."""
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner.backends import Say
+from runner.backends.process import ProcessChannel
+from runner.errors import Problem, UsageError
+from runner.harness.adapters import MODULES
+from runner.model import Limits, Provisioned, Spec, Survey
+
+PROBE = """
+import importlib, sys
+for name in sys.argv[1:]:
+    try:
+        module = importlib.import_module(name)
+    except ImportError:
+        continue
+    print(name, module.__version__, '%d.%d' % sys.version_info[:2])
+    break
+"""
+PROBE_SECONDS = 120.0
+
+
+class HostBackend:
+    """Starts servers with an interpreter of the user's."""
+
+    name = "host"
+    limits_memory = False
+
+    def __init__(self, python: str, folder: Path) -> None:
+        """Use the interpreter at ``python``; compiler caches go under ``folder``/caches."""
+        found = shutil.which(python)
+        if found is None:
+            hint = "name an interpreter with --python PATH"
+            raise UsageError(Problem(f"there is no interpreter {python!r}", hint=hint))
+        self.python = found
+        self.caches = folder / "caches"
+
+    def framework(self) -> tuple[str, str, str]:
+        """Return (framework, release, Python version) of the first framework this interpreter can import.
+
+        Raises:
+            UsageError: it has none that the program knows.
+        """
+        names = [name for name in MODULES if name != "numpy"] + ["numpy"]
+        done = subprocess.run(
+            [self.python, "-c", PROBE, *names], capture_output=True, text=True, check=False, timeout=PROBE_SECONDS
+        )
+        words = done.stdout.split()
+        if done.returncode or len(words) != 3:
+            hint = f"it needs one of {', '.join(names)}"
+            raise UsageError(Problem(f"{self.python} imports no framework that can be measured", hint=hint))
+        return words[0], words[1], words[2]
+
+    def survey(self, specs: Sequence[Spec]) -> Survey:
+        """See Backend: nothing has to be made."""
+        return Survey(cached=frozenset(spec.environment for spec in specs))
+
+    def provision(self, spec: Spec, say: Say) -> Provisioned:
+        """See Backend."""
+        say(f"using {self.python}")
+        return Provisioned(
+            environment=spec.environment,
+            framework=spec.framework,
+            handle=self.python,
+            digest=f"host:{self.python}",
+            seconds=0.0,
+            cached=True,
+        )
+
+    def cancel(self) -> None:
+        """See Backend."""
+
+    def cache(self, ready: Provisioned) -> str:
+        """See Backend."""
+        return str(self.caches / ready.environment)
+
+    def open(self, ready: Provisioned, limits: Limits) -> ProcessChannel:
+        """See Backend."""
+        return ProcessChannel(ready.handle, limits.device)
+
+    def close(self) -> None:
+        """See Backend."""

@@ -1,0 +1,95 @@
+"""A harness server as a process of this machine; the venv and host backends start theirs here."""
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+from runner.backends import archive
+from runner.backends.lines import Lines
+
+LAST_BYTES = 64 * 1024
+KEPT = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME")
+GRACE = 2.0
+
+
+class ProcessChannel:
+    """A server in its own session and its own temporary folder; both are gone after ``close``."""
+
+    def __init__(self, python: str, device: str) -> None:
+        """Start ``python`` and send it the harness; ``device`` is ``cpu`` or the UUID of the one GPU it may see."""
+        self.folder = Path(tempfile.mkdtemp(prefix="matrix-runner-"))
+        environment = {name: os.environ[name] for name in KEPT if name in os.environ}
+        environment["TMPDIR"] = str(self.folder)
+        environment["CUDA_VISIBLE_DEVICES"] = "" if device == "cpu" else device
+        self.log = (self.folder / "stderr").open("w+b")
+        self.process = subprocess.Popen(
+            [python, "-I", "-c", archive.BOOTSTRAP],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            cwd=self.folder,
+            env=environment,
+            start_new_session=True,
+            bufsize=0,
+        )
+        assert self.process.stdin
+        assert self.process.stdout
+        self.stdin, self.stdout = self.process.stdin, self.process.stdout
+        self.lines = Lines(self._read)
+        self.send(archive.pack())
+
+    def _read(self, timeout: float) -> bytes:
+        ready, _, _ = select.select([self.stdout], [], [], timeout)
+        if not ready:
+            raise TimeoutError
+        return os.read(self.stdout.fileno(), 1 << 20)
+
+    def send(self, data: bytes) -> None:
+        """See Channel."""
+        rest = memoryview(data)
+        while rest:
+            rest = rest[self.stdin.write(rest) or 0 :]
+
+    def receive(self, timeout: float) -> bytes | None:
+        """See Channel."""
+        return self.lines.next(timeout)
+
+    def words(self) -> str:
+        """See Channel."""
+        if self.log.closed:
+            return ""
+        size = self.log.seek(0, os.SEEK_END)
+        self.log.seek(max(size - LAST_BYTES, 0))
+        return self.log.read().decode("utf-8", "replace")
+
+    def ending(self) -> tuple[str, str]:
+        """See Channel."""
+        try:
+            code = self.process.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            return "crash", "the harness server closed its output but goes on"
+        last = (self.words().strip().splitlines() or ["it printed nothing"])[-1]
+        if code < 0:
+            return "crash", f"the harness server was killed by {signal.Signals(-code).name}; last words: {last}"
+        return "crash", f"the harness server ended with exit {code}; last words: {last}"
+
+    def close(self) -> None:
+        """See Channel. A server ends at the end of its stdin; one that does not is killed with all it started."""
+        self.stdin.close()
+        try:
+            self.process.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            try:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                pass
+            self.process.wait()
+            self.stdout.close()
+            self.log.close()
+            shutil.rmtree(self.folder, ignore_errors=True)

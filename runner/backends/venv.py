@@ -1,0 +1,151 @@
+"""Environments as virtual environments of this machine's own interpreters: for machines without an engine."""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner.backends import Say, interpreters
+from runner.backends.process import ProcessChannel
+from runner.errors import Problem, ProvisionError
+from runner.model import Limits, Provisioned, Skip, Spec, Survey
+
+READY = ".ready"
+OLD_PIP = ("3.6", "3.5")
+PIP_FOR_OLD = "pip==21.3.1"  # the last for Python 3.6; the one that ensurepip brings knows no manylinux2014
+PIP_PATIENCE = ("--retries", "1", "--timeout", "15")  # an index that does not answer costs 7 s a package otherwise
+LAST_LINES = 15
+
+
+class VenvBackend:
+    """Makes a venv for each lock, once, and keeps it under the user's cache."""
+
+    name = "venv"
+    limits_memory = False
+
+    def __init__(self, folder: Path) -> None:
+        """Keep environments under ``folder``/venvs and compiler caches under ``folder``/caches."""
+        self.folder = folder / "venvs"
+        self.caches = folder / "caches"
+        self.running: set[subprocess.Popen[str]] = set()
+        self.cancelled = threading.Event()
+
+    def survey(self, specs: Sequence[Spec]) -> Survey:
+        """See Backend."""
+        skips: dict[str, Skip] = {}
+        cached: set[str] = set()
+        for spec in specs:
+            skip = self._skip(spec)
+            if skip is not None:
+                skips[spec.environment] = skip
+            elif (self.home(spec) / READY).exists():
+                cached.add(spec.environment)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return Survey(skips=skips, cached=frozenset(cached), free=shutil.disk_usage(self.folder).free)
+
+    def _skip(self, spec: Spec) -> Skip | None:
+        if spec.image is not None:
+            return Skip("no-engine", f"it is the image {spec.image}, which needs a container engine: start Docker")
+        if spec.lock is None or not spec.lock.exists():
+            return Skip("image-unavailable", f"it has no lock yet: run `runner lock {spec.environment}`")
+        if spec.python is None or interpreters.find(spec.python) is None:
+            return Skip("no-interpreter", f"no Python {spec.python} was found: `uv python install {spec.python}`")
+        return None
+
+    def home(self, spec: Spec) -> Path:
+        """Return the folder of an environment; its name changes with the lock and the interpreter."""
+        assert spec.lock is not None
+        assert spec.python is not None
+        return self.folder / f"{spec.environment}-{self.digest(spec)[:12]}"
+
+    def digest(self, spec: Spec) -> str:
+        """Return the hash of the lock and of the path of the interpreter, whose folder names its release."""
+        assert spec.lock is not None
+        assert spec.python is not None
+        return hashlib.sha256(spec.lock.read_bytes() + str(interpreters.find(spec.python)).encode()).hexdigest()
+
+    def provision(self, spec: Spec, say: Say) -> Provisioned:
+        """See Backend. Two runners that want the same environment make it once: the other waits."""
+        begin = time.monotonic()
+        home = self.home(spec)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with home.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            cached = (home / READY).exists()
+            if not cached:
+                self._make(spec, home, say)
+        return Provisioned(
+            environment=spec.environment,
+            framework=spec.framework,
+            handle=str(home / "bin" / "python"),
+            digest="sha256:" + self.digest(spec),
+            seconds=time.monotonic() - begin,
+            cached=cached,
+        )
+
+    def _make(self, spec: Spec, home: Path, say: Say) -> None:
+        assert spec.python is not None
+        shutil.rmtree(home, ignore_errors=True)
+        python = str(home / "bin" / "python")
+        pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--progress-bar", "off"]
+        try:
+            self._run([str(interpreters.find(spec.python)), "-m", "venv", str(home)], say)
+            if spec.python in OLD_PIP:
+                self._run([*pip, PIP_FOR_OLD], say)
+            self._run([*pip, "--require-hashes", "--no-input", *PIP_PATIENCE, "-r", str(spec.lock)], say)
+            (home / READY).touch()
+        except BaseException:
+            shutil.rmtree(home, ignore_errors=True)
+            raise
+
+    def _run(self, command: list[str], say: Say) -> None:
+        """Run a command and tell its lines; raises ProvisionError with the last ones when it fails."""
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        )
+        self.running.add(process)
+        try:
+            if self.cancelled.is_set():
+                raise ProvisionError("image-build", "interrupted")
+            assert process.stdout is not None
+            lines: list[str] = []
+            for line in process.stdout:
+                lines = [*lines, line.rstrip()][-200:]
+                say(line.strip())
+            if process.wait():
+                last = [line for line in lines if line.strip()][-LAST_LINES:]
+                hint = "the same command by hand: " + " ".join(command)
+                raise ProvisionError("image-build", Problem("the venv could not be made", hint=hint), log="\n".join(last))
+        finally:
+            _kill(process)
+            self.running.discard(process)
+
+    def cancel(self) -> None:
+        """See Backend."""
+        self.cancelled.set()
+        for process in tuple(self.running):
+            _kill(process)
+
+    def cache(self, ready: Provisioned) -> str:
+        """See Backend."""
+        return str(self.caches / Path(ready.handle).parent.parent.name)
+
+    def open(self, ready: Provisioned, limits: Limits) -> ProcessChannel:
+        """See Backend."""
+        return ProcessChannel(ready.handle, limits.device)
+
+    def close(self) -> None:
+        """See Backend."""
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass

@@ -1,0 +1,50 @@
+"""Turn what a server answered into the one record of that cell and round."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runner.model import FAILURE_CLASSES, Outcome, Record
+
+OWN = ("loss_error", "gradient_errors", "digest", "child_seconds", "round_seconds")
+
+
+def collect(outcome: Outcome, run: str, common: Mapping[str, Any]) -> tuple[Record, str]:
+    """Return the record and the log of one outcome, however the cell ended.
+
+    A good answer without a time, or with a time that is not a positive number, is a ``crash``: it is never believed.
+
+    Args:
+        outcome: the server's answer.
+        run: id of the run.
+        common: facts that all records of the run share.
+    """
+    reply = outcome.reply
+    seconds = tuple(reply.get("seconds") or ())
+    status, failure, reason = reply.get("status"), reply.get("class"), reply.get("reason")
+    if status == "ok" and not (seconds and all(isinstance(s, float) and s > 0 for s in seconds)):
+        status, failure, reason = "failed", "crash", "the harness answered without a time"
+    if status != "ok" and failure not in FAILURE_CLASSES:
+        failure, reason = "crash", f"the harness answered {failure!r}: {reason}"
+    errors = reply.get("gradient_errors") or {}
+    facts = {
+        **common,
+        **outcome.facts,
+        **{f"data_{name}" if name == "digest" else name: reply[name] for name in OWN if name in reply},
+        "digest": outcome.ready.digest,
+        "gradient_error": max((e for e in errors.values() if e is not None), default=None),
+    }
+    record = Record(
+        cell=outcome.cell,
+        run=run,
+        round=outcome.round,
+        status="ok" if status == "ok" else "failed",
+        failure=None if status == "ok" else failure,
+        reason=None if status == "ok" else reason,
+        seconds=seconds if status == "ok" else (),
+        warmup=tuple(reply.get("warmup") or ()),
+        compile_seconds=reply.get("compile_seconds"),
+        loss=tuple(reply.get("loss") or ()),
+        reference_loss=tuple(reply.get("reference_loss") or ()),
+        facts=facts,
+    )
+    return record, str(reply.get("log", ""))

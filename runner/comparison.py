@@ -1,0 +1,124 @@
+"""What a run found, as tables, and what a comparison of two environments says of it: the values merge, compare and report share."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from runner.model import Cell
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Word = Literal["same", "slower", "faster", "inconclusive", "not-comparable", "not-measured"]
+WORDS: tuple[Word, ...] = ("slower", "faster", "same", "inconclusive", "not-comparable", "not-measured")
+
+COMPARABLE: Mapping[str, str] = {
+    "device": "device",
+    "device_name": "device",
+    "driver": "driver",
+    "clocks": "clocks",
+    "protocol": "protocol",
+    "effective_precision": "precision",
+    "threads": "threads",
+    "harness": "harness",
+}
+"""Column of the rounds that both sides must agree in -> code of the row where they do not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A cell as the plan of its run had it; ``code`` and ``reason`` are of a skip, else empty."""
+
+    cell: Cell
+    kind: str
+    device: str
+    verdict: Literal["run", "skip"]
+    code: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """One run as tables.
+
+    Attributes:
+        samples: a row for each measured iteration, with the columns of ``runner.merge.COLUMNS``.
+        rounds: a row for each good record: the cell, its facts, ``seconds`` (the median) and ``iterations``.
+        failures: a row for each record that is not: the cell, its facts, ``failure`` and ``reason``.
+        plan: every cell that was asked for.
+        machine: facts about the machine.
+        environments: environment id -> facts about it; ``framework`` and ``release`` among them where they are known.
+        warning: what is doubtful about the run as a whole, or None.
+    """
+
+    run: str
+    samples: "pd.DataFrame"
+    rounds: "pd.DataFrame"
+    failures: "pd.DataFrame"
+    plan: tuple[Planned, ...]
+    machine: Mapping[str, Any] = field(default_factory=dict)
+    environments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    warning: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One cell of one environment against one of the base.
+
+    Attributes:
+        environment: the other side; ``implementation`` is its, ``base_implementation`` the base's.
+        base_seconds: the median over rounds of the medians of the base's samples; ``seconds`` of the other's.
+        ratio: other over base time, below 1 is faster; None where the two may not be compared.
+        ratio_low: end of its 95 % interval; None where it has none, as ``ratio_high``.
+        rounds: how many rounds, or pairs of rounds, the interval stands on.
+        code: what is doubtful, what differs, or why there is no record; empty where all is well.
+        reason: the same as a sentence.
+        run: the run it is read from; two, joined by " and ", where the sides are from different ones.
+    """
+
+    environment: str
+    implementation: str
+    base_implementation: str
+    workload: str
+    case: str
+    phase: str
+    precision: str
+    base_seconds: float | None = None
+    seconds: float | None = None
+    ratio: float | None = None
+    ratio_low: float | None = None
+    ratio_high: float | None = None
+    rounds: int = 0
+    verdict: Word
+    code: str = ""
+    reason: str = ""
+    run: str = ""
+
+    @property
+    def case_id(self) -> str:
+        """``workload/case``."""
+        return f"{self.workload}/{self.case}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Environments against a base.
+
+    Attributes:
+        device: what the base was measured on.
+        rows: sorted by case, phase and implementation.
+        only: a sentence for each implementation that has no partner, and for each environment with nothing to show.
+        margin: the change that counts as none.
+    """
+
+    base: str
+    others: tuple[str, ...]
+    device: str
+    rows: tuple[Row, ...]
+    only: tuple[str, ...] = ()
+    margin: float = 0.02
+
+    def count(self, environment: str) -> dict[Word, int]:
+        """Return how many rows of an environment have each verdict; a verdict no row has is left out."""
+        words = [row.verdict for row in self.rows if row.environment == environment]
+        return {word: words.count(word) for word in WORDS if word in words}

@@ -1,0 +1,1 @@
+"""GPUs through NVML; the only caller of that library."""

@@ -1,0 +1,67 @@
+"""Does an implementation compute the same thing? Its losses and gradients against the reference."""
+
+import math
+
+import numpy
+
+from .reference import STEPS
+
+# precision -> (largest relative error of a loss, largest error of a gradient as a share of the tensor's norm)
+TOLERANCES = {"fp32": (1e-4, 1e-3), "tf32": (1e-2, 1e-2), "fp16": (1e-2, 1e-2), "bf16": (5e-2, 5e-2), "int8": (0.0, 0.0)}
+
+
+class Failure(Exception):
+    """A cell that ends without a time: its class and a sentence; ``found`` is what was learnt before."""
+
+    def __init__(self, kind, reason, found=None):
+        Exception.__init__(self, reason)
+        self.kind = kind
+        self.reason = reason
+        self.found = found or {}
+
+
+def relative(value: "object", truth: "object") -> "float":
+    """Return the norm of the difference over the norm of the truth; the norm itself where the truth is 0."""
+    value, truth = numpy.asarray(value, numpy.float64), numpy.asarray(truth, numpy.float64)
+    if value.shape != truth.shape:
+        return float("inf")
+    scale = float(numpy.sqrt((truth ** 2).sum()))
+    return float(numpy.sqrt(((value - truth) ** 2).sum())) / (scale or 1.0)
+
+
+def same_computation(program: "object", truth: "dict", precision: "str") -> "dict":
+    """Train ``program`` for three steps from the canonical weights and compare; return losses and errors.
+
+    Args:
+        program: an Implementation.
+        truth: ``loss`` and ``gradients`` of the reference.
+        precision: names the row of TOLERANCES.
+
+    Raises:
+        Failure: ``nan`` where a loss or gradient is not finite, ``wrong-result`` where they disagree.
+    """
+    program.reset()
+    gradients = program.gradients()
+    program.reset()
+    losses = []
+    for _ in range(STEPS):
+        program.train()
+        losses.append(float(program.loss()))
+    errors = {name: relative(gradients.get(name, ()), truth["gradients"][name]) for name in truth["gradients"]}
+    found = {
+        "loss": losses,
+        "reference_loss": truth["loss"],
+        "loss_error": max(abs(a - b) / (abs(b) or 1.0) for a, b in zip(losses, truth["loss"])),
+        "gradient_errors": errors,
+    }
+    for what, values in (("loss", losses), ("gradient", errors.values())):
+        if any(math.isnan(v) or math.isinf(v) for v in values):
+            raise Failure("nan", "a {} is not finite".format(what), found)
+    loss_limit, gradient_limit = TOLERANCES[precision]
+    if found["loss_error"] > loss_limit:
+        raise Failure("wrong-result", "losses are off by {:.1e}, {:.0e} allowed".format(found["loss_error"], loss_limit), found)
+    worst = max(sorted(errors), key=errors.get)
+    if errors[worst] > gradient_limit:
+        text = "the gradient of {} is off by {:.1e} of its norm, {:.0e} allowed"
+        raise Failure("wrong-result", text.format(worst, errors[worst], gradient_limit), found)
+    return found

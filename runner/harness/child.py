@@ -1,0 +1,76 @@
+"""What a forked child does: build one implementation, check it, time one phase."""
+
+import time
+import traceback
+
+from . import adapters, caches, check, timing, workloads
+
+OUT_OF_MEMORY = ("out of memory", "allocate memory", "bad_alloc", "OOM when allocating", "ResourceExhausted")
+
+
+def classify(error: "BaseException") -> "tuple":
+    """Return (failure class, one-line reason) of what a framework raised."""
+    lines = str(error).strip().splitlines() or [""]
+    reason = "{}: {}".format(type(error).__name__, lines[0][:300])
+    if isinstance(error, MemoryError) or any(sign in str(error) or sign in type(error).__name__ for sign in OUT_OF_MEMORY):
+        return "oom", reason
+    if isinstance(error, ImportError):
+        return "import", reason
+    return "crash", reason
+
+
+def implementation(framework: "str", slug: "str") -> "type":
+    """Return the class of a slug. Raises check.Failure where the adapter has no such class."""
+    for found in adapters.implementations(framework):
+        if found.slug == slug:
+            return found
+    raise check.Failure("crash", "the {} adapter has no implementation {!r}".format(framework, slug))
+
+
+def measure(request: "dict", truth: "dict") -> "dict":
+    """Return the result of one cell in one round.
+
+    Args:
+        request: ``framework``, ``implementation``, ``case``, ``phase``, ``device``, ``precision``, ``seconds``, ``cache``.
+        truth: ``loss``, ``gradients`` and ``digest`` of the reference of this case.
+
+    Raises:
+        check.Failure: the data differ from the reference's, or the computation does.
+    """
+    caches.use(request["cache"])
+    begin = time.perf_counter()
+    case = request["case"]
+    data, weights = workloads.materialise(case)
+    digest = workloads.digest(data, weights)
+    if digest != truth["digest"]:
+        raise check.Failure("wrong-result", "this NumPy draws other data: digest {} is not {}".format(digest, truth["digest"]))
+    chosen = implementation(request["framework"], request["implementation"])
+    ready = time.perf_counter()
+    program = chosen(case, data, weights, request["device"], request["precision"])
+    program.train()
+    program.synchronize()
+    found = {"compile_seconds": time.perf_counter() - ready, "digest": digest}
+    found.update(check.same_computation(program, truth, request["precision"]))
+    program.reset()
+    if request["phase"].startswith("compile"):
+        found.update(seconds=[found["compile_seconds"]], warmup=[])
+    else:
+        call = {"forward": program.forward, "train": program.train}[request["phase"]]
+        warmup, seconds = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"])
+        found.update(seconds=seconds, warmup=warmup)
+    found["child_seconds"] = time.perf_counter() - begin
+    return found
+
+
+def run(request: "dict", truth: "dict", load: "object") -> "dict":
+    """Return a result message, whatever happens inside: ``status`` is ``ok`` or ``failed`` with ``class`` and ``reason``."""
+    try:
+        load()
+        found = measure(request, truth)
+    except check.Failure as failure:
+        return dict(failure.found, status="failed", reason=failure.reason, **{"class": failure.kind})
+    except BaseException as error:  # whatever a framework raises is this cell's end, not the matrix's
+        traceback.print_exc()
+        kind, reason = classify(error)
+        return {"status": "failed", "class": kind, "reason": reason}
+    return dict(found, status="ok")

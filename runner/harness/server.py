@@ -1,0 +1,147 @@
+"""The harness server: one per environment; imports the framework once, then forks a child for each request.
+
+Requests are JSON lines on stdin, replies JSON lines on a private copy of stdout (descriptor 1 is pointed at stderr
+before anything else is imported). End of stdin ends the server and its child.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+
+from . import wire
+from .watch import Watch
+
+HEARTBEAT = 1.0
+
+
+class Server(object):
+    """Answers ``hello``, ``reference`` and ``measure``, one at a time, in order."""
+
+    def __init__(self, source: "object", out: "int"):
+        """Read requests from the binary stream ``source``; write replies to the descriptor ``out``."""
+        self.source = source
+        self.out = out
+        self.truths = {}
+        self.primed = set()
+        self.adapter = None
+        self.settings = {}
+
+    def reply(self, message: "dict") -> "None":
+        """Write one line, whole."""
+        rest = wire.encode(message)
+        while rest:
+            rest = rest[os.write(self.out, rest) :]
+
+    def serve(self) -> "None":
+        """Answer until stdin ends."""
+        answers = {"hello": self.hello, "reference": self.reference, "measure": self.measure}
+        for line in iter(self.source.readline, b""):
+            request = wire.decode(line)
+            self.reply(dict(answers[request["op"]](request), id=request["id"], reply="result"))
+
+    def hello(self, request: "dict") -> "dict":
+        """Set the thread counts, import the framework and say what is here; facts of the device come from a child."""
+        for name in ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB_MAXIMUM"):
+            os.environ[name + "_NUM_THREADS"] = str(request["threads"])
+        self.settings = request
+        begin = time.perf_counter()
+        from . import adapters
+
+        try:
+            self.adapter = adapters.find(request["framework"])
+            if self.adapter.FORK_AFTER_IMPORT:
+                self.load()
+        except Exception as error:
+            import traceback
+
+            traceback.print_exc()
+            return {"status": "failed", "class": "import", "reason": "{}: {}".format(type(error).__name__, error)}
+        seconds = time.perf_counter() - begin
+        found = self.fork(lambda: {"status": "ok", "facts": self.facts()}, request)
+        own = {"import_seconds": seconds, "bytes": resident(os.getpid()), "python": sys.version.split()[0]}
+        return dict(found, protocol=wire.PROTOCOL, **own)
+
+    def load(self) -> "None":
+        """Import the framework, here or in a child; a second call costs nothing."""
+        self.adapter.load(self.settings["threads"])
+
+    def facts(self) -> "dict":
+        """Return versions and names of devices; runs in a child, since it may touch the device."""
+        import numpy
+
+        self.load()
+        return dict(self.adapter.facts(self.settings["device"]), numpy=numpy.__version__)
+
+    def reference(self, request: "dict") -> "dict":
+        """Keep the reference of a case for the children that come."""
+        gradients = {name: wire.unpack(packed) for name, packed in request["gradients"].items()}
+        self.truths[request["key"]] = {"loss": request["loss"], "gradients": gradients, "digest": request["digest"]}
+        return {"status": "ok"}
+
+    def measure(self, request: "dict") -> "dict":
+        """Fork a child for one cell; a cold start gets an empty cache, a warm one a cache that was used before."""
+        from . import child
+
+        touched = open_devices()
+        if touched:
+            return {"status": "failed", "class": "device", "reason": "the server holds {} open before the fork".format(touched)}
+        truth = self.truths[request["key"]]
+        if request["phase"] == "compile":
+            cold = tempfile.mkdtemp(prefix="cold-")
+            try:
+                return self.fork(lambda: child.run(dict(request, cache=cold), truth, self.load), request)
+            finally:
+                shutil.rmtree(cold, ignore_errors=True)
+        name = (request["key"], request["implementation"], request["precision"])
+        if request["phase"] == "compile-warm" and name not in self.primed:
+            first = self.fork(lambda: child.run(request, truth, self.load), request)
+            if first["status"] != "ok":
+                return first
+            self.primed.add(name)
+        return self.fork(lambda: child.run(request, truth, self.load), request)
+
+    def fork(self, work: "object", request: "dict") -> "dict":
+        """Run ``work`` in a child under the request's limits; return its result or how it ended."""
+        begin = time.perf_counter()
+        watch = Watch(work, self.out, self.source)
+        found = watch.follow(request["timeout"], request.get("memory"), self.beat)
+        found["round_seconds"] = time.perf_counter() - begin
+        return found
+
+    def beat(self) -> "None":
+        """Tell the runner that the child is still at work."""
+        self.reply({"reply": "heartbeat"})
+
+
+def open_devices() -> "str":
+    """Return the accelerator device files this process holds open, as text; empty when there are none."""
+    found = set()
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            path = os.readlink("/proc/self/fd/" + number)
+        except OSError:
+            continue
+        if path.startswith(("/dev/nvidia", "/dev/dri", "/dev/kfd")):
+            found.add(path)
+    return ", ".join(sorted(found))
+
+
+def resident(pid: "int") -> "int":
+    """Return the resident set of a process in bytes; 0 once it is gone."""
+    try:
+        with open("/proc/{}/statm".format(pid), encoding="ascii") as handle:
+            return int(handle.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        return 0
+
+
+def main(source: "object") -> "None":
+    """Serve requests from ``source`` until it ends, with stdout kept for replies alone."""
+    out = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        Server(source, out).serve()
+    except (BrokenPipeError, KeyboardInterrupt):
+        pass

@@ -1,0 +1,186 @@
+"""One forked child, watched: its result comes down a private pipe, its chatter down another, its end has a class."""
+
+import ctypes
+import os
+import resource
+import select
+import signal
+import sys
+import time
+
+from . import wire
+
+LOG_BYTES = 64 * 1024
+POLL = 0.1
+HEARTBEAT = 1.0
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+COUNTERS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control", "/proc/vmstat")
+
+
+class Watch(object):
+    """A child at work."""
+
+    def __init__(self, work: "object", private: "int", source: "object"):
+        """Fork; the child runs ``work`` and sends what it returns.
+
+        Args:
+            work: called without arguments in the child; returns a dict for JSON.
+            private: the server's reply descriptor, which the child must not hold.
+            source: the server's stdin; when it ends while the child works, so does the server.
+        """
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.libc = ctypes.CDLL(None)
+        self.source = source
+        self.kills = out_of_memory_kills()
+        self.result, result = os.pipe()
+        self.log, log = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(private)
+            os.close(self.result)
+            os.close(self.log)
+            self.libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))  # a child never outlives its server
+            child(work, result, log)
+        os.close(result)
+        os.close(log)
+        try:
+            os.setpgid(self.pid, self.pid)
+        except OSError:
+            pass  # the child was faster
+        self.parts = {self.result: [], self.log: []}
+
+    def follow(self, timeout: "float", memory: "object", beat: "object") -> "dict":
+        """Return the child's message, or a failure with its class; kills what outlives ``timeout`` seconds.
+
+        Args:
+            timeout: seconds, above 0.
+            memory: resident bytes at which the child is ended, or None where a container sets the limit.
+            beat: called about every HEARTBEAT seconds.
+        """
+        start = last = time.monotonic()
+        verdict = None
+        code = None
+        while code is None:
+            self.drain(0.001 if self.done() else POLL)
+            now = time.monotonic()
+            if now - last >= HEARTBEAT:
+                beat()
+                last = now
+            verdict = verdict or self.overrun(now - start, timeout, memory)
+            if verdict:
+                self.kill()
+            pid, status = os.waitpid(self.pid, 0 if verdict else os.WNOHANG)
+            if pid:
+                code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+        self.kill()  # grandchildren, if there are any
+        while self.drain(0):
+            pass
+        os.close(self.result)
+        os.close(self.log)
+        log = b"".join(self.parts[self.log])[-LOG_BYTES:].decode("utf-8", "replace")
+        found = verdict or self.message() or self.ending(code, log)
+        return dict(found, log=log)
+
+    def done(self) -> "bool":
+        """Say whether the result has arrived whole, or both pipes have ended: the child's exit is a moment away."""
+        ended = [bool(parts) and parts[-1] == b"" for parts in self.parts.values()]
+        result = self.parts[self.result]
+        return all(ended) or (bool(result) and result[-1][-1:] in (b"\n", b""))
+
+    def drain(self, seconds: "float") -> "bool":
+        """Read what the child wrote, waiting up to ``seconds``; say whether there was anything."""
+        watched = [end for end in (self.result, self.log) if self.parts.get(end) is not None]
+        watched = [end for end in watched if not self.parts[end] or self.parts[end][-1] != b""]
+        stdin = [self.source.fileno()] if hasattr(self.source, "fileno") else []
+        ready, _, _ = select.select(watched + stdin, [], [], seconds)
+        if not watched and not ready:
+            return False
+        for end in ready:
+            if end in stdin:
+                if not self.source.peek(1):
+                    self.kill()
+                    os._exit(0)
+                time.sleep(seconds)  # a request that came early waits its turn
+                continue
+            self.parts[end].append(os.read(end, 1 << 20))
+        return any(end in ready for end in watched)
+
+    def overrun(self, seconds: "float", timeout: "float", memory: "object") -> "object":
+        """Return a failure where the child has used up its time or its memory, else None."""
+        from .server import resident
+
+        if seconds > timeout:
+            return {"status": "failed", "class": "timeout", "reason": "no end within {:g} s".format(timeout)}
+        if memory and resident(self.pid) > memory:
+            reason = "it took more than the {:.1f} GiB it may have".format(memory / 2.0 ** 30)
+            return {"status": "failed", "class": "oom", "reason": reason}
+        return None
+
+    def message(self) -> "object":
+        """Return the dict the child sent, None where it is missing or cut short."""
+        try:
+            return wire.decode(b"".join(self.parts[self.result]))
+        except (ValueError, UnicodeDecodeError):
+            return None
+
+    def ending(self, code: "int", log: "str") -> "dict":
+        """Return the class of an end without a result."""
+        last = (log.strip().splitlines() or ["it printed nothing"])[-1][:300]
+        if code == -signal.SIGKILL and out_of_memory_kills() > self.kills:
+            return {"status": "failed", "class": "oom", "reason": "the kernel killed it: out of memory"}
+        if code < 0:
+            reason = "killed by signal {}; last words: {}".format(signal.Signals(-code).name, last)
+        else:
+            reason = "exit {} without a result; last words: {}".format(code, last)
+        return {"status": "failed", "class": "crash", "reason": reason}
+
+    def kill(self) -> "None":
+        """Kill the child and all it started."""
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except OSError:
+            pass
+
+
+def child(work: "object", result: "int", log: "int") -> "None":
+    """Be the child: own process group, no stdin, chatter to ``log``; never returns."""
+    code = 1
+    try:
+        os.setpgid(0, 0)
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        first_to_die()
+        rest = wire.encode(work())
+        sys.stdout.flush()
+        sys.stderr.flush()
+        while rest:
+            rest = rest[os.write(result, rest) :]
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def first_to_die() -> "None":
+    """Let the kernel take the child, not its server, when memory runs out; leave no core file."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as handle:
+            handle.write("1000")
+    except OSError:
+        pass
+
+
+def out_of_memory_kills() -> "int":
+    """Return how many processes the kernel has killed for memory: in this control group, else on this machine."""
+    for path in COUNTERS:
+        try:
+            with open(path, encoding="ascii") as handle:
+                for line in handle:
+                    if line.startswith("oom_kill "):
+                        return int(line.split()[1])
+        except (OSError, ValueError):
+            continue
+    return 0

@@ -1,0 +1,14 @@
+"""rnn-step: one recurrent layer over 30 steps, squared error on the last hidden state (glample/rnn-benchmarks)."""
+
+import numpy
+
+from .recurrent import weights
+
+__all__ = ["data", "weights"]
+
+
+def data(case: "dict", random: "numpy.random.RandomState") -> "dict":
+    """Return ``x`` (T, B, I) and ``target`` (B, H), both uniform in [0, 1), float32."""
+    x = random.uniform(0, 1, (case["steps"], case["batch"], case["inputs"]))
+    target = random.uniform(0, 1, (case["batch"], case["hidden"]))
+    return {"x": x.astype(numpy.float32), "target": target.astype(numpy.float32)}

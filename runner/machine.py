@@ -1,0 +1,60 @@
+"""What this machine is: the facts every record of a run shares, read once from the kernel."""
+
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+from runner.model import Gpu
+
+CPU_INFO = Path("/proc/cpuinfo")
+MEMORY_INFO = Path("/proc/meminfo")
+TOPOLOGY = Path("/sys/devices/system/cpu")
+
+
+def cores() -> int:
+    """Return the number of physical cores this process may run on; at least 1."""
+    allowed = os.sched_getaffinity(0)
+    found = set()
+    for cpu in allowed:
+        topology = TOPOLOGY / f"cpu{cpu}" / "topology"
+        try:
+            package = (topology / "physical_package_id").read_text().strip()
+            found.add((package, (topology / "core_id").read_text().strip()))
+        except OSError:
+            return len(allowed)
+    return len(found)
+
+
+def memory() -> tuple[int, int]:
+    """Return (total, available) memory in bytes."""
+    found = {}
+    for line in MEMORY_INFO.read_text().splitlines():
+        name, _, rest = line.partition(":")
+        found[name] = int(rest.split()[0]) * 1024 if rest.split() else 0
+    return found["MemTotal"], found["MemAvailable"]
+
+
+def cpu_name() -> str:
+    """Return the processor's name as the kernel gives it, the architecture where it gives none."""
+    for line in CPU_INFO.read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def describe(gpu: Gpu | None) -> dict[str, Any]:
+    """Return the facts of this machine as JSON values."""
+    governor = TOPOLOGY / "cpu0" / "cpufreq" / "scaling_governor"
+    return {
+        "version": 1,
+        "host": platform.node(),
+        "kernel": platform.release(),
+        "cpu": cpu_name(),
+        "cores": cores(),
+        "logical_cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": memory()[0],
+        "governor": governor.read_text().strip() if governor.exists() else None,
+        "load_average": list(os.getloadavg()),
+        "gpu": None if gpu is None else {"uuid": gpu.uuid, "name": gpu.name, "driver": gpu.driver},
+    }

@@ -1,0 +1,46 @@
+"""The matrix file: reading it, its schema, and selecting from it."""
+
+from runner.matrix.load import load, parse
+from runner.matrix.models import (
+    FRAMEWORK_ALIASES,
+    FRAMEWORKS,
+    WORKLOADS,
+    Environment,
+    Exclude,
+    Framework,
+    GpuSettings,
+    Matrix,
+    Measure,
+    Phase,
+    Precision,
+    Preset,
+    Variant,
+    WorkloadChoice,
+    WorkloadName,
+)
+from runner.matrix.schema import schema
+from runner.matrix.select import choose_cells, select_environments, split_selectors
+
+__all__ = [
+    "FRAMEWORKS",
+    "FRAMEWORK_ALIASES",
+    "WORKLOADS",
+    "Environment",
+    "Exclude",
+    "Framework",
+    "GpuSettings",
+    "Matrix",
+    "Measure",
+    "Phase",
+    "Precision",
+    "Preset",
+    "Variant",
+    "WorkloadChoice",
+    "WorkloadName",
+    "choose_cells",
+    "load",
+    "parse",
+    "schema",
+    "select_environments",
+    "split_selectors",
+]

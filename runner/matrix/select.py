@@ -1,0 +1,163 @@
+"""Which environments and cells a command is about: ids, globs, ranges of releases, frameworks, cell globs."""
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+
+from runner.errors import NothingSelectedError, Problem, UsageError
+from runner.matrix.models import FRAMEWORK_ALIASES, FRAMEWORKS, Matrix
+
+_CELL_PARTS = 6
+_RANGE = re.compile(r"([A-Za-z][A-Za-z0-9]*)\s*([<>=!~].*)")
+_BOUND = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*([0-9][0-9A-Za-z._+*-]*)\s*")
+_RELEASE = re.compile(r"v?([0-9]+(?:\.[0-9]+)*)(\.\*)?(?:\.?(post|_|-|a|b|rc|dev)([0-9]+))?(?:\+.*)?")
+
+ReleaseKey = tuple[tuple[float, ...], int, int]
+
+
+def select_environments(matrix: Matrix, selectors: Sequence[str]) -> tuple[str, ...]:
+    """Return the ids of the environments that the selectors name, in the file's order.
+
+    Args:
+        matrix: where to select from.
+        selectors: ids, globs (``torch-*``), ranges (``torch>=1.0,<2``), ``framework:tf``, or cell globs, whose first
+            part counts; ``!`` before one takes out what it names. None at all, or only such, starts from everything.
+
+    Raises:
+        NothingSelectedError: a selector names no environment, or nothing is left.
+        UsageError: a range cannot be read.
+    """
+    wanted = [selector for selector in selectors if not selector.startswith("!")]
+    chosen = {name for selector in wanted for name in _named(matrix, selector)} if wanted else set(matrix.environments)
+    for selector in selectors:
+        if selector.startswith("!"):
+            named = _named(matrix, selector[1:])
+            chosen -= set() if "/" in selector else named
+    if not chosen:
+        raise NothingSelectedError(Problem(f"nothing is left of {' '.join(selectors)}", hint="remove a ! selector"))
+    return tuple(name for name in matrix.environments if name in chosen)
+
+
+def split_selectors(selectors: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the selectors of environments, and the cell globs: those with a ``/``, made to match whole cell ids.
+
+    A ``!`` stays in front of the glob it was written before.
+    """
+    environments = tuple(selector for selector in selectors if "/" not in selector)
+    return environments, tuple(_whole(selector) for selector in selectors if "/" in selector)
+
+
+def choose_cells(matrix: Matrix, selectors: Sequence[str]) -> Callable[[str], bool]:
+    """Return a function that says of a cell id whether the selectors name the cell.
+
+    Environment selectors and cell globs add up: ``torch-1.0 torch-2.x/nn-lstm/*`` is all of the one and some of the
+    other.
+
+    Raises:
+        NothingSelectedError: a selector names no environment, or nothing is left.
+        UsageError: a range cannot be read.
+    """
+    environments, globs = split_selectors(selectors)
+    wanted = [glob for glob in globs if not glob.startswith("!")]
+    unwanted = [glob[1:] for glob in globs if glob.startswith("!")]
+    allowed = set(select_environments(matrix, selectors))
+    only_globs = bool(wanted) and all(selector.startswith("!") for selector in environments)
+    whole = set() if only_globs else set(select_environments(matrix, environments))
+
+    def chosen(cell: str) -> bool:
+        name = cell.partition("/")[0]
+        named = name in whole or any(fnmatchcase(cell, glob) for glob in wanted)
+        return named and name in allowed and not any(fnmatchcase(cell, glob) for glob in unwanted)
+
+    return chosen
+
+
+def release_key(release: str) -> ReleaseKey | None:
+    """Return what releases are ordered by, or None for one that is not a number.
+
+    ``0.1.12_2`` and ``0.1.12.post2`` are equal, ``1.0rc1`` comes before ``1.0``, ``2.*`` after every ``2.x``.
+    """
+    match = _RELEASE.fullmatch(release)
+    if match is None:
+        return None
+    numbers: list[float] = [float(part) for part in match[1].split(".")]
+    while len(numbers) > 1 and not numbers[-1]:
+        numbers.pop()
+    stage = 0 if match[3] is None else 1 if match[3] in ("post", "_", "-") else -1
+    return (*numbers, math.inf) if match[2] else tuple(numbers), stage, int(match[4] or 0)
+
+
+def _whole(glob: str) -> str:
+    if glob.count("/") >= _CELL_PARTS - 1 or glob.endswith("*"):
+        return glob
+    return f"{glob}*" if glob.endswith("/") else f"{glob}/*"
+
+
+def _named(matrix: Matrix, selector: str) -> set[str]:
+    """Return the ids that one selector names; never empty."""
+    if "/" not in selector and (match := _RANGE.fullmatch(selector)):
+        named = _in_range(matrix, selector, match[1], match[2])
+    elif selector.startswith("framework:"):
+        framework = _framework(selector.removeprefix("framework:"))
+        named = {name for name, environment in matrix.environments.items() if environment.framework == framework}
+    else:
+        glob = selector.partition("/")[0]
+        named = {name for name in matrix.environments if fnmatchcase(name, glob)}
+    if not named:
+        raise NothingSelectedError(Problem(f"{selector!r} names no environment", hint=_hint(matrix, selector)))
+    return named
+
+
+def _framework(word: str) -> str:
+    return FRAMEWORK_ALIASES.get(word.lower(), word.lower())
+
+
+def _in_range(matrix: Matrix, selector: str, framework: str, bounds: str) -> set[str]:
+    tests = [_bound(selector, text) for text in bounds.split(",")]
+    return {
+        name
+        for name, environment in matrix.environments.items()
+        if environment.framework == _framework(framework)
+        and (key := release_key(environment.release)) is not None
+        and all(test(key) for test in tests)
+    }
+
+
+def _bound(selector: str, text: str) -> Callable[[ReleaseKey], bool]:
+    """Return the test that one bound such as ``>=1.0`` stands for."""
+    match = _BOUND.fullmatch(text)
+    limit = release_key(match[2]) if match else None
+    if match is None or limit is None:
+        message = f"cannot read {text.strip()!r} in the range {selector!r}"
+        raise UsageError(Problem(message, hint="write a range such as 'torch>=1.0,<2'"))
+    if match[2].endswith(".*") and match[1] in ("==", "!="):
+        series = tuple(float(part) for part in match[2].removesuffix(".*").split("."))
+        return lambda key: (_padded(key, len(series)) == series) == (match[1] == "==")
+    tests: dict[str, Callable[[ReleaseKey], bool]] = {
+        ">=": lambda key: key >= limit,
+        "<=": lambda key: key <= limit,
+        "==": lambda key: key == limit,
+        "!=": lambda key: key != limit,
+        ">": lambda key: key > limit,
+        "<": lambda key: key < limit,
+    }
+    return tests[match[1]]
+
+
+def _padded(key: ReleaseKey, length: int) -> tuple[float, ...]:
+    return (*key[0], *[0.0] * length)[:length]
+
+
+def _hint(matrix: Matrix, selector: str) -> str:
+    word = selector.partition("/")[0]
+    framework = re.split("[<>=!~]", word.removeprefix("framework:"))[0]
+    if framework == word and _framework(word) in FRAMEWORKS:
+        return f"for all of its releases write framework:{word}"
+    if framework != word and _framework(framework) not in FRAMEWORKS:
+        known = sorted({environment.framework for environment in matrix.environments.values()})
+        close = difflib.get_close_matches(framework, known, 1)
+        return f"did you mean {close[0]!r}?" if close else f"frameworks: {', '.join(known)}"
+    close = difflib.get_close_matches(word[:100], list(matrix.environments), 1) if framework == word else []
+    return f"did you mean {close[0]!r}?" if close else f"environments: {', '.join(matrix.environments)}"

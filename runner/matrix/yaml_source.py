@@ -1,0 +1,192 @@
+"""The text of a YAML file as a place to point at, and its node tree; every mistake of form is found here."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import yaml
+
+from runner.errors import MatrixError, Problem, Where
+
+MAX_BYTES = 256 * 1024  # a hundred environments take 40 KiB
+MAX_DEPTH = 40  # the models nest 6 deep; libyaml's composer overflows the C stack at some ten thousand
+MAX_NODES = 10_000  # a hundred environments make 3,000
+_LONGEST_LINE = 160  # more is not shown
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where libyaml is there
+
+_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+# What PyYAML says, what we say, what to do, and whether the place is where the construct began.
+_MISTAKES = (
+    (r"'\\t' that cannot start", "a tab cannot indent in YAML", "indent with spaces", False),
+    (r"character '(.)' that cannot start", "text cannot start with {0!r} in YAML", "put the text in quotes", False),
+    (r"mapping values are not allowed", "a second ': ' in one line", "put text that holds ': ' in quotes", False),
+    (r"could not find expected ':'", "a key without a colon", "write key: value", True),
+    (r"unexpected end of stream", "the quote that opens here is never closed", "close it", True),
+    (r"expected '(,)' or '([]}])'", "what opens here lacks a comma or its {1!r}", "close it with {1!r}", True),
+    (r"expected <block end>", "this does not line up with the lines above", "indent it like its neighbours", False),
+    (r"undefined alias '(.*)'", "no anchor {0!r} stands above this alias", "write &{0} before the value meant", False),
+    (r"second occurrence", "an anchor of this name stands above", "give it another name", False),
+    (r"but found another document", "a second YAML document", "keep one document in a file: remove this", False),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file's text, and places in it.
+
+    Attributes:
+        name: what to call the file in messages.
+        text: its content.
+        lines: the text in lines as YAML counts them.
+    """
+
+    name: str
+    text: str
+    lines: list[str] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Split the text once."""
+        object.__setattr__(self, "lines", _BREAK.split(self.text))
+
+    def place(self, line: int, column: int, width: int = 1) -> Where:
+        """Return the place; line and column count from 0, and the width is cut at the end of the line."""
+        text = self.lines[line] if line < len(self.lines) else ""
+        width = max(1, min(width, len(text) - column))
+        if len(text) > _LONGEST_LINE:
+            text = text[:_LONGEST_LINE] if column + width < _LONGEST_LINE else ""
+        shown = UNPRINTABLE.sub("\ufffd", text).replace("\t", " ")
+        return Where(self.name, line + 1, column + 1, shown, width)
+
+    def node(self, node: yaml.Node) -> Where:
+        """Return the place of a node, as wide as its token."""
+        start, end = node.start_mark, node.end_mark
+        width = end.column - start.column if end.line == start.line else len(self.lines[start.line].rstrip())
+        return self.place(start.line, start.column, width)
+
+    def token(self, node: yaml.Node) -> str:
+        """Return a node as it is written, its first line where it has several."""
+        where = self.node(node)
+        return self.lines[where.line - 1][where.column - 1 :][: where.width]
+
+    def index(self, index: int) -> Where:
+        """Return the place of one character of the text."""
+        before = _BREAK.split(self.text[:index])
+        return self.place(len(before) - 1, len(before[-1]))
+
+
+def decode(content: bytes, name: str) -> Source:
+    """Return the text of a file.
+
+    Raises:
+        MatrixError: it is too large, not UTF-8, or holds characters that YAML does not allow.
+    """
+    if len(content) > MAX_BYTES:
+        raise MatrixError(
+            Problem(
+                f"{name} is larger than {MAX_BYTES // 1024} KiB, so it is no matrix",
+                hint="name the right file with --matrix FILE",
+            )
+        )
+    try:
+        source = Source(name, content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        source = Source(name, content.decode("utf-8-sig", errors="replace"))
+        index = len(content[: error.start].decode("utf-8-sig"))
+        raise MatrixError(
+            Problem(f"byte 0x{error.object[error.start]:02x} is not UTF-8", source.index(index), "save it as UTF-8")
+        ) from None
+    found = [
+        Problem(f"the control character U+{ord(match[0]):04X} is not allowed", source.index(match.start()), "remove it")
+        for match in UNPRINTABLE.finditer(source.text)
+    ]
+    if found:
+        raise MatrixError(*found[:10])
+    return source
+
+
+def compose(source: Source) -> yaml.Node:
+    """Return the node tree of the one document in the text; nothing is constructed.
+
+    Raises:
+        MatrixError: it is empty, not YAML, nested too deeply, or too large once its aliases are followed.
+    """
+    root: yaml.Node | None = None
+    try:
+        _check_depth(source)
+        root = yaml.compose(source.text, Loader=_LOADER)
+    except (yaml.YAMLError, ValueError, IndexError) as error:  # PyYAML without libyaml trips over "\U00110000"
+        raise MatrixError(_mistake(source, error)) from None
+    if root is None:
+        message = "the file holds only comments" if source.text.strip() else "the file is empty"
+        raise MatrixError(Problem(message, source.place(0, 0), "start with 'version: 1' and 'environments:'"))
+    _check_size(source, root)
+    return root
+
+
+def _check_depth(source: Source) -> None:
+    depth = 0
+    for event in yaml.parse(source.text, Loader=_LOADER):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MAX_DEPTH and (mark := event.start_mark):
+            where = source.place(mark.line, mark.column)
+            raise MatrixError(Problem(f"nested more than {MAX_DEPTH} deep", where, "close the brackets before it"))
+
+
+def _mistake(source: Source, error: Exception) -> Problem:
+    """Say a syntax error in our words; the slow parser's error is preferred, since libyaml's wording varies."""
+    try:
+        yaml.compose(source.text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as better:
+        error = better
+    except (ValueError, IndexError, RecursionError):
+        pass
+    mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
+    if not isinstance(error, yaml.MarkedYAMLError) or mark is None:
+        return Problem("this is not YAML", source.place(0, 0))
+    said = f"{error.context} {error.problem}" if error.problem == "second occurrence" else f"{error.problem}"
+    for pattern, message, hint, at_start in _MISTAKES:
+        if match := re.search(pattern, said):
+            start = error.context_mark if at_start and error.context_mark else mark
+            where = source.place(start.line, start.column)
+            return Problem(message.format(*match.groups()), where, hint.format(*match.groups()))
+    hint = "check the quotes, brackets and indentation here"
+    return Problem(f"this is not YAML: {said}", source.place(mark.line, mark.column), hint)
+
+
+def children(node: yaml.Node) -> Iterator[yaml.Node]:
+    """Yield the nodes directly below one, keys included."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            yield key
+            yield value
+    elif isinstance(node, yaml.SequenceNode):
+        yield from node.value
+
+
+def _check_size(source: Source, root: yaml.Node) -> None:
+    """Refuse aliases that contain themselves or grow large or deep when followed, counting each node once."""
+    sizes: dict[int, tuple[int, int]] = {}  # values below and depth below; (0, 0) while it is being counted
+
+    def size(node: yaml.Node) -> tuple[int, int]:
+        if id(node) not in sizes:
+            sizes[id(node)] = (0, 0)
+            below = [size(child) for child in children(node)]
+            sizes[id(node)] = (1 + sum(count for count, _ in below), 1 + max((deep for _, deep in below), default=0))
+        if sizes[id(node)] == (0, 0):
+            raise MatrixError(Problem("this anchor contains itself", source.node(node), "write the value out"))
+        return sizes[id(node)]
+
+    count, deep = size(root)
+    where = source.node(root)
+    if count > MAX_NODES:
+        total = f"{count:,}" if count < 10**9 else "more than 10^9"
+        message = f"{total} values once the aliases are followed; {MAX_NODES:,} are allowed"
+        raise MatrixError(Problem(message, where, "write the values out, or split the file"))
+    if deep > MAX_DEPTH + 1:
+        message = f"nested more than {MAX_DEPTH} deep once the aliases are followed"
+        raise MatrixError(Problem(message, where, "write the values out"))

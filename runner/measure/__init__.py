@@ -1,0 +1,89 @@
+"""Measure the blocks of a plan: all environments of a block alive at once, their cells in turns, in random order."""
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from runner.backends import Backend
+from runner.measure.references import References
+from runner.measure.servers import Servers
+from runner.model import Block, Cell, Limits, Measurement, Outcome, Plan, Provisioned
+
+__all__ = ["measure"]
+
+FLEETING = ("crash",)  # failures that may not come again; a cell that failed otherwise is not asked again
+
+
+def measure(
+    plan: Plan,
+    ready: Mapping[str, Provisioned],
+    backend: Backend,
+    limits: Limits,
+    references: References,
+    say: Callable[[str], None],
+) -> Iterator[Outcome]:
+    """Yield one outcome for each cell and round, in the order in which they were measured.
+
+    Args:
+        plan: what to measure and how.
+        ready: the environments that could be made; cells of others are left out.
+        backend: starts servers.
+        limits: memory and device of each server.
+        references: the float64 truth of each case.
+        say: told what is about to happen.
+    """
+    servers = Servers(plan, ready, backend, limits, say)
+    order = random.Random(plan.measurement.seed)
+    try:
+        for block in plan.blocks:
+            present = tuple(name for name in block.environments if name in ready)
+            if not present:
+                continue
+            say(f"{block.case_id}: computing the reference")
+            truth = references.get(block.spec)
+            key = references.key(block.spec)
+            base = 0
+            for group in servers.groups(present):
+                cells = [cell for cell in block.cells if cell.environment in group]
+                turn = _Turn(plan.measurement, servers, order, base)
+                yield from turn.rounds(cells, _requests(block, plan, key, limits, backend), lambda: truth)
+                base += plan.measurement.rounds
+    finally:
+        servers.close()
+
+
+def _requests(block: Block, plan: Plan, key: str, limits: Limits, backend: Backend) -> dict[str, Any]:
+    """Return the part of a measuring request that the cells of a block share."""
+    return {
+        "case": dict(block.spec),
+        "key": key,
+        "device": block.device,
+        "seconds": plan.measurement.seconds,
+        "timeout": plan.measurement.timeout,
+        "memory": None if backend.limits_memory else limits.memory,
+    }
+
+
+class _Turn:
+    """The rounds of one group of environments on one case."""
+
+    def __init__(self, measurement: Measurement, servers: Servers, order: random.Random, base: int) -> None:
+        self.measurement = measurement
+        self.servers = servers
+        self.order = order
+        self.base = base
+        self.given_up: set[Cell] = set()
+
+    def rounds(
+        self, cells: list[Cell], common: Mapping[str, Any], truth: Callable[[], dict[str, Any]]
+    ) -> Iterator[Outcome]:
+        """Yield every cell once a round, in an order drawn anew each round from the recorded seed."""
+        for number in range(self.base + 1, self.base + self.measurement.rounds + 1):
+            self.servers.next_round({cell.environment for cell in cells})
+            for cell in self.order.sample(cells, len(cells)):
+                if cell in self.given_up:
+                    continue
+                outcome = self.servers.ask(cell, number, dict(common), truth)
+                if outcome.reply.get("status") != "ok" and outcome.reply.get("class") not in FLEETING:
+                    self.given_up.add(cell)
+                yield outcome

@@ -1,0 +1,53 @@
+"""The float64 references of cases: computed once, in a process of their own, and kept on disk."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from runner.backends import archive
+from runner.errors import Problem, RunnerError
+from runner.files import write_whole
+from runner.harness import workloads
+
+
+class References:
+    """Gives the packed reference of a case; a cache on disk is keyed by the case and the code that computes it."""
+
+    def __init__(self, folder: Path, threads: int) -> None:
+        """Keep references under ``folder`` and compute with ``threads`` threads."""
+        self.folder = folder
+        self.threads = threads
+        self.loaded: dict[str, dict[str, Any]] = {}
+
+    def key(self, case: Mapping[str, Any]) -> str:
+        """Return the name under which servers know the case."""
+        return workloads.key(dict(case))
+
+    def get(self, case: Mapping[str, Any]) -> dict[str, Any]:
+        """Return ``loss``, packed ``gradients`` and ``digest`` of a case, computing them where they are not kept."""
+        key = self.key(case)
+        if key not in self.loaded:
+            path = self.folder / f"{key}-{code_hash()}.json"
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(path, self._compute(case))
+            self.loaded = {key: json.loads(path.read_bytes())}  # one at a time: they are large
+        return self.loaded[key]
+
+    def _compute(self, case: Mapping[str, Any]) -> bytes:
+        environment = dict(os.environ, OPENBLAS_NUM_THREADS=str(self.threads), OMP_NUM_THREADS=str(self.threads))
+        command = [sys.executable, "-m", "runner.harness.truth", json.dumps(dict(case))]
+        done = subprocess.run(command, capture_output=True, check=False, env=environment)
+        if done.returncode:
+            last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
+            raise RunnerError(Problem(f"the reference of {case['name']!r} could not be computed: {' '.join(last)}"))
+        return done.stdout
+
+
+def code_hash() -> str:
+    """Return 8 digits that change when the code behind the references does."""
+    return archive.code_hash((archive.FOLDER / "reference.py", *sorted((archive.FOLDER / "workloads").glob("*.py"))))[:8]

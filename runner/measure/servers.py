@@ -1,0 +1,137 @@
+"""The live servers of a run: started when they are needed, replaced every few rounds, as many as memory holds."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from runner.backends import Backend
+from runner.measure.session import Session
+from runner.model import Cell, Limits, Outcome, Plan, Provisioned
+
+HELLO_SECONDS = 300.0  # a cold import of an old framework from a slow disk, at worst
+
+
+class Servers:
+    """One session for each environment at most."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        ready: Mapping[str, Provisioned],
+        backend: Backend,
+        limits: Limits,
+        say: Callable[[str], None],
+    ) -> None:
+        """Start nothing yet."""
+        self.plan = plan
+        self.ready = ready
+        self.backend = backend
+        self.limits = limits
+        self.say = say
+        self.sessions: dict[str, Session] = {}
+        self.sizes: dict[str, int] = {}
+        self.broken: dict[str, dict[str, Any]] = {}
+        self.started: dict[str, int] = {}
+
+    def groups(self, environments: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+        """Return the environments in groups that fit in memory side by side; each holds the first one, the base."""
+        for name in environments:
+            if name not in self.sizes and name not in self.broken:
+                self.session(name)
+        room = self.limits.memory // 2  # the other half is for the one child at work
+        found = admit(environments, self.sizes, room)
+        for name in set(self.sessions) - set(found[0]):
+            self.retire(name)
+        return found
+
+    def session(self, name: str) -> Session | None:
+        """Return the live session of an environment, started if need be; None where it cannot say hello."""
+        if name in self.broken:
+            return None
+        session = self.sessions.get(name)
+        if session is not None and session.alive:
+            return session
+        self.retire(name)
+        self.say(f"{name}: starting")
+        begin = time.monotonic()
+        self.started[name] = self.started.get(name, 0) + 1
+        session = Session(self.backend.open(self.ready[name], self.limits), f"{name}#{self.started[name]}")
+        self.sessions[name] = session
+        threads = self.plan.measurement.threads
+        found = session.hello(self.plan.frameworks[name], threads, self.plan.device, HELLO_SECONDS)
+        if found["status"] != "ok":
+            self.broken[name] = found
+            self.retire(name)
+            return None
+        self.sizes[name] = session.size
+        self.say(f"{name}: ready after {time.monotonic() - begin:.1f} s")
+        return session
+
+    def next_round(self, environments: Iterable[str]) -> None:
+        """Begin a round: servers that have served their rounds are replaced, and all of the group are alive."""
+        wanted = set(environments)
+        for name in set(self.sessions) - wanted:
+            self.retire(name)
+        for name in sorted(wanted):
+            session = self.sessions.get(name)
+            if session is not None and session.rounds >= self.plan.measurement.restart:
+                self.retire(name)
+            session = self.session(name)
+            if session is not None:
+                session.rounds += 1
+
+    def ask(self, cell: Cell, number: int, common: dict[str, Any], truth: Callable[[], dict[str, Any]]) -> Outcome:
+        """Measure one cell in one round; a server that cannot start or dies gives a failed outcome."""
+        ready = self.ready[cell.environment]
+        session = self.session(cell.environment)
+        self.say(f"round {number}: {cell.id}")
+        if session is None:
+            return Outcome(cell=cell, round=number, reply=self.broken[cell.environment], facts={}, ready=ready)
+        own = {
+            "framework": ready.framework,
+            "implementation": cell.implementation,
+            "phase": cell.phase,
+            "precision": cell.precision,
+            "cache": self.backend.cache(ready),
+        }
+        reply = session.measure({**common, **own}, truth)
+        return Outcome(cell=cell, round=number, reply=reply, facts=session.facts, ready=ready)
+
+    def retire(self, name: str) -> None:
+        """End the server of an environment, if it has one."""
+        session = self.sessions.pop(name, None)
+        if session is not None:
+            session.close()
+
+    def close(self) -> None:
+        """End every server, also when one of them cannot be ended."""
+        try:
+            while self.sessions:
+                self.retire(next(iter(self.sessions)))
+        finally:
+            for session in self.sessions.values():
+                session.close()
+
+
+def admit(environments: Sequence[str], sizes: Mapping[str, int], room: int) -> tuple[tuple[str, ...], ...]:
+    """Return groups of environments whose sizes add up to at most ``room`` bytes, each with the first environment.
+
+    An environment of unknown size counts as nothing; a pair that is too large together still makes a group, since
+    the kernel may yet let it run.
+
+    >>> admit(["a", "b", "c", "d"], {"a": 2, "b": 2, "c": 2, "d": 1}, 5)
+    (('a', 'b', 'd'), ('a', 'c'))
+    """
+    base, rest = environments[0], environments[1:]
+    groups: list[list[str]] = []
+    free: list[int] = []
+    for name in rest:
+        size = sizes.get(name, 0)
+        place = next((k for k, left in enumerate(free) if size <= left), None)
+        if place is None:
+            groups.append([base])
+            free.append(room - sizes.get(base, 0))
+            place = len(groups) - 1
+        groups[place].append(name)
+        free[place] -= size
+    return tuple(tuple(group) for group in groups) or ((base,),)

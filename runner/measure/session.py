@@ -1,0 +1,91 @@
+"""One environment's harness server, seen from the runner: requests out, results in, however the server ends."""
+
+import itertools
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from runner.backends import Channel
+from runner.harness import wire
+
+SILENCE = 60.0  # seconds without a heartbeat after which a server counts as hung
+GRACE = 30.0  # seconds a server gets beyond a child's time-out to say so
+
+
+class Session:
+    """A live server.
+
+    Attributes:
+        facts: what the server said of itself and its framework.
+        size: resident bytes of the server after the framework's import.
+        alive: False once the server has ended or was given up.
+    """
+
+    def __init__(self, channel: Channel, name: str) -> None:
+        """Take a channel whose server has been sent the harness; ``name`` tells this server from its successors."""
+        self.channel = channel
+        self.name = name
+        self.alive = True
+        self.facts: Mapping[str, Any] = {}
+        self.size = 0
+        self.known: set[str] = set()
+        self.rounds = 0
+        self._ids = itertools.count(1)
+
+    def ask(self, message: dict[str, Any], timeout: float) -> dict[str, Any]:
+        """Return the server's result, or a failed one with the class of the server's own end.
+
+        Args:
+            message: a request without its id.
+            timeout: seconds within which the server is to answer, above 0.
+        """
+        request = dict(message, id=next(self._ids))
+        deadline = time.monotonic() + timeout
+        try:
+            self.channel.send(wire.encode(request))
+            while (line := self.channel.receive(min(SILENCE, max(deadline - time.monotonic(), 0.01)))) is not None:
+                reply = wire.decode(line)
+                if reply.get("id") == request["id"]:
+                    return reply
+                if time.monotonic() > deadline:
+                    raise TimeoutError
+        except TimeoutError:
+            return self._gone("timeout", f"the harness server said nothing for {min(SILENCE, timeout):g} s")
+        except ValueError:
+            return self._gone("crash", "the harness server wrote something that is not its protocol")
+        except BrokenPipeError:
+            pass
+        return self._gone(*self.channel.ending())
+
+    def _gone(self, kind: str, reason: str) -> dict[str, Any]:
+        self.alive = False
+        return {"status": "failed", "class": kind, "reason": reason, "log": self.channel.words()}
+
+    def hello(self, framework: str, threads: int, device: str, timeout: float) -> dict[str, Any]:
+        """Have the server import its framework; its facts and size are kept."""
+        request = {"op": "hello", "framework": framework, "threads": threads, "device": device, "timeout": timeout}
+        found = self.ask(request, timeout + GRACE)
+        own = {name: found[name] for name in ("python", "import_seconds") if name in found}
+        self.facts = {**found.get("facts", {}), **own, "server": self.name}
+        self.size = int(found.get("bytes", 0))
+        return found
+
+    def measure(self, request: dict[str, Any], truth: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Measure one cell once; the reference is sent first where this server has not seen the case.
+
+        Args:
+            request: what ``child.measure`` takes, and ``key``, ``timeout``, ``memory``.
+            truth: gives the packed reference of the case.
+        """
+        if request["key"] not in self.known:
+            found = self.ask({**truth(), "op": "reference", "key": request["key"]}, GRACE)
+            if found["status"] != "ok":
+                return found
+            self.known.add(request["key"])
+        phases = 2 if request["phase"] == "compile-warm" else 1
+        return self.ask({**request, "op": "measure"}, phases * request["timeout"] + GRACE)
+
+    def close(self) -> None:
+        """End the server."""
+        self.alive = False
+        self.channel.close()

@@ -1,0 +1,151 @@
+"""From what the command line says to the values the pipeline takes."""
+
+import os
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from runner import machine
+from runner.backends import Backend
+from runner.errors import GpuError, NothingSelectedError, Problem, UsageError
+from runner.matrix import Environment, Matrix, choose_cells, load, select_environments
+from runner.model import Device, Gpu, Request
+from runner.pipeline import Place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the commands that plan have in common, as it was typed."""
+
+    selectors: Sequence[str] = ()
+    matrix: Path = Path("matrix.yaml")
+    reports: Path = Path("reports")
+    workloads: Sequence[str] = ()
+    preset: str | None = None
+    device: str | None = None
+    backend: str = "auto"
+    python: str | None = None
+    name: str = "host"
+    rounds: int | None = None
+    seconds: float | None = None
+    threads: int | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """Everything a command needs to plan and to run; ``note`` is something the user should know first."""
+
+    matrix: Matrix
+    request: Request
+    backend: Backend
+    place: Place
+    gpu: Gpu | None
+    note: str | None
+
+
+def cache_folder(environ: Mapping[str, str]) -> Path:
+    """Return where this program keeps what can be made again: ``XDG_CACHE_HOME``/matrix-runner."""
+    home = environ.get("XDG_CACHE_HOME") or str(Path(environ.get("HOME", "~")).expanduser() / ".cache")
+    return Path(home) / "matrix-runner"
+
+
+def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Setup:
+    """Read the matrix, choose backend and device, and resolve the selection.
+
+    Raises:
+        MatrixError, UsageError, NothingSelectedError: what was asked for is not there.
+        EngineError: the docker backend was asked for and no engine answers.
+        GpuError: the GPU that was asked for is not there.
+    """
+    matrix = load(options.matrix)
+    cache = cache_folder(environ)
+    backend, note = choose_backend(options, cache)
+    if options.backend == "host":
+        matrix = host_matrix(matrix, backend, options.name)
+        options = replace(options, selectors=())
+    device, gpu = choose_device(options.device)
+    for kind, name, known in (
+        *(("preset", name, tuple(matrix.presets)) for name in (options.preset,) if name),
+        *(("workload", name, tuple(matrix.workloads)) for name in options.workloads),
+    ):
+        if name not in known:
+            raise UsageError(Problem(f"there is no {kind} {name!r}", hint=f"there are {', '.join(known)}"))
+    request = Request(
+        environments=_environments(matrix, options.selectors),
+        chosen=choose_cells(matrix, options.selectors) if options.selectors else None,
+        workloads=tuple(options.workloads),
+        preset=options.preset,
+        device=device,
+        backend=backend.name,
+        rounds=options.rounds,
+        seconds=options.seconds,
+        threads=options.threads or matrix.measure.threads or machine.cores(),
+        seed=random.randrange(1 << 31) if options.seed is None else options.seed,
+    )
+    place = Place(matrix=options.matrix.parent, reports=options.reports, cache=cache)
+    return Setup(matrix=matrix, request=request, backend=backend, place=place, gpu=gpu, note=note)
+
+
+def _environments(matrix: Matrix, selectors: Sequence[str]) -> tuple[str, ...]:
+    if not matrix.environments:
+        raise NothingSelectedError("the matrix names no environment")
+    return select_environments(matrix, selectors)
+
+
+def choose_backend(options: Options, cache: Path) -> tuple[Backend, str | None]:
+    """Return the backend of a name; ``auto`` is docker where an engine answers, else venv, and says so."""
+    from runner.backends.host import HostBackend
+    from runner.backends.venv import VenvBackend
+
+    if options.backend == "host":
+        return HostBackend(options.python or "python3", cache), None
+    if options.python:
+        raise UsageError(Problem("--python is for --backend host", hint="add --backend host"))
+    if options.backend == "venv":
+        return VenvBackend(cache), None
+    if options.backend not in {"auto", "docker"}:
+        raise UsageError(Problem(f"there is no backend {options.backend!r}", hint="there are auto, docker, venv, host"))
+    from runner.backends.docker import DockerBackend, reachable
+
+    folder = options.matrix.parent / "docker"
+    if options.backend == "docker" or reachable():
+        return DockerBackend(folder), None
+    return VenvBackend(cache), "no container engine answers: using virtual environments of this machine's interpreters"
+
+
+def host_matrix(matrix: Matrix, backend: Backend, name: str) -> Matrix:
+    """Return the matrix with one environment: what the host's interpreter holds."""
+    from runner.backends.host import HostBackend
+
+    assert isinstance(backend, HostBackend)
+    framework, release, python = backend.framework()
+    found = Environment.model_validate(
+        {"framework": framework, "release": release, "python": python, "requirements": [framework]}
+    )
+    return matrix.model_copy(update={"environments": {name: found}})
+
+
+def choose_device(wanted: str | None) -> tuple[Device, Gpu | None]:
+    """Return the device: the first GPU where there is one, else the CPU; or the one that was asked for.
+
+    Args:
+        wanted: ``cpu``, ``cuda``, ``cuda:1`` or a GPU's UUID; None for what there is.
+
+    Raises:
+        GpuError: that GPU is not there.
+    """
+    from runner.gpu.detect import gpus
+
+    if wanted == "cpu":
+        return "cpu", None
+    found = gpus()
+    if wanted is None:
+        return ("cuda", found[0]) if found else ("cpu", None)
+    index = wanted.removeprefix("cuda").removeprefix(":") or "0"
+    for number, gpu in enumerate(found):
+        if wanted == gpu.uuid or (wanted.startswith("cuda") and index == str(number)):
+            return "cuda", gpu
+    seen = ", ".join(f"cuda:{number} ({gpu.name})" for number, gpu in enumerate(found)) or "no GPU at all"
+    raise GpuError(Problem(f"there is no device {wanted!r}", hint=f"this machine shows {seen}; or --device cpu"))

@@ -1,0 +1,114 @@
+"""A tiny host for a harness server: packs the harness, starts an interpreter, speaks the protocol. For tests alone."""
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "runner"))
+
+from harness import reference, wire, workloads  # noqa: E402
+
+BOOTSTRAP = """
+import os, struct, sys, tempfile
+source = sys.stdin.buffer
+path = os.path.join(tempfile.mkdtemp(prefix="harness-"), "harness.zip")
+with open(path, "wb") as handle:
+    handle.write(source.read(struct.unpack(">Q", source.read(8))[0]))
+sys.path.insert(0, path)
+from harness import server
+server.main(source)
+"""
+
+
+def archive() -> bytes:
+    """Return the harness as a zip, its length in front."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as target:
+        for path in sorted((ROOT / "runner" / "harness").rglob("*.py")):
+            target.write(path, str(path.relative_to(ROOT / "runner")))
+    return len(packed.getvalue()).to_bytes(8, "big") + packed.getvalue()
+
+
+class Client:
+    """One live server."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", framework: str, cache: str) -> None:
+        """Talk to ``process``; compilers keep their files under ``cache``."""
+        self.process = process
+        self.framework = framework
+        self.cache = cache
+        self.count = 0
+        self.known: set[str] = set()
+
+    def ask(self, op: str, **fields: Any) -> dict[str, Any]:
+        """Send one request and return its result."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.count += 1
+        self.process.stdin.write(wire.encode({"op": op, "id": self.count, **fields}))
+        self.process.stdin.flush()
+        while True:
+            line = self.process.stdout.readline()
+            assert line, f"the server ended with {self.process.wait()}"
+            message: dict[str, Any] = wire.decode(line)
+            if message["reply"] == "result":
+                assert message["id"] == self.count
+                return message
+
+    def hello(self, threads: int = 2, device: str = "cpu") -> dict[str, Any]:
+        """Have the framework imported."""
+        return self.ask("hello", framework=self.framework, threads=threads, device=device, timeout=120)
+
+    def measure(self, slug: str, case: dict[str, Any], phase: str = "train", **options: Any) -> dict[str, Any]:
+        """Measure one cell, after sending the case's reference the first time."""
+        key = workloads.key(case)
+        if key not in self.known:
+            loss, gradients, digest = reference.compute(case)
+            packed = {name: wire.pack(array) for name, array in gradients.items()}
+            self.ask("reference", key=key, loss=loss, gradients=packed, digest=digest)
+            self.known.add(key)
+        fields = {"device": "cpu", "precision": "fp32", "seconds": 0.05, "timeout": 300, "memory": None, **options}
+        fields.update(key=key, framework=self.framework, implementation=slug, case=case, phase=phase, cache=self.cache)
+        return self.ask("measure", **fields)
+
+
+@contextmanager
+def server(python: Path, framework: str, env: dict[str, str] | None = None) -> Iterator[Client]:
+    """Run a harness server under ``python`` for the length of the block; nothing is left behind."""
+    folder = tempfile.mkdtemp(prefix="drive-")
+    own = {**os.environ, "TMPDIR": folder, **(env or {})}
+    command = [str(python), "-c", BOOTSTRAP]
+    try:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=own) as process:
+            assert process.stdin is not None
+            process.stdin.write(archive())
+            process.stdin.flush()
+            try:
+                yield Client(process, framework, str(Path(folder) / "cache"))
+            finally:
+                process.stdin.close()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def small(cell: str, loss: str) -> dict[str, Any]:
+    """Return a case of a few numbers: ``mse`` with SGD as rnn-step has it, ``ce`` with Adam as asr-lstm has it."""
+    sizes: dict[str, Any] = {"steps": 10, "batch": 4, "hidden": 8, "seed": 7, "cell": cell, "loss": loss}
+    sizes["forget_bias"] = 1.0
+    if loss == "mse":
+        return {**sizes, "workload": "rnn-step", "inputs": 8, "classes": 0, "optimizer": "sgd", "rate": 0.01}
+    return {**sizes, "workload": "asr-lstm", "inputs": 6, "classes": 5, "optimizer": "adam", "rate": 1e-3}
+
+
+ASR_SHORT: dict[str, Any] = {
+    **small("lstm", "ce"), "steps": 100, "batch": 64, "inputs": 123, "hidden": 320, "classes": 10, "seed": 11,
+}

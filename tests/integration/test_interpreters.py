@@ -1,0 +1,78 @@
+"""Interpreters of the real machine, found, run and told from what only looks like one."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runner.backends.interpreters import find, works
+
+OURS = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+@pytest.fixture(autouse=True)
+def _forgotten() -> Iterator[None]:
+    find.cache_clear()
+    yield
+    find.cache_clear()
+
+
+def script(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_the_interpreter_that_runs_us_has_a_sibling_that_runs() -> None:
+    found = find(OURS)
+    assert found is not None
+    assert found == found.resolve()
+    report = [str(found), "-c", "import sys; print('%d.%d' % sys.version_info[:2], sys.prefix == sys.base_prefix)"]
+    assert subprocess.run(report, capture_output=True, text=True, check=True).stdout.split() == [OURS, "True"]
+
+
+def test_a_version_that_no_machine_has_is_none() -> None:
+    assert find("3.99") is None
+
+
+def test_the_answer_is_kept() -> None:
+    first = find(OURS)
+    assert find(OURS) is first
+    assert find.cache_info().hits == 1
+
+
+def test_a_broken_interpreter_hides_no_good_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = find(OURS)
+    assert good is not None
+    script(tmp_path / "versions" / f"{OURS}.999" / "bin" / f"python{OURS}", "exit 127")
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    monkeypatch.setenv("PATH", str(good.parent), prepend=":")
+    find.cache_clear()
+    assert find(OURS) == good
+
+
+def test_an_interpreter_is_found_in_pyenv_s_versions_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = find(OURS)
+    assert good is not None
+    release = tmp_path / "versions" / f"{OURS}.1" / "bin"
+    release.mkdir(parents=True)
+    (release / "python").symlink_to(good)
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    monkeypatch.setenv("PATH", "")
+    find.cache_clear()
+    assert find(OURS) == good
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("exit 0", "it says nothing"), ("echo 2.7", "it is of another version"), ("kill -9 $$", "it dies")],
+)
+def test_what_only_looks_like_an_interpreter_does_not_work(tmp_path: Path, text: str, why: str) -> None:
+    assert not works(script(tmp_path / "python", text), OURS), why
+
+
+def test_a_missing_file_does_not_work(tmp_path: Path) -> None:
+    assert not works(tmp_path / "missing", OURS)
