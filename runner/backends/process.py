@@ -19,8 +19,14 @@ GRACE = 2.0
 class ProcessChannel:
     """A server in its own session and its own temporary folder; both are gone after ``close``."""
 
-    def __init__(self, python: str, device: str) -> None:
-        """Start ``python`` and send it the harness; ``device`` is ``cpu`` or the UUID of the one GPU it may see."""
+    def __init__(self, python: str, device: str, harness: bytes | None = None) -> None:
+        """Start ``python`` and send it the harness.
+
+        Args:
+            python: an interpreter.
+            device: ``cpu``, or the UUID of the one GPU it may see.
+            harness: what ``archive.pack`` returns; the shipped harness by default.
+        """
         self.folder = Path(tempfile.mkdtemp(prefix="matrix-runner-"))
         environment = {name: os.environ[name] for name in KEPT if name in os.environ}
         environment["TMPDIR"] = str(self.folder)
@@ -40,7 +46,7 @@ class ProcessChannel:
         assert self.process.stdout
         self.stdin, self.stdout = self.process.stdin, self.process.stdout
         self.lines = Lines(self._read)
-        self.send(archive.pack())
+        self.send(archive.pack() if harness is None else harness)
 
     def _read(self, timeout: float) -> bytes:
         ready, _, _ = select.select([self.stdout], [], [], timeout)

@@ -70,6 +70,9 @@ class _Source(_Part):
 class Variant(_Source):
     """How an environment is made for one device, cpu or cuda."""
 
+    image: Text | None = None
+    """An image to pull and use as it is, instead of building one."""
+
 
 _SOURCE_KEYS = tuple(_Source.model_fields)
 
@@ -122,9 +125,9 @@ class Environment(_Source):
         """
         if self.variants and device not in self.variants:
             return None
-        own = Variant(**{name: getattr(self, name) for name in _SOURCE_KEYS})
+        own = Variant(image=self.image, **{name: getattr(self, name) for name in _SOURCE_KEYS})
         found = self.variants.get(device, own)
-        if found.base is None and self.image is None:
+        if found.base is None and found.image is None:
             return found.model_copy(update={"base": f"python:{self.python}-slim"})
         return found
 

@@ -45,7 +45,7 @@ def test_a_base_that_is_given_stays() -> None:
 
 
 def test_an_image_to_pull_has_no_base() -> None:
-    assert environment(image="x", cuda="9.0").variant("cuda") == Variant(cuda="9.0")
+    assert environment(image="x", cuda="9.0").variant("cuda") == Variant(image="x", cuda="9.0")
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,6 @@ from .. import check
 
 def load(threads: "int") -> "None":
     """Import the parts of contrib that the cells need; makes no session."""
-    import tensorflow as tf
-
-    tf.logging.set_verbosity(tf.logging.ERROR)
     import tensorflow.contrib.rnn  # noqa: F401
     from tensorflow.contrib.cudnn_rnn.python.ops import cudnn_rnn_ops  # noqa: F401
 
@@ -127,7 +124,7 @@ class Engine(object):
             case: sizes, loss, optimiser and rate.
             data: arrays that are never trained: ``x``, ``target`` and, where gradients are masked, ``mask``.
             arrays: the first weights, by the last part of their variables' names.
-            settings: ``threads``, ``device`` and ``precision``.
+            settings: ``threads``, ``device``, ``precision`` and Adam's ``epsilon``.
         """
         import tensorflow as tf
 
@@ -138,7 +135,7 @@ class Engine(object):
             held, feed = hold(data)
             build = globals()[slug.replace("-", "_")]
             last = build(dict(case, training=True), held["x"])
-            self._build(case, last, held)
+            self._build(case, last, held, settings["epsilon"])
             self.last = tf.identity(last if build is not cudnn_lstm else build(case, held["x"])).op
             self.feed = {self.weights[name].initializer.inputs[1]: arrays[name] for name in arrays}
         self.session = tf.Session(graph=graph, config=config(settings["threads"]))
@@ -148,15 +145,16 @@ class Engine(object):
         graph.finalize()
         self.reset()
 
-    def _build(self, case: "dict", last: "object", held: "dict") -> "None":
+    def _build(self, case: "dict", last: "object", held: "dict", epsilon: "float") -> "None":
         """Add the loss, its gradients and the update; ``value`` keeps the loss on the device."""
         import tensorflow as tf
 
         output = tf.get_variable("output", (case["hidden"], case["classes"])) if case["classes"] else None
         self.weights = {v.op.name.split("/")[-1]: v for v in tf.trainable_variables()}
         loss = mean_loss(tf, case, last, held["target"], output)
-        adam = case["optimizer"] == "adam"
-        optimizer = (tf.train.AdamOptimizer if adam else tf.train.GradientDescentOptimizer)(case["rate"])
+        kinds = {"adam": (tf.train.AdamOptimizer, {"epsilon": epsilon}), "sgd": (tf.train.GradientDescentOptimizer, {})}
+        kind, options = kinds[case["optimizer"]]
+        optimizer = kind(case["rate"], **options)
         pairs = optimizer.compute_gradients(loss, list(self.weights.values()))
         if "mask" in held:
             pairs = [(g * held["mask"] if v is self.weights["params"] else g, v) for g, v in pairs]

@@ -159,7 +159,7 @@ class Engine(object):
             self.weights = {name: tf.Variable(value) for name, value in arrays.items()}
             self.value = tf.Variable(0.0, trainable=False)
             self.names = sorted(self.weights)
-            kinds = {"adam": (tf.keras.optimizers.Adam, {"epsilon": 1e-8}), "sgd": (tf.keras.optimizers.SGD, {})}
+            kinds = {"adam": (tf.keras.optimizers.Adam, {"epsilon": settings["epsilon"]}), "sgd": (tf.keras.optimizers.SGD, {})}
             kind, options = kinds[case["optimizer"]]
             self.optimizer = kind(case["rate"], **options)
             self.optimizer.build([self.weights[name] for name in self.names])

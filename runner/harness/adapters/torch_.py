@@ -38,6 +38,7 @@ def facts(device: "str") -> "dict":
         "cudnn": cudnn.version() if device == "cuda" else None,
         "threads": torch.get_num_threads(),  # 1.0.0 says 1 whatever it was set to
         "zero_grad": "none",
+        "adam_epsilon": "corrected at each step" if networks.early_epsilon() else "as the library has it",
         "optimizer_loop": "foreach" if device == "cuda" and _foreach_by_default(torch) else "parameter by parameter",
         "tf32_default_matmul": getattr(getattr(getattr(torch.backends, "cuda", None), "matmul", None), "allow_tf32", None),
         "tf32_default_cudnn": getattr(cudnn, "allow_tf32", None),
@@ -69,6 +70,28 @@ def libraries(text: "str") -> "dict":
     return found
 
 
+def basic_cell(cell: "str", inputs: "int", hidden: "int") -> "object":
+    """Return a cell in pure PyTorch with the interface of nn.LSTMCell and nn.RNNCell, and one bias; at zero."""
+    import torch
+
+    class Basic(torch.nn.Module):
+        """What a user writes who wants to change the equations."""
+
+        def __init__(self):
+            super(Basic, self).__init__()
+            width = (4 if cell == "lstm" else 1) * hidden
+            self.weight_ih = torch.nn.Parameter(torch.zeros(width, inputs))
+            self.weight_hh = torch.nn.Parameter(torch.zeros(width, hidden))
+            self.bias_ih = torch.nn.Parameter(torch.zeros(width))
+
+        def forward(self, x, state):
+            if cell == "lstm":
+                return networks.lstm_step(x, state[0], state[1], self.weight_ih, self.weight_hh, self.bias_ih)
+            return networks.rnn_step(x, state, self.weight_ih, self.weight_hh, self.bias_ih)
+
+    return Basic()
+
+
 class CellLoop(networks.Network):
     """A Python loop over time steps."""
 
@@ -95,7 +118,7 @@ class LstmCellBasic(CellLoop):
 
     def build(self):
         """See Network."""
-        return networks.basic_cell(self.case["cell"], self.case["inputs"], self.case["hidden"])
+        return basic_cell(self.case["cell"], self.case["inputs"], self.case["hidden"])
 
 
 class RnnCellBasic(LstmCellBasic):

@@ -9,6 +9,8 @@ Gradients are dropped (``p.grad = None``) before each backward pass in every rel
 since 2.0; before, it filled them with zeros, at the price of a write and an addition for each parameter.
 """
 
+import itertools
+
 from .api import Implementation
 
 TYPE_CHECKING = False
@@ -65,27 +67,6 @@ def scripted(cell: "str") -> "Any":
     return torch.jit.script({"lstm": lstm_loop, "rnn": rnn_loop}[cell])
 
 
-def basic_cell(cell: "str", inputs: "int", hidden: "int") -> "Any":
-    """Return a cell in pure PyTorch with the interface of nn.LSTMCell and nn.RNNCell, and one bias; not initialised."""
-
-    class Basic(torch.nn.Module):
-        """What a user writes who wants to change the equations."""
-
-        def __init__(self):
-            super(Basic, self).__init__()
-            width = (4 if cell == "lstm" else 1) * hidden
-            self.weight_ih = torch.nn.Parameter(torch.zeros(width, inputs))
-            self.weight_hh = torch.nn.Parameter(torch.zeros(width, hidden))
-            self.bias_ih = torch.nn.Parameter(torch.zeros(width))
-
-        def forward(self, x, state):
-            if cell == "lstm":
-                return lstm_step(x, state[0], state[1], self.weight_ih, self.weight_hh, self.bias_ih)
-            return rnn_step(x, state, self.weight_ih, self.weight_hh, self.bias_ih)
-
-    return Basic()
-
-
 def zeros(like: "Any", columns: "int") -> "Any":
     """Return an initial state (B, columns) on the device of ``like`` (T, B, I), as a user of this release makes it."""
     if hasattr(like, "new_zeros"):
@@ -121,10 +102,37 @@ def allow_tf32(allowed: "bool") -> "None":
         torch.backends.cudnn.allow_tf32 = allowed
 
 
-def optimizer(case: "dict", trained: "list") -> "Any":
-    """Return the library's own optimiser, with its defaults but for the rate."""
-    chosen = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[case["optimizer"]]
-    return chosen(trained, lr=case["rate"])
+def updater(case: "dict", trained: "list") -> "Any":
+    """Return a function that does one update, by the library's own optimiser with its defaults but for the rate.
+
+    Old releases of Adam add epsilon before the second moment is corrected for its start at zero (the other form in
+    Kingma and Ba 2015). An epsilon that follows the step gives the common one, algorithm 1, exactly.
+    """
+    if case["optimizer"] == "sgd":
+        return torch.optim.SGD(trained, lr=case["rate"]).step
+    adam = torch.optim.Adam(trained, lr=case["rate"])
+    if not early_epsilon():
+        return adam.step
+    group = adam.param_groups[0]
+    epsilon, decay = group["eps"], group["betas"][1]
+    steps = itertools.count(1)
+
+    def update():
+        group["eps"] = epsilon * (1 - decay ** next(steps)) ** 0.5
+        adam.step()
+
+    return update
+
+
+def early_epsilon() -> "bool":
+    """Say whether Adam adds epsilon before it corrects the second moment: tried on one number.
+
+    A first gradient as large as epsilon, 1e-8, moves it by half the rate in algorithm 1, and by 3 % of it in the other.
+    """
+    weight = torch.nn.Parameter(torch.zeros(1))
+    (weight * 1e-8).sum().backward()
+    torch.optim.Adam([weight], lr=1.0).step()
+    return abs(float(weight.data.numpy()[0])) < 0.25
 
 
 def layout(array: "object") -> "object":
@@ -199,8 +207,7 @@ class Network(Implementation):
         for name, parameter in self.parameters.items():
             parameter.data.copy_(self.start[name])
         self._drop_gradients()
-        self.trained = [self.parameters[name] for name in sorted(self.parameters)]
-        self.optimizer = optimizer(self.case, self.trained)
+        self.update = updater(self.case, [self.parameters[name] for name in sorted(self.parameters)])
 
     def _drop_gradients(self):
         for parameter in self.parameters.values():
@@ -229,7 +236,7 @@ class Network(Implementation):
     def train(self):
         """See Implementation."""
         self._backward()
-        self.optimizer.step()
+        self.update()
 
     def loss(self):
         """See Implementation."""

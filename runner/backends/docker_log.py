@@ -1,0 +1,99 @@
+"""What an engine says while it builds or pulls, cut down to what a person wants to read."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+KEPT = 15
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_STEP = re.compile(r"^Step (\d+)/(\d+) : ((?:FROM|RUN|COPY) .*)")
+_DOWNLOADING = re.compile(
+    r"^\s*Downloading (?:\S*/)?(?P<name>[^\s/]+?)-(?P<version>\d[^-\s]*)\S* \((?P<size>[\d.]+ [kMG]B)\)"
+)
+_INSTALLING = re.compile(r"^Installing collected packages: (.*)")
+_BUILDING = re.compile(r"^\s*Building wheel for (\S+)")
+_NOISE = re.compile(
+    r"^\s*(?:$|Step \d|---> |Removing (?:intermediate )?container|Collecting |Downloading |Using cached |Looking in |"
+    r"Obtaining dependency|Processing |Requirement already|Preparing metadata|Getting requirements|Installing build "
+    r"dep|Installing backend dep|Stored in|Created wheel|Building wheel|WARNING: Running pip as|\[notice\]|.*[━]|"
+    r"Link requires a different|WARNING: Retrying)"
+)
+_ERROR = re.compile(r"^\s*(?:ERROR|error|E|FATAL)\b[: ]")
+_HINTS = (
+    ("DO NOT MATCH THE HASHES", "the packages changed since they were locked: make the lock again with `runner lock`"),
+    ("No space left on device", "make room on the engine's disk: `docker system df` shows what takes it"),
+    ("name resolution", "containers of this engine cannot resolve names: see `runner doctor`"),
+    ("No matching distribution", "the package index did not answer, or has no wheel for this Python any more"),
+    ("No such file or directory: 'gcc'", "a package is built from source: use the base image without `-slim`"),
+)
+
+
+def plain(text: str) -> str:
+    """Return a line without colours and trailing blanks."""
+    return _COLOUR.sub("", text).rstrip()
+
+
+def useful(lines: Sequence[str], limit: int = KEPT) -> tuple[str, ...]:
+    """Return the last lines worth reading: no progress, no blanks; errors stay, even from before the last lines."""
+    kept = [line for line in map(plain, lines) if _NOISE.match(line) is None]
+    if len(kept) <= limit:
+        return tuple(kept)
+    last = kept[-limit:]
+    errors = [line for line in kept[:-limit] if _ERROR.match(line)][-limit // 3 :]
+    return tuple(errors + last[len(errors) :])
+
+
+def reason(lines: Sequence[str], said: str) -> str:
+    """Return the one line that says why a build failed: the tool's last error, else what the engine ``said``."""
+    errors = [line for line in map(plain, lines) if _ERROR.match(line)]
+    return errors[-1].strip() if errors else " ".join(plain(said).split())
+
+
+def hint(text: str) -> str:
+    """Return what to do about a failed build or pull."""
+    found = [advice for sign, advice in _HINTS if sign in text]
+    return found[0] if found else "the log's last lines are kept with the record"
+
+
+def worth_saying(line: str) -> str | None:
+    """Return a line of a build's output as progress, None for the many that are not."""
+    line = plain(line)
+    if step := _STEP.match(line):
+        return f"step {step[1]}/{step[2]}: {shortened(step[3])}"
+    if load := _DOWNLOADING.match(line):
+        return None if load["size"].endswith("kB") else f"downloading {load['name']} {load['version']}, {load['size']}"
+    if packages := _INSTALLING.match(line):
+        return f"installing {packages[1].count(',') + 1} packages"
+    if wheel := _BUILDING.match(line):
+        return f"building {wheel[1]} from source"
+    return None
+
+
+def shortened(text: str, width: int = 60) -> str:
+    """Return a text cut to ``width`` characters."""
+    text = " ".join(text.split())
+    return text if len(text) <= width else f"{text[: width - 3]}..."
+
+
+class Pull:
+    """The sum of a pull's many progress bars."""
+
+    def __init__(self) -> None:
+        """Start at nothing."""
+        self._layers: dict[str, tuple[int, int]] = {}
+        self._said = -1
+
+    def worth_saying(self, message: Mapping[str, Any]) -> str | None:
+        """Return the total in MB each time it has grown by a tenth, else None."""
+        detail = message.get("progressDetail") or {}
+        if message.get("status") == "Downloading" and detail.get("total"):
+            self._layers[str(message.get("id"))] = (detail["current"], detail["total"])
+        elif message.get("status") in {"Download complete", "Pull complete"} and message.get("id") in self._layers:
+            total = self._layers[message["id"]][1]
+            self._layers[message["id"]] = (total, total)
+        current, total = (sum(part) for part in zip(*self._layers.values(), strict=True)) if self._layers else (0, 0)
+        tenth = 10 * current // total if total else -1
+        if tenth <= self._said:
+            return None
+        self._said = tenth
+        return f"pulling {current / 1e6:.0f} of {total / 1e6:.0f} MB"

@@ -1,0 +1,195 @@
+"""Which of two environments is faster, cell by cell, and how far the stored rounds can tell."""
+
+import difflib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from runner import stats
+from runner.compare.rows import row
+from runner.compare.sides import Pair, Side, pairs, side
+from runner.comparison import Comparison, Results, Row
+from runner.errors import Problem, RunnerError, UsageError
+
+
+def compare(
+    results: Iterable[Results],
+    base: str,
+    others: Sequence[str],
+    *,
+    margin: float = stats.MARGIN,
+    best: bool = False,
+    known: Collection[str] = (),
+) -> Comparison:
+    """Return what the newest run with both sides says of each other environment against the base.
+
+    Args:
+        results: newest first; only as many are taken as it needs.
+        base: environment id.
+        others: environment ids.
+        margin: the change that counts as none, above 0.
+        best: take the fastest implementation of each side, instead of equal ones.
+        known: further environment ids that are no mistake, those of the matrix.
+
+    Raises:
+        UsageError: an id that neither a run nor ``known`` has, or one that is asked for twice.
+        RunnerError: nothing can be compared; it says what is missing, why, and what to do.
+    """
+    asked = (base, *others)
+    if not others or len(set(asked)) < len(asked):
+        raise UsageError(Problem("compare needs a base and others, each once", hint="runner compare BASE OTHER..."))
+    runs = _Runs(results, asked)
+    found = {other: _choose(runs, base, other, best=best) for other in others}
+    _refuse_unknown(runs, asked, known)
+    usable = [match for match in found.values() if match is not None and match.usable]
+    if not usable:
+        raise RunnerError(*_nothing(runs, found, base))
+    return Comparison(
+        base=base,
+        others=tuple(others),
+        device=", ".join(sorted(usable[0].devices)),
+        rows=tuple(_sorted((one for match in found.values() if match for one in match.rows(margin)), others)),
+        only=tuple(note for other, match in found.items() for note in _notes(runs, match, base, other)),
+        margin=margin,
+    )
+
+
+def summarise(results: Results, *, margin: float = stats.MARGIN) -> tuple[Comparison, ...]:
+    """Return, for each framework of a run, its first measured environment against its other measured ones.
+
+    The order is the plan's; a framework with fewer than two measured environments, or none in common, is left out.
+    """
+    measured = dict(zip(results.rounds["environment"].tolist(), results.rounds["framework"].tolist(), strict=True))
+    families: dict[str, list[str]] = {}
+    for name in dict.fromkeys([*(one.cell.environment for one in results.plan), *measured]):
+        if name in measured:
+            families.setdefault(measured[name], []).append(name)
+    found = []
+    for names in families.values():
+        try:
+            found += [compare([results], names[0], names[1:], margin=margin)] if len(names) > 1 else []
+        except RunnerError:  # they share no case; the tables of times show both
+            continue
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """Two sides and the cells of them that belong together."""
+
+    base: Side
+    other: Side
+    pairs: Sequence[Pair]
+
+    @property
+    def usable(self) -> bool:
+        return any(pair.base in self.base.measured and pair.other in self.other.measured for pair in self.pairs)
+
+    @property
+    def devices(self) -> set[str]:
+        return {device for one in self.base.measured.values() for device in one.facts["device"]}
+
+    def rows(self, margin: float) -> Iterator[Row]:
+        return (row(self.base, self.other, pair, margin) for pair in self.pairs)
+
+
+class _Runs:
+    """The sides of each run, newest first; a run is read when it is asked for and then kept."""
+
+    def __init__(self, results: Iterable[Results], asked: Sequence[str]) -> None:
+        self.environments: set[str] = set()
+        self._source = iter(results)
+        self._asked = asked
+        self._kept: list[Mapping[str, Side]] = []
+
+    def __iter__(self) -> Iterator[Mapping[str, Side]]:
+        yield from self._kept
+        for results in self._source:
+            self.environments |= {one.cell.environment for one in results.plan} | set(results.environments)
+            self.environments |= set(results.rounds["environment"].unique())
+            self._kept.append({name: side(results, name) for name in self._asked})
+            yield self._kept[-1]
+
+
+def _choose(runs: _Runs, base: str, other: str, *, best: bool) -> _Match | None:
+    """Return the newest sides that can be compared, of one run where there is one; else those that were planned."""
+    planned = None
+    for sides in runs:
+        match = _Match(sides[base], sides[other], pairs(sides[base], sides[other], best=best))
+        if match.usable:
+            return match
+        planned = planned or (match if match.pairs else None)
+    for newer in runs:
+        for older in runs:
+            one, two = older[base], newer[other]
+            if one.run != two.run and one.measured and two.measured:
+                match = _Match(one, two, pairs(one, two, best=best))
+                if match.usable:
+                    return match
+    return planned
+
+
+def _sorted(rows: Iterable[Row], others: Sequence[str]) -> list[Row]:
+    place = {name: index for index, name in enumerate(others)}
+    return sorted(
+        rows, key=lambda r: (r.case_id, r.phase, r.precision, r.implementation, r.base_implementation, place[r.environment])
+    )
+
+
+def _refuse_unknown(runs: _Runs, asked: Sequence[str], known: Collection[str]) -> None:
+    names = sorted(runs.environments.union(known))
+    problems = []
+    for name in asked:
+        if names and name not in names:
+            near = difflib.get_close_matches(name, names, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+            problems.append(Problem(f"unknown environment {name!r}", hint=hint))
+    if problems:
+        raise UsageError(*problems)
+
+
+def _nothing(runs: _Runs, found: Mapping[str, _Match | None], base: str) -> list[Problem]:
+    """Return why none of the others can be compared with the base, and what to do."""
+    missing = [name for name in (base, *found) if not any(sides[name].measured for sides in runs)]
+    command = f"`runner run {base} {' '.join(found)}`"
+    if missing:
+        words = "both" if len(found) == 1 else "all"
+        *rest, last = [Problem(f"{name} has no measurements: {_why(runs, name)}") for name in missing]
+        return [*rest, Problem(last.message, hint=f"to measure {words}: {command}")]
+    has = "; ".join(f"{name} has {_work(runs, name)}" for name in (base, *found))
+    hint = f"take the fastest of each with --best, or measure the same on all: {command}"
+    return [Problem(f"{base} and {', '.join(found)} have no measured cell in common: {has}", hint=hint)]
+
+
+def _why(runs: _Runs, name: str) -> str:
+    """Return the distinct ends of an environment's cells in the newest run that asked for it."""
+    for sides in runs:
+        ends = list(dict.fromkeys(f"{code}: {reason}" for code, reason in sides[name].ends.values()))
+        if ends:
+            return "; ".join(ends[:3]) + (f"; and {len(ends) - 3} more" if len(ends) > 3 else "")
+    return "no run asked for it"
+
+
+def _work(runs: _Runs, name: str) -> str:
+    """Return what the newest run with measurements of an environment has of it."""
+    for sides in runs:
+        if sides[name].measured:
+            work = sorted({f"{cell.implementation} on {cell.case_id}" for cell in sides[name].measured})
+            return ", ".join(work[:3]) + (f" and {len(work) - 3} more" if len(work) > 3 else "")
+    return "nothing"
+
+
+def _notes(runs: _Runs, match: _Match | None, base: str, other: str) -> Iterator[str]:
+    """Give a sentence for each implementation or case that only one side has."""
+    if match is None or not match.usable:
+        if not any(sides[other].measured for sides in runs):
+            yield f"{other} has no measurements: {_why(runs, other)}; `runner run {base} {other}` measures both"
+        else:
+            yield f"{base} and {other} have no measured cell in common"
+        return
+    for own, partners in ((match.base, {p.base for p in match.pairs}), (match.other, {p.other for p in match.pairs})):
+        slugs, cases = {cell.implementation for cell in partners}, {cell.case_id for cell in partners}
+        alone = [cell for cell in own.measured if cell not in partners]
+        for slug in sorted({cell.implementation for cell in alone} - slugs):
+            yield f"only {own.environment} has {slug}"
+        for case in sorted({cell.case_id for cell in alone} - cases):
+            yield f"only {own.environment} has measured {case}"

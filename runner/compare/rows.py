@@ -1,0 +1,102 @@
+"""One pair of cells as a row: may they be compared, and what do the rounds say."""
+
+import numpy as np
+
+from runner import stats
+from runner.compare.sides import Measured, Pair, Side
+from runner.comparison import COMPARABLE, Row, Word
+
+NAMES = {"clocks": "clock request", "threads": "thread count", "harness": "harness version"}
+UNKNOWN = "nothing known"
+
+
+def row(base: Side, other: Side, pair: Pair, margin: float) -> Row:
+    """Return the row of a pair of cells; the sides may be of different runs."""
+    one, two = base.measured.get(pair.base), other.measured.get(pair.other)
+    if one is None or two is None:
+        ends = [side.ends[cell] for side, cell in zip((base, other), pair, strict=True) if cell not in side.measured]
+        names = [side.environment for side, cell in zip((base, other), pair, strict=True) if cell not in side.measured]
+        reason = "; ".join(f"{name}: {sentence}" for name, (_, sentence) in zip(names, ends, strict=True))
+        return _row(base, other, pair, verdict="not-measured", code=ends[0][0], reason=reason)
+    different = differences(one, two, base.environment, other.environment)
+    if different:
+        code, reason = next(iter(different)), "; ".join(different.values())
+        return _row(base, other, pair, verdict="not-comparable", code=code, reason=reason)
+    return _compared(base, other, pair, margin)
+
+
+def differences(base: Measured, other: Measured, base_name: str, other_name: str) -> dict[str, str]:
+    """Return code -> sentence for each fact in which the rounds of two cells do not all agree."""
+    found: dict[str, str] = {}
+    for column, code in COMPARABLE.items():
+        if code not in found and len(base.facts[column] | other.facts[column]) > 1:
+            one, two = (" and ".join(sorted(value or UNKNOWN for value in side.facts[column])) for side in (base, other))
+            found[code] = f"the {NAMES.get(code, code)} differs: {one} for {base_name}, {two} for {other_name}"
+    return found
+
+
+def _compared(base: Side, other: Side, pair: Pair, margin: float) -> Row:
+    one, two = base.measured[pair.base].logs, other.measured[pair.other].logs
+    shared = sorted(one.keys() & two.keys()) if base.run == other.run else []
+    if shared:
+        ratios = np.array([two[number] - one[number] for number in shared])
+        interval, count = stats.paired_interval(ratios), len(shared)
+        spread = float(np.std(ratios, ddof=1)) if count > 1 else float("nan")
+        code, doubt = "", ""
+    else:
+        logs = np.array(list(one.values())), np.array(list(two.values()))
+        interval, count = stats.unpaired_interval(*logs), min(len(one), len(two))
+        spread = float(np.hypot(*(np.std(side, ddof=1) for side in logs))) if count > 1 else float("nan")
+        code, doubt = _unpaired(base, other)
+    low, ratio, high = (float(np.exp(value)) for value in (interval.low, interval.estimate, interval.high))
+    word: Word = stats.verdict(low, ratio, high, margin)
+    if word == "inconclusive":
+        code = code or "more-rounds"
+        doubt = "; ".join(filter(None, (doubt, _more(spread, ratio, margin, count))))
+    return _row(
+        base,
+        other,
+        pair,
+        ratio=ratio,
+        ratio_low=low if count > 1 else None,
+        ratio_high=high if count > 1 else None,
+        rounds=count,
+        verdict=word,
+        code=code,
+        reason=doubt,
+    )
+
+
+def _unpaired(base: Side, other: Side) -> tuple[str, str]:
+    if base.run == other.run:
+        return "different-rounds", "the sides have no good round in common: they were not measured in turns"
+    return "different-runs", f"the sides are from runs {base.run} and {other.run}: they were not measured in turns"
+
+
+def _more(spread: float, ratio: float, margin: float, count: int) -> str:
+    """Return about how many rounds it takes to decide, as a sentence."""
+    needed = stats.rounds_needed(spread, ratio, margin, count)
+    if count == 1:
+        return "one round says nothing of the noise; 3 or more are needed"
+    if needed >= stats.MOST_ROUNDS:
+        return f"{stats.MOST_ROUNDS} rounds would not decide: the change is about the margin of {margin:.2g}"
+    more = needed - count
+    return f"about {more} more round{'s' * (more > 1)} would decide"
+
+
+def _row(base: Side, other: Side, pair: Pair, **found: object) -> Row:
+    one, two = base.measured.get(pair.base), other.measured.get(pair.other)
+    cell = pair.other
+    return Row(
+        environment=cell.environment,
+        implementation=cell.implementation,
+        base_implementation=pair.base.implementation,
+        workload=cell.workload,
+        case=cell.case,
+        phase=cell.phase,
+        precision=cell.precision,
+        base_seconds=one.seconds if one else None,
+        seconds=two.seconds if two else None,
+        run=" and ".join(dict.fromkeys((base.run, other.run))),
+        **found,  # type: ignore[arg-type]
+    )

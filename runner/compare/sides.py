@@ -1,0 +1,148 @@
+"""What one run knows of one environment, and which cells of two environments belong together."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from runner.comparison import COMPARABLE, Results
+from runner.model import Cell
+
+
+class Pair(NamedTuple):
+    """Two cells of one case, phase and precision."""
+
+    base: Cell
+    other: Cell
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The good rounds of one cell: round -> log of the median in seconds, and the values that each fact had."""
+
+    logs: Mapping[int, float]
+    facts: Mapping[str, frozenset[str]]
+
+    @property
+    def seconds(self) -> float:
+        """The median over rounds."""
+        return float(np.median(np.exp(list(self.logs.values()))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One environment in one run.
+
+    Attributes:
+        run: its id.
+        framework: empty where it is not known.
+        kinds: every cell that was asked for or measured -> its implementation's kind.
+        measured: the cells with a good record.
+        ends: every other cell -> (failure class or skip code, sentence).
+        skipped: the cells that were never to run.
+    """
+
+    run: str
+    environment: str
+    framework: str
+    kinds: Mapping[Cell, str]
+    measured: Mapping[Cell, Measured]
+    ends: Mapping[Cell, tuple[str, str]]
+    skipped: frozenset[Cell]
+
+
+def side(results: Results, environment: str) -> Side:
+    """Return what a run knows of an environment; empty tables where it knows nothing."""
+    rounds = results.rounds[results.rounds["environment"] == environment]
+    failures = results.failures[results.failures["environment"] == environment]
+    planned = [one for one in results.plan if one.cell.environment == environment]
+    measured = _measured(rounds)
+    kinds = {one.cell: one.kind for one in planned}
+    kinds.update({cell: kind for cell, kind in _by_cell(failures, "kind") if kind or cell not in kinds})
+    kinds.update({cell: kind for cell, kind in _by_cell(rounds, "kind") if kind or cell not in kinds})
+    ends = {one.cell: (one.code, one.reason) for one in planned if one.verdict == "skip"}
+    skipped = frozenset(ends)
+    unfinished = ("unfinished", f"run {results.run} ended before it was measured")
+    ends.update({one.cell: unfinished for one in planned if one.verdict == "run"})
+    words = zip(failures["failure"].tolist(), failures["reason"].tolist(), strict=True)
+    ends.update(zip(_cells(failures), words, strict=True))
+    frameworks = [name for name in rounds["framework"].tolist()[:1] if name]
+    stored = results.environments.get(environment, {}).get("framework", "")
+    return Side(
+        run=results.run,
+        environment=environment,
+        framework=frameworks[0] if frameworks else stored,
+        kinds=kinds,
+        measured=measured,
+        ends={cell: end for cell, end in ends.items() if cell not in measured},
+        skipped=skipped,
+    )
+
+
+def _cells(frame: pd.DataFrame) -> list[Cell]:
+    names = ("environment", "implementation", "workload", "case", "phase", "precision")
+    columns = [frame[name].tolist() for name in names]
+    return [Cell(**dict(zip(names, words, strict=True))) for words in zip(*columns, strict=True)]
+
+
+def _by_cell(frame: pd.DataFrame, column: str) -> Iterable[tuple[Cell, str]]:
+    return zip(_cells(frame), frame[column].tolist(), strict=True)
+
+
+def _measured(rounds: pd.DataFrame) -> dict[Cell, Measured]:
+    logs: dict[Cell, dict[int, float]] = defaultdict(dict)
+    facts: dict[Cell, set[tuple[str, ...]]] = defaultdict(set)
+    known = zip(*(rounds[name].tolist() for name in COMPARABLE), strict=True)
+    numbers = zip(rounds["round"].tolist(), np.log(rounds["seconds"].to_numpy()).tolist(), strict=True)
+    for cell, values, (number, log) in zip(_cells(rounds), known, numbers, strict=True):
+        logs[cell][number] = log
+        facts[cell].add(values)
+    return {
+        cell: Measured(
+            logs[cell],
+            {name: frozenset(values) for name, values in zip(COMPARABLE, zip(*facts[cell], strict=True), strict=True)},
+        )
+        for cell in logs
+    }
+
+
+def pairs(base: Side, other: Side, *, best: bool) -> list[Pair]:
+    """Return which cells are to be compared: those of equal slug, equal kind across frameworks, or the fastest.
+
+    A pair of which neither cell was to run is left out.
+    """
+    of_base, of_other = _by_work(base), _by_work(other)
+    shared = {cell.implementation for cell in base.kinds} & {cell.implementation for cell in other.kinds}
+    known = bool(base.framework and other.framework)
+    same = base.framework == other.framework if known else bool(shared)
+    found = []
+    for work in of_base:
+        if best:
+            candidates = [Pair(_fastest(base, of_base[work]), _fastest(other, of_other[work]))] if work in of_other else []
+        else:
+            candidates = [
+                Pair(one, two)
+                for one in of_base[work]
+                for two in of_other.get(work, ())
+                if (one.implementation == two.implementation if same else base.kinds[one] == other.kinds[two] != "")
+            ]
+        found += [pair for pair in candidates if not (pair.base in base.skipped and pair.other in other.skipped)]
+    return found
+
+
+def _by_work(one: Side) -> dict[tuple[str, str, str], list[Cell]]:
+    found: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
+    for cell in one.kinds:
+        found[cell.case_id, cell.phase, cell.precision].append(cell)
+    return found
+
+
+def _fastest(one: Side, cells: list[Cell]) -> Cell:
+    """Return the fastest measured cell, or the first where none was measured, one that was to run before others."""
+    measured = [cell for cell in cells if cell in one.measured]
+    if measured:
+        return min(measured, key=lambda cell: one.measured[cell].seconds)
+    return min(cells, key=lambda cell: cell in one.skipped)

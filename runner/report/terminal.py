@@ -1,0 +1,95 @@
+"""A comparison for a terminal: one table for each case."""
+
+import io
+from collections.abc import Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from runner.comparison import Comparison, Row
+from runner.report import words
+
+STYLES = {
+    "faster": "bold green",
+    "slower": "bold red",
+    "same": "cyan",
+    "inconclusive": "yellow",
+    "not-comparable": "magenta",
+    "not-measured": "dim",
+}
+ROOMY = 72
+"""Columns of a terminal from which both times have room beside the ratio, its interval and the verdict."""
+
+
+def text(comparison: Comparison, *, width: int, colour: bool) -> str:
+    """Return a comparison as lines of at most ``width`` columns, with ANSI colours or without."""
+    stream = io.StringIO()
+    console = Console(
+        file=stream, width=width, force_terminal=colour, no_color=not colour, color_system="standard" if colour else None
+    )
+    for case, rows in words.by_case(comparison.rows).items():
+        console.print(_case(comparison, case, rows, width))
+    console.print(Text(summary(comparison)))
+    for note in comparison.only:
+        console.print(Text(f"note: {note}", style="dim"))
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+def summary(comparison: Comparison) -> str:
+    """Return how many cells of each environment have each verdict, a line for each environment."""
+    lines = []
+    for other in comparison.others:
+        counts = [f"{count} {word}" for word, count in comparison.count(other).items()]
+        lines.append(f"{other} against {comparison.base}: {', '.join(counts) or 'nothing to compare'}")
+    return "\n".join(lines)
+
+
+def _case(comparison: Comparison, case: str, rows: Sequence[Row], width: int) -> RenderableType:
+    table = Table(
+        title=case,
+        title_style="bold",
+        title_justify="left",
+        caption=_caption(comparison, rows),
+        caption_justify="left",
+        caption_style="dim",
+        box=None,
+        header_style="bold dim",
+        padding=(0, 2 if width >= 100 else 1, 0, 0),
+    )
+    scale = words.unit(value for row in rows for value in (row.base_seconds, row.seconds))
+    roomy = width >= ROOMY
+    table.add_column("implementation", overflow="fold")
+    table.add_column("phase", no_wrap=True)
+    if roomy:
+        table.add_column(f"{comparison.base}\n[{scale.name}]".replace("[", "\\["), justify="right")
+        table.add_column(f"other\n\\[{scale.name}]", justify="right")
+    table.add_column("time\nratio", justify="right")
+    table.add_column("95 % interval", no_wrap=True)
+    table.add_column("verdict", overflow="fold")
+    for other in comparison.others:
+        own = [row for row in rows if row.environment == other]
+        if own and len(comparison.others) > 1:
+            table.add_row(Text(other, style="bold"))
+        for row in own:
+            table.add_row(*_line(row, rows, scale, roomy=roomy))
+    reasons = [
+        Text(f"{verdict}: {words.few(labels, 3)}: {reason}", style="dim") for verdict, reason, labels in words.reasons(rows)
+    ]
+    return Group(table, Padding(Group(*reasons), (0, 0, 1, 2)))
+
+
+def _line(row: Row, rows: Sequence[Row], scale: words.Unit, *, roomy: bool) -> list[Text]:
+    times = [words.duration(value, scale, name=False) for value in (row.base_seconds, row.seconds)] if roomy else []
+    phase = words.phase(row.phase, row.precision, [one.precision for one in rows])
+    plain = [words.partners(row), phase, *times, words.ratio(row.ratio), words.interval(row.ratio_low, row.ratio_high)]
+    return [*(Text(word) for word in plain), Text(row.verdict, style=STYLES[row.verdict])]
+
+
+def _caption(comparison: Comparison, rows: Sequence[Row]) -> str:
+    """Return what the rows of a case were measured on."""
+    counts = sorted({row.rounds for row in rows if row.rounds})
+    rounds = f"{counts[0]} to {counts[-1]} rounds" if len(counts) > 1 else f"{counts[0] if counts else 0} rounds"
+    runs = words.few(list(dict.fromkeys(row.run for row in rows)), 2)
+    return f"on {comparison.device}, {rounds}, run {runs}; ratio below 1 is faster; within {comparison.margin:.0%} is the same"

@@ -1,0 +1,113 @@
+"""Numbers and names as people read them: units are chosen here and nowhere else."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from runner.comparison import Row
+
+PHASES = ("compile", "compile-warm", "forward", "train", "gradient", "backward-inputs", "backward-weights")
+
+
+class Unit(NamedTuple):
+    """What a time in seconds is multiplied by, and the name of what comes out."""
+
+    scale: float
+    name: str
+
+
+UNITS = (Unit(1.0, "s"), Unit(1e3, "ms"), Unit(1e6, "µs"), Unit(1e9, "ns"))
+
+
+def unit(seconds: Iterable[float | None]) -> Unit:
+    """Return the unit in which the smallest of some times is at least 1; seconds where there is none."""
+    known = [value for value in seconds if value]
+    least = min(known, default=1.0)
+    return next((one for one in UNITS if least * one.scale >= 1), UNITS[-1])
+
+
+def number(value: float) -> str:
+    """Return a number above 0 with three digits, and all of those before the point: 0.0123, 1.23, 1234."""
+    shown = f"{value:#.3g}"
+    return f"{value:.0f}" if "e" in shown and value >= 1 else shown.rstrip(".")
+
+
+def duration(seconds: float | None, scale: Unit | None = None, *, name: bool = True) -> str:
+    """Return a time with its unit, ``1.23 ms``; a dash where there is none.
+
+    Args:
+        seconds: the time.
+        scale: a unit that several times share; the time's own where it is left out.
+        name: whether the unit is written.
+    """
+    if seconds is None:
+        return "–"
+    chosen = scale or unit([seconds])
+    return f"{number(seconds * chosen.scale)} {chosen.name}" if name else number(seconds * chosen.scale)
+
+
+def ratio(value: float | None) -> str:
+    """Return a ratio of times, ``0.776``."""
+    return "–" if value is None else f"{value:.3f}" if value < 10 else number(value)
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Return the ends of an interval of ratios; words where it has none."""
+    return "–" if low is None or high is None else f"{ratio(low)} – {ratio(high)}"
+
+
+def phase(name: str, precision: str, precisions: Iterable[str]) -> str:
+    """Return a phase, with its precision where there are several."""
+    return name if len(set(precisions)) == 1 else f"{name} {precision}"
+
+
+def phase_key(name: str) -> tuple[int, str]:
+    """Return what sorts phases in the order they happen, ``+published`` after the same phase without."""
+    plain = name.split("+", maxsplit=1)[0]
+    return (PHASES.index(plain) if plain in PHASES else len(PHASES), name)
+
+
+def partners(row: Row) -> str:
+    """Return the implementation of a row, and the base's where it is another one."""
+    if row.implementation == row.base_implementation:
+        return row.implementation
+    return f"{row.implementation} / {row.base_implementation}"
+
+
+def reasons(rows: Sequence[Row]) -> list[tuple[str, str, list[str]]]:
+    """Return (verdict, reason, what it holds for) for each distinct reason, in the order of the rows."""
+    precisions = {row.precision for row in rows}
+    several = len({row.environment for row in rows}) > 1
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row.reason:
+            label = f"{partners(row)} {phase(row.phase, row.precision, precisions)}"
+            label = f"{row.environment} {label}" if several else label
+            found.setdefault((row.verdict, row.reason), []).append(label)
+    return [(verdict, reason, labels) for (verdict, reason), labels in found.items()]
+
+
+def by_case(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Return the rows of each case, in their order."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row.case_id, []).append(row)
+    return found
+
+
+def error(value: float | None) -> str:
+    """Return a relative error, ``3.1e-07``."""
+    return "–" if value is None else f"{value:.1e}"
+
+
+def few(items: Sequence[str], most: int = 4) -> str:
+    """Return some items in a line, and how many more there are."""
+    rest = len(items) - most
+    return ", ".join(items[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def date(run: str) -> str:
+    """Return the time in a run's id, ``2026-11-20 10:45 UTC``; empty where the id has none."""
+    day, _, clock = run[:15].partition("-")
+    if not (day.isdigit() and clock.isdigit() and len(day) == 8 and len(clock) == 6):
+        return ""
+    return f"{day[:4]}-{day[4:6]}-{day[6:]} {clock[:2]}:{clock[2:4]} UTC"

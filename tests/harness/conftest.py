@@ -1,0 +1,124 @@
+"""Servers under every interpreter that is here, each in a venv of its own that holds NumPy and nothing else."""
+
+import functools
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.backends import archive, interpreters
+from runner.backends.process import ProcessChannel
+from runner.harness import reference, wire, workloads
+from runner.measure.session import Session
+from runner.setup import cache_folder
+
+VERSIONS = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
+CASE: dict[str, Any] = {
+    "workload": "rnn-step",
+    "name": "tiny",
+    "cell": "lstm",
+    "steps": 3,
+    "batch": 2,
+    "inputs": 4,
+    "hidden": 4,
+    "classes": 0,
+    "forget_bias": 1.0,
+    "loss": "mse",
+    "optimizer": "sgd",
+    "rate": 0.01,
+    "seed": 3,
+}
+
+Ask = Callable[..., dict[str, Any]]
+
+
+def environment(version: str) -> str | None:
+    """Return the interpreter of a venv with NumPy for a Python version, made once; None where there is no such Python."""
+    found = interpreters.find(version)
+    if found is None:
+        return None
+    import os
+
+    home = cache_folder(os.environ) / "tests" / f"numpy-{version}"
+    python = home / "bin" / "python"
+    if not (home / ".ready").exists():
+        shutil.rmtree(home, ignore_errors=True)
+        subprocess.run([str(found), "-m", "venv", str(home)], check=True, capture_output=True)
+        pip = [str(python), "-m", "pip", "install", "-q", "--retries", "1"]
+        if version == "3.6":
+            subprocess.run([*pip, "pip==21.3.1"], check=True, capture_output=True)
+        subprocess.run([*pip, "numpy"], check=True, capture_output=True)
+        (home / ".ready").touch()
+    return str(python)
+
+
+@functools.cache
+def truth(key: str) -> dict[str, Any]:
+    """Return the packed reference of CASE, whose key this is."""
+    assert key == workloads.key(CASE)
+    losses, gradients, digest = reference.compute(CASE)
+    return {"loss": losses, "gradients": {name: wire.pack(value) for name, value in gradients.items()}, "digest": digest}
+
+
+@pytest.fixture(scope="session")
+def faulty_harness(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The harness as it travels, with an adapter that goes wrong on request."""
+    folder = tmp_path_factory.mktemp("harness") / "harness"
+    shutil.copytree(archive.FOLDER, folder)
+    shutil.copy(Path(__file__).parent / "faulty.py", folder / "adapters" / "numpy_.py")
+    return archive.pack(folder)
+
+
+@pytest.fixture
+def python() -> str:
+    """The interpreter of a venv with NumPy, of the newest Python that is here."""
+    return next(found for version in reversed(VERSIONS) if (found := environment(version)))
+
+
+@pytest.fixture
+def open_session(faulty_harness: bytes) -> Iterator[Callable[[str], Session]]:
+    """Start servers with the faulty adapter; they are gone after the test."""
+    opened: list[Session] = []
+
+    def start(interpreter: str) -> Session:
+        session = Session(ProcessChannel(interpreter, "cpu", faulty_harness), "test#1")
+        opened.append(session)
+        found = session.hello("numpy", 1, "cpu", 60)
+        assert found["status"] == "ok", found
+        return session
+
+    yield start
+    for session in opened:
+        session.close()
+
+
+@pytest.fixture
+def ask(open_session: Callable[[str], Session], python: str, tmp_path: Path) -> Ask:
+    """Return a function that measures one slug in a fresh server, or in the session it is given."""
+
+    def measure(slug: str, session: Session | None = None, **changes: object) -> dict[str, Any]:
+        return request(session or open_session(python), slug, tmp_path, **changes)
+
+    return measure
+
+
+def request(session: Session, slug: str, cache: Path, **changes: object) -> dict[str, Any]:
+    """Measure one slug of the faulty adapter on CASE for a tenth of a second."""
+    key = workloads.key(CASE)
+    wanted = {
+        "key": key,
+        "case": CASE,
+        "framework": "numpy",
+        "implementation": slug,
+        "phase": "train",
+        "device": "cpu",
+        "precision": "fp32",
+        "seconds": 0.05,
+        "cache": str(cache),
+        "timeout": 20.0,
+        "memory": None,
+    }
+    return session.measure({**wanted, **changes}, lambda: truth(key))

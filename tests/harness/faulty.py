@@ -1,0 +1,154 @@
+"""An adapter whose implementations go wrong in every way a framework can; it takes the place of numpy_.py."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from .. import reference
+from .api import Implementation
+
+FRAMEWORK = "numpy"
+FORK_AFTER_IMPORT = True
+
+
+def load(threads):
+    """Import nothing."""
+    return "1"
+
+
+def facts(device):
+    """Return a version."""
+    return {"version": "1"}
+
+
+class Sound(Implementation):
+    """Works; the others break one thing of it."""
+
+    slug = "sound"
+    kind = "flexible"
+    cells = ("lstm", "rnn")
+
+    def __init__(self, case, data, weights, device, precision):
+        self.network = reference.Network(case, data, self.spoil(weights), "float32")
+        self.reset = self.network.reset
+        self.last = float("nan")
+
+    def spoil(self, weights):
+        return weights
+
+    def forward(self):
+        self.network.forward()
+
+    def train(self):
+        self.last = self.network.train()
+
+    def loss(self):
+        return self.last
+
+    def gradients(self):
+        return self.network.gradients()[1]
+
+
+class Exits(Sound):
+    slug = "exits"
+
+    def train(self):
+        print("about to leave")
+        sys.stdout.flush()
+        os._exit(3)
+
+
+class Raises(Sound):
+    slug = "raises"
+
+    def train(self):
+        raise RuntimeError("no such kernel\nsecond line")
+
+
+class Crashes(Sound):
+    slug = "crashes"
+
+    def train(self):
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+
+class Hangs(Sound):
+    slug = "hangs"
+
+    def train(self):
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        time.sleep(600)
+
+
+class Hogs(Sound):
+    slug = "hogs"
+
+    def train(self):
+        self.hoard = []
+        while True:
+            self.hoard.append(bytearray(os.urandom(1 << 20)) * 32)
+
+
+class Refuses(Sound):
+    slug = "refuses-memory"
+
+    def train(self):
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
+
+
+class NotANumber(Sound):
+    slug = "nan"
+
+    def loss(self):
+        return float("nan")
+
+
+class Chatters(Sound):
+    slug = "chatters"
+
+    def train(self):
+        os.write(1, b'{"reply": "result", "id": 1, "status": "ok"}\n\xff\xfe garbage' * 3000)
+        Sound.train(self)
+
+
+class WrongGate(Sound):
+    slug = "wrong-gate"
+
+    def spoil(self, weights):
+        spoilt = dict(weights)
+        for name in ("layer0/kernel", "layer0/recurrent", "layer0/bias"):
+            hidden = weights[name].shape[-1] // 4
+            spoilt[name] = weights[name].copy()
+            spoilt[name][..., :hidden] = weights[name][..., hidden : 2 * hidden]
+            spoilt[name][..., hidden : 2 * hidden] = weights[name][..., :hidden]
+        return spoilt
+
+
+class LostBias(Sound):
+    slug = "lost-bias"
+
+    def spoil(self, weights):
+        return dict(weights, **{"layer0/bias": weights["layer0/bias"] * 0})
+
+
+class KillsServer(Sound):
+    slug = "kills-server"
+
+    def train(self):
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(600)
+
+
+class LeavesProcess(Sound):
+    slug = "leaves-process"
+
+    def train(self):
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        Sound.train(self)
+
+
+IMPLEMENTATIONS = tuple(
+    found for found in globals().values() if isinstance(found, type) and issubclass(found, Sound)
+)

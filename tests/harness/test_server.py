@@ -1,0 +1,176 @@
+"""The server and its children, through the real protocol, under real interpreters."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner.backends import archive
+from runner.backends.process import ProcessChannel
+from runner.measure.session import Session
+from tests.harness.conftest import VERSIONS, Ask, environment, request
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_measures_under_this_interpreter(
+    version: str, open_session: Callable[[str], Session], tmp_path: Path
+) -> None:
+    found = environment(version)
+    if found is None:
+        pytest.skip(f"no Python {version} on this machine")
+    session = open_session(found)
+    assert str(session.facts["python"]).startswith(version)
+    reply = request(session, "sound", tmp_path)
+    assert reply["status"] == "ok", reply
+    assert len(reply["seconds"]) >= 3
+    assert all(second > 0 for second in reply["seconds"] + reply["warmup"])
+    assert reply["loss_error"] < 1e-6
+    assert max(reply["gradient_errors"].values()) < 1e-5
+    assert request(session, "crashes", tmp_path)["class"] == "crash"
+
+
+@pytest.mark.parametrize(
+    ("slug", "kind", "words"),
+    [
+        ("exits", "crash", "exit 3 without a result; last words: about to leave"),
+        ("raises", "crash", "RuntimeError: no such kernel"),
+        ("crashes", "crash", "killed by signal SIGSEGV"),
+        ("refuses-memory", "oom", "can't allocate memory"),
+        ("nan", "nan", "a loss is not finite"),
+        ("wrong-gate", "wrong-result", "allowed"),
+        ("lost-bias", "wrong-result", "allowed"),
+        ("no-such-slug", "crash", "no implementation 'no-such-slug'"),
+    ],
+)
+def test_every_end_has_its_class_and_the_server_goes_on(
+    slug: str, kind: str, words: str, open_session: Callable[[str], Session], python: str, ask: Ask
+) -> None:
+    session = open_session(python)
+    reply = ask(slug, session)
+    assert (reply["status"], reply["class"]) == ("failed", kind), reply
+    assert words in reply["reason"]
+    assert ask("sound", session)["status"] == "ok"
+
+
+def test_both_traces_of_a_wrong_result_are_kept(ask: Ask) -> None:
+    reply = ask("lost-bias")
+    assert len(reply["loss"]) == len(reply["reference_loss"]) == 3
+    assert reply["loss"] != reply["reference_loss"]
+
+
+def test_garbage_on_stdout_goes_to_the_log_and_spoils_nothing(ask: Ask) -> None:
+    reply = ask("chatters")
+    assert reply["status"] == "ok"
+    assert "garbage" in reply["log"]
+    assert len(reply["log"]) <= 64 * 1024
+
+
+def test_a_child_that_hangs_is_killed_with_what_it_started(ask: Ask) -> None:
+    begin = time.monotonic()
+    reply = ask("hangs", timeout=1.0)
+    assert reply["class"] == "timeout"
+    assert "1 s" in reply["reason"]
+    assert time.monotonic() - begin < 15
+    assert not sleepers()
+
+
+def test_a_child_that_leaves_a_process_does_not_leave_it_for_long(ask: Ask) -> None:
+    assert ask("leaves-process")["status"] == "ok"
+    assert not sleepers()
+
+
+def test_a_child_that_takes_too_much_memory_is_ended_as_oom(ask: Ask) -> None:
+    reply = ask("hogs", memory=600 << 20)
+    assert reply["class"] == "oom"
+    assert "0.6 GiB" in reply["reason"]
+
+
+def test_a_server_that_dies_is_a_crash_and_takes_its_child_along(
+    open_session: Callable[[str], Session], python: str, ask: Ask
+) -> None:
+    session = open_session(python)
+    reply = ask("kills-server", session)
+    assert reply["class"] == "crash"
+    assert "SIGKILL" in reply["reason"]
+    assert not session.alive
+
+
+def test_the_end_of_stdin_ends_the_server_and_its_child(python: str, faulty_harness: bytes, tmp_path: Path) -> None:
+    channel = ProcessChannel(python, "cpu", faulty_harness)
+    try:
+        session = Session(channel, "test#1")
+        session.hello("numpy", 1, "cpu", 60)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("runner.measure.session.SILENCE", 1.5)
+            patch.setattr("runner.measure.session.GRACE", 0.5)
+            assert request(session, "hangs", tmp_path, timeout=0.5)["class"] == "timeout"
+        channel.stdin.close()
+        assert channel.process.wait(5) == 0
+    finally:
+        channel.close()
+
+
+def test_nothing_stays_in_the_temporary_folder(python: str) -> None:
+    channel = ProcessChannel(python, "cpu")
+    folder = channel.folder
+    session = Session(channel, "test#1")
+    session.hello("numpy", 1, "cpu", 60)
+    assert folder.exists()
+    session.close()
+    session.close()
+    assert not folder.exists()
+
+
+def test_a_framework_that_is_missing_is_a_failed_import(python: str) -> None:
+    session = Session(ProcessChannel(python, "cpu"), "test#1")
+    try:
+        reply = session.hello("torch", 1, "cpu", 60)
+    finally:
+        session.close()
+    assert reply["class"] == "import"
+    assert "No module named 'torch'" in reply["reason"]
+
+
+def test_compiling_cold_and_warm_gives_one_time_each(ask: Ask) -> None:
+    for phase in ("compile", "compile-warm"):
+        reply = ask("sound", phase=phase)
+        assert reply["status"] == "ok", reply
+        assert reply["seconds"] == [reply["compile_seconds"]]
+
+
+def test_the_version_of_the_harness_changes_with_the_code_and_not_with_its_words(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+
+    def version(text: str) -> str:
+        path.write_text(text)
+        archive.code_hash.cache_clear()
+        return archive.code_hash((path,))
+
+    first = version('"""One."""\nx = 1\n')
+    assert version('"""Two."""\n# a comment\nx  =  1\n') == first
+    assert version('"""One."""\nx = 2\n') != first
+
+
+def sleepers() -> list[str]:
+    """Return the command lines of the processes that the faulty adapter left behind, once they had time to go."""
+    for _ in range(50):
+        found = [line for line in command_lines() if "time.sleep(600)" in line]
+        if not found:
+            return []
+        time.sleep(0.05)
+    return found
+
+
+def command_lines() -> list[str]:
+    """Return the command line of every process there is."""
+    found: list[str] = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            found.append(Path("/proc", pid, "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue
+    return found
+
+

@@ -1,0 +1,99 @@
+"""What is known of the PyTorch implementations beforehand, on a machine without PyTorch."""
+
+import math
+import sys
+from typing import Any
+
+import pytest
+
+from runner.harness import adapters
+from runner.harness.adapters import torch_
+
+CLASSES = {found.slug: found for found in torch_.IMPLEMENTATIONS}
+NEWEST = (2, math.inf)
+
+
+def lacks(
+    slug: str, cell: str = "lstm", release: tuple[float, ...] = NEWEST, device: str = "cpu", precision: str = "fp32"
+) -> Any:
+    return CLASSES[slug].lacks({"cell": cell}, release, device, precision)
+
+
+def test_reading_the_classes_needs_no_pytorch() -> None:
+    assert adapters.implementations("torch") == torch_.IMPLEMENTATIONS
+    assert "torch" not in sys.modules
+
+
+def test_slugs_and_kinds() -> None:
+    assert [(found.slug, found.kind) for found in torch_.IMPLEMENTATIONS] == [
+        ("lstm-cell-basic", "flexible"),
+        ("lstm-cell-fused", "fused"),
+        ("nn-lstm", "vendor"),
+        ("rnn-cell-basic", "flexible"),
+        ("rnn-cell-fused", "fused"),
+        ("nn-rnn", "vendor"),
+        ("torchscript-cell", "fused"),
+        ("compiled-cell", "fused"),
+    ]
+
+
+@pytest.mark.parametrize("slug", CLASSES)
+def test_the_newest_release_lacks_nothing_on_either_device(slug: str) -> None:
+    for cell in CLASSES[slug].cells:
+        assert lacks(slug, cell) is None
+        assert lacks(slug, cell, device="cuda", precision="tf32") is None
+
+
+@pytest.mark.parametrize(
+    ("slug", "cell", "sentence"),
+    [
+        ("nn-lstm", "rnn", "nn-lstm computes lstm only"),
+        ("rnn-cell-basic", "lstm", "rnn-cell-basic computes rnn only"),
+        ("compiled-cell", "gru", "compiled-cell computes lstm and rnn only"),
+    ],
+)
+def test_a_cell_it_does_not_compute(slug: str, cell: str, sentence: str) -> None:
+    assert lacks(slug, cell) == ("framework-lacks", sentence)
+
+
+@pytest.mark.parametrize(
+    ("slug", "before", "since", "sentence"),
+    [
+        ("torchscript-cell", (0, 4, 1), (1, 0, 0), "torchscript-cell came with 1.0"),
+        ("compiled-cell", (1, 13, 1), (2, 0, 0), "compiled-cell came with 2.0"),
+    ],
+)
+def test_the_release_it_came_with(slug: str, before: tuple[int, ...], since: tuple[int, ...], sentence: str) -> None:
+    assert lacks(slug, release=before) == ("framework-lacks", sentence)
+    assert lacks(slug, release=since) is None
+
+
+@pytest.mark.parametrize("slug", ["lstm-cell-basic", "lstm-cell-fused", "nn-lstm"])
+def test_the_first_classes_have_always_been_there(slug: str) -> None:
+    assert lacks(slug, release=(0, 1, 12)) is None
+
+
+def test_tf32_is_for_gpus_and_since_1_7() -> None:
+    assert lacks("nn-lstm", precision="tf32") == ("precision-lacks", "nn-lstm does not compute tf32 on cpu")
+    old = lacks("nn-lstm", release=(1, 6), device="cuda", precision="tf32")
+    assert old == ("precision-lacks", "PyTorch chooses TF32 since 1.7")
+    assert lacks("nn-lstm", release=(1, 7), device="cuda", precision="tf32") is None
+
+
+def test_no_half_precision_yet() -> None:
+    assert lacks("nn-lstm", device="cuda", precision="fp16")[0] == "precision-lacks"
+
+
+def test_libraries_are_shortened() -> None:
+    text = (
+        "PyTorch built with:\n  - GCC 7.3\n"
+        "  - Intel(R) Math Kernel Library Version 2020.0.0 Product Build 20191122 for Intel(R) 64 architecture\n"
+        "  - Intel(R) MKL-DNN v2.6.0 (Git Hash 52b5f1)\n  - OpenMP 201511 (a.k.a. OpenMP 4.5)\n"
+        "  - CPU capability usage: AVX2\n  - Build settings: BLAS_INFO=mkl, USE_OPENMP=ON\n"
+    )
+    assert torch_.libraries(text) == {
+        "blas": "Intel(R) Math Kernel Library Version 2020.0.0",
+        "cpu": "CPU capability usage: AVX2",
+        "onednn": "Intel(R) MKL-DNN v2.6.0",
+        "openmp": "OpenMP 201511",
+    }
