@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from runner.errors import InterruptedRunError, Problem, RunnerError, UsageError
+from runner.options import planning
 
 if TYPE_CHECKING:
     from runner.progress import Progress
-    from runner.setup import Options
+    from runner.options import Options
 
 app = typer.Typer(
     add_completion=False,
@@ -22,21 +23,10 @@ app = typer.Typer(
     help="Is this release of a framework faster or slower than that one, on this device, for these networks?",
 )
 
-Selectors = Annotated[list[str] | None, typer.Argument(help="ids, globs, ranges (torch>=1.0), framework:tf, cell globs")]
 MatrixFile = Annotated[Path, typer.Option("--matrix", help="the matrix file")]
 Reports = Annotated[Path, typer.Option("--reports", help="where runs are kept")]
-Workload = Annotated[list[str] | None, typer.Option("--workload", help="only this workload; may be given again")]
-Preset = Annotated[str | None, typer.Option("--preset", help="a preset of the matrix")]
-Device = Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:1 or a GPU's UUID")]
-Backend = Annotated[str, typer.Option("--backend", help="auto, docker, venv or host")]
-Python = Annotated[str | None, typer.Option("--python", help="the interpreter that --backend host measures")]
-Name = Annotated[str, typer.Option("--name", help="what --backend host calls its environment")]
-Rounds = Annotated[int | None, typer.Option("--rounds", min=1, help="fresh processes for each cell")]
-Seconds = Annotated[float | None, typer.Option("--seconds", min=0.01, help="measured seconds a cell and round")]
-Threads = Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads; all physical cores by default")]
-Seed = Annotated[int | None, typer.Option("--seed", help="orders the cells; drawn and recorded by default")]
 Format = Annotated[str, typer.Option("--format", help="table, md, json, csv or html")]
-Output = Annotated[Path | None, typer.Option("-o", "--output", help="write to a file instead")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="write to this file instead")]
 Traceback = Annotated[bool, typer.Option("--traceback", help="show where an error came from")]
 
 
@@ -105,95 +95,93 @@ def _progress() -> "Progress":
     return LiveProgress(Console(stderr=True))
 
 
+def _check_format(wanted: str, known: tuple[str, ...]) -> None:
+    if wanted not in known:
+        raise UsageError(Problem(f"there is no format {wanted!r}", hint=f"there are {', '.join(known)}"))
+
+
 def _json(value: Any) -> str:
     return json.dumps(value, indent=1, allow_nan=False)
 
 
 @app.command()
-def plan(
-    selectors: Selectors = None,
-    matrix: MatrixFile = Path("matrix.yaml"),
-    workload: Workload = None,
-    preset: Preset = None,
-    device: Device = None,
-    backend: Backend = "auto",
-    python: Python = None,
-    name: Name = "host",
-    rounds: Rounds = None,
-    seconds: Seconds = None,
-    threads: Threads = None,
-    format: Format = "table",  # noqa: A002
-    output: Output = None,
-    traceback: Traceback = False,
-) -> None:
-    """Show every cell with its verdict, and why it is not run; nothing is fetched."""
+@planning
+def plan(options: "Options", format: Annotated[str, typer.Option(help="table or json")] = "table", output: Output = None) -> int:  # noqa: A002
+    """Show every cell with its verdict, and why it is not run; nothing is fetched or made."""
     from runner.pipeline import prepare
     from runner.plan_json import plan_json
-    from runner.setup import Options, setup
+    from runner.present import plan_table
+    from runner.setup import setup
 
-    options = Options(
-        selectors=selectors or (),
-        matrix=matrix,
-        workloads=workload or (),
-        preset=preset,
-        device=device,
-        backend=backend,
-        python=python,
-        name=name,
-        rounds=rounds,
-        seconds=seconds,
-        threads=threads,
-    )
     found = setup(options)
     prepared = prepare(found.matrix, found.request, found.backend, found.place, found.gpu)
-    if format == "json":
-        _emit(_json(plan_json(prepared.plan)), output)
-        return
-    _emit("\n".join(f"{p.verdict:5} {p.cell.id}  {p.skip.code + ': ' + p.skip.reason if p.skip else ''}" for p in prepared.plan.cells), output)
+    _check_format(format, ("table", "json"))
+    if found.note:
+        _note(found.note)
+    _emit(_json(plan_json(prepared.plan)) if format == "json" else plan_table(prepared.plan), output)
+    return 0
 
 
 @app.command()
-def run(
-    selectors: Selectors = None,
-    matrix: MatrixFile = Path("matrix.yaml"),
-    reports: Reports = Path("reports"),
-    workload: Workload = None,
-    preset: Preset = None,
-    device: Device = None,
-    backend: Backend = "auto",
-    python: Python = None,
-    name: Name = "host",
-    rounds: Rounds = None,
-    seconds: Seconds = None,
-    threads: Threads = None,
-    seed: Seed = None,
-    traceback: Traceback = False,
-) -> int:
-    """Make the environments, measure the cells, keep the records and write the report."""
-    from runner.pipeline import prepare
-    from runner.pipeline import run as run_pipeline
-    from runner.setup import Options, setup
+@planning
+def build(options: "Options") -> int:
+    """Make the environments ready, and measure nothing."""
+    from runner import pipeline
+    from runner.setup import setup
 
-    options = Options(
-        selectors=selectors or (),
-        matrix=matrix,
-        reports=reports,
-        workloads=workload or (),
-        preset=preset,
-        device=device,
-        backend=backend,
-        python=python,
-        name=name,
-        rounds=rounds,
-        seconds=seconds,
-        threads=threads,
-        seed=seed,
-    )
     found = setup(options)
     with _progress() as progress:
         if found.note:
             progress.note(found.note)
-        prepared = prepare(found.matrix, found.request, found.backend, found.place, found.gpu)
-        totals = run_pipeline(prepared, found.backend, found.place, progress, found.gpu)
+        prepared = pipeline.prepare(found.matrix, found.request, found.backend, found.place, found.gpu)
+        _, failed = pipeline.build(prepared, found.backend, progress)
+    return 1 if failed else 0
+
+
+@app.command()
+@planning
+def run(options: "Options") -> int:
+    """Make the environments, measure the cells, keep the records and write the report."""
+    from runner import pipeline
+    from runner.setup import setup
+
+    found = setup(options)
+    with _progress() as progress:
+        if found.note:
+            progress.note(found.note)
+        prepared = pipeline.prepare(found.matrix, found.request, found.backend, found.place, found.gpu)
+        totals = pipeline.run(prepared, found.backend, found.place, progress, found.gpu)
     _note(f"{totals.good} cells measured, {len(totals.bad)} failed: {totals.run.path}")
     return 1 if totals.bad else 0
+
+
+@app.command()
+def lock(
+    environments: Annotated[list[str], typer.Argument(help="which environments")],
+    matrix: MatrixFile = Path("matrix.yaml"),
+    find_links: Annotated[str | None, typer.Option("--find-links", help="a folder of wheels to look in first")] = None,
+    traceback: Traceback = False,  # noqa: ARG001
+) -> int:
+    """Resolve what environments require and write their locks, with a hash for every file."""
+    from runner.lock import lock_environments
+
+    for path, changed in lock_environments(matrix, environments, find_links):
+        _note(f"{path}: {'written' if changed else 'as it was'}")
+    return 0
+
+
+@app.command()
+def schema(
+    check: Annotated[Path | None, typer.Option("--check", help="check a matrix file instead of printing")] = None,
+    output: Output = None,
+    traceback: Traceback = False,  # noqa: ARG001
+) -> int:
+    """Print the JSON Schema of the matrix file, for editors."""
+    from runner.matrix import load
+    from runner.matrix import schema as made
+
+    if check:
+        load(check)
+    else:
+        _emit(_json(made()), output)
+    return 0

@@ -1,5 +1,6 @@
 """Turn what a server answered into the one record of that cell and round."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,7 +22,7 @@ def collect(outcome: Outcome, run: str, common: Mapping[str, Any]) -> tuple[Reco
     reply = outcome.reply
     seconds = tuple(reply.get("seconds") or ())
     status, failure, reason = reply.get("status"), reply.get("class"), reply.get("reason")
-    if status == "ok" and not (seconds and all(isinstance(s, float) and s > 0 for s in seconds)):
+    if status == "ok" and not (seconds and all(isinstance(s, float) and 0 < s < math.inf for s in seconds)):
         status, failure, reason = "failed", "crash", "the harness answered without a time"
     if status != "ok" and failure not in FAILURE_CLASSES:
         failure, reason = "crash", f"the harness answered {failure!r}: {reason}"

@@ -1,4 +1,4 @@
-"""What a run found, as tables, and what a comparison of two environments says of it: the values merge, compare and report share."""
+"""What a run found, as tables, and what a comparison says of it: the values merge, compare and report share."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,6 +31,7 @@ class Planned:
 
     cell: Cell
     kind: str
+    framework: str
     device: str
     verdict: Literal["run", "skip"]
     code: str = ""
@@ -105,7 +106,7 @@ class Comparison:
     """Environments against a base.
 
     Attributes:
-        device: what the base was measured on.
+        device: what the base was measured on, as its records say; ``device_name`` for people.
         rows: sorted by case, phase and implementation.
         only: a sentence for each implementation that has no partner, and for each environment with nothing to show.
         margin: the change that counts as none.
@@ -114,6 +115,7 @@ class Comparison:
     base: str
     others: tuple[str, ...]
     device: str
+    device_name: str
     rows: tuple[Row, ...]
     only: tuple[str, ...] = ()
     margin: float = 0.02

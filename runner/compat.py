@@ -23,7 +23,16 @@ PORTABLE = {("tensorflow", "12.5"): (9.0,)}
 
 # CUDA -> the oldest Linux driver it runs on: NVIDIA CUDA Toolkit release notes, table of toolkit and driver versions;
 # from CUDA 11 on the minimum of minor-version compatibility.
-DRIVERS = {"7.5": 352.31, "8.0": 375.26, "9.0": 384.81, "10.0": 410.48, "10.2": 440.33, "11": 450.80, "12": 525.60, "13": 580.0}
+DRIVERS = {
+    "7.5": "352.31",
+    "8.0": "375.26",
+    "9.0": "384.81",
+    "10.0": "410.48",
+    "10.2": "440.33",
+    "11": "450.80",
+    "12": "525.60",
+    "13": "580",
+}
 
 
 def release(text: str) -> tuple[float, ...]:
@@ -45,7 +54,7 @@ def refuse(environment: Environment, gpu: Gpu) -> Skip | None:
     if variant is None or variant.cuda is None:
         return Skip("needs-gpu", "no CUDA build is declared for this environment; measure it with --device cpu")
     oldest = _oldest_driver(variant.cuda)
-    if oldest and float(".".join(gpu.driver.split(".")[:2])) < oldest:
+    if oldest and release(gpu.driver) < release(oldest):  # by parts: 384.130 is newer than 384.81
         return Skip("driver", f"CUDA {variant.cuda} needs driver {oldest} or newer, this machine has {gpu.driver}")
     native = NATIVE.get((environment.framework, variant.cuda))
     if native is None:
@@ -62,5 +71,5 @@ def refuse(environment: Environment, gpu: Gpu) -> Skip | None:
     )
 
 
-def _oldest_driver(cuda: str) -> float | None:
+def _oldest_driver(cuda: str) -> str | None:
     return DRIVERS.get(cuda) or DRIVERS.get(cuda.split(".")[0])

@@ -60,7 +60,8 @@ def write(samples: pd.DataFrame, path: Path) -> None:
     """
     forms = {".parquet": to_parquet, ".csv": to_csv}
     if path.suffix not in forms:
-        raise UsageError(Problem(f"{path.name!r} ends in neither '.parquet' nor '.csv'", hint="name it samples.parquet"))
+        found = f"{path.name!r} ends in neither '.parquet' nor '.csv'"
+        raise UsageError(Problem(found, hint="name it samples.parquet"))
     write_whole(path, forms[path.suffix](samples))
 
 
@@ -71,13 +72,19 @@ def read(path: Path) -> pd.DataFrame:
         RecordError: it cannot be read, or lacks a column.
     """
     try:
-        if path.suffix == ".parquet":
-            found = pd.read_parquet(path)
-        else:
-            found = pd.read_csv(path, dtype=dict.fromkeys(WORDS, "str"), keep_default_na=False, float_precision="round_trip")
+        found = pd.read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
     except (OSError, ValueError) as error:
         raise RecordError(Problem(f"{path} cannot be read: {error}")) from error
     missing = [column for column in COLUMNS if column not in found.columns]
     if missing:
         raise RecordError(Problem(f"{path} lacks the columns {', '.join(missing)}", hint="`runner export` writes them"))
     return found[list(COLUMNS)].astype(dict.fromkeys(WORDS, "category"))
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    import pyarrow as pa  # noqa: PLC0415  only where samples come back
+    from pyarrow import csv  # noqa: PLC0415
+
+    types = {**dict.fromkeys(WORDS, pa.string()), "round": pa.int64(), "iteration": pa.int64(), "seconds": pa.float64()}
+    found: pd.DataFrame = csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=types)).to_pandas()
+    return found

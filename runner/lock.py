@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from uv import find_uv_bin
 
 from runner.errors import Problem, ProvisionError
 from runner.files import write_whole
+from runner.matrix import load, select_environments
 
 _UV_SECONDS = 600.0
 _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^]]*\])?==([^\s;\\]+)", re.MULTILINE)
@@ -175,3 +177,35 @@ def _resolve(request: LockRequest) -> str:
 
 def _error(request: LockRequest, what: str, hint: str | None = None) -> ProvisionError:
     return ProvisionError("lock", Problem(f"cannot lock {request.name!r}: {what}", hint=hint))
+
+
+def lock_environments(path: Path, names: Sequence[str], find_links: str | None) -> Iterator[tuple[Path, bool]]:
+    """Lock every variant of the named environments; yield each lock file and whether it changed.
+
+    An environment that names no lock file gets ``docker/locks/<id>.txt``, which is then to be named in the matrix.
+
+    Args:
+        path: the matrix file, which the locks' paths are relative to.
+        names: selectors of environments.
+        find_links: a folder of wheels to ask instead of an extra index.
+
+    Raises:
+        ProvisionError: what is required cannot be resolved.
+    """
+    matrix = load(path)
+    for name in select_environments(matrix, names):
+        environment = matrix.environments[name]
+        for device in environment.variants or ("cpu",):
+            variant = environment.variant(device)
+            if variant is None or not variant.requirements or environment.python is None:
+                continue
+            request = LockRequest(
+                name=name,
+                requirements=variant.requirements,
+                python=environment.python,
+                out=path.parent / (variant.lock or f"docker/locks/{name}.txt"),
+                index=variant.index,
+                find_links=find_links or variant.find_links,
+            )
+            result = lock(request)
+            yield result.path, result.changed

@@ -65,7 +65,8 @@ def results(folder: Run | Path) -> Results:
     bad: list[dict[str, Any]] = []
     times: list[NDArray[np.float64]] = []
     ends: list[tuple[str | None, str | None]] = []
-    for record in run.records():
+    journal = run.journal()
+    for record in run.records(journal):
         row = _row(record, machine, environments.get(record.cell.environment, {}))
         if record.status == "ok":
             good.append(row)
@@ -82,7 +83,7 @@ def results(folder: Run | Path) -> Results:
         plan=_planned(run),
         machine=machine,
         environments=environments,
-        warning=run.journal().warning,
+        warning=journal.warning,
     )
 
 
@@ -123,13 +124,14 @@ def _row(record: Record, machine: Mapping[str, Any], environment: Mapping[str, A
     """Return the columns of a record; a fact that it lacks is what the run says of the environment or machine."""
     facts, cell = record.facts, record.cell
     device = facts.get("device", "")
-    known: dict[str, Any] = {
+    return {
+        **dict.fromkeys(ROUND_COLUMNS),
         **facts,
         "run": record.run,
         "cell": cell.id,
         "environment": cell.environment,
         "framework": facts.get("framework") or environment.get("framework", ""),
-        "release": facts.get("release") or environment.get("release", ""),
+        "release": facts.get("release") or environment.get("release") or facts.get("version", ""),
         "implementation": cell.implementation,
         "workload": cell.workload,
         "case": cell.case,
@@ -142,14 +144,11 @@ def _row(record: Record, machine: Mapping[str, Any], environment: Mapping[str, A
         "attempt": record.attempt,
         "compile_seconds": record.compile_seconds,
     }
-    return {name: known.get(name) for name in ROUND_COLUMNS}
 
 
 def _word(value: object) -> str:
     """Return a fact as text; a missing one is empty."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    return json.dumps(value, sort_keys=True)
+    return "" if value is None else str(value) if isinstance(value, (str, int)) else json.dumps(value, sort_keys=True)
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -157,7 +156,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     for name in ROUND_COLUMNS:
         values = [row[name] for row in rows]
         if name in _WORDS:
-            columns[name] = pd.Categorical([_word(value) for value in values])
+            columns[name] = pd.Categorical([value if type(value) is str else _word(value) for value in values])
         else:
             columns[name] = np.array(values, dtype=np.int64 if name in {"round", "attempt"} else np.float64)
     return pd.DataFrame(columns)
@@ -178,8 +177,11 @@ def _samples(table: pd.DataFrame, times: Sequence[NDArray[np.float64]]) -> pd.Da
 
 
 def _rounds(table: pd.DataFrame, times: Sequence[NDArray[np.float64]]) -> pd.DataFrame:
-    medians = np.array([np.median(seconds) for seconds in times], dtype=np.float64)
     counts = np.array([len(seconds) for seconds in times], dtype=np.int64)
+    seconds = np.concatenate([np.empty(0), *times])
+    ranked = seconds[np.lexsort((seconds, np.repeat(np.arange(len(counts)), counts)))]
+    first = np.cumsum(counts) - counts
+    medians = (ranked[first + (counts - 1) // 2] + ranked[first + counts // 2]) / 2
     return table.assign(seconds=medians, iterations=counts)
 
 
@@ -213,6 +215,7 @@ def _planned(run: Run) -> tuple[Planned, ...]:
             Planned(
                 cell=parse_cell(cell["id"]),
                 kind=cell.get("kind") or "",
+                framework=cell.get("framework") or "",
                 device=cell.get("device") or "",
                 verdict="run" if cell["verdict"] == "run" else "skip",
                 code=cell.get("code") or "",

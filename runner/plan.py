@@ -11,7 +11,7 @@ from runner.matrix import Environment, Matrix
 from runner.model import Block, Cell, Gpu, Measurement, Plan, PlannedCell, Request, Skip
 from runner.workloads import CASES, forward_flops
 
-FLOPS_PER_THREAD = 5e9  # what a small recurrent network reaches on one CPU thread; for estimates alone
+FLOPS_PER_THREAD = 3e10  # what these networks reached on one thread of a 2024 server CPU; for estimates alone
 FLOPS_GPU = 5e11
 CHECK_STEPS = 8  # forward and back: the first call, the gradients, the checked steps, the warm-up
 ROUND_SECONDS = 0.5  # data, weights and the fork
@@ -89,7 +89,8 @@ def _cases(matrix: Matrix, request: Request) -> Iterator[tuple[str, tuple[str, .
                 continue
             if not preset and not any(fnmatchcase(spec["name"], glob) for glob in choice.cases):
                 continue
-            yield case_id, (preset.phases if preset and preset.phases else choice.phases), choice.precisions
+            phases = preset.phases if preset and preset.phases else choice.phases
+            yield case_id, tuple(dict.fromkeys(phases)), tuple(dict.fromkeys(choice.precisions))
 
 
 def _cells(matrix: Matrix, request: Request) -> Iterator[Cell]:

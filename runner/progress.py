@@ -88,6 +88,10 @@ class LiveProgress(Progress):
         """Stop drawing; what was noted stays."""
         self.live.stop()
 
+    def note(self, text: str) -> None:
+        """Say something that stays, above the table; the console locks by itself, and takes our lock after its own."""
+        self.write(text)
+
     def status(self, name: str, text: str) -> None:
         """Put ``text`` into the row of ``name``."""
         with self.lock:

@@ -11,26 +11,8 @@ from runner.backends import Backend
 from runner.errors import GpuError, NothingSelectedError, Problem, UsageError
 from runner.matrix import Environment, Matrix, choose_cells, load, select_environments
 from runner.model import Device, Gpu, Request
+from runner.options import Options
 from runner.pipeline import Place
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What the commands that plan have in common, as it was typed."""
-
-    selectors: Sequence[str] = ()
-    matrix: Path = Path("matrix.yaml")
-    reports: Path = Path("reports")
-    workloads: Sequence[str] = ()
-    preset: str | None = None
-    device: str | None = None
-    backend: str = "auto"
-    python: str | None = None
-    name: str = "host"
-    rounds: int | None = None
-    seconds: float | None = None
-    threads: int | None = None
-    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,18 +46,18 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Setup:
     backend, note = choose_backend(options, cache)
     if options.backend == "host":
         matrix = host_matrix(matrix, backend, options.name)
-        options = replace(options, selectors=())
+        options = replace(options, selectors=None)
     device, gpu = choose_device(options.device)
     for kind, name, known in (
         *(("preset", name, tuple(matrix.presets)) for name in (options.preset,) if name),
-        *(("workload", name, tuple(matrix.workloads)) for name in options.workloads),
+        *(("workload", name, tuple(matrix.workloads)) for name in options.workload or ()),
     ):
         if name not in known:
             raise UsageError(Problem(f"there is no {kind} {name!r}", hint=f"there are {', '.join(known)}"))
     request = Request(
-        environments=_environments(matrix, options.selectors),
+        environments=_environments(matrix, options.selectors or ()),
         chosen=choose_cells(matrix, options.selectors) if options.selectors else None,
-        workloads=tuple(options.workloads),
+        workloads=tuple(options.workload or ()),
         preset=options.preset,
         device=device,
         backend=backend.name,

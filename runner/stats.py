@@ -43,6 +43,12 @@ def _quantile(confidence: float, freedom: Floats | float) -> Floats:
     return np.asarray(stdtrit(freedom, 0.5 + confidence / 2), dtype=np.float64)
 
 
+def deviation(values: Floats) -> float:
+    """Return the standard deviation of a sample, (R,), with R - 1 below; R is at least 2."""
+    centred = values - values.sum() / len(values)  # numpy.std takes ten times as long for five values
+    return float(centred @ centred / (len(values) - 1)) ** 0.5
+
+
 def paired_interval(log_ratios: Floats, confidence: float = CONFIDENCE) -> Interval:
     """Return the mean of the log ratios with its t interval over rounds.
 
@@ -54,11 +60,11 @@ def paired_interval(log_ratios: Floats, confidence: float = CONFIDENCE) -> Inter
         Student, The probable error of a mean, Biometrika 6, 1908.
     """
     count = len(log_ratios)
-    mean = float(np.mean(log_ratios))
+    mean = float(log_ratios.sum()) / count
     if count == 1:
         return Interval(mean, -np.inf, np.inf)
     freedom = min(count - 1, MOST_ROUNDS)
-    reach = float(_quantiles(confidence)[freedom - 1] * np.std(log_ratios, ddof=1) / np.sqrt(count))
+    reach = float(_quantiles(confidence)[freedom - 1]) * deviation(log_ratios) / count**0.5
     return Interval(mean, mean - reach, mean + reach)
 
 
@@ -76,8 +82,8 @@ def unpaired_interval(base_logs: Floats, other_logs: Floats, confidence: float =
     difference = float(np.mean(other_logs) - np.mean(base_logs))
     if min(len(base_logs), len(other_logs)) == 1:
         return Interval(difference, -np.inf, np.inf)
-    of_base = float(np.var(base_logs, ddof=1) / len(base_logs))
-    of_other = float(np.var(other_logs, ddof=1) / len(other_logs))
+    of_base = deviation(base_logs) ** 2 / len(base_logs)
+    of_other = deviation(other_logs) ** 2 / len(other_logs)
     spread = of_base + of_other
     if spread == 0.0:
         return Interval(difference, difference, difference)
@@ -132,7 +138,8 @@ def rounds_needed(sd: float, estimate: float, margin: float, n: int) -> int:
     if not sd >= 0:
         return max(n + 1, 3)
     distance, allowed = abs(float(np.log(estimate))), float(np.log1p(margin))
-    reach = distance if distance > allowed else allowed - distance
+    beyond = estimate > 1 + margin or estimate < 1 / (1 + margin)
+    reach = distance if beyond else allowed - distance
     rounds = np.arange(max(n + 1, 2), MOST_ROUNDS + 1)
     decided = _quantiles(CONFIDENCE)[rounds - 2] * sd / np.sqrt(rounds) < reach
     return int(rounds[np.argmax(decided)]) if decided.any() else MOST_ROUNDS

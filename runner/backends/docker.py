@@ -1,5 +1,6 @@
 """Environments as images of a container engine; servers in containers that can touch nothing but their own cache."""
 
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -35,6 +36,8 @@ class DockerBackend:
         self._pins = pins(folder / "pins.toml")
         self._owner = owner()
         self._conversations = Conversations()
+        self._swept = False
+        self._sweeping = threading.Lock()
         with closing(connect()) as client, talking("no container engine answers"):
             self.version = str(client.version()["Version"])
 
@@ -43,12 +46,13 @@ class DockerBackend:
         with closing(connect()) as client, talking("the container engine stopped answering"):
             skips = {spec.environment: skip for spec in specs if (skip := self._unmakeable(spec)) is not None}
             rest = [spec for spec in specs if spec.environment not in skips]
-            sources = {spec.environment: name for spec in rest if (name := wanted(spec, self._pins)) is not None}
+            cached = frozenset(spec.environment for spec in rest if self._made(client, spec) is not None)
+            new = [spec for spec in rest if spec.environment not in cached]
+            sources = {spec.environment: name for spec in new if (name := wanted(spec, self._pins)) is not None}
             absent = [name for name in sources.values() if image_id(client, name) is None]
             why = sentences(absent, unavailable(absent))
             lost = {environment: name for environment, name in sources.items() if name in why}
             skips.update({env: Skip("image-unavailable", why[name]) for env, name in lost.items()})
-            cached = frozenset(spec.environment for spec in rest if self._made(client, spec) is not None)
             return Survey(skips=skips, cached=cached, free=free(client))
 
     def _unmakeable(self, spec: Spec) -> Skip | None:
@@ -90,8 +94,9 @@ class DockerBackend:
         return image_id(client, self._recipe(spec, found or "").tag)
 
     def provision(self, spec: Spec, say: Say) -> Provisioned:
-        """See Backend."""
+        """See Backend. The first call removes what dead runners left."""
         begin = time.perf_counter()
+        self._sweep_once()
         with closing(connect()) as client, talking("the container engine stopped answering"):
             made = (self._unmakeable(spec) is None and self._made(client, spec)) or None
             found = made or self._make(client, spec, say)
@@ -148,6 +153,12 @@ class DockerBackend:
         """Remove what runners of this host that are gone left on the engine; return the names of it."""
         with closing(connect()) as client, talking("cannot look for what dead runners left behind"):
             return sweep(client)
+
+    def _sweep_once(self) -> None:
+        with self._sweeping:
+            if not self._swept:
+                self._swept = True
+                self.sweep()
 
     def close(self) -> None:
         """See Backend. Each thread's client was closed where it was used; channels close their own."""

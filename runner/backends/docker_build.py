@@ -107,7 +107,7 @@ def _pull_failed(name: str, said: str) -> ProvisionError:
 
 def _build_failed(recipe: Recipe, lines: Sequence[str], said: str) -> ProvisionError:
     message = f"cannot build {recipe.environment!r}: {docker_log.reason(lines, said)}"
-    log = "\n".join(docker_log.useful([*lines, said]))
+    log = "\n".join(docker_log.useful([*lines, docker_log.step_end(said)]))
     return ProvisionError("image-build", Problem(message, hint=docker_log.hint(log)), log=log)
 
 

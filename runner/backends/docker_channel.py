@@ -1,6 +1,5 @@
 """A harness server in a container: its stdin, stdout and stderr over one attached socket of the engine."""
 
-import secrets
 import socket
 import time
 from contextlib import suppress
@@ -12,7 +11,7 @@ from docker.errors import NotFound
 import docker
 from runner.backends import archive
 from runner.backends.docker_engine import FOREIGN, connect, sentence, talking
-from runner.backends.docker_options import Container, cache_volume, has_cdi, owner_fix
+from runner.backends.docker_options import Container, cache_volume, container_name, has_cdi, owner_fix
 from runner.backends.docker_sweep import remove
 from runner.backends.lines import Lines
 from runner.errors import EngineError, GpuError, Problem
@@ -83,19 +82,26 @@ class Streams:
 class DockerChannel:
     """A server in a container of its own; the container is gone after ``close``, or when the runner dies."""
 
-    def __init__(self, ready: Provisioned, limits: Limits, owner: str) -> None:
+    def __init__(self, ready: Provisioned, limits: Limits, owner: str, harness: bytes | None = None) -> None:
         """Start a container and send it the harness.
+
+        Args:
+            ready: the environment.
+            limits: what the container may use.
+            owner: who may sweep it, see ``docker_sweep.owner``.
+            harness: what ``archive.pack`` returns; the shipped harness by default.
 
         Raises:
             EngineError: the engine refuses, or is gone.
             GpuError: the engine has no GPU to give.
         """
-        self.name = f"matrix-runner-{limits.run}-{ready.environment}-{secrets.token_hex(4)}"
+        self.name = container_name(limits.run, ready.environment)
         self._wire: Wire | None = None
         self._client = connect()
         try:
             with talking(f"cannot start a container for {ready.environment!r}"):
                 self._start(ready, limits, owner)
+                self.send(harness or archive.pack())
         except BaseException as error:
             with suppress(EngineError):
                 self.close()
@@ -114,7 +120,6 @@ class DockerChannel:
         self._streams = Streams(self._wire)
         self._lines = Lines(self._streams.read)
         container.start()
-        self.send(archive.pack())
 
     def send(self, data: bytes) -> None:
         """See Channel."""
@@ -139,11 +144,13 @@ class DockerChannel:
         try:
             with talking("the container engine stopped answering"):
                 code, starved = self._end()
+                alive = code is None and self._alive()
         except EngineError as error:
             return "engine", error.problems[0].message
         last = (self.words().strip().splitlines() or ["it printed nothing"])[-1]
         if code is None:
-            return "crash", "the harness server closed its output but its container goes on"
+            how = "but its container goes on" if alive else "and the engine no longer knows how its container ended"
+            return "crash", f"the harness server closed its output, {how}; last words: {last}"
         if code == KILLED and starved:
             return "oom", "the kernel killed the harness server: its container was out of memory"
         return "crash", f"the harness server's container ended with exit {code}; last words: {last}"
@@ -161,6 +168,12 @@ class DockerChannel:
             if time.monotonic() > end:
                 return None, False
             time.sleep(0.1)
+
+    def _alive(self) -> bool:
+        try:
+            return bool(self._client.api.inspect_container(self.name)["State"]["Running"])
+        except NotFound:
+            return False
 
     def _events(self) -> list[dict[str, Any]]:
         """Return what happened to the container so far, by the engine's own clock."""

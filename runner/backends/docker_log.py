@@ -11,13 +11,14 @@ _DOWNLOADING = re.compile(
     r"^\s*Downloading (?:\S*/)?(?P<name>[^\s/]+?)-(?P<version>\d[^-\s]*)\S* \((?P<size>[\d.]+ [kMG]B)\)"
 )
 _INSTALLING = re.compile(r"^Installing collected packages: (.*)")
-_BUILDING = re.compile(r"^\s*Building wheel for (\S+)")
+_BUILDING = re.compile(r"^\s*Building wheel for (\S+) .*started")
 _NOISE = re.compile(
     r"^\s*(?:$|Step \d|---> |Removing (?:intermediate )?container|Collecting |Downloading |Using cached |Looking in |"
     r"Obtaining dependency|Processing |Requirement already|Preparing metadata|Getting requirements|Installing build "
     r"dep|Installing backend dep|Stored in|Created wheel|Building wheel|WARNING: Running pip as|\[notice\]|.*[━]|"
     r"Link requires a different|WARNING: Retrying)"
 )
+_RETURNED = re.compile(r"^The command .* returned a non-zero code: (\d+)", re.DOTALL)
 _ERROR = re.compile(r"^\s*(?:ERROR|error|E|FATAL)\b[: ]")
 _HINTS = (
     ("DO NOT MATCH THE HASHES", "the packages changed since they were locked: make the lock again with `runner lock`"),
@@ -46,7 +47,13 @@ def useful(lines: Sequence[str], limit: int = KEPT) -> tuple[str, ...]:
 def reason(lines: Sequence[str], said: str) -> str:
     """Return the one line that says why a build failed: the tool's last error, else what the engine ``said``."""
     errors = [line for line in map(plain, lines) if _ERROR.match(line)]
-    return errors[-1].strip() if errors else " ".join(plain(said).split())
+    return errors[-1].strip() if errors else " ".join(step_end(said).split())
+
+
+def step_end(said: str) -> str:
+    """Return what an engine says of a failed step, without the command, which it repeats whole."""
+    code = _RETURNED.search(said)
+    return f"the step ended with exit {code[1]}" if code else plain(said)
 
 
 def hint(text: str) -> str:

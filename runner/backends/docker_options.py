@@ -2,6 +2,8 @@
 
 import hashlib
 import io
+import re
+import secrets
 import tarfile
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -146,6 +148,12 @@ def owner_fix(image: str, volume: str, owner: str) -> dict[str, Any]:
         "user": "0:0",
         "volumes": {volume: {"bind": "/cache", "mode": "rw"}},
     }
+
+
+def container_name(run: str, environment: str) -> str:
+    """Return a name for a server's container, which no other has."""
+    readable = re.sub(r"[^a-zA-Z0-9_.-]", "-", f"matrix-runner-{run}-{environment}")
+    return f"{readable}-{secrets.token_hex(4)}"
 
 
 def cache_volume(image: str, device: str) -> str:

@@ -46,7 +46,8 @@ def compare(
     return Comparison(
         base=base,
         others=tuple(others),
-        device=", ".join(sorted(usable[0].devices)),
+        device=usable[0].names("device"),
+        device_name=usable[0].names("device_name"),
         rows=tuple(_sorted((one for match in found.values() if match for one in match.rows(margin)), others)),
         only=tuple(note for other, match in found.items() for note in _notes(runs, match, base, other)),
         margin=margin,
@@ -84,9 +85,8 @@ class _Match:
     def usable(self) -> bool:
         return any(pair.base in self.base.measured and pair.other in self.other.measured for pair in self.pairs)
 
-    @property
-    def devices(self) -> set[str]:
-        return {device for one in self.base.measured.values() for device in one.facts["device"]}
+    def names(self, fact: str) -> str:
+        return ", ".join(sorted({name for one in self.base.measured.values() for name in one.facts[fact]}))
 
     def rows(self, margin: float) -> Iterator[Row]:
         return (row(self.base, self.other, pair, margin) for pair in self.pairs)
@@ -131,7 +131,15 @@ def _choose(runs: _Runs, base: str, other: str, *, best: bool) -> _Match | None:
 def _sorted(rows: Iterable[Row], others: Sequence[str]) -> list[Row]:
     place = {name: index for index, name in enumerate(others)}
     return sorted(
-        rows, key=lambda r: (r.case_id, r.phase, r.precision, r.implementation, r.base_implementation, place[r.environment])
+        rows,
+        key=lambda one: (
+            one.case_id,
+            one.phase,
+            one.precision,
+            one.implementation,
+            one.base_implementation,
+            place[one.environment],
+        ),
     )
 
 

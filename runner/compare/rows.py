@@ -1,5 +1,7 @@
 """One pair of cells as a row: may they be compared, and what do the rounds say."""
 
+import math
+
 import numpy as np
 
 from runner import stats
@@ -30,23 +32,23 @@ def differences(base: Measured, other: Measured, base_name: str, other_name: str
     found: dict[str, str] = {}
     for column, code in COMPARABLE.items():
         if code not in found and len(base.facts[column] | other.facts[column]) > 1:
-            one, two = (" and ".join(sorted(value or UNKNOWN for value in side.facts[column])) for side in (base, other))
+            one, two = (" and ".join(sorted(v or UNKNOWN for v in side.facts[column])) for side in (base, other))
             found[code] = f"the {NAMES.get(code, code)} differs: {one} for {base_name}, {two} for {other_name}"
     return found
 
 
 def _compared(base: Side, other: Side, pair: Pair, margin: float) -> Row:
-    one, two = base.measured[pair.base].logs, other.measured[pair.other].logs
+    one, two = base.measured[pair.base].medians, other.measured[pair.other].medians
     shared = sorted(one.keys() & two.keys()) if base.run == other.run else []
     if shared:
-        ratios = np.array([two[number] - one[number] for number in shared])
+        ratios = np.log([two[number] / one[number] for number in shared])
         interval, count = stats.paired_interval(ratios), len(shared)
-        spread = float(np.std(ratios, ddof=1)) if count > 1 else float("nan")
+        spread = stats.deviation(ratios) if count > 1 else float("nan")
         code, doubt = "", ""
     else:
-        logs = np.array(list(one.values())), np.array(list(two.values()))
+        logs = np.log(list(one.values())), np.log(list(two.values()))
         interval, count = stats.unpaired_interval(*logs), min(len(one), len(two))
-        spread = float(np.hypot(*(np.std(side, ddof=1) for side in logs))) if count > 1 else float("nan")
+        spread = math.hypot(*(stats.deviation(side) for side in logs)) if count > 1 else float("nan")
         code, doubt = _unpaired(base, other)
     low, ratio, high = (float(np.exp(value)) for value in (interval.low, interval.estimate, interval.high))
     word: Word = stats.verdict(low, ratio, high, margin)

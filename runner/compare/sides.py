@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from statistics import median
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from runner.comparison import COMPARABLE, Results
@@ -21,15 +21,16 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The good rounds of one cell: round -> log of the median in seconds, and the values that each fact had."""
+    """The good rounds of one cell.
 
-    logs: Mapping[int, float]
+    Attributes:
+        medians: round -> median of its samples in seconds; ``seconds`` is the median of those.
+        facts: name -> the values it had.
+    """
+
+    medians: Mapping[int, float]
+    seconds: float
     facts: Mapping[str, frozenset[str]]
-
-    @property
-    def seconds(self) -> float:
-        """The median over rounds."""
-        return float(np.median(np.exp(list(self.logs.values()))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +70,12 @@ def side(results: Results, environment: str) -> Side:
     ends.update({one.cell: unfinished for one in planned if one.verdict == "run"})
     words = zip(failures["failure"].tolist(), failures["reason"].tolist(), strict=True)
     ends.update(zip(_cells(failures), words, strict=True))
-    frameworks = [name for name in rounds["framework"].tolist()[:1] if name]
-    stored = results.environments.get(environment, {}).get("framework", "")
+    frameworks = [*rounds["framework"].tolist()[:1], results.environments.get(environment, {}).get("framework", "")]
+    frameworks += [one.framework for one in planned]
     return Side(
         run=results.run,
         environment=environment,
-        framework=frameworks[0] if frameworks else stored,
+        framework=next(filter(None, frameworks), ""),
         kinds=kinds,
         measured=measured,
         ends={cell: end for cell, end in ends.items() if cell not in measured},
@@ -93,20 +94,19 @@ def _by_cell(frame: pd.DataFrame, column: str) -> Iterable[tuple[Cell, str]]:
 
 
 def _measured(rounds: pd.DataFrame) -> dict[Cell, Measured]:
-    logs: dict[Cell, dict[int, float]] = defaultdict(dict)
+    medians: dict[Cell, dict[int, float]] = defaultdict(dict)
     facts: dict[Cell, set[tuple[str, ...]]] = defaultdict(set)
     known = zip(*(rounds[name].tolist() for name in COMPARABLE), strict=True)
-    numbers = zip(rounds["round"].tolist(), np.log(rounds["seconds"].to_numpy()).tolist(), strict=True)
-    for cell, values, (number, log) in zip(_cells(rounds), known, numbers, strict=True):
-        logs[cell][number] = log
+    numbers = zip(rounds["round"].tolist(), rounds["seconds"].tolist(), strict=True)
+    for cell, values, (number, seconds) in zip(_cells(rounds), known, numbers, strict=True):
+        medians[cell][number] = seconds
         facts[cell].add(values)
-    return {
-        cell: Measured(
-            logs[cell],
-            {name: frozenset(values) for name, values in zip(COMPARABLE, zip(*facts[cell], strict=True), strict=True)},
-        )
-        for cell in logs
-    }
+    return {cell: Measured(found, median(found.values()), _values(facts[cell])) for cell, found in medians.items()}
+
+
+def _values(facts: set[tuple[str, ...]]) -> dict[str, frozenset[str]]:
+    """Return the values of each fact, of what each round had of all of them."""
+    return {name: frozenset(values) for name, values in zip(COMPARABLE, zip(*facts, strict=True), strict=True)}
 
 
 def pairs(base: Side, other: Side, *, best: bool) -> list[Pair]:
@@ -121,7 +121,8 @@ def pairs(base: Side, other: Side, *, best: bool) -> list[Pair]:
     found = []
     for work in of_base:
         if best:
-            candidates = [Pair(_fastest(base, of_base[work]), _fastest(other, of_other[work]))] if work in of_other else []
+            of_both = of_base[work], of_other.get(work)
+            candidates = [Pair(_fastest(base, of_both[0]), _fastest(other, of_both[1]))] if of_both[1] else []
         else:
             candidates = [
                 Pair(one, two)

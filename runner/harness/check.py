@@ -54,6 +54,10 @@ def same_computation(program: "object", truth: "dict", precision: "str") -> "dic
         "loss_error": max(abs(a - b) / (abs(b) or 1.0) for a, b in zip(losses, truth["loss"])),
         "gradient_errors": errors,
     }
+    for name in sorted(errors):
+        shape, wanted = numpy.shape(gradients.get(name, ())), numpy.shape(truth["gradients"][name])
+        if shape != wanted:
+            raise Failure("wrong-result", "the gradient of {} has the shape {}, not {}".format(name, shape, wanted), found)
     for what, values in (("loss", losses), ("gradient", errors.values())):
         if any(math.isnan(v) or math.isinf(v) for v in values):
             raise Failure("nan", "a {} is not finite".format(what), found)

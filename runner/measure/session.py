@@ -32,25 +32,26 @@ class Session:
         self.rounds = 0
         self._ids = itertools.count(1)
 
-    def ask(self, message: dict[str, Any], timeout: float) -> dict[str, Any]:
+    def ask(self, message: dict[str, Any], timeout: float, silence: float = SILENCE) -> dict[str, Any]:
         """Return the server's result, or a failed one with the class of the server's own end.
 
         Args:
             message: a request without its id.
             timeout: seconds within which the server is to answer, above 0.
+            silence: seconds without a word after which it counts as hung, above 0.
         """
         request = dict(message, id=next(self._ids))
         deadline = time.monotonic() + timeout
         try:
             self.channel.send(wire.encode(request))
-            while (line := self.channel.receive(min(SILENCE, max(deadline - time.monotonic(), 0.01)))) is not None:
+            while (line := self.channel.receive(min(silence, max(deadline - time.monotonic(), 0.01)))) is not None:
                 reply = wire.decode(line)
                 if reply.get("id") == request["id"]:
                     return reply
                 if time.monotonic() > deadline:
                     raise TimeoutError
         except TimeoutError:
-            return self._gone("timeout", f"the harness server said nothing for {min(SILENCE, timeout):g} s")
+            return self._gone("timeout", f"the harness server said nothing for {min(silence, timeout):g} s")
         except ValueError:
             return self._gone("crash", "the harness server wrote something that is not its protocol")
         except BrokenPipeError:
@@ -64,7 +65,7 @@ class Session:
     def hello(self, framework: str, threads: int, device: str, timeout: float) -> dict[str, Any]:
         """Have the server import its framework; its facts and size are kept."""
         request = {"op": "hello", "framework": framework, "threads": threads, "device": device, "timeout": timeout}
-        found = self.ask(request, timeout + GRACE)
+        found = self.ask(request, timeout + GRACE, silence=timeout + GRACE)  # no heartbeat while it imports
         own = {name: found[name] for name in ("python", "import_seconds") if name in found}
         self.facts = {**found.get("facts", {}), **own, "server": self.name}
         self.size = int(found.get("bytes", 0))

@@ -21,17 +21,24 @@ STYLES = {
 }
 ROOMY = 72
 """Columns of a terminal from which both times have room beside the ratio, its interval and the verdict."""
+NARROW = 56
+"""Columns from which the interval has room."""
 
 
 def text(comparison: Comparison, *, width: int, colour: bool) -> str:
     """Return a comparison as lines of at most ``width`` columns, with ANSI colours or without."""
     stream = io.StringIO()
     console = Console(
-        file=stream, width=width, force_terminal=colour, no_color=not colour, color_system="standard" if colour else None
+        file=stream,
+        width=width,
+        force_terminal=colour,
+        no_color=not colour,
+        color_system="standard" if colour else None,
     )
     for case, rows in words.by_case(comparison.rows).items():
         console.print(_case(comparison, case, rows, width))
     console.print(Text(summary(comparison)))
+    console.print(Text(f"a ratio below 1 is faster; within {comparison.margin:.0%} of 1 is the same", style="dim"))
     for note in comparison.only:
         console.print(Text(f"note: {note}", style="dim"))
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
@@ -59,31 +66,35 @@ def _case(comparison: Comparison, case: str, rows: Sequence[Row], width: int) ->
         padding=(0, 2 if width >= 100 else 1, 0, 0),
     )
     scale = words.unit(value for row in rows for value in (row.base_seconds, row.seconds))
-    roomy = width >= ROOMY
-    table.add_column("implementation", overflow="fold")
+    table.add_column("implementation", overflow="fold", min_width=min(22, max(len(row.implementation) for row in rows)))
     table.add_column("phase", no_wrap=True)
-    if roomy:
-        table.add_column(f"{comparison.base}\n[{scale.name}]".replace("[", "\\["), justify="right")
-        table.add_column(f"other\n\\[{scale.name}]", justify="right")
-    table.add_column("time\nratio", justify="right")
-    table.add_column("95 % interval", no_wrap=True)
-    table.add_column("verdict", overflow="fold")
+    if width >= ROOMY:
+        other = comparison.others[0] if len(comparison.others) == 1 else "other"
+        table.add_column(Text(f"{comparison.base}\n{scale.name}"), justify="right")
+        table.add_column(Text(f"{other}\n{scale.name}"), justify="right")
+    table.add_column("ratio", justify="right")
+    if width >= NARROW:
+        table.add_column("95 % interval", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
     for other in comparison.others:
         own = [row for row in rows if row.environment == other]
         if own and len(comparison.others) > 1:
             table.add_row(Text(other, style="bold"))
         for row in own:
-            table.add_row(*_line(row, rows, scale, roomy=roomy))
+            table.add_row(*_line(row, rows, scale, width))
     reasons = [
-        Text(f"{verdict}: {words.few(labels, 3)}: {reason}", style="dim") for verdict, reason, labels in words.reasons(rows)
+        Text(f"{verdict}: {words.few(labels, 3)}: {reason}", style="dim")
+        for verdict, reason, labels in words.reasons(rows)
     ]
     return Group(table, Padding(Group(*reasons), (0, 0, 1, 2)))
 
 
-def _line(row: Row, rows: Sequence[Row], scale: words.Unit, *, roomy: bool) -> list[Text]:
-    times = [words.duration(value, scale, name=False) for value in (row.base_seconds, row.seconds)] if roomy else []
+def _line(row: Row, rows: Sequence[Row], scale: words.Unit, width: int) -> list[Text]:
+    times = [words.duration(value, scale, name=False) for value in (row.base_seconds, row.seconds)]
+    ends = words.interval(row.ratio_low, row.ratio_high)
     phase = words.phase(row.phase, row.precision, [one.precision for one in rows])
-    plain = [words.partners(row), phase, *times, words.ratio(row.ratio), words.interval(row.ratio_low, row.ratio_high)]
+    plain = [words.partners(row), phase, *(times if width >= ROOMY else ())]
+    plain += [words.ratio(row.ratio), *([ends] if width >= NARROW else [])]
     return [*(Text(word) for word in plain), Text(row.verdict, style=STYLES[row.verdict])]
 
 
@@ -92,4 +103,4 @@ def _caption(comparison: Comparison, rows: Sequence[Row]) -> str:
     counts = sorted({row.rounds for row in rows if row.rounds})
     rounds = f"{counts[0]} to {counts[-1]} rounds" if len(counts) > 1 else f"{counts[0] if counts else 0} rounds"
     runs = words.few(list(dict.fromkeys(row.run for row in rows)), 2)
-    return f"on {comparison.device}, {rounds}, run {runs}; ratio below 1 is faster; within {comparison.margin:.0%} is the same"
+    return f"on {comparison.device_name or comparison.device}, {rounds}, run {runs}"

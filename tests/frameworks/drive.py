@@ -4,7 +4,6 @@ import io
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -12,11 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from runner.harness import reference, wire, workloads
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "runner"))
-
-from harness import reference, wire, workloads  # noqa: E402
-
 BOOTSTRAP = """
 import os, struct, sys, tempfile
 source = sys.stdin.buffer
@@ -110,5 +107,11 @@ def small(cell: str, loss: str) -> dict[str, Any]:
 
 
 ASR_SHORT: dict[str, Any] = {
-    **small("lstm", "ce"), "steps": 100, "batch": 64, "inputs": 123, "hidden": 320, "classes": 10, "seed": 11,
+    **small("lstm", "ce"),
+    "steps": 100,
+    "batch": 64,
+    "inputs": 123,
+    "hidden": 320,
+    "classes": 10,
+    "seed": 11,
 }

@@ -119,7 +119,12 @@ def environments(cells: Iterable[Cell]) -> dict[str, Any]:
 
 
 def make(
-    reports: Path, records: Iterable[Record], skips: Mapping[Cell, Skip] | None = None, *, later: int = 0, **machine: object
+    reports: Path,
+    records: Iterable[Record],
+    skips: Mapping[Cell, Skip] | None = None,
+    *,
+    later: int = 0,
+    **machine: object,
 ) -> Run:
     """Make a run folder that holds records; ``later`` minutes after NOW."""
     records = list(records)
@@ -165,11 +170,21 @@ def realistic(reports: Path, *, seed: int = 7, number: int = 5) -> Run:
                         one = cell(environment, slug, workload=workload, case=case, phase=phase)
                         center = size * share * factor * drift * math.exp(draw.gauss(0, 0.008))
                         seconds = [center * math.exp(draw.gauss(0, 0.02)) for _ in range(30)]
-                        errors = {"loss_error": 10 ** draw.uniform(-8, -6), "gradient_error": 10 ** draw.uniform(-7, -5)}
+                        errors = {
+                            "loss_error": 10 ** draw.uniform(-8, -6),
+                            "gradient_error": 10 ** draw.uniform(-7, -5),
+                        }
                         records.append(good(one, turn, seconds, **errors))
     broken = cell("tf-2.x", "lstm-block-fused-cell")
     records += [bad(broken, 0, "wrong-result", "losses are off by 3.1e-02, 1e-04 allowed", loss_error=3.1e-2)]
-    records += [bad(cell("tf-2.x", "basic-lstm-cell", case="4x320-ce-long"), 0, "oom", "it took more than the 8.0 GiB it may have")]
+    records += [
+        bad(
+            cell("tf-2.x", "basic-lstm-cell", case="4x320-ce-long"),
+            0,
+            "oom",
+            "it took more than the 8.0 GiB it may have",
+        )
+    ]
     missing = "no wheel for Python 3.11, and no Docker engine answers; torch 0.4.0 needs Python 3.6"
     skips = {cell("torch-0.4", slug): Skip("image-unavailable", missing) for slug in ("lstm-cell-basic", "nn-lstm")}
     skips[cell("theano-0.9", "theano-scan")] = Skip("no-interpreter", "no Python 2.7 or 3.5 was found on this machine")

@@ -152,9 +152,9 @@ class Engine(object):
         output = tf.get_variable("output", (case["hidden"], case["classes"])) if case["classes"] else None
         self.weights = {v.op.name.split("/")[-1]: v for v in tf.trainable_variables()}
         loss = mean_loss(tf, case, last, held["target"], output)
-        kinds = {"adam": (tf.train.AdamOptimizer, {"epsilon": epsilon}), "sgd": (tf.train.GradientDescentOptimizer, {})}
-        kind, options = kinds[case["optimizer"]]
-        optimizer = kind(case["rate"], **options)
+        options = {"epsilon": epsilon} if case["optimizer"] == "adam" else {}
+        kinds = {"adam": tf.train.AdamOptimizer, "sgd": tf.train.GradientDescentOptimizer}
+        optimizer = kinds[case["optimizer"]](case["rate"], **options)
         pairs = optimizer.compute_gradients(loss, list(self.weights.values()))
         if "mask" in held:
             pairs = [(g * held["mask"] if v is self.weights["params"] else g, v) for g, v in pairs]

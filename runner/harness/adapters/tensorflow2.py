@@ -1,6 +1,6 @@
 """TensorFlow 2.x: variables on the device, and traced functions without arguments, so nothing is traced twice.
 
-``jit_compile`` is left alone: off by default on CPU and GPU. Functions are traced at their first call.
+``jit_compile`` is left alone: 2.0 has no such option, and later ones compile nothing on CPU and GPU without it.
 """
 
 from .tensorflow1 import mean_loss, require
@@ -159,9 +159,9 @@ class Engine(object):
             self.weights = {name: tf.Variable(value) for name, value in arrays.items()}
             self.value = tf.Variable(0.0, trainable=False)
             self.names = sorted(self.weights)
-            kinds = {"adam": (tf.keras.optimizers.Adam, {"epsilon": settings["epsilon"]}), "sgd": (tf.keras.optimizers.SGD, {})}
-            kind, options = kinds[case["optimizer"]]
-            self.optimizer = kind(case["rate"], **options)
+            options = {"epsilon": settings["epsilon"]} if case["optimizer"] == "adam" else {}
+            kinds = {"adam": tf.keras.optimizers.Adam, "sgd": tf.keras.optimizers.SGD}
+            self.optimizer = kinds[case["optimizer"]](case["rate"], **options)
             self.optimizer.build([self.weights[name] for name in self.names])
         self.start = [(variable, variable.numpy()) for variable in self.optimizer.variables]
         self.forward = tf.function(lambda: self._last(training=False), autograph=False)

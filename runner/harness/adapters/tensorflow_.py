@@ -106,10 +106,12 @@ class Recurrent(Implementation):
 
     @classmethod
     def lacks(cls, case, release, device, precision):
-        """See Implementation; also, TF32 came with 2.4."""
+        """See Implementation; also, TF32 came with 2.4, resettable optimisers with 2.11."""
         found = super(Recurrent, cls).lacks(case, release, device, precision)
+        if found is None and (2,) <= release < (2, 11):
+            return "framework-lacks", "Keras optimisers cannot be put back to their start before TensorFlow 2.11"
         if found is None and precision == "tf32" and release < (2, 4):
-            return "precision-lacks", "TensorFlow computes tf32 since 2.4"
+            return "precision-lacks", "TensorFlow chooses tf32 since 2.4"
         return found
 
     def __init__(self, case, data, weights, device, precision):
@@ -183,7 +185,7 @@ class CudnnLSTM(Recurrent):
 
     def held(self, data):
         """See Recurrent; and the mask of the buffer's gradient."""
-        mask = (self.arrays["params"] * 0) + 1
+        mask = self.arrays["params"] * 0 + 1
         mask[-4 * self.case["hidden"] :] = 0
         return dict(Recurrent.held(self, data), mask=mask)
 

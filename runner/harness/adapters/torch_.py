@@ -32,6 +32,7 @@ def facts(device: "str") -> "dict":
     import torch
 
     cudnn = torch.backends.cudnn
+    matmul = getattr(getattr(torch.backends, "cuda", None), "matmul", None)
     found = {
         "version": str(torch.__version__),
         "cuda": getattr(getattr(torch, "version", None), "cuda", None),
@@ -39,8 +40,8 @@ def facts(device: "str") -> "dict":
         "threads": torch.get_num_threads(),  # 1.0.0 says 1 whatever it was set to
         "zero_grad": "none",
         "adam_epsilon": "corrected at each step" if networks.early_epsilon() else "as the library has it",
-        "optimizer_loop": "foreach" if device == "cuda" and _foreach_by_default(torch) else "parameter by parameter",
-        "tf32_default_matmul": getattr(getattr(getattr(torch.backends, "cuda", None), "matmul", None), "allow_tf32", None),
+        "optimizer_loop": "foreach" if device == "cuda" and _foreach_by_default() else "parameter by parameter",
+        "tf32_default_matmul": getattr(matmul, "allow_tf32", None),
         "tf32_default_cudnn": getattr(cudnn, "allow_tf32", None),
     }
     if device == "cuda":
@@ -50,7 +51,7 @@ def facts(device: "str") -> "dict":
     return found
 
 
-def _foreach_by_default(torch):
+def _foreach_by_default():
     return hasattr(importlib.import_module("torch.optim.optimizer"), "_default_to_fused_or_foreach")
 
 

@@ -16,9 +16,9 @@ from .api import Implementation
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
 torch = None  # type: Any
-NAMES = (("layer0/kernel", "weight_ih"), ("layer0/recurrent", "weight_hh"), ("layer0/bias", "bias_ih"))
+NAMES = {"layer0/kernel": "weight_ih", "layer0/recurrent": "weight_hh", "layer0/bias": "bias_ih"}
+NAMES["output/kernel"] = "weight"
 
 
 def use(framework: "Any") -> "None":
@@ -163,7 +163,9 @@ class Network(Implementation):
         self.device = device
         allow_tf32(precision == "tf32")
         self.module = self._place(self.build())
-        self.output = self._place(torch.nn.Linear(case["hidden"], case["classes"], bias=False)) if case["classes"] else None
+        self.output = None
+        if case["classes"]:
+            self.output = self._place(torch.nn.Linear(case["hidden"], case["classes"], bias=False))
         self.parameters = self._parameters()
         self.start = {name: self._tensor(array) for name, array in to_torch(weights).items()}
         self.x = variable(self._tensor(data["x"]), False)
@@ -190,17 +192,12 @@ class Network(Implementation):
 
     def _parameters(self):
         """Return canonical name -> parameter; hold the second bias, where there is one, at zero."""
-        found = {}
-        for name, parameter in self.module.named_parameters():
-            name = name.split(".")[-1].replace("_l0", "")
-            if name == "bias_hh":
-                parameter.data.zero_()
-                parameter.requires_grad = False
-            found[name] = parameter
-        chosen = {canonical: found[name] for canonical, name in NAMES}
-        if self.output is not None:
-            chosen["output/kernel"] = self.output.weight
-        return chosen
+        named = list(self.module.named_parameters()) + (list(self.output.named_parameters()) if self.output else [])
+        found = {name.replace("_l0", ""): parameter for name, parameter in named}
+        if "bias_hh" in found:
+            found["bias_hh"].data.zero_()
+            found["bias_hh"].requires_grad = False
+        return {canonical: found[name] for canonical, name in NAMES.items() if name in found}
 
     def reset(self):
         """See Implementation; in place, so that cuDNN's one buffer of weights stays one."""

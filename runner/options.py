@@ -1,0 +1,54 @@
+"""The options that every planning command shares: declared once, handed over as one value."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+SELECTOR = "an id, a glob (torch-*), a range (torch>=1.0,<2), framework:tf, or a glob over cell ids; !X takes X out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What was typed. Each field is one option of ``plan``, ``build`` and ``run``."""
+
+    selectors: Annotated[list[str] | None, typer.Argument(help=SELECTOR)] = None
+    matrix: Annotated[Path, typer.Option("--matrix", help="the matrix file")] = Path("matrix.yaml")
+    reports: Annotated[Path, typer.Option("--reports", help="where runs are kept")] = Path("reports")
+    workload: Annotated[list[str] | None, typer.Option("--workload", help="only this one; may be repeated")] = None
+    preset: Annotated[str | None, typer.Option("--preset", help="a preset of the matrix")] = None
+    device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:1 or a GPU's UUID")] = None
+    backend: Annotated[str, typer.Option("--backend", help="auto, docker, venv or host")] = "auto"
+    python: Annotated[str | None, typer.Option("--python", help="the interpreter --backend host measures")] = None
+    name: Annotated[str, typer.Option("--name", help="what --backend host calls its environment")] = "host"
+    rounds: Annotated[int | None, typer.Option("--rounds", min=1, help="fresh processes for each cell")] = None
+    seconds: Annotated[float | None, typer.Option("--seconds", min=0.01, help="measured, a cell and round")] = None
+    threads: Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads; default: all cores")] = None
+    seed: Annotated[int | None, typer.Option("--seed", help="orders the cells; drawn and recorded by default")] = None
+    traceback: Annotated[bool, typer.Option("--traceback", help="show where an error came from")] = False
+
+
+def planning(command: Callable[..., int]) -> Callable[..., int]:
+    """Give a command, whose first parameter is ``options``, one option for each field of Options."""
+
+    @functools.wraps(command)
+    def typed(**values: Any) -> int:
+        shared = {field.name: values.pop(field.name) for field in fields(Options)}
+        return command(Options(**shared), **values)
+
+    shared = [_parameter(name) for name in Options.__dataclass_fields__]
+    own = list(inspect.signature(command, eval_str=False).parameters.values())[1:]
+    typed.__signature__ = inspect.Signature([*shared, *own])  # type: ignore[attr-defined]
+    typed.__annotations__ = {parameter.name: parameter.annotation for parameter in (*shared, *own)}
+    del typed.__wrapped__  # type: ignore[attr-defined]  # or typer would read the signature behind this one
+    return typed
+
+
+def _parameter(name: str) -> inspect.Parameter:
+    field = Options.__dataclass_fields__[name]
+    assert field.default is not MISSING
+    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=field.default, annotation=field.type)

@@ -1,0 +1,93 @@
+"""A plan as text for people: how much runs where, then why the rest does not."""
+
+import io
+from collections.abc import Iterable
+
+from runner.model import Plan, PlannedCell
+from runner.progress import duration
+
+WIDTH = 100
+WHOLE = ("image-unavailable", "no-engine", "no-interpreter", "arch", "driver")  # they hold back an environment
+
+
+def plan_table(plan: Plan, width: int = WIDTH) -> str:
+    """Return the plan as text.
+
+    Args:
+        plan: the plan.
+        width: columns to use, at least 60.
+    """
+    from rich.console import Console
+
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    console.print(_counts(plan.cells))
+    reasons = _reasons(plan.cells)
+    if reasons:
+        console.print("\nnot run:")
+        console.print(_table(reasons))
+    running = [found for found in plan.cells if found.skip is None]
+    rounds = plan.measurement.rounds
+    console.print(
+        f"\n{len(running)} of {len(plan.cells)} cells run, {rounds} round{'s' if rounds > 1 else ''} each, on "
+        f"{plan.backend} ({plan.device}, {plan.measurement.threads} threads): about {duration(plan.seconds)} of measuring",
+        soft_wrap=True,
+    )
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+
+
+def _counts(cells: Iterable[PlannedCell]) -> object:
+    """Return a table of environment x workload: how many of the cells run, and which implementations."""
+    from rich.table import Table
+
+    found: dict[tuple[str, str], list[PlannedCell]] = {}
+    for planned in cells:
+        found.setdefault((planned.cell.environment, planned.cell.workload), []).append(planned)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("environment", no_wrap=True)
+    table.add_column("workload", no_wrap=True)
+    table.add_column("cells", justify="right", no_wrap=True)
+    table.add_column("implementations that run")
+    before = None
+    for (environment, workload), group in found.items():
+        running = [planned.cell.implementation for planned in group if planned.skip is None]
+        count = f"{len(running)}/{len(group)}"
+        table.add_row(environment * (environment != before), workload, count, ", ".join(dict.fromkeys(running)))
+        before = environment
+    return table
+
+
+def _reasons(cells: Iterable[PlannedCell]) -> list[tuple[str, str, str]]:
+    """Return (code, what, reason) for each reason there is, with all it holds back."""
+    every: dict[str, set[str]] = {}
+    found: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for planned in cells:
+        cell = planned.cell
+        every.setdefault(cell.environment, set()).add(cell.implementation)
+        if planned.skip is not None:
+            group = found.setdefault((planned.skip.code, planned.skip.reason), {})
+            group.setdefault(cell.environment, []).append(cell.implementation)
+    return [
+        (code, "\n".join(_what(code, name, slugs, every[name]) for name, slugs in group.items()), reason)
+        for (code, reason), group in found.items()
+    ]
+
+
+def _what(code: str, environment: str, slugs: list[str], every: set[str]) -> str:
+    """Return the environment alone where all of it is held back, else with the implementations that are."""
+    names = tuple(dict.fromkeys(slugs))
+    if code in WHOLE or set(names) == every:
+        return environment
+    return "\n".join(f"{environment}/{name}" for name in names)
+
+
+def _table(rows: Iterable[tuple[str, str, str]]) -> object:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for code, what, reason in rows:
+        table.add_row(code, what, reason)
+    return table

@@ -1,0 +1,56 @@
+"""What was found, for people and programs: pages, tables and charts from a run and its comparisons.
+
+Nothing heavy is loaded before it is needed.
+"""
+
+from collections.abc import Sequence
+
+from runner import frames
+from runner.comparison import Comparison, Results
+
+FORMS = ("table", "md", "html", "json", "csv")
+
+
+def report(results: Results, comparisons: Sequence[Comparison] = ()) -> dict[str, bytes | str]:
+    """Return the files of a run's report: ``index.html``, ``report.md`` and ``samples.csv``.
+
+    Args:
+        results: the run.
+        comparisons: environments of this run against a base, for the verdicts.
+    """
+    from runner.report import html, markdown, view  # noqa: PLC0415  Altair and Jinja2 take a while to load
+
+    page = view.arrange(results, comparisons)
+    return {
+        "index.html": html.page_text(page),
+        "report.md": markdown.page_text(page),
+        "samples.csv": frames.to_csv(results.samples),
+    }
+
+
+def render(comparison: Comparison, form: str, *, width: int = 100, colour: bool = False) -> str:
+    """Return a comparison in one of ``FORMS``.
+
+    Args:
+        comparison: what ``compare`` found.
+        form: ``table``, ``md``, ``html``, ``json`` or ``csv``.
+        width: columns of the terminal, for ``table``.
+        colour: whether ``table`` is coloured.
+    """
+    from runner.report import tables  # noqa: PLC0415
+
+    if form == "json":
+        return tables.to_json(comparison)
+    if form == "csv":
+        return tables.to_csv(comparison)
+    if form == "md":
+        from runner.report import markdown  # noqa: PLC0415
+
+        return markdown.comparison_text(comparison)
+    if form == "html":
+        from runner.report import html  # noqa: PLC0415
+
+        return html.comparison_text(comparison)
+    from runner.report import terminal  # noqa: PLC0415  rich takes a while to load
+
+    return terminal.text(comparison, width=width, colour=colour)

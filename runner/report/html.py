@@ -1,0 +1,119 @@
+"""A run, or a comparison, as one HTML page that needs nothing else."""
+
+import itertools
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import jinja2
+import numpy as np
+from markupsafe import Markup
+
+from runner import stats
+from runner.comparison import Comparison, Row
+from runner.report import words
+from runner.report.charts import MOST_LINES, chart
+from runner.report.view import Line, Page
+
+DRAWN = 240
+"""Cells in the charts of a page; a chart takes some 5 ms for each. The cases after them have their table alone."""
+CHANGES = 12
+"""Cells named in the summary, those that changed most."""
+
+
+def page_text(page: Page) -> str:
+    """Return the report of a run."""
+    charts = _charts(page)
+    left = len(page.cases) - len(charts)
+    notes = [*page.notes]
+    if left > 0:
+        notes.append(f"Charts are drawn for the first {len(charts)} cases; the other {left} have their table alone.")
+    crowded = [case.name for case in page.cases[: len(charts)] if len(case.lines) > MOST_LINES]
+    if crowded:
+        notes.append(f"The charts of {words.few(crowded)} show the first {MOST_LINES} cells; their tables show all.")
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            page=page,
+            charts=charts,
+            notes=notes,
+            summaries=[_summary(one) for one in page.comparisons],
+            changes=_changes(page.comparisons),
+            most=CHANGES,
+        )
+    )
+
+
+def comparison_text(comparison: Comparison) -> str:
+    """Return a comparison alone."""
+    return (
+        _environment()
+        .get_template("comparison.html.j2")
+        .render(
+            comparison=comparison,
+            title=f"{', '.join(comparison.others)} against {comparison.base}",
+            summaries=[_summary(comparison)],
+            cases=words.by_case(comparison.rows),
+        )
+    )
+
+
+def _environment() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(
+        groupby_phase=_by_phase,
+        duration=words.duration,
+        ratio=words.ratio,
+        few=words.few,
+        error=words.error,
+        partners=words.partners,
+    )
+    made.globals.update(interval=words.interval, reasons=words.reasons)
+    return made
+
+
+def _by_phase(lines: Iterable[Line]) -> list[tuple[str, list[Line]]]:
+    """Return the lines of each phase, in their order."""
+    return [(phase, list(group)) for phase, group in itertools.groupby(lines, key=lambda line: line.label)]
+
+
+def _charts(page: Page) -> Mapping[str, Markup]:
+    """Return the charts of the first cases."""
+    environments = list(dict.fromkeys(line.environment for case in page.cases for line in case.lines))
+    found, room = {}, DRAWN
+    for case in page.cases:
+        if room <= 0:
+            break
+        room -= min(len(case.lines), MOST_LINES)
+        found[case.name] = Markup(chart(case, environments))  # noqa: S704  Vega escapes the names in it
+    return found
+
+
+def _summary(comparison: Comparison) -> list[dict[str, object]]:
+    """Return for each environment its verdicts, and the geometric mean of the ratios that have one."""
+    found: list[dict[str, object]] = []
+    for other in comparison.others:
+        ratios = [row.ratio for row in comparison.rows if row.environment == other and row.ratio is not None]
+        mean = stats.geometric_mean_ratio(np.array(ratios)) if ratios else None
+        found.append(
+            {
+                "base": comparison.base,
+                "other": other,
+                "counts": comparison.count(other),
+                "mean": mean,
+                "of": len(ratios),
+            }
+        )
+    return found
+
+
+def _changes(comparisons: Iterable[Comparison]) -> list[tuple[str, Row]]:
+    """Return the base and the row of what got faster or slower, the largest changes first."""
+    changed = [(one.base, row) for one in comparisons for row in one.rows if row.verdict in {"faster", "slower"}]
+    return sorted(changed, key=lambda found: -abs(float(np.log(found[1].ratio or 1.0))))

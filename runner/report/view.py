@@ -1,0 +1,252 @@
+"""A run arranged for reading: what the HTML page and the Markdown report both say."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from runner import stats
+from runner.comparison import Comparison, Results, Row
+from runner.report import words
+from runner.report.accuracy import Accuracy, accuracy
+
+FIRST_FACTS = (
+    "framework",
+    "release",
+    "version",
+    "python",
+    "backend",
+    "digest",
+    "libraries",
+    "blas",
+    "cuda",
+    "cudnn",
+    "driver",
+)
+
+Key = tuple[str, str, str, str, str]
+Fact = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One measured cell.
+
+    Attributes:
+        label: phase, and precision where the case has several.
+        medians: seconds, one for each round; ``seconds`` is their median.
+        low: end of the 95 % interval of the geometric mean over rounds; None with one round, as ``high``.
+        shown: the time with its unit; ``interval`` the ends in the same unit, a dash where there are none.
+        row: against the base of the framework; None for the base and where there is none.
+        base: whether others of its framework are held against it.
+    """
+
+    environment: str
+    implementation: str
+    kind: str
+    phase: str
+    label: str
+    medians: tuple[float, ...]
+    seconds: float
+    low: float | None
+    high: float | None
+    shown: str
+    interval: str
+    row: Row | None
+    base: bool
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds it was measured in."""
+        return len(self.medians)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The measured cells of one case, by phase, implementation and environment."""
+
+    name: str
+    lines: tuple[Line, ...]
+
+
+class Ending(NamedTuple):
+    """Why some cells of an environment have no record: a failure class or a skip code, and a sentence."""
+
+    environment: str
+    what: str
+    code: str
+    reason: str
+    cells: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Everything a report says; the facts are pairs of a name and text."""
+
+    title: str
+    run: str
+    facts: tuple[Fact, ...]
+    comparisons: tuple[Comparison, ...]
+    cases: tuple[Case, ...]
+    failures: tuple[Ending, ...]
+    accuracy: tuple[Accuracy, ...]
+    environments: Mapping[str, tuple[Fact, ...]]
+    machine: tuple[Fact, ...]
+    notes: tuple[str, ...]
+
+
+def arrange(results: Results, comparisons: Sequence[Comparison]) -> Page:
+    """Return a run arranged for reading.
+
+    Args:
+        results: the run.
+        comparisons: of environments of this run; the verdict of a cell is from the first that has it.
+    """
+    cases = _cases(results, comparisons)
+    device = _device(results)
+    count = len({line.environment for case in cases for line in case.lines})
+    return Page(
+        title=f"{_counted(count, 'environment')}, {_counted(len(cases), 'case')}, on {device}",
+        run=results.run,
+        facts=tuple(_facts(results, device)),
+        comparisons=tuple(comparisons),
+        cases=cases,
+        failures=tuple(_endings(results)),
+        accuracy=accuracy(results),
+        environments={name: tuple(_known(found)) for name, found in results.environments.items()},
+        machine=tuple(_known(results.machine)),
+        notes=(results.warning,) if results.warning else (),
+    )
+
+
+def _cases(results: Results, comparisons: Sequence[Comparison]) -> tuple[Case, ...]:
+    medians: dict[Key, list[float]] = defaultdict(list)
+    kinds: dict[str, str] = {}
+    precisions: dict[str, set[str]] = defaultdict(set)
+    names = ("workload", "case", "phase", "precision", "implementation", "environment", "kind", "seconds")
+    for row in zip(*(results.rounds[name].tolist() for name in names), strict=True):
+        workload, case, phase, precision, implementation, environment, kind, seconds = row
+        case_id = f"{workload}/{case}"
+        medians[case_id, phase, precision, implementation, environment].append(seconds)
+        precisions[case_id].add(precision)
+        kinds[implementation] = kind
+    rows = {_key(row): row for one in reversed(comparisons) for row in one.rows}
+    bases = {one.base for one in comparisons}
+    lines: dict[str, list[Line]] = defaultdict(list)
+    for group in _groups(medians, results):
+        scale = words.unit(median(medians[key]) for key in group)
+        for key in group:
+            label = words.phase(key[1], key[2], precisions[key[0]])
+            kind = kinds[key[3]]
+            lines[key[0]].append(_line(key, kind, label, medians[key], scale, rows.get(key), base=key[4] in bases))
+    return tuple(Case(name, tuple(found)) for name, found in lines.items())
+
+
+def _groups(medians: Mapping[Key, object], results: Results) -> Iterable[list[Key]]:
+    """Return the cells of each case, phase and precision, the environments in the plan's order."""
+    order = {name: place for place, name in enumerate(dict.fromkeys(one.cell.environment for one in results.plan))}
+    found: dict[tuple[str, str, str], list[Key]] = defaultdict(list)
+    for key in medians:
+        found[key[:3]].append(key)
+    for _, group in sorted(found.items(), key=lambda item: (item[0][0], words.phase_key(item[0][1]), item[0][2])):
+        yield sorted(group, key=lambda key: (key[3], order.get(key[4], len(order)), key[4]))
+
+
+def _key(row: Row) -> Key:
+    return row.case_id, row.phase, row.precision, row.implementation, row.environment
+
+
+def _line(
+    key: Key, kind: str, label: str, medians: list[float], scale: words.Unit, row: Row | None, *, base: bool
+) -> Line:
+    found = stats.paired_interval(np.log(medians))
+    seconds = median(medians)
+    ends = (float(np.exp(found.low)), float(np.exp(found.high))) if len(medians) > 1 else None
+    shown = " – ".join(words.duration(end, scale, name=False) for end in ends) if ends else "–"
+    return Line(
+        environment=key[4],
+        implementation=key[3],
+        kind=kind,
+        phase=key[1],
+        label=label,
+        medians=tuple(medians),
+        seconds=seconds,
+        low=ends[0] if ends else None,
+        high=ends[1] if ends else None,
+        shown=words.duration(seconds, scale),
+        interval=shown,
+        row=row,
+        base=base and row is None,
+    )
+
+
+def _device(results: Results) -> str:
+    """Return the names of the devices that were measured on."""
+    names = [name for name in results.rounds["device_name"].unique().tolist() if name]
+    return words.few(names) or ", ".join(results.rounds["device"].unique().tolist()) or "no device"
+
+
+def _facts(results: Results, device: str) -> Iterable[Fact]:
+    rounds = results.rounds
+    yield "Run", results.run
+    if words.date(results.run):
+        yield "Measured", words.date(results.run)
+    yield "Device", device
+    for name, column in (
+        ("Threads", "threads"),
+        ("Backend", "backend"),
+        ("Protocol", "protocol"),
+        ("Driver", "driver"),
+    ):
+        known = [value for value in rounds[column].unique().tolist() if value]
+        if known:
+            yield name, words.few(known)
+    yield "Rounds", _span(rounds.groupby("cell", observed=True).size().tolist())
+    yield "Samples", f"{rounds['iterations'].sum():,} in {rounds['cell'].nunique():,} cells"
+
+
+def _span(counts: Sequence[int]) -> str:
+    least, most = min(counts, default=0), max(counts, default=0)
+    return str(least) if least == most else f"{least} to {most}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")
+
+
+def _endings(results: Results) -> Iterable[Ending]:
+    """Give the failures, then the skips, each reason once with its cells."""
+    names = ("environment", "failure", "reason", "cell")
+    failed = zip(*(results.failures[name].tolist() for name in names), strict=True)
+    skipped = (
+        (one.cell.environment, one.code, one.reason, one.cell.id) for one in results.plan if one.verdict == "skip"
+    )
+    for what, endings in (("failed", failed), ("skipped", skipped)):
+        found: dict[tuple[str, str, str], dict[str, None]] = defaultdict(dict)
+        for environment, code, reason, cell in endings:
+            found[environment, code, reason][cell.partition("/")[2]] = None
+        for (environment, code, reason), cells in found.items():
+            yield Ending(environment, what, code, reason, list(cells))
+
+
+def _known(facts: Mapping[str, Any]) -> Iterable[Fact]:
+    """Give facts as text, those people look for first; nested ones as a list in a line."""
+    names = [name for name in FIRST_FACTS if name in facts] + sorted(set(facts) - {*FIRST_FACTS, "version"})
+    for name in names:
+        value = facts[name]
+        if value in (None, "", [], {}) or (name == "version" and isinstance(value, int)):
+            continue
+        yield name.removesuffix("_bytes").replace("_", " "), _text(name, value)
+
+
+def _text(name: str, value: object) -> str:
+    if name.endswith("bytes") and isinstance(value, int):
+        return f"{value / 2**30:.1f} GiB"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_text('', item)}" for key, item in sorted(value.items()))
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_text("", item) for item in value)
+    return str(value)

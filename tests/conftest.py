@@ -1,0 +1,46 @@
+"""What all tests share: --run-docker, and the guard that keeps unit tests away from processes and sockets."""
+
+import socket
+import subprocess
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+UNIT = Path(__file__).parent / "unit"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--run-docker", action="store_true", help="tests that need an engine fail where none answers")
+
+
+@pytest.fixture(scope="session")
+def docker_engine(request: pytest.FixtureRequest) -> str:
+    """The version of the engine; without one the test is skipped, or fails where --run-docker was given."""
+    from runner.backends.docker import reachable
+
+    found = reachable()
+    if found is None:
+        if request.config.getoption("--run-docker"):
+            pytest.fail("--run-docker was given and no container engine answers")
+        pytest.skip("no container engine answers")
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _needs_its_engine(request: pytest.FixtureRequest) -> None:
+    if request.node.get_closest_marker("docker"):
+        request.getfixturevalue("docker_engine")
+
+
+@pytest.fixture(autouse=True)
+def _touches_nothing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A unit test that starts a process or opens a connection is an integration test in the wrong folder."""
+    if UNIT not in request.path.parents:
+        return
+
+    def refuse(*_args: object, **_options: object) -> NoReturn:
+        pytest.fail("a unit test started a process or opened a connection; move it to tests/integration")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)

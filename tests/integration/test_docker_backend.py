@@ -1,0 +1,610 @@
+"""The docker backend against a real engine: what a container may touch, what is left behind, and what failures say."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docker.errors import APIError
+
+import docker
+from runner.backends import archive
+from runner.backends.docker import DockerBackend, reachable
+from runner.backends.docker_channel import DockerChannel
+from runner.backends.docker_options import OWNER, RUN, cache_volume
+from runner.backends.docker_sweep import owner
+from runner.errors import EngineError, GpuError, InterruptedRunError, ProvisionError
+from runner.harness import reference, wire, workloads
+from runner.measure.session import Session
+from runner.model import Limits, Provisioned, Spec
+
+pytestmark = pytest.mark.docker
+
+ROOT = Path(__file__).parents[2]
+PROBE = Path(__file__).parent / "data" / "probe.py"
+BASE = "python:3.11-slim"
+SPEC = Spec(environment="numpy", framework="numpy", release="2.*", base=BASE, lock=str(ROOT / "docker/locks/numpy.txt"))
+MIB = 1 << 20
+GONE_SECONDS = 10.0
+CASE: dict[str, Any] = {
+    "workload": "rnn-step",
+    "name": "tiny",
+    "cell": "lstm",
+    "steps": 3,
+    "batch": 2,
+    "inputs": 4,
+    "hidden": 4,
+    "classes": 0,
+    "forget_bias": 1.0,
+    "loss": "mse",
+    "optimizer": "sgd",
+    "rate": 0.01,
+    "seed": 3,
+}
+
+
+@pytest.fixture(scope="module")
+def client(docker_engine: str) -> Iterator[docker.DockerClient]:
+    """The engine, looked at from outside the backend."""
+    assert docker_engine
+    found = docker.from_env()
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def backend(docker_engine: str) -> DockerBackend:
+    """The backend as the runner has it."""
+    assert docker_engine
+    return DockerBackend(ROOT / "docker")
+
+
+@pytest.fixture(scope="module")
+def ready(backend: DockerBackend) -> Provisioned:
+    """The NumPy environment."""
+    return backend.provision(SPEC, lambda _line: None)
+
+
+@pytest.fixture(scope="module")
+def probe(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A harness whose server runs the Python it is sent."""
+    folder = tmp_path_factory.mktemp("probe") / "harness"
+    shutil.copytree(archive.FOLDER, folder)
+    (folder / "server.py").rename(folder / "shipped.py")
+    shutil.copy(PROBE, folder / "server.py")
+    return archive.pack(folder)
+
+
+@pytest.fixture
+def run() -> str:
+    """A run id of this test's own."""
+    return f"test-{os.getpid()}-{time.monotonic_ns()}"
+
+
+@pytest.fixture
+def inside(ready: Provisioned, probe: bytes, run: str) -> Iterator[Callable[[str], Any]]:
+    """Run Python in a container of 256 MiB; the value of ``found`` comes back, None where the server ended."""
+    channel = DockerChannel(ready, Limits(memory=256 * MIB, run=run), owner(), probe)
+    yield lambda source: told(channel, source)
+    channel.close()
+
+
+def told(channel: DockerChannel, source: str) -> Any:
+    channel.send(json.dumps(textwrap.dedent(source)).encode() + b"\n")
+    line = channel.receive(60)
+    return None if line is None else json.loads(line)
+
+
+def containers(client: docker.DockerClient, run: str) -> list[str]:
+    return [found["Names"][0] for found in client.api.containers(all=True, filters={"label": f"{RUN}={run}"})]
+
+
+def wait_until(true: Callable[[], bool], seconds: float = GONE_SECONDS) -> bool:
+    end = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def test_a_container_is_shut_in(inside: Callable[[str], Any]) -> None:
+    found = inside(
+        """
+        import os
+        status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+        found = {name: status[name].strip() for name in ("CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp")}
+        found["uid"], found["gid"], found["groups"] = os.getuid(), os.getgid(), os.getgroups()
+        found["net"] = sorted(os.listdir("/sys/class/net"))
+        found["environment"] = {name: os.environ.get(name) for name in ("HOME", "USER", "TMPDIR")}
+        found["first"] = open("/proc/1/comm").read().strip()
+        """
+    )
+    assert found == {
+        "CapEff": "0" * 16,
+        "CapBnd": "0" * 16,
+        "CapAmb": "0" * 16,
+        "NoNewPrivs": "1",
+        "Seccomp": "2",
+        "uid": 1000,
+        "gid": 1000,
+        "groups": [1000],
+        "net": ["lo"],
+        "environment": {"HOME": "/work", "USER": "bench", "TMPDIR": "/tmp"},
+        "first": "docker-init",
+    }
+
+
+def test_only_temporary_folders_and_the_cache_can_be_written(inside: Callable[[str], Any]) -> None:
+    found = inside(
+        """
+        import os, subprocess
+        found = {}
+        for folder in ("/", "/usr/local/lib", "/etc", "/tmp", "/work", "/cache", "/dev/shm"):
+            path = os.path.join(folder, "probe")
+            try:
+                with open(path, "w") as handle:
+                    handle.write("#!/bin/sh\\nexit 7\\n")
+                os.chmod(path, 0o755)
+                try:
+                    found[folder] = "runs" if subprocess.call([path]) == 7 else "?"
+                except PermissionError:
+                    found[folder] = "writes"
+                os.remove(path)
+            except OSError as error:
+                found[folder] = error.strerror
+        """
+    )
+    closed = "Read-only file system"
+    assert found == {
+        "/": closed,
+        "/usr/local/lib": closed,
+        "/etc": closed,
+        "/tmp": "runs",
+        "/work": "runs",
+        "/cache": "runs",
+        "/dev/shm": "writes",
+    }
+
+
+def test_memory_processes_and_shared_memory_are_limited(inside: Callable[[str], Any]) -> None:
+    found = inside(
+        """
+        import os
+        def first(*paths):
+            for path in paths:
+                if os.path.exists(path):
+                    return open(path).read().strip()
+        memory = "/sys/fs/cgroup/memory"
+        room = os.statvfs("/dev/shm")
+        found = {
+            "memory": first(memory + ".max", memory + "/memory.limit_in_bytes"),
+            "swap": first(memory + ".swap.max", memory + "/memory.memsw.limit_in_bytes"),
+            "pids": first("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max"),
+            "shm": room.f_blocks * room.f_frsize,
+        }
+        """
+    )
+    assert found["memory"] == str(256 * MIB)
+    assert found["swap"] in {str(256 * MIB), "0"}  # cgroup v1 counts memory and swap together, v2 swap alone
+    assert found["pids"] == "2048"
+    assert found["shm"] == 64 * MIB
+
+
+def test_measures_through_the_protocol(backend: DockerBackend, ready: Provisioned, run: str) -> None:
+    session = Session(backend.open(ready, Limits(memory=2 << 30, run=run)), "numpy#1")
+    try:
+        hello = session.hello("numpy", 1, "cpu", 60)
+        assert hello["status"] == "ok", hello
+        reply = session.measure(request(backend.cache(ready)), truth)
+        assert reply["status"] == "ok", reply
+        assert len(reply["seconds"]) >= 3
+        assert reply["loss_error"] < 1e-6
+    finally:
+        session.close()
+
+
+def request(cache: str) -> dict[str, Any]:
+    from runner.harness.adapters import implementations
+
+    slug = implementations("numpy")[0].slug
+    common = {"phase": "train", "device": "cpu", "precision": "fp32", "seconds": 0.05, "timeout": 20.0, "memory": None}
+    own = {"key": workloads.key(CASE), "case": CASE, "framework": "numpy", "implementation": slug, "cache": cache}
+    return {**common, **own}
+
+
+def truth() -> dict[str, Any]:
+    losses, gradients, digest = reference.compute(CASE)
+    return {
+        "loss": losses,
+        "gradients": {name: wire.pack(value) for name, value in gradients.items()},
+        "digest": digest,
+    }
+
+
+def test_nothing_is_left_after_close_and_closing_twice_is_harmless(
+    client: docker.DockerClient, backend: DockerBackend, ready: Provisioned, run: str
+) -> None:
+    channel = backend.open(ready, Limits(memory=256 * MIB, run=run))
+    assert len(containers(client, run)) == 1
+    channel.close()
+    assert containers(client, run) == []
+    channel.close()
+    with pytest.raises(BrokenPipeError):
+        channel.send(b"{}\n")
+
+
+def test_nothing_is_left_when_the_start_fails(
+    client: docker.DockerClient, backend: DockerBackend, ready: Provisioned, run: str
+) -> None:
+    with pytest.raises(EngineError, match="No such image"):
+        backend.open(replace(ready, handle="sha256:" + "0" * 64), Limits(memory=256 * MIB, run=run))
+    with pytest.raises(EngineError, match="memory"):
+        backend.open(ready, Limits(memory=1, run=run))
+    assert containers(client, run) == []
+    client.api.remove_volume(cache_volume("0" * 12, "cpu"))
+
+
+def test_an_image_without_its_interpreter_says_so(backend: DockerBackend, ready: Provisioned, run: str) -> None:
+    broken = replace(ready, facts={"interpreter": "no-such-python"})
+    with suppress(BrokenPipeError):
+        channel = backend.open(broken, Limits(memory=256 * MIB, run=run))
+        assert channel.receive(20) is None
+        kind, sentence = channel.ending()
+        assert kind == "crash"
+        assert "no-such-python" in sentence
+        channel.close()
+
+
+def test_a_gpu_that_is_not_there_is_said_to_be(
+    client: docker.DockerClient, backend: DockerBackend, ready: Provisioned, run: str
+) -> None:
+    device = "GPU-00000000-0000-0000-0000-000000000000"
+    with pytest.raises(GpuError, match="the engine gives no GPU"):
+        backend.open(ready, Limits(memory=256 * MIB, run=run, device=device))
+    assert containers(client, run) == []
+    with suppress(APIError):
+        client.api.remove_volume(cache_volume(ready.handle, device))
+
+
+RUNNER = """
+import signal, sys, time
+from pathlib import Path
+from runner.backends.docker import DockerBackend, reachable
+from runner.model import Limits, Provisioned
+
+def ask_to_end(*_):
+    raise SystemExit(130)
+
+if {handled!r} == "yes":
+    signal.signal(signal.SIGTERM, ask_to_end)
+backend = DockerBackend(Path({folder!r}))
+ready = Provisioned(environment="numpy", framework="numpy", handle={handle!r}, digest="", seconds=0, cached=True)
+channel = backend.open(ready, Limits(memory=256 << 20, run={run!r}))
+try:
+    print("open", flush=True)
+    time.sleep(60)
+finally:
+    channel.close()
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "handled"),
+    [(signal.SIGKILL, "no"), (signal.SIGTERM, "yes"), (signal.SIGTERM, "no"), (signal.SIGINT, "no")],
+)
+def test_nothing_is_left_when_the_runner_is_killed(
+    number: signal.Signals, handled: str, client: docker.DockerClient, ready: Provisioned, run: str
+) -> None:
+    source = RUNNER.format(handled=handled, folder=str(ROOT / "docker"), handle=ready.handle, run=run)
+    neighbour = client.containers.run(
+        BASE, ["sleep", "60"], detach=True, auto_remove=True, network_mode="none", init=True
+    )
+    command = [sys.executable, "-c", source]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as runner:
+        assert runner.stdout is not None
+        assert runner.stdout.readline() == b"open\n"
+        assert len(containers(client, run)) == 1
+        runner.send_signal(number)
+        runner.wait()
+    assert wait_until(lambda: containers(client, run) == [])
+    neighbour.reload()
+    assert neighbour.status == "running"
+    neighbour.remove(force=True)
+
+
+def test_a_child_that_takes_too_much_is_killed_alone(inside: Callable[[str], Any]) -> None:
+    found = inside(
+        """
+        from harness.watch import Watch
+        watch = Watch(lambda: {"size": len(bytearray(1 << 30))}, OUT, SOURCE)
+        found = watch.follow(60.0, None, lambda: None)
+        """
+    )
+    assert (found["status"], found["class"]) == ("failed", "oom"), found
+    assert inside("found = 'alive'") == "alive"
+
+
+def test_a_server_that_takes_too_much_ends_as_oom(ready: Provisioned, probe: bytes, run: str) -> None:
+    channel = DockerChannel(ready, Limits(memory=128 * MIB, run=run), owner(), probe)
+    try:
+        assert told(channel, "found = len(bytearray(1 << 30))") is None
+        kind, sentence = channel.ending()
+        assert (kind, "out of memory" in sentence) == ("oom", True), sentence
+    finally:
+        channel.close()
+
+
+def test_a_server_that_ends_says_its_last_words(ready: Provisioned, probe: bytes, run: str) -> None:
+    channel = DockerChannel(ready, Limits(memory=256 * MIB, run=run), owner(), probe)
+    try:
+        assert told(channel, "import os, sys; sys.stderr.write('so long\\n'); sys.stderr.flush(); os._exit(9)") is None
+        kind, sentence = channel.ending()
+        assert kind == "crash"
+        assert sentence.endswith("exit 9; last words: so long")
+    finally:
+        channel.close()
+
+
+class Relay(threading.Thread):
+    """A TCP port that leads to the engine's socket, until it is cut."""
+
+    def __init__(self) -> None:
+        """Start taking connections."""
+        super().__init__(daemon=True)
+        self.port = socket.create_server(("127.0.0.1", 0))
+        self.address = f"tcp://127.0.0.1:{self.port.getsockname()[1]}"
+        self.ends: list[socket.socket] = []
+        self.start()
+
+    def run(self) -> None:
+        """Take connections."""
+        with suppress(OSError):
+            while True:
+                near, _ = self.port.accept()
+                far = socket.socket(socket.AF_UNIX)
+                far.connect("/var/run/docker.sock")
+                self.ends += [near, far]
+                for pair in ((near, far), (far, near)):
+                    threading.Thread(target=self.copy, args=pair, daemon=True).start()
+
+    def copy(self, source: socket.socket, sink: socket.socket) -> None:
+        """Pass on what comes, and the end of it."""
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+
+    def cut(self) -> None:
+        """Break every connection and take no more."""
+        for end in (self.port, *self.ends):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+
+def test_an_engine_behind_a_port_that_goes_away(
+    client: docker.DockerClient, ready: Provisioned, probe: bytes, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not Path("/var/run/docker.sock").exists():
+        pytest.skip("the engine is not behind a socket of this machine")
+    relay = Relay()
+    monkeypatch.setenv("DOCKER_HOST", relay.address)
+    channel = DockerChannel(ready, Limits(memory=256 * MIB, run=run), owner(), probe)
+    assert told(channel, "found = 'y' * 1000000") == "y" * 1_000_000
+    relay.cut()
+    assert channel.receive(10) is None
+    assert channel.ending()[0] == "engine"
+    with pytest.raises(BrokenPipeError):
+        channel.send(b"0" * (64 << 20))  # more than any buffer between takes
+    with pytest.raises(EngineError, match="cannot remove the container"):
+        channel.close()
+    assert wait_until(lambda: containers(client, run) == [])  # the end of its stdin ended the server
+    assert reachable() is None
+    with pytest.raises(EngineError, match="no container engine answers") as raised:
+        DockerBackend(ROOT / "docker")
+    assert raised.value.problems[0].hint is not None
+
+
+def test_a_line_of_many_megabytes_comes_through_both_ways(inside: Callable[[str], Any]) -> None:
+    assert inside(f"found = len({'x' * 5_000_000!r})") == 5_000_000
+    assert inside("import sys; sys.stderr.write('noise\\n' * 100000); found = 'y' * 5000000") == "y" * 5_000_000
+
+
+def test_silence_is_a_time_out(ready: Provisioned, probe: bytes, run: str) -> None:
+    channel = DockerChannel(ready, Limits(memory=256 * MIB, run=run), owner(), probe)
+    try:
+        with pytest.raises(TimeoutError):
+            channel.receive(0.2)
+        assert told(channel, "found = 1") == 1
+    finally:
+        channel.close()
+
+
+def test_a_second_provision_costs_nothing(backend: DockerBackend, ready: Provisioned) -> None:
+    assert backend.survey([SPEC]).cached == {"numpy"}
+    again = backend.provision(SPEC, pytest.fail)
+    assert (again.handle, again.cached) == (ready.handle, True)
+    assert again.seconds < 0.5
+    assert again.facts["pin"] == "unpinned"
+
+
+def test_an_image_from_elsewhere_gets_a_cache_it_can_write(
+    client: docker.DockerClient, backend: DockerBackend, probe: bytes, run: str
+) -> None:
+    spec = Spec(environment="pulled", framework="numpy", release="1", image=BASE)
+    assert backend.survey([spec]).cached == {"pulled"}
+    found = backend.provision(spec, pytest.fail)
+    volume = cache_volume(found.handle, "cpu")
+    with suppress(APIError):
+        client.api.remove_volume(volume)
+    channel = DockerChannel(found, Limits(memory=256 * MIB, run=run), owner(), probe)
+    try:
+        assert told(channel, "open('/cache/x', 'w').close(); import os; found = os.stat('/cache').st_uid") == 1000
+    finally:
+        channel.close()
+        client.api.remove_volume(volume)
+
+
+def test_what_cannot_be_had_is_a_skip_with_a_reason(backend: DockerBackend) -> None:
+    nowhere = "localhost:1/no/such"
+    lock = str(ROOT / "docker/locks/numpy.txt")
+    begin = time.monotonic()
+    survey = backend.survey(
+        [
+            Spec(environment="image", framework="torch", release="1", image=f"{nowhere}:1"),
+            Spec(environment="other", framework="torch", release="1", image=f"{nowhere}:2"),
+            Spec(environment="base", framework="numpy", release="1", base=f"{nowhere}:3", lock=lock),
+            Spec(environment="unlocked", framework="numpy", release="1", base=BASE),
+            Spec(environment="lost-lock", framework="numpy", release="1", base=BASE, lock="/no/such/lock.txt"),
+            Spec(environment="family", framework="no-such", release="1", base=BASE, lock=lock),
+        ]
+    )
+    assert time.monotonic() - begin < 2
+    assert {skip.code for skip in survey.skips.values()} == {"image-unavailable"}
+    reasons = {name: skip.reason for name, skip in survey.skips.items()}
+    for name, image in (("image", f"{nowhere}:1"), ("other", f"{nowhere}:2"), ("base", f"{nowhere}:3")):
+        assert reasons[name].startswith(f"{image} is not on this engine and cannot be pulled (")
+        assert "docker load" in reasons[name]
+    assert "runner lock unlocked" in reasons["unlocked"]
+    assert "runner lock lost-lock" in reasons["lost-lock"]
+    assert "no-such.Dockerfile" in reasons["family"]
+    assert not survey.cached
+
+
+def made(folder: Path, instructions: str) -> tuple[DockerBackend, Spec]:
+    """Return a backend that builds these instructions on the base, labelled as the shipped Dockerfiles are."""
+    head = 'ARG BASE\nFROM ${BASE}\nARG BUILDER=""\nLABEL io.matrix-runner.owner="${BUILDER}"\n'
+    head += "ARG LOCK\nCOPY ${LOCK} /lock\n"
+    (folder / "numpy.Dockerfile").write_text(head + instructions)
+    (folder / "lock.txt").write_text(f"# {time.time_ns()}\n")
+    lock = str(folder / "lock.txt")
+    return DockerBackend(folder), Spec(environment="made", framework="numpy", release="1", base=BASE, lock=lock)
+
+
+def leftovers(client: docker.DockerClient, pid: int) -> list[str]:
+    """Return the containers and half-made images of a process's builds; other runners may be at work here."""
+    containers = client.api.containers(all=True, filters={"label": OWNER})
+    images = client.api.images(filters={"label": OWNER, "dangling": True})
+    return [found["Id"] for found in (*containers, *images) if f":{pid}:" in found["Labels"][OWNER]]
+
+
+def test_a_failed_build_says_why_and_leaves_nothing(client: docker.DockerClient, tmp_path: Path) -> None:
+    error = "ERROR: No matching distribution found for p"
+    noise = f"for i in $(seq 100); do echo Collecting p$i; done; echo '{error}'; exit 1"
+    backend, spec = made(tmp_path, f"RUN touch /a\nRUN {noise}\n")
+    said: list[str] = []
+    with pytest.raises(ProvisionError, match="No matching distribution found for p") as raised:
+        backend.provision(spec, said.append)
+    assert raised.value.code == "image-build"
+    assert "ERROR: No matching distribution found for p" in raised.value.log
+    assert "Collecting" not in raised.value.log
+    assert raised.value.log.splitlines()[-1] == "the step ended with exit 1"
+    assert raised.value.log.splitlines()[-1] == "the step ended with exit 1"
+    assert 1 <= len(raised.value.log.splitlines()) <= 15
+    assert any(line.startswith("step 7/") for line in said)
+    assert leftovers(client, os.getpid()) == []
+
+
+def test_a_dockerfile_that_cannot_be_read_is_a_failed_build(tmp_path: Path) -> None:
+    backend, spec = made(tmp_path, "RUNN x\n")
+    with pytest.raises(ProvisionError, match=r"(?i)unknown instruction"):
+        backend.provision(spec, lambda _line: None)
+
+
+def test_a_cancelled_build_ends_at_once_and_leaves_nothing(client: docker.DockerClient, tmp_path: Path) -> None:
+    backend, spec = made(tmp_path, "RUN touch /a\nRUN sleep 100\n")
+    sleeping, ended = threading.Event(), []
+
+    def say(line: str) -> None:
+        if "sleep 100" in line:
+            sleeping.set()
+
+    def provision() -> None:
+        try:
+            backend.provision(spec, say)
+        except InterruptedRunError as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=provision)
+    thread.start()
+    assert sleeping.wait(60)
+    assert wait_until(lambda: bool(leftovers(client, os.getpid())))
+    begin = time.monotonic()
+    backend.cancel()
+    thread.join(10)
+    seconds = time.monotonic() - begin
+    assert not thread.is_alive()
+    assert len(ended) == 1
+    assert leftovers(client, os.getpid()) == []
+    assert seconds < 2
+    with pytest.raises(InterruptedRunError):
+        backend.provision(spec, say)
+
+
+BUILDER = """
+from pathlib import Path
+from runner.backends.docker import DockerBackend, reachable
+from runner.model import Spec
+spec = Spec(environment="made", framework="numpy", release="1", base={base!r}, lock={lock!r})
+DockerBackend(Path({folder!r})).provision(spec, lambda line: print(line, flush=True))
+"""
+
+
+def test_what_a_killed_runners_build_left_is_swept(client: docker.DockerClient, tmp_path: Path) -> None:
+    backend, spec = made(tmp_path, "RUN touch /a\nRUN sleep 100\n")
+    source = BUILDER.format(base=BASE, lock=spec.lock, folder=str(tmp_path))
+    with subprocess.Popen([sys.executable, "-c", source], cwd=ROOT, stdout=subprocess.PIPE) as runner:
+        assert runner.stdout is not None
+        while b"sleep 100" not in (line := runner.stdout.readline()):
+            assert line
+        assert wait_until(lambda: bool(leftovers(client, runner.pid)))
+        backend.sweep()  # its owner is alive
+        assert leftovers(client, runner.pid)
+        runner.kill()
+        runner.wait()
+    assert wait_until(lambda: bool(backend.sweep()))
+    assert wait_until(lambda: leftovers(client, runner.pid) == [])
+
+
+def test_the_sweep_takes_only_what_belongs_to_the_dead(client: docker.DockerClient, backend: DockerBackend) -> None:
+    with subprocess.Popen(["sleep", "60"]) as live:
+        me = owner()
+        host, boot, pid, started = me.split(":")
+        start = Path(f"/proc/{live.pid}/stat").read_text().rpartition(")")[2].split()[19]
+        labels = {
+            "mine": {OWNER: me},
+            "another-runner": {OWNER: f"{host}:{boot}:{live.pid}:{start}"},
+            "another-host": {OWNER: f"elsewhere:{boot}:4194305:1"},
+            "another-boot": {OWNER: f"{host}:another:4194305:1"},
+            "no-label": {},
+            "not-ours": {OWNER: "a colleague's"},
+            "dead": {OWNER: f"{host}:{boot}:4194305:1"},
+            "number-reused": {OWNER: f"{host}:{boot}:{pid}:{int(started) - 1}"},
+        }
+        prefix = f"matrix-runner-test-{os.getpid()}-"
+        made = {name: client.containers.create(BASE, name=prefix + name, labels=own) for name, own in labels.items()}
+        try:
+            swept = backend.sweep()
+            assert {name.removeprefix(prefix) for name in swept if name.startswith(prefix)} == {"dead", "number-reused"}
+            left = {found.name for found in client.containers.list(all=True)}
+            assert {prefix + name for name in labels} & left == {
+                prefix + n for n in labels if n not in {"dead", "number-reused"}
+            }
+        finally:
+            live.kill()
+            for container in made.values():
+                with suppress(APIError):
+                    container.remove(force=True)

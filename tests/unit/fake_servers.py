@@ -1,0 +1,178 @@
+"""A backend whose servers live in memory and speak the real protocol; each does what the test says."""
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from runner.backends import Say
+from runner.errors import RunnerError
+from runner.harness import wire
+from runner.measure import measure
+from runner.measure.references import References
+from runner.model import Block, Cell, Limits, Measurement, Outcome, Plan, Provisioned, Spec, Survey
+
+GB = 1 << 30
+CASE = {"workload": "rnn-step", "name": "tiny"}
+
+
+class FakeServer:
+    """A Channel; ``deeds`` says what happens at a cell: ok, a failure class, or dies, hangs, babbles, is-gone."""
+
+    def __init__(self, backend: "FakeBackend", environment: str) -> None:
+        self.backend = backend
+        self.environment = environment
+        self.lines: deque[bytes] = deque()
+        self.requests: list[dict[str, Any]] = []
+        self.patience: list[float] = []
+        self.closed = 0
+        self.state = "lives"
+
+    def send(self, data: bytes) -> None:
+        request = wire.decode(data)
+        self.requests.append(request)
+        assert not self.closed
+        if request["op"] == "hello":
+            self.hello(request)
+        elif request["op"] == "reference":
+            self.reply(request, status="ok")
+        else:
+            self.backend.alive.append({one.environment for one in self.backend.opened if not one.closed})
+            self.act(request, self.backend.deed(self.environment, request["implementation"]))
+
+    def hello(self, request: dict[str, Any]) -> None:
+        deed = self.backend.hellos.get(self.environment, deque()) or deque(["ok"])
+        self.lines.append(wire.encode({"reply": "heartbeat"}))
+        found = {"status": "ok", "facts": {"version": "1.0"}, "python": "3.6.1", "import_seconds": 0.5}
+        self.act(request, deed.popleft(), **found, bytes=self.backend.sizes.get(self.environment, 0))
+
+    def act(self, request: dict[str, Any], deed: str, **found: Any) -> None:
+        if deed == "is-gone":
+            self.state = "dies"
+            raise BrokenPipeError
+        if deed in {"dies", "hangs"}:
+            self.state = deed
+        elif deed == "babbles":
+            self.lines.append(b"Using TensorFlow backend.")
+        elif deed == "ok":
+            self.reply(request, **{"status": "ok", "seconds": [0.5], **found})
+        else:
+            self.reply(request, status="failed", **{"class": deed}, reason=f"it was {deed}")
+
+    def reply(self, request: dict[str, Any], **message: Any) -> None:
+        self.lines.append(wire.encode({**message, "id": request["id"], "reply": "result"}).rstrip(b"\n"))
+
+    def receive(self, timeout: float) -> bytes | None:
+        self.patience.append(timeout)
+        if self.lines:
+            return self.lines.popleft()
+        if self.state == "hangs":
+            raise TimeoutError
+        return None
+
+    def words(self) -> str:
+        return f"last words of {self.environment}"
+
+    def ending(self) -> tuple[str, str]:
+        return "crash", "killed by signal SIGSEGV"
+
+    def close(self) -> None:
+        self.closed += 1
+        if self.backend.stuck == self.environment:
+            raise OSError("cannot be ended")
+
+
+class FakeBackend:
+    """A Backend that starts FakeServers and remembers them."""
+
+    name = "fake"
+
+    def __init__(self, *, limits_memory: bool = False) -> None:
+        self.limits_memory = limits_memory
+        self.opened: list[FakeServer] = []
+        self.alive: list[set[str]] = []
+        self.deeds: dict[str, deque[str]] = {}
+        self.hellos: dict[str, deque[str]] = {}
+        self.sizes: dict[str, int] = {}
+        self.stuck = ""
+
+    def does(self, cell: str, *deeds: str) -> None:
+        """Say what happens at ``environment/implementation``, time after time; ok afterwards."""
+        self.deeds[cell] = deque(deeds)
+
+    def deed(self, environment: str, implementation: str) -> str:
+        left = self.deeds.get(f"{environment}/{implementation}")
+        return left.popleft() if left else "ok"
+
+    def survey(self, specs: Sequence[Spec]) -> Survey:
+        return Survey()
+
+    def provision(self, spec: Spec, say: Say) -> Provisioned:
+        raise NotImplementedError
+
+    def cancel(self) -> None:
+        raise NotImplementedError
+
+    def cache(self, ready: Provisioned) -> str:
+        return f"/cache/{ready.environment}"
+
+    def open(self, ready: Provisioned, limits: Limits) -> FakeServer:
+        assert not [one for one in self.opened if one.environment == ready.environment and not one.closed]
+        self.opened.append(FakeServer(self, ready.environment))
+        return self.opened[-1]
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def measured(self) -> list[dict[str, Any]]:
+        """Return every measuring request, by server."""
+        return [request for one in self.opened for request in one.requests if request["op"] == "measure"]
+
+
+class Known(References):
+    """References that are known already; the one of a case called ``unknown`` cannot be computed."""
+
+    def get(self, case: Mapping[str, Any]) -> dict[str, Any]:
+        if case["name"] == "unknown":
+            raise RunnerError("the reference could not be computed")
+        return {"loss": [1.0], "gradients": {}, "digest": "d"}
+
+
+def cells(*names: str, case: str = "tiny") -> tuple[Cell, ...]:
+    """Return the cells of ``environment/implementation`` names."""
+    parts = [name.split("/") for name in names]
+    return tuple(
+        Cell(environment=env, implementation=slug, workload="rnn-step", case=case, phase="train") for env, slug in parts
+    )
+
+
+def block(*found: Cell) -> Block:
+    """Return one block of cells of one case."""
+    return Block(case_id=found[0].case_id, spec={**CASE, "name": found[0].case}, device="cpu", cells=found)
+
+
+def outcomes(
+    backend: FakeBackend,
+    *blocks: Block,
+    missing: str = "",
+    said: list[str] | None = None,
+    memory: int = 100 * GB,
+    **how: Any,
+) -> Iterator[Outcome]:
+    """Measure blocks with a fake backend; the environment ``missing`` could not be made."""
+    environments = list(dict.fromkeys(name for one in blocks for name in one.environments))
+    plan = Plan(
+        device="cpu",
+        backend="fake",
+        measurement=Measurement(**{"rounds": 3, "restart": 100, **how}),
+        cells=(),
+        blocks=blocks,
+        frameworks=dict.fromkeys(environments, "torch"),
+    )
+    ready = {
+        name: Provisioned(environment=name, framework="torch", handle="h", digest="d", seconds=0.0, cached=True)
+        for name in environments
+        if name != missing
+    }
+    say = (said if said is not None else []).append
+    return measure(plan, ready, backend, Limits(memory=memory), Known(Path("/nowhere"), 1), say)

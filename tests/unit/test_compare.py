@@ -1,0 +1,302 @@
+"""Which side is faster, from stored rounds: pairing, intervals, what may not be compared, what is missing."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_runs import bad, cell, good, make, realistic, rounds
+from scipy import stats as scipy_stats
+
+from runner import merge
+from runner.compare import compare, summarise
+from runner.comparison import Results, Row
+from runner.errors import RunnerError, UsageError
+from runner.model import Record, Skip
+from runner.store import runs
+
+BASE, OTHER = cell("torch-1.0"), cell("torch-2.x")
+MISSING = Skip("image-unavailable", "no wheel for Python 3.11, and no Docker engine answers")
+
+
+def stored(reports: Path) -> list[Results]:
+    return [merge.results(run) for run in runs(reports)]
+
+
+def only_row(reports: Path, base: str = "torch-1.0", other: str = "torch-2.x") -> Row:
+    (row,) = compare(stored(reports), base, [other]).rows
+    return row
+
+
+def test_the_ratio_is_paired_by_round(tmp_path: Path) -> None:
+    base, other = [1.0, 2.0, 4.0], [1.1, 2.3, 4.2]
+    run = make(tmp_path, rounds(BASE, base) + rounds(OTHER, other))
+    row = only_row(tmp_path)
+    ratios = np.log(np.array(other) / np.array(base))
+    truth = scipy_stats.ttest_1samp(ratios, 0).confidence_interval(0.95)
+    assert row.ratio == pytest.approx(math.exp(ratios.mean()))
+    assert (row.ratio_low, row.ratio_high) == pytest.approx((math.exp(truth.low), math.exp(truth.high)))
+    assert (row.base_seconds, row.seconds, row.rounds, row.run) == (pytest.approx(2.0), pytest.approx(2.3), 3, run.id)
+    assert (row.environment, row.implementation, row.base_implementation) == ("torch-2.x", "nn-lstm", "nn-lstm")
+
+
+@pytest.mark.parametrize(
+    ("other", "verdict"),
+    [
+        ([1.2, 1.21, 1.19], "slower"),
+        ([0.8, 0.81, 0.79], "faster"),
+        ([1.0, 1.001, 0.999], "same"),
+        ([1.0, 1.2, 0.8], "inconclusive"),
+    ],
+)
+def test_the_verdict_is_that_of_the_interval(tmp_path: Path, other: Sequence[float], verdict: str) -> None:
+    make(tmp_path, rounds(BASE, [1.0, 1.0, 1.0]) + rounds(OTHER, other))
+    row = only_row(tmp_path)
+    assert row.verdict == verdict
+    assert row.code == ("more-rounds" if verdict == "inconclusive" else "")
+
+
+def test_an_open_verdict_says_how_many_rounds_it_would_take(tmp_path: Path) -> None:
+    make(tmp_path, rounds(BASE, [1.0, 1.0, 1.0]) + rounds(OTHER, [1.05, 1.12, 1.16]))
+    assert only_row(tmp_path).reason == "about 1 more round would decide"
+
+
+def test_one_round_has_a_ratio_and_no_interval(tmp_path: Path) -> None:
+    make(tmp_path, rounds(BASE, [1.0]) + rounds(OTHER, [2.0]))
+    row = only_row(tmp_path)
+    assert (row.ratio, row.ratio_low, row.ratio_high, row.rounds) == (pytest.approx(2.0), None, None, 1)
+    assert (row.verdict, row.reason) == ("inconclusive", "one round says nothing of the noise; 3 or more are needed")
+
+
+def test_a_round_that_one_side_lacks_does_not_count(tmp_path: Path) -> None:
+    failed = bad(OTHER, 2, "timeout", "no end within 600 s")
+    make(tmp_path, rounds(BASE, [1.0, 2.0, 100.0]) + rounds(OTHER, [1.5, 3.0]) + [failed])
+    row = only_row(tmp_path)
+    assert (row.ratio, row.rounds) == (pytest.approx(1.5), 2)
+
+
+def test_sides_without_a_common_round_are_not_paired_and_the_row_says_so(tmp_path: Path) -> None:
+    records = [good(BASE, 0, [1.0]), good(BASE, 1, [1.0]), good(OTHER, 2, [2.0]), good(OTHER, 3, [2.0])]
+    make(tmp_path, records)
+    assert only_row(tmp_path).code == "different-rounds"
+
+
+FACTS = {
+    "device": ("cpu", "NVIDIA H200", "device"),
+    "device_name": ("Xeon", "EPYC", "device"),
+    "driver": ("550.54", "570.86", "driver"),
+    "clocks": ({"sm": 1410}, {"sm": 1980}, "clock request"),
+    "protocol": ("aligned", "published", "protocol"),
+    "precision": ("fp32", "tf32", "precision"),
+    "threads": (2, 4, "thread count"),
+    "harness": ("9f3c", "a07d", "harness version"),
+}
+
+
+@pytest.mark.parametrize("fact", FACTS)
+def test_cells_that_differ_in_a_fact_are_not_comparable_and_the_fact_is_named(tmp_path: Path, fact: str) -> None:
+    one, two, name = FACTS[fact]
+    make(tmp_path, _changed(rounds(BASE, [1.0, 1.0]), fact, one) + _changed(rounds(OTHER, [2.0, 2.0]), fact, two))
+    row = only_row(tmp_path)
+    assert (row.verdict, row.code) == ("not-comparable", "device" if fact == "device_name" else fact)
+    assert (row.ratio, row.ratio_low, row.ratio_high) == (None, None, None)
+    assert (row.base_seconds, row.seconds) == (1.0, 2.0)
+    assert f"the {name} differs: " in row.reason
+    assert "for torch-1.0" in row.reason
+    for value in (one, two):
+        assert str(value).replace("'", '"') in row.reason
+
+
+def _changed(records: Sequence[Record], fact: str, value: object) -> list[Record]:
+    return [replace(record, facts={**record.facts, fact: value}) for record in records]
+
+
+def test_a_fact_that_changes_between_the_rounds_of_one_side_is_a_difference_too(tmp_path: Path) -> None:
+    make(tmp_path, rounds(BASE, [1.0, 1.0]) + [good(OTHER, 0, [1.0]), good(OTHER, 1, [1.0], harness="b")])
+    row = only_row(tmp_path)
+    assert (row.code, row.reason) == (
+        "harness",
+        "the harness version differs: 9f3c for torch-1.0, 9f3c and b for torch-2.x",
+    )
+
+
+def test_sides_of_different_runs_are_not_paired_and_the_row_warns(tmp_path: Path) -> None:
+    base, other = [1.0, 1.02, 0.98, 1.01], [1.5, 1.52, 1.47]
+    older = make(tmp_path, rounds(BASE, base))
+    newer = make(tmp_path, rounds(OTHER, other), later=9)
+    row = only_row(tmp_path)
+    truth = scipy_stats.ttest_ind(np.log(other), np.log(base), equal_var=False).confidence_interval(0.95)
+    assert (row.ratio_low, row.ratio_high) == pytest.approx((math.exp(truth.low), math.exp(truth.high)))
+    assert (row.verdict, row.code, row.rounds) == ("slower", "different-runs", 3)
+    assert row.reason == f"the sides are from runs {older.id} and {newer.id}: they were not measured in turns"
+
+
+def test_different_runs_on_different_machines_are_not_comparable(tmp_path: Path) -> None:
+    make(tmp_path, rounds(BASE, [1.0, 1.0]), cpu="Xeon")
+    make(tmp_path, rounds(OTHER, [1.0, 1.0]), later=9, cpu="EPYC")
+    assert only_row(tmp_path).reason == "the device differs: Xeon for torch-1.0, EPYC for torch-2.x"
+
+
+def test_the_newest_run_with_both_sides_is_read_and_no_older_one(tmp_path: Path) -> None:
+    make(tmp_path, rounds(BASE, [1.0] * 3) + rounds(OTHER, [5.0] * 3))
+    make(tmp_path, rounds(BASE, [1.0] * 3) + rounds(OTHER, [2.0] * 3), later=1)
+    make(tmp_path, rounds(OTHER, [9.0] * 3), later=2)
+    taken = []
+
+    def lazily() -> object:
+        for run in runs(tmp_path):
+            taken.append(run.id)
+            yield merge.results(run)
+
+    found = compare(lazily(), "torch-1.0", ["torch-2.x"])  # type: ignore[arg-type]
+    assert [row.ratio for row in found.rows] == [pytest.approx(2.0)]
+    assert len(taken) == 2
+
+
+def test_a_failed_side_is_not_measured_and_its_class_is_named(tmp_path: Path) -> None:
+    fused = cell("torch-2.x", "lstm-cell-fused")
+    records = rounds(BASE, [1.0]) + rounds(OTHER, [1.0]) + rounds(cell("torch-1.0", "lstm-cell-fused"), [3.0])
+    make(tmp_path, [*records, bad(fused, 0, "oom", "it took more than it may have")])
+    row = next(
+        row for row in compare(stored(tmp_path), "torch-1.0", ["torch-2.x"]).rows if row.verdict == "not-measured"
+    )
+    assert (row.implementation, row.code, row.reason) == (
+        "lstm-cell-fused",
+        "oom",
+        "torch-2.x: it took more than it may have",
+    )
+    assert (row.base_seconds, row.seconds, row.ratio) == (3.0, None, None)
+
+
+def test_a_skipped_side_is_not_measured_and_its_code_is_named(tmp_path: Path) -> None:
+    skips = {cell("torch-1.0", "lstm-cell-fused"): Skip("framework-lacks", "torch 1.0 has none")}
+    records = rounds(BASE, [1.0]) + rounds(OTHER, [1.0]) + rounds(cell("torch-2.x", "lstm-cell-fused"), [1.0])
+    make(tmp_path, records, skips)
+    row = compare(stored(tmp_path), "torch-1.0", ["torch-2.x"]).rows[0]
+    assert (row.verdict, row.code, row.reason) == ("not-measured", "framework-lacks", "torch-1.0: torch 1.0 has none")
+
+
+def test_cells_that_neither_side_was_to_run_make_no_row(tmp_path: Path) -> None:
+    skips = {cell(name, "lstm-cell-fused"): MISSING for name in ("torch-1.0", "torch-2.x")}
+    make(tmp_path, rounds(BASE, [1.0]) + rounds(OTHER, [1.0]), skips)
+    assert len(compare(stored(tmp_path), "torch-1.0", ["torch-2.x"]).rows) == 1
+
+
+def test_inside_a_framework_equal_slugs_are_paired_and_the_others_are_noted(tmp_path: Path) -> None:
+    slugs = {"torch-1.0": ["nn-lstm", "lstm-cell-fused"], "torch-2.x": ["nn-lstm", "compiled-cell"]}
+    make(
+        tmp_path, [record for name, has in slugs.items() for slug in has for record in rounds(cell(name, slug), [1.0])]
+    )
+    found = compare(stored(tmp_path), "torch-1.0", ["torch-2.x"])
+    assert [row.implementation for row in found.rows] == ["nn-lstm"]
+    assert found.only == ("only torch-1.0 has lstm-cell-fused", "only torch-2.x has compiled-cell")
+
+
+def test_a_case_that_one_side_lacks_is_noted(tmp_path: Path) -> None:
+    make(tmp_path, rounds(BASE, [1.0]) + rounds(OTHER, [1.0]) + rounds(cell("torch-2.x", case="4x320-ce-long"), [1.0]))
+    found = compare(stored(tmp_path), "torch-1.0", ["torch-2.x"])
+    assert found.only == ("only torch-2.x has measured asr-lstm/4x320-ce-long",)
+
+
+def test_across_frameworks_every_pair_of_equal_kind_is_compared(tmp_path: Path) -> None:
+    records = [
+        record for slug in ("lstm-cell-fused", "compiled-cell") for record in rounds(cell("torch-2.x", slug), [1.0])
+    ]
+    records += rounds(cell("tf-1.15", "lstm-block-fused-cell"), [2.0]) + rounds(
+        cell("tf-1.15", "basic-lstm-cell"), [3.0]
+    )
+    make(tmp_path, records)
+    found = compare(stored(tmp_path), "torch-2.x", ["tf-1.15"])
+    assert [(row.implementation, row.base_implementation) for row in found.rows] == [
+        ("lstm-block-fused-cell", "compiled-cell"),
+        ("lstm-block-fused-cell", "lstm-cell-fused"),
+    ]
+    assert found.only == ("only tf-1.15 has basic-lstm-cell",)
+
+
+def test_best_takes_the_fastest_of_each_side(tmp_path: Path) -> None:
+    records = rounds(cell("torch-2.x", "lstm-cell-basic"), [3.0]) + rounds(cell("torch-2.x"), [1.0])
+    records += rounds(cell("tf-1.15", "basic-lstm-cell"), [4.0]) + rounds(
+        cell("tf-1.15", "lstm-block-fused-cell"), [2.0]
+    )
+    make(tmp_path, records)
+    (row,) = compare(stored(tmp_path), "torch-2.x", ["tf-1.15"], best=True).rows
+    assert (row.base_implementation, row.implementation, row.ratio) == (
+        "nn-lstm",
+        "lstm-block-fused-cell",
+        pytest.approx(2),
+    )
+
+
+@pytest.mark.parametrize("change", [{"case": "4x320"}, {"phase": "forward"}, {"precision": "bf16"}])
+def test_other_work_is_never_paired_and_the_error_says_what_each_side_has(
+    tmp_path: Path, change: dict[str, str]
+) -> None:
+    make(tmp_path, rounds(BASE, [1.0]) + rounds(cell("torch-2.x", **change), [1.0]))
+    with pytest.raises(
+        RunnerError, match="have no measured cell in common: torch-1.0 has nn-lstm on asr-lstm"
+    ) as caught:
+        compare(stored(tmp_path), "torch-1.0", ["torch-2.x"])
+    assert caught.value.exit_code == 1
+
+
+def test_rows_are_sorted_by_case_phase_and_implementation(tmp_path: Path) -> None:
+    realistic(tmp_path)
+    rows = compare(stored(tmp_path), "torch-1.0", ["torch-2.x", "torch-1.12"]).rows
+    keys = [(row.case_id, row.phase, row.implementation) for row in rows]
+    assert keys == sorted(keys)
+    assert [row.environment for row in rows[:2]] == ["torch-2.x", "torch-1.12"]
+
+
+def test_an_environment_that_cannot_be_had_says_why_and_what_to_do(tmp_path: Path) -> None:
+    make(tmp_path, rounds(OTHER, [1.0]), {cell("torch-0.4"): MISSING})
+    with pytest.raises(RunnerError) as caught:
+        compare(stored(tmp_path), "torch-0.4", ["torch-2.x"])
+    assert caught.value.exit_code == 1
+    assert str(caught.value) == (
+        "error: torch-0.4 has no measurements: image-unavailable: "
+        "no wheel for Python 3.11, and no Docker engine answers\n"
+        "hint: to measure both: `runner run torch-0.4 torch-2.x`"
+    )
+
+
+def test_one_environment_that_is_missing_does_not_hide_the_others(tmp_path: Path) -> None:
+    make(tmp_path, rounds(BASE, [1.0]) + rounds(OTHER, [1.0]), {cell("torch-0.4"): MISSING})
+    found = compare(stored(tmp_path), "torch-1.0", ["torch-0.4", "torch-2.x"])
+    assert [(row.environment, row.verdict, row.code) for row in found.rows] == [
+        ("torch-0.4", "not-measured", "image-unavailable"),
+        ("torch-2.x", "inconclusive", "more-rounds"),
+    ]
+    assert "torch-0.4 has no measurements: image-unavailable" in found.only[0]
+
+
+def test_a_name_that_nobody_knows_is_a_usage_error_with_the_nearest(tmp_path: Path) -> None:
+    make(tmp_path, rounds(BASE, [1.0]) + rounds(OTHER, [1.0]))
+    with pytest.raises(UsageError, match=r"unknown environment 'torch-2\.y'\nhint: did you mean 'torch-2\.x'\?"):
+        compare(stored(tmp_path), "torch-1.0", ["torch-2.y"])
+
+
+def test_a_name_of_the_matrix_that_no_run_has_is_no_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(RunnerError, match="torch-1.0 has no measurements: no run asked for it") as caught:
+        compare([], "torch-1.0", ["tf-2.x"], known=["torch-1.0", "tf-2.x"])
+    assert caught.value.exit_code == 1
+    assert "`runner run torch-1.0 tf-2.x`" in str(caught.value)
+
+
+@pytest.mark.parametrize("others", [[], ["torch-1.0"], ["tf-2.x", "tf-2.x"]])
+def test_a_comparison_needs_different_sides(others: list[str]) -> None:
+    with pytest.raises(UsageError, match="each once"):
+        compare([], "torch-1.0", others)
+
+
+def test_a_run_is_summarised_by_framework_against_the_first_that_was_measured(tmp_path: Path) -> None:
+    run = realistic(tmp_path)
+    found = summarise(merge.results(run))
+    assert [(one.base, one.others) for one in found] == [
+        ("torch-1.0", ("torch-1.12", "torch-2.x")),
+        ("tf-1.15", ("tf-2.x",)),
+    ]
+    assert found[0].count("torch-2.x") == {"slower": 4, "faster": 8}
+    assert (found[0].device, found[0].device_name) == ("cpu", "AMD EPYC 7B13")

@@ -1,0 +1,249 @@
+"""What is to be measured, what cannot be and why; decided from values alone."""
+
+import collections
+import functools
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.errors import NothingSelectedError
+from runner.matrix import Matrix, load, parse
+from runner.model import SKIP_CODES, Gpu, Plan, Request, Skip
+from runner.plan import kind, plan
+from runner.plan_json import plan_json
+from runner.workloads import CASES
+
+H200 = Gpu(uuid="GPU-1", name="H200", capability=(9, 0), driver="580.65.06")
+HEAD = "version: 1\nworkloads: {rnn-step: {cases: [lstm-b32-h128], phases: [train]}}\n"
+NUMPY = '  np: {framework: numpy, release: "2.0", image: x, cuda: "13.0"}\n'
+SMALL = f"""{HEAD}environments:
+{NUMPY}\
+  torch-1.0: {{framework: torch, release: "1.0.0", image: x, cuda: "9.0"}}
+  torch-2.x: {{framework: torch, release: "2.*", image: x, cuda: "13.0"}}
+  tf-1.8: {{framework: tensorflow, release: "1.8.0", image: x, cuda: "9.0"}}
+"""
+KEYS = {
+    *("id", "environment", "implementation", "workload", "case", "phase", "precision", "device"),
+    *("verdict", "code", "reason", "seconds"),
+}
+
+
+def small(extra: str = "", text: str = SMALL) -> Matrix:
+    return parse((text + extra).encode(), "m.yaml")
+
+
+def planned(matrix: Matrix, unavailable: dict[str, Skip] | None = None, gpu: Gpu | None = None, **changes: Any) -> Plan:
+    request = Request(environments=tuple(matrix.environments), device="cuda" if gpu else "cpu")
+    return plan(matrix, replace(request, **changes), unavailable or {}, gpu)
+
+
+def verdicts(found: Plan, part: str) -> dict[str, str]:
+    """Return environment/implementation -> skip code or ``run``, of the ids that hold ``part``."""
+    return {
+        f"{one.cell.environment}/{one.cell.implementation}": one.skip.code if one.skip else "run"
+        for one in found.cells
+        if part in one.cell.id
+    }
+
+
+@functools.cache
+def shipped() -> Matrix:
+    return load(Path(__file__).parents[2] / "matrix.yaml")
+
+
+def test_ids_in_the_order_of_the_file() -> None:
+    found = planned(small(), workloads=("rnn-step",), environments=("np", "tf-1.8"))
+    ids = [one.cell.id for one in found.cells]
+    assert ids[0] == "np/numpy-loop/rnn-step/lstm-b32-h128/train/fp32"
+    assert ids[1].startswith("tf-1.8/")
+    assert all(one.endswith("/rnn-step/lstm-b32-h128/train/fp32") for one in ids)
+
+
+def test_cases_come_first_then_environments_then_phases_then_precisions() -> None:
+    text = f"{HEAD}environments:\n{NUMPY}".replace(
+        "[lstm-b32-h128], phases: [train]", "['*-b32-h128'], phases: [train, forward], precisions: [fp32, tf32]"
+    )
+    assert [one.cell.id.removeprefix("np/numpy-loop/rnn-step/") for one in planned(small(text=text)).cells] == [
+        f"{case}-b32-h128/{phase}/{precision}"
+        for case in ("lstm", "rnn")
+        for phase in ("train", "forward")
+        for precision in ("fp32", "tf32")
+    ]
+
+
+def test_a_phase_given_twice_is_measured_once() -> None:
+    text = SMALL.replace("phases: [train]", "phases: [train, train], precisions: [fp32, fp32]")
+    ids = [one.cell.id for one in planned(small(text=text)).cells]
+    assert len(ids) == len(set(ids))
+
+
+def test_only_implementations_of_the_case_s_cell_are_listed() -> None:
+    found = verdicts(planned(small(text=SMALL.replace("lstm-b32-h128", "rnn-b32-h128"))), "torch-2.x/")
+    assert "torch-2.x/nn-rnn" in found
+    assert "torch-2.x/nn-lstm" not in found
+
+
+def test_excluded_with_the_reason_of_the_file() -> None:
+    matrix = small('exclude: [{select: "torch-*/nn-lstm/*", reason: too well known}]\n')
+    found = {one.cell.id.split("/rnn-step")[0]: one.skip for one in planned(matrix).cells}
+    assert found["torch-2.x/nn-lstm"] == found["torch-1.0/nn-lstm"] == Skip("excluded", "too well known")
+    assert found["np/numpy-loop"] is None
+
+
+def test_the_framework_lacks_what_came_later() -> None:
+    found = {one.cell.id.split("/rnn-step")[0]: one.skip for one in planned(small()).cells}
+    assert found["torch-1.0/compiled-cell"] == Skip("framework-lacks", "compiled-cell came with 2.0")
+    assert found["torch-2.x/compiled-cell"] is None
+
+
+def test_what_has_no_cpu_kernel_needs_a_gpu() -> None:
+    assert verdicts(planned(small()), "cudnn-lstm") == {"tf-1.8/cudnn-lstm": "needs-gpu"}
+
+
+def test_a_precision_the_device_lacks() -> None:
+    text = SMALL.replace("phases: [train]", "precisions: [tf32, bf16]")
+    assert set(verdicts(planned(small(text=text)), "np/").values()) == {"precision-lacks"}
+    assert verdicts(planned(small(text=text), gpu=H200), "torch-2.x/nn-lstm/rnn-step/lstm-b32-h128/train/tf32") == {
+        "torch-2.x/nn-lstm": "run"
+    }
+
+
+def test_an_environment_that_cannot_be_had_keeps_its_reason() -> None:
+    why = Skip("no-interpreter", "no Python 3.6 was found on this machine")
+    found = planned(small(), {"torch-1.0": why})
+    assert {one.skip for one in found.cells if one.cell.id.startswith("torch-1.0/nn-")} == {why}
+    assert "torch-1.0" not in {name for block in found.blocks for name in block.environments}
+
+
+def test_a_gpu_that_a_build_has_no_code_for_and_a_driver_that_is_too_old() -> None:
+    assert verdicts(planned(small(), gpu=H200), "/nn-lstm/") == {
+        "torch-1.0/nn-lstm": "arch",
+        "torch-2.x/nn-lstm": "run",
+    }
+    old = replace(H200, driver="570.86.15")
+    assert verdicts(planned(small(), gpu=old), "/nn-lstm/") == {
+        "torch-1.0/nn-lstm": "arch",
+        "torch-2.x/nn-lstm": "driver",
+    }
+
+
+def test_the_reason_nearest_to_the_user_comes_first() -> None:
+    gone = {name: Skip("no-engine", "none") for name in ("torch-1.0", "torch-2.x")}
+    matrix = small('exclude: [{select: "torch-1.0/nn-lstm/*", reason: mine}]\n')
+    assert verdicts(planned(matrix, gone, H200), "torch-") == {
+        **verdicts(planned(matrix, gone, H200), "torch-2.x/"),
+        "torch-1.0/nn-lstm": "excluded",
+        "torch-1.0/compiled-cell": "framework-lacks",
+        **dict.fromkeys(
+            (f"torch-1.0/{slug}" for slug in ("lstm-cell-basic", "lstm-cell-fused", "torchscript-cell")), "arch"
+        ),
+    }
+    assert set(verdicts(planned(matrix, gone, H200), "torch-2.x/").values()) == {"no-engine"}
+
+
+def test_one_block_a_case_with_its_runnable_cells_alone() -> None:
+    found = planned(small(text=SMALL.replace("[lstm-b32-h128]", "['*-b32-h128']")))
+    runs = [one.cell for one in found.cells if one.verdict == "run"]
+    assert [block.case_id for block in found.blocks] == ["rnn-step/lstm-b32-h128", "rnn-step/rnn-b32-h128"]
+    assert [cell for block in found.blocks for cell in block.cells] == runs
+    assert len(runs) < len(found.cells)
+    for block in found.blocks:
+        assert {cell.case_id for cell in block.cells} == {block.case_id}
+        assert (block.spec, block.device) == (CASES[block.case_id], "cpu")
+
+
+def test_a_plan_of_skips_alone_has_no_block_and_costs_nothing() -> None:
+    gone = {name: Skip("no-engine", "none") for name in small().environments}
+    found = planned(small(), gone)
+    assert (found.blocks, found.seconds) == ((), 0)
+    assert found.cells
+
+
+def test_a_preset_chooses_cases_by_glob_phases_and_effort() -> None:
+    preset = "presets: {p: {select: ['*/rnn-b32-*', 'rnn-step/*-h128', 'asr-lstm/*'], rounds: 9, seconds: 0.25, phases: [compile]}}\n"
+    found = planned(small(preset), preset="p")
+    assert {one.cell.case for one in found.cells} == {
+        *("rnn-b32-h128", "rnn-b32-h512", "rnn-b32-h1024", "lstm-b32-h128", "lstm-b128-h128", "rnn-b128-h128"),
+    }
+    assert {one.cell.phase for one in found.cells} == {"compile"}
+    assert (found.measurement.rounds, found.measurement.seconds) == (9, 0.25)
+    typed = planned(small(preset), preset="p", rounds=2, seconds=5.0, threads=4, seed=3).measurement
+    assert (typed.rounds, typed.seconds, typed.threads, typed.seed) == (2, 5.0, 4, 3)
+
+
+def test_without_a_preset_the_matrix_says_how_to_measure() -> None:
+    found = planned(small("measure: {rounds: 5, seconds: 0.5, timeout: 30, restart: 4}\n")).measurement
+    assert (found.rounds, found.seconds, found.timeout, found.restart) == (5, 0.5, 30.0, 4)
+
+
+def test_workloads_narrow_and_chosen_narrows_further() -> None:
+    only = planned(shipped(), workloads=("asr-lstm",))
+    assert {one.cell.workload for one in only.cells} == {"asr-lstm"}
+    few = planned(shipped(), workloads=("asr-lstm",), chosen=lambda cell: "/nn-lstm/" in cell)
+    assert [one.cell for one in few.cells] == [one.cell for one in only.cells if one.cell.implementation == "nn-lstm"]
+
+
+def test_nothing_selected_names_what_was_asked_for() -> None:
+    with pytest.raises(NothingSelectedError, match="'asr-lstm' selects no cell"):
+        planned(small(), workloads=("asr-lstm",))
+    with pytest.raises(NothingSelectedError) as caught:
+        planned(small(), environments=("np", "tf-1.8"), chosen=lambda _: False)
+    assert str(caught.value) == "error: 'np, tf-1.8' selects no cell\nhint: `runner plan` lists every cell there is"
+
+
+def test_estimates_are_positive_and_grow_with_rounds_and_seconds() -> None:
+    base = planned(shipped(), rounds=1, seconds=1.0)
+    assert all(one.seconds > 0 for one in base.cells)
+    assert base.seconds == sum(one.seconds for one in base.cells if one.skip is None)
+    assert planned(shipped(), rounds=3, seconds=1.0).seconds == pytest.approx(3 * base.seconds)
+    assert planned(shipped(), rounds=1, seconds=60.0).seconds > base.seconds
+    by_case = {one.cell.case: one.seconds for one in base.cells}
+    assert by_case["1x320-ce-long"] > by_case["1x320-ce-short"]
+    assert by_case["lstm-b128-h1024"] > by_case["lstm-b32-h128"]
+
+
+def test_the_shipped_matrix_plans_with_known_codes_and_unique_ids() -> None:
+    for gpu in (None, H200):
+        for preset in (None, *shipped().presets):
+            found = planned(shipped(), gpu=gpu, preset=preset)
+            ids = [one.cell.id for one in found.cells]
+            assert len(ids) == len(set(ids))
+            assert {one.skip.code for one in found.cells if one.skip} <= set(SKIP_CODES)
+            assert all(one.skip.reason for one in found.cells if one.skip)
+            assert {one.cell.environment for one in found.cells} == set(shipped().environments)
+
+
+def test_json_has_the_keys_of_the_design_and_can_be_written() -> None:
+    found = planned(small('exclude: [{select: "np/*", reason: mine}]\n'), rounds=2, seconds=1.0, seed=5)
+    written = plan_json(found)
+    assert {name: written[name] for name in written if name != "cells"} == {
+        **{"version": 1, "device": "cpu", "backend": "venv", "rounds": 2, "seconds": 1.0, "threads": 1, "seed": 5},
+    }
+    assert [one["id"] for one in written["cells"]] == [one.cell.id for one in found.cells]
+    assert all(set(one) == {*KEYS, "framework", "kind"} for one in written["cells"])
+    assert json.loads(json.dumps(written, allow_nan=False)) == written
+    first = written["cells"][0]
+    assert (first["verdict"], first["code"], first["reason"]) == ("skip", "excluded", "mine")
+    assert (first["environment"], first["framework"], first["kind"]) == ("np", "numpy", "flexible")
+    runs = [one for one in written["cells"] if one["verdict"] == "run"]
+    assert {(one["code"], one["reason"]) for one in runs} == {(None, None)}
+
+
+def test_kinds_of_slugs() -> None:
+    assert [kind("torch", "nn-lstm"), kind("torch", "lstm-cell-basic")] == ["vendor", "flexible"]
+    assert [kind("torch", "no-such"), kind("theano", "theano-scan")] == ["", ""]
+
+
+def test_ten_thousand_cells_are_planned() -> None:
+    names = [f"torch-1.0-{number}" for number in range(250)]
+    lines = "".join(f'  {name}: {{framework: torch, release: "1.0.0", image: x, cuda: "9.0"}}\n' for name in names)
+    text = f"version: 1\nworkloads: {{rnn-step: {{}}, asr-lstm: {{}}}}\nenvironments:\n{lines}"
+    found = planned(parse(text.encode(), "m.yaml"))
+    assert len(found.cells) >= 10_000
+    assert len({one.cell.id for one in found.cells}) == len(found.cells)
+    counts = collections.Counter(one.cell.environment for one in found.cells)
+    assert set(counts) == set(names)
+    assert len(set(counts.values())) == 1

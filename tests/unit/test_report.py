@@ -1,0 +1,267 @@
+"""What people and programs are shown of a run: complete, in their units, and with nothing fetched from elsewhere."""
+
+import csv
+import io
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from fake_runs import bad, cell, good, make, realistic, rounds
+
+from runner import merge
+from runner.compare import compare, summarise
+from runner.comparison import Comparison, Results, Row
+from runner.model import Skip
+from runner.report import FORMS, render, report, words
+from runner.report.accuracy import accuracy
+from runner.report.accuracy import text as accuracy_text
+from runner.report.html import DRAWN
+
+ROW_KEYS = [
+    "environment",
+    "implementation",
+    "base_implementation",
+    "workload",
+    "case",
+    "phase",
+    "precision",
+    "base_seconds",
+    "seconds",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+    "rounds",
+    "verdict",
+    "code",
+    "reason",
+]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return merge.results(realistic(tmp_path_factory.mktemp("reports")))
+
+
+@pytest.fixture(scope="module")
+def page(results: Results) -> str:
+    return str(report(results, summarise(results))["index.html"])
+
+
+@pytest.fixture(scope="module")
+def comparison(results: Results) -> Comparison:
+    return compare([results], "torch-1.0", ["torch-2.x", "torch-1.12", "tf-2.x"])
+
+
+class Reader(HTMLParser):
+    """The tags of a page, and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_a_report_is_three_files(results: Results) -> None:
+    files = report(results)
+    assert list(files) == ["index.html", "report.md", "samples.csv"]
+    assert (
+        bytes(files["samples.csv"], "ascii")
+        if isinstance(files["samples.csv"], str)
+        else files["samples.csv"].count(b"\n") == 8401
+    )
+
+
+def test_the_page_asks_for_nothing_and_runs_nothing(page: str) -> None:
+    found = Reader(page)
+    assert not {"script", "iframe", "img", "object"} & {tag for tag, _ in found.tags}
+    links = [value for _, attributes in found.tags for name, value in attributes.items() if name in {"src", "href"}]
+    assert links == ["data:,"]
+    assert re.findall(r"url\(|@import|https?://(?!www\.w3\.org/)", page) == []
+    assert "default-src 'none'" in page
+
+
+def test_the_page_says_what_was_measured_on_what(page: str) -> None:
+    text = Reader(page).text
+    for word in (
+        "6 environments, 2 cases, on AMD EPYC 7B13",
+        "2026-11-20 10:45 UTC",
+        "8,400 in 56 cells",
+        "venv",
+        "aligned",
+    ):
+        assert word in text
+
+
+def test_the_page_names_every_cell_verdict_failure_and_skip(page: str, results: Results) -> None:
+    text = Reader(page).text
+    for word in {one for name in ("environment", "implementation", "case") for one in results.rounds[name].unique()}:
+        assert word in text
+    assert "4 slower8 faster" in text
+    for word in (
+        "wrong-result",
+        "losses are off by 3.1e-02",
+        "oom",
+        "image-unavailable",
+        "no-interpreter",
+        "no Python 2.7 or 3.5",
+    ):
+        assert word in text
+    assert "sha256:" + "ab" * 32 in text
+    assert "Intel MKL 2024.2" in text
+
+
+def test_the_page_has_a_chart_for_each_case_that_is_well_formed_and_named(page: str) -> None:
+    charts = re.findall(r"<svg .*?</svg>", page, re.DOTALL)
+    assert len(charts) == 2
+    for chart in charts:
+        words_of = "".join(ET.fromstring(chart).itertext())
+        assert "lstm-cell-fused torch-1.12" in re.sub(r"\s+", " ", words_of)
+        assert "forward" in words_of
+        assert "train" in words_of
+
+
+def test_names_and_reasons_cannot_become_markup(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script> | *x*"
+    run = make(tmp_path, [good(cell(), 0, [1.0], device=evil), bad(cell("torch-1.0"), 0, "crash", evil)], cpu=evil)
+    files = report(merge.results(run))
+    assert "<script" not in str(files["index.html"])
+    assert "&lt;script&gt;" in str(files["index.html"])
+    assert r"\<script\>alert(1)\</script\> \| \*x\*" in str(files["report.md"])
+
+
+def test_charts_stop_at_a_number_of_cells_and_the_page_says_so(tmp_path: Path) -> None:
+    per_case, cases = 60, DRAWN // 48 + 2
+    records = [
+        good(cell("torch-2.x", f"slug-{slug}", case=f"case-{case}"), 0, [0.1 + slug])
+        for case in range(cases)
+        for slug in range(per_case)
+    ]
+    html = str(report(merge.results(make(tmp_path, records)))["index.html"])
+    assert html.count("<svg ") == DRAWN // 48
+    assert f"Charts are drawn for the first {DRAWN // 48} cases; the other 2 have their table alone." in html
+    assert "show the first 48 cells; their tables show all." in html
+
+
+def test_a_run_without_a_good_record_still_has_a_report(tmp_path: Path) -> None:
+    run = make(
+        tmp_path, [bad(cell(), 0, "import", "no module named torch")], {cell("torch-0.4"): Skip("no-engine", "none")}
+    )
+    files = report(merge.results(run))
+    assert "No cell of this run has a good record" in str(files["index.html"])
+    assert "no module named torch" in str(files["report.md"])
+
+
+def test_one_round_has_no_interval_and_says_so_nowhere_as_a_number(tmp_path: Path) -> None:
+    html = str(report(merge.results(make(tmp_path, rounds(cell(), [0.5]))))["index.html"])
+    assert "500 ms" in html
+    assert "nan" not in html.lower().replace("nano", "")
+    assert "inf" not in Reader(html).text
+
+
+def test_json_has_the_keys_that_scripts_rely_on(comparison: Comparison) -> None:
+    found = json.loads(render(comparison, "json"))
+    assert found["version"] == 1
+    assert (found["base"], found["others"], found["device"]) == (
+        "torch-1.0",
+        ["torch-2.x", "torch-1.12", "tf-2.x"],
+        "cpu",
+    )
+    assert all(list(row) == ROW_KEYS for row in found["rows"])
+    missing = next(row for row in found["rows"] if row["verdict"] == "not-measured")
+    assert (missing["seconds"], missing["ratio"], missing["code"]) == (None, None, "wrong-result")
+
+
+def test_csv_has_the_same_rows(comparison: Comparison) -> None:
+    found = list(csv.DictReader(io.StringIO(render(comparison, "csv"))))
+    assert list(found[0]) == ["base", *ROW_KEYS]
+    assert [float(row["ratio"]) for row in found if row["ratio"]] == [row.ratio for row in comparison.rows if row.ratio]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_names_every_environment_implementation_and_verdict(comparison: Comparison, form: str) -> None:
+    text = render(comparison, form, width=120)
+    for row in comparison.rows:
+        assert {row.environment, row.implementation, row.verdict} <= set(
+            re.split(r'[\s|,"<>]+', text.replace("\\", ""))
+        )
+
+
+@pytest.mark.parametrize("width", [44, 60, 80, 120])
+@pytest.mark.parametrize("colour", [True, False])
+def test_a_table_fits_its_terminal_and_cuts_no_word(comparison: Comparison, width: int, *, colour: bool) -> None:
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", render(comparison, "table", width=width, colour=colour)).splitlines()
+    assert max(map(len, lines)) <= width
+    assert any("not-measured" in line for line in lines)
+    assert any("inconclusive" in line for line in lines)
+    assert ("\x1b[" in render(comparison, "table", width=width, colour=colour)) is colour
+
+
+def test_a_wide_table_has_times_in_one_unit_and_says_what_it_ran_on(tmp_path: Path) -> None:
+    make_rounds = rounds(cell("torch-1.0"), [0.010, 0.010, 0.010]) + rounds(cell(), [0.005, 0.005, 0.005])
+    run = make(tmp_path, make_rounds)
+    text = render(compare([merge.results(run)], "torch-1.0", ["torch-2.x"]), "table", width=100)
+    row = next(line for line in text.splitlines() if line.startswith("nn-lstm"))
+    assert row.split() == ["nn-lstm", "train", "10.0", "5.00", "0.500", "0.500", "–", "0.500", "faster"]
+    assert f"on AMD EPYC 7B13, 3 rounds, run {run.id}" in text
+    assert "torch-2.x against torch-1.0: 1 faster" in text
+
+
+def test_accuracy_is_the_worst_over_cells_and_rounds_with_its_case(tmp_path: Path) -> None:
+    other = cell(case="4x320-ce-long")
+    records = [
+        good(cell(), 0, [1.0], loss_error=1e-7, gradient_error=3e-6),
+        good(cell(), 1, [1.0], loss_error=2e-7, gradient_error=1e-6),
+        bad(other, 0, "wrong-result", "off", loss_error=0.5, gradient_error=None),
+        good(cell("tf-1.15", "lstm-cell"), 0, [1.0], loss_error=None, gradient_error=None),
+    ]
+    (row,) = accuracy(merge.results(make(tmp_path, records)))
+    assert (row.loss_error, row.loss_case, row.failed) == (0.5, "asr-lstm/4x320-ce-long", True)
+    assert (row.gradient_error, row.gradient_case) == (3e-6, "asr-lstm/1x320-ce-short")
+    assert accuracy_text((row,)).splitlines()[1].split()[3:] == [
+        "5.0e-01",
+        "asr-lstm/4x320-ce-long",
+        "3.0e-06",
+        row.gradient_case,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(1234.5, "1234 s"), (1.0, "1.00 s"), (0.0123, "12.3 ms"), (0.0009996, "1000 µs"), (2.5e-7, "250 ns"), (None, "–")],
+)
+def test_times_have_three_digits_and_a_unit(seconds: float | None, text: str) -> None:
+    assert words.duration(seconds) == text
+
+
+def test_the_smallest_time_chooses_the_unit_of_all() -> None:
+    scale = words.unit([0.0005, 2.0])
+    assert [words.duration(value, scale) for value in (0.0005, 2.0)] == ["500 µs", "2000000 µs"]
+
+
+def test_a_reason_is_given_once_with_all_it_holds_for() -> None:
+    rows = [
+        Row(
+            environment="b",
+            implementation=slug,
+            base_implementation=slug,
+            workload="w",
+            case="c",
+            phase="train",
+            precision="fp32",
+            verdict="not-measured",
+            code="oom",
+            reason="too much",
+        )
+        for slug in ("one", "two")
+    ]
+    assert words.reasons(rows) == [("not-measured", "too much", ["one train", "two train"])]
