@@ -22,6 +22,7 @@ def make(reports: Path) -> None:
     import numpy as np
 
     from runner import record_json
+    from runner.documents import text
     from runner.model import Cell, Record
     from runner.store import Entry, Run
 
@@ -56,8 +57,8 @@ def make(reports: Path) -> None:
             known |= {"backend": "venv", "loss_error": 1e-7, "gradient_error": 1e-6}
             record = Record(cell=cell, run=run.id, round=number, status="ok", seconds=seconds, facts=known)
             file = f"records/{cell.id.replace('/', '~')}.{number}.1.json"
-            (run.path / file).write_text(record_json.text(record_json.encode(record, 1)))
-            lines.append(record_json.text({"version": 1, **Entry(cell.id, number, 1, "ok", file)._asdict()}))
+            (run.path / file).write_text(text(record_json.encode(record, 1)))
+            lines.append(text({"version": 1, **Entry(cell.id, number, 1, "ok", file)._asdict()}))
     (run.path / "journal.jsonl").write_text("".join(lines))
 
 

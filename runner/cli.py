@@ -27,6 +27,7 @@ MatrixFile = Annotated[Path, typer.Option("--matrix", help="the matrix file")]
 Reports = Annotated[Path, typer.Option("--reports", help="where runs are kept")]
 Format = Annotated[str, typer.Option("--format", help="table, md, json, csv or html")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="write to this file instead")]
+RunName = Annotated[str | None, typer.Argument(metavar="[RUN]", help="a run's id or folder; the newest by default")]
 Traceback = Annotated[bool, typer.Option("--traceback", help="show where an error came from")]
 
 
@@ -143,6 +144,7 @@ def build(options: "Options") -> int:
 def run(options: "Options") -> int:
     """Make the environments, measure the cells, keep the records and write the report."""
     from runner import pipeline
+    from runner.afterwards import write_report
     from runner.setup import setup
 
     found = setup(options)
@@ -151,8 +153,73 @@ def run(options: "Options") -> int:
             progress.note(found.note)
         prepared = pipeline.prepare(found.matrix, found.request, found.backend, found.place, found.gpu)
         totals = pipeline.run(prepared, found.backend, found.place, progress, found.gpu)
-    _note(f"{totals.good} cells measured, {len(totals.bad)} failed: {totals.run.path}")
-    return 1 if totals.bad else 0
+        progress.note("writing the report")
+        page = write_report(totals.run, found.matrix.measure.margin) if totals.good else totals.run.path
+    _note(f"{totals.good} cells measured, {len(totals.bad)} failed")
+    _emit(str(page), None)
+    return 1 if totals.bad or not totals.good else 0
+
+
+@app.command()
+def compare(
+    environments: Annotated[list[str], typer.Argument(metavar="BASE OTHER...", help="environments; the base first")],
+    matrix: MatrixFile = Path("matrix.yaml"),
+    reports: Reports = Path("reports"),
+    best: Annotated[bool, typer.Option("--best", help="the fastest implementation of each side")] = False,
+    format: Format = "table",  # noqa: A002
+    output: Output = None,
+    traceback: Traceback = False,  # noqa: ARG001
+) -> int:
+    """Compare environments from stored results: faster, slower, same, or not known yet, and why."""
+    import shutil
+
+    from runner.afterwards import comparison
+    from runner.report import FORMS, render
+
+    _check_format(format, FORMS)
+    found = comparison(matrix, reports, environments, best=best)
+    colour = output is None and sys.stdout.isatty()
+    _emit(render(found, format, width=shutil.get_terminal_size((120, 24)).columns, colour=colour), output)
+    return 0
+
+
+@app.command()
+def report(
+    run: RunName = None,
+    matrix: MatrixFile = Path("matrix.yaml"),
+    reports: Reports = Path("reports"),
+    traceback: Traceback = False,  # noqa: ARG001
+) -> int:
+    """Write the report of a run, index.html, report.md and samples.csv, and name it."""
+    from runner.afterwards import find_run, write_report
+    from runner.matrix import load
+
+    _emit(str(write_report(find_run(reports, run), load(matrix).measure.margin)), None)
+    return 0
+
+
+@app.command()
+def accuracy(run: RunName = None, reports: Reports = Path("reports"), traceback: Traceback = False) -> int:  # noqa: ARG001
+    """Print the largest error against the float64 reference, by environment and implementation."""
+    from runner.afterwards import accuracy_text, find_run
+
+    _emit(accuracy_text(find_run(reports, run)), None)
+    return 0
+
+
+@app.command()
+def export(
+    output: Annotated[Path, typer.Option("--output", "-o", help="a .parquet or .csv file")],
+    run: RunName = None,
+    reports: Reports = Path("reports"),
+    traceback: Traceback = False,  # noqa: ARG001
+) -> int:
+    """Write every sample of a run as one tidy table."""
+    from runner import merge
+    from runner.afterwards import find_run
+
+    merge.export(find_run(reports, run), output)
+    return 0
 
 
 @app.command()

@@ -27,9 +27,10 @@ def collect(outcome: Outcome, run: str, common: Mapping[str, Any]) -> tuple[Reco
     if status != "ok" and failure not in FAILURE_CLASSES:
         failure, reason = "crash", f"the harness answered {failure!r}: {reason}"
     errors = reply.get("gradient_errors") or {}
+    told = {f"{name}_reported" if name in common else name: value for name, value in outcome.facts.items()}
     facts = {
+        **told,
         **common,
-        **outcome.facts,
         **{f"data_{name}" if name == "digest" else name: reply[name] for name in OWN if name in reply},
         "digest": outcome.ready.digest,
         "gradient_error": max((e for e in errors.values() if e is not None), default=None),

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from runner import frames
 from runner.comparison import COMPARABLE, Planned, Results
+from runner.documents import PLAN
 from runner.errors import Problem, RecordError
 from runner.model import Record
-from runner.store import PLAN, Run, parse_cell, runs
+from runner.store import Run, parse_cell, runs
 
 FACTS = (*COMPARABLE, "digest", "server")
 ROUND_COLUMNS = (

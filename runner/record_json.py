@@ -1,6 +1,5 @@
 """A record as JSON, and JSON as a record."""
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,22 +7,6 @@ from typing import Any
 
 from runner.errors import Problem, RecordError
 from runner.model import FAILURE_CLASSES, Cell, Record
-
-
-def text(document: Mapping[str, Any]) -> str:
-    """Return a document as JSON; what is not a finite number becomes null."""
-    try:
-        return json.dumps(document, allow_nan=False) + "\n"
-    except ValueError:
-        return json.dumps(_finite(document), allow_nan=False) + "\n"
-
-
-def _finite(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {name: _finite(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def encode(record: Record, version: int) -> dict[str, Any]:
@@ -89,16 +72,17 @@ def _contradiction(record: Record, cell: object) -> str | None:
         return f"the record is about {cell!r}, and the journal says {record.cell.id!r}"
     if type(record.round) is not int or type(record.attempt) is not int:
         return "a round or an attempt is not a whole number"
-    if record.status not in {"ok", "failed"}:
-        return f"the status is {record.status!r}, neither 'ok' nor 'failed'"
     if record.status == "failed":
         return None if record.failure in FAILURE_CLASSES else f"there is no failure class {record.failure!r}"
-    if not record.seconds:
+    if record.status != "ok":
+        return f"the status is {record.status!r}, neither 'ok' nor 'failed'"
+    return _bad_times(record.seconds)
+
+
+def _bad_times(seconds: tuple[float, ...]) -> str | None:
+    """Return what is wrong with the times of a good record, or None."""
+    if not seconds:
         return "the record is ok and has no seconds"
-    if not _all_above_zero(record.seconds):
-        return "a time is not a number of seconds above 0"
-    return None
-
-
-def _all_above_zero(seconds: tuple[float, ...]) -> bool:
-    return {type(value) for value in seconds} <= {float, int} and min(seconds) > 0 and math.isfinite(sum(seconds))
+    numbers = {type(value) for value in seconds} <= {float, int}
+    above = numbers and min(seconds) > 0 and math.isfinite(sum(seconds))
+    return None if above else "a time is not a number of seconds above 0"

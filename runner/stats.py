@@ -9,6 +9,7 @@ References:
     interval at confidence 1 - 2a the test has level a: at 95 % it errs in at most 2.5 % of the cases.
 """
 
+import math
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -46,7 +47,7 @@ def _quantile(confidence: float, freedom: Floats | float) -> Floats:
 def deviation(values: Floats) -> float:
     """Return the standard deviation of a sample, (R,), with R - 1 below; R is at least 2."""
     centred = values - values.sum() / len(values)  # numpy.std takes ten times as long for five values
-    return float(centred @ centred / (len(values) - 1)) ** 0.5
+    return math.sqrt(float(centred @ centred) / (len(values) - 1))
 
 
 def paired_interval(log_ratios: Floats, confidence: float = CONFIDENCE) -> Interval:

@@ -9,27 +9,31 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from runner import record_json
+from runner.documents import (
+    ENVIRONMENTS,
+    JOURNAL,
+    MACHINE,
+    PLAN,
+    VERSION,
+    Document,
+    parse_object,
+    read_document,
+    text,
+    upgrade,
+)
 from runner.errors import Problem, RecordError, Where
 from runner.files import write_whole
 from runner.model import Cell, Record
 
-VERSION = 1
-PLAN, MACHINE, ENVIRONMENTS, JOURNAL = "plan.json", "machine.json", "environments.json", "journal.jsonl"
 LONGEST_LINE = 64 * 1024
 """Bytes; a journal line holds two names and three words."""
-
-Document = dict[str, Any]
-Upgrades = Mapping[int, Callable[[Document], Document]]
-
-UPGRADES: Mapping[str, Upgrades] = {PLAN: {}, MACHINE: {}, ENVIRONMENTS: {}, JOURNAL: {}, "record": {}}
-"""Kind of file -> version -> what makes the next version of such a document."""
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@=-]*")
 
@@ -75,61 +79,6 @@ def parse_cell(cell_id: str) -> Cell:
     )
 
 
-def upgrade(document: Document, path: Path, kind: str, table: Mapping[str, Upgrades] = UPGRADES) -> Document:
-    """Return a document as this program writes it, one version at a time from the one it has.
-
-    The newest version is the one after the last step of the table, and never below ``VERSION``.
-
-    Raises:
-        RecordError: it has no version, one that is newer, or one that no step leads on from.
-    """
-    steps = table[kind]
-    newest = max(VERSION, max(steps, default=0) + 1)
-    version = document.get("version")
-    if not isinstance(version, int) or isinstance(version, bool):
-        raise RecordError(Problem(f"{path} has no version", hint="it was not written by `runner run`"))
-    if version > newest:
-        found = f"{path} has version {version}, and this program reads versions up to {newest}"
-        raise RecordError(Problem(found, hint="read it with a newer runner, or the one that wrote it"))
-    while version < newest:
-        if version not in steps:
-            raise RecordError(Problem(f"{path} has version {version}, and nothing leads on from it"))
-        document = {**steps[version](document), "version": version + 1}
-        version += 1
-    return document
-
-
-def read_document(path: Path, kind: str) -> Document:
-    """Return a JSON object from a file, upgraded.
-
-    Raises:
-        RecordError: it is not there, is not a JSON object, or is newer than this program.
-    """
-    try:
-        with open(path, encoding="utf-8") as stream:  # noqa: PTH123  a run has 50,000 of them, and this is twice as fast
-            text = stream.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecordError(Problem(f"{path} cannot be read: {error}", hint="is this a run folder?")) from error
-    return upgrade(_object(text, path, 1), path, kind)
-
-
-def _object(text: str, path: Path, line: int) -> Document:
-    """Return the JSON object in a text that begins at a line of a file."""
-    try:
-        found = json.loads(text)
-    except json.JSONDecodeError as error:
-        lines = text.splitlines() or [""]
-        shown = lines[min(error.lineno, len(lines)) - 1][:160]
-        where = Where(str(path), line + error.lineno - 1, error.colno, shown if error.colno <= 160 else "")
-        raise RecordError(
-            Problem(f"this is not JSON: {error.msg}", where, "the file was changed or cut off")
-        ) from error
-    if not isinstance(found, dict):
-        where = Where(str(path), line, 1, text[:160])
-        raise RecordError(Problem("this is not a JSON object", where))
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class Run:
     """A run folder."""
@@ -158,9 +107,9 @@ class Run:
         for folder in ("records", "logs"):
             (path / folder).mkdir(parents=True)
         run = cls(path)
-        write_whole(path / MACHINE, record_json.text({"version": VERSION, **machine}))
+        write_whole(path / MACHINE, text({"version": VERSION, **machine}))
         run.write_environments(environments)
-        write_whole(path / PLAN, record_json.text({"version": VERSION, **plan}))  # last: with it the folder is a run
+        write_whole(path / PLAN, text({"version": VERSION, **plan}))  # last: with it the folder is a run
         return run
 
     @classmethod
@@ -193,7 +142,7 @@ class Run:
 
     def write_environments(self, environments: Mapping[str, Any]) -> None:
         """Replace what is known of the environments."""
-        write_whole(self.path / ENVIRONMENTS, record_json.text({"version": VERSION, "environments": environments}))
+        write_whole(self.path / ENVIRONMENTS, text({"version": VERSION, "environments": environments}))
 
     def add(self, record: Record, log: str = "") -> None:
         """Keep a record: its log, its file, and then the journal line that makes it count.
@@ -207,7 +156,7 @@ class Run:
             with (self.path / "logs" / f"{name}.log").open("a", encoding="utf-8", errors="backslashreplace") as stream:
                 stream.write(f"--- round {record.round}, attempt {record.attempt}, {record.status}\n{log.rstrip()}\n")
         file = f"records/{name}.{record.round}.{record.attempt}.json"
-        write_whole(self.path / file, record_json.text(record_json.encode(record, VERSION)))
+        write_whole(self.path / file, text(record_json.encode(record, VERSION)))
         entry = Entry(record.cell.id, record.round, record.attempt, record.status, file)
         self._append(json.dumps({"version": VERSION, **entry._asdict()}))
 
@@ -263,7 +212,7 @@ def _parse_line(line: bytes) -> Document | None:
 
 def _entry(line: bytes, path: Path, number: int) -> Entry:
     """Return what a journal line says; ``number`` counts from 1."""
-    found = upgrade(_object(line.decode("utf-8", "replace"), path, number), path, JOURNAL)
+    found = upgrade(parse_object(line.decode("utf-8", "replace"), path, number), path, JOURNAL)
     try:
         return Entry(*(found[name] for name in Entry._fields))
     except KeyError as error:

@@ -80,9 +80,9 @@ def _line(row: Accuracy) -> tuple[str, ...]:
         row.implementation,
         row.precision,
         words.error(row.loss_error),
-        row.loss_case or "–",
+        row.loss_case or words.DASH,
         words.error(row.gradient_error),
-        row.gradient_case or "–",
+        row.gradient_case or words.DASH,
     )
 
 

@@ -1,7 +1,9 @@
 """One chart for each case: the median of each round as a point, and the interval over rounds as a line."""
 
 import math
+import re
 from collections.abc import Sequence
+from typing import Literal
 
 import altair as alt
 import pandas as pd
@@ -20,6 +22,8 @@ MOST_LINES = 48
 """Cells in one chart; it would be taller than a sheet of paper with more."""
 WIDE = 6.0
 """The ratio of the largest time to the smallest from which the axis is logarithmic."""
+STRETCH = 1.5
+"""How far beyond the rounds the axis goes for an interval; the rest is cut off. With two rounds it may be long."""
 COLUMNS = 2
 WIDTH = 365
 STEP = 18
@@ -43,6 +47,8 @@ def chart(case: Case, environments: Sequence[str]) -> str:
     panels = [_panel(group, environments, names=_named(groups, place)) for place, group in enumerate(groups)]
     picture = alt.concat(*panels, columns=COLUMNS, spacing={"row": 26, "column": 30}).resolve_scale(x="independent")
     svg: str = vl_convert.vegalite_to_svg(_styled(picture).to_dict(validate=False))
+    name = re.sub(r"[^A-Za-z0-9]", "-", case.name)
+    svg = re.sub(r'(id="|url\(#)', rf"\1{name}-", svg)  # ids are the page's, not the chart's
     return svg.replace("<svg ", f'<svg role="img" aria-label="times of {case.name}" ', 1)
 
 
@@ -59,23 +65,22 @@ def _panel(lines: Sequence[Line], environments: Sequence[str], *, names: bool) -
     order = [_label(line) for line in lines]
     points, cells = _frames(lines, scale)
     least, most = points["time"].min(), points["time"].max()
-    kind = "log" if most > WIDE * least else "linear"
-    axis = alt.Scale(type=kind, zero=False, nice=kind == "linear", padding=8)
+    kind: Literal["log", "linear"] = "log" if most > WIDE * least else "linear"
+    ends = [max(cells["low"].min(), least / STRETCH), min(cells["high"].max(), most * STRETCH)]
+    axis = alt.Scale(type=kind, zero=False, nice=kind == "linear", padding=8, domain=ends)
     colours = [COLOURS[place % len(COLOURS)] for place in range(len(environments))]
     room = LETTER * max(map(len, order))
     y = alt.Y("label:N", sort=order, title=None, axis=alt.Axis(minExtent=room) if names else alt.Axis(labels=False))
-    title = f"{scale.name}, logarithmic" if kind == "log" else scale.name
+    unit = f"{scale.name}, logarithmic" if kind == "log" else scale.name
     ticks = alt.Axis(values=_round_values(least, most)) if kind == "log" else alt.Axis(tickCount=6)
-    x = alt.X("time:Q", scale=axis, title=title, axis=ticks)
+    x = alt.X("time:Q", scale=axis, title=unit, axis=ticks)
     colour = alt.Color("environment:N", scale=alt.Scale(domain=list(environments), range=colours), legend=None)
     rule = alt.Chart(cells).mark_rule(strokeWidth=2.5, opacity=0.55, clip=True)
-    rule = rule.encode(y=y, x=alt.X("low:Q", scale=axis, title=title, axis=ticks), x2="high:Q", color=colour)
+    rule = rule.encode(y=y, x=alt.X("low:Q", scale=axis, title=unit, axis=ticks), x2="high:Q", color=colour)
     dots = alt.Chart(points).mark_circle(size=26, opacity=0.45).encode(y=y, x=x, color=colour)
     middle = alt.Chart(cells).mark_tick(thickness=3, size=12).encode(y=y, x=x, color=colour)
-    layers = alt.layer(rule, dots, middle)
-    return layers.properties(
-        width=WIDTH, height=alt.Step(STEP), title=alt.TitleParams(lines[0].label, anchor="start", frame="group")
-    )
+    title = alt.TitleParams(lines[0].label, anchor="start", frame="group")
+    return alt.LayerChart(layer=[rule, dots, middle], width=WIDTH, height=alt.Step(STEP), title=title)
 
 
 def _frames(lines: Sequence[Line], scale: words.Unit) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -111,7 +116,7 @@ def _label(line: Line) -> str:
 
 def _styled(picture: alt.ConcatChart) -> alt.ConcatChart:
     ink = "currentColor"
-    return (
+    styled: alt.ConcatChart = (
         picture.configure(background="transparent", font="system-ui, sans-serif", padding=4)
         .configure_view(stroke=None)
         .configure_axis(
@@ -129,3 +134,4 @@ def _styled(picture: alt.ConcatChart) -> alt.ConcatChart:
         )
         .configure_title(color=ink, fontSize=13, fontWeight=600, offset=8)
     )
+    return styled

@@ -20,9 +20,14 @@ CHANGES = 12
 """Cells named in the summary, those that changed most."""
 
 
-def page_text(page: Page) -> str:
-    """Return the report of a run."""
-    charts = _charts(page)
+def page_text(page: Page, *, drawn: int = DRAWN) -> str:
+    """Return the report of a run.
+
+    Args:
+        page: what it says.
+        drawn: cells in its charts, at least; whole cases are drawn until there are as many.
+    """
+    charts = _charts(page, drawn)
     left = len(page.cases) - len(charts)
     notes = [*page.notes]
     if left > 0:
@@ -83,10 +88,10 @@ def _by_phase(lines: Iterable[Line]) -> list[tuple[str, list[Line]]]:
     return [(phase, list(group)) for phase, group in itertools.groupby(lines, key=lambda line: line.label)]
 
 
-def _charts(page: Page) -> Mapping[str, Markup]:
+def _charts(page: Page, room: int) -> Mapping[str, Markup]:
     """Return the charts of the first cases."""
     environments = list(dict.fromkeys(line.environment for case in page.cases for line in case.lines))
-    found, room = {}, DRAWN
+    found = {}
     for case in page.cases:
         if room <= 0:
             break

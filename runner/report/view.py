@@ -1,10 +1,11 @@
 """A run arranged for reading: what the HTML page and the Markdown report both say."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,20 +13,6 @@ from runner import stats
 from runner.comparison import Comparison, Results, Row
 from runner.report import words
 from runner.report.accuracy import Accuracy, accuracy
-
-FIRST_FACTS = (
-    "framework",
-    "release",
-    "version",
-    "python",
-    "backend",
-    "digest",
-    "libraries",
-    "blas",
-    "cuda",
-    "cudnn",
-    "driver",
-)
 
 Key = tuple[str, str, str, str, str]
 Fact = tuple[str, str]
@@ -82,6 +69,12 @@ class Ending(NamedTuple):
     cells: list[str]
 
 
+class _Style(NamedTuple):
+    kind: str
+    label: str
+    scale: words.Unit
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """Everything a report says; the facts are pairs of a name and text."""
@@ -116,8 +109,8 @@ def arrange(results: Results, comparisons: Sequence[Comparison]) -> Page:
         cases=cases,
         failures=tuple(_endings(results)),
         accuracy=accuracy(results),
-        environments={name: tuple(_known(found)) for name, found in results.environments.items()},
-        machine=tuple(_known(results.machine)),
+        environments={name: tuple(words.facts(found)) for name, found in results.environments.items()},
+        machine=tuple(words.facts(results.machine)),
         notes=(results.warning,) if results.warning else (),
     )
 
@@ -140,8 +133,8 @@ def _cases(results: Results, comparisons: Sequence[Comparison]) -> tuple[Case, .
         scale = words.unit(median(medians[key]) for key in group)
         for key in group:
             label = words.phase(key[1], key[2], precisions[key[0]])
-            kind = kinds[key[3]]
-            lines[key[0]].append(_line(key, kind, label, medians[key], scale, rows.get(key), base=key[4] in bases))
+            style = _Style(kinds[key[3]], label, scale)
+            lines[key[0]].append(_line(key, style, medians[key], rows.get(key), base=key[4] in bases))
     return tuple(Case(name, tuple(found)) for name, found in lines.items())
 
 
@@ -159,25 +152,23 @@ def _key(row: Row) -> Key:
     return row.case_id, row.phase, row.precision, row.implementation, row.environment
 
 
-def _line(
-    key: Key, kind: str, label: str, medians: list[float], scale: words.Unit, row: Row | None, *, base: bool
-) -> Line:
+def _line(key: Key, style: _Style, medians: list[float], row: Row | None, *, base: bool) -> Line:
     found = stats.paired_interval(np.log(medians))
     seconds = median(medians)
-    ends = (float(np.exp(found.low)), float(np.exp(found.high))) if len(medians) > 1 else None
-    shown = " – ".join(words.duration(end, scale, name=False) for end in ends) if ends else "–"
+    ends = (math.exp(found.low), math.exp(found.high)) if len(medians) > 1 else None
+    shown = [words.duration(end, style.scale, name=False) for end in ends or ()]
     return Line(
         environment=key[4],
         implementation=key[3],
-        kind=kind,
+        kind=style.kind,
         phase=key[1],
-        label=label,
+        label=style.label,
         medians=tuple(medians),
         seconds=seconds,
         low=ends[0] if ends else None,
         high=ends[1] if ends else None,
-        shown=words.duration(seconds, scale),
-        interval=shown,
+        shown=words.duration(seconds, style.scale),
+        interval=f" {words.DASH} ".join(shown) or words.DASH,
         row=row,
         base=base and row is None,
     )
@@ -230,23 +221,3 @@ def _endings(results: Results) -> Iterable[Ending]:
             found[environment, code, reason][cell.partition("/")[2]] = None
         for (environment, code, reason), cells in found.items():
             yield Ending(environment, what, code, reason, list(cells))
-
-
-def _known(facts: Mapping[str, Any]) -> Iterable[Fact]:
-    """Give facts as text, those people look for first; nested ones as a list in a line."""
-    names = [name for name in FIRST_FACTS if name in facts] + sorted(set(facts) - {*FIRST_FACTS, "version"})
-    for name in names:
-        value = facts[name]
-        if value in (None, "", [], {}) or (name == "version" and isinstance(value, int)):
-            continue
-        yield name.removesuffix("_bytes").replace("_", " "), _text(name, value)
-
-
-def _text(name: str, value: object) -> str:
-    if name.endswith("bytes") and isinstance(value, int):
-        return f"{value / 2**30:.1f} GiB"
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_text('', item)}" for key, item in sorted(value.items()))
-    if isinstance(value, (list, tuple)):
-        return ", ".join(_text("", item) for item in value)
-    return str(value)

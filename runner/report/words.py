@@ -1,11 +1,15 @@
 """Numbers and names as people read them: units are chosen here and nowhere else."""
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from runner.comparison import Row
 
 PHASES = ("compile", "compile-warm", "forward", "train", "gradient", "backward-inputs", "backward-weights")
+
+
+DASH = "\N{EN DASH}"
+FIRST_FACTS = ("framework", "release", "version", "python", "backend", "digest", "libraries", "cuda", "cudnn", "driver")
 
 
 class Unit(NamedTuple):
@@ -40,19 +44,19 @@ def duration(seconds: float | None, scale: Unit | None = None, *, name: bool = T
         name: whether the unit is written.
     """
     if seconds is None:
-        return "–"
+        return DASH
     chosen = scale or unit([seconds])
     return f"{number(seconds * chosen.scale)} {chosen.name}" if name else number(seconds * chosen.scale)
 
 
 def ratio(value: float | None) -> str:
     """Return a ratio of times, ``0.776``."""
-    return "–" if value is None else f"{value:.3f}" if value < 10 else number(value)
+    return DASH if value is None else f"{value:.3f}" if value < 10 else number(value)
 
 
 def interval(low: float | None, high: float | None) -> str:
     """Return the ends of an interval of ratios; words where it has none."""
-    return "–" if low is None or high is None else f"{ratio(low)} – {ratio(high)}"
+    return DASH if low is None or high is None else f"{ratio(low)} {DASH} {ratio(high)}"
 
 
 def phase(name: str, precision: str, precisions: Iterable[str]) -> str:
@@ -96,7 +100,7 @@ def by_case(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 def error(value: float | None) -> str:
     """Return a relative error, ``3.1e-07``."""
-    return "–" if value is None else f"{value:.1e}"
+    return DASH if value is None else f"{value:.1e}"
 
 
 def few(items: Sequence[str], most: int = 4) -> str:
@@ -111,3 +115,23 @@ def date(run: str) -> str:
     if not (day.isdigit() and clock.isdigit() and len(day) == 8 and len(clock) == 6):
         return ""
     return f"{day[:4]}-{day[4:6]}-{day[6:]} {clock[:2]}:{clock[2:4]} UTC"
+
+
+def facts(known: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Give facts as text, those people look for first; nested ones as a list in a line."""
+    names = [name for name in FIRST_FACTS if name in known] + sorted(set(known) - {*FIRST_FACTS, "version"})
+    for name in names:
+        value = known[name]
+        if value in (None, "", [], {}) or (name == "version" and isinstance(value, int)):
+            continue
+        yield name.removesuffix("_bytes").replace("_", " "), _text(name, value)
+
+
+def _text(name: str, value: object) -> str:
+    if name.endswith("bytes") and isinstance(value, int):
+        return f"{value / 2**30:.1f} GiB"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_text('', item)}" for key, item in sorted(value.items()))
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_text("", item) for item in value)
+    return str(value)

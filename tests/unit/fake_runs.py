@@ -142,9 +142,9 @@ def times(median: float, count: int = 5) -> list[float]:
     return [median * (1 + 0.01 * (index - count // 2)) for index in range(count)]
 
 
-def rounds(of: Cell, medians: Iterable[float], **changes: object) -> list[Record]:
+def rounds(of: Cell, medians: Iterable[float]) -> list[Record]:
     """Return good records of a cell with the given median in each round, from round 0."""
-    return [good(of, number, times(median), **changes) for number, median in enumerate(medians)]
+    return [good(of, number, times(median)) for number, median in enumerate(medians)]
 
 
 def realistic(reports: Path, *, seed: int = 7, number: int = 5) -> Run:
@@ -170,7 +170,7 @@ def realistic(reports: Path, *, seed: int = 7, number: int = 5) -> Run:
                         one = cell(environment, slug, workload=workload, case=case, phase=phase)
                         center = size * share * factor * drift * math.exp(draw.gauss(0, 0.008))
                         seconds = [center * math.exp(draw.gauss(0, 0.02)) for _ in range(30)]
-                        errors = {
+                        errors: dict[str, Any] = {
                             "loss_error": 10 ** draw.uniform(-8, -6),
                             "gradient_error": 10 ** draw.uniform(-7, -5),
                         }

@@ -20,6 +20,7 @@ class FakeServer:
     """A Channel; ``deeds`` says what happens at a cell: ok, a failure class, or dies, hangs, babbles, is-gone."""
 
     def __init__(self, backend: "FakeBackend", environment: str) -> None:
+        """Serve one environment."""
         self.backend = backend
         self.environment = environment
         self.lines: deque[bytes] = deque()
@@ -29,6 +30,7 @@ class FakeServer:
         self.state = "lives"
 
     def send(self, data: bytes) -> None:
+        """See Channel."""
         request = wire.decode(data)
         self.requests.append(request)
         assert not self.closed
@@ -41,12 +43,14 @@ class FakeServer:
             self.act(request, self.backend.deed(self.environment, request["implementation"]))
 
     def hello(self, request: dict[str, Any]) -> None:
+        """Say hello, or do what the test says instead."""
         deed = self.backend.hellos.get(self.environment, deque()) or deque(["ok"])
         self.lines.append(wire.encode({"reply": "heartbeat"}))
         found = {"status": "ok", "facts": {"version": "1.0"}, "python": "3.6.1", "import_seconds": 0.5}
         self.act(request, deed.popleft(), **found, bytes=self.backend.sizes.get(self.environment, 0))
 
     def act(self, request: dict[str, Any], deed: str, **found: Any) -> None:
+        """Do a deed in answer to a request."""
         if deed == "is-gone":
             self.state = "dies"
             raise BrokenPipeError
@@ -60,9 +64,11 @@ class FakeServer:
             self.reply(request, status="failed", **{"class": deed}, reason=f"it was {deed}")
 
     def reply(self, request: dict[str, Any], **message: Any) -> None:
+        """Answer a request."""
         self.lines.append(wire.encode({**message, "id": request["id"], "reply": "result"}).rstrip(b"\n"))
 
     def receive(self, timeout: float) -> bytes | None:
+        """See Channel."""
         self.patience.append(timeout)
         if self.lines:
             return self.lines.popleft()
@@ -71,12 +77,15 @@ class FakeServer:
         return None
 
     def words(self) -> str:
+        """See Channel."""
         return f"last words of {self.environment}"
 
     def ending(self) -> tuple[str, str]:
+        """See Channel."""
         return "crash", "killed by signal SIGSEGV"
 
     def close(self) -> None:
+        """See Channel."""
         self.closed += 1
         if self.backend.stuck == self.environment:
             raise OSError("cannot be ended")
@@ -88,6 +97,7 @@ class FakeBackend:
     name = "fake"
 
     def __init__(self, *, limits_memory: bool = False) -> None:
+        """Start nothing yet; all cells go well unless the test says otherwise."""
         self.limits_memory = limits_memory
         self.opened: list[FakeServer] = []
         self.alive: list[set[str]] = []
@@ -101,27 +111,35 @@ class FakeBackend:
         self.deeds[cell] = deque(deeds)
 
     def deed(self, environment: str, implementation: str) -> str:
+        """Return what happens next at a cell."""
         left = self.deeds.get(f"{environment}/{implementation}")
         return left.popleft() if left else "ok"
 
     def survey(self, specs: Sequence[Spec]) -> Survey:
-        return Survey()
+        """See Backend."""
+        return Survey(cached=frozenset(spec.environment for spec in specs))
 
     def provision(self, spec: Spec, say: Say) -> Provisioned:
+        """See Backend."""
         raise NotImplementedError
 
     def cancel(self) -> None:
+        """See Backend."""
         raise NotImplementedError
 
     def cache(self, ready: Provisioned) -> str:
+        """See Backend."""
         return f"/cache/{ready.environment}"
 
     def open(self, ready: Provisioned, limits: Limits) -> FakeServer:
+        """See Backend; one server of an environment at a time."""
+        assert limits.run
         assert not [one for one in self.opened if one.environment == ready.environment and not one.closed]
         self.opened.append(FakeServer(self, ready.environment))
         return self.opened[-1]
 
     def close(self) -> None:
+        """See Backend."""
         raise NotImplementedError
 
     def measured(self) -> list[dict[str, Any]]:
@@ -133,6 +151,7 @@ class Known(References):
     """References that are known already; the one of a case called ``unknown`` cannot be computed."""
 
     def get(self, case: Mapping[str, Any]) -> dict[str, Any]:
+        """See References."""
         if case["name"] == "unknown":
             raise RunnerError("the reference could not be computed")
         return {"loss": [1.0], "gradients": {}, "digest": "d"}

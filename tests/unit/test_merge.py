@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from fake_runs import bad, cell, good, make
 
 import runner
 from runner import merge
 from runner.errors import RecordError, UsageError
 from runner.frames import COLUMNS
 from runner.store import Run
+from tests.unit.fake_runs import bad, cell, good, make
 
 
 @pytest.fixture
@@ -68,7 +68,9 @@ def test_medians_are_those_of_numpy(tmp_path: Path) -> None:
 
 def test_failures_say_why(run: Run) -> None:
     found = merge.failures([run])
-    assert found[["environment", "round", "failure", "reason"]].values.tolist() == [["tf-1.15", 0, "oom", "too much"]]
+    assert found[["environment", "round", "failure", "reason"]].to_numpy().tolist() == [
+        ["tf-1.15", 0, "oom", "too much"]
+    ]
 
 
 def test_a_release_that_no_record_has_is_what_the_environment_or_the_framework_says(tmp_path: Path) -> None:
@@ -112,7 +114,7 @@ def test_a_folder_a_reports_folder_and_the_public_function_load_the_same(run: Ru
 def test_a_csv_with_commas_and_quotes_in_a_word_is_read_back(tmp_path: Path) -> None:
     run = make(tmp_path, [good(cell(), 0, [1 / 3], device='a "good", fast card')])
     merge.export(run, tmp_path / "samples.csv")
-    assert merge.load_samples(tmp_path / "samples.csv")[["device", "seconds"]].values.tolist() == [
+    assert merge.load_samples(tmp_path / "samples.csv")[["device", "seconds"]].to_numpy().tolist() == [
         ['a "good", fast card', 1 / 3]
     ]
 

@@ -163,7 +163,8 @@ def test_a_plan_of_skips_alone_has_no_block_and_costs_nothing() -> None:
 
 
 def test_a_preset_chooses_cases_by_glob_phases_and_effort() -> None:
-    preset = "presets: {p: {select: ['*/rnn-b32-*', 'rnn-step/*-h128', 'asr-lstm/*'], rounds: 9, seconds: 0.25, phases: [compile]}}\n"
+    globs = "['*/rnn-b32-*', 'rnn-step/*-h128', 'asr-lstm/*']"
+    preset = f"presets: {{p: {{select: {globs}, rounds: 9, seconds: 0.25, phases: [compile]}}}}\n"
     found = planned(small(preset), preset="p")
     assert {one.cell.case for one in found.cells} == {
         *("rnn-b32-h128", "rnn-b32-h512", "rnn-b32-h1024", "lstm-b32-h128", "lstm-b128-h128", "rnn-b128-h128"),
@@ -219,9 +220,9 @@ def test_the_shipped_matrix_plans_with_known_codes_and_unique_ids() -> None:
 def test_json_has_the_keys_of_the_design_and_can_be_written() -> None:
     found = planned(small('exclude: [{select: "np/*", reason: mine}]\n'), rounds=2, seconds=1.0, seed=5)
     written = plan_json(found)
-    assert {name: written[name] for name in written if name != "cells"} == {
-        **{"version": 1, "device": "cpu", "backend": "venv", "rounds": 2, "seconds": 1.0, "threads": 1, "seed": 5},
-    }
+    effort = {"rounds": 2, "seconds": 1.0, "threads": 1, "seed": 5}
+    head = {name: written[name] for name in written if name != "cells"}
+    assert head == {"version": 1, "device": "cpu", "backend": "venv", **effort}
     assert [one["id"] for one in written["cells"]] == [one.cell.id for one in found.cells]
     assert all(set(one) == {*KEYS, "framework", "kind"} for one in written["cells"])
     assert json.loads(json.dumps(written, allow_nan=False)) == written

@@ -9,7 +9,6 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from fake_runs import bad, cell, good, make, realistic, rounds
 
 from runner import merge
 from runner.compare import compare, summarise
@@ -18,7 +17,10 @@ from runner.model import Skip
 from runner.report import FORMS, render, report, words
 from runner.report.accuracy import accuracy
 from runner.report.accuracy import text as accuracy_text
-from runner.report.html import DRAWN
+from runner.report.charts import MOST_LINES
+from runner.report.html import page_text
+from runner.report.view import arrange
+from tests.unit.fake_runs import bad, cell, good, make, realistic, rounds
 
 ROW_KEYS = [
     "environment",
@@ -59,26 +61,26 @@ class Reader(HTMLParser):
     """The tags of a page, and its text."""
 
     def __init__(self, page: str) -> None:
+        """Read a page."""
         super().__init__()
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.text = ""
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Keep a tag."""
         self.tags.append((tag, dict(attrs)))
 
     def handle_data(self, data: str) -> None:
+        """Keep text."""
         self.text += data
 
 
 def test_a_report_is_three_files(results: Results) -> None:
     files = report(results)
     assert list(files) == ["index.html", "report.md", "samples.csv"]
-    assert (
-        bytes(files["samples.csv"], "ascii")
-        if isinstance(files["samples.csv"], str)
-        else files["samples.csv"].count(b"\n") == 8401
-    )
+    assert isinstance(files["samples.csv"], bytes)
+    assert files["samples.csv"].count(b"\n") == 8401
 
 
 def test_the_page_asks_for_nothing_and_runs_nothing(page: str) -> None:
@@ -86,7 +88,7 @@ def test_the_page_asks_for_nothing_and_runs_nothing(page: str) -> None:
     assert not {"script", "iframe", "img", "object"} & {tag for tag, _ in found.tags}
     links = [value for _, attributes in found.tags for name, value in attributes.items() if name in {"src", "href"}]
     assert links == ["data:,"]
-    assert re.findall(r"url\(|@import|https?://(?!www\.w3\.org/)", page) == []
+    assert re.findall(r"url\((?!#)|@import|https?://(?!www\.w3\.org/)", page) == []
     assert "default-src 'none'" in page
 
 
@@ -140,16 +142,21 @@ def test_names_and_reasons_cannot_become_markup(tmp_path: Path) -> None:
 
 
 def test_charts_stop_at_a_number_of_cells_and_the_page_says_so(tmp_path: Path) -> None:
-    per_case, cases = 60, DRAWN // 48 + 2
-    records = [
-        good(cell("torch-2.x", f"slug-{slug}", case=f"case-{case}"), 0, [0.1 + slug])
-        for case in range(cases)
-        for slug in range(per_case)
-    ]
-    html = str(report(merge.results(make(tmp_path, records)))["index.html"])
-    assert html.count("<svg ") == DRAWN // 48
-    assert f"Charts are drawn for the first {DRAWN // 48} cases; the other 2 have their table alone." in html
-    assert "show the first 48 cells; their tables show all." in html
+    records = [good(cell("torch-2.x", f"slug-{slug}", case="a"), 0, [0.1 + slug]) for slug in range(MOST_LINES + 1)]
+    records += [good(cell(case=case), 0, [0.1]) for case in ("b", "c", "d")]
+    page = arrange(merge.results(make(tmp_path, records)), ())
+    html = page_text(page, drawn=MOST_LINES + 1)
+    assert html.count("<svg ") == 2
+    assert "Charts are drawn for the first 2 cases; the other 2 have their table alone." in html
+    assert f"The charts of asr-lstm/a show the first {MOST_LINES} cells; their tables show all." in html
+    assert "slug-48 " not in re.sub(r"\s+", " ", html.split("</svg>")[0])
+    assert "<td>slug-48</td>" in html
+
+
+def test_the_names_inside_two_charts_do_not_collide(page: str) -> None:
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r"url\(#([^)]+)\)", page)) <= set(ids)
 
 
 def test_a_run_without_a_good_record_still_has_a_report(tmp_path: Path) -> None:
@@ -211,7 +218,7 @@ def test_a_wide_table_has_times_in_one_unit_and_says_what_it_ran_on(tmp_path: Pa
     run = make(tmp_path, make_rounds)
     text = render(compare([merge.results(run)], "torch-1.0", ["torch-2.x"]), "table", width=100)
     row = next(line for line in text.splitlines() if line.startswith("nn-lstm"))
-    assert row.split() == ["nn-lstm", "train", "10.0", "5.00", "0.500", "0.500", "–", "0.500", "faster"]
+    assert row.split() == ["nn-lstm", "train", "10.0", "5.00", "0.500", "0.500", words.DASH, "0.500", "faster"]
     assert f"on AMD EPYC 7B13, 3 rounds, run {run.id}" in text
     assert "torch-2.x against torch-1.0: 1 faster" in text
 
@@ -237,7 +244,14 @@ def test_accuracy_is_the_worst_over_cells_and_rounds_with_its_case(tmp_path: Pat
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(1234.5, "1234 s"), (1.0, "1.00 s"), (0.0123, "12.3 ms"), (0.0009996, "1000 µs"), (2.5e-7, "250 ns"), (None, "–")],
+    [
+        (1234.5, "1234 s"),
+        (1.0, "1.00 s"),
+        (0.0123, "12.3 ms"),
+        (0.0009996, "1000 µs"),
+        (2.5e-7, "250 ns"),
+        (None, words.DASH),
+    ],
 )
 def test_times_have_three_digits_and_a_unit(seconds: float | None, text: str) -> None:
     assert words.duration(seconds) == text

@@ -5,10 +5,11 @@ import math
 from pathlib import Path
 
 import pytest
-from fake_runs import NOW, bad, cell, facts, good, make, plan
 
+from runner.documents import upgrade
 from runner.errors import RecordError
-from runner.store import Run, parse_cell, runs, upgrade
+from runner.store import Run, parse_cell, runs
+from tests.unit.fake_runs import NOW, bad, cell, facts, good, make, plan
 
 
 def lines(run: Run) -> list[str]:

@@ -40,7 +40,7 @@ class _Machine:
 
 def chance(count: int, most: int) -> float:
     """Return the chance that at most ``most`` of ``count`` times lie below the median."""
-    return sum(math.comb(count, below) for below in range(most + 1)) / 2**count
+    return float(sum(math.comb(count, below) for below in range(most + 1)) / 2**count)
 
 
 def exact_ranks(count: int) -> tuple[int, int]:

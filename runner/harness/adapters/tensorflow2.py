@@ -136,12 +136,12 @@ def lstm_block_fused_cell(case: "dict", x: "object", weights: "dict") -> "object
 
 
 def cudnn_lstm(case: "dict", x: "object", weights: "dict") -> "object":
-    """Build one cuDNN layer on a flat buffer of weights; V3 would be for sequences of unequal lengths."""
+    """Build one cuDNN layer on a flat buffer of weights; V3, for V2 ends with an error where cuDNN is 9 or later."""
     import tensorflow as tf
 
-    zero = zeros(case)[None]
-    named = {"input": x, "input_h": zero, "input_c": zero, "params": weights["params"], "is_training": case["training"]}
-    return tf.raw_ops.CudnnRNNV2(**named)[0][-1]
+    named = {"params": weights["params"], "sequence_lengths": tf.fill((case["batch"],), case["steps"])}
+    named.update(input=x, input_h=zeros(case)[None], input_c=zeros(case)[None], is_training=case["training"])
+    return tf.raw_ops.CudnnRNNV3(**named)[0][-1]
 
 
 class Engine(object):

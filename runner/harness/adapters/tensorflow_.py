@@ -173,7 +173,7 @@ class LSTMBlockFusedCell(Recurrent):
 
 
 class CudnnLSTM(Recurrent):
-    """``contrib.cudnn_rnn``, the operation rather than the layer; in 2.x ``CudnnRNNV2``.
+    """``contrib.cudnn_rnn``, the operation rather than the layer; in 2.x ``CudnnRNNV3``.
 
     cuDNN has two biases where the reference has one: the second is zero and its gradient is masked.
     """

@@ -1,0 +1,60 @@
+"""The stages that need no device: merge, compare and report, from stored runs to text and files."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner import merge
+from runner.compare import compare, summarise
+from runner.comparison import Comparison
+from runner.errors import Problem, UsageError
+from runner.files import write_whole
+from runner.matrix import load, select_environments
+from runner.report import report
+from runner.report.accuracy import accuracy, text
+from runner.store import Run, runs
+
+
+def find_run(reports: Path, name: str | None) -> Run:
+    """Return a run by its id or its folder; the newest one where no name is given.
+
+    Raises:
+        UsageError: there is no such run.
+        RecordError: it cannot be read.
+    """
+    if name and Path(name).is_dir():
+        return Run.open(Path(name))
+    found = runs(reports)
+    for run in found:
+        if name is None or run.id == name:
+            return run
+    known = ", ".join(run.id for run in found[:5])
+    hint = f"the newest are {known}" if known else "`runner run` makes one; --reports says where runs are kept"
+    raise UsageError(Problem(f"there is no run {name!r} in {reports}" if name else f"{reports} holds no run", hint=hint))
+
+
+def write_report(run: Run, margin: float) -> Path:
+    """Write a run's report into its folder; return the page."""
+    results = merge.results(run)
+    for name, content in report(results, summarise(results, margin=margin)).items():
+        write_whole(run.path / name, content)
+    return run.path / "index.html"
+
+
+def accuracy_text(run: Run) -> str:
+    """Return the largest errors against the reference, by environment and implementation."""
+    return text(accuracy(merge.results(run)))
+
+
+def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool) -> Comparison:
+    """Compare environments by the newest runs that hold them; the margin is the matrix's.
+
+    Each name is an id, or selects ids of the matrix; the first id is the base.
+    """
+    read = load(matrix)
+    ids: list[str] = []
+    for name in names:
+        known = name in read.environments or not any(sign in name for sign in "*?<>=:!")
+        ids += [name] if known else select_environments(read, [name])
+    unique = tuple(dict.fromkeys(ids))
+    found = (merge.results(run) for run in runs(reports))
+    return compare(found, unique[0], unique[1:], margin=read.measure.margin, best=best, known=tuple(read.environments))
