@@ -70,7 +70,7 @@ def main() -> None:
         maker.join()
         from runner.store import runs
 
-        begin = time.perf_counter()
+        begin, used = time.perf_counter(), time.process_time()
         from runner import merge
         from runner.compare import summarise
         from runner.report import html, view
@@ -88,7 +88,8 @@ def main() -> None:
     )
     print(", ".join(f"{name} {seconds:.2f} s" for name, seconds in steps.items()))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"total {done - begin:.2f} s, peak memory {peak:.0f} MiB")
+    busy = time.process_time() - used
+    print(f"total {done - begin:.2f} s, {busy:.2f} s of processor time, peak memory {peak:.0f} MiB")
 
 
 if __name__ == "__main__":

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from runner.errors import InterruptedRunError, Problem, RunnerError, UsageError
+from runner.errors import Problem, RunnerError, UsageError
 from runner.options import planning
 
 if TYPE_CHECKING:
     from runner.progress import Progress
     from runner.options import Options
+
+INTERRUPTED = 130  # 128 + SIGINT
 
 app = typer.Typer(
     add_completion=False,
@@ -33,24 +35,35 @@ Traceback = Annotated[bool, typer.Option("--traceback", help="show where an erro
 
 def main() -> None:
     """Run the command line and exit."""
-    signal.signal(signal.SIGTERM, _interrupt)
-    signal.signal(signal.SIGINT, _interrupt)
     try:
-        code = app(standalone_mode=False) or 0
-    except (RunnerError, KeyboardInterrupt) as error:
-        known = error if isinstance(error, RunnerError) else InterruptedRunError("interrupted")
+        signal.signal(signal.SIGTERM, _interrupt)
+        signal.signal(signal.SIGINT, _interrupt)
+        code = _run()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if code == INTERRUPTED:
+        print("interrupted; what was finished is kept", file=sys.stderr)
+    sys.stdout.flush()
+    sys.exit(code)
+
+
+def _run() -> int:
+    """Run the command line; return the exit code."""
+    try:
+        return app(standalone_mode=False) or 0  # typer makes 130 of a KeyboardInterrupt
+    except typer.Abort:
+        return INTERRUPTED
+    except RunnerError as error:
         if "--traceback" in sys.argv:
             import traceback
 
             traceback.print_exc()
-        print(known, file=sys.stderr)
-        code = known.exit_code
-    except typer.Abort:
-        code = 130
+        print(error, file=sys.stderr)
+        return error.exit_code
     except Exception as error:
-        code = _unexpected(error)
-    sys.stdout.flush()
-    sys.exit(code)
+        return _unexpected(error)
 
 
 def _unexpected(error: Exception) -> int:

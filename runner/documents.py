@@ -65,8 +65,8 @@ def read_document(path: Path, kind: str) -> Document:
         RecordError: it is not there, is not a JSON object, or is newer than this program.
     """
     try:
-        with open(path, encoding="utf-8") as stream:  # noqa: PTH123  a run has 50,000 of them, and this is twice as fast
-            content = stream.read()
+        with open(path, "rb", buffering=0) as stream:  # noqa: PTH123  a run has 30,000 of them: this is twice as fast
+            content = stream.read().decode()
     except (OSError, UnicodeDecodeError) as error:
         raise RecordError(Problem(f"{path} cannot be read: {error}", hint="is this a run folder?")) from error
     return upgrade(parse_object(content, path, 1), path, kind)

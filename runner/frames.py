@@ -23,7 +23,7 @@ WORDS = (
     "device",
 )
 COLUMNS = (*WORDS, "round", "iteration", "seconds")
-"""The columns of the samples; ``round`` and ``iteration`` count from 0, ``seconds`` is one iteration's time."""
+"""The columns of the samples; ``iteration`` counts from 0 in each round, ``seconds`` is one iteration's time."""
 
 CHUNK = 50_000
 """Rows that become CSV at a time: their words are repeated in memory."""

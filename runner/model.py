@@ -5,6 +5,7 @@ Numbers are in seconds and bytes everywhere; scaling happens where text is made.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 Verdict = Literal["run", "skip"]
@@ -256,7 +257,7 @@ class Spec:
     python: str | None = None
     image: str | None = None
     base: str | None = None
-    lock: str | None = None
+    lock: Path | None = None
     download: int = 0
     disk: int = 0
 

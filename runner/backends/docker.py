@@ -59,7 +59,7 @@ class DockerBackend:
         """Return why an environment has nothing to be made from, None where it has."""
         if spec.image is not None:
             return None
-        if spec.lock is None or not Path(spec.lock).is_file():
+        if spec.lock is None or not spec.lock.is_file():
             how = f"no lock yet: run `runner lock {spec.environment}` where its package index answers"
             return Skip("image-unavailable", how)
         if spec.base is None or not self._dockerfile(spec).is_file():
@@ -76,7 +76,7 @@ class DockerBackend:
         return Recipe(
             environment=spec.environment,
             dockerfile=self._dockerfile(spec).read_bytes(),
-            lock=Path(spec.lock).read_bytes(),
+            lock=spec.lock.read_bytes(),
             base=pinned(spec.base, self._pins),
             base_id=self._pins.get(spec.base, base_id),
         )

@@ -86,7 +86,13 @@ def side(results: Results, environment: str) -> Side:
 def _cells(frame: pd.DataFrame) -> list[Cell]:
     names = ("environment", "implementation", "workload", "case", "phase", "precision")
     columns = [frame[name].tolist() for name in names]
-    return [Cell(**dict(zip(names, words, strict=True))) for words in zip(*columns, strict=True)]
+    known: dict[tuple[str, ...], Cell] = {}
+    found = []
+    for words in zip(*columns, strict=True):
+        if words not in known:
+            known[words] = Cell(**dict(zip(names, words, strict=True)))
+        found.append(known[words])
+    return found
 
 
 def _by_cell(frame: pd.DataFrame, column: str) -> Iterable[tuple[Cell, str]]:
@@ -101,10 +107,13 @@ def _measured(rounds: pd.DataFrame) -> dict[Cell, Measured]:
     for cell, values, (number, seconds) in zip(_cells(rounds), known, numbers, strict=True):
         medians[cell][number] = seconds
         facts[cell].add(values)
-    return {cell: Measured(found, median(found.values()), _values(facts[cell])) for cell, found in medians.items()}
+    alike = {values: _values(values) for values in {frozenset(values) for values in facts.values()}}
+    return {
+        cell: Measured(found, median(found.values()), alike[frozenset(facts[cell])]) for cell, found in medians.items()
+    }
 
 
-def _values(facts: set[tuple[str, ...]]) -> dict[str, frozenset[str]]:
+def _values(facts: frozenset[tuple[str, ...]]) -> dict[str, frozenset[str]]:
     """Return the values of each fact, of what each round had of all of them."""
     return {name: frozenset(values) for name, values in zip(COMPARABLE, zip(*facts, strict=True), strict=True)}
 

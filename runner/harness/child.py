@@ -10,8 +10,9 @@ OUT_OF_MEMORY = ("out of memory", "allocate memory", "bad_alloc", "OOM when allo
 
 def classify(error: "BaseException") -> "tuple":
     """Return (failure class, one-line reason) of what a framework raised."""
-    lines = str(error).strip().splitlines() or [""]
-    reason = "{}: {}".format(type(error).__name__, lines[0][:300])
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+    first = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
+    reason = "{}: {}".format(type(error).__name__, first[:300])
     if isinstance(error, MemoryError) or any(sign in str(error) or sign in type(error).__name__ for sign in OUT_OF_MEMORY):
         return "oom", reason
     if isinstance(error, ImportError):
@@ -62,11 +63,10 @@ def measure(request: "dict", truth: "dict") -> "dict":
     return found
 
 
-def run(request: "dict", truth: "dict", load: "object") -> "dict":
-    """Return a result message, whatever happens inside: ``status`` is ``ok`` or ``failed`` with ``class`` and ``reason``."""
+def guarded(work: "object") -> "dict":
+    """Return what ``work`` returns with ``status`` ok, or ``failed`` with ``class`` and ``reason``, whatever it raises."""
     try:
-        load()
-        found = measure(request, truth)
+        found = work()
     except check.Failure as failure:
         return dict(failure.found, status="failed", reason=failure.reason, **{"class": failure.kind})
     except BaseException as error:  # whatever a framework raises is this cell's end, not the matrix's
@@ -74,3 +74,13 @@ def run(request: "dict", truth: "dict", load: "object") -> "dict":
         kind, reason = classify(error)
         return {"status": "failed", "class": kind, "reason": reason}
     return dict(found, status="ok")
+
+
+def run(request: "dict", truth: "dict", load: "object") -> "dict":
+    """Import the framework where that is still to be done, measure, and return the result message."""
+
+    def work():
+        load()
+        return measure(request, truth)
+
+    return guarded(work)

@@ -59,7 +59,9 @@ class Server(object):
             traceback.print_exc()
             return {"status": "failed", "class": "import", "reason": "{}: {}".format(type(error).__name__, error)}
         seconds = time.perf_counter() - begin
-        found = self.fork(lambda: {"status": "ok", "facts": self.facts()}, request)
+        from . import child
+
+        found = self.fork(lambda: child.guarded(lambda: {"facts": self.facts()}), request)
         own = {"import_seconds": seconds, "bytes": resident(os.getpid()), "python": sys.version.split()[0]}
         return dict(found, protocol=wire.PROTOCOL, **own)
 
@@ -69,9 +71,9 @@ class Server(object):
 
     def facts(self) -> "dict":
         """Return versions and names of devices; runs in a child, since it may touch the device."""
+        self.load()
         import numpy
 
-        self.load()
         return dict(self.adapter.facts(self.settings["device"]), numpy=numpy.__version__)
 
     def reference(self, request: "dict") -> "dict":

@@ -7,6 +7,7 @@ import select
 import signal
 import sys
 import time
+import traceback
 
 from . import wire
 
@@ -159,6 +160,9 @@ def child(work: "object", result: "int", log: "int") -> "None":
         while rest:
             rest = rest[os.write(result, rest) :]
         code = 0
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
     finally:
         os._exit(code)
 

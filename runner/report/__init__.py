@@ -5,7 +5,6 @@ Nothing heavy is loaded before it is needed.
 
 from collections.abc import Sequence
 
-from runner import frames
 from runner.comparison import Comparison, Results
 
 FORMS = ("table", "md", "html", "json", "csv")
@@ -18,7 +17,8 @@ def report(results: Results, comparisons: Sequence[Comparison] = ()) -> dict[str
         results: the run.
         comparisons: environments of this run against a base, for the verdicts.
     """
-    from runner.report import html, markdown, view  # noqa: PLC0415  Altair and Jinja2 take a while to load
+    from runner import frames  # noqa: PLC0415  pandas, Altair and Jinja2 take a while
+    from runner.report import html, markdown, view  # noqa: PLC0415
 
     page = view.arrange(results, comparisons)
     return {

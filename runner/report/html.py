@@ -14,7 +14,7 @@ from runner.report import words
 from runner.report.charts import MOST_LINES, chart
 from runner.report.view import Line, Page
 
-DRAWN = 240
+DRAWN = 144
 """Cells in the charts of a page; a chart takes some 5 ms for each. The cases after them have their table alone."""
 CHANGES = 12
 """Cells named in the summary, those that changed most."""
@@ -79,7 +79,7 @@ def _environment() -> jinja2.Environment:
         error=words.error,
         partners=words.partners,
     )
-    made.globals.update(interval=words.interval, reasons=words.reasons)
+    made.globals.update(interval=words.interval, reasons=words.reasons, phase_of=words.phase)
     return made
 
 

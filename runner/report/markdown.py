@@ -12,7 +12,11 @@ HEAD = ("implementation", "environment", "phase", "base", "time", "ratio", "95 %
 def comparison_text(comparison: Comparison) -> str:
     """Return a comparison as Markdown: a table for each case, then the reasons."""
     title = f"# {', '.join(comparison.others)} against {comparison.base}"
-    parts = [title, f"On {comparison.device}. A ratio below 1 is faster; within {comparison.margin:.0%} is the same."]
+    device = comparison.device_name or comparison.device
+    parts = [
+        title,
+        f"On {device}. A ratio below 1 is faster; within {comparison.margin:.0%} is the same.",
+    ]
     for case, rows in words.by_case(comparison.rows).items():
         parts += [f"## {plain(case)}", table(HEAD, (_cells(row, rows) for row in rows))]
         parts += _reasons(rows)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import drive
+from tests.frameworks import drive
 import pytest
 
 from runner.harness import adapters

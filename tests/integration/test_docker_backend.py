@@ -35,7 +35,7 @@ pytestmark = pytest.mark.docker
 ROOT = Path(__file__).parents[2]
 PROBE = Path(__file__).parent / "data" / "probe.py"
 BASE = "python:3.11-slim"
-SPEC = Spec(environment="numpy", framework="numpy", release="2.*", base=BASE, lock=str(ROOT / "docker/locks/numpy.txt"))
+SPEC = Spec(environment="numpy", framework="numpy", release="2.*", base=BASE, lock=ROOT / "docker/locks/numpy.txt")
 MIB = 1 << 20
 GONE_SECONDS = 10.0
 CASE: dict[str, Any] = {

@@ -86,7 +86,7 @@ def gates(array, order, source="ifgo"):
     """
     import numpy
 
-    if len(order) == 1 or order == source:
+    if len(order) == 1 or len(source) == 1 or order == source:
         return array
     blocks = numpy.split(array, len(source), axis=-1)
     return numpy.concatenate([blocks[source.index(gate)] for gate in order], axis=-1)

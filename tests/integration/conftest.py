@@ -1,0 +1,111 @@
+"""A small matrix of two NumPy environments, and the real command line in a process of its own."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MATRIX = """\
+version: 1
+environments:
+  np-old: {framework: numpy, release: "2.4.6", python: "3.11", lock: docker/locks/numpy.txt}
+  np-new: {framework: numpy, release: "2.4.6", python: "3.11", lock: docker/locks/numpy.txt}
+workloads:
+  rnn-step: {cases: [lstm-b32-h128, rnn-b32-h128]}
+presets:
+  tiny: {select: [rnn-step/rnn-b32-h128], rounds: 3, seconds: 0.05}
+"""
+
+
+@dataclass
+class Runner:
+    """The command line in a folder with a matrix, and with caches that tests share."""
+
+    folder: Path
+    started: list["subprocess.Popen[str]"]
+
+    def __call__(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """Run to the end."""
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=500)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def start(self, *arguments: str) -> "subprocess.Popen[str]":
+        """Start, with both streams kept."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "runner", *arguments],
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        self.started.append(process)
+        return process
+
+    def json(self, *arguments: str) -> dict[str, Any]:
+        """Run a command that prints JSON and succeeds."""
+        done = self(*arguments)
+        assert done.returncode == 0, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return every record of every run here."""
+        paths = sorted(self.folder.glob("reports/runs/*/records/*.json"))
+        return [json.loads(path.read_text()) for path in paths]
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Iterator[Runner]:
+    """The command line beside MATRIX."""
+    (tmp_path / "matrix.yaml").write_text(MATRIX)
+    shutil.copytree(ROOT / "docker", tmp_path / "docker")
+    found = Runner(tmp_path, [])
+    yield found
+    for process in found.started:
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+        process.communicate()
+
+
+def wait_for(found: Callable[[], object], seconds: float = 60.0) -> Any:
+    """Return the first true value of ``found``; fails after ``seconds``."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = found()
+        if value:
+            return value
+        time.sleep(0.02)
+    pytest.fail(f"nothing came within {seconds:g} s")
+
+
+def children(pid: int) -> list[int]:
+    """Return the process ids of all that a process started and that they started."""
+    found: list[int] = []
+    for entry in Path("/proc").iterdir():
+        try:
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            continue
+        if parent == pid:
+            found += [int(entry.name), *children(int(entry.name))]
+    return found
+
+
+def alive(pid: int) -> bool:
+    """Say whether a process is there and not a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -1,0 +1,203 @@
+"""The whole flow through the real command line, with NumPy as the framework."""
+
+import json
+import os
+import signal
+import tarfile
+import time
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+import runner as package
+from tests.integration.conftest import Runner, alive, children, wait_for
+
+BACKENDS = ("venv", pytest.param("docker", marks=pytest.mark.docker))
+TINY = ("--preset", "tiny", "--device", "cpu", "--threads", "1")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_two_environments_are_measured_compared_and_exported(backend: str, runner: Runner) -> None:
+    planned = runner.json("plan", *TINY, "--backend", backend, "--format", "json")
+    running = [cell for cell in planned["cells"] if cell["verdict"] == "run"]
+    assert len(running) == 4
+
+    done = runner("run", *TINY, "--backend", backend)
+    assert done.returncode == 0, done.stderr
+    page = Path(runner.folder, done.stdout.strip())
+    assert "<svg" in page.read_text()
+    records = runner.records()
+    assert len(records) == 4 * 3
+    assert {record["status"] for record in records} == {"ok"}
+    assert {record["facts"]["backend"] for record in records} == {backend}
+    assert {record["facts"]["server"] for record in records} >= {"np-old#1", "np-old#2", "np-new#2"}
+    orders = [
+        [r["cell"] for r in journal_order(page.parent) if r["round"] == number] for number in (1, 2, 3)
+    ]
+    assert all(sorted(order) == sorted(orders[0]) for order in orders)
+
+    compared = runner.json("compare", "np-old", "np-new", "--format", "json")
+    assert len(compared["rows"]) == 2
+    assert all(row["ratio_low"] < row["ratio"] < row["ratio_high"] for row in compared["rows"])
+    assert {row["rounds"] for row in compared["rows"]} == {3}
+
+    assert runner("export", "-o", "samples.parquet").returncode == 0
+    samples = package.load_samples(runner.folder / "samples.parquet")
+    assert len(samples) == sum(len(record["seconds"]) for record in records)
+    assert samples["seconds"].min() > 0
+    assert "numpy-loop" in runner("accuracy").stdout
+
+
+def journal_order(run: Path) -> list[dict[str, object]]:
+    """Return the journal's lines."""
+    return [json.loads(line) for line in (run / "journal.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_lock_that_cannot_be_installed_leaves_records_and_the_rest_goes_on(backend: str, runner: Runner) -> None:
+    lock = runner.folder / "docker" / "locks" / "broken.txt"
+    lock.write_text(f"numpy==2.4.6 --hash=sha256:{'0' * 64}\n")
+    text = (runner.folder / "matrix.yaml").read_text()
+    (runner.folder / "matrix.yaml").write_text(text.replace("numpy.txt", "broken.txt", 1))
+    done = runner("run", *TINY, "--backend", backend)
+    assert done.returncode == 1
+    assert "np-old: image-build" in done.stderr
+    assert "DO NOT MATCH THE HASHES" in done.stderr
+    failed = [record for record in runner.records() if record["status"] == "failed"]
+    assert {record["class"] for record in failed} == {"image-build"}
+    assert {record["cell"].split("/")[0] for record in failed} == {"np-old"}
+    assert len([record for record in runner.records() if record["status"] == "ok"]) == 2 * 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_interrupted_round_leaves_what_was_finished_and_nothing_else(
+    backend: str, number: signal.Signals, runner: Runner
+) -> None:
+    assert runner("build", *TINY, "--backend", backend).returncode == 0
+    process = runner.start("run", *TINY, "--rounds", "500", "--backend", backend)
+    wait_for(lambda: len(runner.records()) >= 5)
+    below = children(process.pid)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    wait_for(lambda: not [pid for pid in below if alive(pid)])
+    assert not list(runner.folder.rglob("*.tmp"))
+    assert all(record["status"] == "ok" for record in runner.records())
+    assert runner("accuracy").returncode == 0
+    if backend == "docker":
+        assert not containers()
+
+
+def containers() -> list[str]:
+    """Return the names of the runner's containers that are there."""
+    import docker
+
+    client = docker.from_env()
+    try:
+        return [str(found.name) for found in client.containers.list(all=True, filters={"label": "io.matrix-runner.run"})]
+    finally:
+        client.close()
+
+
+@pytest.mark.docker
+def test_a_runner_that_is_killed_leaves_no_container(runner: Runner) -> None:
+    assert runner("build", *TINY, "--backend", "docker").returncode == 0
+    process = runner.start("run", *TINY, "--rounds", "500", "--backend", "docker")
+    wait_for(lambda: len(runner.records()) >= 3)
+    assert containers()
+    process.kill()
+    wait_for(lambda: not containers())
+
+
+def test_a_child_that_is_killed_is_one_crash_and_the_rest_goes_on(runner: Runner) -> None:
+    assert runner("build", *TINY, "--backend", "venv").returncode == 0
+    process = runner.start("run", *TINY, "--seconds", "1", "--rounds", "2", "--backend", "venv")
+    victim = wait_for(lambda: [pid for pid in children(process.pid) if is_child(pid)])[0]
+    os.kill(victim, signal.SIGKILL)
+    process.communicate(timeout=120)
+    records = runner.records()
+    failed = [record for record in records if record["status"] == "failed"]
+    assert [record["class"] for record in failed] == ["crash"]
+    assert "SIGKILL" in failed[0]["reason"]
+    assert len(records) == 4 * 2
+
+
+def is_child(pid: int) -> bool:
+    """Say whether a process is a forked child of a harness server: such a one leads a group, not a session."""
+    try:
+        _, group, session = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1:4]
+    except OSError:
+        return False
+    return int(group) == pid != int(session)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_venv_leaves_no_half_of_it(number: signal.Signals, runner: Runner) -> None:
+    folder = runner.folder / "slow-1.0"
+    folder.mkdir()
+    (folder / "setup.py").write_text("import time; time.sleep(300)\n")
+    archive = runner.folder / "slow-1.0.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(folder, "slow-1.0")
+    digest = sha256(archive.read_bytes()).hexdigest()
+    (runner.folder / "docker/locks/numpy.txt").write_text(f"slow @ file://{archive} --hash=sha256:{digest}\n")
+    cache = runner.folder / "cache"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(cache))
+        process = runner.start("build", "np-old", "--backend", "venv")
+    wait_for(lambda: list(cache.glob("matrix-runner/venvs/np-old-*/bin/pip")))
+    below = wait_for(lambda: children(process.pid))
+    process.send_signal(number)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert not [path for path in cache.glob("matrix-runner/venvs/*") if path.is_dir()]
+    wait_for(lambda: not [pid for pid in below if alive(pid)])
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_build_leaves_no_container_and_no_image(number: signal.Signals, runner: Runner) -> None:
+    import docker
+
+    dockerfile = runner.folder / "docker" / "numpy.Dockerfile"
+    dockerfile.write_text(dockerfile.read_text() + f"RUN sleep 300 # {runner.folder.name} {number}\n")
+    client = docker.from_env()
+    before = {image.id for image in client.images.list()}
+    process = runner.start("build", "np-old", "--backend", "docker")
+    wait_for(lambda: [c for c in client.containers.list() if "sleep 300" in str(c.attrs["Args"])], 200)
+    process.send_signal(number)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    wait_for(lambda: not [c for c in client.containers.list(all=True) if "sleep 300" in str(c.attrs["Args"])])
+    assert {image.id for image in client.images.list()} <= before
+    client.close()
+
+
+def test_an_interrupted_report_is_the_old_one_or_the_new_one(runner: Runner) -> None:
+    done = runner("run", *TINY, "--backend", "venv")
+    page = Path(runner.folder, done.stdout.strip())
+    old = page.read_bytes()
+    ends = set()
+    for delay in (0.5, 0.8, 1.1, 1.4):
+        process = runner.start("report")
+        time.sleep(delay)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+        ends.add(process.returncode)
+        assert page.read_bytes() == old
+        assert not list(page.parent.glob(".*tmp"))
+    assert ends <= {0, 130}
+    assert 130 in ends
+
+
+def test_a_folder_that_is_no_place_for_an_unknown_selector_says_what_there_is(runner: Runner) -> None:
+    done = runner("plan", "np-odl", "--backend", "venv")
+    assert done.returncode == 3
+    assert "np-old" in done.stderr
+    done = runner("compare", "np-old", "np-odl")
+    assert done.returncode == 2
+    assert "did you mean 'np-old'?" in done.stderr or "np-old" in done.stderr
