@@ -36,6 +36,10 @@ def seconds(call: Callable[[], object]) -> float:
     return time.perf_counter() - begin
 
 
+def print_nothing(_line: str) -> None:
+    """Take a line of progress and say nothing."""
+
+
 def start_up() -> tuple[float, float]:
     """Return the median seconds of ``runner --help`` and of ``nox --version``, taken in turns."""
     ours = [sys.executable, "-m", "runner", "--help"]
@@ -50,7 +54,8 @@ def start_up() -> tuple[float, float]:
 def planning() -> tuple[int, float, float]:
     """Return a number of cells, and the median seconds to plan them and to give them as JSON, the matrix being read."""
     environments = "".join(
-        f'  torch-{k}: {{framework: torch, release: "1.{k}.0", python: "3.10", requirements: [torch]}}\n' for k in range(75)
+        f'  torch-{k}: {{framework: torch, release: "1.{k}.0", python: "3.10", requirements: [torch]}}\n'
+        for k in range(75)
     )
     text = f"version: 1\nenvironments:\n{environments}workloads:\n  rnn-step: {{phases: [forward, train]}}\n"
     text += "  asr-lstm: {phases: [compile, compile-warm, forward, train], precisions: [fp32, tf32]}\n"
@@ -67,7 +72,7 @@ def overhead(backend: Backend, environment: str, slug: str) -> tuple[float, floa
     options = Options(selectors=[environment], matrix=ROOT / "matrix.yaml", device="cpu", backend=backend.name)
     found = setup(options)
     prepared = prepare(found.matrix, found.request, backend, found.place, None)
-    ready = backend.provision(prepared.specs[0], lambda line: None)
+    ready = backend.provision(prepared.specs[0], print_nothing)
     session = Session(backend.open(ready, Limits(memory=4 << 30, run="bench")), "bench#1")
     try:
         assert session.hello(ready.framework, 1, "cpu", 300)["status"] == "ok"
@@ -103,7 +108,7 @@ def provisioning(backend: Backend) -> tuple[int, float]:
     def again() -> int:
         found = setup(Options(matrix=ROOT / "matrix.yaml", device="cpu", backend=backend.name))
         prepared = prepare(matrix, found.request, backend, found.place, None)
-        return sum(backend.provision(spec, lambda line: None).cached for spec in prepared.specs)
+        return sum(backend.provision(spec, print_nothing).cached for spec in prepared.specs)
 
     count = again()
     return count, seconds(again)

@@ -29,7 +29,9 @@ def find_run(reports: Path, name: str | None) -> Run:
             return run
     known = ", ".join(run.id for run in found[:5])
     hint = f"the newest are {known}" if known else "`runner run` makes one; --reports says where runs are kept"
-    raise UsageError(Problem(f"there is no run {name!r} in {reports}" if name else f"{reports} holds no run", hint=hint))
+    raise UsageError(
+        Problem(f"there is no run {name!r} in {reports}" if name else f"{reports} holds no run", hint=hint)
+    )
 
 
 def write_report(run: Run, margin: float) -> Path:

@@ -3,8 +3,9 @@
 import json
 import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,8 +13,8 @@ from runner.errors import Problem, RunnerError, UsageError
 from runner.options import planning
 
 if TYPE_CHECKING:
-    from runner.progress import Progress
     from runner.options import Options
+    from runner.progress import Progress
 
 INTERRUPTED = 130  # 128 + SIGINT
 
@@ -62,7 +63,7 @@ def _run() -> int:
             traceback.print_exc()
         print(error, file=sys.stderr)
         return error.exit_code
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  the one place where what nobody expected ends
         return _unexpected(error)
 
 
@@ -114,13 +115,15 @@ def _check_format(wanted: str, known: tuple[str, ...]) -> None:
         raise UsageError(Problem(f"there is no format {wanted!r}", hint=f"there are {', '.join(known)}"))
 
 
-def _json(value: Any) -> str:
+def _json(value: Mapping[str, object]) -> str:
     return json.dumps(value, indent=1, allow_nan=False)
 
 
 @app.command()
 @planning
-def plan(options: "Options", format: Annotated[str, typer.Option(help="table or json")] = "table", output: Output = None) -> int:  # noqa: A002
+def plan(
+    options: "Options", format: Annotated[str, typer.Option(help="table or json")] = "table", output: Output = None
+) -> int:
     """Show every cell with its verdict, and why it is not run; nothing is fetched or made."""
     from runner.pipeline import prepare
     from runner.plan_json import plan_json
@@ -179,9 +182,9 @@ def compare(
     matrix: MatrixFile = Path("matrix.yaml"),
     reports: Reports = Path("reports"),
     best: Annotated[bool, typer.Option("--best", help="the fastest implementation of each side")] = False,
-    format: Format = "table",  # noqa: A002
+    format: Format = "table",
     output: Output = None,
-    traceback: Traceback = False,  # noqa: ARG001
+    traceback: Traceback = False,
 ) -> int:
     """Compare environments from stored results: faster, slower, same, or not known yet, and why."""
     import shutil
@@ -201,7 +204,7 @@ def report(
     run: RunName = None,
     matrix: MatrixFile = Path("matrix.yaml"),
     reports: Reports = Path("reports"),
-    traceback: Traceback = False,  # noqa: ARG001
+    traceback: Traceback = False,
 ) -> int:
     """Write the report of a run, index.html, report.md and samples.csv, and name it."""
     from runner.afterwards import find_run, write_report
@@ -212,7 +215,7 @@ def report(
 
 
 @app.command()
-def accuracy(run: RunName = None, reports: Reports = Path("reports"), traceback: Traceback = False) -> int:  # noqa: ARG001
+def accuracy(run: RunName = None, reports: Reports = Path("reports"), traceback: Traceback = False) -> int:
     """Print the largest error against the float64 reference, by environment and implementation."""
     from runner.afterwards import accuracy_text, find_run
 
@@ -225,7 +228,7 @@ def export(
     output: Annotated[Path, typer.Option("--output", "-o", help="a .parquet or .csv file")],
     run: RunName = None,
     reports: Reports = Path("reports"),
-    traceback: Traceback = False,  # noqa: ARG001
+    traceback: Traceback = False,
 ) -> int:
     """Write every sample of a run as one tidy table."""
     from runner import merge
@@ -240,7 +243,7 @@ def lock(
     environments: Annotated[list[str], typer.Argument(help="which environments")],
     matrix: MatrixFile = Path("matrix.yaml"),
     find_links: Annotated[str | None, typer.Option("--find-links", help="a folder of wheels to look in first")] = None,
-    traceback: Traceback = False,  # noqa: ARG001
+    traceback: Traceback = False,
 ) -> int:
     """Resolve what environments require and write their locks, with a hash for every file."""
     from runner.lock import lock_environments
@@ -254,7 +257,7 @@ def lock(
 def schema(
     check: Annotated[Path | None, typer.Option("--check", help="check a matrix file instead of printing")] = None,
     output: Output = None,
-    traceback: Traceback = False,  # noqa: ARG001
+    traceback: Traceback = False,
 ) -> int:
     """Print the JSON Schema of the matrix file, for editors."""
     from runner.matrix import load

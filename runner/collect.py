@@ -33,6 +33,7 @@ def collect(outcome: Outcome, run: str, common: Mapping[str, Any]) -> tuple[Reco
         **common,
         **{f"data_{name}" if name == "digest" else name: reply[name] for name in OWN if name in reply},
         "digest": outcome.ready.digest,
+        "release": outcome.facts.get("version"),
         "gradient_error": max((e for e in errors.values() if e is not None), default=None),
     }
     record = Record(

@@ -72,4 +72,4 @@ def refuse(environment: Environment, gpu: Gpu) -> Skip | None:
 
 
 def _oldest_driver(cuda: str) -> str | None:
-    return DRIVERS.get(cuda) or DRIVERS.get(cuda.split(".")[0])
+    return DRIVERS.get(cuda) or DRIVERS.get(cuda.split(".", maxsplit=1)[0])

@@ -31,7 +31,7 @@ def specs(
             code = "needs-gpu" if device == "cpu" else "framework-lacks"
             skips[name] = Skip(code, f"matrix.yaml declares no {device} build of it")
             continue
-        lock = folder / variant.lock if variant.lock else None
+        lock = (folder / variant.lock).resolve() if variant.lock else None
         found.append(
             Spec(
                 environment=name,

@@ -31,8 +31,8 @@ CHUNK = 50_000
 
 def to_csv(samples: pd.DataFrame) -> bytes:
     """Return samples as CSV with a head line."""
-    import pyarrow as pa  # noqa: PLC0415  only where samples leave the program
-    from pyarrow import csv  # noqa: PLC0415
+    import pyarrow as pa
+    from pyarrow import csv
 
     stream = io.BytesIO(",".join(samples.columns).encode() + b"\n")
     stream.seek(0, io.SEEK_END)
@@ -82,8 +82,8 @@ def read(path: Path) -> pd.DataFrame:
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
-    import pyarrow as pa  # noqa: PLC0415  only where samples come back
-    from pyarrow import csv  # noqa: PLC0415
+    import pyarrow as pa
+    from pyarrow import csv
 
     types = {**dict.fromkeys(WORDS, pa.string()), "round": pa.int64(), "iteration": pa.int64(), "seconds": pa.float64()}
     found: pd.DataFrame = csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=types)).to_pandas()

@@ -13,7 +13,9 @@ from uv import find_uv_bin
 from runner.errors import Problem, ProvisionError
 from runner.files import write_whole
 from runner.matrix import load, select_environments
+from runner.model import Device
 
+CPU_ALONE: tuple[Device, ...] = ("cpu",)
 _UV_SECONDS = 600.0
 _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^]]*\])?==([^\s;\\]+)", re.MULTILINE)
 _OPTION = re.compile(r"^\s*(?:-i|-f|--index-url|--extra-index-url|--find-links|--trusted-host|--no-index)\b")
@@ -195,7 +197,7 @@ def lock_environments(path: Path, names: Sequence[str], find_links: str | None) 
     matrix = load(path)
     for name in select_environments(matrix, names):
         environment = matrix.environments[name]
-        for device in environment.variants or ("cpu",):
+        for device in tuple(environment.variants) or CPU_ALONE:
             variant = environment.variant(device)
             if variant is None or not variant.requirements or environment.python is None:
                 continue

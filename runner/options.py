@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -36,19 +36,21 @@ def planning(command: Callable[..., int]) -> Callable[..., int]:
     """Give a command, whose first parameter is ``options``, one option for each field of Options."""
 
     @functools.wraps(command)
-    def typed(**values: Any) -> int:
+    def typed(**values: object) -> int:
         shared = {field.name: values.pop(field.name) for field in fields(Options)}
-        return command(Options(**shared), **values)
+        return command(Options(**shared), **values)  # type: ignore[arg-type]  # typer has checked them
 
     shared = [_parameter(name) for name in Options.__dataclass_fields__]
     own = list(inspect.signature(command, eval_str=False).parameters.values())[1:]
-    typed.__signature__ = inspect.Signature([*shared, *own])  # type: ignore[attr-defined]
+    vars(typed)["__signature__"] = inspect.Signature([*shared, *own])
     typed.__annotations__ = {parameter.name: parameter.annotation for parameter in (*shared, *own)}
-    del typed.__wrapped__  # type: ignore[attr-defined]  # or typer would read the signature behind this one
+    del typed.__wrapped__  # or typer would read the signature behind this one
     return typed
 
 
 def _parameter(name: str) -> inspect.Parameter:
     field = Options.__dataclass_fields__[name]
     assert field.default is not MISSING
-    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=field.default, annotation=field.type)
+    return inspect.Parameter(
+        name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=field.default, annotation=field.type
+    )

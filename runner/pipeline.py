@@ -15,7 +15,7 @@ from runner.errors import ProvisionError
 from runner.matrix import Matrix
 from runner.measure import measure
 from runner.measure.references import References
-from runner.model import Gpu, Limits, Outcome, Plan, Provisioned, Request, Spec, Survey
+from runner.model import Cell, Gpu, Limits, Outcome, Plan, Provisioned, Request, Spec, Survey
 from runner.plan import kind, plan
 from runner.plan_json import plan_json
 from runner.progress import Progress
@@ -81,6 +81,8 @@ def run(prepared: Prepared, backend: Backend, place: Place, progress: Progress, 
     planned = prepared.plan
     stored = Run.create(place.reports, plan_json(planned), machine.describe(gpu), {}, datetime.now(UTC))
     progress.note(f"run {stored.id} on {planned.backend}, {planned.device}, {planned.measurement.threads} threads")
+    if gpu:
+        progress.note("the GPU's clocks are not pinned: this version observes only")
     ready, failed = build(prepared, backend, progress)
     keeper = _Keeper(planned, stored, progress, gpu)
     progress.begin(sum(len(b.cells) for b in planned.blocks) * planned.measurement.rounds, planned.seconds)
@@ -88,9 +90,7 @@ def run(prepared: Prepared, backend: Backend, place: Place, progress: Progress, 
         for cell in block.cells:
             if cell.environment in failed:
                 keeper.keep(_not_made(cell, failed[cell.environment]))
-    limits = Limits(
-        memory=int(MEMORY_SHARE * machine.memory()[1]), device=gpu.uuid if gpu else "cpu", run=stored.id
-    )
+    limits = Limits(memory=int(MEMORY_SHARE * machine.memory()[1]), device=gpu.uuid if gpu else "cpu", run=stored.id)
     references = References(place.cache / "references", planned.measurement.threads)
     outcomes = measure(planned, ready, backend, limits, references, lambda text: progress.status("now", text))
     with contextlib.closing(outcomes):  # type: ignore[type-var]  # a generator: closing it ends the servers
@@ -99,10 +99,8 @@ def run(prepared: Prepared, backend: Backend, place: Place, progress: Progress, 
     return keeper.totals()
 
 
-def _not_made(cell: Any, error: ProvisionError) -> Outcome:
-    nothing = Provisioned(
-        environment=cell.environment, framework="", handle="", digest="", seconds=0.0, cached=False
-    )
+def _not_made(cell: Cell, error: ProvisionError) -> Outcome:
+    nothing = Provisioned(environment=cell.environment, framework="", handle="", digest="", seconds=0.0, cached=False)
     reply = {"status": "failed", "class": error.code, "reason": error.problems[0].message, "log": error.log}
     return Outcome(cell=cell, round=1, reply=reply, facts={}, ready=nothing)
 
@@ -134,6 +132,7 @@ class _Keeper:
             "threads": self.planned.measurement.threads,
             "precision": cell.precision,
             "protocol": "aligned",
+            "clocks": "none" if self.gpu else None,  # nothing is pinned yet
             "harness": archive.version(),
         }
         record, log = collect(outcome, self.stored.id, common)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cache
 
 from runner import compat
 from runner.errors import NothingSelectedError, Problem
@@ -131,7 +131,7 @@ def _lacks(environment: Environment, slug: str, case_id: str, device: str, preci
     return _lacks_by_release(environment.framework, environment.release, slug, case_id, device, precision)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _lacks_by_release(
     framework: str, release: str, slug: str, case_id: str, device: str, precision: str
 ) -> Skip | None:
@@ -140,7 +140,7 @@ def _lacks_by_release(
     return Skip(*lacks) if lacks else None
 
 
-@lru_cache(maxsize=None)
+@cache
 def _step_seconds(case_id: str, device: str, threads: int) -> float:
     rate = FLOPS_GPU if device == "cuda" else FLOPS_PER_THREAD * threads
     return 3 * forward_flops(CASES[case_id]) / rate

@@ -29,7 +29,8 @@ def plan_table(plan: Plan, width: int = WIDTH) -> str:
     rounds = plan.measurement.rounds
     console.print(
         f"\n{len(running)} of {len(plan.cells)} cells run, {rounds} round{'s' if rounds > 1 else ''} each, on "
-        f"{plan.backend} ({plan.device}, {plan.measurement.threads} threads): about {duration(plan.seconds)} of measuring",
+        f"{plan.backend} ({plan.device}, {plan.measurement.threads} threads): "
+        f"about {duration(plan.seconds)} of measuring",
         soft_wrap=True,
     )
     assert isinstance(console.file, io.StringIO)

@@ -2,8 +2,9 @@
 
 import os
 import random
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from runner import machine
@@ -13,6 +14,8 @@ from runner.matrix import Environment, Matrix, choose_cells, load, select_enviro
 from runner.model import Device, Gpu, Request
 from runner.options import Options
 from runner.pipeline import Place
+
+NAME = r"[a-z][a-z0-9]*(-[a-z0-9.]+)*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +32,8 @@ class Setup:
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
     """Return where this program keeps what can be made again: ``XDG_CACHE_HOME``/matrix-runner."""
-    home = environ.get("XDG_CACHE_HOME") or str(Path(environ.get("HOME", "~")).expanduser() / ".cache")
+    asked = environ.get("XDG_CACHE_HOME", "")
+    home = asked if asked.startswith("/") else str(Path(environ.get("HOME", "~")).expanduser() / ".cache")
     return Path(home) / "matrix-runner"
 
 
@@ -45,8 +49,9 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Setup:
     cache = cache_folder(environ)
     backend, note = choose_backend(options, cache)
     if options.backend == "host":
+        if options.selectors:
+            raise UsageError(Problem("--backend host measures one interpreter", hint="leave the selectors out"))
         matrix = host_matrix(matrix, backend, options.name)
-        options = replace(options, selectors=None)
     device, gpu = choose_device(options.device)
     for kind, name, known in (
         *(("preset", name, tuple(matrix.presets)) for name in (options.preset,) if name),
@@ -102,6 +107,8 @@ def host_matrix(matrix: Matrix, backend: Backend, name: str) -> Matrix:
     from runner.backends.host import HostBackend
 
     assert isinstance(backend, HostBackend)
+    if not re.fullmatch(NAME, name):
+        raise UsageError(Problem(f"{name!r} cannot name an environment", hint="use letters, digits, dots and dashes"))
     framework, release, python = backend.framework()
     found = Environment.model_validate(
         {"framework": framework, "release": release, "python": python, "requirements": [framework]}

@@ -39,14 +39,14 @@ def _quantiles(confidence: float) -> Floats:
 
 
 def _quantile(confidence: float, freedom: Floats | float) -> Floats:
-    from scipy.special import stdtrit  # noqa: PLC0415  scipy takes a while to load
+    from scipy.special import stdtrit
 
     return np.asarray(stdtrit(freedom, 0.5 + confidence / 2), dtype=np.float64)
 
 
 def deviation(values: Floats) -> float:
     """Return the standard deviation of a sample, (R,), with R - 1 below; R is at least 2."""
-    centred = values - values.sum() / len(values)  # numpy.std takes ten times as long for five values
+    centred = values - values.sum() / len(values)  # numpy.std takes three times as long for five values
     return math.sqrt(float(centred @ centred) / (len(values) - 1))
 
 

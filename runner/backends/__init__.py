@@ -15,7 +15,7 @@ class Channel(Protocol):
         """Write all of ``data``; raises BrokenPipeError when the server is gone."""
 
     def receive(self, timeout: float) -> bytes | None:
-        """Return the next line without its end, None at the end of the stream; raises TimeoutError after ``timeout``."""
+        """Return the next line without its end, None at the end; raises TimeoutError after ``timeout`` seconds."""
 
     def words(self) -> str:
         """Return the end of what the server wrote to stderr."""
@@ -41,7 +41,7 @@ class Backend(Protocol):
         """Make one environment ready; safe to call from several threads for several environments.
 
         Raises:
-            ProvisionError: with the class ``image-build``, ``image-pull`` or ``import`` and the log's last useful lines.
+            ProvisionError: its class is ``image-build`` or ``image-pull``; it holds the log's last useful lines.
             EngineError: when the engine stopped answering.
         """
 

@@ -45,7 +45,12 @@ def code_hash(paths: tuple[Path, ...]) -> str:
         tree = ast.parse(path.read_text("utf-8"))
         for node in ast.walk(tree):
             body = getattr(node, "body", None)
-            if isinstance(body, list) and body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+            if (
+                isinstance(body, list)
+                and body
+                and isinstance(body[0], ast.Expr)
+                and isinstance(body[0].value, ast.Constant)
+            ):
                 body.pop(0)
         total.update(path.name.encode())
         total.update(ast.dump(tree).encode())

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import docker
+
 from runner.backends import Say
 from runner.backends.docker_build import build, image_id, inspect, pull
 from runner.backends.docker_channel import DockerChannel

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
+import docker
 from docker.errors import APIError, ImageNotFound
 
-import docker
 from runner.backends import Say, docker_log
 from runner.backends.docker_engine import FOREIGN, Conversations, connect, sentence, talking
 from runner.backends.docker_options import Recipe, repository

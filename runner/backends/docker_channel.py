@@ -6,9 +6,9 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, Protocol
 
+import docker
 from docker.errors import NotFound
 
-import docker
 from runner.backends import archive
 from runner.backends.docker_engine import FOREIGN, connect, sentence, talking
 from runner.backends.docker_options import Container, cache_volume, container_name, has_cdi, owner_fix

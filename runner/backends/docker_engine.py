@@ -4,11 +4,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 
+import docker
 import requests
 import urllib3
 from docker.errors import ContextException, DockerException, StreamParseError
 
-import docker
 from runner.errors import EngineError, Problem, RunnerError
 
 QUICK = 1.0

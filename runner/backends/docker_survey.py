@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
+import docker
 from docker.errors import APIError
 
-import docker
 from runner.backends.docker_engine import FOREIGN, connect, sentence
 from runner.backends.docker_options import by_registry
 from runner.errors import EngineError

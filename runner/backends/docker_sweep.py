@@ -6,9 +6,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import docker
 from docker.errors import APIError, NotFound
 
-import docker
 from runner.backends.docker_options import OWNER
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")

@@ -1,5 +1,6 @@
 """A harness server as a process of this machine; the venv and host backends start theirs here."""
 
+import contextlib
 import os
 import select
 import shutil
@@ -91,10 +92,8 @@ class ProcessChannel:
         except subprocess.TimeoutExpired:
             pass
         finally:
-            try:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
-            except (ProcessLookupError, PermissionError):
-                pass
             self.process.wait()
             self.stdout.close()
             self.log.close()

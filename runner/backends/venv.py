@@ -1,5 +1,6 @@
 """Environments as virtual environments of this machine's own interpreters: for machines without an engine."""
 
+import contextlib
 import fcntl
 import hashlib
 import os
@@ -121,7 +122,9 @@ class VenvBackend:
             if process.wait():
                 last = [line for line in lines if line.strip()][-LAST_LINES:]
                 hint = "the same command by hand: " + " ".join(command)
-                raise ProvisionError("image-build", Problem("the venv could not be made", hint=hint), log="\n".join(last))
+                raise ProvisionError(
+                    "image-build", Problem("the venv could not be made", hint=hint), log="\n".join(last)
+                )
         finally:
             _kill(process)
             self.running.discard(process)
@@ -145,7 +148,5 @@ class VenvBackend:
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass

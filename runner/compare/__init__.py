@@ -194,10 +194,15 @@ def _notes(runs: _Runs, match: _Match | None, base: str, other: str) -> Iterator
         else:
             yield f"{base} and {other} have no measured cell in common"
         return
-    for own, partners in ((match.base, {p.base for p in match.pairs}), (match.other, {p.other for p in match.pairs})):
+    sides = (
+        (match.base, {p.base for p in match.pairs}, match.other),
+        (match.other, {p.other for p in match.pairs}, match.base),
+    )
+    for own, partners, lacking in sides:
         slugs, cases = {cell.implementation for cell in partners}, {cell.case_id for cell in partners}
         alone = [cell for cell in own.measured if cell not in partners]
         for slug in sorted({cell.implementation for cell in alone} - slugs):
-            yield f"only {own.environment} has {slug}"
+            why = {lacking.ends[cell][1] for cell in lacking.skipped if cell.implementation == slug}
+            yield f"only {own.environment} has {slug}" + (f": {', '.join(sorted(why))}" if why else "")
         for case in sorted({cell.case_id for cell in alone} - cases):
             yield f"only {own.environment} has measured {case}"

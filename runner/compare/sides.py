@@ -121,7 +121,8 @@ def _values(facts: frozenset[tuple[str, ...]]) -> dict[str, frozenset[str]]:
 def pairs(base: Side, other: Side, *, best: bool) -> list[Pair]:
     """Return which cells are to be compared: those of equal slug, equal kind across frameworks, or the fastest.
 
-    A pair of which neither cell was to run is left out.
+    A pair of which one cell was never to run is left out, where its environment runs others: the plan says why. Where
+    all of an environment was skipped, its pairs are kept, so that the comparison names the reason.
     """
     of_base, of_other = _by_work(base), _by_work(other)
     shared = {cell.implementation for cell in base.kinds} & {cell.implementation for cell in other.kinds}
@@ -139,8 +140,13 @@ def pairs(base: Side, other: Side, *, best: bool) -> list[Pair]:
                 for two in of_other.get(work, ())
                 if (one.implementation == two.implementation if same else base.kinds[one] == other.kinds[two] != "")
             ]
-        found += [pair for pair in candidates if not (pair.base in base.skipped and pair.other in other.skipped)]
+        found += [pair for pair in candidates if not (_dropped(base, pair.base) or _dropped(other, pair.other))]
     return found
+
+
+def _dropped(one: Side, cell: Cell) -> bool:
+    """Say whether a cell was skipped though its environment runs others."""
+    return cell in one.skipped and len(one.skipped) < len(one.kinds)
 
 
 def _by_work(one: Side) -> dict[tuple[str, str, str], list[Cell]]:

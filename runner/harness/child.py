@@ -5,7 +5,7 @@ import traceback
 
 from . import adapters, caches, check, timing, workloads
 
-OUT_OF_MEMORY = ("out of memory", "allocate memory", "bad_alloc", "OOM when allocating", "ResourceExhausted")
+OUT_OF_MEMORY = ("out of memory", "allocate memory", "bad_alloc", "oom when allocating", "resourceexhausted", "alloc_failed")
 
 
 def classify(error: "BaseException") -> "tuple":
@@ -13,7 +13,8 @@ def classify(error: "BaseException") -> "tuple":
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
     first = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
     reason = "{}: {}".format(type(error).__name__, first[:300])
-    if isinstance(error, MemoryError) or any(sign in str(error) or sign in type(error).__name__ for sign in OUT_OF_MEMORY):
+    words = "{} {}".format(type(error).__name__, error).lower()
+    if isinstance(error, MemoryError) or any(sign in words for sign in OUT_OF_MEMORY):
         return "oom", reason
     if isinstance(error, ImportError):
         return "import", reason

@@ -25,7 +25,10 @@ def encode(message: "dict") -> "bytes":
 
 def decode(line: "bytes") -> "dict":
     """Return the message of one line. Raises ValueError for a line that is not a JSON object."""
-    message = json.loads(line.decode("ascii"))
+    try:
+        message = json.loads(line.decode("ascii"))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
     if not isinstance(message, dict):
         raise ValueError("not a JSON object")
     return message

@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from runner.model import Device
 
-Framework = Literal["torch", "tensorflow", "keras", "theano", "lasagne", "jax", "torch7", "numpy"]
+Framework = Literal["torch", "tensorflow", "numpy"]
 WorkloadName = Literal["rnn-step", "asr-lstm"]
 Phase = Literal["compile", "compile-warm", "forward", "train"]
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "int8"]

@@ -1,13 +1,13 @@
 """Measure the blocks of a plan: all environments of a block alive at once, their cells in turns, in random order."""
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from runner.backends import Backend
 from runner.measure.references import References
 from runner.measure.servers import Servers
-from runner.model import Block, Cell, Limits, Measurement, Outcome, Plan, Provisioned
+from runner.model import Block, Cell, Limits, Outcome, Plan, Provisioned
 
 __all__ = ["measure"]
 
@@ -40,23 +40,22 @@ def measure(
             if not present:
                 continue
             say(f"{block.case_id}: computing the reference")
-            truth = references.get(block.spec)
-            key = references.key(block.spec)
-            base = 0
+            asked = _Asked(servers, _request(block, plan, limits, backend), references.get(block.spec))
+            asked.common["key"] = references.key(block.spec)
+            first = 1
             for group in servers.groups(present):
                 cells = [cell for cell in block.cells if cell.environment in group]
-                turn = _Turn(plan.measurement, servers, order, base)
-                yield from turn.rounds(cells, _requests(block, plan, key, limits, backend), lambda: truth)
-                base += plan.measurement.rounds
+                numbers = range(first, first + plan.measurement.rounds)
+                yield from asked.rounds(cells, numbers, order)
+                first = numbers.stop
     finally:
         servers.close()
 
 
-def _requests(block: Block, plan: Plan, key: str, limits: Limits, backend: Backend) -> dict[str, Any]:
+def _request(block: Block, plan: Plan, limits: Limits, backend: Backend) -> dict[str, Any]:
     """Return the part of a measuring request that the cells of a block share."""
     return {
         "case": dict(block.spec),
-        "key": key,
         "device": block.device,
         "seconds": plan.measurement.seconds,
         "timeout": plan.measurement.timeout,
@@ -64,26 +63,23 @@ def _requests(block: Block, plan: Plan, key: str, limits: Limits, backend: Backe
     }
 
 
-class _Turn:
-    """The rounds of one group of environments on one case."""
+class _Asked:
+    """One block's cells, asked round after round; a cell that failed for good is not asked again."""
 
-    def __init__(self, measurement: Measurement, servers: Servers, order: random.Random, base: int) -> None:
-        self.measurement = measurement
+    def __init__(self, servers: Servers, common: dict[str, Any], truth: dict[str, Any]) -> None:
         self.servers = servers
-        self.order = order
-        self.base = base
+        self.common = common
+        self.truth = truth
         self.given_up: set[Cell] = set()
 
-    def rounds(
-        self, cells: list[Cell], common: Mapping[str, Any], truth: Callable[[], dict[str, Any]]
-    ) -> Iterator[Outcome]:
-        """Yield every cell once a round, in an order drawn anew each round from the recorded seed."""
-        for number in range(self.base + 1, self.base + self.measurement.rounds + 1):
+    def rounds(self, cells: Sequence[Cell], numbers: range, order: random.Random) -> Iterator[Outcome]:
+        """Yield every cell once a round, in an order drawn anew each round."""
+        for number in numbers:
             self.servers.next_round({cell.environment for cell in cells})
-            for cell in self.order.sample(cells, len(cells)):
+            for cell in order.sample(cells, len(cells)):
                 if cell in self.given_up:
                     continue
-                outcome = self.servers.ask(cell, number, dict(common), truth)
+                outcome = self.servers.ask(cell, number, self.common, lambda: self.truth)
                 if outcome.reply.get("status") != "ok" and outcome.reply.get("class") not in FLEETING:
                     self.given_up.add(cell)
                 yield outcome

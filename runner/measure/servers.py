@@ -1,5 +1,6 @@
 """The live servers of a run: started when they are needed, replaced every few rounds, as many as memory holds."""
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -60,7 +61,8 @@ class Servers:
         threads = self.plan.measurement.threads
         found = session.hello(self.plan.frameworks[name], threads, self.plan.device, HELLO_SECONDS)
         if found["status"] != "ok":
-            self.broken[name] = found
+            # A server that dies while it imports would do so again: it is not a crash that may not come back.
+            self.broken[name] = {**found, "class": "import"} if found["class"] == "crash" else found
             self.retire(name)
             return None
         self.sizes[name] = session.size
@@ -105,12 +107,10 @@ class Servers:
 
     def close(self) -> None:
         """End every server, also when one of them cannot be ended."""
-        try:
-            while self.sessions:
-                self.retire(next(iter(self.sessions)))
-        finally:
+        with contextlib.ExitStack() as stack:
             for session in self.sessions.values():
-                session.close()
+                stack.callback(session.close)
+            self.sessions.clear()
 
 
 def admit(environments: Sequence[str], sizes: Mapping[str, int], room: int) -> tuple[tuple[str, ...], ...]:

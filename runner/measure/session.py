@@ -44,12 +44,10 @@ class Session:
         deadline = time.monotonic() + timeout
         try:
             self.channel.send(wire.encode(request))
-            while (line := self.channel.receive(min(silence, max(deadline - time.monotonic(), 0.01)))) is not None:
+            while (line := self.channel.receive(min(silence, _left(deadline)))) is not None:
                 reply = wire.decode(line)
                 if reply.get("id") == request["id"]:
                     return reply
-                if time.monotonic() > deadline:
-                    raise TimeoutError
         except TimeoutError:
             return self._gone("timeout", f"the harness server said nothing for {min(silence, timeout):g} s")
         except ValueError:
@@ -66,7 +64,7 @@ class Session:
         """Have the server import its framework; its facts and size are kept."""
         request = {"op": "hello", "framework": framework, "threads": threads, "device": device, "timeout": timeout}
         found = self.ask(request, timeout + GRACE, silence=timeout + GRACE)  # no heartbeat while it imports
-        own = {name: found[name] for name in ("python", "import_seconds") if name in found}
+        own: dict[str, Any] = {name: found[name] for name in ("python", "import_seconds") if name in found}
         self.facts = {**found.get("facts", {}), **own, "server": self.name}
         self.size = int(found.get("bytes", 0))
         return found
@@ -90,3 +88,11 @@ class Session:
         """End the server."""
         self.alive = False
         self.channel.close()
+
+
+def _left(deadline: float) -> float:
+    """Return the seconds until a deadline; raises TimeoutError once it has passed, however talkative the server."""
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left

@@ -17,8 +17,8 @@ def report(results: Results, comparisons: Sequence[Comparison] = ()) -> dict[str
         results: the run.
         comparisons: environments of this run against a base, for the verdicts.
     """
-    from runner import frames  # noqa: PLC0415  pandas, Altair and Jinja2 take a while
-    from runner.report import html, markdown, view  # noqa: PLC0415
+    from runner import frames
+    from runner.report import html, markdown, view
 
     page = view.arrange(results, comparisons)
     return {
@@ -37,20 +37,20 @@ def render(comparison: Comparison, form: str, *, width: int = 100, colour: bool 
         width: columns of the terminal, for ``table``.
         colour: whether ``table`` is coloured.
     """
-    from runner.report import tables  # noqa: PLC0415
+    from runner.report import tables
 
     if form == "json":
         return tables.to_json(comparison)
     if form == "csv":
         return tables.to_csv(comparison)
     if form == "md":
-        from runner.report import markdown  # noqa: PLC0415
+        from runner.report import markdown
 
         return markdown.comparison_text(comparison)
     if form == "html":
-        from runner.report import html  # noqa: PLC0415
+        from runner.report import html
 
         return html.comparison_text(comparison)
-    from runner.report import terminal  # noqa: PLC0415  rich takes a while to load
+    from runner.report import terminal
 
     return terminal.text(comparison, width=width, colour=colour)

@@ -27,5 +27,3 @@ def forward_bytes(case: Mapping[str, Any]) -> int:
     steps, batch, hidden = case["steps"], case["batch"], case["hidden"]
     weights = GATES[case["cell"]] * hidden * (case["inputs"] + hidden + 1) + hidden * case["classes"]
     return int(4 * (steps * batch * (case["inputs"] + hidden) + weights))
-
-

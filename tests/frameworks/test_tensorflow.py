@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.frameworks import drive
 import pytest
 
 from runner.harness import adapters
+from tests.frameworks import drive
 
 pytestmark = pytest.mark.frameworks
 

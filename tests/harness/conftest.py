@@ -36,7 +36,7 @@ Ask = Callable[..., dict[str, Any]]
 
 
 def environment(version: str) -> str | None:
-    """Return the interpreter of a venv with NumPy for a Python version, made once; None where there is no such Python."""
+    """Return the interpreter of a venv with NumPy, made once for a Python version; None where that is not here."""
     found = interpreters.find(version)
     if found is None:
         return None
@@ -60,7 +60,11 @@ def truth(key: str) -> dict[str, Any]:
     """Return the packed reference of CASE, whose key this is."""
     assert key == workloads.key(CASE)
     losses, gradients, digest = reference.compute(CASE)
-    return {"loss": losses, "gradients": {name: wire.pack(value) for name, value in gradients.items()}, "digest": digest}
+    return {
+        "loss": losses,
+        "gradients": {name: wire.pack(value) for name, value in gradients.items()},
+        "digest": digest,
+    }
 
 
 @pytest.fixture(scope="session")

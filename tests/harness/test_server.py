@@ -1,6 +1,5 @@
 """The server and its children, through the real protocol, under real interpreters."""
 
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,9 +13,7 @@ from tests.harness.conftest import VERSIONS, Ask, environment, request
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_measures_under_this_interpreter(
-    version: str, open_session: Callable[[str], Session], tmp_path: Path
-) -> None:
+def test_measures_under_this_interpreter(version: str, open_session: Callable[[str], Session], tmp_path: Path) -> None:
     found = environment(version)
     if found is None:
         pytest.skip(f"no Python {version} on this machine")
@@ -155,10 +152,11 @@ def test_the_version_of_the_harness_changes_with_the_code_and_not_with_its_words
 
 def sleepers() -> list[str]:
     """Return the command lines of the processes that the faulty adapter left behind, once they had time to go."""
+    found: list[str] = []
     for _ in range(50):
         found = [line for line in command_lines() if "time.sleep(600)" in line]
         if not found:
-            return []
+            break
         time.sleep(0.05)
     return found
 
@@ -166,11 +164,9 @@ def sleepers() -> list[str]:
 def command_lines() -> list[str]:
     """Return the command line of every process there is."""
     found: list[str] = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            found.append(Path("/proc", pid, "cmdline").read_bytes().replace(b"\0", b" ").decode())
+            found.append(path.read_bytes().replace(b"\0", b" ").decode())
         except OSError:
             continue
     return found
-
-

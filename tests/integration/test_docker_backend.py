@@ -16,10 +16,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import docker
 import pytest
 from docker.errors import APIError
 
-import docker
 from runner.backends import archive
 from runner.backends.docker import DockerBackend, reachable
 from runner.backends.docker_channel import DockerChannel
@@ -460,7 +460,7 @@ def test_an_image_from_elsewhere_gets_a_cache_it_can_write(
 
 def test_what_cannot_be_had_is_a_skip_with_a_reason(backend: DockerBackend) -> None:
     nowhere = "localhost:1/no/such"
-    lock = str(ROOT / "docker/locks/numpy.txt")
+    lock = ROOT / "docker/locks/numpy.txt"
     begin = time.monotonic()
     survey = backend.survey(
         [
@@ -468,7 +468,7 @@ def test_what_cannot_be_had_is_a_skip_with_a_reason(backend: DockerBackend) -> N
             Spec(environment="other", framework="torch", release="1", image=f"{nowhere}:2"),
             Spec(environment="base", framework="numpy", release="1", base=f"{nowhere}:3", lock=lock),
             Spec(environment="unlocked", framework="numpy", release="1", base=BASE),
-            Spec(environment="lost-lock", framework="numpy", release="1", base=BASE, lock="/no/such/lock.txt"),
+            Spec(environment="lost-lock", framework="numpy", release="1", base=BASE, lock=Path("/no/such/lock.txt")),
             Spec(environment="family", framework="no-such", release="1", base=BASE, lock=lock),
         ]
     )
@@ -490,7 +490,7 @@ def made(folder: Path, instructions: str) -> tuple[DockerBackend, Spec]:
     head += "ARG LOCK\nCOPY ${LOCK} /lock\n"
     (folder / "numpy.Dockerfile").write_text(head + instructions)
     (folder / "lock.txt").write_text(f"# {time.time_ns()}\n")
-    lock = str(folder / "lock.txt")
+    lock = folder / "lock.txt"
     return DockerBackend(folder), Spec(environment="made", framework="numpy", release="1", base=BASE, lock=lock)
 
 

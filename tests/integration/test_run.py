@@ -32,9 +32,7 @@ def test_two_environments_are_measured_compared_and_exported(backend: str, runne
     assert {record["status"] for record in records} == {"ok"}
     assert {record["facts"]["backend"] for record in records} == {backend}
     assert {record["facts"]["server"] for record in records} >= {"np-old#1", "np-old#2", "np-new#2"}
-    orders = [
-        [r["cell"] for r in journal_order(page.parent) if r["round"] == number] for number in (1, 2, 3)
-    ]
+    orders = [[str(r["cell"]) for r in journal_order(page.parent) if r["round"] == number] for number in (1, 2, 3)]
     assert all(sorted(order) == sorted(orders[0]) for order in orders)
 
     compared = runner.json("compare", "np-old", "np-new", "--format", "json")
@@ -98,7 +96,9 @@ def containers() -> list[str]:
 
     client = docker.from_env()
     try:
-        return [str(found.name) for found in client.containers.list(all=True, filters={"label": "io.matrix-runner.run"})]
+        return [
+            str(found.name) for found in client.containers.list(all=True, filters={"label": "io.matrix-runner.run"})
+        ]
     finally:
         client.close()
 

@@ -29,8 +29,14 @@ GOOD = {
 
 
 def collected(reply: dict[str, Any]) -> tuple[Record, str]:
-    outcome = Outcome(cell=CELL, round=2, reply=reply, facts={"version": "1.0.0", "server": "torch-1.0#1"}, ready=READY)
-    return collect(outcome, "run-1", {"threads": 4, "version": "overwritten"})
+    outcome = Outcome(
+        cell=CELL,
+        round=2,
+        reply=reply,
+        facts={"version": "1.0.0", "server": "torch-1.0#1", "device": "TPU"},
+        ready=READY,
+    )
+    return collect(outcome, "run-1", {"threads": 4, "device": "cpu"})
 
 
 def test_a_good_answer_becomes_a_good_record() -> None:
@@ -48,6 +54,8 @@ def test_a_good_answer_becomes_a_good_record() -> None:
         reference_loss=(3.0, 2.0, 1.5),
         facts={
             "threads": 4,
+            "device": "cpu",
+            "device_reported": "TPU",  # the run's own word stays; what the server says otherwise is kept beside it
             "version": "1.0.0",
             "server": "torch-1.0#1",
             "loss_error": 0.3,
@@ -56,6 +64,7 @@ def test_a_good_answer_becomes_a_good_record() -> None:
             "child_seconds": 9.0,
             "round_seconds": 9.5,
             "digest": "sha256:1",
+            "release": "1.0.0",
             "gradient_error": 0.2,
         },
     )

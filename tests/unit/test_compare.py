@@ -178,12 +178,13 @@ def test_a_failed_side_is_not_measured_and_its_class_is_named(tmp_path: Path) ->
     assert (row.base_seconds, row.seconds, row.ratio) == (3.0, None, None)
 
 
-def test_a_skipped_side_is_not_measured_and_its_code_is_named(tmp_path: Path) -> None:
+def test_a_cell_that_only_one_side_was_to_run_makes_a_note_and_no_row(tmp_path: Path) -> None:
     skips = {cell("torch-1.0", "lstm-cell-fused"): Skip("framework-lacks", "torch 1.0 has none")}
     records = rounds(BASE, [1.0]) + rounds(OTHER, [1.0]) + rounds(cell("torch-2.x", "lstm-cell-fused"), [1.0])
     make(tmp_path, records, skips)
-    row = compare(stored(tmp_path), "torch-1.0", ["torch-2.x"]).rows[0]
-    assert (row.verdict, row.code, row.reason) == ("not-measured", "framework-lacks", "torch-1.0: torch 1.0 has none")
+    found = compare(stored(tmp_path), "torch-1.0", ["torch-2.x"])
+    assert [row.implementation for row in found.rows] == ["nn-lstm"]
+    assert found.only == ("only torch-2.x has lstm-cell-fused: torch 1.0 has none",)
 
 
 def test_cells_that_neither_side_was_to_run_make_no_row(tmp_path: Path) -> None:

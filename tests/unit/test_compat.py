@@ -154,7 +154,7 @@ def test_a_variant_for_cpus_alone_needs_the_cpu() -> None:
 
 def test_a_build_that_is_not_in_the_table_is_tried() -> None:
     assert compat.refuse(made("11.8"), gpu("H200")) is None
-    assert compat.refuse(made("9.0", "theano"), gpu("H200")) is None
+    assert compat.refuse(made("9.0", "numpy"), gpu("H200")) is None
 
 
 def test_minor_releases_of_cuda_share_the_driver_of_their_major_one() -> None:

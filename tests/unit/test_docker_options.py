@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import requests.exceptions
 import urllib3.exceptions
+from docker import errors
 from docker.types import DeviceRequest
 
-from docker import errors
 from runner.backends import archive, docker_log, docker_sweep
 from runner.backends import docker_options as asked
 from runner.backends.docker_channel import Streams, Wire

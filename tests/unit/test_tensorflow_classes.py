@@ -18,7 +18,7 @@ SIZES = {"inputs": 2, "hidden": 3, "classes": 5, "forget_bias": 1.0}
 def lacks(
     slug: str, cell: str = "lstm", release: tuple[float, ...] = NEWEST, device: str = "cpu", precision: str = "fp32"
 ) -> Any:
-    return CLASSES[slug].lacks({"cell": cell}, release, device, precision)
+    return CLASSES[slug].lacks({"cell": cell}, release, device, precision)  # type: ignore[no-untyped-call]
 
 
 def weights(gates: int) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def test_what_is_converted_comes_back(cell: str, layout: str) -> None:
 
 def test_the_gates_of_a_kernel_are_i_g_f_o() -> None:
     given = weights(4)
-    given["layer0/bias"] = np.repeat(np.float32([1, 2, 3, 4]), 3)  # i, f, g, o; f holds the forget bias
+    given["layer0/bias"] = np.repeat(np.array([1, 2, 3, 4], np.float32), 3)  # i, f, g, o; f holds the forget bias
     found = tensorflow_.convert({**SIZES, "cell": "lstm"}, given, "igfo")
     assert found["bias"].tolist() == [1, 1, 1, 3, 3, 3, 1, 1, 1, 4, 4, 4]
     assert found["kernel"].shape == (5, 12)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.harness import wire
@@ -20,11 +20,13 @@ Values = st.recursive(
 Shapes = st.lists(st.integers(1, 4), max_size=3)
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(st.text(), Values, max_size=5))
 def test_a_message_comes_back_as_it_was(message: dict[str, Any]) -> None:
     assert wire.decode(wire.encode(message)) == message
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(st.text(), Values, max_size=5))
 def test_a_message_is_one_line_of_ascii(message: dict[str, Any]) -> None:
     line = wire.encode(message)
