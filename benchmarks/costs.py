@@ -68,14 +68,19 @@ def planning() -> tuple[int, float, float]:
 
 
 def overhead(backend: Backend, environment: str, slug: str) -> tuple[float, float]:
-    """Return the median and the greatest seconds that a round costs beyond what its child spends on its work."""
+    """Return the median and the greatest seconds that a round costs beyond what its child spends on its work.
+
+    Two servers take turns, as in every block.
+    """
     options = Options(selectors=[environment], matrix=ROOT / "matrix.yaml", device="cpu", backend=backend.name)
     found = setup(options)
     prepared = prepare(found.matrix, found.request, backend, found.place, None)
     ready = backend.provision(prepared.specs[0], print_nothing)
-    session = Session(backend.open(ready, Limits(memory=4 << 30, run="bench")), "bench#1")
+    limits = Limits(memory=4 << 30, run="bench")
+    sessions = [Session(backend.open(ready, limits), f"bench#{number}") for number in (1, 2)]
     try:
-        assert session.hello(ready.framework, 1, "cpu", 300)["status"] == "ok"
+        for session in sessions:
+            assert session.hello(ready.framework, 1, "cpu", 300)["status"] == "ok"
         case = dict(CASES["rnn-step/lstm-b32-h128"])
         references = References(cache_folder(os.environ) / "references", 2)
         request = {
@@ -92,13 +97,14 @@ def overhead(backend: Backend, environment: str, slug: str) -> tuple[float, floa
             "memory": None,
         }
         beyond = []
-        for _ in range(ROUNDS + 1):
+        for number in range(ROUNDS + 2):
             begin = time.perf_counter()
-            reply = session.measure(request, lambda: references.get(case))
+            reply = sessions[number % 2].measure(request, lambda: references.get(case))
             beyond.append(time.perf_counter() - begin - reply["child_seconds"])
-        return statistics.median(beyond[1:]), max(beyond[1:])
+        return statistics.median(beyond[2:]), max(beyond[2:])
     finally:
-        session.close()
+        for session in sessions:
+            session.close()
 
 
 def provisioning(backend: Backend) -> tuple[int, float]:

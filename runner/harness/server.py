@@ -27,6 +27,7 @@ class Server(object):
         self.primed = set()
         self.adapter = None
         self.settings = {}
+        self.last = None
 
     def reply(self, message: "dict") -> "None":
         """Write one line, whole."""
@@ -106,9 +107,11 @@ class Server(object):
 
     def fork(self, work: "object", request: "dict") -> "dict":
         """Run ``work`` in a child under the request's limits; return its result or how it ended."""
+        if self.last is not None:
+            self.last.reap()
         begin = time.perf_counter()
-        watch = Watch(work, self.out, self.source)
-        found = watch.follow(request["timeout"], request.get("memory"), self.beat)
+        self.last = Watch(work, self.out, self.source)
+        found = self.last.follow(request["timeout"], request.get("memory"), self.beat)
         found["round_seconds"] = time.perf_counter() - begin
         return found
 

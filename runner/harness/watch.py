@@ -50,6 +50,7 @@ class Watch(object):
         except OSError:
             pass  # the child was faster
         self.parts = {self.result: [], self.log: []}
+        self.reaped = False
 
     def follow(self, timeout: "float", memory: "object", beat: "object") -> "dict":
         """Return the child's message, or a failure with its class; kills what outlives ``timeout`` seconds.
@@ -60,28 +61,40 @@ class Watch(object):
             beat: called about every HEARTBEAT seconds.
         """
         start = last = time.monotonic()
-        verdict = None
-        code = None
-        while code is None:
+        verdict = code = message = None
+        while code is None and message is None:
             self.drain(0.001 if self.done() else POLL)
             now = time.monotonic()
             if now - last >= HEARTBEAT:
                 beat()
                 last = now
-            verdict = verdict or self.overrun(now - start, timeout, memory)
-            if verdict:
-                self.kill()
-            pid, status = os.waitpid(self.pid, 0 if verdict else os.WNOHANG)
-            if pid:
-                code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-        self.kill()  # grandchildren, if there are any
+            message = self.message()
+            if message is None:
+                verdict = self.overrun(now - start, timeout, memory)
+                code = self.ended(wait=verdict is not None)
+        self.kill()  # whoever has answered or ended leaves nobody behind
         while self.drain(0):
             pass
         os.close(self.result)
         os.close(self.log)
         log = b"".join(self.parts[self.log])[-LOG_BYTES:].decode("utf-8", "replace")
-        found = verdict or self.message() or self.ending(code, log)
+        found = message or self.message() or verdict or self.ending(code, log)
         return dict(found, log=log)
+
+    def ended(self, wait: "bool") -> "object":
+        """Return the child's exit code, minus the signal that killed it, or None while it runs; ``wait`` kills it."""
+        if wait:
+            self.kill()
+        if not self.reaped:
+            pid, status = os.waitpid(self.pid, 0 if wait else os.WNOHANG)
+            if pid:
+                self.reaped = True
+                return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+        return None
+
+    def reap(self) -> "None":
+        """Wait until the child is gone. After an answer this is left for later: giving back much memory takes a while."""
+        self.ended(wait=True)
 
     def done(self) -> "bool":
         """Say whether the result has arrived whole, or both pipes have ended: the child's exit is a moment away."""
@@ -119,9 +132,12 @@ class Watch(object):
         return None
 
     def message(self) -> "object":
-        """Return the dict the child sent, None where it is missing or cut short."""
+        """Return the dict the child sent; None while it is missing or cut short."""
+        parts = self.parts[self.result]
+        if not any(parts) or b"".join(parts[-2:])[-1:] != b"\n":
+            return None
         try:
-            return wire.decode(b"".join(self.parts[self.result]))
+            return wire.decode(b"".join(parts))
         except (ValueError, UnicodeDecodeError):
             return None
 

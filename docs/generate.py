@@ -1,0 +1,140 @@
+# ruff: noqa: INP001  a script, not a package
+"""Write the reference pages from the code: ``python docs/generate.py``, with ``--check`` to compare only."""
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parent
+GENERATED = "<!-- Made by `python docs/generate.py`. Do not edit. -->"
+
+
+def pages() -> dict[str, str]:
+    """Return path below ``docs/`` -> content, for every generated page."""
+    from runner.cli import app
+    from runner.matrix import schema
+
+    return {"reference/cli.md": cli_page(app), "reference/matrix.md": matrix_page(schema())}
+
+
+def cli_page(app: Any) -> str:  # noqa: ANN401  a typer.Typer; its commands have no public types
+    """Return the page of all commands and their options."""
+    from typer.main import get_command
+
+    commands: Mapping[str, Any] = vars(get_command(app))["commands"]
+    parts = [GENERATED, "# Command line", "Results go to stdout, progress and errors to stderr."]
+    parts += ["Exit codes are in [errors](../errors.md#exit-codes)."]
+    for name, command in commands.items():
+        parts += [f"## runner {name}", prose(command.help)]
+        arguments = [one for one in command.params if one.param_type_name == "argument"]
+        options = [one for one in command.params if one.param_type_name == "option"]
+        words = " ".join(["runner", name, *map(_usage, arguments), "[OPTIONS]"])
+        parts += [f"```text\n{words}\n```"]
+        if arguments:
+            parts += [table(("argument", "meaning"), ((f"`{_word(one)}`", prose(one.help)) for one in arguments))]
+        parts += [table(("option", "default", "meaning"), map(_option, options))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _word(argument: Any) -> str:  # noqa: ANN401
+    return str(argument.metavar or argument.name.upper()).strip("[]")
+
+
+def _usage(argument: Any) -> str:  # noqa: ANN401
+    word = _word(argument) + ("..." if argument.nargs == -1 and not argument.metavar else "")
+    return word if argument.required else f"[{word}]"
+
+
+def _option(option: Any) -> tuple[str, str, str]:  # noqa: ANN401
+    names = ", ".join(f"`{name}`" for name in [*option.opts, *option.secondary_opts])
+    nothing = option.default is None or option.default is False
+    default = "required" if option.required else "" if nothing else f"`{option.default}`"
+    return names, default, prose(option.help)
+
+
+def matrix_page(schema: Mapping[str, Any]) -> str:
+    """Return the page of all keys of a matrix file."""
+    models: Mapping[str, Mapping[str, Any]] = {"The top of the file": schema, **schema["$defs"]}
+    parts = [GENERATED, "# matrix.yaml"]
+    parts += ["Unknown keys, keys given twice and values of another type are refused, each with its line."]
+    parts += ["Versions stand in quotes, because YAML reads 3.10 as the number 3.1."]
+    parts += ["`runner schema` prints the same as JSON Schema, for editors."]
+    for name, model in models.items():
+        rows = (_key(key, value, key in model.get("required", ())) for key, value in model["properties"].items())
+        parts += [f"## {name}", prose(model["description"]), table(("key", "value", "default", "meaning"), rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _key(key: str, value: Mapping[str, Any], required: object) -> tuple[str, str, str, str]:
+    default = value.get("default")
+    shown = "required" if required else "" if default in (None, [], {}) else f"`{_plain(default)}`"
+    if default and isinstance(default, dict):
+        shown = "its own defaults"
+    return f"`{key}`", " or ".join(_kinds(value)), shown, prose(value.get("description", ""))
+
+
+def _plain(value: object) -> str:
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
+
+
+def _kinds(value: Mapping[str, Any]) -> Iterator[str]:
+    """Give what a value may be, in words."""
+    if "$ref" in value:
+        name = value["$ref"].rpartition("/")[2]
+        yield f"[{name}](#{name.lower()})"
+    elif "anyOf" in value:
+        for one in value["anyOf"]:
+            yield from _kinds(one)
+    elif "enum" in value or "const" in value:
+        yield ", ".join(f"`{word}`" for word in value.get("enum", [value.get("const")]))
+    elif value["type"] == "array":
+        yield f"list of {' or '.join(_kinds(value['items']))}"
+    elif value["type"] == "object":
+        keys = ", ".join(f"`{word}`" for word in value.get("propertyNames", {}).get("enum", ())) or "name"
+        inner = value.get("additionalProperties") or next(iter(value["patternProperties"].values()))
+        yield f"{keys}: {' or '.join(_kinds(inner))}"
+    elif value["type"] != "null":
+        yield _simple(value)
+
+
+def _simple(value: Mapping[str, Any]) -> str:
+    word = {"string": "text", "integer": "whole number", "number": "number"}[value["type"]]
+    if "pattern" in value:
+        word += f" like `{value['pattern']}`".replace("|", "\\|")
+    bounds = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
+    limits = [f"{words} {value[name]:g}" for name, words in bounds.items() if name in value]
+    return f"{word}, {' and '.join(limits)}" if limits else word
+
+
+def prose(text: str) -> str:
+    """Return a sentence in which nothing but what stands in backticks is Markdown."""
+    parts = text.strip().split("`")
+    return "`".join(re.sub(r"([*_<|])", r"\\\1", part) if place % 2 == 0 else part for place, part in enumerate(parts))
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("|" + "|".join(f" {cell} " if cell else " " for cell in line) + "|" for line in lines)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the pages that differ, or with ``--check`` name them; return 1 if ``--check`` found one."""
+    different = []
+    for name, content in pages().items():
+        path = DOCS / name
+        if not path.exists() or path.read_text("utf-8") != content:
+            different.append(name)
+            if "--check" not in arguments:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(content, "utf-8")
+    verb = "differs" if "--check" in arguments else "written"
+    sys.stdout.write("".join(f"docs/{name}: {verb}\n" for name in different))
+    return 1 if different and "--check" in arguments else 0
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(DOCS.parent))  # the runner beside this folder, not another that may be installed
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,183 @@
+"""The documentation names all there is, its links lead somewhere, and its generated pages are what they would be."""
+
+import ast
+import re
+import runpy
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from typer.main import get_command
+
+from runner import cli, errors
+from runner.comparison import COMPARABLE, WORDS
+from runner.errors import RunnerError
+from runner.frames import COLUMNS
+from runner.harness.check import TOLERANCES
+from runner.matrix import Phase, Precision, load, parse, schema
+from runner.model import FAILURE_CLASSES, SKIP_CODES
+from runner.progress import size
+from runner.report import tables
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+README = ROOT / "README.md"
+PAGES = tuple(sorted(DOCS.rglob("*.md")))
+LATER = {DOCS / "images" / "report.png"}  # a picture of a real report, put there once one was made
+BUG = 70  # what ``cli`` ends with after what nobody expected
+
+LINK = re.compile(r"\]\(([^()\s]+)\)")
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+REQUIRED = {"version": "1", "environments": "{}", "workloads": "{}"}
+
+
+def text(name: str) -> str:
+    return (DOCS / name).read_text("utf-8")
+
+
+def prose(page: Path) -> str:
+    """Return a page without its code blocks."""
+    return BLOCK.sub("", page.read_text("utf-8"))
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [content for name, content in BLOCK.findall(page.read_text("utf-8")) if name == language]
+
+
+def commands() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = vars(get_command(cli.app))["commands"]
+    return found
+
+
+def options() -> Iterator[tuple[str, str]]:
+    for name, command in commands().items():
+        for parameter in command.params:
+            if parameter.param_type_name == "option":
+                yield from ((name, option) for option in (*parameter.opts, *parameter.secondary_opts))
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def links(page: Path) -> Iterator[tuple[Path, str]]:
+    """Give the file and the anchor of each relative link."""
+    for target in LINK.findall(prose(page)):
+        if "://" not in target:
+            name, _, anchor = target.partition("#")
+            yield ((page.parent / name).resolve() if name else page), anchor
+
+
+@pytest.mark.parametrize(("command", "option"), list(options()))
+def test_every_command_and_option_is_named(command: str, option: str) -> None:
+    section = re.search(rf"^## runner {command}$(.*?)(?=^## |\Z)", text("reference/cli.md"), re.MULTILINE | re.DOTALL)
+    assert section is not None
+    assert f"`{option}`" in section[1]
+
+
+def test_every_exit_code_has_its_line() -> None:
+    classes = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, RunnerError)]
+    codes = {0, BUG, cli.INTERRUPTED, *(one.exit_code for one in classes)}
+    assert set(map(int, re.findall(r"^\| (\d+) \|", text("errors.md"), re.MULTILINE))) == codes
+    for one in classes:
+        assert f"### {one.__name__} (exit {one.exit_code})" in text("errors.md")
+
+
+def test_every_skip_code_and_failure_class_has_its_heading_and_no_other_has() -> None:
+    assert re.findall(r"^### Skip `(.*)`$", text("errors.md"), re.MULTILINE) == list(SKIP_CODES)
+    assert re.findall(r"^### Failure `(.*)`$", text("errors.md"), re.MULTILINE) == list(FAILURE_CLASSES)
+
+
+@pytest.mark.parametrize(
+    "code", ["more-rounds", "different-runs", "different-rounds", "unfinished", *COMPARABLE.values()]
+)
+def test_every_code_of_a_comparison_is_explained(code: str) -> None:
+    assert f"`{code}`" in text("errors.md").partition("## Codes of a comparison")[2]
+
+
+def test_every_verdict_phase_precision_and_column_is_explained() -> None:
+    for verdict in WORDS:
+        assert f"| `{verdict}` |" in text("measurement.md")
+    for phase in get_args(Phase):
+        assert f"| `{phase}` |" in text("measurement.md")
+    for column in (*COLUMNS, *tables.COLUMNS):
+        assert f"`{column}`" in text("reference/records.md")
+    assert set(TOLERANCES) == set(get_args(Precision))
+    for precision, (loss, gradient) in TOLERANCES.items():
+        found = re.search(
+            rf"^\|[^|]*\b{precision}\b[^|]*\| ([^|]*) \| ([^|]*) \|$", text("same-computation.md"), re.MULTILINE
+        )
+        assert found is not None
+        assert [0.0 if word == "exactly" else float(word) for word in found.groups()] == [loss, gradient]
+
+
+def test_every_key_of_the_matrix_is_named() -> None:
+    made = schema()
+    for model in (made, *made["$defs"].values()):
+        for key in model["properties"]:
+            assert f"| `{key}` |" in text("reference/matrix.md")
+
+
+def test_the_generated_pages_are_what_the_generator_makes_now() -> None:
+    for name, content in runpy.run_path(str(DOCS / "generate.py"))["pages"]().items():
+        assert text(name) == content, f"docs/{name} differs: run python docs/generate.py"
+
+
+@pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target, anchor in links(page):
+        assert target.exists() or target in LATER, target
+        assert not anchor or anchor in anchors(target), f"{target}#{anchor}"
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached: set[Path] = set()
+    new = {README}
+    while new:
+        reached |= new
+        found = {target for page in new for target, _ in links(page)}
+        new = {target for target in found - reached if target.suffix == ".md"}
+    assert set(PAGES) <= reached
+
+
+def test_the_readme_begins_with_two_commands_and_ci_runs_the_second() -> None:
+    assert len(README.read_text("utf-8").splitlines()) < 120
+    first, second = blocks(README, "sh")[:2]
+    assert first == "python3 -m pip install nox && python3 -m nox -s matrix\n"
+    assert second == "python3 -m nox -s tests\n"
+    assert f"{second.strip()} -- --run-docker\n" in (ROOT / ".ci" / "run").read_text("utf-8")
+
+
+def test_the_readme_says_what_the_environments_take() -> None:
+    builds = [environment.variant("cpu") for environment in load(ROOT / "matrix.yaml").environments.values()]
+    locked = [build for build in builds if build is not None and build.lock is not None]
+    download, disk = (size(sum(getattr(build, key) for build in locked)) for key in ("download_bytes", "disk_bytes"))
+    assert f"{download} to download and {disk} on disk" in README.read_text("utf-8")
+
+
+@pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_command_in_the_text_exists(page: Path) -> None:
+    content = page.read_text("utf-8")
+    assert set(re.findall(r"(?:^|`)runner ([a-z]+)", content, re.MULTILINE)) <= set(commands())
+    functions = {
+        node.name for node in ast.parse((ROOT / "noxfile.py").read_text("utf-8")).body if hasattr(node, "name")
+    }
+    assert set(re.findall(r"nox(?: -R)? -s ([a-z]+)", content)) <= functions
+
+
+@pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_matrix_in_the_text_is_valid(page: Path) -> None:
+    for block in blocks(page, "yaml"):
+        missing = [
+            f"{key}: {least}\n" for key, least in REQUIRED.items() if not re.search(f"^{key}:", block, re.MULTILINE)
+        ]
+        parse("".join([*missing, block]).encode(), page.name)
+
+
+@pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_python_in_the_text_can_be_read(page: Path) -> None:
+    for block in blocks(page, "python"):
+        ast.parse(block)
