@@ -1,5 +1,8 @@
 """What one does with this repository; ``nox -l`` lists it."""
 
+import hashlib
+from pathlib import Path
+
 import nox
 
 nox.options.default_venv_backend = "venv"
@@ -7,43 +10,61 @@ nox.options.reuse_existing_virtualenvs = True
 nox.options.sessions = ["lint", "tests"]
 
 
+def install(session: nox.Session, *groups: str) -> None:
+    """Install this project and dependency groups, once for each pyproject.toml: a second run needs no network."""
+    wanted = ["-e", ".", *(word for group in groups for word in ("--group", group))]
+    made = Path(session.virtualenv.location, "installed")
+    digest = hashlib.sha256(Path("pyproject.toml").read_bytes() + " ".join(wanted).encode()).hexdigest()
+    if not made.exists() or made.read_text() != digest:
+        session.install("pip>=25.1")  # the first that knows dependency groups
+        session.install(*wanted)
+        made.write_text(digest)
+
+
 @nox.session
 def matrix(session: nox.Session) -> None:
     """Build and run the quick preset on this machine, then write and name the report."""
-    session.install("-e", ".")
+    install(session)
     session.run("runner", "run", "--preset", "quick", *session.posargs)
 
 
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run all tests that need no GPU; with ``-- --run-docker`` a missing engine is a failure."""
-    session.install("-e", ".", "--group", "test")
+    install(session, "test")
     session.run("pytest", *session.posargs)
 
 
 @nox.session
 def lint(session: nox.Session) -> None:
     """Run every check of .pre-commit-config.yaml on every file."""
-    session.install("-e", ".", "--group", "lint", "--group", "test")
+    install(session, "lint", "test")
     session.run("pre-commit", "run", "--all-files", "--show-diff-on-failure", *session.posargs)
 
 
 @nox.session
 def harness(session: nox.Session) -> None:
     """Run the harness under every interpreter there is here, and its protocol both ways."""
-    session.install("-e", ".", "--group", "test")
+    install(session, "test")
     session.run("pytest", "tests/harness", *session.posargs)
+
+
+@nox.session
+def frameworks(session: nox.Session) -> None:
+    """Check every implementation, and planted errors, in the real framework environments (downloads 2 GB)."""
+    install(session, "test")
+    session.run("pytest", "tests/frameworks", "--run-frameworks", *session.posargs)
 
 
 @nox.session
 def integration(session: nox.Session) -> None:
     """Run the tests that need an engine; a missing one is a failure."""
-    session.install("-e", ".", "--group", "test")
+    install(session, "test")
     session.run("pytest", "tests/integration", "--run-docker", *session.posargs)
 
 
 @nox.session
 def bench(session: nox.Session) -> None:
     """Measure what this program costs, side by side with its peers."""
-    session.install("-e", ".", "nox")
+    install(session, "bench")
     session.run("python", "benchmarks/costs.py", *session.posargs)

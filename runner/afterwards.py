@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner import merge
+from runner import merge, stats
 from runner.compare import compare, summarise
 from runner.comparison import Comparison
 from runner.errors import Problem, UsageError
@@ -34,10 +34,10 @@ def find_run(reports: Path, name: str | None) -> Run:
     )
 
 
-def write_report(run: Run, margin: float) -> Path:
-    """Write a run's report into its folder; return the page."""
+def write_report(run: Run, change: float) -> Path:
+    """Write a run's report into its folder; return the page. ``change`` is the margin that counts as none."""
     results = merge.results(run)
-    for name, content in report(results, summarise(results, margin=margin)).items():
+    for name, content in report(results, summarise(results, margin=change)).items():
         write_whole(run.path / name, content)
     return run.path / "index.html"
 
@@ -52,11 +52,17 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool)
 
     Each name is an id, or selects ids of the matrix; the first id is the base.
     """
-    read = load(matrix)
+    read = load(matrix) if matrix.exists() else None
     ids: list[str] = []
     for name in names:
-        known = name in read.environments or not any(sign in name for sign in "*?<>=:!")
-        ids += [name] if known else select_environments(read, [name])
+        plain = read is None or name in read.environments or not any(sign in name for sign in "*?<>=:!")
+        ids += [name] if read is None or plain else select_environments(read, [name])
     unique = tuple(dict.fromkeys(ids))
     found = (merge.results(run) for run in runs(reports))
-    return compare(found, unique[0], unique[1:], margin=read.measure.margin, best=best, known=tuple(read.environments))
+    known = tuple(read.environments) if read else ()
+    return compare(found, unique[0], unique[1:], margin=margin(matrix), best=best, known=known)
+
+
+def margin(matrix: Path) -> float:
+    """Return the matrix's margin; the default one where there is no such file, since stored runs need none."""
+    return load(matrix).measure.margin if matrix.exists() else stats.MARGIN

@@ -207,10 +207,9 @@ def report(
     traceback: Traceback = False,
 ) -> int:
     """Write the report of a run, index.html, report.md and samples.csv, and name it."""
-    from runner.afterwards import find_run, write_report
-    from runner.matrix import load
+    from runner.afterwards import find_run, margin, write_report
 
-    _emit(str(write_report(find_run(reports, run), load(matrix).measure.margin)), None)
+    _emit(str(write_report(find_run(reports, run), margin(matrix))), None)
     return 0
 
 

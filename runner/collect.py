@@ -6,6 +6,7 @@ from typing import Any
 
 from runner.model import FAILURE_CLASSES, Outcome, Record
 
+OF_ENVIRONMENT = ("packages",)  # facts that environments.json keeps once
 OWN = ("loss_error", "gradient_errors", "digest", "child_seconds", "round_seconds")
 
 
@@ -27,7 +28,11 @@ def collect(outcome: Outcome, run: str, common: Mapping[str, Any]) -> tuple[Reco
     if status != "ok" and failure not in FAILURE_CLASSES:
         failure, reason = "crash", f"the harness answered {failure!r}: {reason}"
     errors = reply.get("gradient_errors") or {}
-    told = {f"{name}_reported" if name in common else name: value for name, value in outcome.facts.items()}
+    told = {
+        f"{name}_reported" if name in common else name: value
+        for name, value in outcome.facts.items()
+        if name not in OF_ENVIRONMENT
+    }
     facts = {
         **told,
         **common,

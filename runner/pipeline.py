@@ -11,7 +11,7 @@ from runner import machine
 from runner.backends import Backend, archive
 from runner.collect import collect
 from runner.environments import announce, specs
-from runner.errors import ProvisionError
+from runner.errors import NothingSelectedError, Problem, ProvisionError
 from runner.matrix import Matrix
 from runner.measure import measure
 from runner.measure.references import References
@@ -79,10 +79,12 @@ def build(
 def run(prepared: Prepared, backend: Backend, place: Place, progress: Progress, gpu: Gpu | None) -> Totals:
     """Make the environments, measure every cell, and keep each record the moment it is there."""
     planned = prepared.plan
+    if not planned.blocks:
+        raise NothingSelectedError(Problem("nothing of this can run here", hint="`runner plan` says why, cell by cell"))
     stored = Run.create(place.reports, plan_json(planned), machine.describe(gpu), {}, datetime.now(UTC))
     progress.note(f"run {stored.id} on {planned.backend}, {planned.device}, {planned.measurement.threads} threads")
     if gpu:
-        progress.note("the GPU's clocks are not pinned: this version observes only")
+        progress.note("the GPU's clocks are not pinned: this version cannot do that yet")
     ready, failed = build(prepared, backend, progress)
     keeper = _Keeper(planned, stored, progress, gpu)
     progress.begin(sum(len(b.cells) for b in planned.blocks) * planned.measurement.rounds, planned.seconds)
@@ -128,6 +130,7 @@ class _Keeper:
             "kind": kind(framework, cell.implementation),
             "backend": self.planned.backend,
             "device": self.gpu.name if self.gpu else "cpu",
+            "device_uuid": self.gpu.uuid if self.gpu else None,
             "driver": self.gpu.driver if self.gpu else None,
             "threads": self.planned.measurement.threads,
             "precision": cell.precision,

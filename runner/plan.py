@@ -122,7 +122,7 @@ def _skip(
     environment = matrix.environments[cell.environment]
     return (
         _lacks(environment, cell.implementation, cell.case_id, request.device, cell.precision)
-        or (compat.refuse(environment, gpu) if gpu and request.device == "cuda" else None)
+        or (compat.refuse(environment, gpu) if gpu and request.backend != "host" else None)
         or unavailable.get(cell.environment)
     )
 

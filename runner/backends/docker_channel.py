@@ -26,7 +26,7 @@ ENDING_SECONDS = 3.0
 OOM_NEAR = 5  # seconds between the kernel's kill and the end of the container it caused
 KILLED = 137
 GPU_SIGNS = ("could not select device driver", "failed to discover GPU vendor", "nvidia-container-cli", "CDI device")
-GPU_HINT = "install the NVIDIA container toolkit and restart the engine: see `runner doctor`"
+GPU_HINT = "install the NVIDIA container toolkit and restart the engine"
 ATTACH = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
 
 

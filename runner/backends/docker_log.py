@@ -23,7 +23,7 @@ _ERROR = re.compile(r"^\s*(?:ERROR|error|E|FATAL)\b[: ]")
 _HINTS = (
     ("DO NOT MATCH THE HASHES", "the packages changed since they were locked: make the lock again with `runner lock`"),
     ("No space left on device", "make room on the engine's disk: `docker system df` shows what takes it"),
-    ("name resolution", "containers of this engine cannot resolve names: see `runner doctor`"),
+    ("name resolution", "containers of this engine cannot resolve names: check its DNS settings"),
     ("No matching distribution", "the package index did not answer, or has no wheel for this Python any more"),
     ("No such file or directory: 'gcc'", "a package is built from source: use the base image without `-slim`"),
 )

@@ -47,11 +47,11 @@ class HostBackend:
         """
         names = [name for name in MODULES if name != "numpy"] + ["numpy"]
         done = subprocess.run(
-            [self.python, "-c", PROBE, *names], capture_output=True, text=True, check=False, timeout=PROBE_SECONDS
+            [self.python, "-I", "-c", PROBE, *names], capture_output=True, text=True, check=False, timeout=PROBE_SECONDS
         )
-        words = done.stdout.split()
+        words = (done.stdout.strip().splitlines() or [""])[-1].split()  # banners come before it
         if done.returncode or len(words) != 3:
-            hint = f"it needs one of {', '.join(names)}"
+            hint = f"its own site-packages need one of {', '.join(names)}"
             raise UsageError(Problem(f"{self.python} imports no framework that can be measured", hint=hint))
         return words[0], words[1], words[2]
 

@@ -28,6 +28,7 @@ class Server(object):
         self.adapter = None
         self.settings = {}
         self.last = None
+        self.threads = 0
 
     def reply(self, message: "dict") -> "None":
         """Write one line, whole."""
@@ -63,7 +64,8 @@ class Server(object):
         from . import child
 
         found = self.fork(lambda: child.guarded(lambda: {"facts": self.facts()}), request)
-        own = {"import_seconds": seconds, "bytes": resident(os.getpid()), "python": sys.version.split()[0]}
+        self.threads = thread_count()
+        own = {"packages": packages(), "import_seconds": seconds, "bytes": resident(os.getpid()), "python": sys.version.split()[0]}
         return dict(found, protocol=wire.PROTOCOL, **own)
 
     def load(self) -> "None":
@@ -90,6 +92,8 @@ class Server(object):
         touched = open_devices()
         if touched:
             return {"status": "failed", "class": "device", "reason": "the server holds {} open before the fork".format(touched)}
+        if thread_count() > self.threads:
+            return {"status": "failed", "class": "crash", "reason": "a thread was started in the server before the fork"}
         truth = self.truths[request["key"]]
         if request["phase"] == "compile":
             cold = tempfile.mkdtemp(prefix="cold-")
@@ -120,6 +124,13 @@ class Server(object):
         self.reply({"reply": "heartbeat"})
 
 
+def remove_own_folder() -> "None":
+    """Remove the temporary folder that a runner made for this server alone, if there is one; it may be dead by now."""
+    folder = os.environ.get("TMPDIR", "")
+    if os.path.basename(folder).startswith("matrix-runner-"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def open_devices() -> "str":
     """Return the accelerator device files this process holds open, as text; empty when there are none."""
     found = set()
@@ -131,6 +142,24 @@ def open_devices() -> "str":
         if path.startswith(("/dev/nvidia", "/dev/dri", "/dev/kfd")):
             found.add(path)
     return ", ".join(sorted(found))
+
+
+def thread_count() -> "int":
+    """Return how many threads this process has; those a framework starts at its import are there from the beginning."""
+    return len(os.listdir("/proc/self/task"))
+
+
+def packages() -> "dict":
+    """Return the version of every package this interpreter has installed, by name."""
+    try:
+        from importlib.metadata import distributions  # Python 3.8
+    except ImportError:
+        try:
+            import pkg_resources
+        except ImportError:
+            return {}
+        return {found.project_name: found.version for found in pkg_resources.working_set}
+    return {found.metadata["Name"]: found.version for found in distributions() if found.metadata["Name"]}
 
 
 def resident(pid: "int") -> "int":
@@ -150,3 +179,5 @@ def main(source: "object") -> "None":
         Server(source, out).serve()
     except (BrokenPipeError, KeyboardInterrupt):
         pass
+    finally:
+        remove_own_folder()

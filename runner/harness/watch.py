@@ -114,7 +114,7 @@ class Watch(object):
             if end in stdin:
                 if not self.source.peek(1):
                     self.kill()
-                    os._exit(0)
+                    raise BrokenPipeError  # nobody is left to answer
                 time.sleep(seconds)  # a request that came early waits its turn
                 continue
             self.parts[end].append(os.read(end, 1 << 20))

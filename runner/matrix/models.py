@@ -116,7 +116,7 @@ class Environment(_Source):
     variants: dict[Device, Variant] = {}
     """One entry each for cpu and cuda, where the two need different packages."""
     note: Text | None = None
-    """A remark for people; shown by `runner plan`."""
+    """A remark for people."""
 
     def variant(self, device: Device) -> Variant | None:
         """Return how to make the environment for a device, or None where it has variants but not this one.
@@ -184,7 +184,7 @@ class GpuSettings(_Part):
     """How the GPU is held while it measures."""
 
     clocks: Literal["base", "max", "none"] | Count = "base"
-    """Which clock is locked: base, max, none, or a number of MHz."""
+    """Which clock to lock: base, max, none, or a number of MHz. Nothing is locked yet: records say so."""
 
 
 class Exclude(_Part):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from runner.backends import Backend
+from runner.errors import RunnerError
 from runner.measure.references import References
 from runner.measure.servers import Servers
 from runner.model import Block, Cell, Limits, Outcome, Plan, Provisioned
@@ -40,7 +41,12 @@ def measure(
             if not present:
                 continue
             say(f"{block.case_id}: computing the reference")
-            asked = _Asked(servers, _request(block, plan, limits, backend), references.get(block.spec))
+            try:
+                truth = references.get(block.spec)
+            except RunnerError as error:
+                yield from _without_reference(block, present, ready, str(error.problems[0].message))
+                continue
+            asked = _Asked(servers, _request(block, plan, limits, backend), truth)
             asked.common["key"] = references.key(block.spec)
             first = 1
             for group in servers.groups(present):
@@ -50,6 +56,16 @@ def measure(
                 first = numbers.stop
     finally:
         servers.close()
+
+
+def _without_reference(
+    block: Block, present: Sequence[str], ready: Mapping[str, Provisioned], reason: str
+) -> Iterator[Outcome]:
+    """Yield one failure for each cell of a block that cannot be checked."""
+    for cell in block.cells:
+        if cell.environment in present:
+            reply = {"status": "failed", "class": "crash", "reason": reason}
+            yield Outcome(cell=cell, round=1, reply=reply, facts={}, ready=ready[cell.environment])
 
 
 def _request(block: Block, plan: Plan, limits: Limits, backend: Backend) -> dict[str, Any]:

@@ -36,10 +36,12 @@ class Servers:
 
     def groups(self, environments: Sequence[str]) -> tuple[tuple[str, ...], ...]:
         """Return the environments in groups that fit in memory side by side; each holds the first one, the base."""
+        room = self.limits.memory // 2  # the other half is for the one child at work
         for name in environments:
             if name not in self.sizes and name not in self.broken:
                 self.session(name)
-        room = self.limits.memory // 2  # the other half is for the one child at work
+                if sum(self.sizes.get(alive, 0) for alive in self.sessions) > room:
+                    self.retire(name)  # its size is known now, and that is all it was started for
         found = admit(environments, self.sizes, room)
         for name in set(self.sessions) - set(found[0]):
             self.retire(name)

@@ -65,7 +65,7 @@ class Session:
         request = {"op": "hello", "framework": framework, "threads": threads, "device": device, "timeout": timeout}
         found = self.ask(request, timeout + GRACE, silence=timeout + GRACE)  # no heartbeat while it imports
         own: dict[str, Any] = {name: found[name] for name in ("python", "import_seconds") if name in found}
-        self.facts = {**found.get("facts", {}), **own, "server": self.name}
+        self.facts = {**found.get("facts", {}), **own, "server": self.name, "packages": found.get("packages", {})}
         self.size = int(found.get("bytes", 0))
         return found
 

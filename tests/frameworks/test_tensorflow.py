@@ -1,10 +1,9 @@
 """Every TensorFlow implementation in every environment there is: it agrees with the reference, and errors are found.
 
-``RUNNER_TEST_ENVS`` names a folder with one environment for each id; an id that is not ready there is skipped.
+See conftest.py for where the environments come from.
 """
 
 import json
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -89,16 +88,6 @@ print(json.dumps({slug: counts(slug) for slug in sys.argv[3:]}))
 @pytest.fixture(scope="module", params=ENVIRONMENTS)
 def environment(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-@pytest.fixture(scope="module")
-def python(environment: str) -> Path:
-    folder = os.environ.get("RUNNER_TEST_ENVS")
-    if not folder:
-        pytest.skip("RUNNER_TEST_ENVS names no folder of environments")
-    if not (Path(folder) / environment / "READY").exists():
-        pytest.skip(f"{environment} is not ready in {folder}")
-    return Path(folder) / environment / "bin" / "python"
 
 
 @pytest.fixture(scope="module")

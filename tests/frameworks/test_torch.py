@@ -1,10 +1,9 @@
 """Every PyTorch implementation in every environment there is: it agrees with the reference, and errors are found.
 
-``RUNNER_TEST_ENVS`` names a folder with one environment for each id; an id that is not there is skipped.
+See conftest.py for where the environments come from.
 """
 
 import json
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,17 +94,6 @@ main()
 @pytest.fixture(scope="module", params=ENVIRONMENTS)
 def environment(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-@pytest.fixture(scope="module")
-def python(environment: str) -> Path:
-    folder = os.environ.get("RUNNER_TEST_ENVS")
-    if not folder:
-        pytest.skip("RUNNER_TEST_ENVS names no folder of environments")
-    found = Path(folder) / environment / "bin" / "python"
-    if not found.exists():
-        pytest.skip(f"{found} is not there")
-    return found
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.errors import RunnerError
 from runner.measure.servers import HELLO_SECONDS, admit
 from runner.measure.session import GRACE, SILENCE
 from runner.model import Outcome
@@ -69,7 +68,8 @@ def test_servers_are_replaced_after_their_rounds_and_named_in_order() -> None:
 
 def test_an_outcome_carries_the_facts_of_its_server() -> None:
     (found,) = outcomes(FakeBackend(), block(*cells("a/x")), rounds=1)
-    assert found.facts == {"version": "1.0", "python": "3.6.1", "import_seconds": 0.5, "server": "a#1"}
+    own = {"python": "3.6.1", "import_seconds": 0.5, "server": "a#1", "packages": {}}
+    assert found.facts == {"version": "1.0", **own}
     assert found.ready.environment == "a"
 
 
@@ -202,10 +202,11 @@ def test_every_server_is_closed_when_the_work_is_interrupted(kind: type[BaseExce
     assert all_closed(backend)
 
 
-def test_every_server_is_closed_when_a_later_reference_cannot_be_computed() -> None:
+def test_a_reference_that_cannot_be_computed_fails_its_cells_and_no_others() -> None:
     backend = FakeBackend()
-    with pytest.raises(RunnerError, match="could not be computed"):
-        list(outcomes(backend, block(*FOUR), block(*cells("a/x", case="unknown"))))
+    found = list(outcomes(backend, block(*cells("a/x", case="unknown")), block(*FOUR), rounds=1))
+    assert [one.reply["status"] for one in found] == ["failed", "ok", "ok", "ok", "ok"]
+    assert "could not be computed" in found[0].reply["reason"]
     assert all_closed(backend)
 
 

@@ -1,0 +1,27 @@
+"""The real framework environments, as the venv backend makes them from the locks of the shipped matrix."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from runner.backends.venv import VenvBackend
+from runner.environments import specs
+from runner.matrix import load
+from runner.setup import cache_folder
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def python(environment: str, request: pytest.FixtureRequest) -> Path:
+    """The interpreter of an environment; one that is not made yet is made with --run-frameworks, else skipped."""
+    backend = VenvBackend(cache_folder(os.environ))
+    (spec,), _ = specs(load(ROOT / "matrix.yaml"), [environment], "cpu", ROOT)
+    survey = backend.survey([spec])
+    if not request.config.getoption("--run-frameworks"):
+        if environment in survey.skips:
+            pytest.skip(survey.skips[environment].reason)
+        if environment not in survey.cached:
+            pytest.skip(f"{environment} is not made yet: --run-frameworks makes it")
+    return Path(backend.provision(spec, print).handle)
