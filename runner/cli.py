@@ -5,6 +5,7 @@ import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from runner.progress import Progress
 
 INTERRUPTED = 130  # 128 + SIGINT
+STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)
 
 app = typer.Typer(
     add_completion=False,
@@ -37,13 +39,13 @@ Traceback = Annotated[bool, typer.Option("--traceback", help="show where an erro
 def main() -> None:
     """Run the command line and exit."""
     try:
-        signal.signal(signal.SIGTERM, _interrupt)
-        signal.signal(signal.SIGINT, _interrupt)
+        for number in STOP:
+            signal.signal(number, _interrupt)
         code = _run()
     except KeyboardInterrupt:
         code = INTERRUPTED
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in STOP:
+        signal.signal(number, signal.SIG_IGN)
     if code == INTERRUPTED:
         print("interrupted; what was finished is kept", file=sys.stderr)
     sys.stdout.flush()
@@ -79,11 +81,18 @@ def _unexpected(error: Exception) -> int:
     return 70
 
 
-def _interrupt(_number: int, _frame: object) -> None:
+class _Interrupted(KeyboardInterrupt):
+    """A signal to stop. CPython ends with -2, whatever is caught, where an exact KeyboardInterrupt crosses an exec."""
+
+
+def _interrupt(_number: int, frame: FrameType | None) -> None:
     """Unwind once, so that every ``finally`` runs; further signals wait until that is done."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise KeyboardInterrupt
+    if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+        signal.setitimer(signal.ITIMER_REAL, 0.01)  # an exception raised here may be swallowed: come again
+        return
+    for number in STOP:
+        signal.signal(number, signal.SIG_IGN)
+    raise _Interrupted
 
 
 def _emit(text: str, output: Path | None) -> None:

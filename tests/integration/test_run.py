@@ -1,5 +1,6 @@
 """The whole flow through the real command line, with NumPy as the framework."""
 
+import contextlib
 import json
 import os
 import signal
@@ -115,15 +116,21 @@ def test_a_runner_that_is_killed_leaves_no_container(runner: Runner) -> None:
 
 def test_a_child_that_is_killed_is_one_crash_and_the_rest_goes_on(runner: Runner) -> None:
     assert runner("build", *TINY, "--backend", "venv").returncode == 0
-    process = runner.start("run", *TINY, "--seconds", "1", "--rounds", "2", "--backend", "venv")
-    victim = wait_for(lambda: [pid for pid in children(process.pid) if is_child(pid)])[0]
-    os.kill(victim, signal.SIGKILL)
+    process = runner.start("run", *TINY, "--seconds", "1", "--rounds", "6", "--backend", "venv")
+    wait_for(lambda: runner.records() or process.poll() is not None)  # the children that gather facts are past
+    while not [record for record in runner.records() if record["status"] == "failed"]:
+        assert process.poll() is None
+        for victim in [pid for pid in children(process.pid) if is_child(pid)]:
+            time.sleep(0.1)  # one that has already answered is about to go by itself
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(victim, signal.SIGKILL)
     process.communicate(timeout=120)
     records = runner.records()
     failed = [record for record in records if record["status"] == "failed"]
-    assert [record["class"] for record in failed] == ["crash"]
+    assert {record["class"] for record in failed} == {"crash"}
     assert "SIGKILL" in failed[0]["reason"]
-    assert len(records) == 4 * 2
+    assert len(records) == 4 * 6
+    assert len(failed) < 6
 
 
 def is_child(pid: int) -> bool:
