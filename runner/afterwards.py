@@ -25,7 +25,7 @@ def find_run(reports: Path, name: str | None) -> Run:
         return Run.open(Path(name))
     found = runs(reports)
     for run in found:
-        if name is None or run.id == name:
+        if run.id == name or (name is None and run.journal().entries):
             return run
     known = ", ".join(run.id for run in found[:5])
     hint = f"the newest are {known}" if known else "`runner run` makes one; --reports says where runs are kept"

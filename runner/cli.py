@@ -1,6 +1,7 @@
 """The command line: options in, text and exit codes out. Nothing else in this program prints or exits."""
 
 import json
+import os
 import signal
 import sys
 from collections.abc import Mapping
@@ -45,7 +46,7 @@ def main() -> None:
     except KeyboardInterrupt:
         code = INTERRUPTED
     for number in STOP:
-        signal.signal(number, signal.SIG_IGN)
+        signal.signal(number, _wait)
     if code == INTERRUPTED:
         print("interrupted; what was finished is kept", file=sys.stderr)
     sys.stdout.flush()
@@ -65,11 +66,13 @@ def _run() -> int:
             traceback.print_exc()
         print(error, file=sys.stderr)
         return error.exit_code
+    except SystemExit as error:  # typer takes any broken pipe for its own stdout's
+        return _unexpected(error) if isinstance(error.__context__, BrokenPipeError) else int(error.code or 0)
     except Exception as error:  # noqa: BLE001  the one place where what nobody expected ends
         return _unexpected(error)
 
 
-def _unexpected(error: Exception) -> int:
+def _unexpected(error: BaseException) -> int:
     """Say what a mistyped option or a bug deserves; return the exit code."""
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a usage error of the option parser
         print(f"error: {error.format_message()}\nhint: runner --help", file=sys.stderr)
@@ -91,8 +94,13 @@ def _interrupt(_number: int, frame: FrameType | None) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0.01)  # an exception raised here may be swallowed: come again
         return
     for number in STOP:
-        signal.signal(number, signal.SIG_IGN)
+        signal.signal(number, _wait)
+    os.write(2, b"\nstopping: ending what is at work\n")
     raise _Interrupted
+
+
+def _wait(_number: int, _frame: FrameType | None) -> None:
+    """Let the clean-up go on, which the first signal began."""
 
 
 def _emit(text: str, output: Path | None) -> None:

@@ -1,8 +1,14 @@
 """Files that are there whole or not at all, even after a crash or a power cut."""
 
+import fcntl
 import os
 import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+WAIT_SECONDS = 0.2
 
 
 def write_whole(path: Path, data: bytes | str) -> None:
@@ -26,6 +32,31 @@ def write_whole(path: Path, data: bytes | str) -> None:
     finally:
         neighbour.unlink(missing_ok=True)
     _sync_folder(path.parent)
+
+
+@contextmanager
+def alone(path: Path, say: Callable[[str], None]) -> Iterator[None]:
+    """Hold a lock for the length of the block; wait, and say so once, while another process holds it.
+
+    The lock goes with the process that holds it, however that ends.
+
+    Args:
+        path: the lock; its folder is made.
+        say: told that somebody else holds it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        told = False
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if not told:
+                    say(f"another runner measures on this machine: waiting for it ({path})")
+                told = True
+                time.sleep(WAIT_SECONDS)
+        yield
 
 
 def _sync_folder(folder: Path) -> None:

@@ -9,11 +9,34 @@ from runner.model import Gpu
 
 CPU_INFO = Path("/proc/cpuinfo")
 MEMORY_INFO = Path("/proc/meminfo")
+GROUP = Path("/sys/fs/cgroup")
 TOPOLOGY = Path("/sys/devices/system/cpu")
 
 
 def cores() -> int:
-    """Return the number of physical cores this process may run on; at least 1."""
+    """Return the number of physical cores this process may use; at least 1.
+
+    The smaller of its affinity and the quota of its control group (a container or CI job of 2 CPUs on 64 cores).
+    """
+    return max(1, int(min(_allowed_cores(), _quota())))
+
+
+def _quota() -> float:
+    """Return how many CPUs the control group may use at a time; infinity where it sets no limit."""
+    try:
+        quota, period = (GROUP / "cpu.max").read_text().split()  # version 2
+        return float("inf") if quota == "max" else int(quota) / int(period)
+    except (OSError, ValueError):
+        pass
+    try:
+        quota = (GROUP / "cpu" / "cpu.cfs_quota_us").read_text()  # version 1
+        period = (GROUP / "cpu" / "cpu.cfs_period_us").read_text()
+        return int(quota) / int(period) if int(quota) > 0 else float("inf")
+    except (OSError, ValueError):
+        return float("inf")
+
+
+def _allowed_cores() -> int:
     allowed = os.sched_getaffinity(0)
     found = set()
     for cpu in allowed:

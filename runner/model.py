@@ -111,7 +111,7 @@ class Measurement:
     timeout: float = 600.0
     threads: int = 1
     seed: int = 0
-    restart: int = 2
+    restart: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,10 +12,11 @@ from runner.backends import Backend, archive
 from runner.collect import collect
 from runner.environments import announce, specs
 from runner.errors import NothingSelectedError, Problem, ProvisionError
+from runner.files import alone
 from runner.matrix import Matrix
 from runner.measure import measure
 from runner.measure.references import References
-from runner.model import Cell, Gpu, Limits, Outcome, Plan, Provisioned, Request, Spec, Survey
+from runner.model import Cell, Gpu, Limits, Outcome, Plan, Provisioned, Request, Skip, Spec, Survey
 from runner.plan import kind, plan
 from runner.plan_json import plan_json
 from runner.progress import Progress
@@ -65,6 +66,8 @@ def build(
     prepared: Prepared, backend: Backend, progress: Progress
 ) -> tuple[Mapping[str, Provisioned], Mapping[str, ProvisionError]]:
     """Announce what will be fetched, then make it."""
+    for name, skip in left_out(prepared.plan).items():
+        progress.note(f"{name} is left out: {skip.code}: {skip.reason}")
     cost = announce(prepared.specs, prepared.survey)
     if cost:
         progress.note(cost)
@@ -76,16 +79,26 @@ def build(
     return found
 
 
+def left_out(planned: Plan) -> Mapping[str, Skip]:
+    """Return the environments of which no cell runs, with the reason of the first."""
+    running = {found.cell.environment for found in planned.cells if found.skip is None}
+    lost: dict[str, Skip] = {}
+    for found in planned.cells:
+        if found.skip is not None and found.cell.environment not in running:
+            lost.setdefault(found.cell.environment, found.skip)
+    return lost
+
+
 def run(prepared: Prepared, backend: Backend, place: Place, progress: Progress, gpu: Gpu | None) -> Totals:
     """Make the environments, measure every cell, and keep each record the moment it is there."""
     planned = prepared.plan
     if not planned.blocks:
         raise NothingSelectedError(Problem("nothing of this can run here", hint="`runner plan` says why, cell by cell"))
+    ready, failed = build(prepared, backend, progress)
     stored = Run.create(place.reports, plan_json(planned), machine.describe(gpu), {}, datetime.now(UTC))
     progress.note(f"run {stored.id} on {planned.backend}, {planned.device}, {planned.measurement.threads} threads")
     if gpu:
         progress.note("the GPU's clocks are not pinned: this version cannot do that yet")
-    ready, failed = build(prepared, backend, progress)
     keeper = _Keeper(planned, stored, progress, gpu)
     progress.begin(sum(len(b.cells) for b in planned.blocks) * planned.measurement.rounds, planned.seconds)
     for block in planned.blocks:
@@ -95,7 +108,8 @@ def run(prepared: Prepared, backend: Backend, place: Place, progress: Progress, 
     limits = Limits(memory=int(MEMORY_SHARE * machine.memory()[1]), device=gpu.uuid if gpu else "cpu", run=stored.id)
     references = References(place.cache / "references", planned.measurement.threads)
     outcomes = measure(planned, ready, backend, limits, references, lambda text: progress.status("now", text))
-    with contextlib.closing(outcomes):  # type: ignore[type-var]  # a generator: closing it ends the servers
+    lock = place.cache / f"measuring-{limits.device}.lock"
+    with alone(lock, progress.note), contextlib.closing(outcomes):  # type: ignore[type-var]  # ends the servers
         for outcome in outcomes:
             keeper.keep(outcome)
     return keeper.totals()

@@ -28,7 +28,7 @@ from runner.documents import (
     text,
     upgrade,
 )
-from runner.errors import Problem, RecordError, Where
+from runner.errors import Problem, RecordError, UsageError, Where
 from runner.files import write_whole
 from runner.model import Cell, Record
 
@@ -104,8 +104,12 @@ class Run:
             now: the time in UTC, which names the run.
         """
         path = reports / "runs" / f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-        for folder in ("records", "logs"):
-            (path / folder).mkdir(parents=True)
+        try:
+            for folder in ("records", "logs"):
+                (path / folder).mkdir(parents=True)
+        except OSError as error:
+            hint = "--reports names another folder"
+            raise UsageError(Problem(f"{reports} cannot hold runs: {error}", hint=hint)) from error
         run = cls(path)
         write_whole(path / MACHINE, text({"version": VERSION, **machine}))
         run.write_environments(environments)

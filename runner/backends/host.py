@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +17,8 @@ import importlib, sys
 for name in sys.argv[1:]:
     try:
         module = importlib.import_module(name)
-    except ImportError:
+    except Exception as error:
+        print(error, file=sys.stderr)
         continue
     print(name, module.__version__, '%d.%d' % sys.version_info[:2])
     break
@@ -46,13 +48,18 @@ class HostBackend:
             UsageError: it has none that the program knows.
         """
         names = [name for name in MODULES if name != "numpy"] + ["numpy"]
-        done = subprocess.run(
-            [self.python, "-I", "-c", PROBE, *names], capture_output=True, text=True, check=False, timeout=PROBE_SECONDS
-        )
+        command = [self.python, "-c", PROBE, *names]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=PROBE_SECONDS, cwd=tempfile.gettempdir()
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise UsageError(Problem(f"{self.python} cannot be asked what it has: {error}")) from error
         words = (done.stdout.strip().splitlines() or [""])[-1].split()  # banners come before it
         if done.returncode or len(words) != 3:
-            hint = f"its own site-packages need one of {', '.join(names)}"
-            raise UsageError(Problem(f"{self.python} imports no framework that can be measured", hint=hint))
+            last = "".join(f"; {line}" for line in done.stderr.strip().splitlines()[-1:])
+            hint = f"it needs one of {', '.join(names)}"
+            raise UsageError(Problem(f"{self.python} imports no framework that can be measured{last}", hint=hint))
         return words[0], words[1], words[2]
 
     def survey(self, specs: Sequence[Spec]) -> Survey:
@@ -80,7 +87,7 @@ class HostBackend:
 
     def open(self, ready: Provisioned, limits: Limits) -> ProcessChannel:
         """See Backend."""
-        return ProcessChannel(ready.handle, limits.device)
+        return ProcessChannel(ready.handle, limits.device, isolated=False)
 
     def close(self) -> None:
         """See Backend."""

@@ -14,40 +14,57 @@ from runner.backends.lines import Lines
 
 LAST_BYTES = 64 * 1024
 KEPT = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME")
+KEPT_BY_HOST = ("PYTHONPATH", "PYTHONUSERBASE", "VIRTUAL_ENV")
 GRACE = 2.0
+SEND_SECONDS = 30.0
 
 
 class ProcessChannel:
     """A server in its own session and its own temporary folder; both are gone after ``close``."""
 
-    def __init__(self, python: str, device: str, harness: bytes | None = None) -> None:
+    def __init__(self, python: str, device: str, harness: bytes | None = None, *, isolated: bool = True) -> None:
         """Start ``python`` and send it the harness.
 
         Args:
             python: an interpreter.
             device: ``cpu``, or the UUID of the one GPU it may see.
             harness: what ``archive.pack`` returns; the shipped harness by default.
+            isolated: leave out what is installed for the user or named by ``PYTHONPATH``.
+
+        Raises:
+            OSError: the interpreter cannot be started.
         """
         self.folder = Path(tempfile.mkdtemp(prefix="matrix-runner-"))
-        environment = {name: os.environ[name] for name in KEPT if name in os.environ}
+        self.log = (self.folder / "stderr").open("w+b")
+        kept = KEPT if isolated else (*KEPT, *KEPT_BY_HOST)
+        environment = {name: os.environ[name] for name in kept if name in os.environ}
         environment["TMPDIR"] = str(self.folder)
         environment["CUDA_VISIBLE_DEVICES"] = "" if device == "cpu" else device
-        self.log = (self.folder / "stderr").open("w+b")
-        self.process = subprocess.Popen(
-            [python, "-I", "-c", archive.BOOTSTRAP],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.log,
-            cwd=self.folder,
-            env=environment,
-            start_new_session=True,
-            bufsize=0,
-        )
+        try:
+            self.process = subprocess.Popen(
+                [python, *(["-I"] if isolated else []), "-c", archive.BOOTSTRAP],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self.log,
+                cwd=self.folder,
+                env=environment,
+                start_new_session=True,
+                bufsize=0,
+            )
+        except BaseException:
+            self._clean()
+            raise
         assert self.process.stdin
         assert self.process.stdout
         self.stdin, self.stdout = self.process.stdin, self.process.stdout
+        os.set_blocking(self.stdin.fileno(), False)
         self.lines = Lines(self._read)
-        self.send(archive.pack() if harness is None else harness)
+        try:
+            with contextlib.suppress(BrokenPipeError):  # it is gone already: the first answer will say how
+                self.send(archive.pack() if harness is None else harness)
+        except BaseException:
+            self.close()
+            raise
 
     def _read(self, timeout: float) -> bytes:
         ready, _, _ = select.select([self.stdout], [], [], timeout)
@@ -56,9 +73,11 @@ class ProcessChannel:
         return os.read(self.stdout.fileno(), 1 << 20)
 
     def send(self, data: bytes) -> None:
-        """See Channel."""
+        """See Channel; raises TimeoutError where the server takes nothing for SEND_SECONDS."""
         rest = memoryview(data)
         while rest:
+            if not select.select([], [self.stdin], [], SEND_SECONDS)[1]:
+                raise TimeoutError
             rest = rest[self.stdin.write(rest) or 0 :]
 
     def receive(self, timeout: float) -> bytes | None:
@@ -96,5 +115,8 @@ class ProcessChannel:
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
             self.stdout.close()
-            self.log.close()
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self._clean()
+
+    def _clean(self) -> None:
+        self.log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)

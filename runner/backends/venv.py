@@ -18,6 +18,7 @@ from runner.errors import Problem, ProvisionError
 from runner.model import Limits, Provisioned, Skip, Spec, Survey
 
 READY = ".ready"
+WAIT_SECONDS = 0.5
 OLD_PIP = ("3.6", "3.5")
 PIP_FOR_OLD = "pip==21.3.1"  # the last for Python 3.6; the one that ensurepip brings knows no manylinux2014
 PIP_PATIENCE = ("--retries", "1", "--timeout", "15")  # an index that does not answer costs 7 s a package otherwise
@@ -75,12 +76,15 @@ class VenvBackend:
         """See Backend. Two runners that want the same environment make it once: the other waits."""
         begin = time.monotonic()
         home = self.home(spec)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with home.with_suffix(".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            cached = (home / READY).exists()
+        cached = (home / READY).exists()
+        try:
             if not cached:
-                self._make(spec, home, say)
+                self.folder.mkdir(parents=True, exist_ok=True)
+                self._make_alone(spec, home, say)
+        except OSError as error:
+            hint = f"check the room in {self.folder}, and the rights to it"
+            problem = Problem(f"the venv could not be made: {error}", hint=hint)
+            raise ProvisionError("image-build", problem) from error
         return Provisioned(
             environment=spec.environment,
             framework=spec.framework,
@@ -89,6 +93,21 @@ class VenvBackend:
             seconds=time.monotonic() - begin,
             cached=cached,
         )
+
+    def _make_alone(self, spec: Spec, home: Path, say: Say) -> None:
+        """Make a venv unless another runner has made it by the time that it is our turn."""
+        with (self.folder / f"{home.name}.lock").open("w") as lock:
+            while not self.cancelled.is_set():
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    say("another runner is making it: waiting")
+                    self.cancelled.wait(WAIT_SECONDS)
+                    continue
+                if not (home / READY).exists():
+                    self._make(spec, home, say)
+                return
+            raise ProvisionError("image-build", "interrupted")
 
     def _make(self, spec: Spec, home: Path, say: Say) -> None:
         assert spec.python is not None

@@ -1,10 +1,36 @@
 """Which GPUs are here."""
 
+import os
+from collections.abc import Mapping
+
 from runner.model import Gpu
 
 
-def gpus() -> tuple[Gpu, ...]:
-    """Return the GPUs the driver shows, in its order; empty where there is no driver or no GPU."""
+def gpus(environ: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
+    """Return the GPUs this process may use, in the order in which a framework would number them.
+
+    That is ``CUDA_VISIBLE_DEVICES`` where it is set, as a scheduler does; empty where there is no driver or no GPU.
+    """
+    wanted = environ.get("CUDA_VISIBLE_DEVICES")
+    return present() if wanted is None else visible(present(), wanted)
+
+
+def visible(found: tuple[Gpu, ...], wanted: str) -> tuple[Gpu, ...]:
+    """Return the GPUs that ``CUDA_VISIBLE_DEVICES`` names, by index or by the beginning of a UUID, up to a bad one.
+
+    Source: CUDA C++ Programming Guide, environment variables.
+    """
+    chosen: list[Gpu] = []
+    for name in (part.strip() for part in wanted.split(",")):
+        named = [gpu for index, gpu in enumerate(found) if name and (name == str(index) or gpu.uuid.startswith(name))]
+        if len(named) != 1:
+            break
+        chosen += named
+    return tuple(chosen)
+
+
+def present() -> tuple[Gpu, ...]:
+    """Return the GPUs the driver shows, in its order."""
     import pynvml
 
     try:

@@ -4,6 +4,7 @@ Requests are JSON lines on stdin, replies JSON lines on a private copy of stdout
 before anything else is imported). End of stdin ends the server and its child.
 """
 
+import gc
 import os
 import shutil
 import sys
@@ -41,7 +42,12 @@ class Server(object):
         answers = {"hello": self.hello, "reference": self.reference, "measure": self.measure}
         for line in iter(self.source.readline, b""):
             request = wire.decode(line)
-            self.reply(dict(answers[request["op"]](request), id=request["id"], reply="result"))
+            found = dict(answers[request["op"]](request), id=request["id"], reply="result")
+            self.reply(dict(found, settles=self.last is not None))
+            if self.last is not None:
+                self.last.reap()  # after the answer: giving back much memory takes a while
+                self.last = None
+                self.reply({"reply": "gone"})
 
     def hello(self, request: "dict") -> "dict":
         """Set the thread counts, import the framework and say what is here; facts of the device come from a child."""
@@ -65,6 +71,8 @@ class Server(object):
 
         found = self.fork(lambda: child.guarded(lambda: {"facts": self.facts()}), request)
         self.threads = thread_count()
+        gc.collect()
+        getattr(gc, "freeze", int)()  # Python 3.7: what the import made is never looked at again, here or in a child
         own = {"packages": packages(), "import_seconds": seconds, "bytes": resident(os.getpid()), "python": sys.version.split()[0]}
         return dict(found, protocol=wire.PROTOCOL, **own)
 
@@ -82,6 +90,7 @@ class Server(object):
     def reference(self, request: "dict") -> "dict":
         """Keep the reference of a case for the children that come."""
         gradients = {name: wire.unpack(packed) for name, packed in request["gradients"].items()}
+        self.truths.clear()  # they are large, and a block is one case
         self.truths[request["key"]] = {"loss": request["loss"], "gradients": gradients, "digest": request["digest"]}
         return {"status": "ok"}
 
@@ -112,7 +121,7 @@ class Server(object):
     def fork(self, work: "object", request: "dict") -> "dict":
         """Run ``work`` in a child under the request's limits; return its result or how it ended."""
         if self.last is not None:
-            self.last.reap()
+            self.last.reap()  # the one that primed a cache
         begin = time.perf_counter()
         self.last = Watch(work, self.out, self.source)
         found = self.last.follow(request["timeout"], request.get("memory"), self.beat)
@@ -150,16 +159,17 @@ def thread_count() -> "int":
 
 
 def packages() -> "dict":
-    """Return the version of every package this interpreter has installed, by name."""
+    """Return the version of every package this interpreter has installed, by name; empty where that cannot be read."""
     try:
-        from importlib.metadata import distributions  # Python 3.8
-    except ImportError:
         try:
-            import pkg_resources
+            from importlib.metadata import distributions  # Python 3.8
         except ImportError:
-            return {}
-        return {found.project_name: found.version for found in pkg_resources.working_set}
-    return {found.metadata["Name"]: found.version for found in distributions() if found.metadata["Name"]}
+            import pkg_resources
+
+            return {found.project_name: found.version for found in pkg_resources.working_set}
+        return {found.metadata["Name"]: found.version for found in distributions() if found.metadata["Name"]}
+    except Exception:  # damaged metadata is no reason not to measure
+        return {}
 
 
 def resident(pid: "int") -> "int":

@@ -32,17 +32,21 @@ class Watch(object):
         sys.stdout.flush()
         sys.stderr.flush()
         self.libc = ctypes.CDLL(None)
+        server = os.getpid()
         self.source = source
         self.kills = out_of_memory_kills()
         self.result, result = os.pipe()
         self.log, log = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            os.close(private)
-            os.close(self.result)
-            os.close(self.log)
-            self.libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))  # a child never outlives its server
-            child(work, result, log)
+            try:
+                for end in (private, self.result, self.log):
+                    os.close(end)
+                self.libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))  # a child never outlives its server
+                if os.getppid() == server:
+                    child(work, result, log)
+            finally:
+                os._exit(1)
         os.close(result)
         os.close(log)
         try:
@@ -72,7 +76,8 @@ class Watch(object):
             if message is None:
                 verdict = self.overrun(now - start, timeout, memory)
                 code = self.ended(wait=verdict is not None)
-        self.kill()  # whoever has answered or ended leaves nobody behind
+        if not self.reaped:
+            self.kill()  # whoever has answered leaves nobody behind
         while self.drain(0):
             pass
         os.close(self.result)
@@ -83,17 +88,19 @@ class Watch(object):
 
     def ended(self, wait: "bool") -> "object":
         """Return the child's exit code, minus the signal that killed it, or None while it runs; ``wait`` kills it."""
+        if self.reaped:
+            return None
         if wait:
             self.kill()
-        if not self.reaped:
-            pid, status = os.waitpid(self.pid, 0 if wait else os.WNOHANG)
-            if pid:
-                self.reaped = True
-                return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-        return None
+        if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | (0 if wait else os.WNOHANG)) is None:
+            return None
+        self.kill()  # what it started; until it is waited for, nobody else can be given its number
+        _, status = os.waitpid(self.pid, 0)
+        self.reaped = True
+        return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
     def reap(self) -> "None":
-        """Wait until the child is gone. After an answer this is left for later: giving back much memory takes a while."""
+        """Wait until the child and its memory are gone."""
         self.ended(wait=True)
 
     def done(self) -> "bool":

@@ -40,7 +40,7 @@ class References:
 
     def _compute(self, case: Mapping[str, Any]) -> bytes:
         environment = dict(os.environ, OPENBLAS_NUM_THREADS=str(self.threads), OMP_NUM_THREADS=str(self.threads))
-        command = [sys.executable, "-m", "runner.harness.truth", json.dumps(dict(case))]
+        command = [sys.executable, "-P", "-m", "runner.harness.truth", json.dumps(dict(case))]
         done = subprocess.run(command, capture_output=True, check=False, env=environment)
         if done.returncode:
             last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]

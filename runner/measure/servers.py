@@ -33,6 +33,7 @@ class Servers:
         self.sizes: dict[str, int] = {}
         self.broken: dict[str, dict[str, Any]] = {}
         self.started: dict[str, int] = {}
+        self.last: Session | None = None
 
     def groups(self, environments: Sequence[str]) -> tuple[tuple[str, ...], ...]:
         """Return the environments in groups that fit in memory side by side; each holds the first one, the base."""
@@ -58,7 +59,13 @@ class Servers:
         self.say(f"{name}: starting")
         begin = time.monotonic()
         self.started[name] = self.started.get(name, 0) + 1
-        session = Session(self.backend.open(self.ready[name], self.limits), f"{name}#{self.started[name]}")
+        try:
+            channel = self.backend.open(self.ready[name], self.limits)
+        except OSError as error:
+            reason = f"the harness server cannot be started: {error}"
+            self.broken[name] = {"status": "failed", "class": "import", "reason": reason}
+            return None
+        session = Session(channel, f"{name}#{self.started[name]}")
         self.sessions[name] = session
         threads = self.plan.measurement.threads
         found = session.hello(self.plan.frameworks[name], threads, self.plan.device, HELLO_SECONDS)
@@ -98,7 +105,12 @@ class Servers:
             "precision": cell.precision,
             "cache": self.backend.cache(ready),
         }
+        if self.last is not None:
+            self.last.settle()
+        self.last = session
         reply = session.measure({**common, **own}, truth)
+        if not session.alive:
+            self.retire(cell.environment)  # at once: its child may still be at work, beside everybody else's
         return Outcome(cell=cell, round=number, reply=reply, facts=session.facts, ready=ready)
 
     def retire(self, name: str) -> None:

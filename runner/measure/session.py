@@ -30,6 +30,7 @@ class Session:
         self.size = 0
         self.known: set[str] = set()
         self.rounds = 0
+        self.unsettled = False
         self._ids = itertools.count(1)
 
     def ask(self, message: dict[str, Any], timeout: float, silence: float = SILENCE) -> dict[str, Any]:
@@ -40,13 +41,22 @@ class Session:
             timeout: seconds within which the server is to answer, above 0.
             silence: seconds without a word after which it counts as hung, above 0.
         """
+        self.settle()
         request = dict(message, id=next(self._ids))
+        found = self._await(lambda reply: reply.get("id") == request["id"], timeout, silence, wire.encode(request))
+        self.unsettled = bool(found.get("settles"))
+        return found
+
+    def _await(
+        self, wanted: Callable[[dict[str, Any]], bool], timeout: float, silence: float, sent: bytes = b""
+    ) -> dict[str, Any]:
+        """Send something and return the first line that is wanted, or a failure with the class of the server's end."""
         deadline = time.monotonic() + timeout
         try:
-            self.channel.send(wire.encode(request))
+            self.channel.send(sent)
             while (line := self.channel.receive(min(silence, _left(deadline)))) is not None:
                 reply = wire.decode(line)
-                if reply.get("id") == request["id"]:
+                if wanted(reply):
                     return reply
         except TimeoutError:
             return self._gone("timeout", f"the harness server said nothing for {min(silence, timeout):g} s")
@@ -80,9 +90,15 @@ class Session:
             found = self.ask({**truth(), "op": "reference", "key": request["key"]}, GRACE)
             if found["status"] != "ok":
                 return found
-            self.known.add(request["key"])
+            self.known = {request["key"]}  # a server keeps the newest alone
         phases = 2 if request["phase"] == "compile-warm" else 1
         return self.ask({**request, "op": "measure"}, phases * request["timeout"] + GRACE)
+
+    def settle(self) -> None:
+        """Wait until the last child is gone with its memory, so that it does not disturb whoever comes next."""
+        if self.alive and self.unsettled:
+            self.unsettled = False
+            self._await(lambda reply: reply.get("reply") == "gone", GRACE, GRACE)
 
     def close(self) -> None:
         """End the server."""

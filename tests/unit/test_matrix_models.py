@@ -90,7 +90,7 @@ def test_only_the_number_one_is_version_one(version: object) -> None:
 
 def test_what_is_left_out_has_the_documented_value() -> None:
     made = matrix()
-    assert made.measure == Measure(rounds=3, seconds=2.0, timeout=600.0, threads=None, margin=0.02, restart=2)
+    assert made.measure == Measure(rounds=3, seconds=2.0, timeout=600.0, threads=None, margin=0.02, restart=1)
     assert made.gpu.clocks == "base"
     assert (made.presets, made.exclude) == ({}, ())
     assert WorkloadChoice() == WorkloadChoice(cases=("*",), phases=("forward", "train"), precisions=("fp32",))
