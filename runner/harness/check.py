@@ -1,4 +1,4 @@
-"""Does an implementation compute the same thing? Its losses and gradients against the reference."""
+"""Does an implementation compute the same thing? Its outputs, losses and gradients against the reference."""
 
 import math
 
@@ -6,8 +6,8 @@ import numpy
 
 from .reference import STEPS
 
-# precision -> (largest relative error of a loss, largest error of a gradient as a share of the tensor's norm)
-TOLERANCES = {"fp32": (1e-4, 1e-3), "tf32": (1e-2, 1e-2), "fp16": (1e-2, 1e-2), "bf16": (5e-2, 5e-2), "int8": (0.0, 0.0)}
+# precision -> (largest relative error of a loss, largest error of a gradient or of the outputs as a share of the norm)
+TOLERANCES = {"fp32": (1e-5, 1e-3), "tf32": (1e-2, 1e-2), "fp16": (1e-2, 1e-2), "bf16": (5e-2, 5e-2), "int8": (0.0, 0.0)}
 
 
 class Failure(Exception):
@@ -30,17 +30,18 @@ def relative(value: "object", truth: "object") -> "float":
 
 
 def same_computation(program: "object", truth: "dict", precision: "str") -> "dict":
-    """Train ``program`` for three steps from the canonical weights and compare; return losses and errors.
+    """Run ``program`` forward and train it for three steps, both from the canonical weights; return losses and errors.
 
     Args:
         program: an Implementation.
-        truth: ``loss`` and ``gradients`` of the reference.
+        truth: ``loss``, ``gradients`` and ``outputs`` of the reference.
         precision: names the row of TOLERANCES.
 
     Raises:
-        Failure: ``nan`` where a loss or gradient is not finite, ``wrong-result`` where they disagree.
+        Failure: ``nan`` where a loss, gradient or output is not finite, ``wrong-result`` where they disagree.
     """
     program.reset()
+    outputs = program.outputs()
     gradients = program.gradients()
     program.reset()
     losses = []
@@ -53,6 +54,7 @@ def same_computation(program: "object", truth: "dict", precision: "str") -> "dic
         "reference_loss": truth["loss"],
         "loss_error": max(abs(a - b) / (abs(b) or 1.0) for a, b in zip(losses, truth["loss"])),
         "gradient_errors": errors,
+        "forward_error": relative(outputs, truth["outputs"]),
     }
     for name in sorted(errors):
         shape, wanted = numpy.shape(gradients.get(name, ())), numpy.shape(truth["gradients"][name])
@@ -68,4 +70,24 @@ def same_computation(program: "object", truth: "dict", precision: "str") -> "dic
     if errors[worst] > gradient_limit:
         text = "the gradient of {} is off by {:.1e} of its norm, {:.0e} allowed"
         raise Failure("wrong-result", text.format(worst, errors[worst], gradient_limit), found)
+    same_outputs(outputs, truth, precision, found)
     return found
+
+
+def same_outputs(outputs: "object", truth: "dict", precision: "str", found: "dict", when: "str" = "") -> "None":
+    """Compare what the network said at the canonical weights, and keep the error in ``found`` as ``forward_error``.
+
+    Raises:
+        Failure: as ``same_computation``; ``when`` goes into its sentence, and ``found`` with it.
+    """
+    error = relative(outputs, truth["outputs"])
+    found["forward_error"] = error
+    shape, wanted = numpy.shape(outputs), numpy.shape(truth["outputs"])
+    if shape != wanted:
+        raise Failure("wrong-result", "the forward pass gives the shape {}, not {}{}".format(shape, wanted, when), found)
+    if math.isnan(error) or math.isinf(error):
+        raise Failure("nan", "an output of the forward pass is not finite" + when, found)
+    limit = TOLERANCES[precision][1]
+    if not error <= limit:
+        text = "the forward pass is off by {:.1e} of its norm{}, {:.0e} allowed"
+        raise Failure("wrong-result", text.format(error, when, limit), found)

@@ -34,7 +34,7 @@ def measure(request: "dict", truth: "dict") -> "dict":
 
     Args:
         request: ``framework``, ``implementation``, ``case``, ``phase``, ``device``, ``precision``, ``seconds``, ``cache``.
-        truth: ``loss``, ``gradients`` and ``digest`` of the reference of this case.
+        truth: ``loss``, ``gradients``, ``outputs`` and ``digest`` of the reference of this case.
 
     Raises:
         check.Failure: the data differ from the reference's, or the computation does.
@@ -59,6 +59,8 @@ def measure(request: "dict", truth: "dict") -> "dict":
     else:
         call = {"forward": program.forward, "train": program.train}[request["phase"]]
         warmup, seconds = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"])
+        program.reset()
+        check.same_outputs(program.outputs(), truth, request["precision"], found, " after the timing")
         found.update(seconds=seconds, warmup=warmup)
     found["child_seconds"] = time.perf_counter() - begin
     return found

@@ -58,6 +58,11 @@ class Network(object):
             self.h[t + 1] = o * numpy.tanh(self.c[t + 1])
         return self.h[steps]
 
+    def predict(self):
+        """Return what the network says at the present weights: the logits (B, C), or the last hidden state (B, H)."""
+        last = self.forward()
+        return last.dot(self.weights["output/kernel"]) if self.case["loss"] == "ce" else last
+
     def loss_and_slope(self, last):
         """Return (loss, dloss/dlast, gradient of the output kernel or None)."""
         if self.case["loss"] == "mse":
@@ -124,10 +129,15 @@ class Network(object):
         return first / (1 - ADAM["beta1"] ** self.count) / scaled
 
 
-def compute(case: "dict") -> "tuple":
-    """Return (losses before each of STEPS training steps, canonical gradients of the first, digest of the inputs)."""
+def compute(case: "dict") -> "dict":
+    """Return what an implementation is held against, in float64.
+
+    ``loss`` before each of STEPS training steps, canonical ``gradients`` of the first, ``outputs`` of the network at
+    the first weights, and the ``digest`` of data and weights.
+    """
     data, weights = workloads.materialise(case)
     network = Network(case, data, weights)
+    outputs = network.predict()
     _, gradients = network.gradients()
     losses = [network.train() for _ in range(STEPS)]
-    return losses, gradients, workloads.digest(data, weights)
+    return {"loss": losses, "gradients": gradients, "outputs": outputs, "digest": workloads.digest(data, weights)}

@@ -91,7 +91,8 @@ class Server(object):
         """Keep the reference of a case for the children that come."""
         gradients = {name: wire.unpack(packed) for name, packed in request["gradients"].items()}
         self.truths.clear()  # they are large, and a block is one case
-        self.truths[request["key"]] = {"loss": request["loss"], "gradients": gradients, "digest": request["digest"]}
+        truth = {"loss": request["loss"], "gradients": gradients, "digest": request["digest"]}
+        self.truths[request["key"]] = dict(truth, outputs=wire.unpack(request["outputs"]))
         return {"status": "ok"}
 
     def measure(self, request: "dict") -> "dict":

@@ -11,7 +11,8 @@ import pytest
 
 from runner.backends import archive, interpreters
 from runner.backends.process import ProcessChannel
-from runner.harness import reference, wire, workloads
+from runner.harness import workloads
+from runner.harness.truth import main
 from runner.measure.session import Session
 from runner.setup import cache_folder
 
@@ -59,12 +60,7 @@ def environment(version: str) -> str | None:
 def truth(key: str) -> dict[str, Any]:
     """Return the packed reference of CASE, whose key this is."""
     assert key == workloads.key(CASE)
-    losses, gradients, digest = reference.compute(CASE)
-    return {
-        "loss": losses,
-        "gradients": {name: wire.pack(value) for name, value in gradients.items()},
-        "digest": digest,
-    }
+    return main(CASE)
 
 
 @pytest.fixture(scope="session")

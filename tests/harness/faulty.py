@@ -39,7 +39,10 @@ class Sound(Implementation):
         return weights
 
     def forward(self):
-        self.network.forward()
+        return self.network.predict()
+
+    def outputs(self):
+        return self.forward()
 
     def train(self):
         self.last = self.network.train()
@@ -131,6 +134,31 @@ class LostBias(Sound):
 
     def spoil(self, weights):
         return dict(weights, **{"layer0/bias": weights["layer0/bias"] * 0})
+
+
+class DoubledBias(Sound):
+    slug = "doubled-bias"
+
+    def train(self):
+        before = self.network.weights["layer0/bias"].copy()
+        Sound.train(self)
+        self.network.weights["layer0/bias"] += self.network.weights["layer0/bias"] - before
+
+
+class IdleForward(Sound):
+    slug = "idle-forward"
+
+    def forward(self):
+        return self.network.target * 0
+
+
+class LateForward(Sound):
+    slug = "late-forward"
+    calls = 0
+
+    def forward(self):
+        self.calls += 1
+        return Sound.forward(self) if self.calls < 5 else self.network.target * 0
 
 
 class KillsServer(Sound):

@@ -25,6 +25,7 @@ def test_measures_under_this_interpreter(version: str, open_session: Callable[[s
     assert all(second > 0 for second in reply["seconds"] + reply["warmup"])
     assert reply["loss_error"] < 1e-6
     assert max(reply["gradient_errors"].values()) < 1e-5
+    assert reply["forward_error"] < 1e-6
     assert request(session, "crashes", tmp_path)["class"] == "crash"
 
 
@@ -38,6 +39,8 @@ def test_measures_under_this_interpreter(version: str, open_session: Callable[[s
         ("nan", "nan", "a loss is not finite"),
         ("wrong-gate", "wrong-result", "allowed"),
         ("lost-bias", "wrong-result", "allowed"),
+        ("doubled-bias", "wrong-result", "losses are off"),
+        ("idle-forward", "wrong-result", "the forward pass is off by 1.0e+00 of its norm, 1e-03 allowed"),
         ("no-such-slug", "crash", "no implementation 'no-such-slug'"),
     ],
 )
@@ -55,6 +58,16 @@ def test_both_traces_of_a_wrong_result_are_kept(ask: Ask) -> None:
     reply = ask("lost-bias")
     assert len(reply["loss"]) == len(reply["reference_loss"]) == 3
     assert reply["loss"] != reply["reference_loss"]
+
+
+def test_a_forward_pass_that_goes_wrong_while_it_is_timed_gets_no_time(ask: Ask) -> None:
+    reply = ask("late-forward", phase="forward")
+    assert (reply["status"], reply["class"]) == ("failed", "wrong-result"), reply
+    assert reply["reason"] == "the forward pass is off by 1.0e+00 of its norm after the timing, 1e-03 allowed"
+    assert reply["loss_error"] < 1e-6
+    assert "seconds" not in reply
+    for phase in ("train", "compile"):
+        assert ask("late-forward", phase=phase)["status"] == "ok"
 
 
 def test_garbage_on_stdout_goes_to_the_log_and_spoils_nothing(ask: Ask) -> None:

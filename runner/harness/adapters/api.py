@@ -62,7 +62,16 @@ class Implementation(object):
         """Put the canonical weights back and clear the optimiser's state."""
 
     def forward(self):
-        """Run the network once, for inference: no gradient is kept. Need not wait for the device."""
+        """Run the network once, for inference: no gradient is kept. Need not wait for the device.
+
+        It ends with the last hidden state where the loss is ``mse``, with the logits where it is ``ce``.
+        """
+
+    def outputs(self):
+        """Return what ``forward`` computes at the present weights, (B, H) or (B, C), as an array.
+
+        It runs the same program object that ``forward`` runs, so that what is checked is what is timed.
+        """
 
     def train(self):
         """Run forward, loss, backward and update once. Need not wait for the device."""

@@ -34,7 +34,7 @@ class NumpyLoop(Implementation):
         """See Implementation."""
         self.network = reference.Network(case, data, weights, "float32")
         self.reset = self.network.reset
-        self.forward = self.network.forward
+        self.forward = self.outputs = self.network.predict
         self.last = float("nan")
 
     def train(self):

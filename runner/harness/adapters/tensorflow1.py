@@ -7,6 +7,8 @@ import os
 
 from .. import check
 
+INTER_OP_THREADS = 1
+
 
 def load(threads: "int") -> "None":
     """Import the parts of contrib that the cells need; makes no session."""
@@ -15,10 +17,13 @@ def load(threads: "int") -> "None":
 
 
 def config(threads: "int") -> "object":
-    """Return the settings of a session; int32 bookkeeping has no GPU kernel, so placement is soft."""
+    """Return the settings of a session; int32 bookkeeping has no GPU kernel, so placement is soft.
+
+    One thread starts operations, for a step is one chain of them; a second pool would double what can run at once.
+    """
     import tensorflow as tf
 
-    found = tf.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=threads)
+    found = tf.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=INTER_OP_THREADS)
     found.allow_soft_placement = True
     found.gpu_options.allow_growth = True
     return found
@@ -47,12 +52,16 @@ def require(gpus: "list") -> "None":
         raise check.Failure("device", "TensorFlow sees no GPU")
 
 
-def mean_loss(tf: "object", case: "dict", last: "object", target: "object", output: "object") -> "object":
-    """Return the loss of a case on the last hidden state (B, H); ``output`` (H, C) where there are classes."""
+def predict(tf: "object", last: "object", output: "object") -> "object":
+    """Return what a network says: its last hidden state (B, H), or logits (B, C) where it has an ``output`` (H, C)."""
+    return last if output is None else tf.matmul(last, output)
+
+
+def mean_loss(tf: "object", case: "dict", found: "object", target: "object") -> "object":
+    """Return the loss of a case on what ``predict`` found."""
     if case["loss"] == "mse":
-        return tf.reduce_mean(tf.square(last - target))
-    logits = tf.matmul(last, output)
-    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=target, logits=logits))
+        return tf.reduce_mean(tf.square(found - target))
+    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=target, logits=found))
 
 
 def dynamic(cell: "object", x: "object") -> "object":
@@ -135,8 +144,13 @@ class Engine(object):
             held, feed = hold(data)
             build = globals()[slug.replace("-", "_")]
             last = build(dict(case, training=True), held["x"])
-            self._build(case, last, held, settings["epsilon"])
-            self.last = tf.identity(last if build is not cudnn_lstm else build(case, held["x"])).op
+            output = tf.get_variable("output", (case["hidden"], case["classes"])) if case["classes"] else None
+            found = predict(tf, last, output)
+            self._build(case, found, held, settings["epsilon"])
+            if build is cudnn_lstm:
+                found = predict(tf, build(case, held["x"]), output)
+            self.found = tf.identity(found)
+            self.last = self.found.op
             self.feed = {self.weights[name].initializer.inputs[1]: arrays[name] for name in arrays}
         self.session = tf.Session(graph=graph, config=config(settings["threads"]))
         if cuda:
@@ -145,13 +159,12 @@ class Engine(object):
         graph.finalize()
         self.reset()
 
-    def _build(self, case: "dict", last: "object", held: "dict", epsilon: "float") -> "None":
+    def _build(self, case: "dict", found: "object", held: "dict", epsilon: "float") -> "None":
         """Add the loss, its gradients and the update; ``value`` keeps the loss on the device."""
         import tensorflow as tf
 
-        output = tf.get_variable("output", (case["hidden"], case["classes"])) if case["classes"] else None
         self.weights = {v.op.name.split("/")[-1]: v for v in tf.trainable_variables()}
-        loss = mean_loss(tf, case, last, held["target"], output)
+        loss = mean_loss(tf, case, found, held["target"])
         options = {"epsilon": epsilon} if case["optimizer"] == "adam" else {}
         kinds = {"adam": tf.train.AdamOptimizer, "sgd": tf.train.GradientDescentOptimizer}
         optimizer = kinds[case["optimizer"]](case["rate"], **options)
@@ -168,8 +181,12 @@ class Engine(object):
         self.session.run(self.start, self.feed)
 
     def forward(self) -> "None":
-        """Compute the last hidden state and leave it on the device."""
+        """Compute what the network says and leave it on the device."""
         self.session.run(self.last)
+
+    def outputs(self) -> "object":
+        """Return what ``forward`` computes."""
+        return self.session.run(self.found)
 
     def train(self) -> "None":
         """Do one step; the loss stays on the device."""

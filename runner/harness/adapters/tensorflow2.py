@@ -3,7 +3,7 @@
 ``jit_compile`` is left alone: 2.0 has no such option, and later ones compile nothing on CPU and GPU without it.
 """
 
-from .tensorflow1 import mean_loss, require
+from .tensorflow1 import INTER_OP_THREADS, mean_loss, predict, require
 
 
 def load(threads: "int") -> "None":
@@ -11,7 +11,7 @@ def load(threads: "int") -> "None":
     import tensorflow as tf
 
     tf.config.threading.set_intra_op_parallelism_threads(threads)
-    tf.config.threading.set_inter_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(INTER_OP_THREADS)
     assert tf.keras.optimizers.Adam  # tf.keras is loaded at its first use, here once for all children
 
 
@@ -164,24 +164,24 @@ class Engine(object):
             self.optimizer = kinds[case["optimizer"]](case["rate"], **options)
             self.optimizer.build([self.weights[name] for name in self.names])
         self.start = [(variable, variable.numpy()) for variable in self.optimizer.variables]
-        self.forward = tf.function(lambda: self._last(training=False), autograph=False)
+        self.forward = tf.function(lambda: self._predict(training=False), autograph=False)
         self.train = tf.function(self._train, autograph=False)
         self.slopes = tf.function(lambda: self._slopes()[1], autograph=False)
 
-    def _last(self, training: "bool") -> "object":
-        """Return the last hidden state; ``forward`` returns it too, so that it is not pruned."""
+    def _predict(self, training: "bool") -> "object":
+        """Return what the network says; ``forward`` returns it too, so that it is not pruned."""
         import tensorflow as tf
 
         with tf.device(self.place):
-            return self.build(dict(self.case, training=training), self.held["x"].value(), self.weights)
+            last = self.build(dict(self.case, training=training), self.held["x"].value(), self.weights)
+            return predict(tf, last, self.weights.get("output"))
 
     def _slopes(self) -> "tuple":
         """Return (loss, gradients in the order of ``names``)."""
         import tensorflow as tf
 
         with tf.device(self.place), tf.GradientTape() as tape:
-            last = self._last(training=True)
-            loss = mean_loss(tf, self.case, last, self.held["target"], self.weights.get("output"))
+            loss = mean_loss(tf, self.case, self._predict(training=True), self.held["target"])
         with tf.device(self.place):
             found = tape.gradient(loss, [self.weights[name] for name in self.names])
             if "mask" in self.held:
@@ -199,6 +199,10 @@ class Engine(object):
             self.weights[name].assign(value)
         for variable, value in self.start:
             variable.assign(value)
+
+    def outputs(self) -> "object":
+        """Return what ``forward`` computes."""
+        return self.forward().numpy()
 
     def loss(self) -> "float":
         """Return the loss that the last step kept."""

@@ -52,8 +52,8 @@ def facts(device: "str") -> "dict":
     import tensorflow
 
     threads = SETTINGS["threads"]
-    found = {"version": tensorflow.__version__, "intra_op_threads": threads, "inter_op_threads": threads}
-    found["adam_epsilon_hat"] = EPSILON
+    found = {"version": tensorflow.__version__, "adam_epsilon_hat": EPSILON}
+    found.update(intra_op_threads=threads, inter_op_threads=tensorflow1.INTER_OP_THREADS)
     found.update(engines().facts(device, threads))
     return found
 
@@ -121,7 +121,7 @@ class Recurrent(Implementation):
         settings = dict(SETTINGS, device=device, precision=precision, epsilon=EPSILON)
         engine = engines().Engine(self.slug, case, self.held(data), self.arrays, settings)
         self.reset, self.forward, self.train = engine.reset, engine.forward, engine.train
-        self.loss, self.synchronize = engine.loss, engine.synchronize
+        self.outputs, self.loss, self.synchronize = engine.outputs, engine.loss, engine.synchronize
         self.engine = engine
 
     def held(self, data):

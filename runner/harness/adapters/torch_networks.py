@@ -230,6 +230,10 @@ class Network(Implementation):
         self._training(False)
         return inference(lambda: self._predict(self.still))
 
+    def outputs(self):
+        """See Implementation."""
+        return self.forward().data.cpu().numpy()
+
     def train(self):
         """See Implementation."""
         self._backward()
