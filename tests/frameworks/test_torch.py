@@ -29,7 +29,7 @@ sys.path.insert(0, sys.argv[1])
 from harness import adapters, check, child, reference, workloads
 from harness.adapters import torch_networks
 
-convert = torch_networks.to_torch
+convert, inference = torch_networks.to_torch, torch_networks.inference
 
 
 def nothing(weights, hidden):
@@ -59,6 +59,11 @@ def forget(weights, hidden):
     weights["layer0/bias"][hidden : 2 * hidden] -= 1
 
 
+def forward(weights, hidden):
+    """Let inference alone say something else; training is right."""
+    torch_networks.inference = lambda call: inference(call) * 1.01
+
+
 def verdict(slug, case, truth, plant):
     """Return what the check says of an implementation whose weights carry an error."""
 
@@ -67,7 +72,7 @@ def verdict(slug, case, truth, plant):
         plant(found, case["hidden"])
         return found
 
-    torch_networks.to_torch = planted
+    torch_networks.to_torch, torch_networks.inference = planted, inference
     data, weights = workloads.materialise(case)
     try:
         check.same_computation(child.implementation("torch", slug)(case, data, weights, "cpu", "fp32"), truth, "fp32")
@@ -80,9 +85,9 @@ def main():
     """Print one line of JSON."""
     adapters.find("torch").load(1)
     case = json.loads(sys.argv[2])
-    loss, gradients, _ = reference.compute(case)
-    truth = {"loss": loss, "gradients": gradients}
-    plants = (nothing, gates, bias, forget) if case["cell"] == "lstm" else (nothing, transposed, bias)
+    truth = reference.compute(case)
+    own = (gates, forget) if case["cell"] == "lstm" else (transposed,)
+    plants = (nothing, bias, forward) + own
     found = {slug: {plant.__name__: verdict(slug, case, truth, plant) for plant in plants} for slug in sys.argv[3:]}
     print(json.dumps(found, sort_keys=True))
 
@@ -116,6 +121,7 @@ def test_all_agree_with_the_reference(client: drive.Client, environment: str, na
         assert (slug, result["status"], result.get("reason")) == (slug, "ok", None)
         assert result["loss_error"] < 1e-6, slug
         assert max(result["gradient_errors"].values()) < 2e-6, slug
+        assert result["forward_error"] < 1e-6, slug
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -142,7 +148,7 @@ def test_planted_errors_are_found(python: Path, environment: str, name: str) -> 
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
-    errors = ["gates", "bias", "forget"] if CASES[name]["cell"] == "lstm" else ["transposed", "bias"]
+    errors = ["bias", "forward", *(["gates", "forget"] if CASES[name]["cell"] == "lstm" else ["transposed"])]
     expected = {slug: dict.fromkeys(errors, "wrong-result") | {"nothing": "ok"} for slug in slugs}
     assert found == expected
 

@@ -26,7 +26,8 @@ from runner.backends.docker_channel import DockerChannel
 from runner.backends.docker_options import OWNER, RUN, cache_volume
 from runner.backends.docker_sweep import owner
 from runner.errors import EngineError, GpuError, InterruptedRunError, ProvisionError
-from runner.harness import reference, wire, workloads
+from runner.harness import truth as packed_truth
+from runner.harness import workloads
 from runner.measure.session import Session
 from runner.model import Limits, Provisioned, Spec
 
@@ -226,12 +227,7 @@ def request(cache: str) -> dict[str, Any]:
 
 
 def truth() -> dict[str, Any]:
-    losses, gradients, digest = reference.compute(CASE)
-    return {
-        "loss": losses,
-        "gradients": {name: wire.pack(value) for name, value in gradients.items()},
-        "digest": digest,
-    }
+    return packed_truth.main(CASE)
 
 
 def test_nothing_is_left_after_close_and_closing_twice_is_harmless(
@@ -558,14 +554,14 @@ BUILDER = """
 from pathlib import Path
 from runner.backends.docker import DockerBackend, reachable
 from runner.model import Spec
-spec = Spec(environment="made", framework="numpy", release="1", base={base!r}, lock={lock!r})
+spec = Spec(environment="made", framework="numpy", release="1", base={base!r}, lock=Path({lock!r}))
 DockerBackend(Path({folder!r})).provision(spec, lambda line: print(line, flush=True))
 """
 
 
 def test_what_a_killed_runners_build_left_is_swept(client: docker.DockerClient, tmp_path: Path) -> None:
     backend, spec = made(tmp_path, "RUN touch /a\nRUN sleep 100\n")
-    source = BUILDER.format(base=BASE, lock=spec.lock, folder=str(tmp_path))
+    source = BUILDER.format(base=BASE, lock=str(spec.lock), folder=str(tmp_path))
     with subprocess.Popen([sys.executable, "-c", source], cwd=ROOT, stdout=subprocess.PIPE) as runner:
         assert runner.stdout is not None
         while b"sleep 100" not in (line := runner.stdout.readline()):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner.harness import reference, workloads
+from runner.harness import reference, truth, wire, workloads
 from runner.workloads import CASES, forward_bytes, forward_flops
 
 TINY: dict[str, Any] = {
@@ -116,13 +116,34 @@ def test_train_returns_the_loss_before_its_update_and_reset_begins_again() -> No
     assert [network.train() for _ in range(3)] == trace
 
 
-def test_compute_gives_three_losses_the_first_gradients_and_the_digest() -> None:
-    losses, gradients, digest = reference.compute(SPEECH)
+def test_compute_gives_three_losses_the_first_gradients_the_outputs_and_the_digest() -> None:
+    found: Any = reference.compute(SPEECH)
     network = tiny("lstm", "ce", "adam")
     loss, expected = network.gradients()
-    assert (len(losses), losses[0]) == (3, loss)
-    np.testing.assert_array_equal(gradients["output/kernel"], expected["output/kernel"])
-    assert digest == workloads.digest(*workloads.materialise(SPEECH))
+    assert (len(found["loss"]), found["loss"][0]) == (3, loss)
+    np.testing.assert_array_equal(found["gradients"]["output/kernel"], expected["output/kernel"])
+    np.testing.assert_array_equal(found["outputs"], network.predict())
+    assert found["outputs"].dtype == np.float64
+    assert found["digest"] == workloads.digest(*workloads.materialise(SPEECH))
+
+
+def test_what_is_printed_of_a_case_holds_the_same_numbers() -> None:
+    found: Any = reference.compute(SPEECH)
+    printed: Any = wire.decode(wire.encode(truth.main(SPEECH)))
+    assert set(printed) == {"loss", "gradients", "outputs", "digest"}
+    assert (printed["loss"], printed["digest"]) == (found["loss"], found["digest"])
+    np.testing.assert_array_equal(wire.unpack(printed["outputs"]), found["outputs"])
+    for name, gradient in found["gradients"].items():
+        np.testing.assert_array_equal(wire.unpack(printed["gradients"][name]), gradient)
+
+
+@pytest.mark.parametrize("cell", ["lstm", "rnn"])
+def test_a_network_says_its_last_hidden_state_or_its_logits(cell: str) -> None:
+    plain, classes = tiny(cell, "mse"), tiny(cell, "ce")
+    np.testing.assert_array_equal(plain.predict(), plain.forward())
+    assert plain.predict().shape == (2, 3)
+    np.testing.assert_array_equal(classes.predict(), classes.forward() @ classes.weights["output/kernel"])
+    assert classes.predict().shape == (2, 5)
 
 
 def test_float32_is_close_to_float64() -> None:
