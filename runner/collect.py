@@ -7,7 +7,7 @@ from typing import Any
 from runner.model import FAILURE_CLASSES, Outcome, Record
 
 OF_ENVIRONMENT = ("packages",)  # facts that environments.json keeps once
-OWN = ("loss_error", "gradient_errors", "digest", "child_seconds", "round_seconds")
+OWN = ("forward_error", "loss_error", "gradient_errors", "digest", "child_seconds", "round_seconds")
 
 
 def collect(outcome: Outcome, run: str, common: Mapping[str, Any]) -> tuple[Record, str]:

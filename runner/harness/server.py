@@ -5,6 +5,7 @@ before anything else is imported). End of stdin ends the server and its child.
 """
 
 import gc
+import importlib
 import os
 import shutil
 import sys
@@ -162,13 +163,13 @@ def thread_count() -> "int":
 def packages() -> "dict":
     """Return the version of every package this interpreter has installed, by name; empty where that cannot be read."""
     try:
-        try:
-            from importlib.metadata import distributions  # Python 3.8
-        except ImportError:
-            import pkg_resources
-
-            return {found.project_name: found.version for found in pkg_resources.working_set}
-        return {found.metadata["Name"]: found.version for found in distributions() if found.metadata["Name"]}
+        metadata = importlib.import_module("importlib.metadata")  # Python 3.8
+    except ImportError:
+        metadata = None
+    try:
+        if metadata is None:
+            return {found.project_name: found.version for found in importlib.import_module("pkg_resources").working_set}
+        return {found.metadata["Name"]: found.version for found in metadata.distributions() if found.metadata["Name"]}
     except Exception:  # damaged metadata is no reason not to measure
         return {}
 

@@ -50,6 +50,10 @@ class References:
 
 def code_hash() -> str:
     """Return 8 digits that change when the code behind the references does."""
-    return archive.code_hash((archive.FOLDER / "reference.py", *sorted((archive.FOLDER / "workloads").glob("*.py"))))[
-        :8
-    ]
+    return archive.code_hash(
+        (
+            archive.FOLDER / "reference.py",
+            archive.FOLDER / "truth.py",
+            *sorted((archive.FOLDER / "workloads").glob("*.py")),
+        )
+    )[:8]

@@ -1,0 +1,80 @@
+"""The shipped matrix on real frameworks in real containers: what the plan says runs, runs, and can be compared."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.docker, pytest.mark.frameworks]
+
+ROOT = Path(__file__).parents[2]
+HERE = ("torch-1.0", "torch-1.12", "torch-2.x", "tf-1.8", "tf-1.15", "tf-2.x")
+SMALL = tuple(f"{name}/*/rnn-step/rnn-b32-h128/*" for name in (*HERE, "torch-0.4"))
+
+
+def runner(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "runner", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=1800)
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """A run of every environment on the smallest case, one round."""
+    if not request.config.getoption("--run-frameworks"):
+        pytest.skip("--run-frameworks builds the images of all shipped environments")
+    folder = tmp_path_factory.mktemp("reports")
+    options = ("--backend", "docker", "--device", "cpu", "--rounds", "2", "--seconds", "0.05")
+    done = runner("run", *SMALL, *options, "--reports", str(folder))
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def cells(reports: Path) -> list[dict[str, Any]]:
+    (plan,) = reports.glob("runs/*/plan.json")
+    found: list[dict[str, Any]] = json.loads(plan.read_text())["cells"]
+    return [cell for cell in found if cell["verdict"] == "run"]
+
+
+def test_every_cell_of_every_environment_has_a_good_record(reports: Path) -> None:
+    planned = cells(reports)
+    assert {cell["environment"] for cell in planned} == set(HERE)
+    records = [json.loads(path.read_text()) for path in reports.glob("runs/*/records/*.json")]
+    assert {record["status"] for record in records} == {"ok"}
+    assert sorted(record["cell"] for record in records) == sorted([cell["id"] for cell in planned] * 2)
+
+
+@pytest.mark.parametrize(
+    ("base", "other", "by"),
+    [
+        ("torch-1.0", "torch-2.x", "implementation"),
+        ("tf-1.8", "tf-2.x", "implementation"),
+        ("tf-1.8", "torch-2.x", "kind"),
+    ],
+)
+def test_there_is_a_ratio_for_each_pair_of_cells_that_can_be_compared(
+    reports: Path, base: str, other: str, by: str
+) -> None:
+    planned = cells(reports)
+    pairs = [
+        (one["id"], two["id"])
+        for one in planned
+        for two in planned
+        if one["environment"] == base
+        and two["environment"] == other
+        and all(one[key] == two[key] for key in ("workload", "case", "phase", "precision", by))
+    ]
+    done = runner("compare", base, other, "--format", "json", "--reports", str(reports))
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    assert len(rows) == len(pairs) > 0
+    assert all(row["ratio"] > 0 for row in rows)
+
+
+def test_what_is_missing_is_named_with_what_to_do(reports: Path) -> None:
+    done = runner("compare", "torch-0.4", "torch-2.x", "--reports", str(reports))
+    assert done.returncode == 1
+    assert "torch-0.4 has no measurements: image-unavailable: " in done.stderr
+    assert "docker load" in done.stderr
