@@ -4,7 +4,7 @@ import json
 import os
 from typing import Any
 
-from .shipped import resident  # type: ignore[import-not-found]  # noqa: F401  watch.py asks for it
+from .shipped import resident  # noqa: F401  watch.py asks for it
 
 
 def main(source: Any) -> None:
