@@ -1,25 +1,24 @@
 """The command line: options in, text and exit codes out. Nothing else in this program prints or exits."""
 
 import json
-import os
-import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from runner import interrupts
 from runner.errors import Problem, RunnerError, UsageError
 from runner.options import planning
 
 if TYPE_CHECKING:
     from runner.options import Options
+    from runner.pipeline import Prepared
     from runner.progress import Progress
+    from runner.setup import Setup
 
 INTERRUPTED = 130  # 128 + SIGINT
-STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)
 
 app = typer.Typer(
     add_completion=False,
@@ -40,13 +39,11 @@ Traceback = Annotated[bool, typer.Option("--traceback", help="show where an erro
 def main() -> None:
     """Run the command line and exit."""
     try:
-        for number in STOP:
-            signal.signal(number, _interrupt)
+        interrupts.listen()
         code = _run()
     except KeyboardInterrupt:
         code = INTERRUPTED
-    for number in STOP:
-        signal.signal(number, _wait)
+    interrupts.ignore()
     if code == INTERRUPTED:
         print("interrupted; what was finished is kept", file=sys.stderr)
     sys.stdout.flush()
@@ -84,25 +81,6 @@ def _unexpected(error: BaseException) -> int:
     return 70
 
 
-class _Interrupted(KeyboardInterrupt):
-    """A signal to stop. CPython ends with -2, whatever is caught, where an exact KeyboardInterrupt crosses an exec."""
-
-
-def _interrupt(_number: int, frame: FrameType | None) -> None:
-    """Unwind once, so that every ``finally`` runs; further signals wait until that is done."""
-    if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
-        signal.setitimer(signal.ITIMER_REAL, 0.01)  # an exception raised here may be swallowed: come again
-        return
-    for number in STOP:
-        signal.signal(number, _wait)
-    os.write(2, b"\nstopping: ending what is at work\n")
-    raise _Interrupted
-
-
-def _wait(_number: int, _frame: FrameType | None) -> None:
-    """Let the clean-up go on, which the first signal began."""
-
-
 def _emit(text: str, output: Path | None) -> None:
     """Print a result, or write it to a file whole."""
     if output is None:
@@ -136,22 +114,28 @@ def _json(value: Mapping[str, object]) -> str:
     return json.dumps(value, indent=1, allow_nan=False)
 
 
+def _prepare(options: "Options", say: Callable[[str], None]) -> tuple["Setup", "Prepared"]:
+    """Return what the options mean, and the plan they make; ``say`` is told what the user should know first."""
+    from runner.pipeline import prepare
+    from runner.setup import setup
+
+    found = setup(options)
+    if found.note:
+        say(found.note)
+    return found, prepare(found.matrix, found.request, found.backend, found.place, found.gpu)
+
+
 @app.command()
 @planning
 def plan(
     options: "Options", format: Annotated[str, typer.Option(help="table or json")] = "table", output: Output = None
 ) -> int:
     """Show every cell with its verdict, and why it is not run; nothing is fetched or made."""
-    from runner.pipeline import prepare
     from runner.plan_json import plan_json
     from runner.present import plan_table
-    from runner.setup import setup
 
-    found = setup(options)
-    prepared = prepare(found.matrix, found.request, found.backend, found.place, found.gpu)
     _check_format(format, ("table", "json"))
-    if found.note:
-        _note(found.note)
+    _, prepared = _prepare(options, _note)
     _emit(_json(plan_json(prepared.plan)) if format == "json" else plan_table(prepared.plan), output)
     return 0
 
@@ -161,13 +145,9 @@ def plan(
 def build(options: "Options") -> int:
     """Make the environments ready, and measure nothing."""
     from runner import pipeline
-    from runner.setup import setup
 
-    found = setup(options)
     with _progress() as progress:
-        if found.note:
-            progress.note(found.note)
-        prepared = pipeline.prepare(found.matrix, found.request, found.backend, found.place, found.gpu)
+        found, prepared = _prepare(options, progress.note)
         _, failed = pipeline.build(prepared, found.backend, progress)
     return 1 if failed else 0
 
@@ -178,13 +158,9 @@ def run(options: "Options") -> int:
     """Make the environments, measure the cells, keep the records and write the report."""
     from runner import pipeline
     from runner.afterwards import write_report
-    from runner.setup import setup
 
-    found = setup(options)
     with _progress() as progress:
-        if found.note:
-            progress.note(found.note)
-        prepared = pipeline.prepare(found.matrix, found.request, found.backend, found.place, found.gpu)
+        found, prepared = _prepare(options, progress.note)
         totals = pipeline.run(prepared, found.backend, found.place, progress, found.gpu)
         progress.note("writing the report")
         page = write_report(totals.run, found.matrix.measure.margin) if totals.good else totals.run.path
