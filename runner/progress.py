@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 QUIET_SECONDS = 10.0  # between two plain lines about the same thing
 WIDTH = 100
+OVER = ("ready", "failed", "")  # what a status ends with; the one who ends it says so in a note
+FEW = 10  # measurements after which their pace is believed
 
 
 class Progress:
@@ -42,6 +44,8 @@ class Progress:
 
     def status(self, name: str, text: str) -> None:
         """Say what ``name`` is doing now; only now and then, since the next line replaces this one."""
+        if text in OVER:
+            return
         with self.lock:
             now = self.clock()
             if now - self.told.get(name, -QUIET_SECONDS) >= QUIET_SECONDS:
@@ -62,7 +66,8 @@ class Progress:
     def left(self) -> str:
         """Return the time left as text, from what is still expected and how far off the expectation has been."""
         elapsed = self.clock() - self.begun
-        rate = elapsed / self.spent if self.spent else 1.0
+        few = min(FEW, self.total // 4)
+        rate = elapsed / self.spent if self.finished >= few and self.spent else 1.0
         return duration(max(self.expected - self.spent, 0.0) * rate)
 
 
@@ -96,7 +101,7 @@ class LiveProgress(Progress):
         """Put ``text`` into the row of ``name``."""
         with self.lock:
             self.rows[name] = text
-            if text in {"ready", "failed", ""}:
+            if text in OVER:
                 del self.rows[name]
 
     def table(self) -> "RenderableType":
