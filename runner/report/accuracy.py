@@ -45,12 +45,16 @@ class _Worst:
 
 
 def accuracy(results: Results) -> tuple[Accuracy, ...]:
-    """Return a row for each environment, implementation and precision of a run that recorded an error."""
+    """Return a row for each environment, implementation and precision of a run that recorded an error.
+
+    Environments stand in the plan's order, their implementations by name.
+    """
     worst: dict[tuple[str, str, str], tuple[_Worst, _Worst]] = {}
     for key, case, loss, gradient, failed in _errors(results):
         of_loss, of_gradient = worst.get(key, (_Worst(), _Worst()))
         worst[key] = of_loss.or_worse(loss, case, failed=failed), of_gradient.or_worse(gradient, case, failed=failed)
-    return tuple(
+    order = {name: place for place, name in enumerate(dict.fromkeys(one.cell.environment for one in results.plan))}
+    rows = (
         Accuracy(
             environment=environment,
             implementation=implementation,
@@ -64,6 +68,7 @@ def accuracy(results: Results) -> tuple[Accuracy, ...]:
         for (environment, implementation, precision), (of_loss, of_gradient) in worst.items()
         if of_loss.error is not None or of_gradient.error is not None
     )
+    return tuple(sorted(rows, key=lambda row: (order.get(row.environment, len(order)), row.implementation)))
 
 
 def text(rows: tuple[Accuracy, ...]) -> str:

@@ -14,19 +14,25 @@ from runner.report import words
 from runner.report.charts import MOST_LINES, chart
 from runner.report.view import Line, Page
 
+SMALL = 1000
+"""Cells of a page whose every case has a chart; a chart takes some 5 ms for each."""
 DRAWN = 144
-"""Cells in the charts of a page; a chart takes some 5 ms for each. The cases after them have their table alone."""
+"""Cells in the charts of a larger page, at least. The cases after them have their table alone."""
 CHANGES = 12
 """Cells named in the summary, those that changed most."""
 
 
-def page_text(page: Page, *, drawn: int = DRAWN) -> str:
+def page_text(page: Page, *, drawn: int | None = None) -> str:
     """Return the report of a run.
 
     Args:
         page: what it says.
-        drawn: cells in its charts, at least; whole cases are drawn until there are as many.
+        drawn: cells in its charts, at least; whole cases are drawn until there are as many. All by default, and
+            DRAWN on a page of more than SMALL cells.
     """
+    if drawn is None:
+        count = sum(len(case.lines) for case in page.cases)
+        drawn = count if count <= SMALL else DRAWN
     charts = _charts(page, drawn)
     left = len(page.cases) - len(charts)
     notes = [*page.notes]
