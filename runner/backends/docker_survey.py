@@ -1,5 +1,6 @@
 """What an engine has and what its registries would give, found without fetching anything."""
 
+import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,8 @@ from runner.errors import EngineError
 
 REGISTRY_SECONDS = 5.0
 _ANSWERS = frozenset({400, 401, 403, 404})  # what an engine passes on from a registry that is there
+# A report is shared, and the name server of this network is nobody's business.
+_SERVER = re.compile(r" on [0-9a-f.:\[\]]+:53\b")
 
 
 def unavailable(names: Sequence[str]) -> dict[str, str]:
@@ -60,4 +63,5 @@ def sentences(names: Iterable[str], said: Mapping[str, str]) -> dict[str, str]:
     """Return, for each image that cannot be had, why and what to do about it."""
     todo = "pull it where its registry answers, or bring it with `docker save` and `docker load`"
     refused = [name for name in names if name in said]
-    return {name: f"{name} is not on this engine and cannot be pulled ({said[name]}); {todo}" for name in refused}
+    why = {name: _SERVER.sub("", said[name]) for name in refused}
+    return {name: f"{name} is not on this engine and cannot be pulled ({why[name]}); {todo}" for name in refused}
