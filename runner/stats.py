@@ -144,12 +144,3 @@ def rounds_needed(sd: float, estimate: float, margin: float, n: int) -> int:
     rounds = np.arange(max(n + 1, 2), MOST_ROUNDS + 1)
     decided = _quantiles(CONFIDENCE)[rounds - 2] * sd / np.sqrt(rounds) < reach
     return int(rounds[np.argmax(decided)]) if decided.any() else MOST_ROUNDS
-
-
-def geometric_mean_ratio(ratios: Floats) -> float:
-    """Return the geometric mean of ratios, (K,), K at least 1: the one mean for which A/B and B/A agree.
-
-    References:
-        Fleming and Wallace, CACM 29(3), 1986.
-    """
-    return float(np.exp(np.mean(np.log(ratios))))

@@ -8,7 +8,6 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
-from runner import stats
 from runner.comparison import Comparison, Row
 from runner.report import words
 from runner.report.charts import MOST_LINES, chart
@@ -107,21 +106,8 @@ def _charts(page: Page, room: int) -> Mapping[str, Markup]:
 
 
 def _summary(comparison: Comparison) -> list[dict[str, object]]:
-    """Return for each environment its verdicts, and the geometric mean of the ratios that have one."""
-    found: list[dict[str, object]] = []
-    for other in comparison.others:
-        ratios = [row.ratio for row in comparison.rows if row.environment == other and row.ratio is not None]
-        mean = stats.geometric_mean_ratio(np.array(ratios)) if ratios else None
-        found.append(
-            {
-                "base": comparison.base,
-                "other": other,
-                "counts": comparison.count(other),
-                "mean": mean,
-                "of": len(ratios),
-            }
-        )
-    return found
+    """Return for each environment how many of its cells have which verdict."""
+    return [{"base": comparison.base, "other": other, "counts": comparison.count(other)} for other in comparison.others]
 
 
 def _changes(comparisons: Iterable[Comparison]) -> list[tuple[str, Row]]:

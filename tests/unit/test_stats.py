@@ -127,8 +127,3 @@ def test_a_change_at_the_margin_is_never_decided() -> None:
 
 def test_a_spread_that_is_not_known_asks_for_three_rounds() -> None:
     assert stats.rounds_needed(math.nan, 1.5, 0.02, 1) == 3
-
-
-def test_the_geometric_mean_treats_twice_and_half_alike() -> None:
-    assert stats.geometric_mean_ratio(np.array([2.0, 0.5])) == pytest.approx(1.0)
-    assert stats.geometric_mean_ratio(np.array([1.0, 4.0])) == pytest.approx(2.0)
