@@ -8,14 +8,14 @@ from pydantic_core import PydanticCustomError
 
 from runner.model import Device
 
-Framework = Literal["torch", "tensorflow", "numpy"]
-WorkloadName = Literal["rnn-step", "asr-lstm"]
-Phase = Literal["compile", "compile-warm", "forward", "train"]
+Framework = Literal["torch", "tensorflow", "keras", "theano", "jax", "torch7", "numpy"]
+WorkloadName = Literal["rnn-step", "rnn-sequence", "asr-lstm", "lm-lstm"]
+Phase = Literal["compile", "compile-warm", "forward", "gradient", "train"]
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "int8"]
 
 WORKLOADS: tuple[WorkloadName, ...] = get_args(WorkloadName)
 FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
-FRAMEWORK_ALIASES: Mapping[str, Framework] = {"tf": "tensorflow", "pytorch": "torch"}
+FRAMEWORK_ALIASES: Mapping[str, Framework] = {"tf": "tensorflow", "pytorch": "torch", "lasagne": "theano"}
 
 
 def _is_web_address(value: str) -> str:

@@ -3,15 +3,22 @@
 from collections.abc import Mapping
 from typing import Any
 
-from runner.workloads import asr_lstm, rnn_step
-from runner.workloads.recurrent import forward_bytes, forward_flops
+from runner.workloads import asr_lstm, lm_lstm, rnn_sequence, rnn_step
+from runner.workloads.recurrent import forward_bytes, forward_flops, parameters, training_bytes
 
-__all__ = ["CASES", "forward_bytes", "forward_flops", "spec"]
+__all__ = ["CASES", "PUBLISHED", "forward_bytes", "forward_flops", "parameters", "spec", "training_bytes"]
+
+_MODULES = (rnn_step, rnn_sequence, asr_lstm, lm_lstm)
 
 CASES: Mapping[str, Mapping[str, Any]] = {
-    f"{case['workload']}/{case['name']}": case for module in (rnn_step, asr_lstm) for case in module.CASES
+    f"{case['workload']}/{case['name']}": case for module in _MODULES for case in module.CASES
 }
 """``workload/case`` -> the sizes, as they are sent to the harness; in the order in which they are shown."""
+
+PUBLISHED: frozenset[str] = frozenset(
+    f"{module.CASES[0]['workload']}/{name}" for module in _MODULES for name in module.PUBLISHED
+)
+"""The ids of the cases that a seed document gives figures for."""
 
 
 def spec(case_id: str) -> Mapping[str, Any]:

@@ -1,29 +1,90 @@
-"""Arithmetic and memory traffic of recurrent networks.
+"""What a recurrent case says of itself, and what one step of it costs in arithmetic and memory traffic.
 
-Axes: T steps, B batch, I inputs, H hidden units, C classes, G gates (4 in an LSTM, 1 in a plain RNN).
+Axes: T steps, B batch, I inputs, H hidden units, L layers, D directions, C classes, V words, G gates.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-GATES = {"lstm": 4, "rnn": 1}
-POINTWISE = {"lstm": 25, "rnn": 2}  # operations a hidden unit and step: activations counted as 4, sums as 1
+GATES = {"lstm": 4, "gru": 3, "rnn": 1}
+POINTWISE = {"lstm": 25, "gru": 20, "rnn": 2}  # operations a hidden unit and step: activations counted as 4, sums as 1
+EVERY_STEP = ("ctc", "lm")  # losses whose output layer works at every step
+OPTIMIZER_COPIES = {"adam": 2, "sgd": 0}
+
+DEFAULTS: Mapping[str, Any] = {
+    "cell": "lstm",
+    "layers": 1,
+    "bidirectional": False,
+    "classes": 0,
+    "vocabulary": 0,
+    "labels": 0,
+    "ragged": False,
+    "carry": False,
+    "output_bias": False,
+    "forget_bias": 1.0,
+    "clip_norm": 0.0,
+    "clip_each": 0.0,
+    "clip_value": 0.0,
+    "seed": 0,
+}
+"""What a case is where it does not say otherwise; ``adapters.api`` has the meaning of each."""
+
+
+def case(**own: Any) -> Mapping[str, Any]:
+    """Return a case with every key: ``DEFAULTS``, and what is its own."""
+    return {**DEFAULTS, **own}
+
+
+def directions(case: Mapping[str, Any]) -> int:
+    """Return 2 for a bidirectional network, else 1."""
+    return 2 if case["bidirectional"] else 1
+
+
+def parameters(case: Mapping[str, Any]) -> int:
+    """Return how many numbers are trained, embedding and output layer included."""
+    hidden, ways = case["hidden"], directions(case)
+    found, inputs = case["vocabulary"] * case["inputs"], case["inputs"]
+    for _ in range(case["layers"]):
+        found += ways * GATES[case["cell"]] * hidden * (inputs + hidden + 1)
+        inputs = ways * hidden
+    return int(found + ways * hidden * case["classes"] + (case["classes"] if case["output_bias"] else 0))
 
 
 def forward_flops(case: Mapping[str, Any]) -> int:
     """Return the floating-point operations of one forward pass, a multiply and an add counted as two.
 
-    2 T B G H (I + H) for the products, plus the pointwise part, plus 2 B H C for the output layer. Training costs
-    about three times as much (forward, and two products of the same size on the way back).
+    2 T B D G H (I_k + H) for the products of each layer k, plus the pointwise part, plus 2 B D H C for the output
+    layer, at every step where the loss wants it. Training costs about three times as much (forward, and two products
+    of the same size on the way back).
     """
-    steps, batch, hidden = case["steps"], case["batch"], case["hidden"]
-    gates = GATES[case["cell"]]
-    products = 2 * steps * batch * gates * hidden * (case["inputs"] + hidden)
-    return int(products + POINTWISE[case["cell"]] * steps * batch * hidden + 2 * batch * hidden * case["classes"])
+    frames, hidden, ways = case["steps"] * case["batch"], case["hidden"], directions(case)
+    found, inputs = 0, case["inputs"]
+    for _ in range(case["layers"]):
+        found += 2 * frames * ways * GATES[case["cell"]] * hidden * (inputs + hidden)
+        found += POINTWISE[case["cell"]] * frames * ways * hidden
+        inputs = ways * hidden
+    outputs = frames if case["loss"] in EVERY_STEP else case["batch"]
+    return int(found + 2 * outputs * ways * hidden * case["classes"])
 
 
 def forward_bytes(case: Mapping[str, Any]) -> int:
-    """Return the bytes of one forward pass that must move at least: inputs, weights and hidden states once, 4 each."""
-    steps, batch, hidden = case["steps"], case["batch"], case["hidden"]
-    weights = GATES[case["cell"]] * hidden * (case["inputs"] + hidden + 1) + hidden * case["classes"]
-    return int(4 * (steps * batch * (case["inputs"] + hidden) + weights))
+    """Return the bytes of one forward pass that must move at least: inputs, weights and hidden states once, 4 each.
+
+    Of an embedding only the rows that are looked up.
+    """
+    frames, ways = case["steps"] * case["batch"], directions(case)
+    weights = parameters(case) - case["vocabulary"] * case["inputs"]
+    return int(4 * (frames * (case["inputs"] + case["layers"] * ways * case["hidden"]) + weights))
+
+
+def training_bytes(case: Mapping[str, Any]) -> int:
+    """Return about how many bytes of memory a training step holds at once; an estimate for what can fit at all.
+
+    Weights, their gradients and the optimiser's moments, twice over for the canonical copies; of every step the gates,
+    the states and their gradients; the logits, their softmax and their gradient. 4 bytes each.
+    """
+    frames, ways = case["steps"] * case["batch"], directions(case)
+    weights = parameters(case) * (3 + OPTIMIZER_COPIES[case["optimizer"]])
+    states = case["layers"] * ways * case["hidden"] * 2 * (GATES[case["cell"]] + 3)
+    logits = 3 * case["classes"] if case["loss"] in EVERY_STEP else 0
+    return int(4 * (weights + frames * (case["inputs"] + states + logits)))

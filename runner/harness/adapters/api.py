@@ -14,11 +14,36 @@ framework is missing. It provides:
 class Implementation(object):
     """One way a framework offers to compute a recurrent network, on one case and one device.
 
-    Axes: T steps, B batch, I inputs, H hidden units, C classes, G gates (4 in an LSTM, 1 in a plain RNN).
-    Canonical arrays are float32: ``layer0/kernel`` (I, G*H), ``layer0/recurrent`` (H, G*H), ``layer0/bias`` (G*H,)
-    and, where there are classes, ``output/kernel`` (C columns: (H, C)). Gate order is i, f, g, o; the bias of f holds
-    the case's forget bias already. ``x`` is (T, B, I) float32; ``target`` is (B, H) float32 for the squared error and
-    (B,) int32 for the cross entropy.
+    Axes: T steps, B batch, I inputs, H hidden units, L layers, D directions (2 where ``bidirectional``), C classes,
+    V words, N labels, G gates (4 in an LSTM, 3 in a GRU, 1 in a plain RNN).
+
+    Canonical arrays are float32. Layer k has ``layer<k>/kernel`` (I_k, G*H), ``layer<k>/recurrent`` (H, G*H) and
+    ``layer<k>/bias`` (G*H,), where I_0 = I and I_k = D*H above; the way back of a bidirectional layer has the same
+    under ``layer<k>/reverse/``, and a layer gives the two side by side, (T, B, 2*H), forward first. ``output/kernel``
+    is (D*H, C) where there are classes, ``output/bias`` (C,) where ``output_bias``, ``embedding`` (V, I) where
+    ``vocabulary``.
+
+    LSTM: gates i, f, g, o; the bias of f holds the case's forget bias already. GRU: gates r, z, n with
+    n = tanh(x W_n + b_n + r * (h U_n)) and h' = (1 - z) * n + z * h, as in cuDNN with its second bias at zero. RNN:
+    tanh. All states start at zero.
+
+    ``loss``     what the network says (``outputs``)           ``target``             the loss
+    ``mse``      last hidden state (B, D*H)                    (B, D*H) float32       mean of squares over all
+    ``mse-all``  every hidden state (T, B, D*H)                (T, B, D*H) float32    mean of squares over all
+    ``ce``       logits of the last step (B, C)                (B,) int32             mean cross entropy over B
+    ``ctc``      logits of every step (T, B, C), blank 0       (B, N) int32, 1..C-1   mean over B of -log p, in nats
+    ``lm``       logits of every step (T, B, C)                (T, B) int32           mean cross entropy over T*B
+    ``bce``      logit of the mean over time (B, 1)            (B,) float32, 0 or 1   mean sigmoid cross entropy
+
+    ``x`` is (T, B, I) float32, or (T, B) int32 words where ``vocabulary``. Where ``ragged``, ``lengths`` (B,) int32,
+    ascending, says how many steps of each sample count: the way back starts at each sample's own end, and what is said
+    behind it is ignored. The last time step of a bidirectional layer has seen one frame on its way back.
+
+    ``optimizer``: ``sgd``, or ``adam`` with beta 0.9 and 0.999 and epsilon 1e-8 (Kingma and Ba 2015, algorithm 1).
+    Gradients are first cut to +-``clip_value``, then each tensor to the norm ``clip_each``, then all together to the
+    norm ``clip_norm``, where these are above 0. Where ``carry``, a step of ``train`` starts from the states the last
+    one ended with, without a gradient to them; ``reset`` puts them back to zero, and everything but ``train`` starts
+    from zero and leaves them alone.
     """
 
     slug = ""
@@ -28,6 +53,10 @@ class Implementation(object):
     before = None
     devices = ("cpu", "cuda")
     precisions = ("fp32", "tf32")
+    losses = ("mse", "mse-all", "ce", "ctc", "lm", "bce")
+    ragged = True  # keeps to each sample's own length
+    bidirectional = True
+    compile_seconds = (1.0, 1.0)  # of one layer on two cores of 2024: with empty caches and with warm ones; estimates
 
     @classmethod
     def lacks(cls, case: "dict", release: "tuple", device: "str", precision: "str") -> "tuple":
@@ -37,6 +66,12 @@ class Implementation(object):
         """
         if case["cell"] not in cls.cells:
             return "framework-lacks", "{} computes {} only".format(cls.slug, " and ".join(cls.cells))
+        if case["loss"] not in cls.losses:
+            return "framework-lacks", "{} has no {} loss".format(cls.slug, case["loss"])
+        if case["ragged"] and not cls.ragged:
+            return "framework-lacks", "{} cannot keep to each sample's own length".format(cls.slug)
+        if case["bidirectional"] and not cls.bidirectional:
+            return "framework-lacks", "{} runs one way only".format(cls.slug)
         if release < cls.since:
             return "framework-lacks", "{} came with {}".format(cls.slug, ".".join(map(str, cls.since)))
         if cls.before is not None and release >= cls.before:
@@ -51,8 +86,8 @@ class Implementation(object):
         """Build the network and move ``data`` and ``weights`` to the device; nothing is run yet.
 
         Args:
-            case: the sizes, the loss (``mse``: mean over B*H; ``ce``: mean over B), the optimiser and its rate.
-            data: ``x`` and ``target``.
+            case: the sizes, the loss, the optimiser and its rate.
+            data: ``x``, ``target`` and, where ``ragged``, ``lengths``.
             weights: canonical arrays by name.
             device: ``cpu`` or ``cuda``.
             precision: ``fp32``; ``tf32`` lets the device round the products.
@@ -62,19 +97,25 @@ class Implementation(object):
         """Put the canonical weights back and clear the optimiser's state."""
 
     def forward(self):
-        """Run the network once, for inference: no gradient is kept. Need not wait for the device.
+        """Run the network once, for inference, up to what the table above says: no gradient is kept.
 
-        It ends with the last hidden state where the loss is ``mse``, with the logits where it is ``ce``.
+        Need not wait for the device.
         """
 
     def outputs(self):
-        """Return what ``forward`` computes at the present weights, (B, H) or (B, C), as an array.
+        """Return what ``forward`` computes at the present weights as an array, in the shape of the table above.
 
         It runs the same program object that ``forward`` runs, so that what is checked is what is timed.
         """
 
+    def backward(self):
+        """Run forward, loss and the gradients of all weights once; nothing is updated. Need not wait for the device.
+
+        This is the phase ``gradient``.
+        """
+
     def train(self):
-        """Run forward, loss, backward and update once. Need not wait for the device."""
+        """Run forward, loss, gradients and update once. Need not wait for the device."""
 
     def loss(self):
         """Return the loss of the last ``train``, as it was before that step's update."""

@@ -1,4 +1,4 @@
-"""asr-lstm: a speech-like network trained with Adam on cross entropy (Braun 2018, arXiv 1806.01818)."""
+"""asr-lstm: speech-like networks trained with Adam on cross entropy or CTC (Braun 2018, arXiv 1806.01818)."""
 
 import numpy
 
@@ -8,10 +8,17 @@ __all__ = ["data", "weights"]
 
 
 def data(case: "dict", random: "numpy.random.RandomState") -> "dict":
-    """Return ``x`` (T, B, I), uniform in [-1, 1), and ``target`` (B,) int32 in 0..C-2, as the original drew them.
+    """Return ``x`` (T, B, I), uniform in [-1, 1), and ``target``, as the original drew them: x is made batch-major.
 
-    The original generates x batch-major and never draws the last class.
+    Cross entropy: (B,) int32 in 0..C-2, for the original never draws the last class. CTC: (B, N) int32 in 1..C-2, and
+    ``lengths`` (B,) int32, evenly spaced from T/2 to T.
     """
     x = random.uniform(-1, 1, (case["batch"], case["steps"], case["inputs"])).astype(numpy.float32)
-    target = random.randint(0, case["classes"] - 1, case["batch"]).astype(numpy.int32)
-    return {"x": numpy.ascontiguousarray(x.transpose(1, 0, 2)), "target": target}
+    found = {"x": numpy.ascontiguousarray(x.transpose(1, 0, 2))}
+    if case["loss"] == "ctc":
+        found["target"] = random.randint(1, case["classes"] - 1, (case["batch"], case["labels"])).astype(numpy.int32)
+    else:
+        found["target"] = random.randint(0, case["classes"] - 1, case["batch"]).astype(numpy.int32)
+    if case["ragged"]:
+        found["lengths"] = numpy.linspace(case["steps"] // 2, case["steps"], case["batch"]).astype(numpy.int32)
+    return found

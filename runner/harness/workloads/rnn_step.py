@@ -2,13 +2,13 @@
 
 import numpy
 
-from .recurrent import weights
+from .recurrent import ways, weights
 
 __all__ = ["data", "weights"]
 
 
 def data(case: "dict", random: "numpy.random.RandomState") -> "dict":
-    """Return ``x`` (T, B, I) and ``target`` (B, H), both uniform in [0, 1), float32."""
+    """Return ``x`` (T, B, I) and ``target`` (B, D*H), both uniform in [0, 1), float32."""
     x = random.uniform(0, 1, (case["steps"], case["batch"], case["inputs"]))
-    target = random.uniform(0, 1, (case["batch"], case["hidden"]))
+    target = random.uniform(0, 1, (case["batch"], case["hidden"] * len(ways(case))))
     return {"x": x.astype(numpy.float32), "target": target.astype(numpy.float32)}

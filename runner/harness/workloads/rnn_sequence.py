@@ -1,0 +1,14 @@
+"""rnn-sequence: recurrent layers, squared error on every hidden state (MaximumEntropy/cudnn_rnn_theano_benchmarks)."""
+
+import numpy
+
+from .recurrent import ways, weights
+
+__all__ = ["data", "weights"]
+
+
+def data(case: "dict", random: "numpy.random.RandomState") -> "dict":
+    """Return ``x`` (T, B, I) and ``target`` (T, B, D*H), both uniform in [0, 1), float32."""
+    x = random.uniform(0, 1, (case["steps"], case["batch"], case["inputs"]))
+    target = random.uniform(0, 1, (case["steps"], case["batch"], case["hidden"] * len(ways(case))))
+    return {"x": x.astype(numpy.float32), "target": target.astype(numpy.float32)}
