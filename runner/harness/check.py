@@ -29,12 +29,21 @@ def relative(value: "object", truth: "object") -> "float":
     return float(numpy.sqrt(((value - truth) ** 2).sum())) / (scale or 1.0)
 
 
+def counted(outputs: "object", truth: "dict") -> "tuple":
+    """Return (outputs, the reference's) with zeros for what either says behind a sample's own end."""
+    lengths = truth.get("lengths")
+    if lengths is None or numpy.shape(outputs) != numpy.shape(truth["outputs"]):
+        return outputs, truth["outputs"]
+    behind = (numpy.arange(len(outputs))[:, None] >= numpy.asarray(lengths))[:, :, None]
+    return numpy.where(behind, 0, outputs), numpy.where(behind, 0, truth["outputs"])
+
+
 def same_computation(program: "object", truth: "dict", precision: "str") -> "dict":
     """Run ``program`` forward and train it for three steps, both from the canonical weights; return losses and errors.
 
     Args:
         program: an Implementation.
-        truth: ``loss``, ``gradients`` and ``outputs`` of the reference.
+        truth: ``loss``, ``gradients`` and ``outputs`` of the reference; ``lengths`` (B,) where samples have their own.
         precision: names the row of TOLERANCES.
 
     Raises:
@@ -54,7 +63,7 @@ def same_computation(program: "object", truth: "dict", precision: "str") -> "dic
         "reference_loss": truth["loss"],
         "loss_error": max(abs(a - b) / (abs(b) or 1.0) for a, b in zip(losses, truth["loss"])),
         "gradient_errors": errors,
-        "forward_error": relative(outputs, truth["outputs"]),
+        "forward_error": relative(*counted(outputs, truth)),
     }
     for name in sorted(errors):
         shape, wanted = numpy.shape(gradients.get(name, ())), numpy.shape(truth["gradients"][name])
@@ -80,7 +89,7 @@ def same_outputs(outputs: "object", truth: "dict", precision: "str", found: "dic
     Raises:
         Failure: as ``same_computation``; ``when`` goes into its sentence, and ``found`` with it.
     """
-    error = relative(outputs, truth["outputs"])
+    error = relative(*counted(outputs, truth))
     found["forward_error"] = error
     shape, wanted = numpy.shape(outputs), numpy.shape(truth["outputs"])
     if shape != wanted:
@@ -91,3 +100,9 @@ def same_outputs(outputs: "object", truth: "dict", precision: "str", found: "dic
     if not error <= limit:
         text = "the forward pass is off by {:.1e} of its norm{}, {:.0e} allowed"
         raise Failure("wrong-result", text.format(error, when, limit), found)
+
+
+def finite(what: "str", values: "object", found: "dict") -> "None":
+    """Raise Failure, class ``nan``, where one of the values is not finite; ``what`` is named in its sentence."""
+    if not numpy.isfinite(values).all():
+        raise Failure("nan", "{} is not finite".format(what), found)

@@ -1,10 +1,12 @@
 """What a forked child does: build one implementation, check it, time one phase."""
 
+import gc
 import time
 import traceback
 
 from . import adapters, caches, check, timing, workloads
 
+METHODS = {"forward": "forward", "gradient": "backward", "train": "train"}
 OUT_OF_MEMORY = ("out of memory", "allocate memory", "bad_alloc", "oom when allocating", "resourceexhausted", "alloc_failed")
 
 
@@ -34,7 +36,7 @@ def measure(request: "dict", truth: "dict") -> "dict":
 
     Args:
         request: ``framework``, ``implementation``, ``case``, ``phase``, ``device``, ``precision``, ``seconds``, ``cache``.
-        truth: ``loss``, ``gradients``, ``outputs`` and ``digest`` of the reference of this case.
+        truth: ``loss``, ``gradients``, ``outputs`` and ``digest`` of the reference for this case.
 
     Raises:
         check.Failure: the data differ from the reference's, or the computation does.
@@ -42,28 +44,82 @@ def measure(request: "dict", truth: "dict") -> "dict":
     caches.use(request["cache"])
     begin = time.perf_counter()
     case = request["case"]
-    data, weights = workloads.materialise(case)
-    digest = workloads.digest(data, weights)
-    if digest != truth["digest"]:
-        raise check.Failure("wrong-result", "this NumPy draws other data: digest {} is not {}".format(digest, truth["digest"]))
-    chosen = implementation(request["framework"], request["implementation"])
-    ready = time.perf_counter()
-    program = chosen(case, data, weights, request["device"], request["precision"])
-    program.train()
-    program.synchronize()
-    found = {"compile_seconds": time.perf_counter() - ready, "digest": digest}
-    found.update(check.same_computation(program, truth, request["precision"]))
-    program.reset()
+    small = workloads.checked(case)
+    trial = Trial(implementation(request["framework"], request["implementation"]), request, truth)
+    if small == case:
+        program, found = trial.whole(case)
+    else:
+        program, found = trial.apart(case, small)
     if request["phase"].startswith("compile"):
         found.update(seconds=[found["compile_seconds"]], warmup=[])
     else:
-        call = {"forward": program.forward, "train": program.train}[request["phase"]]
+        call = getattr(program, METHODS[request["phase"]])
         warmup, seconds = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"])
-        program.reset()
-        check.same_outputs(program.outputs(), truth, request["precision"], found, " after the timing")
+        trial.again(program, found, small == case)
         found.update(seconds=seconds, warmup=warmup)
     found["child_seconds"] = time.perf_counter() - begin
     return found
+
+
+class Trial(object):
+    """Builds an implementation and holds it against the reference."""
+
+    def __init__(self, chosen, request, truth):
+        """Take the class, the request and the reference."""
+        self.chosen = chosen
+        self.place = (request["device"], request["precision"])
+        self.truth = truth
+
+    def drawn(self, case):
+        """Return (data, weights, digest) of the checked case. Raises check.Failure where they are not the reference's."""
+        data, weights = workloads.materialise(case)
+        digest = workloads.digest(data, weights)
+        if digest != self.truth["digest"]:
+            reason = "this NumPy draws other data: digest {} is not {}".format(digest, self.truth["digest"])
+            raise check.Failure("wrong-result", reason)
+        self.truth = dict(self.truth, lengths=data.get("lengths"))
+        return data, weights, digest
+
+    def first(self, case, data, weights):
+        """Return (program, seconds) from before it was built to the end of its first training step."""
+        ready = time.perf_counter()
+        program = self.chosen(case, data, weights, *self.place)
+        program.train()
+        program.synchronize()
+        return program, time.perf_counter() - ready
+
+    def judged(self, program, found):
+        """Add what the check finds to ``found``; the program is put back to its start."""
+        found.update(check.same_computation(program, self.truth, self.place[1]))
+        program.reset()
+
+    def whole(self, case):
+        """Build and check the case itself; return (program, what was found)."""
+        data, weights, digest = self.drawn(case)
+        program, seconds = self.first(case, data, weights)
+        found = {"compile_seconds": seconds, "digest": digest}
+        self.judged(program, found)
+        return program, found
+
+    def apart(self, case, small):
+        """Check ``small`` with a program of its own, then build the case; return (the case's program, what was found)."""
+        data, weights, digest = self.drawn(small)
+        found = {"digest": digest, "checked_case": {name: small[name] for name in small if small[name] != case[name]}}
+        program, found["compile_seconds"] = self.first(case, *workloads.materialise(case))
+        check.finite("the loss of a training step", program.loss(), found)
+        program.reset()
+        self.judged(self.chosen(small, data, weights, *self.place), found)
+        gc.collect()  # the small one
+        return program, found
+
+    def again(self, program, found, whole):
+        """Ask the timed program once more what it says: the reference's outputs, or finite ones."""
+        program.reset()
+        outputs = program.outputs()
+        if whole:
+            check.same_outputs(outputs, self.truth, self.place[1], found, " after the timing")
+        else:
+            check.finite("an output of the forward pass after the timing", outputs, found)
 
 
 def guarded(work: "object") -> "dict":

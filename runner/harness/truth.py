@@ -1,14 +1,14 @@
-"""``python -m runner.harness.truth CASE``: compute the reference of a case and print it as JSON."""
+"""``python -m runner.harness.truth CASE``: compute the reference for a case and print it as JSON."""
 
 import json
 import sys
 
-from . import reference, wire
+from . import reference, wire, workloads
 
 
 def main(case: "dict") -> "dict":
-    """Return the reference of a case with its arrays packed: see ``reference.compute``."""
-    found = reference.compute(case)
+    """Return the reference for a case, on the case it is checked on, with arrays packed: see ``reference.compute``."""
+    found = reference.compute(workloads.checked(case))
     gradients = {name: wire.pack(value) for name, value in found["gradients"].items()}
     return dict(found, gradients=gradients, outputs=wire.pack(found["outputs"]))
 

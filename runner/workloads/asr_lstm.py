@@ -12,7 +12,7 @@ from typing import Any
 from runner.workloads.recurrent import case
 
 
-def _case(name: str, steps: int, batch: int, **own: Any) -> Mapping[str, Any]:
+def _case(name: str, steps: int, batch: int, **own: object) -> Mapping[str, Any]:
     common = {"inputs": 123, "hidden": 320, "classes": 10, "loss": "ce", "optimizer": "adam", "rate": 1e-3, "seed": 11}
     return case(workload="asr-lstm", name=name, steps=steps, batch=batch, **{**common, **own})
 
@@ -21,9 +21,7 @@ CASES = (
     _case("1x320-ce-short", 100, 64),
     _case("1x320-ce-long", 1000, 32),
     _case("4x320-ce-long", 1000, 32, layers=4, bidirectional=True),
-    _case(
-        "4x320-ctc-long", 1000, 32, layers=4, bidirectional=True, classes=59, labels=100, loss="ctc", ragged=True
-    ),
+    _case("4x320-ctc-long", 1000, 32, layers=4, bidirectional=True, classes=59, labels=100, loss="ctc", ragged=True),
     _case(
         "2x64-ctc-small",
         60,

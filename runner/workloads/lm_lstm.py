@@ -15,7 +15,7 @@ from typing import Any
 from runner.workloads.recurrent import case
 
 
-def _words(name: str, hidden: int, words: int, rate: float, norm: float, **own: Any) -> Mapping[str, Any]:
+def _words(name: str, hidden: int, words: int, rate: float, norm: float, **own: object) -> Mapping[str, Any]:
     return case(
         **{
             "workload": "lm-lstm",
@@ -39,7 +39,7 @@ def _words(name: str, hidden: int, words: int, rate: float, norm: float, **own: 
     )
 
 
-def _template(name: str, **own: Any) -> Mapping[str, Any]:
+def _template(name: str, **own: object) -> Mapping[str, Any]:
     return case(
         workload="lm-lstm",
         name=name,

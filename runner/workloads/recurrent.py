@@ -30,7 +30,7 @@ DEFAULTS: Mapping[str, Any] = {
 """What a case is where it does not say otherwise; ``adapters.api`` has the meaning of each."""
 
 
-def case(**own: Any) -> Mapping[str, Any]:
+def case(**own: object) -> Mapping[str, Any]:
     """Return a case with every key: ``DEFAULTS``, and what is its own."""
     return {**DEFAULTS, **own}
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from runner.harness import truth, wire, workloads
+from runner.workloads import CASES
+from runner.workloads.recurrent import case
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOTSTRAP = """
@@ -95,21 +97,47 @@ def server(python: Path, framework: str, env: dict[str, str] | None = None) -> I
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def small(cell: str, loss: str) -> dict[str, Any]:
+def small(cell: str, loss: str, **changes: Any) -> dict[str, Any]:
     """Return a case of a few numbers: ``mse`` with SGD as rnn-step has it, ``ce`` with Adam as asr-lstm has it."""
-    sizes: dict[str, Any] = {"steps": 10, "batch": 4, "hidden": 8, "seed": 7, "cell": cell, "loss": loss}
-    sizes["forget_bias"] = 1.0
+    sizes: dict[str, Any] = {
+        "name": "small",
+        "steps": 10,
+        "batch": 4,
+        "hidden": 8,
+        "seed": 7,
+        "cell": cell,
+        "loss": loss,
+    }
     if loss == "mse":
-        return {**sizes, "workload": "rnn-step", "inputs": 8, "classes": 0, "optimizer": "sgd", "rate": 0.01}
-    return {**sizes, "workload": "asr-lstm", "inputs": 6, "classes": 5, "optimizer": "adam", "rate": 1e-3}
+        sizes.update(workload="rnn-step", inputs=8, optimizer="sgd", rate=0.01)
+    else:
+        sizes.update(workload="asr-lstm", inputs=6, classes=5, optimizer="adam", rate=1e-3)
+    return dict(case(**{**sizes, **changes}))
 
 
-ASR_SHORT: dict[str, Any] = {
-    **small("lstm", "ce"),
-    "steps": 100,
-    "batch": 64,
-    "inputs": 123,
-    "hidden": 320,
-    "classes": 10,
-    "seed": 11,
+def shrunk(case_id: str, **changes: Any) -> dict[str, Any]:
+    """Return a shipped case in a few numbers: the same layers, ways, loss and optimiser."""
+    found = {**CASES[case_id], "steps": 7, "batch": 3, "hidden": 5, "inputs": 4}
+    if found["vocabulary"]:
+        found.update(vocabulary=11, classes=11)
+    if found["loss"] == "ctc":
+        found.update(steps=13, labels=3, classes=6)
+    return {**found, **changes}
+
+
+SHAPES: dict[str, dict[str, Any]] = {
+    **{f"{cell}-step": shrunk(f"rnn-step/{cell}-b32-h128") for cell in ("lstm", "rnn", "gru")},
+    **{f"{cell}-step-l3": shrunk(f"rnn-step/{cell}-l3-b32-h128") for cell in ("lstm", "rnn", "gru")},
+    **{f"{cell}-sequence": shrunk(f"rnn-sequence/{cell}-l3-t30-b32-h128") for cell in ("lstm", "rnn", "gru")},
+    "ce": shrunk("asr-lstm/1x320-ce-short"),
+    "ce-4-both-ways": shrunk("asr-lstm/4x320-ce-long"),
+    "ctc": shrunk("asr-lstm/4x320-ctc-long"),
+    "lm": shrunk("lm-lstm/lm-small"),
+    "lm-unclipped": shrunk("lm-lstm/ptb-large"),
+    "template": shrunk("lm-lstm/template-2x64"),
+    "template-clipped": shrunk("lm-lstm/template-2x64", clip_value=0.01, clip_each=0.02),
+    "template-both-ways": shrunk("lm-lstm/template-2x64-bidirectional"),
 }
+"""One case of every kind there is; an implementation is held against those it does not lack."""
+
+ASR_SHORT = small("lstm", "ce", steps=100, batch=64, inputs=123, hidden=320, classes=10, seed=11)

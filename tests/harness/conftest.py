@@ -15,23 +15,23 @@ from runner.harness import workloads
 from runner.harness.truth import main
 from runner.measure.session import Session
 from runner.setup import cache_folder
+from runner.workloads.recurrent import case
 
 VERSIONS = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
-CASE: dict[str, Any] = {
-    "workload": "rnn-step",
-    "name": "tiny",
-    "cell": "lstm",
-    "steps": 3,
-    "batch": 2,
-    "inputs": 4,
-    "hidden": 4,
-    "classes": 0,
-    "forget_bias": 1.0,
-    "loss": "mse",
-    "optimizer": "sgd",
-    "rate": 0.01,
-    "seed": 3,
-}
+CASE: dict[str, Any] = dict(
+    case(
+        workload="rnn-step",
+        name="tiny",
+        steps=3,
+        batch=2,
+        inputs=4,
+        hidden=4,
+        loss="mse",
+        optimizer="sgd",
+        rate=0.01,
+        seed=3,
+    )
+)
 
 Ask = Callable[..., dict[str, Any]]
 

@@ -30,6 +30,7 @@ from runner.harness import truth as packed_truth
 from runner.harness import workloads
 from runner.measure.session import Session
 from runner.model import Limits, Provisioned, Spec
+from runner.workloads.recurrent import case
 
 pytestmark = pytest.mark.docker
 
@@ -39,21 +40,20 @@ BASE = "python:3.11-slim"
 SPEC = Spec(environment="numpy", framework="numpy", release="2.*", base=BASE, lock=ROOT / "docker/locks/numpy.txt")
 MIB = 1 << 20
 GONE_SECONDS = 10.0
-CASE: dict[str, Any] = {
-    "workload": "rnn-step",
-    "name": "tiny",
-    "cell": "lstm",
-    "steps": 3,
-    "batch": 2,
-    "inputs": 4,
-    "hidden": 4,
-    "classes": 0,
-    "forget_bias": 1.0,
-    "loss": "mse",
-    "optimizer": "sgd",
-    "rate": 0.01,
-    "seed": 3,
-}
+CASE: dict[str, Any] = dict(
+    case(
+        workload="rnn-step",
+        name="tiny",
+        steps=3,
+        batch=2,
+        inputs=4,
+        hidden=4,
+        loss="mse",
+        optimizer="sgd",
+        rate=0.01,
+        seed=3,
+    )
+)
 
 
 @pytest.fixture(scope="module")
@@ -306,7 +306,7 @@ def test_nothing_is_left_when_the_runner_is_killed(
 ) -> None:
     source = RUNNER.format(handled=handled, folder=str(ROOT / "docker"), handle=ready.handle, run=run)
     neighbour = client.containers.run(
-        BASE, ["sleep", "60"], detach=True, auto_remove=True, network_mode="none", init=True
+        BASE, ["sleep", "600"], detach=True, auto_remove=True, network_mode="none", init=True
     )
     command = [sys.executable, "-c", source]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as runner:
@@ -595,7 +595,7 @@ def test_the_sweep_takes_only_what_belongs_to_the_dead(client: docker.DockerClie
         try:
             swept = backend.sweep()
             assert {name.removeprefix(prefix) for name in swept if name.startswith(prefix)} == {"dead", "number-reused"}
-            left = {found.name for found in client.containers.list(all=True)}
+            left = {found.name for found in client.containers.list(all=True, ignore_removed=True)}
             assert {prefix + name for name in labels} & left == {
                 prefix + n for n in labels if n not in {"dead", "number-reused"}
             }

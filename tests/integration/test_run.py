@@ -98,7 +98,10 @@ def containers() -> list[str]:
     client = docker.from_env()
     try:
         return [
-            str(found.name) for found in client.containers.list(all=True, filters={"label": "io.matrix-runner.run"})
+            str(found.name)
+            for found in client.containers.list(
+                all=True, filters={"label": "io.matrix-runner.run"}, ignore_removed=True
+            )
         ]
     finally:
         client.close()
@@ -175,11 +178,11 @@ def test_an_interrupted_build_leaves_no_container_and_no_image(number: signal.Si
     client = docker.from_env()
     before = {image.id for image in client.images.list()}
     process = runner.start("build", "np-old", "--backend", "docker")
-    wait_for(lambda: [c for c in client.containers.list() if "sleep 300" in str(c.attrs["Args"])], 200)
+    wait_for(lambda: sleepers(client), 200)
     process.send_signal(number)
     process.communicate(timeout=30)
     assert process.returncode == 130
-    wait_for(lambda: not [c for c in client.containers.list(all=True) if "sleep 300" in str(c.attrs["Args"])])
+    wait_for(lambda: not sleepers(client))
     assert {image.id for image in client.images.list()} <= before
     client.close()
 
@@ -208,3 +211,9 @@ def test_a_folder_that_is_no_place_for_an_unknown_selector_says_what_there_is(ru
     done = runner("compare", "np-old", "np-odl")
     assert done.returncode == 2
     assert "did you mean 'np-old'?" in done.stderr or "np-old" in done.stderr
+
+
+def sleepers(client: Any) -> list[str]:
+    """Return the ids of the containers in which a build step sleeps."""
+    found = client.containers.list(all=True, ignore_removed=True)
+    return [str(each.id) for each in found if "sleep 300" in str(each.attrs["Args"])]

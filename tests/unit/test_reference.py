@@ -1,52 +1,74 @@
 """The float64 truth: its gradients, its optimisers, and data that are the same bits everywhere."""
 
 import copy
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
 
-from runner.harness import reference, truth, wire, workloads
-from runner.workloads import CASES, forward_bytes, forward_flops
+from runner.harness import layers, losses, reference, truth, wire, workloads
+from runner.harness.workloads import recurrent
+from runner.workloads import CASES, forward_bytes, forward_flops, parameters
+from runner.workloads.recurrent import case
 
-TINY: dict[str, Any] = {
-    "workload": "rnn-step",
-    "name": "tiny",
-    "cell": "lstm",
-    "steps": 3,
-    "batch": 2,
-    "inputs": 4,
-    "hidden": 3,
-    "classes": 0,
-    "forget_bias": 1.0,
-    "loss": "mse",
-    "optimizer": "sgd",
-    "rate": 0.01,
-    "seed": 3,
-}
+TINY: dict[str, Any] = dict(
+    case(
+        workload="rnn-step",
+        name="tiny",
+        steps=3,
+        batch=2,
+        inputs=4,
+        hidden=3,
+        loss="mse",
+        optimizer="sgd",
+        rate=0.01,
+        seed=3,
+    )
+)
 SPEECH = {**TINY, "workload": "asr-lstm", "classes": 5, "loss": "ce", "optimizer": "adam"}
+SHAPES = (
+    "rnn-step/lstm-b32-h128",
+    "rnn-step/rnn-l3-b32-h128",
+    "rnn-step/gru-l3-b32-h128",
+    "rnn-sequence/lstm-l3-t30-b32-h128",
+    "asr-lstm/1x320-ce-short",
+    "asr-lstm/4x320-ce-long",
+    "asr-lstm/4x320-ctc-long",
+    "lm-lstm/ptb-large",
+    "lm-lstm/template-2x64-bidirectional",
+)
 Make: Any = reference.Network  # the harness writes no annotations that Python 3.5 could not read
 
 
 def tiny(cell: str, loss: str, optimizer: str = "sgd") -> Any:
-    case = {**(TINY if loss == "mse" else SPEECH), "cell": cell, "optimizer": optimizer}
-    return Make(case, *workloads.materialise(case))
+    own = {**(TINY if loss == "mse" else SPEECH), "cell": cell, "optimizer": optimizer}
+    return Make(own, *workloads.materialise(own))
 
 
-@pytest.mark.parametrize("loss", ["mse", "ce"])
-@pytest.mark.parametrize("cell", ["lstm", "rnn"])
-def test_gradients_are_those_of_central_differences(cell: str, loss: str) -> None:
-    network = tiny(cell, loss)
-    _, gradients = network.gradients()
+def shrunk(case_id: str) -> Any:
+    found = {**CASES[case_id], "steps": 5, "batch": 3, "hidden": 3, "inputs": 2}
+    if found["vocabulary"]:
+        found.update(vocabulary=7, classes=7)
+    if found["loss"] == "ctc":
+        found.update(steps=9, labels=2, classes=5)
+    return Make(found, *workloads.materialise(found))
+
+
+@pytest.mark.parametrize("case_id", SHAPES)
+def test_gradients_are_those_of_central_differences(case_id: str) -> None:
+    network = shrunk(case_id)
+    network.train()  # where states are carried, they are not zero any more
+    _, gradients = network.gradients(network.states)
     assert set(gradients) == set(network.weights)
     for name, weights in network.weights.items():
         numeric = np.empty_like(weights)
         for place in np.ndindex(weights.shape):
             kept, step = weights[place], 1e-5
             weights[place] = kept + step
-            above = network.loss_and_slope(network.forward())[0]
+            above = network.gradients(network.states)[0]
             weights[place] = kept - step
-            below = network.loss_and_slope(network.forward())[0]
+            below = network.gradients(network.states)[0]
             weights[place] = kept
             numeric[place] = (above - below) / (2 * step)
         assert np.linalg.norm(gradients[name] - numeric) <= 1e-6 * np.linalg.norm(numeric), name
@@ -65,19 +87,83 @@ def test_gradients_change_nothing_and_come_again() -> None:
 
 def test_the_squared_error_is_a_mean_over_batch_and_units() -> None:
     network = tiny("rnn", "mse")
-    last = network.forward()
-    assert network.loss_and_slope(last)[0] == pytest.approx(np.sum((last - network.target) ** 2) / 6, rel=1e-15)
+    assert network.gradients()[0] == pytest.approx(np.sum((network.predict() - network.target) ** 2) / 6, rel=1e-15)
 
 
 def test_the_cross_entropy_is_a_mean_over_the_batch_and_does_not_overflow() -> None:
     network = tiny("lstm", "ce")
     network.weights["output/kernel"] *= 1e5
-    last = network.forward()
-    logits = last @ network.weights["output/kernel"]
+    logits = network.predict()
     expected = np.mean(
         [np.logaddexp.reduce(row) - row[label] for row, label in zip(logits, network.target, strict=True)]
     )
-    assert network.loss_and_slope(last)[0] == pytest.approx(expected, rel=1e-12)
+    assert network.gradients()[0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_ctc_is_the_sum_over_all_alignments() -> None:
+    random = np.random.RandomState(0)
+    logits, labels, lengths = random.normal(size=(4, 2, 3)), np.array([[1, 1], [2, 1]]), np.array([3, 4])
+    found: Any = losses.ctc(logits, labels, lengths)  # type: ignore[no-untyped-call,unused-ignore]
+    probabilities = np.exp(logits) / np.exp(logits).sum(axis=2, keepdims=True)
+    expected = []
+    for sample, length in enumerate(lengths):
+        total = 0.0
+        for path in itertools.product(range(3), repeat=int(length)):
+            said = [label for label, _ in itertools.groupby(path) if label]
+            if said == labels[sample].tolist():
+                total += np.prod([probabilities[t, sample, label] for t, label in enumerate(path)])
+        expected.append(-np.log(total))
+    assert found[0] == pytest.approx(np.mean(expected), rel=1e-12)
+    assert not found[1][3, 0].any()  # behind the end
+
+
+def test_what_lies_behind_a_sample_s_end_changes_nothing() -> None:
+    network = shrunk("asr-lstm/4x320-ctc-long")
+    loss, gradients = network.gradients()
+    network.x[network.lengths[0] :, 0] += 100
+    again, other = network.gradients()
+    assert again == loss
+    for name, gradient in gradients.items():
+        np.testing.assert_allclose(other[name], gradient, rtol=1e-12, atol=1e-15)
+
+
+def test_gradients_are_cut_by_value_then_each_then_all_together() -> None:
+    cut: Any = reference.clipped  # type: ignore[no-untyped-call,unused-ignore]
+    gradients = {"a": np.array([3.0, -8.0]), "b": np.array([4.0])}
+    plain = {"clip_value": 0.0, "clip_each": 0.0, "clip_norm": 0.0}
+    np.testing.assert_allclose(cut({**plain, "clip_value": 4.0}, gradients)["a"], [3.0, -4.0])
+    found = cut({**plain, "clip_value": 4.0, "clip_each": 2.5}, gradients)
+    np.testing.assert_allclose([*found["a"], *found["b"]], [1.5, -2.0, 2.5])
+    found = cut({**plain, "clip_norm": 1.0}, gradients)
+    assert sum((g**2).sum() for g in found.values()) == pytest.approx(1.0)
+    assert cut({**plain, "clip_norm": 100.0}, gradients)["b"][0] == 4.0
+
+
+def test_states_are_carried_by_train_alone_and_reset_puts_them_back() -> None:
+    network = shrunk("lm-lstm/ptb-large")
+    trace = [network.train() for _ in range(3)]
+    assert any(h.any() for h, _ in network.states.values())
+    kept = network.states
+    network.predict()
+    network.backward()
+    assert network.states is kept
+    network.reset()
+    assert [network.train() for _ in range(3)] == trace
+
+
+@pytest.mark.parametrize("case_id", CASES)
+def test_a_case_is_checked_on_one_that_is_small_enough_and_of_the_same_code_path(case_id: str) -> None:
+    whole = dict(CASES[case_id])
+    small: Any = workloads.checked(whole)
+    products, weights = workloads.cost(small)
+    assert products <= workloads.MOST_PRODUCTS
+    assert weights <= workloads.MOST_WEIGHTS
+    for name in ("cell", "layers", "bidirectional", "loss", "ragged", "carry", "optimizer", "clip_norm", "output_bias"):
+        assert small[name] == whole[name]
+    assert (small["inputs"] == small["hidden"]) == (whole["inputs"] == whole["hidden"])
+    assert small["steps"] // 2 >= 2 * small["labels"]  # the shortest sample can say its labels, repeated or not
+    fits = workloads.cost(whole)[0] <= workloads.MOST_PRODUCTS and parameters(whole) <= workloads.MOST_WEIGHTS
+    assert (small == whole) == fits
 
 
 def test_a_step_of_sgd_goes_down_the_gradient() -> None:
@@ -137,13 +223,15 @@ def test_what_is_printed_of_a_case_holds_the_same_numbers() -> None:
         np.testing.assert_array_equal(wire.unpack(printed["gradients"][name]), gradient)
 
 
-@pytest.mark.parametrize("cell", ["lstm", "rnn"])
+@pytest.mark.parametrize("cell", ["lstm", "rnn", "gru"])
 def test_a_network_says_its_last_hidden_state_or_its_logits(cell: str) -> None:
     plain, classes = tiny(cell, "mse"), tiny(cell, "ce")
-    np.testing.assert_array_equal(plain.predict(), plain.forward())
     assert plain.predict().shape == (2, 3)
-    np.testing.assert_array_equal(classes.predict(), classes.forward() @ classes.weights["output/kernel"])
     assert classes.predict().shape == (2, 5)
+    np.testing.assert_array_equal(plain.predict(), plain.forward(plain.states)[-1])
+    np.testing.assert_array_equal(
+        classes.predict(), classes.forward(classes.states)[-1] @ classes.weights["output/kernel"]
+    )
 
 
 def test_float32_is_close_to_float64() -> None:
@@ -155,7 +243,7 @@ def test_float32_is_close_to_float64() -> None:
 
 
 def test_sigmoid_does_not_overflow() -> None:
-    found: Any = reference.sigmoid  # type: ignore[no-untyped-call,unused-ignore]
+    found: Any = layers.sigmoid  # type: ignore[no-untyped-call,unused-ignore]
     np.testing.assert_array_equal(found(np.array([-1e4, 0.0, 1e4])), [0.0, 0.5, 1.0])
 
 
@@ -195,19 +283,38 @@ def test_a_key_names_the_numbers_in_any_order() -> None:
 
 @pytest.mark.parametrize("case_id", CASES)
 def test_shapes_and_kinds_of_every_shipped_case(case_id: str) -> None:
-    case = {**CASES[case_id], "steps": 2}  # the number of steps shapes x alone
+    case = workloads.checked(dict(CASES[case_id]))
     data, weights = workloads.materialise(case)
-    batch, inputs, hidden, classes = (case[name] for name in ("batch", "inputs", "hidden", "classes"))
-    width = hidden * (4 if case["cell"] == "lstm" else 1)
-    shapes = {"layer0/kernel": (inputs, width), "layer0/recurrent": (hidden, width), "layer0/bias": (width,)}
-    if classes:
-        shapes["output/kernel"] = (hidden, classes)
-    assert {name: value.shape for name, value in weights.items()} == shapes
-    assert data["x"].shape == (2, batch, inputs)
-    assert data["target"].shape == ((batch,) if classes else (batch, hidden))
-    assert data["target"].dtype == (np.int32 if classes else np.float32)
-    assert {value.dtype for value in (*weights.values(), data["x"])} == {np.dtype("float32")}
+    assert [(name, weights[name].shape) for name in weights] == recurrent.shapes(case)
+    steps, batch, width = case["steps"], case["batch"], case["hidden"] * (2 if case["bidirectional"] else 1)
+    targets = {"mse": (batch, width), "mse-all": (steps, batch, width), "ctc": (batch, case["labels"])}
+    targets.update(ce=(batch,), bce=(batch,), lm=(steps, batch))
+    assert data["x"].shape == ((steps, batch) if case["vocabulary"] else (steps, batch, case["inputs"]))
+    assert data["target"].shape == targets[case["loss"]]
+    assert data["target"].dtype == (np.int32 if case["loss"] in ("ce", "ctc", "lm") else np.float32)
+    assert data["x"].dtype == (np.int32 if case["vocabulary"] else np.float32)
+    assert {value.dtype for value in weights.values()} == {np.dtype("float32")}
     assert all(value.flags.c_contiguous for value in (*weights.values(), *data.values()))
+    assert ("lengths" in data) == case["ragged"]
+
+
+def test_the_networks_of_the_paper_have_its_numbers_of_weights() -> None:
+    """Braun 2018 with one bias, table of the repository: TensorFlow's LSTMCell; the template has one for each word."""
+    expected = {"1x320-ce-short": 571_520, "4x320-ce-long": 8_523_520, "4x320-ctc-long": 8_554_880}
+    assert {name: parameters(CASES[f"asr-lstm/{name}"]) for name in expected} == expected
+
+
+def test_lengths_are_those_of_the_original() -> None:
+    case = {**CASES["asr-lstm/4x320-ctc-long"], "hidden": 1}
+    lengths = workloads.materialise(case)[0]["lengths"]
+    assert (lengths[:2].tolist(), lengths[-2:].tolist(), int(lengths.sum())) == ([500, 516], [983, 1000], 23985)
+
+
+def test_a_text_of_one_s_own_is_read_sample_after_sample() -> None:
+    case = {**CASES["lm-lstm/lm-small"], "steps": 2, "batch": 2, "words": [1, 2, 3, 7, 8, 9]}
+    data, _ = workloads.materialise(case)
+    assert data["x"].tolist() == [[1, 7], [2, 8]]
+    assert data["target"].tolist() == [[2, 8], [3, 9]]
 
 
 def test_the_forget_gate_has_its_bias_and_no_other_gate() -> None:

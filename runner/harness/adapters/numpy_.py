@@ -26,7 +26,7 @@ class NumpyLoop(Implementation):
 
     slug = "numpy-loop"
     kind = "flexible"
-    cells = ("lstm", "rnn")
+    cells = ("lstm", "rnn", "gru")
     devices = ("cpu",)
     precisions = ("fp32",)
 
@@ -35,6 +35,7 @@ class NumpyLoop(Implementation):
         self.network = reference.Network(case, data, weights, "float32")
         self.reset = self.network.reset
         self.forward = self.outputs = self.network.predict
+        self.backward = self.network.backward
         self.last = float("nan")
 
     def train(self):

@@ -4,6 +4,10 @@ import hashlib
 import importlib
 import json
 
+MOST_PRODUCTS = 10 ** 9  # multiplications of a forward pass that is checked as it is: a second of float64 on two cores
+MOST_WEIGHTS = 2 * 10 ** 6
+LEAST = {"steps": 8, "batch": 4, "vocabulary": 500, "hidden": 64}
+
 
 def find(workload: "str") -> "object":
     """Return the module of a workload, ``rnn-step`` for example; KeyError-free: an ImportError names what is missing."""
@@ -33,3 +37,48 @@ def digest(data: "dict", weights: "dict") -> "str":
 def key(case: "dict") -> "str":
     """Return 16 hexadecimal digits that name a case's numbers, whatever the case is called."""
     return hashlib.sha256(json.dumps(case, sort_keys=True).encode("ascii")).hexdigest()[:16]
+
+
+def checked(case: "dict") -> "dict":
+    """Return the case on which implementations of ``case`` are checked: itself, or a smaller one of the same code path.
+
+    A reference costs float64 products and its gradients travel to every server, so a case beyond MOST_PRODUCTS or
+    MOST_WEIGHTS gives up words, then units, or steps, then samples, by halves, until it is below or at LEAST.
+    """
+    small = dict(case)
+    while True:
+        products, weights = cost(small)
+        if weights > MOST_WEIGHTS:
+            wanted = ("vocabulary", "hidden")
+        elif products > MOST_PRODUCTS:
+            wanted = ("steps", "batch", "vocabulary", "hidden")
+        else:
+            return small
+        key = next((name for name in wanted if small[name] // 2 >= LEAST[name]), None)
+        if key is None:
+            return small
+        _halve(small, key)
+
+
+def _halve(case: "dict", key: "str") -> "None":
+    before = case[key]
+    case[key] = before // 2
+    case.pop("words", None)  # a text of its own does not fit any more
+    twin = {"vocabulary": "classes", "hidden": "inputs"}.get(key)
+    if twin and case[twin] == before:
+        case[twin] = case[key]
+    case["labels"] = min(case["labels"], case["steps"] // 4)
+
+
+def cost(case: "dict") -> "tuple":
+    """Return (multiplications of a forward pass in its products, trained numbers) of a case."""
+    from .recurrent import shapes
+
+    products = weights = 0
+    for name, shape in shapes(case):
+        size = shape[0] * (shape[1] if len(shape) > 1 else 1)
+        weights += size
+        every = name.startswith("layer") or case["loss"] in ("ctc", "lm")
+        if name.endswith(("kernel", "recurrent")):
+            products += size * case["batch"] * (case["steps"] if every else 1)
+    return products, weights
