@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 Verdict = Literal["run", "skip"]
 Device = Literal["cpu", "cuda"]
+Protocol = Literal["aligned", "published"]
 
 SKIP_CODES = (
     "no-interpreter",
@@ -48,7 +49,8 @@ class Cell:
         implementation: slug such as ``nn-lstm``.
         workload: ``rnn-step``, ``asr-lstm``, ...
         case: the workload's sizes by name, ``1x320-ce-short``.
-        phase: ``compile``, ``compile-warm``, ``forward`` or ``train``.
+        phase: ``compile``, ``compile-warm``, ``forward``, ``gradient`` or ``train``; with ``+published`` after it where
+            the original program's choices are timed, quirks and all.
         precision: ``fp32``, ``tf32``, ...
     """
 
@@ -63,6 +65,11 @@ class Cell:
     def id(self) -> str:
         """The cell's name in selections, logs, files and reports."""
         return f"{self.environment}/{self.implementation}/{self.case_id}/{self.phase}/{self.precision}"
+
+    @property
+    def protocol(self) -> str:
+        """``aligned``, or ``published``."""
+        return self.phase.partition("+")[2] or "aligned"
 
     @property
     def case_id(self) -> str:
@@ -130,6 +137,25 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """What a run that is resumed has behind it; all empty for a new one.
+
+    Attributes:
+        finished: (case id, round) of every round that a case has whole.
+        attempts: (case id, round) -> the last attempt that left a record.
+        failed: (cell, failure class) of every cell that failed, as often as it failed differently.
+        servers: environment -> how many servers it has had.
+        groups: environments that were alive side by side; empty where that was not decided yet.
+    """
+
+    finished: frozenset[tuple[str, int]] = frozenset()
+    attempts: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    failed: frozenset[tuple[Cell, str]] = frozenset()
+    servers: Mapping[str, int] = field(default_factory=dict)
+    groups: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Every cell that was asked for, with its verdict, and the runnable ones as blocks."""
 
@@ -140,11 +166,21 @@ class Plan:
     blocks: tuple[Block, ...]
     frameworks: Mapping[str, str]
     """environment id -> framework"""
+    past: Past = Past()
 
     @property
     def seconds(self) -> float:
         """The estimated duration of the measuring, without provisioning."""
         return sum(planned.seconds for planned in self.cells if planned.skip is None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corpus:
+    """A text for language models: the name of its file, ``sha256:...`` of its bytes, and what it says."""
+
+    name: str
+    digest: str
+    text: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +194,9 @@ class Request:
         preset: name of a preset in the matrix, or None for all that the matrix lists.
         device: where to measure.
         backend: ``docker``, ``venv`` or ``host``.
+        protocol: ``aligned`` or ``published``; None is what the preset says, else aligned.
+        memory: bytes that a measured process may hold; 0 where that is not known.
+        corpus: a text whose words language models are given; None draws words at random.
     """
 
     environments: tuple[str, ...]
@@ -170,16 +209,20 @@ class Request:
     seconds: float | None = None
     threads: int = 1
     seed: int = 0
+    protocol: Protocol | None = None
+    memory: int = 0
+    corpus: Corpus | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
-    """A GPU as the driver names it; ``capability`` is the compute capability as (major, minor)."""
+    """A GPU as the driver names it: compute capability as (major, minor), memory in bytes, 0 where it is not known."""
 
     uuid: str
     name: str
     capability: tuple[int, int]
     driver: str
+    memory: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,9 +231,29 @@ class Outcome:
 
     cell: Cell
     round: int
+    attempt: int = 1
     reply: Mapping[str, Any]
     facts: Mapping[str, Any]
     ready: "Provisioned"
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Which environments are alive side by side was decided; each group holds the base."""
+
+    groups: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A case has the whole of a round."""
+
+    case_id: str
+    round: int
+
+
+Event = Outcome | Grouped | Finished
+"""What happens while cells are measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,11 +333,13 @@ class Survey:
         skips: environments that cannot be had here, with the reason.
         cached: environments for which nothing has to be made.
         free: bytes of room where the new ones would go.
+        images: what a new one is made from, by name: where it is, ``here`` or ``registry``, or why it cannot be had.
     """
 
     skips: Mapping[str, Skip] = field(default_factory=dict)
     cached: frozenset[str] = frozenset()
     free: int = 0
+    images: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,18 +3,16 @@
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
+from typing import Any
 
-from runner import compat
+from runner import compat, estimate
+from runner.corpus import with_words
 from runner.errors import NothingSelectedError, Problem
-from runner.harness.adapters import implementations
-from runner.matrix import Environment, Matrix
+from runner.harness.adapters import implementation, implementations
+from runner.harness.adapters.api import Implementation
+from runner.matrix import Matrix
 from runner.model import Block, Cell, Gpu, Measurement, Plan, PlannedCell, Request, Skip
-from runner.workloads import CASES, forward_flops
-
-FLOPS_PER_THREAD = 3e10  # what these networks reached on one thread of a 2024 server CPU; for estimates alone
-FLOPS_GPU = 5e11
-CHECK_STEPS = 8  # forward and back: the first call, the gradients, the checked steps, the warm-up
-ROUND_SECONDS = 0.5  # data, weights and the fork
+from runner.workloads import CASES, PUBLISHED
 
 
 def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu: Gpu | None = None) -> Plan:
@@ -31,12 +29,7 @@ def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu:
     """
     measurement = _measurement(matrix, request)
     planned = tuple(
-        PlannedCell(
-            cell=cell,
-            device=request.device,
-            skip=_skip(matrix, cell, request, unavailable, gpu),
-            seconds=_seconds(cell, measurement, request.device),
-        )
+        _judged(matrix, cell, request, measurement, unavailable, gpu)
         for cell in _cells(matrix, request)
         if request.chosen is None or request.chosen(cell.id)
     )
@@ -52,7 +45,7 @@ def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu:
         measurement=measurement,
         cells=planned,
         blocks=tuple(
-            Block(case_id=case_id, spec=CASES[case_id], device=request.device, cells=tuple(cells))
+            Block(case_id=case_id, spec=_spec(case_id, request), device=request.device, cells=tuple(cells))
             for case_id, cells in runnable.items()
         ),
         frameworks={name: matrix.environments[name].framework for name in request.environments},
@@ -76,6 +69,15 @@ def _measurement(matrix: Matrix, request: Request) -> Measurement:
     )
 
 
+def _spec(case_id: str, request: Request) -> Mapping[str, Any]:
+    return with_words(CASES[case_id], request.corpus.text) if request.corpus else CASES[case_id]
+
+
+def _protocol(matrix: Matrix, request: Request) -> str:
+    preset = matrix.presets[request.preset] if request.preset else None
+    return request.protocol or (preset.protocol if preset else "aligned")
+
+
 def _cases(matrix: Matrix, request: Request) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
     """Yield (case id, phases, precisions) of every case that is wanted, in the order of the matrix."""
     preset = matrix.presets[request.preset] if request.preset else None
@@ -85,31 +87,69 @@ def _cases(matrix: Matrix, request: Request) -> Iterator[tuple[str, tuple[str, .
         for case_id, spec in CASES.items():
             if spec["workload"] != workload:
                 continue
-            if preset and not any(fnmatchcase(case_id, glob) for glob in preset.select):
+            phases: tuple[str, ...] = choice.phases
+            if preset:
+                phases = tuple(p for p in preset.phases or choice.phases if _selects(preset.select, case_id, p))
+            elif not any(fnmatchcase(spec["name"], glob) for glob in choice.cases):
                 continue
-            if not preset and not any(fnmatchcase(spec["name"], glob) for glob in choice.cases):
-                continue
-            phases = preset.phases if preset and preset.phases else choice.phases
             yield case_id, tuple(dict.fromkeys(phases)), tuple(dict.fromkeys(choice.precisions))
 
 
+def _selects(globs: tuple[str, ...], case_id: str, phase: str) -> bool:
+    """Say whether one of the globs, ``workload/case`` or ``workload/case/phase``, names a phase of a case."""
+    return any(fnmatchcase(f"{case_id}/{phase}" if glob.count("/") > 1 else case_id, glob) for glob in globs)
+
+
 def _cells(matrix: Matrix, request: Request) -> Iterator[Cell]:
+    published = _protocol(matrix, request) == "published"
     for case_id, phases, precisions in _cases(matrix, request):
         workload, _, case = case_id.partition("/")
+        if published and case_id not in PUBLISHED:
+            continue
         for name in request.environments:
-            for found in implementations(matrix.environments[name].framework):
-                if CASES[case_id]["cell"] not in found.cells:
+            for slug in _slugs(matrix.environments[name].framework):
+                found = _class(matrix.environments[name].framework, matrix.environments[name].release, slug)
+                if CASES[case_id]["cell"] not in found.cells or (published and slug not in PUBLISHED[case_id]):
                     continue
                 for phase in phases:
                     for precision in precisions:
                         yield Cell(
                             environment=name,
-                            implementation=found.slug,
+                            implementation=slug,
                             workload=workload,
                             case=case,
-                            phase=phase,
+                            phase=f"{phase}+published" if published and not phase.startswith("compile") else phase,
                             precision=precision,
                         )
+
+
+@cache
+def _slugs(framework: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(found.slug for found in implementations(framework)))
+
+
+@cache
+def _class(framework: str, release: str, slug: str) -> type[Implementation]:
+    return implementation(framework, slug, compat.release(release))
+
+
+def _judged(
+    matrix: Matrix,
+    cell: Cell,
+    request: Request,
+    measurement: Measurement,
+    unavailable: Mapping[str, Skip],
+    gpu: Gpu | None,
+) -> PlannedCell:
+    framework = matrix.environments[cell.environment].framework
+    seconds = estimate.cell_seconds(cell, framework, measurement, request.device)
+    skip = _skip(matrix, cell, request, unavailable, gpu)
+    return PlannedCell(
+        cell=cell,
+        device=request.device,
+        skip=skip or estimate.too_much(cell, seconds, measurement, request.memory),
+        seconds=measurement.rounds * seconds,
+    )
 
 
 def _skip(
@@ -121,35 +161,24 @@ def _skip(
             return Skip("excluded", rule.reason)
     environment = matrix.environments[cell.environment]
     return (
-        _lacks(environment, cell.implementation, cell.case_id, request.device, cell.precision)
+        _lacks(
+            environment.framework,
+            environment.release,
+            cell.implementation,
+            (cell.case_id, cell.protocol),
+            (request.device, cell.precision),
+        )
         or (compat.refuse(environment, gpu) if gpu and request.backend != "host" else None)
         or unavailable.get(cell.environment)
     )
 
 
-def _lacks(environment: Environment, slug: str, case_id: str, device: str, precision: str) -> Skip | None:
-    return _lacks_by_release(environment.framework, environment.release, slug, case_id, device, precision)
-
-
 @cache
-def _lacks_by_release(
-    framework: str, release: str, slug: str, case_id: str, device: str, precision: str
-) -> Skip | None:
-    found = next(found for found in implementations(framework) if found.slug == slug)
-    lacks = found.lacks(dict(CASES[case_id]), compat.release(release), device, precision)
+def _lacks(framework: str, release: str, slug: str, case: tuple[str, str], place: tuple[str, str]) -> Skip | None:
+    """Return what an implementation lacks for ``case``, its id and protocol, at ``place``, device and precision."""
+    found = _class(framework, release, slug)
+    lacks = found.lacks(dict(CASES[case[0]], protocol=case[1]), compat.release(release), *place)
     return Skip(*lacks) if lacks else None
-
-
-@cache
-def _step_seconds(case_id: str, device: str, threads: int) -> float:
-    rate = FLOPS_GPU if device == "cuda" else FLOPS_PER_THREAD * threads
-    return 3 * forward_flops(CASES[case_id]) / rate
-
-
-def _seconds(cell: Cell, measurement: Measurement, device: str) -> float:
-    step = _step_seconds(cell.case_id, device, measurement.threads)
-    measured = 0.0 if cell.phase.startswith("compile") else max(measurement.seconds, 5 * step)
-    return measurement.rounds * (ROUND_SECONDS + CHECK_STEPS * step + measured)
 
 
 def _nothing(request: Request) -> Problem:

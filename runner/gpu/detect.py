@@ -49,6 +49,7 @@ def present() -> tuple[Gpu, ...]:
                     name=str(pynvml.nvmlDeviceGetName(handle)),
                     capability=(int(major), int(minor)),
                     driver=driver,
+                    memory=int(pynvml.nvmlDeviceGetMemoryInfo(handle).total),
                 )
             )
         return tuple(found)

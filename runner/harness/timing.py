@@ -37,6 +37,18 @@ def precise(times: "list") -> "bool":
     return high - low <= 2 * TARGET * median(ranked)
 
 
+def count(call: "object", synchronize: "object", clock: "object", iterations: "int") -> "list":
+    """Return the seconds of a fixed number of iterations, in order; see ``measure``."""
+    synchronize()
+    times = []
+    for _ in range(iterations):
+        begin = clock()
+        call()
+        synchronize()
+        times.append(clock() - begin)
+    return times
+
+
 def measure(call: "object", synchronize: "object", clock: "object", seconds: "float") -> "tuple":
     """Return (warm-up times, measured times) in seconds, in the order they were taken.
 

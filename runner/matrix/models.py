@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NamedTuple, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from runner.model import Device
+from runner.model import Device, Protocol
 
 Framework = Literal["torch", "tensorflow", "keras", "theano", "jax", "torch7", "numpy"]
 WorkloadName = Literal["rnn-step", "rnn-sequence", "asr-lstm", "lm-lstm"]
@@ -154,7 +154,9 @@ class Preset(_Part):
     """A named selection with its own effort, for `--preset`."""
 
     select: Annotated[tuple[Text, ...], Field(strict=False)]
-    """Cases as workload/case; * and ? stand for any text and any letter."""
+    """Cases as workload/case, or workload/case/phase for one phase of them; * and ? stand for any text and any letter."""
+    protocol: Protocol = "aligned"
+    """aligned: the same computation everywhere; published: what the original programs did and timed."""
     rounds: Count = 3
     """Fresh processes for each cell."""
     seconds: Seconds = 2.0

@@ -15,10 +15,10 @@ CASES: Mapping[str, Mapping[str, Any]] = {
 }
 """``workload/case`` -> the sizes, as they are sent to the harness; in the order in which they are shown."""
 
-PUBLISHED: frozenset[str] = frozenset(
-    f"{module.CASES[0]['workload']}/{name}" for module in _MODULES for name in module.PUBLISHED
-)
-"""The ids of the cases that a seed document gives figures for."""
+PUBLISHED: Mapping[str, tuple[str, ...]] = {
+    f"{module.CASES[0]['workload']}/{name}": slugs for module in _MODULES for name, slugs in module.PUBLISHED.items()
+}
+"""``workload/case`` of the cases that a seed document gives figures for -> the implementations it measured."""
 
 
 def spec(case_id: str) -> Mapping[str, Any]:

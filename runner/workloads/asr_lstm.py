@@ -35,4 +35,11 @@ CASES = (
         ragged=True,
     ),
 )
-PUBLISHED = tuple(found["name"] for found in CASES if not found["name"].endswith("small"))
+_MASKED = ("nn-lstm", "lstm-cell", "lstm-block-cell", "lasagne-lstm-layer")
+_ONE_LAYER = ("lstm-cell-basic", "lstm-cell-fused", "lstm-block-fused-cell", "keras-lstm", "keras-cudnn-lstm")
+PUBLISHED = {
+    "1x320-ce-short": (*_MASKED, "cudnn-lstm", *_ONE_LAYER),
+    "1x320-ce-long": (*_MASKED, "cudnn-lstm", *_ONE_LAYER),
+    "4x320-ce-long": (*_MASKED, "cudnn-lstm"),
+    "4x320-ctc-long": _MASKED,
+}

@@ -31,4 +31,4 @@ CASES = tuple(
     for cell in ("lstm", "rnn", "gru")
     for layers, steps, batch, hidden in (*SIZES, SMALL)
 )
-PUBLISHED = tuple("lstm-l{}-t{}-b{}-h{}".format(*size) for size in SIZES)
+PUBLISHED = {"lstm-l{}-t{}-b{}-h{}".format(*size): ("theano-scan", "theano-cudnn") for size in SIZES}

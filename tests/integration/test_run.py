@@ -8,6 +8,7 @@ import tarfile
 import time
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 

@@ -56,6 +56,7 @@ class Implementation(object):
     losses = ("mse", "mse-all", "ce", "ctc", "lm", "bce")
     ragged = True  # keeps to each sample's own length
     bidirectional = True
+    originals = ()  # workloads of which ``case["protocol"] == "published"`` repeats the original program, quirks and all
     compile_seconds = (1.0, 1.0)  # of one layer on two cores of 2024: with empty caches and with warm ones; estimates
 
     @classmethod
@@ -66,6 +67,8 @@ class Implementation(object):
         """
         if case["cell"] not in cls.cells:
             return "framework-lacks", "{} computes {} only".format(cls.slug, " and ".join(cls.cells))
+        if case.get("protocol") == "published" and case["workload"] not in cls.originals:
+            return "framework-lacks", "the published protocol of {} is not built for {}".format(case["workload"], cls.slug)
         if case["loss"] not in cls.losses:
             return "framework-lacks", "{} has no {} loss".format(cls.slug, case["loss"])
         if case["ragged"] and not cls.ragged:

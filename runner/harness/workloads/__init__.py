@@ -14,6 +14,11 @@ def find(workload: "str") -> "object":
     return importlib.import_module("{}.{}".format(__name__, workload.replace("-", "_")))
 
 
+def iterations(workload: "str") -> "tuple":
+    """Return how many iterations of a workload the published protocol leaves out, and how many it keeps."""
+    return find(workload).ITERATIONS
+
+
 def materialise(case: "dict") -> "tuple":
     """Return (data, weights) of a case: dicts of arrays by name, the same bits on every NumPy there is."""
     import numpy

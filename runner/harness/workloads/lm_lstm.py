@@ -4,7 +4,9 @@ import numpy
 
 from .recurrent import weights
 
-__all__ = ["data", "weights"]
+__all__ = ["ITERATIONS", "data", "weights"]
+
+ITERATIONS = (0, 200)  # left out and kept, in the published protocol: the interval of word_language_model
 
 
 def data(case: "dict", random: "numpy.random.RandomState") -> "dict":

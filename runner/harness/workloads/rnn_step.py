@@ -4,7 +4,9 @@ import numpy
 
 from .recurrent import ways, weights
 
-__all__ = ["data", "weights"]
+__all__ = ["ITERATIONS", "data", "weights"]
+
+ITERATIONS = (0, 1000)  # left out and kept, in the published protocol: after the first call, in one block
 
 
 def data(case: "dict", random: "numpy.random.RandomState") -> "dict":

@@ -1,0 +1,83 @@
+"""What a cell will about cost on a device: seconds and bytes, before anything is measured. Rough on purpose."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from runner.harness import workloads
+from runner.harness.adapters import implementations
+from runner.model import Cell, Measurement, Skip
+from runner.workloads import CASES, forward_flops, training_bytes
+
+FLOPS_PER_THREAD = 3e10  # what these networks reached on one thread of a 2024 server CPU
+FLOPS_GPU = 5e11
+FORK_SECONDS = 0.3  # data, weights and the fork
+STEP_SECONDS = 2e-5  # what starting the operations of one time step of one layer takes at least
+TRAINING = 3  # a training step costs about three forward passes
+CHECKED = 5 * TRAINING + 2  # forward passes of the check: first step, gradients, three steps, outputs twice
+OVERHEAD = 1 << 29  # bytes of a framework with its libraries
+GIB = 1 << 30
+
+
+@cache
+def step_seconds(case_id: str, phase: str, device: str, threads: int) -> float:
+    """Return the seconds of one iteration of a phase."""
+    share = 1 if phase == "forward" else TRAINING
+    return share * _forward_seconds(CASES[case_id], device, threads)
+
+
+def cell_seconds(cell: Cell, framework: str, measurement: Measurement, device: str) -> float:
+    """Return the seconds of one round of a cell: its fork, its compilers, its check and its iterations."""
+    plain = cell.phase.partition("+")[0]
+    check, compiling = _before(cell.case_id, framework, cell.implementation, device, measurement.threads)
+    cold = compiling[0] if plain == "compile" else compiling[1]
+    if plain.startswith("compile"):
+        return FORK_SECONDS + check + cold
+    step = step_seconds(cell.case_id, plain, device, measurement.threads)
+    measured = max(measurement.seconds, 5 * step)
+    if cell.protocol == "published":
+        measured = sum(workloads.iterations(cell.workload)) * step
+    return FORK_SECONDS + check + cold + measured
+
+
+def too_much(cell: Cell, seconds: float, measurement: Measurement, memory: int) -> Skip | None:
+    """Return why a cell would not fit in a round's time or in the device's memory, with the figure; None where it fits.
+
+    Args:
+        cell: what to measure.
+        seconds: the estimate of one round.
+        measurement: its time-out is the budget of a round.
+        memory: bytes that the device has; 0 where that is not known.
+    """
+    if seconds > measurement.timeout:
+        return Skip("over-budget", f"a round takes about {seconds:.0f} s here, {measurement.timeout:.0f} s are allowed")
+    needed = _bytes(cell.case_id)
+    if memory and needed > memory:
+        return Skip("no-memory", f"it holds about {needed / GIB:.1f} GiB at once, {memory / GIB:.1f} GiB are there")
+    return None
+
+
+@cache
+def _bytes(case_id: str) -> int:
+    return OVERHEAD + training_bytes(CASES[case_id])
+
+
+@cache
+def _before(case_id: str, framework: str, slug: str, device: str, threads: int) -> tuple[float, tuple[float, float]]:
+    """Return the seconds of the check, and those of compiling from cold and from warm caches."""
+    case = CASES[case_id]
+    small: Mapping[str, Any] = workloads.checked(dict(case))
+    check = CHECKED * _forward_seconds(small, device, threads)
+    whole = small == case
+    if not whole:
+        check += (TRAINING + 1) * _forward_seconds(case, device, threads)  # its first step, and its outputs at the end
+    found = next(found for found in implementations(framework) if found.slug == slug)
+    parts = case["layers"] * (2 if case["bidirectional"] else 1) * (1 if whole else 2)
+    return check, (found.compile_seconds[0] * parts, found.compile_seconds[1] * parts)
+
+
+def _forward_seconds(case: Mapping[str, Any], device: str, threads: int) -> float:
+    rate = FLOPS_GPU if device == "cuda" else FLOPS_PER_THREAD * threads
+    ways = 2 if case["bidirectional"] else 1
+    steps: int = case["steps"] * case["layers"] * ways
+    return forward_flops(case) / rate + STEP_SECONDS * steps

@@ -1,0 +1,53 @@
+"""What a case costs and how its time is quoted, against numbers worked out by hand."""
+
+import pytest
+
+from runner.workloads import CASES, PUBLISHED, forward_flops, parameters, training_bytes
+from runner.workloads.units import quoted
+
+
+def test_every_case_has_an_id_of_its_own_and_every_key() -> None:
+    assert len(CASES) == 36 + 33 + 5 + 5
+    assert len({frozenset(case) for case in CASES.values()}) == 1
+
+
+def test_the_published_cases_are_those_of_the_documents() -> None:
+    counts: dict[str, int] = {}
+    for case_id in PUBLISHED:
+        counts[CASES[case_id]["workload"]] = counts.get(CASES[case_id]["workload"], 0) + 1
+    assert counts == {"rnn-step": 12, "rnn-sequence": 10, "asr-lstm": 4, "lm-lstm": 4}
+    assert [len(PUBLISHED[f"asr-lstm/{name}"]) for name in ("1x320-ce-short", "1x320-ce-long")] == [10, 10]
+    assert [len(PUBLISHED[f"asr-lstm/{name}"]) for name in ("4x320-ce-long", "4x320-ctc-long")] == [5, 4]
+
+
+def test_flops_of_layers_ways_and_an_output_at_every_step() -> None:
+    case = CASES["asr-lstm/4x320-ctc-long"]
+    frames = 32 * 1000
+    products = 2 * frames * 2 * 1280 * ((123 + 320) + 3 * (640 + 320)) + 2 * frames * 640 * 59
+    assert forward_flops(case) == products + 4 * 2 * 25 * frames * 320
+
+
+def test_weights_of_a_language_model() -> None:
+    layers = 2 * 4 * 1500 * (1500 + 1500 + 1)
+    assert parameters(CASES["lm-lstm/ptb-large"]) == layers + 10_000 * 1500 + 1500 * 10_000 + 10_000
+
+
+def test_adam_holds_two_moments_more() -> None:
+    case = dict(CASES["asr-lstm/1x320-ce-short"])
+    more = training_bytes(case) - training_bytes({**case, "optimizer": "sgd"})
+    assert more == 4 * 2 * 571_520
+
+
+@pytest.mark.parametrize(
+    ("case_id", "seconds", "value", "unit"),
+    [
+        ("rnn-step/lstm-b128-h512", 0.128, 1000.0, "us/example"),
+        ("rnn-sequence/lstm-l3-t200-b128-h512", 0.128, 1000.0, "us/example"),
+        ("asr-lstm/1x320-ce-short", 0.25, 250.0, "ms/batch"),
+        ("lm-lstm/ptb-large", 0.7, 1000.0, "words/s"),
+        ("lm-lstm/template-2x64", 0.004, 4.0, "ms/batch"),
+    ],
+)
+def test_a_time_in_the_unit_of_its_field(case_id: str, seconds: float, value: float, unit: str) -> None:
+    found = quoted(CASES[case_id], seconds)
+    assert found == (pytest.approx(value), unit)
