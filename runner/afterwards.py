@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner import merge, stats
+from runner import merge, published, stats
 from runner.compare import compare, summarise
 from runner.comparison import Comparison
 from runner.errors import Problem, UsageError
@@ -34,10 +34,13 @@ def find_run(reports: Path, name: str | None) -> Run:
     )
 
 
-def write_report(run: Run, change: float) -> Path:
-    """Write a run's report into its folder; return the page. ``change`` is the margin that counts as none."""
+def write_report(run: Run, change: float, source: str | None = None) -> Path:
+    """Write a run's report into its folder; return the page.
+
+    ``change`` is the margin that counts as none; the figures of ``source``, a publication, stand beside the run's.
+    """
     results = merge.results(run)
-    for name, content in report(results, summarise(results, margin=change)).items():
+    for name, content in report(results, summarise(results, margin=change), source).items():
         write_whole(run.path / name, content)
     return run.path / "index.html"
 
@@ -50,11 +53,14 @@ def accuracy_text(run: Run) -> str:
 def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool) -> Comparison:
     """Compare environments by the newest runs that hold them; the margin is the matrix's.
 
-    Each name is an id, or selects ids of the matrix; the first id is the base.
+    Each name is an id, or selects ids of the matrix or of what was published; the first id is the base.
     """
     read = load(matrix) if matrix.exists() else None
     ids: list[str] = []
     for name in names:
+        if published.is_published(name):
+            ids += published.select(name)
+            continue
         plain = read is None or name in read.environments or not any(sign in name for sign in "*?<>=:!")
         ids += [name] if read is None or plain else select_environments(read, [name])
     unique = tuple(dict.fromkeys(ids))

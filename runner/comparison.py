@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from runner.model import Cell
+from runner.published import Figure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,13 +69,17 @@ class Row:
 
     Attributes:
         environment: the other side; ``implementation`` is its, ``base_implementation`` the base's.
-        base_seconds: the median over rounds of the medians of the base's samples; ``seconds`` of the other's.
-        ratio: other over base time, below 1 is faster; None where the two may not be compared.
+        base_seconds: the median over rounds of the medians of the base's samples; ``seconds`` of the other's. Of a
+            published figure, what was published.
+        base_spread: the standard deviation that was published with the base, in seconds; None where it is measured,
+            or none was. ``spread`` of the other's.
+        ratio: other over base time, below 1 is faster; None where two that were measured may not be compared.
         ratio_low: end of its 95 % interval; None where it has none, as ``ratio_high``.
         rounds: how many rounds, or pairs of rounds, the interval stands on.
         code: what is doubtful, what differs, or why there is no record; empty where all is well.
         reason: the same as a sentence.
-        run: the run it is read from; two, joined by " and ", where the sides are from different ones.
+        run: the run it is read from; two, joined by " and ", where the sides are from different ones; empty where
+            both were published.
     """
 
     environment: str
@@ -86,6 +91,8 @@ class Row:
     precision: str
     base_seconds: float | None = None
     seconds: float | None = None
+    base_spread: float | None = None
+    spread: float | None = None
     ratio: float | None = None
     ratio_low: float | None = None
     ratio_high: float | None = None
@@ -110,6 +117,8 @@ class Comparison:
         rows: sorted by case, phase and implementation.
         only: a sentence for each implementation that has no partner, and for each environment with nothing to show.
         margin: the change that counts as none.
+        devices: side -> the name of what it was measured on, where a side was published; else empty.
+        figures: the published figures in the rows, each once.
     """
 
     base: str
@@ -119,6 +128,8 @@ class Comparison:
     rows: tuple[Row, ...]
     only: tuple[str, ...] = ()
     margin: float = 0.02
+    devices: Mapping[str, str] = field(default_factory=dict)
+    figures: tuple[Figure, ...] = ()
 
     def count(self, environment: str) -> dict[Word, int]:
         """Return how many rows of an environment have each verdict; a verdict no row has is left out."""

@@ -10,11 +10,19 @@ from runner.errors import Problem, RecordError, Where
 
 VERSION = 1
 PLAN, MACHINE, ENVIRONMENTS, JOURNAL = "plan.json", "machine.json", "environments.json", "journal.jsonl"
+CASES = "cases.json"
 
 Document = dict[str, Any]
 Upgrades = Mapping[int, Callable[[Document], Document]]
 
-UPGRADES: Mapping[str, Upgrades] = {PLAN: {}, MACHINE: {}, ENVIRONMENTS: {}, JOURNAL: {}, "record": {}}
+UPGRADES: Mapping[str, Upgrades] = {
+    PLAN: {},
+    CASES: {},
+    MACHINE: {},
+    ENVIRONMENTS: {},
+    JOURNAL: {1: lambda old: {"event": "measured", **old}},  # every line was a finished record
+    "record": {},
+}
 """Kind of file -> version -> what makes the next version of such a document."""
 
 
@@ -34,23 +42,26 @@ def _finite(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def newest(kind: str, table: Mapping[str, Upgrades] = UPGRADES) -> int:
+    """Return the version this program writes: the one after the last step of the table, and never below VERSION."""
+    return max(VERSION, max(table[kind], default=0) + 1)
+
+
 def upgrade(document: Document, path: Path, kind: str, table: Mapping[str, Upgrades] = UPGRADES) -> Document:
     """Return a document as this program writes it, one version at a time from the one it has.
-
-    The newest version is the one after the last step of the table, and never below ``VERSION``.
 
     Raises:
         RecordError: it has no version, one that is newer, or one that no step leads on from.
     """
     steps = table[kind]
-    newest = max(VERSION, max(steps, default=0) + 1)
+    last = newest(kind, table)
     version = document.get("version")
     if not isinstance(version, int) or isinstance(version, bool):
         raise RecordError(Problem(f"{path} has no version", hint="it was not written by `runner run`"))
-    if version > newest:
-        found = f"{path} has version {version}, and this program reads versions up to {newest}"
+    if version > last:
+        found = f"{path} has version {version}, and this program reads versions up to {last}"
         raise RecordError(Problem(found, hint="read it with a newer runner, or the one that wrote it"))
-    while version < newest:
+    while version < last:
         if version not in steps:
             raise RecordError(Problem(f"{path} has version {version}, and nothing leads on from it"))
         document = {**steps[version](document), "version": version + 1}

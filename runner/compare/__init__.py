@@ -4,7 +4,8 @@ import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from runner import stats
+from runner import published, stats
+from runner.compare.beside import published_side
 from runner.compare.rows import row
 from runner.compare.sides import Pair, Side, pairs, side
 from runner.comparison import Comparison, Results, Row
@@ -24,8 +25,8 @@ def compare(
 
     Args:
         results: newest first; only as many are taken as it needs.
-        base: environment id.
-        others: environment ids.
+        base: environment id, or ``published:SOURCE/ENVIRONMENT``.
+        others: likewise.
         margin: the change that counts as none, above 0.
         best: take the fastest implementation of each side, instead of equal ones.
         known: further environment ids that are no mistake, those of the matrix.
@@ -46,11 +47,13 @@ def compare(
     return Comparison(
         base=base,
         others=tuple(others),
-        device=usable[0].names("device"),
-        device_name=usable[0].names("device_name"),
+        device=usable[0].base.names("device"),
+        device_name=usable[0].base.names("device_name"),
         rows=tuple(_sorted((one for match in found.values() if match for one in match.rows(margin)), others)),
         only=tuple(note for other, match in found.items() for note in _notes(runs, match, base, other)),
         margin=margin,
+        devices=_devices(usable) if runs.published else {},
+        figures=tuple(dict.fromkeys(figure for match in usable for figure in match.figures())),
     )
 
 
@@ -85,20 +88,27 @@ class _Match:
     def usable(self) -> bool:
         return any(pair.base in self.base.measured and pair.other in self.other.measured for pair in self.pairs)
 
-    def names(self, fact: str) -> str:
-        return ", ".join(sorted({name for one in self.base.measured.values() for name in one.facts[fact]}))
+    def figures(self) -> Iterator[published.Figure]:
+        for pair in self.pairs:
+            for figures, cell in zip((self.base.figures, self.other.figures), pair, strict=True):
+                if cell in figures:
+                    yield figures[cell]
 
     def rows(self, margin: float) -> Iterator[Row]:
         return (row(self.base, self.other, pair, margin) for pair in self.pairs)
 
 
 class _Runs:
-    """The sides of each run, newest first; a run is read when it is asked for and then kept."""
+    """The sides of each run, newest first; a run is read when it is asked for and then kept.
+
+    What was published is a side of every run, and of an empty one where there is none.
+    """
 
     def __init__(self, results: Iterable[Results], asked: Sequence[str]) -> None:
         self.environments: set[str] = set()
-        self._source = iter(results)
-        self._asked = asked
+        self.published = {name: published_side(name) for name in asked if published.is_published(name)}
+        self._asked = [name for name in asked if name not in self.published]
+        self._source = iter(results if self._asked else ())
         self._kept: list[Mapping[str, Side]] = []
 
     def __iter__(self) -> Iterator[Mapping[str, Side]]:
@@ -106,7 +116,10 @@ class _Runs:
         for results in self._source:
             self.environments |= {one.cell.environment for one in results.plan} | set(results.environments)
             self.environments |= set(results.rounds["environment"].unique())
-            self._kept.append({name: side(results, name) for name in self._asked})
+            self._kept.append({**self.published, **{name: side(results, name) for name in self._asked}})
+            yield self._kept[-1]
+        if self.published and not self._kept:
+            self._kept.append({**self.published, **{name: Side(environment=name) for name in self._asked}})
             yield self._kept[-1]
 
 
@@ -121,11 +134,16 @@ def _choose(runs: _Runs, base: str, other: str, *, best: bool) -> _Match | None:
     for newer in runs:
         for older in runs:
             one, two = older[base], newer[other]
-            if one.run != two.run and one.measured and two.measured:
+            if one.run != two.run and not (one.figures or two.figures) and one.measured and two.measured:
                 match = _Match(one, two, pairs(one, two, best=best))
                 if match.usable:
                     return match
     return planned
+
+
+def _devices(usable: Sequence[_Match]) -> dict[str, str]:
+    """Return what each side was measured on."""
+    return {one.environment: one.names("device_name") for match in usable for one in (match.base, match.other)}
 
 
 def _sorted(rows: Iterable[Row], others: Sequence[str]) -> list[Row]:
@@ -147,8 +165,8 @@ def _refuse_unknown(runs: _Runs, asked: Sequence[str], known: Collection[str]) -
     names = sorted(runs.environments.union(known))
     problems = []
     for name in asked:
-        if names and name not in names:
-            near = difflib.get_close_matches(name, names, n=1)
+        if names and name not in names and name not in runs.published:
+            near = difflib.get_close_matches(name, [*names, *published.sides()], n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
             problems.append(Problem(f"unknown environment {name!r}", hint=hint))
     if problems:
@@ -157,15 +175,22 @@ def _refuse_unknown(runs: _Runs, asked: Sequence[str], known: Collection[str]) -
 
 def _nothing(runs: _Runs, found: Mapping[str, _Match | None], base: str) -> list[Problem]:
     """Return why none of the others can be compared with the base, and what to do."""
-    missing = [name for name in (base, *found) if not any(sides[name].measured for sides in runs)]
-    command = f"`runner run {base} {' '.join(found)}`"
+    here = [name for name in (base, *found) if name not in runs.published]
+    missing = [name for name in here if not any(sides[name].measured for sides in runs)]
+    command = _command(runs, here)
     if missing:
-        words = "both" if len(found) == 1 else "all"
+        words = {1: "it", 2: "both"}.get(len(here), "all")
         *rest, last = [Problem(f"{name} has no measurements: {_why(runs, name)}") for name in missing]
         return [*rest, Problem(last.message, hint=f"to measure {words}: {command}")]
     has = "; ".join(f"{name} has {_work(runs, name)}" for name in (base, *found))
-    hint = f"take the fastest of each with --best, or measure the same on all: {command}"
+    hint = f"take the fastest of each with --best{', or measure the same on all: ' + command if here else ''}"
     return [Problem(f"{base} and {', '.join(found)} have no measured cell in common: {has}", hint=hint)]
+
+
+def _command(runs: _Runs, names: Sequence[str]) -> str:
+    """Return the command that measures environments, on the workloads of what they are laid beside."""
+    workloads = sorted({cell.workload for side in runs.published.values() for cell in side.measured})
+    return f"`runner run {' '.join([*names, *(f'--workload {name}' for name in workloads)])}`"
 
 
 def _why(runs: _Runs, name: str) -> str:
@@ -181,16 +206,23 @@ def _work(runs: _Runs, name: str) -> str:
     """Return what the newest run with measurements of an environment has of it."""
     for sides in runs:
         if sides[name].measured:
-            work = sorted({f"{cell.implementation} on {cell.case_id}" for cell in sides[name].measured})
-            return ", ".join(work[:3]) + (f" and {len(work) - 3} more" if len(work) > 3 else "")
+            return _some({f"{cell.implementation} on {cell.case_id}" for cell in sides[name].measured})
     return "nothing"
+
+
+def _some(words: Collection[str]) -> str:
+    """Return the first three in a line, and how many more there are."""
+    first, rest = sorted(words)[:3], len(words) - 3
+    return ", ".join(first) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _notes(runs: _Runs, match: _Match | None, base: str, other: str) -> Iterator[str]:
     """Give a sentence for each implementation or case that only one side has."""
     if match is None or not match.usable:
         if not any(sides[other].measured for sides in runs):
-            yield f"{other} has no measurements: {_why(runs, other)}; `runner run {base} {other}` measures both"
+            here = [name for name in (base, other) if name not in runs.published]
+            words = "both" if len(here) == 2 else "it"
+            yield f"{other} has no measurements: {_why(runs, other)}; {_command(runs, here)} measures {words}"
         else:
             yield f"{base} and {other} have no measured cell in common"
         return
@@ -204,5 +236,6 @@ def _notes(runs: _Runs, match: _Match | None, base: str, other: str) -> Iterator
         for slug in sorted({cell.implementation for cell in alone} - slugs):
             why = {lacking.ends[cell][1] for cell in lacking.skipped if cell.implementation == slug}
             yield f"only {own.environment} has {slug}" + (f": {', '.join(sorted(why))}" if why else "")
-        for case in sorted({cell.case_id for cell in alone} - cases):
-            yield f"only {own.environment} has measured {case}"
+        left = {cell.case_id for cell in alone} - cases
+        if left:
+            yield f"only {own.environment} has {'' if own.figures else 'measured '}{_some(left)}"

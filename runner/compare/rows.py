@@ -5,11 +5,13 @@ import math
 import numpy as np
 
 from runner import stats
+from runner.compare.beside import alike, note
 from runner.compare.sides import Measured, Pair, Side
 from runner.comparison import COMPARABLE, Row, Word
 
 NAMES = {"clocks": "clock request", "threads": "thread count", "harness": "harness version"}
 UNKNOWN = "nothing known"
+NO_ROUNDS = "a published figure has no rounds: how far it changes from one process to the next is not known"
 
 
 def row(base: Side, other: Side, pair: Pair, margin: float) -> Row:
@@ -20,6 +22,8 @@ def row(base: Side, other: Side, pair: Pair, margin: float) -> Row:
         names = [side.environment for side, cell in zip((base, other), pair, strict=True) if cell not in side.measured]
         reason = "; ".join(f"{name}: {sentence}" for name, (_, sentence) in zip(names, ends, strict=True))
         return _row(base, other, pair, verdict="not-measured", code=ends[0][0], reason=reason)
+    if base.figures or other.figures:
+        return _beside(base, other, pair)
     different = differences(one, two, base.environment, other.environment)
     if different:
         code, reason = next(iter(different)), "; ".join(different.values())
@@ -35,6 +39,25 @@ def differences(base: Measured, other: Measured, base_name: str, other_name: str
             one, two = (" and ".join(sorted(v or UNKNOWN for v in side.facts[column])) for side in (base, other))
             found[code] = f"the {NAMES.get(code, code)} differs: {one} for {base_name}, {two} for {other_name}"
     return found
+
+
+def _beside(base: Side, other: Side, pair: Pair) -> Row:
+    """Return the row of two times of which one at least was published: their quotient, and why it proves nothing."""
+    one, two = base.measured[pair.base], other.measured[pair.other]
+    different = differences(*alike(one, two), base.environment, other.environment)
+    reasons = [*different.values()] or [NO_ROUNDS]
+    reasons += [
+        note(side.figures[cell]) for side, cell in zip((base, other), pair, strict=True) if cell in side.figures
+    ]
+    return _row(
+        base,
+        other,
+        pair,
+        ratio=two.seconds / one.seconds,
+        verdict="not-comparable" if different else "inconclusive",
+        code=next(iter(different), "no-rounds"),
+        reason="; ".join(filter(None, reasons)),
+    )
 
 
 def _compared(base: Side, other: Side, pair: Pair, margin: float) -> Row:
@@ -95,10 +118,12 @@ def _row(base: Side, other: Side, pair: Pair, **found: object) -> Row:
         base_implementation=pair.base.implementation,
         workload=cell.workload,
         case=cell.case,
-        phase=cell.phase,
+        phase=(pair.base if other.figures else cell).phase,
         precision=cell.precision,
         base_seconds=one.seconds if one else None,
         seconds=two.seconds if two else None,
-        run=" and ".join(dict.fromkeys((base.run, other.run))),
+        base_spread=base.figures[pair.base].spread if base.figures else None,
+        spread=other.figures[cell].spread if other.figures else None,
+        run=" and ".join(filter(None, dict.fromkeys((base.run, other.run)))),
         **found,  # type: ignore[arg-type]
     )

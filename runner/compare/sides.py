@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ import pandas as pd
 
 from runner.comparison import COMPARABLE, Results
 from runner.model import Cell
+from runner.published import PHASE, Figure
 
 
 class Pair(NamedTuple):
@@ -24,7 +25,8 @@ class Measured:
     """The good rounds of one cell.
 
     Attributes:
-        medians: round -> median of its samples in seconds; ``seconds`` is the median of those.
+        medians: round -> median of its samples in seconds; ``seconds`` is the median of those. A published figure has
+            the seconds alone.
         facts: name -> the values it had.
     """
 
@@ -35,24 +37,30 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One environment in one run.
+    """One environment in one run, or in one publication.
 
     Attributes:
-        run: its id.
+        run: its id; empty for a publication.
         framework: empty where it is not known.
         kinds: every cell that was asked for or measured -> its implementation's kind.
         measured: the cells with a good record.
         ends: every other cell -> (failure class or skip code, sentence).
         skipped: the cells that were never to run.
+        figures: what was published of each measured cell; empty for a run.
     """
 
-    run: str
     environment: str
-    framework: str
-    kinds: Mapping[Cell, str]
-    measured: Mapping[Cell, Measured]
-    ends: Mapping[Cell, tuple[str, str]]
-    skipped: frozenset[Cell]
+    run: str = ""
+    framework: str = ""
+    kinds: Mapping[Cell, str] = field(default_factory=dict)
+    measured: Mapping[Cell, Measured] = field(default_factory=dict)
+    ends: Mapping[Cell, tuple[str, str]] = field(default_factory=dict)
+    skipped: frozenset[Cell] = frozenset()
+    figures: Mapping[Cell, Figure] = field(default_factory=dict)
+
+    def names(self, fact: str) -> str:
+        """Return the values of a fact over all measured cells, for people."""
+        return ", ".join(sorted({name for one in self.measured.values() for name in one.facts[fact]}))
 
 
 def side(results: Results, environment: str) -> Side:
@@ -122,9 +130,11 @@ def pairs(base: Side, other: Side, *, best: bool) -> list[Pair]:
     """Return which cells are to be compared: those of equal slug, equal kind across frameworks, or the fastest.
 
     A pair of which one cell was never to run is left out, where its environment runs others: the plan says why. Where
-    all of an environment was skipped, its pairs are kept, so that the comparison names the reason.
+    all of an environment was skipped, its pairs are kept, so that the comparison names the reason. A published cell
+    belongs to both protocols.
     """
-    of_base, of_other = _by_work(base), _by_work(other)
+    both = bool(base.figures) != bool(other.figures)
+    of_base, of_other = (_by_work(one, both=both and bool(one.figures)) for one in (base, other))
     shared = {cell.implementation for cell in base.kinds} & {cell.implementation for cell in other.kinds}
     known = bool(base.framework and other.framework)
     same = base.framework == other.framework if known else bool(shared)
@@ -149,10 +159,12 @@ def _dropped(one: Side, cell: Cell) -> bool:
     return cell in one.skipped and len(one.skipped) < len(one.kinds)
 
 
-def _by_work(one: Side) -> dict[tuple[str, str, str], list[Cell]]:
+def _by_work(one: Side, *, both: bool) -> dict[tuple[str, str, str], list[Cell]]:
+    """Return the cells by case, phase and precision; with ``both``, each cell under the phase of either protocol."""
     found: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
     for cell in one.kinds:
-        found[cell.case_id, cell.phase, cell.precision].append(cell)
+        for phase in (cell.phase, cell.phase + PHASE) if both else (cell.phase,):
+            found[cell.case_id, phase, cell.precision].append(cell)
     return found
 
 

@@ -10,20 +10,27 @@ from runner.comparison import Comparison, Results
 FORMS = ("table", "md", "html", "json", "csv")
 
 
-def report(results: Results, comparisons: Sequence[Comparison] = ()) -> dict[str, bytes | str]:
+def report(
+    results: Results, comparisons: Sequence[Comparison] = (), published: str | None = None
+) -> dict[str, bytes | str]:
     """Return the files of a run's report: ``index.html``, ``report.md`` and ``samples.csv``.
 
     Args:
         results: the run.
         comparisons: environments of this run against a base, for the verdicts.
+        published: a source of ``runner.published``, whose figures stand beside those of the run.
+
+    Raises:
+        UsageError: there is no such source, or it has nothing that the run has measured.
     """
     from runner import frames
-    from runner.report import html, markdown, view
+    from runner.report import beside, html, markdown, view
 
     page = view.arrange(results, comparisons)
+    reference = beside.arrange(published, page.cases, results) if published else None
     return {
-        "index.html": html.page_text(page),
-        "report.md": markdown.page_text(page),
+        "index.html": html.page_text(page, reference),
+        "report.md": markdown.page_text(page, reference),
         "samples.csv": frames.to_csv(results.samples),
     }
 

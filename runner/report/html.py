@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from runner.comparison import Comparison, Row
 from runner.report import words
+from runner.report.beside import Beside
 from runner.report.charts import MOST_LINES, chart
 from runner.report.view import Line, Page
 
@@ -21,11 +22,12 @@ CHANGES = 12
 """Cells named in the summary, those that changed most."""
 
 
-def page_text(page: Page, *, drawn: int | None = None) -> str:
+def page_text(page: Page, reference: Beside | None = None, *, drawn: int | None = None) -> str:
     """Return the report of a run.
 
     Args:
         page: what it says.
+        reference: what was published of the same cases; shown where it is given.
         drawn: cells in its charts, at least; whole cases are drawn until there are as many. All by default, and
             DRAWN on a page of more than SMALL cells.
     """
@@ -45,6 +47,7 @@ def page_text(page: Page, *, drawn: int | None = None) -> str:
         .get_template("page.html.j2")
         .render(
             page=page,
+            reference=reference,
             charts=charts,
             notes=notes,
             summaries=[_summary(one) for one in page.comparisons],
@@ -79,6 +82,9 @@ def _environment() -> jinja2.Environment:
     made.filters.update(
         groupby_phase=_by_phase,
         duration=words.duration,
+        spread_duration=words.spread_duration,
+        devices=words.devices,
+        sources=words.sources,
         ratio=words.ratio,
         few=words.few,
         error=words.error,

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from runner.comparison import Comparison, Row
 from runner.report import words
+from runner.report.beside import Beside
 from runner.report.view import Page
 
 HEAD = ("implementation", "environment", "phase", "base", "time", "ratio", "95 % interval", "rounds", "verdict")
@@ -12,27 +13,33 @@ HEAD = ("implementation", "environment", "phase", "base", "time", "ratio", "95 %
 def comparison_text(comparison: Comparison) -> str:
     """Return a comparison as Markdown: a table for each case, then the reasons."""
     title = f"# {', '.join(comparison.others)} against {comparison.base}"
-    device = comparison.device_name or comparison.device
     parts = [
         title,
-        f"On {device}. A ratio below 1 is faster; within {comparison.margin:.0%} is the same.",
+        f"On {words.devices(comparison)}. A ratio below 1 is faster; within {comparison.margin:.0%} is the same.",
     ]
     for case, rows in words.by_case(comparison.rows).items():
         parts += [f"## {plain(case)}", table(HEAD, (_cells(row, rows) for row in rows))]
         parts += _reasons(rows)
-    parts += [bullets(comparison.only)] if comparison.only else []
+    notes = (*comparison.only, *words.sources(comparison))
+    parts += [bullets(notes)] if notes else []
     return "\n\n".join(parts) + "\n"
 
 
-def page_text(page: Page) -> str:
-    """Return a report as Markdown: what it was measured on, verdicts, times, failures, accuracy."""
+def page_text(page: Page, reference: Beside | None = None) -> str:
+    """Return a report as Markdown: what it was measured on, verdicts, times, failures, accuracy.
+
+    What was published of the same cases stands behind the verdicts, where it is given.
+    """
     parts = [f"# {plain(page.title)}", bullets(f"{name}: {value}" for name, value in page.facts)]
     parts += ["## Verdicts"] if page.comparisons else []
     for one in page.comparisons:
         parts += [table(("environment", "base", "verdicts"), _verdicts(one))]
-    head = ("implementation", "environment", "phase", "median", "95 % interval", "rounds")
+    parts += _reference(reference) if reference else []
+    head = ("implementation", "environment", "phase", "median", "95 % interval", "rounds", "that is")
     for case in page.cases:
-        lines = ((n.implementation, n.environment, n.label, n.shown, n.interval, str(n.rounds)) for n in case.lines)
+        lines = (
+            (n.implementation, n.environment, n.label, n.shown, n.interval, str(n.rounds), n.quoted) for n in case.lines
+        )
         parts += [f"## {plain(case.name)}", table(head, lines)]
     if page.failures:
         failed = ((one.environment, one.code, one.reason, words.few(one.cells)) for one in page.failures)
@@ -69,8 +76,8 @@ def _cells(row: Row, rows: Sequence[Row]) -> Sequence[str]:
         words.partners(row),
         row.environment,
         words.phase(row.phase, row.precision, [one.precision for one in rows]),
-        words.duration(row.base_seconds),
-        words.duration(row.seconds),
+        words.spread_duration(row.base_seconds, row.base_spread),
+        words.spread_duration(row.seconds, row.spread),
         words.ratio(row.ratio),
         words.interval(row.ratio_low, row.ratio_high),
         str(row.rounds),
@@ -81,6 +88,20 @@ def _cells(row: Row, rows: Sequence[Row]) -> Sequence[str]:
 def _reasons(rows: Sequence[Row]) -> list[str]:
     found = [f"{verdict}: {words.few(labels)}: {reason}" for verdict, reason, labels in words.reasons(rows)]
     return [bullets(found)] if found else []
+
+
+def _reference(reference: Beside) -> Iterable[str]:
+    yield f"## {plain(reference.title)}"
+    yield bullets(reference.notes)
+    for case, tables in reference.cases.items():
+        yield f"### {plain(case)}"
+        for one in tables:
+            published = [f"{name}, published" for name in one.published]
+            measured = [f"{name}, measured" for name in one.measured]
+            places = [f"measured on {one.measured_on}"] if measured else []
+            yield plain("; ".join([f"{one.framework}: published on {one.published_on}", *places]))
+            rows = ((row.implementation, row.phase, *map(str, row.entries)) for row in one.rows)
+            yield table(("implementation", "phase", *published, *measured), rows)
 
 
 def _verdicts(comparison: Comparison) -> Iterable[Sequence[str]]:

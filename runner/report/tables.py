@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from runner.comparison import Comparison, Row
+from runner.published import SOURCES, Figure
 
 VERSION = 1
 COLUMNS = (
@@ -39,7 +40,8 @@ def to_json(comparison: Comparison) -> str:
         "device": comparison.device,
         "rows": [_row(row) for row in comparison.rows],
         "only": list(comparison.only),
-        "runs": list(dict.fromkeys(run for row in comparison.rows for run in row.run.split(" and "))),
+        "runs": list(dict.fromkeys(run for row in comparison.rows for run in row.run.split(" and ") if run)),
+        "published": [_figure(figure) for figure in comparison.figures],
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
@@ -56,3 +58,8 @@ def to_csv(comparison: Comparison) -> str:
 def _row(row: Row) -> dict[str, Any]:
     found = asdict(row)
     return {name: found[name] for name in COLUMNS}
+
+
+def _figure(figure: Figure) -> dict[str, Any]:
+    """Return a published figure with the name of its side, and where it is from."""
+    return {"side": figure.side, **asdict(figure), "citation": SOURCES[figure.source].citation}

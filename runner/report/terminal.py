@@ -1,6 +1,7 @@
 """A comparison for a terminal: one table for each case."""
 
 import io
+import re
 from collections.abc import Sequence
 
 from rich.console import Console, Group, RenderableType
@@ -39,7 +40,7 @@ def text(comparison: Comparison, *, width: int, colour: bool) -> str:
         console.print(_case(comparison, case, rows, width))
     console.print(Text(summary(comparison)))
     console.print(Text(f"a ratio below 1 is faster; within {comparison.margin:.0%} of 1 is the same", style="dim"))
-    for note in comparison.only:
+    for note in (*comparison.only, *words.sources(comparison)):
         console.print(Text(f"note: {note}", style="dim"))
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
@@ -70,8 +71,9 @@ def _case(comparison: Comparison, case: str, rows: Sequence[Row], width: int) ->
     table.add_column("phase", no_wrap=True)
     if width >= ROOMY:
         other = comparison.others[0] if len(comparison.others) == 1 else "other"
-        table.add_column(Text(f"{comparison.base}\n{scale.name}"), justify="right")
-        table.add_column(Text(f"{other}\n{scale.name}"), justify="right")
+        for name in (comparison.base, other):
+            head = re.sub("([:/])", r"\1\n", name)  # published: / braun2018/ / torch-0.4
+            table.add_column(Text(f"{head}\n{scale.name}"), justify="right")
     table.add_column("ratio", justify="right")
     if width >= NARROW:
         table.add_column("95 % interval", no_wrap=True)
@@ -90,7 +92,8 @@ def _case(comparison: Comparison, case: str, rows: Sequence[Row], width: int) ->
 
 
 def _line(row: Row, rows: Sequence[Row], scale: words.Unit, width: int) -> list[Text]:
-    times = [words.duration(value, scale, name=False) for value in (row.base_seconds, row.seconds)]
+    both = ((row.base_seconds, row.base_spread), (row.seconds, row.spread))
+    times = [words.duration(value, scale, name=False) + words.spread(wide, scale) for value, wide in both]
     ends = words.interval(row.ratio_low, row.ratio_high)
     phase = words.phase(row.phase, row.precision, [one.precision for one in rows])
     plain = [words.partners(row), phase, *(times if width >= ROOMY else ())]
@@ -102,5 +105,6 @@ def _caption(comparison: Comparison, rows: Sequence[Row]) -> str:
     """Return what the rows of a case were measured on."""
     counts = sorted({row.rounds for row in rows if row.rounds})
     rounds = f"{counts[0]} to {counts[-1]} rounds" if len(counts) > 1 else f"{counts[0] if counts else 0} rounds"
-    runs = words.few(list(dict.fromkeys(row.run for row in rows)), 2)
-    return f"on {comparison.device_name or comparison.device}, {rounds}, run {runs}"
+    runs = words.few(list(dict.fromkeys(row.run for row in rows if row.run)), 2)
+    parts = [f"on {words.devices(comparison)}", *([] if comparison.figures and not counts else [rounds])]
+    return ", ".join([*parts, *([f"run {runs}"] if runs else [])])

@@ -27,6 +27,7 @@ class Line:
         medians: seconds, one for each round; ``seconds`` is their median.
         low: end of the 95 % interval of the geometric mean over rounds; None with one round, as ``high``.
         shown: the time with its unit; ``interval`` the ends in the same unit, a dash where there are none.
+        quoted: the time in the unit of its workload's figures; a dash for a compile phase.
         row: against the base of the framework; None for the base and where there is none.
         base: whether others of its framework are held against it.
     """
@@ -35,6 +36,7 @@ class Line:
     implementation: str
     kind: str
     phase: str
+    precision: str
     label: str
     medians: tuple[float, ...]
     seconds: float
@@ -42,6 +44,7 @@ class Line:
     high: float | None
     shown: str
     interval: str
+    quoted: str
     row: Row | None
     base: bool
 
@@ -162,6 +165,7 @@ def _line(key: Key, style: _Style, medians: list[float], row: Row | None, *, bas
         implementation=key[3],
         kind=style.kind,
         phase=key[1],
+        precision=key[2],
         label=style.label,
         medians=tuple(medians),
         seconds=seconds,
@@ -169,6 +173,7 @@ def _line(key: Key, style: _Style, medians: list[float], row: Row | None, *, bas
         high=ends[1] if ends else None,
         shown=words.duration(seconds, style.scale),
         interval=f" {words.DASH} ".join(shown) or words.DASH,
+        quoted=words.quoted(key[0], key[1], seconds),
         row=row,
         base=base and row is None,
     )

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from runner.comparison import Row
+from runner.comparison import Comparison, Row
+from runner.published import SOURCES
+from runner.workloads import CASES, units
 
 PHASES = ("compile", "compile-warm", "forward", "train", "gradient", "backward-inputs", "backward-weights")
 
@@ -49,6 +51,25 @@ def duration(seconds: float | None, scale: Unit | None = None, *, name: bool = T
     return f"{number(seconds * chosen.scale)} {chosen.name}" if name else number(seconds * chosen.scale)
 
 
+def quoted(case_id: str, phase: str, seconds: float) -> str:
+    """Return a step's time in the unit of its workload's figures, ``301 µs/example``; a dash where it has none."""
+    if phase.startswith("compile") or case_id not in CASES:
+        return DASH
+    value, name = units.quoted(CASES[case_id], seconds)
+    return f"{number(value)} {name}"
+
+
+def spread(seconds: float | None, scale: Unit) -> str:
+    """Return a standard deviation with two digits behind its sign, `` ± 0.94``; empty where there is none."""
+    return "" if seconds is None else f" ± {seconds * scale.scale:#.2g}".rstrip(".")
+
+
+def spread_duration(seconds: float | None, deviation: float | None) -> str:
+    """Return a time with its standard deviation, where it has one, and its unit: ``31.0 ± 0.94 ms``."""
+    scale = unit([seconds])
+    return f"{duration(seconds, scale, name=False)}{spread(deviation, scale)} {scale.name}" if seconds else DASH
+
+
 def ratio(value: float | None) -> str:
     """Return a ratio of times, ``0.776``."""
     return DASH if value is None else f"{value:.3f}" if value < 10 else number(value)
@@ -75,6 +96,28 @@ def partners(row: Row) -> str:
     if row.implementation == row.base_implementation:
         return row.implementation
     return f"{row.implementation} / {row.base_implementation}"
+
+
+def devices(comparison: Comparison) -> str:
+    """Return what a comparison was measured on; where a side was published, which side on which."""
+    if not comparison.devices:
+        return comparison.device_name or comparison.device
+    found: dict[str, list[str]] = {}
+    for side, device in comparison.devices.items():
+        found.setdefault(device, []).append(side)
+    return "; ".join(f"{device}: {', '.join(names)}" for device, names in found.items())
+
+
+def sources(comparison: Comparison) -> list[str]:
+    """Return what a ratio beside a publication is; for each, where it is from, what was timed, what its spread is."""
+    if not comparison.figures:
+        return []
+    found = ["beside a published figure the ratio is the quotient of the two times, and has no interval"]
+    for name in dict.fromkeys(figure.source for figure in comparison.figures):
+        one = SOURCES[name]
+        ends = f"; ± is the {one.spread}" if one.spread else "; no spread was published"
+        found.append(f"{name} is {one.citation}: {one.timed}{ends}")
+    return found
 
 
 def reasons(rows: Sequence[Row]) -> list[tuple[str, str, list[str]]]:

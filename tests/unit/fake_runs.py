@@ -131,7 +131,8 @@ def make(
     cells = list(dict.fromkeys(record.cell for record in records))
     known = environments([*cells, *(skips or {})])
     now = NOW + timedelta(minutes=later)
-    run = Run.create(reports, plan(cells, skips), {**MACHINE, **machine}, known, now)
+    run = Run.create(reports, plan(cells, skips), {}, {**MACHINE, **machine}, {}, now)
+    run.write_environments(known)
     for record in records:
         run.add(replace(record, run=run.id), f"log of {record.cell.id}\n")
     return run

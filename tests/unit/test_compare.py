@@ -10,6 +10,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from runner import merge
+from runner.afterwards import comparison
 from runner.compare import compare, summarise
 from runner.comparison import Results, Row
 from runner.errors import RunnerError, UsageError
@@ -304,3 +305,136 @@ def test_a_run_is_summarised_by_framework_against_the_first_that_was_measured(la
     ]
     assert found[0].count("torch-2.x") == {"slower": 4, "faster": 8}
     assert (found[0].device, found[0].device_name) == ("cpu", "AMD EPYC 7B13")
+
+
+PAPER = "published:braun2018/torch-0.4"
+GTX = "NVIDIA GTX 1080 Founders Edition"
+SLUGS = ("lstm-cell-basic", "lstm-cell-fused", "nn-lstm")
+
+
+def test_a_published_base_stands_beside_a_measured_side_without_an_interval(tmp_path: Path) -> None:
+    run = make(tmp_path, [one for slug in SLUGS for one in rounds(cell("torch-2.x", slug), [0.05, 0.05, 0.05])])
+    found = compare(stored(tmp_path), PAPER, ["torch-2.x"])
+    assert [row.implementation for row in found.rows] == list(SLUGS)
+    row = found.rows[2]
+    assert (row.base_seconds, row.base_spread, row.seconds, row.spread) == (0.011, 0.00015, 0.05, None)
+    assert row.ratio == pytest.approx(0.05 / 0.011)
+    assert (row.ratio_low, row.ratio_high, row.rounds, row.run) == (None, None, 0, run.id)
+    assert (row.verdict, row.code) == ("not-comparable", "device")
+    assert row.reason == (
+        f"the device differs: {GTX} for {PAPER}, AMD EPYC 7B13 for torch-2.x; "
+        f"the protocol differs: published for {PAPER}, aligned for torch-2.x"
+    )
+    assert (found.device, found.device_name) == (GTX, GTX)
+    assert found.devices == {PAPER: GTX, "torch-2.x": "AMD EPYC 7B13"}
+    assert [(one.implementation, one.value) for one in found.figures] == [
+        ("lstm-cell-basic", "31"),
+        ("lstm-cell-fused", "18"),
+        ("nn-lstm", "11"),
+    ]
+
+
+def test_a_published_side_may_be_the_other_one(tmp_path: Path) -> None:
+    make(tmp_path, rounds(OTHER, [0.022]))
+    (row,) = compare(stored(tmp_path), "torch-2.x", [PAPER]).rows
+    assert (row.environment, row.seconds, row.spread, row.base_spread) == (PAPER, 0.011, 0.00015, None)
+    assert row.ratio == pytest.approx(0.5)
+
+
+def on_a_gtx(of: Record, **facts: object) -> Record:
+    known = {"device": "NVIDIA GeForce GTX 1080", "driver": "390.48", "clocks": "none", "protocol": "published"}
+    return replace(of, facts={**of.facts, **known, **facts})
+
+
+def test_the_same_device_and_protocol_still_prove_nothing_without_rounds(tmp_path: Path) -> None:
+    measured = cell("torch-0.4", phase="train+published")
+    make(tmp_path, [on_a_gtx(one) for one in rounds(measured, [0.012, 0.012, 0.012])])
+    (row,) = compare(stored(tmp_path), PAPER, ["torch-0.4"]).rows
+    assert (row.verdict, row.code, row.phase) == ("inconclusive", "no-rounds", "train+published")
+    assert "a published figure has no rounds" in row.reason
+    (row,) = compare(stored(tmp_path), "torch-0.4", [PAPER]).rows
+    assert (row.verdict, row.phase) == ("inconclusive", "train+published")
+
+
+@pytest.mark.parametrize(
+    ("facts", "code"),
+    [
+        ({"protocol": "aligned"}, "protocol"),
+        ({"device": "NVIDIA GeForce GTX 1080 Ti"}, "device"),
+        ({"precision": "tf32"}, "precision"),
+    ],
+)
+def test_the_same_device_alone_is_not_enough(tmp_path: Path, facts: dict[str, str], code: str) -> None:
+    make(tmp_path, [on_a_gtx(one, **facts) for one in rounds(OTHER, [0.012])])
+    (row,) = compare(stored(tmp_path), PAPER, ["torch-2.x"]).rows
+    assert (row.verdict, row.code) == ("not-comparable", code)
+
+
+def test_both_protocols_of_a_measured_cell_stand_beside_one_published_figure(tmp_path: Path) -> None:
+    phases = ("train", "train+published")
+    make(tmp_path, [one for phase in phases for one in rounds(cell("torch-2.x", phase=phase), [0.05])])
+    assert [row.phase for row in compare(stored(tmp_path), PAPER, ["torch-2.x"]).rows] == list(phases)
+
+
+def test_two_published_sides_need_no_run(tmp_path: Path) -> None:
+    older = "published:braun2018/torch-0.2"
+    found = compare([], PAPER, [older])
+    row = next(one for one in found.rows if one.case == "4x320-ctc-long")
+    assert row.ratio == pytest.approx(2509 / 597)
+    assert (row.verdict, row.code, row.run) == ("inconclusive", "no-rounds", "")
+    assert row.reason.endswith("packing is slow in this release, see pytorch issues 1788 and 4512")
+    assert len(found.rows) == 8
+    make(tmp_path, rounds(OTHER, [0.05]))
+    both = compare(stored(tmp_path), PAPER, [older, "torch-2.x"])
+    assert both.count(older) == {"inconclusive": 8}
+    assert both.count("torch-2.x") == {"not-comparable": 1}
+
+
+def test_two_published_sides_are_compared_though_a_third_was_never_measured() -> None:
+    older = "published:braun2018/torch-0.2"
+    found = compare([], PAPER, [older, "torch-2.x"], known=["torch-2.x"])
+    assert found.count(older) == {"inconclusive": 8}
+    assert found.only[-1] == (
+        "torch-2.x has no measurements: no run asked for it; `runner run torch-2.x --workload asr-lstm` measures it"
+    )
+
+
+def test_across_frameworks_published_implementations_pair_by_kind_or_best(tmp_path: Path) -> None:
+    make(tmp_path, rounds(OTHER, [0.05]) + rounds(cell("torch-2.x", "lstm-cell-basic"), [0.1]))
+    paper = "published:braun2018/tf-1.8"
+    pairs = [
+        (row.base_implementation, row.implementation) for row in compare(stored(tmp_path), paper, ["torch-2.x"]).rows
+    ]
+    assert pairs == [("lstm-cell", "lstm-cell-basic"), ("cudnn-lstm", "nn-lstm")]
+    (row,) = compare(stored(tmp_path), paper, ["torch-2.x"], best=True).rows
+    assert (row.base_implementation, row.implementation) == ("cudnn-lstm", "nn-lstm")
+
+
+def test_a_measured_side_without_results_names_the_command_that_makes_them() -> None:
+    with pytest.raises(RunnerError) as caught:
+        compare([], PAPER, ["torch-2.x"], known=["torch-2.x"])
+    assert caught.value.exit_code == 1
+    assert str(caught.value) == (
+        "error: torch-2.x has no measurements: no run asked for it\n"
+        "hint: to measure it: `runner run torch-2.x --workload asr-lstm`"
+    )
+
+
+def test_a_measured_side_without_the_published_cases_names_the_command_too(tmp_path: Path) -> None:
+    make(tmp_path, rounds(cell("torch-2.x", workload="rnn-step", case="lstm-b32-h128"), [1.0]))
+    with pytest.raises(RunnerError, match=r"or measure the same on all: `runner run torch-2\.x --workload asr-lstm`"):
+        compare(stored(tmp_path), PAPER, ["torch-2.x"])
+
+
+def test_a_published_name_without_its_prefix_is_an_unknown_environment_with_a_hint(tmp_path: Path) -> None:
+    make(tmp_path, rounds(OTHER, [1.0]))
+    with pytest.raises(UsageError, match=r"did you mean 'published:braun2018/torch-0\.4'"):
+        compare(stored(tmp_path), "torch-2.x", ["braun2018/torch-0.4"])
+
+
+def test_globs_of_the_command_line_select_published_sides(tmp_path: Path) -> None:
+    make(tmp_path, rounds(OTHER, [0.05]))
+    found = comparison(tmp_path / "none.yaml", tmp_path, ["torch-2.x", "published:braun2018/torch-*"], best=False)
+    assert [name.rpartition("/")[2] for name in found.others] == ["torch-0.1", "torch-0.2", "torch-0.3", "torch-0.4"]
+    with pytest.raises(UsageError, match="did you mean 'braun2018'"):
+        comparison(tmp_path / "none.yaml", tmp_path, ["torch-2.x", "published:braun"], best=False)

@@ -13,6 +13,7 @@ import pytest
 from runner import merge
 from runner.compare import compare, summarise
 from runner.comparison import Comparison, Results, Row
+from runner.errors import UsageError
 from runner.model import Skip
 from runner.report import FORMS, render, report, words
 from runner.report.accuracy import accuracy
@@ -280,3 +281,111 @@ def test_a_reason_is_given_once_with_all_it_holds_for() -> None:
         for slug in ("one", "two")
     ]
     assert words.reasons(rows) == [("not-measured", "too much", ["one train", "two train"])]
+
+
+PAPER = "published:braun2018/torch-0.4"
+
+
+@pytest.fixture(scope="module")
+def beside_paper(results: Results) -> Comparison:
+    return compare([results], PAPER, ["torch-2.x", "published:braun2018/torch-0.2"])
+
+
+@pytest.mark.parametrize("form", ["table", "md", "html"])
+def test_a_published_figure_is_shown_with_its_spread_its_device_and_where_it_is_from(
+    beside_paper: Comparison, form: str
+) -> None:
+    text = re.sub(r"\s+", " ", render(beside_paper, form, width=120))
+    for word in (
+        "11.0 ± 0.15",
+        "677 ± 18",
+        "NVIDIA GTX 1080 Founders Edition: published:braun2018/torch-0.4, published:braun2018/torch-0.2; AMD EPYC 7B13",
+        "Braun, LSTM Benchmarks for Deep Learning Frameworks, table 4, 2018, https://arxiv.org/abs/1806.01818",
+        "the ratio is the quotient of the two times, and has no interval",
+    ):
+        assert word in text
+    assert "nan" not in text.replace("nano", "")
+
+
+def test_json_keeps_its_rows_and_adds_the_published_figures(beside_paper: Comparison) -> None:
+    found = json.loads(render(beside_paper, "json"))
+    assert all(list(row) == ROW_KEYS for row in found["rows"])
+    row = next(row for row in found["rows"] if row["environment"] == "torch-2.x")
+    assert (row["ratio_low"], row["ratio_high"], row["rounds"], row["verdict"]) == (None, None, 0, "not-comparable")
+    assert row["ratio"] == pytest.approx(row["seconds"] / row["base_seconds"])
+    figure = next(one for one in found["published"] if one["implementation"] == "nn-lstm")
+    assert (figure["side"], figure["value"], figure["unit"], figure["spread"]) == (PAPER, "11", "ms/batch", 0.00015)
+    assert "arxiv.org/abs/1806.01818" in figure["citation"]
+    assert len(found["runs"]) == 1
+    assert json.loads(render(compare([], PAPER, ["published:braun2018/tf-1.8"]), "json"))["runs"] == []
+
+
+def test_csv_has_the_published_rows(beside_paper: Comparison) -> None:
+    found = list(csv.DictReader(io.StringIO(render(beside_paper, "csv"))))
+    assert list(found[0]) == ["base", *ROW_KEYS]
+    assert {row["ratio_low"] for row in found} == {""}
+
+
+@pytest.mark.parametrize("width", [44, 60, 80, 120])
+def test_a_table_with_published_names_fits_its_terminal(beside_paper: Comparison, width: int) -> None:
+    text = render(beside_paper, "table", width=width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "0 rounds" not in text
+
+
+def test_a_report_shows_a_publication_only_where_it_is_asked_for(results: Results) -> None:
+    assert "beside this run" not in str(report(results)["index.html"]) + str(report(results)["report.md"])
+
+
+def test_a_report_has_the_papers_table_with_the_runs_columns_added(results: Results) -> None:
+    files = report(results, published="braun2018")
+    markdown = str(files["report.md"])
+    section = markdown[markdown.index("## Braun, ") : markdown.index("\n## asr-lstm/")]
+    assert "torch: published on NVIDIA GTX 1080 Founders Edition; measured on AMD EPYC 7B13" in section
+    heads = [f"torch-0.{minor}, published" for minor in (1, 2, 3, 4)]
+    heads += [f"torch-{name}, measured" for name in ("1.0", "1.12", "2.x")]
+    assert f"| implementation | phase | {' | '.join(heads)} |" in section
+    row = next(line for line in section.splitlines() if line.startswith("| nn-lstm"))
+    published, measured = row.split(" | ")[2:6], row.strip("| ").split(" | ")[6:]
+    assert published == ["18 ± 0.80 ms", "18 ± 0.83 ms", "13 ± 0.32 ms", "11 ± 0.15 ms"]
+    assert all(re.fullmatch(rf"[\d.]+ ms \([\d.]+ {words.DASH} [\d.]+\)", one) for one in measured)
+    alone = next(line for line in section.splitlines() if line.startswith("| compiled-cell"))
+    assert alone.split(" | ")[2:6] == [words.DASH] * 4
+    assert "| lasagne-lstm-layer | train | 36 ± 0.18 ms |" in section
+    assert "asr-lstm/1x320-ce-long" in section.partition("not measured in this run: ")[2].splitlines()[0]
+    text = Reader(str(files["index.html"])).text
+    for word in ("published, NVIDIA GTX 1080 Founders Edition", "measured, AMD EPYC 7B13", "11 ± 0.15 ms"):
+        assert word in text
+
+
+def test_a_publication_that_printed_something_else_is_shown_as_the_time_of_a_step(results: Results) -> None:
+    section = str(report(results, published="glample2016")["report.md"]).partition("## Lample")[2]
+    line = next(line for line in section.splitlines() if line.startswith("| theano-scan | train"))
+    assert line == "| theano-scan | train | 9.27 ms |"  # 289.6 us an example, 32 examples
+    phases = [line.split(" | ")[1] for line in section.splitlines() if line.startswith("| basic-lstm-cell")]
+    assert phases[:3] == ["compile", "forward", "train"]
+
+
+def test_other_protocols_and_precisions_have_their_own_columns(tmp_path: Path) -> None:
+    phases = {"train": "fp32", "train+published": "fp32"}
+    records = [good(cell(phase=phase, precision=precision), 0, [0.05]) for phase, precision in phases.items()]
+    records.append(good(cell(precision="tf32"), 0, [0.04]))
+    text = str(report(merge.results(make(tmp_path, records)), published="braun2018")["report.md"])
+    assert "| torch-2.x, measured | torch-2.x tf32, measured | torch-2.x+published, measured |" in text
+
+
+def test_a_run_without_the_published_cases_cannot_be_laid_beside_them(tmp_path: Path) -> None:
+    found = merge.results(make(tmp_path, [good(cell(), 0, [1.0])]))
+    with pytest.raises(
+        UsageError, match=r"has measured nothing that glample2016 has\nhint: `runner run --workload rnn"
+    ):
+        report(found, published="glample2016")
+    with pytest.raises(UsageError, match="did you mean 'braun2018'"):
+        report(found, published="braun")
+
+
+def test_a_time_is_quoted_in_the_unit_of_its_workload() -> None:
+    assert words.quoted("rnn-step/lstm-b32-h128", "train", 0.0096) == "300 µs/example"
+    assert words.quoted("lm-lstm/ptb-large", "train+published", 0.7) == "1000 words/s"
+    assert words.quoted("rnn-step/lstm-b32-h128", "compile", 0.0096) == words.DASH
+    assert words.quoted("no-such/case", "train", 1.0) == words.DASH
