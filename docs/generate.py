@@ -14,9 +14,37 @@ GENERATED = "<!-- Made by `python docs/generate.py`. Do not edit. -->"
 def pages() -> dict[str, str]:
     """Return path below ``docs/`` -> content, for every generated page."""
     from runner.cli import app
-    from runner.matrix import schema
+    from runner.coverage import built_alone, coverage
+    from runner.matrix import load, schema
 
-    return {"reference/cli.md": cli_page(app), "reference/matrix.md": matrix_page(schema())}
+    return {
+        "coverage.md": coverage_page(coverage(built_alone(load(DOCS.parent / "matrix.yaml"), DOCS.parent))),
+        "reference/cli.md": cli_page(app),
+        "reference/matrix.md": matrix_page(schema()),
+    }
+
+
+def coverage_page(tables: str) -> str:
+    """Return the page of what each framework computes."""
+    parts = [
+        GENERATED,
+        "# Coverage",
+        "Which framework of the shipped `matrix.yaml` computes which workload, and which environment does.",
+        "The tables are those of a machine without a GPU that can build every environment here and pull no image.",
+        "`runner plan --format coverage` makes them for your machine; `runner plan` has the reasons, cell by cell.",
+        tables,
+        table(
+            ("word", "meaning"),
+            (
+                ("`runs`", "at least one cell runs: an implementation, a case, a phase"),
+                ("`needs-gpu`", "what would run computes on a GPU only, or on another one than this machine has"),
+                ("`image-unavailable`", "the image cannot be pulled, or the environment has no lock to be built from"),
+                ("`framework-lacks`", "no implementation of these releases computes it"),
+            ),
+        ),
+        "Of several reasons the first is shown. [Errors](errors.md#skip-codes) explains every reason there is.",
+    ]
+    return "\n\n".join(parts) + "\n"
 
 
 def cli_page(app: Any) -> str:  # noqa: ANN401  a typer.Typer; its commands have no public types

@@ -1,24 +1,21 @@
-"""The command line: options in, text and exit codes out. Nothing else in this program prints or exits."""
+"""The command line: options in, text and exit codes out."""
 
-import json
+import contextlib
+import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from runner import interrupts
-from runner.errors import Problem, RunnerError, UsageError
-from runner.options import planning
+from runner import console
+from runner.options import check_format, planning
 
 if TYPE_CHECKING:
     from runner.options import Options
     from runner.pipeline import Prepared
-    from runner.progress import Progress
     from runner.setup import Setup
-
-INTERRUPTED = 130  # 128 + SIGINT
 
 app = typer.Typer(
     add_completion=False,
@@ -38,106 +35,51 @@ Traceback = Annotated[bool, typer.Option("--traceback", help="show where an erro
 
 def main() -> None:
     """Run the command line and exit."""
-    try:
-        interrupts.listen()
-        code = _run()
-    except KeyboardInterrupt:
-        code = INTERRUPTED
-    interrupts.ignore()
-    if code == INTERRUPTED:
-        print("interrupted; what was finished is kept", file=sys.stderr)
-    sys.stdout.flush()
-    sys.exit(code)
-
-
-def _run() -> int:
-    """Run the command line; return the exit code."""
-    try:
-        return app(standalone_mode=False) or 0  # typer makes 130 of a KeyboardInterrupt
-    except typer.Abort:
-        return INTERRUPTED
-    except RunnerError as error:
-        if "--traceback" in sys.argv:
-            import traceback
-
-            traceback.print_exc()
-        print(error, file=sys.stderr)
-        return error.exit_code
-    except SystemExit as error:  # typer takes any broken pipe for its own stdout's
-        return _unexpected(error) if isinstance(error.__context__, BrokenPipeError) else int(error.code or 0)
-    except Exception as error:  # noqa: BLE001  the one place where what nobody expected ends
-        return _unexpected(error)
-
-
-def _unexpected(error: BaseException) -> int:
-    """Say what a mistyped option or a bug deserves; return the exit code."""
-    if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a usage error of the option parser
-        print(f"error: {error.format_message()}\nhint: runner --help", file=sys.stderr)
-        return 2
-    import traceback
-
-    traceback.print_exc()
-    print("this is a bug in runner: please report it with the lines above", file=sys.stderr)
-    return 70
-
-
-def _emit(text: str, output: Path | None) -> None:
-    """Print a result, or write it to a file whole."""
-    if output is None:
-        print(text.rstrip("\n"))
-        return
-    from runner.files import write_whole
-
-    write_whole(output, text.rstrip("\n") + "\n")
-
-
-def _note(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
-def _progress() -> "Progress":
-    from runner.progress import LiveProgress, Progress
-
-    if not sys.stderr.isatty():
-        return Progress(_note)
-    from rich.console import Console
-
-    return LiveProgress(Console(stderr=True))
-
-
-def _check_format(wanted: str, known: tuple[str, ...]) -> None:
-    if wanted not in known:
-        raise UsageError(Problem(f"there is no format {wanted!r}", hint=f"there are {', '.join(known)}"))
-
-
-def _json(value: Mapping[str, object]) -> str:
-    return json.dumps(value, indent=1, allow_nan=False)
+    console.end(app)
 
 
 def _prepare(options: "Options", say: Callable[[str], None]) -> tuple["Setup", "Prepared"]:
     """Return what the options mean, and the plan they make; ``say`` is told what the user should know first."""
-    from runner.pipeline import prepare
-    from runner.setup import setup
+    from runner.setup import prepared
 
-    found = setup(options)
-    if found.note:
-        say(found.note)
-    return found, prepare(found.matrix, found.request, found.backend, found.place, found.gpu)
+    return prepared(options, say)
 
 
 @app.command()
 @planning
 def plan(
-    options: "Options", format: Annotated[str, typer.Option(help="table or json")] = "table", output: Output = None
+    options: "Options",
+    format: Annotated[str, typer.Option(help="table, json or coverage")] = "table",
+    output: Output = None,
 ) -> int:
     """Show every cell with its verdict, and why it is not run; nothing is fetched or made."""
+    from runner.coverage import coverage
     from runner.plan_json import plan_json
     from runner.present import plan_table
 
-    _check_format(format, ("table", "json"))
-    _, prepared = _prepare(options, _note)
-    _emit(_json(plan_json(prepared.plan)) if format == "json" else plan_table(prepared.plan), output)
+    shown = {"table": plan_table, "json": lambda it: console.json_text(plan_json(it)), "coverage": coverage}
+    check_format(format, tuple(shown))
+    console.emit(shown[format](_prepare(options, console.note)[1].plan), output)
     return 0
+
+
+@app.command()
+def doctor(
+    environments: Annotated[list[str] | None, typer.Argument(help="which environments; all by default")] = None,
+    matrix: MatrixFile = Path("matrix.yaml"),
+    device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:1 or a GPU's UUID")] = None,
+    format: Annotated[str, typer.Option(help="table or json")] = "table",
+    output: Output = None,
+    traceback: Traceback = False,
+) -> int:
+    """Say what this machine can do, and the fix for each thing it cannot; nothing is fetched or made."""
+    from runner.doctor import examine
+    from runner.options import Options
+
+    check_format(format, ("table", "json"))
+    found = examine(Options(selectors=environments, matrix=matrix, device=device))
+    console.emit(console.json_text(found.json()) if format == "json" else found.text(), output)
+    return 0 if found.ready else 1
 
 
 @app.command()
@@ -145,8 +87,9 @@ def plan(
 def build(options: "Options") -> int:
     """Make the environments ready, and measure nothing."""
     from runner import pipeline
+    from runner.setup import at_work
 
-    with _progress() as progress:
+    with console.progress() as progress, at_work():
         found, prepared = _prepare(options, progress.note)
         _, failed = pipeline.build(prepared, found.backend, progress)
     return 1 if failed else 0
@@ -154,24 +97,37 @@ def build(options: "Options") -> int:
 
 @app.command()
 @planning
-def run(options: "Options") -> int:
+def run(
+    options: "Options",
+    resume: Annotated[
+        bool, typer.Option("--resume", help="go on with a run, the newest unfinished one unless SELECTORS names it")
+    ] = False,
+) -> int:
     """Make the environments, measure the cells, keep the records and write the report."""
     from runner import pipeline
     from runner.afterwards import write_report
+    from runner.setup import at_work
 
-    with _progress() as progress:
-        found, prepared = _prepare(options, progress.note)
-        totals = pipeline.run(prepared, found.backend, found.place, progress, found.gpu)
+    with console.progress() as progress, at_work(), contextlib.ExitStack() as stack:
+        if resume:
+            from runner.resume import resumed
+
+            found, prepared, again = stack.enter_context(resumed(options, progress.note))
+        else:
+            (found, prepared), again = _prepare(options, progress.note), None
+        totals = pipeline.run(prepared, found.backend, found.place, progress, found.gpu, again)
         progress.note("writing the report")
         page = write_report(totals.run, found.matrix.measure.margin) if totals.good else totals.run.path
-    _note(f"{totals.good} cells measured, {len(totals.bad)} failed")
-    _emit(str(page), None)
+    console.note(f"{totals.good} cells measured, {len(totals.bad)} failed")
+    console.emit(str(page), None)
     return 1 if totals.bad or not totals.good else 0
 
 
 @app.command()
 def compare(
-    environments: Annotated[list[str], typer.Argument(metavar="BASE OTHER...", help="environments; the base first")],
+    environments: Annotated[
+        list[str], typer.Argument(metavar="BASE OTHER...", help="the base first; published:braun2018/torch-0.4 too")
+    ],
     matrix: MatrixFile = Path("matrix.yaml"),
     reports: Reports = Path("reports"),
     best: Annotated[bool, typer.Option("--best", help="the fastest implementation of each side")] = False,
@@ -185,10 +141,10 @@ def compare(
     from runner.afterwards import comparison
     from runner.report import FORMS, render
 
-    _check_format(format, FORMS)
+    check_format(format, FORMS)
     found = comparison(matrix, reports, environments, best=best)
     colour = output is None and sys.stdout.isatty()
-    _emit(render(found, format, width=shutil.get_terminal_size((120, 24)).columns, colour=colour), output)
+    console.emit(render(found, format, width=shutil.get_terminal_size((120, 24)).columns, colour=colour), output)
     return 0
 
 
@@ -197,12 +153,15 @@ def report(
     run: RunName = None,
     matrix: MatrixFile = Path("matrix.yaml"),
     reports: Reports = Path("reports"),
+    published: Annotated[
+        str | None, typer.Option("--published", help="beside the figures of braun2018, glample2016, ...")
+    ] = None,
     traceback: Traceback = False,
 ) -> int:
     """Write the report of a run, index.html, report.md and samples.csv, and name it."""
     from runner.afterwards import find_run, margin, write_report
 
-    _emit(str(write_report(find_run(reports, run), margin(matrix))), None)
+    console.emit(str(write_report(find_run(reports, run), margin(matrix), published)), None)
     return 0
 
 
@@ -211,7 +170,7 @@ def accuracy(run: RunName = None, reports: Reports = Path("reports"), traceback:
     """Print the largest error against the float64 reference, by environment and implementation."""
     from runner.afterwards import accuracy_text, find_run
 
-    _emit(accuracy_text(find_run(reports, run)), None)
+    console.emit(accuracy_text(find_run(reports, run)), None)
     return 0
 
 
@@ -231,6 +190,26 @@ def export(
 
 
 @app.command()
+def clean(
+    matrix: MatrixFile = Path("matrix.yaml"),
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="only list it")] = False,
+    all: Annotated[bool, typer.Option("--all", help="also what the matrix still needs")] = False,
+    traceback: Traceback = False,
+) -> int:
+    """Remove what was left behind: of dead runners, of environments the matrix has no more, of older code."""
+    from runner import clean
+    from runner.setup import cache_folder
+
+    with clean.leftovers(matrix, cache_folder(os.environ), everything=all) as found:
+        console.emit(clean.listing(found), None)
+        stay = () if dry_run else clean.remove(found.leftovers)
+    for line in (*found.notes, *(f"{left.name} stays: {reason}" for left, reason in stay)):
+        console.note(line)
+    console.emit(clean.summary(found, stay, dry=dry_run), None)
+    return 1 if stay else 0
+
+
+@app.command()
 def lock(
     environments: Annotated[list[str], typer.Argument(help="which environments")],
     matrix: MatrixFile = Path("matrix.yaml"),
@@ -241,7 +220,7 @@ def lock(
     from runner.lock import lock_environments
 
     for path, changed in lock_environments(matrix, environments, find_links):
-        _note(f"{path}: {'written' if changed else 'as it was'}")
+        console.note(f"{path}: {'written' if changed else 'as it was'}")
     return 0
 
 
@@ -258,5 +237,5 @@ def schema(
     if check:
         load(check)
     else:
-        _emit(_json(made()), output)
+        console.emit(console.json_text(made()), output)
     return 0

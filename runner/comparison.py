@@ -21,6 +21,7 @@ COMPARABLE: Mapping[str, str] = {
     "protocol": "protocol",
     "effective_precision": "precision",
     "threads": "threads",
+    "corpus": "corpus",
     "harness": "harness",
 }
 """Column of the rounds that both sides must agree in -> code of the row where they do not."""

@@ -2,6 +2,7 @@
 
 import os
 import platform
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -18,34 +19,45 @@ def cores() -> int:
 
     The smaller of its affinity and the quota of its control group (a container or CI job of 2 CPUs on 64 cores).
     """
-    return max(1, int(min(_allowed_cores(), _quota())))
+    return max(1, int(min(physical_cores(os.sched_getaffinity(0)), quota())))
 
 
-def _quota() -> float:
+def quota() -> float:
     """Return how many CPUs the control group may use at a time; infinity where it sets no limit."""
     try:
-        quota, period = (GROUP / "cpu.max").read_text().split()  # version 2
-        return float("inf") if quota == "max" else int(quota) / int(period)
+        most, period = (GROUP / "cpu.max").read_text().split()  # version 2
+        return float("inf") if most == "max" else int(most) / int(period)
     except (OSError, ValueError):
         pass
     try:
-        quota = (GROUP / "cpu" / "cpu.cfs_quota_us").read_text()  # version 1
+        most = (GROUP / "cpu" / "cpu.cfs_quota_us").read_text()  # version 1
         period = (GROUP / "cpu" / "cpu.cfs_period_us").read_text()
-        return int(quota) / int(period) if int(quota) > 0 else float("inf")
+        return int(most) / int(period) if int(most) > 0 else float("inf")
     except (OSError, ValueError):
         return float("inf")
 
 
-def _allowed_cores() -> int:
-    allowed = os.sched_getaffinity(0)
+def memory_limit() -> int | None:
+    """Return the bytes the control group may hold; None where it sets no limit below the machine's memory."""
+    for path in (GROUP / "memory.max", GROUP / "memory" / "memory.limit_in_bytes"):
+        try:
+            most = int(path.read_text())
+        except (OSError, ValueError):  # not there, or "max"
+            continue
+        return most if most < memory()[0] else None
+    return None
+
+
+def physical_cores(cpus: Collection[int]) -> int:
+    """Return how many cores logical CPUs are on; as many as there are CPUs where the kernel does not tell."""
     found = set()
-    for cpu in allowed:
+    for cpu in cpus:
         topology = TOPOLOGY / f"cpu{cpu}" / "topology"
         try:
             package = (topology / "physical_package_id").read_text().strip()
             found.add((package, (topology / "core_id").read_text().strip()))
         except OSError:
-            return len(allowed)
+            return len(cpus)
     return len(found)
 
 

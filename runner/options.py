@@ -2,12 +2,15 @@
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from runner.errors import Problem, UsageError
+from runner.model import Protocol
 
 SELECTOR = "an id, a glob (torch-*), a range (torch>=1.0,<2), framework:tf, or a glob over cell ids; !X takes X out"
 
@@ -28,8 +31,16 @@ class Options:
     rounds: Annotated[int | None, typer.Option("--rounds", min=1, help="fresh processes for each cell")] = None
     seconds: Annotated[float | None, typer.Option("--seconds", min=0.01, help="measured, a cell and round")] = None
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads; default: all cores")] = None
+    protocol: Annotated[Protocol | None, typer.Option("--protocol", help="published: what the originals did")] = None
     seed: Annotated[int | None, typer.Option("--seed", help="orders the cells; drawn and recorded by default")] = None
+    corpus: Annotated[Path | None, typer.Option("--corpus", help="a text whose words lm-lstm learns; UTF-8")] = None
     traceback: Annotated[bool, typer.Option("--traceback", help="show where an error came from")] = False
+
+
+def check_format(wanted: str, known: Sequence[str]) -> None:
+    """Refuse a ``--format`` that a command has not; raises UsageError, which names those it has."""
+    if wanted not in known:
+        raise UsageError(Problem(f"there is no format {wanted!r}", hint=f"there are {', '.join(known)}"))
 
 
 def planning(command: Callable[..., int]) -> Callable[..., int]:

@@ -120,6 +120,15 @@ class LiveProgress(Progress):
         return grid
 
 
+def shown(write: Callable[[str], None], *, live: bool) -> Progress:
+    """Return a live table on stderr, or plain lines by ``write`` where stderr is no terminal."""
+    if not live:
+        return Progress(write)
+    from rich.console import Console
+
+    return LiveProgress(Console(stderr=True))
+
+
 def duration(seconds: float) -> str:
     """Return seconds as a person says them.
 

@@ -3,18 +3,21 @@
 import os
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner import machine
+from runner import corpus, machine
 from runner.backends import Backend
 from runner.errors import GpuError, NothingSelectedError, Problem, UsageError
+from runner.files import together
 from runner.matrix import Environment, Matrix, choose_cells, load, select_environments
 from runner.model import Device, Gpu, Request
 from runner.options import Options
-from runner.pipeline import Place
+from runner.pipeline import Place, Prepared, prepare
 
+IN_USE = "in-use.lock"  # in the cache: held together by those that use what is there, alone by `runner clean`
 NAME = r"[a-z][a-z0-9]*(-[a-z0-9.]+)*"
 
 
@@ -37,11 +40,26 @@ def cache_folder(environ: Mapping[str, str]) -> Path:
     return Path(home) / "matrix-runner"
 
 
+@contextmanager
+def at_work(environ: Mapping[str, str] = os.environ) -> Iterator[None]:
+    """Keep `runner clean` from what this process uses, for the length of the block; wait until it has ended."""
+    with together(cache_folder(environ) / IN_USE):
+        yield
+
+
+def prepared(options: Options, say: Callable[[str], None]) -> tuple[Setup, Prepared]:
+    """Return what the options mean, and the plan they make; ``say`` is told what the user should know first."""
+    found = setup(options)
+    if found.note:
+        say(found.note)
+    return found, prepare(found.matrix, found.request, found.backend, found.place, found.gpu)
+
+
 def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Setup:
     """Read the matrix, choose backend and device, and resolve the selection.
 
     Raises:
-        MatrixError, UsageError, NothingSelectedError: what was asked for is not there.
+        MatrixError, UsageError, NothingSelectedError: what was asked for is not there; the corpus among it.
         EngineError: the docker backend was asked for and no engine answers.
         GpuError: the GPU that was asked for is not there.
     """
@@ -70,8 +88,12 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Setup:
         seconds=options.seconds,
         threads=options.threads or matrix.measure.threads or machine.cores(),
         seed=random.randrange(1 << 31) if options.seed is None else options.seed,
+        protocol=options.protocol,
+        memory=gpu.memory if gpu else machine.memory()[1],
+        corpus=corpus.read(options.corpus) if options.corpus else None,
     )
-    place = Place(matrix=options.matrix.parent, reports=options.reports, cache=cache)
+    python = getattr(backend, "python", None)  # the host's
+    place = Place(file=options.matrix, reports=options.reports, cache=cache, python=python)
     return Setup(matrix=matrix, request=request, backend=backend, place=place, gpu=gpu, note=note)
 
 

@@ -54,5 +54,8 @@ class Backend(Protocol):
     def open(self, ready: Provisioned, limits: Limits) -> Channel:
         """Start a harness server; the harness archive has been sent when this returns."""
 
+    def answers(self) -> bool:
+        """Say whether what starts the servers is still there: an engine may be gone, this machine may not."""
+
     def close(self) -> None:
         """Let go of the engine; what runs belongs to its channels."""

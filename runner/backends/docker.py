@@ -13,12 +13,14 @@ from runner.backends.docker_build import build, image_id, inspect, pull
 from runner.backends.docker_channel import DockerChannel
 from runner.backends.docker_engine import Conversations, connect, reachable, talking
 from runner.backends.docker_options import UNPINNED, Recipe, pinned, pins, wanted
-from runner.backends.docker_survey import free, sentences, unavailable
+from runner.backends.docker_survey import engine, free, sentences, unavailable
 from runner.backends.docker_sweep import owner, sweep
 from runner.errors import Problem, ProvisionError
 from runner.model import Limits, Provisioned, Skip, Spec, Survey
 
 __all__ = ["DockerBackend", "reachable"]
+
+ANSWER_SECONDS = 20.0  # a busy engine is slow, and no dead one
 
 
 class DockerBackend:
@@ -54,7 +56,28 @@ class DockerBackend:
             why = sentences(absent, unavailable(absent))
             lost = {environment: name for environment, name in sources.items() if name in why}
             skips.update({env: Skip("image-unavailable", why[name]) for env, name in lost.items()})
-            return Survey(skips=skips, cached=cached, free=free(client))
+            images = {name: why.get(name, "registry" if name in absent else "here") for name in sources.values()}
+            return Survey(skips=skips, cached=cached, free=free(client), images=images)
+
+    def describe(self) -> dict[str, object]:
+        """Return what the engine says of itself, see ``docker_survey.engine``, and its ``free_bytes`` of disk."""
+        with closing(connect()) as client, talking("the container engine stopped answering"):
+            return {**engine(client.info()), "free_bytes": free(client)}
+
+    def tags(self, specs: Sequence[Spec]) -> dict[str, set[str | None]]:
+        """Return environment -> the names of its built images; None among them where that cannot be told.
+
+        The name depends on the base image; without a pin for it the base has to be here.
+        """
+        found: dict[str, set[str | None]] = {}
+        with closing(connect()) as client, talking("the container engine stopped answering"):
+            for spec in specs:
+                if spec.image is None and self._unmakeable(spec) is None:
+                    base = image_id(client, wanted(spec, self._pins) or "")
+                    known = base or spec.base in self._pins
+                    tag = self._recipe(spec, base or "").tag if known else None
+                    found.setdefault(spec.environment, set()).add(tag)
+        return found
 
     def _unmakeable(self, spec: Spec) -> Skip | None:
         """Return why an environment has nothing to be made from, None where it has."""
@@ -160,6 +183,10 @@ class DockerBackend:
             if not self._swept:
                 self._swept = True
                 self.sweep()
+
+    def answers(self) -> bool:
+        """See Backend. An engine that starts again in the meantime counts as there."""
+        return reachable(ANSWER_SECONDS) is not None
 
     def close(self) -> None:
         """See Backend. Each thread's client was closed where it was used; channels close their own."""

@@ -11,7 +11,7 @@ from docker.errors import NotFound
 
 from runner.backends import archive
 from runner.backends.docker_engine import FOREIGN, connect, sentence, talking
-from runner.backends.docker_options import Container, cache_volume, container_name, has_cdi, owner_fix
+from runner.backends.docker_options import CACHE, Container, cache_volume, container_name, has_cdi, owner_fix
 from runner.backends.docker_sweep import remove
 from runner.backends.lines import Lines
 from runner.errors import EngineError, GpuError, Problem
@@ -203,7 +203,7 @@ def prepare_cache(client: docker.DockerClient, ready: Provisioned, device: str, 
     try:
         client.api.inspect_volume(volume)
     except NotFound:
-        client.api.create_volume(volume, labels={"io.matrix-runner.cache": ready.environment})
+        client.api.create_volume(volume, labels={CACHE: ready.environment})
         if ready.facts.get("pulled"):
             _hand_over(client, ready.handle, volume, owner)
 

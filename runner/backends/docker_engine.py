@@ -35,10 +35,10 @@ def connect(timeout: float = PATIENT) -> docker.DockerClient:
         return docker.from_env(timeout=timeout)  # type: ignore[arg-type]
 
 
-def reachable() -> str | None:
-    """Return the version of the engine, or None where none answers at once."""
+def reachable(timeout: float = QUICK) -> str | None:
+    """Return the version of the engine, or None where none answers within ``timeout`` seconds."""
     try:
-        with closing(connect(QUICK)) as client:
+        with closing(connect(timeout)) as client:
             return str(client.version()["Version"])
     except (EngineError, *FOREIGN):
         return None

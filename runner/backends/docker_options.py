@@ -19,6 +19,7 @@ from runner.model import Limits, Spec
 RUN = "io.matrix-runner.run"
 OWNER = "io.matrix-runner.owner"
 ENVIRONMENT = "io.matrix-runner.environment"
+CACHE = "io.matrix-runner.cache"
 UNPINNED = "unpinned"
 GIB = 1 << 30
 PIDS = 2048  # threads count: BLAS starts one a core, CUDA some a context
@@ -159,6 +160,11 @@ def container_name(run: str, environment: str) -> str:
 def cache_volume(image: str, device: str) -> str:
     """Return the name of the volume that keeps what compilers made, for one image and one device."""
     return f"matrix-runner-cache-{image.removeprefix('sha256:')[:12]}-{device}"
+
+
+def volume_image(volume: str) -> str:
+    """Return the beginning of the id of the image that a cache volume belongs to."""
+    return volume.removeprefix("matrix-runner-cache-").partition("-")[0]
 
 
 def device_requests(device: str, *, cdi: bool) -> list[DeviceRequest]:

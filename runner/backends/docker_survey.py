@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import docker
 from docker.errors import APIError
@@ -15,6 +16,7 @@ from runner.backends.docker_options import by_registry
 from runner.errors import EngineError
 
 REGISTRY_SECONDS = 5.0
+CDI_GPU = "nvidia.com/gpu="
 _ANSWERS = frozenset({400, 401, 403, 404})  # what an engine passes on from a registry that is there
 # A report is shared, and the name server of this network is nobody's business.
 _SERVER = re.compile(r" on [0-9a-f.:\[\]]+:53\b")
@@ -57,6 +59,25 @@ def free(client: docker.DockerClient) -> int:
     root = Path(str(client.info().get("DockerRootDir") or ""))
     local = "localhost" in str(client.api.base_url) and root.is_absolute() and root.is_dir()
     return shutil.disk_usage(root).free if local else 0
+
+
+def engine(info: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an engine's ``info`` says of itself as JSON values.
+
+    ``limits_memory`` says that it can hold a container to an amount of memory, ``gpus`` that it can hand over a GPU.
+    """
+    devices = [str(entry.get("ID")) for entry in info.get("DiscoveredDevices") or []]
+    return {
+        "version": info.get("ServerVersion"),
+        "system": info.get("OperatingSystem"),
+        "storage": info.get("Driver"),
+        "root": info.get("DockerRootDir"),
+        "rootless": any("rootless" in option for option in info.get("SecurityOptions") or []),
+        "cores": info.get("NCPU"),
+        "memory_bytes": info.get("MemTotal"),
+        "limits_memory": bool(info.get("MemoryLimit")),
+        "gpus": "nvidia" in (info.get("Runtimes") or {}) or any(name.startswith(CDI_GPU) for name in devices),
+    }
 
 
 def sentences(names: Iterable[str], said: Mapping[str, str]) -> dict[str, str]:

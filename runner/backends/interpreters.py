@@ -12,6 +12,7 @@ from python_discovery import PythonInfo, iter_interpreters
 _MINOR = re.compile(r"[0-9]+\.[0-9]+")
 _PROBE = "import ensurepip, venv, sys; print('%d.%d' % sys.version_info[:2])"
 _PROBE_SECONDS = 30.0
+_OLDEST_OF_UV = (3, 8)  # `uv python list --only-downloads --all-versions`, uv 0.13
 
 
 @cache
@@ -72,6 +73,12 @@ def by_patch(found: Iterable[PythonInfo]) -> tuple[Path, ...]:
     ordered = sorted(found, key=lambda info: info.version_info.micro, reverse=True)
     paths = [Path(info.system_executable or info.executable).resolve() for info in ordered]
     return tuple(dict.fromkeys(paths))
+
+
+def remedy(version: str) -> str:
+    """Return the command that brings a Python of a minor version to this machine."""
+    known = tuple(map(int, version.split("."))) >= _OLDEST_OF_UV
+    return f"uv python install {version}" if known else f"pyenv install {version}"
 
 
 def works(interpreter: Path, version: str) -> bool:

@@ -56,8 +56,10 @@ class VenvBackend:
             return Skip("no-engine", f"it is the image {spec.image}, which needs a container engine: start Docker")
         if spec.lock is None or not spec.lock.exists():
             return Skip("image-unavailable", f"it has no lock yet: run `runner lock {spec.environment}`")
-        if spec.python is None or interpreters.find(spec.python) is None:
-            return Skip("no-interpreter", f"no Python {spec.python} was found: `uv python install {spec.python}`")
+        if spec.python is None:
+            return Skip("no-interpreter", "matrix.yaml names no python for it")
+        if interpreters.find(spec.python) is None:
+            return Skip("no-interpreter", f"no Python {spec.python} was found: `{interpreters.remedy(spec.python)}`")
         return None
 
     def home(self, spec: Spec) -> Path:
@@ -126,8 +128,15 @@ class VenvBackend:
 
     def _run(self, command: list[str], say: Say) -> None:
         """Run a command and tell its lines; raises ProvisionError with the last ones when it fails."""
+        # Old source packages read their own files in the locale's encoding, and are not written in ASCII.
+        environment = {**os.environ, "LC_ALL": "C.UTF-8"}
         process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            env=environment,
         )
         self.running.add(process)
         try:
@@ -161,6 +170,10 @@ class VenvBackend:
     def open(self, ready: Provisioned, limits: Limits) -> ProcessChannel:
         """See Backend."""
         return ProcessChannel(ready.handle, limits.device)
+
+    def answers(self) -> bool:
+        """See Backend."""
+        return True
 
     def close(self) -> None:
         """See Backend."""

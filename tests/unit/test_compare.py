@@ -100,6 +100,7 @@ FACTS = {
     "protocol": ("aligned", "published", "protocol"),
     "precision": ("fp32", "tf32", "precision"),
     "threads": (2, 4, "thread count"),
+    "corpus": ({"name": "a.txt"}, {"name": "b.txt"}, "corpus"),
     "harness": ("9f3c", "a07d", "harness version"),
 }
 

@@ -1,0 +1,89 @@
+"""How the program speaks and ends: results on stdout, all else on stderr. Nothing else here prints or exits."""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import typer
+
+from runner import interrupts
+from runner.errors import RunnerError
+
+if TYPE_CHECKING:
+    from runner.progress import Progress
+
+INTERRUPTED = 130  # 128 + SIGINT
+
+
+def end(app: typer.Typer) -> NoReturn:
+    """Run a command line and exit."""
+    try:
+        interrupts.listen()
+        code = _run(app)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    interrupts.ignore()
+    if code == INTERRUPTED:
+        print("interrupted; what was finished is kept", file=sys.stderr)
+    sys.stdout.flush()
+    sys.exit(code)
+
+
+def _run(app: typer.Typer) -> int:
+    """Run the command line; return the exit code."""
+    try:
+        return app(standalone_mode=False) or 0  # typer makes 130 of a KeyboardInterrupt
+    except typer.Abort:
+        return INTERRUPTED
+    except RunnerError as error:
+        if "--traceback" in sys.argv:
+            import traceback
+
+            traceback.print_exc()
+        print(error, file=sys.stderr)
+        return error.exit_code
+    except SystemExit as error:  # typer takes any broken pipe for its own stdout's
+        return _unexpected(error) if isinstance(error.__context__, BrokenPipeError) else int(error.code or 0)
+    except Exception as error:  # noqa: BLE001  the one place where what nobody expected ends
+        return _unexpected(error)
+
+
+def _unexpected(error: BaseException) -> int:
+    """Say what a mistyped option or a bug deserves; return the exit code."""
+    if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a usage error of the option parser
+        print(f"error: {error.format_message()}\nhint: runner --help", file=sys.stderr)
+        return 2
+    import traceback
+
+    traceback.print_exc()
+    print("this is a bug in runner: please report it with the lines above", file=sys.stderr)
+    return 70
+
+
+def emit(text: str, output: Path | None) -> None:
+    """Print a result, or write it to a file whole."""
+    if output is None:
+        print(text.rstrip("\n"))
+        return
+    from runner.files import write_whole
+
+    write_whole(output, text.rstrip("\n") + "\n")
+
+
+def note(text: str) -> None:
+    """Say something on stderr."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def progress() -> "Progress":
+    """Return how the progress of long work is shown on this stderr."""
+    from runner.progress import shown
+
+    return shown(note, live=sys.stderr.isatty())
+
+
+def json_text(value: Mapping[str, object]) -> str:
+    """Return a result as JSON; raises ValueError for a number that JSON has not."""
+    return json.dumps(value, indent=1, allow_nan=False)

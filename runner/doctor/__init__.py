@@ -1,0 +1,112 @@
+"""What this machine can do for a matrix, and the fix for each thing it cannot."""
+
+import io
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from runner.doctor.judge import Finding, judge
+from runner.doctor.look import Facts, Outlook, look, outlooks
+from runner.options import Options
+
+__all__ = ["Examination", "examine"]
+
+VERSION = 1
+WIDTH = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """What was found: the facts, a finding for each part of the machine, and what each backend could run."""
+
+    facts: Facts
+    findings: Sequence[Finding]
+    outlooks: Sequence[Outlook]
+
+    @property
+    def ready(self) -> bool:
+        """True where some backend runs some cell and has the room for it."""
+        return any(found.ready for found in self.outlooks)
+
+    @property
+    def verdict(self) -> str:
+        """What ``--backend auto`` would do, in a sentence."""
+        auto = self.outlooks[0]
+        other = next((found for found in self.outlooks[1:] if found.ready), None)
+        if auto.ready:
+            return f"`runner run` takes {auto.name} and measures {auto.cells} cells"
+        if other:
+            return f"`runner run` takes {auto.name}, where nothing runs: `--backend {other.name}` would do"
+        return f"nothing runs here: `runner run` takes {auto.name}"
+
+    def json(self) -> dict[str, Any]:
+        """Return all of it as JSON values: ``machine`` is what a plan depends on, ``findings`` what is printed."""
+        return {
+            "version": VERSION,
+            "ready": self.ready,
+            "backend": self.outlooks[0].name,
+            "findings": [asdict(found) for found in self.findings],
+            "machine": _machine(self.facts),
+            "backends": {found.name: _backend(found) for found in self.outlooks},
+        }
+
+    def text(self, width: int = WIDTH) -> str:
+        """Return the findings as a table of ``width`` columns, and the verdict."""
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(box=None, pad_edge=False, show_header=False)
+        table.add_column(no_wrap=True, style="bold")
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        for found in self.findings:
+            table.add_row(found.state, found.what, found.found + (f"\nfix: {found.fix}" if found.fix else ""))
+        console = Console(file=io.StringIO(), width=width, highlight=False, markup=False)
+        console.print(table)
+        console.print(f"\n{self.verdict}", soft_wrap=True)
+        assert isinstance(console.file, io.StringIO)
+        return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+
+
+def examine(options: Options) -> Examination:
+    """Look at this machine with the selected environments of a matrix in mind; nothing is fetched or made.
+
+    Raises:
+        MatrixError, UsageError, NothingSelectedError, GpuError: what was asked for is not there.
+        EngineError: the docker backend was asked for and no engine answers.
+    """
+    found, engine = outlooks(options)
+    facts = look((name for one in found for name in one.pythons), engine)
+    return Examination(facts=facts, findings=judge(facts, found), outlooks=found)
+
+
+def _machine(facts: Facts) -> dict[str, Any]:
+    return {
+        **facts.common,
+        "physical_cores": facts.physical_cores,
+        "cpu_quota": facts.quota,
+        "memory_available_bytes": facts.memory,
+        "memory_limit_bytes": facts.memory_limit,
+        "gpus": [asdict(gpu) for gpu in facts.gpus],
+        "engine": facts.engine,
+        "interpreters": facts.interpreters,
+        "compiler": facts.compiler,
+        "cache": facts.cache,
+        "cache_free_bytes": facts.cache_free,
+    }
+
+
+def _backend(found: Outlook) -> dict[str, Any]:
+    """Return what a backend can give: environments, with the code and the reason of those that cannot be had."""
+    return {
+        "device": found.plan.device,
+        "cells": len(found.plan.cells),
+        "running": found.cells,
+        "environments": list(found.environments),
+        "made": sorted(found.survey.cached),
+        "unavailable": {name: {"code": s.code, "reason": s.reason} for name, s in found.survey.skips.items()},
+        "images": dict(found.survey.images),
+        "free_bytes": found.survey.free,
+        "needed_bytes": sum(spec.disk for spec in found.specs),
+        "no_room": found.no_room,
+    }

@@ -1,0 +1,164 @@
+"""The facts about this machine that decide what it can run, and what each backend would make of them."""
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner import machine
+from runner.backends import interpreters
+from runner.environments import announce, specs
+from runner.errors import RunnerError
+from runner.gpu.detect import gpus
+from runner.model import Gpu, Plan, Spec, Survey
+from runner.options import Options
+from runner.pipeline import prepare
+from runner.setup import Setup, cache_folder, setup
+
+PCI = Path("/sys/bus/pci/devices")
+NVIDIA = "0x10de"  # its vendor number, of the PCI SIG
+COMPILERS = ("c++", "g++", "clang++")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """This machine.
+
+    Attributes:
+        common: what every run's machine.json says.
+        physical_cores: of the whole machine; ``common`` has how many this process may use.
+        quota: how many CPUs the control group may use at a time; None without a limit.
+        memory: bytes that are available now.
+        memory_limit: bytes that the control group may hold; None without a limit.
+        nvidia: a device of NVIDIA is on the bus, with or without a driver.
+        engine: what the container engine says of itself, see ``docker_survey.engine``; None where none answers.
+        interpreters: minor version that the matrix names -> the interpreter, None where there is none.
+        headers: those of them that come with what a C compiler needs.
+        compiler: the C++ compiler on PATH.
+        cache: where venvs and references go; ``cache_free`` bytes are left there.
+    """
+
+    common: Mapping[str, Any]
+    physical_cores: int
+    quota: float | None
+    memory: int
+    memory_limit: int | None
+    gpus: tuple[Gpu, ...]
+    nvidia: bool
+    engine: Mapping[str, Any] | None
+    interpreters: Mapping[str, str | None]
+    headers: frozenset[str]
+    compiler: str | None
+    cache: str
+    cache_free: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """What one backend could run.
+
+    Attributes:
+        specs: the environments to be made for what would run.
+        pythons: the minor versions that environments are made of, where they are no images to pull.
+        no_room: why they do not fit on the disk; None where they do.
+    """
+
+    name: str
+    plan: Plan
+    survey: Survey
+    specs: tuple[Spec, ...]
+    pythons: tuple[str, ...]
+    no_room: str | None
+
+    @property
+    def cells(self) -> int:
+        """How many cells would run."""
+        return sum(planned.skip is None for planned in self.plan.cells)
+
+    @property
+    def environments(self) -> tuple[str, ...]:
+        """The environments of which something would run."""
+        return tuple(dict.fromkeys(found.cell.environment for found in self.plan.cells if found.skip is None))
+
+    @property
+    def ready(self) -> bool:
+        """True where something would run and there is room for it."""
+        return bool(self.cells) and self.no_room is None
+
+
+def look(pythons: Iterable[str], engine: Mapping[str, Any] | None) -> Facts:
+    """Return the facts about this machine; ``pythons`` are the minor versions to look for."""
+    found = {name: interpreters.find(name) for name in sorted(set(pythons), key=_parts)}
+    cache = cache_folder(os.environ)
+    quota = machine.quota()
+    return Facts(
+        common={name: value for name, value in machine.describe(None).items() if name not in {"version", "gpu"}},
+        physical_cores=machine.physical_cores(range(os.cpu_count() or 1)),
+        quota=None if quota == float("inf") else quota,
+        memory=machine.memory()[1],
+        memory_limit=machine.memory_limit(),
+        gpus=gpus(),
+        nvidia=_nvidia(),
+        engine=engine,
+        interpreters={name: str(path) if path else None for name, path in found.items()},
+        headers=frozenset(name for name, path in found.items() if path and has_headers(path, name)),
+        compiler=next(filter(None, map(shutil.which, COMPILERS)), None),
+        cache=str(cache),
+        cache_free=shutil.disk_usage(next(one for one in (cache, *cache.parents) if one.is_dir())).free,
+    )
+
+
+def outlooks(options: Options) -> tuple[tuple[Outlook, ...], Mapping[str, Any] | None]:
+    """Return what each backend could run here of what is selected, the one that ``auto`` takes first, and the engine.
+
+    Nothing is fetched or made. Without an engine there is one outlook.
+    """
+    from runner.backends.docker import DockerBackend
+
+    first = setup(options)
+    found = [_outlook(first)]
+    if not isinstance(first.backend, DockerBackend):
+        return tuple(found), None
+    described = first.backend.describe()
+    second = Options(selectors=options.selectors, matrix=options.matrix, device=options.device, backend="venv", seed=0)
+    return (*found, _outlook(setup(second))), described
+
+
+def _outlook(found: Setup) -> Outlook:
+    prepared = prepare(found.matrix, found.request, found.backend, found.place, found.gpu)
+    new = tuple(spec for spec in prepared.specs if spec.environment not in prepared.survey.cached)
+    try:
+        announce(prepared.specs, prepared.survey)
+        no_room = None
+    except RunnerError as error:
+        no_room = error.problems[0].message
+    wanted, _ = specs(found.matrix, found.request.environments, found.request.device, found.place.matrix)
+    return Outlook(
+        name=found.backend.name,
+        plan=prepared.plan,
+        survey=prepared.survey,
+        specs=new,
+        pythons=tuple(spec.python for spec in wanted if spec.python),
+        no_room=no_room,
+    )
+
+
+def has_headers(interpreter: Path, version: str) -> bool:
+    """Say whether ``Python.h`` lies where an interpreter's headers do; a compiled extension needs it."""
+    return any((interpreter.parent.parent / "include").glob(f"python{version}*/Python.h"))
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
+
+
+def _nvidia() -> bool:
+    for vendor in PCI.glob("*/vendor"):
+        try:
+            if vendor.read_text().strip() == NVIDIA:
+                return True
+        except OSError:
+            continue
+    return False

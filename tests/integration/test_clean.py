@@ -1,0 +1,185 @@
+"""What `runner clean` finds and removes, by the real command line and on a real engine."""
+
+import secrets
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import docker
+import pytest
+from docker.errors import APIError
+
+from runner.backends.docker import DockerBackend
+from runner.backends.docker_leftovers import dead, discard, unneeded
+from runner.backends.docker_options import CACHE, ENVIRONMENT, OWNER, cache_volume
+from runner.backends.docker_sweep import owner
+from runner.backends.venv import READY
+from runner.files import together
+from runner.model import Spec
+from runner.setup import IN_USE
+from tests.integration.conftest import Runner
+
+ROOT = Path(__file__).parents[2]
+BASE = "python:3.11-slim"
+LOCK = ROOT / "docker/locks/numpy.txt"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of this test's own, temporary folders too, and no engine."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    found = tmp_path / "xdg" / "matrix-runner"
+    for name in ("venvs/gone-0123456789ab/bin", "caches/gone-0123456789ab", "references"):
+        (found / name).mkdir(parents=True)
+    (found / "venvs" / "gone-0123456789ab" / READY).touch()
+    (found / "references" / "a-00000000.json").write_bytes(b"x" * 2_000_000)
+    (tmp_path / "tmp" / "matrix-runner-dead").mkdir()
+    return found
+
+
+GOING = ("venvs/gone-0123456789ab", "caches/gone-0123456789ab", "references/a-00000000.json")
+
+
+def test_a_dry_run_lists_and_a_real_one_removes_what_was_listed(runner: Runner, cache: Path) -> None:
+    run = runner.folder / "reports" / "runs" / "20261120-104500-abcd"
+    run.mkdir(parents=True)
+    shown = runner("clean", "--dry-run")
+    assert shown.returncode == 0, shown.stderr
+    *lines, total = shown.stdout.splitlines()
+    assert total == "4 things would be removed, 2 MB"
+    for path in (*(cache / name for name in GOING), runner.folder / "tmp" / "matrix-runner-dead"):
+        assert path.exists()
+        assert sum(str(path) in line for line in lines) == 1
+    assert "no container engine answers" in shown.stderr
+    done = runner("clean")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [*lines, "4 things removed, 2 MB"]
+    assert not any((cache / name).exists() for name in GOING)
+    assert run.is_dir()
+    assert runner("clean").stdout.splitlines() == ["nothing is left behind", "0 things removed, 0 MB"]
+
+
+def test_a_runner_at_work_keeps_its_environments(runner: Runner, cache: Path) -> None:
+    with together(cache / IN_USE):
+        done = runner("clean", "--all")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "0 things removed, 0 MB"
+    assert "a runner is at work" in done.stderr
+    assert all((cache / name).exists() for name in GOING)
+
+
+def test_a_live_server_s_folder_stays(runner: Runner, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alive = runner.folder / "tmp" / "matrix-runner-alive"
+    alive.mkdir()
+    monkeypatch.chdir(alive)
+    assert runner("clean").returncode == 0
+    assert alive.is_dir()
+    assert not (alive.parent / "matrix-runner-dead").exists()
+
+
+def test_doctor_without_an_engine_takes_virtual_environments(runner: Runner, cache: Path) -> None:
+    found = runner.json("doctor", "--device", "cpu", "--format", "json")
+    assert (found["version"], found["ready"], found["backend"]) == (1, True, "venv")
+    assert found["machine"]["engine"] is None
+    assert found["machine"]["interpreters"]["3.11"]
+    assert found["machine"]["cores"] <= found["machine"]["physical_cores"]
+    assert found["backends"]["venv"]["environments"] == ["np-old", "np-new"]
+    states = {one["what"]: one["state"] for one in found["findings"]}
+    assert (states["engine"], states["python 3.11"], states["with venv"]) == ("missing", "ok", "ok")
+    assert not (cache / "venvs" / "np-old").exists()
+
+
+def test_doctor_where_nothing_can_run_ends_with_one(runner: Runner, cache: Path) -> None:
+    path = runner.folder / "matrix.yaml"
+    path.write_text(path.read_text().replace('python: "3.11", lock: docker/locks/numpy.txt', "image: nobody/none:1"))
+    done = runner("doctor", "--device", "cpu")
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.splitlines()[-1] == "nothing runs here: `runner run` takes venv"
+
+
+@pytest.fixture
+def client(docker_engine: str) -> Iterator[docker.DockerClient]:
+    """The engine."""
+    assert docker_engine
+    found = docker.from_env()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def name(client: docker.DockerClient) -> Iterator[str]:
+    """An environment of this test's own; what is left of it on the engine goes with the test."""
+    found = f"clean-{secrets.token_hex(4)}"
+    yield found
+    label = f"{ENVIRONMENT}={found}"
+    for container in client.containers.list(all=True, filters={"label": label}):
+        container.remove(force=True)
+    for image in client.images.list(filters={"label": label}):
+        with suppress(APIError):
+            client.images.remove(str(image.id), force=True)
+    for volume in client.volumes.list(filters={"label": f"{CACHE}={found}"}):
+        volume.remove(force=True)
+
+
+def build(client: docker.DockerClient, name: str, tag: str) -> str:
+    """Make an image with our labels and one small layer of its own; return its id."""
+    container = client.containers.create(BASE, ["true"])
+    try:
+        labels = f"LABEL {ENVIRONMENT}={name} {OWNER}="
+        made = container.commit(tag.partition(":")[0], tag.partition(":")[2], changes=[labels, f"ENV MADE={tag}"])
+        return str(made.id)
+    finally:
+        container.remove()
+
+
+@pytest.mark.docker
+def test_images_and_volumes_on_the_engine(client: docker.DockerClient, name: str) -> None:
+    ids = [build(client, name, f"matrix-runner/{name}:{tag}") for tag in ("current", "older")]
+    for image in ids:
+        client.volumes.create(cache_volume(image, "cpu"), labels={CACHE: name})
+    tags: dict[str, set[str | None]] = {name: {f"matrix-runner/{name}:current"}}
+
+    def mine() -> set[str]:
+        ours = {f"matrix-runner/{name}:current", f"matrix-runner/{name}:older", *(cache_volume(i, "cpu") for i in ids)}
+        return {left.name for left in unneeded(client, tags, everything=False)} & ours
+
+    assert mine() == {f"matrix-runner/{name}:older", cache_volume(ids[1], "cpu")}
+    user = client.containers.create(ids[1], ["true"], labels={ENVIRONMENT: name})
+    assert mine() == set()
+    user.remove()
+    going = [left for left in unneeded(client, tags, everything=False) if left.name in mine()]
+    for left in going:
+        discard(client, left)
+        discard(client, left)  # it is gone already
+    assert mine() == set()
+    assert [str(image.id) for image in client.images.list(f"matrix-runner/{name}")] == [ids[0]]
+    assert [volume.name for volume in client.volumes.list(filters={"label": f"{CACHE}={name}"})] == [
+        cache_volume(ids[0], "cpu")
+    ]
+
+
+@pytest.mark.docker
+def test_containers_of_dead_runners_on_the_engine(client: docker.DockerClient, name: str) -> None:
+    host, boot, _, _ = owner().split(":")
+    labels = {"dead": f"{host}:{boot}:4194305:1", "mine": owner()}
+    for key, label in labels.items():
+        client.containers.create(BASE, ["true"], name=f"{name}-{key}", labels={OWNER: label, ENVIRONMENT: name})
+    found = [left for left in dead(client) if left.name.startswith(name)]
+    assert [left.name for left in found] == [f"{name}-dead"]
+    discard(client, found[0])
+    assert [one.name for one in client.containers.list(all=True) if name in str(one.name)] == [f"{name}-mine"]
+
+
+@pytest.mark.docker
+def test_the_names_of_built_images(docker_engine: str, tmp_path: Path) -> None:
+    backend = DockerBackend(ROOT / "docker")
+    spec = Spec(environment="np", framework="numpy", release="2", base=BASE, lock=LOCK)
+    (found,) = backend.tags([spec])["np"]
+    assert found is not None
+    assert found.startswith("matrix-runner/np:")
+    unknown = Spec(environment="np", framework="numpy", release="2", base="nobody/none:1", lock=LOCK)
+    assert backend.tags([spec, unknown])["np"] == {found, None}
+    assert backend.tags([Spec(environment="np", framework="numpy", release="2", image="x")]) == {}
