@@ -7,7 +7,10 @@ from typing import Any
 from runner.model import FAILURE_CLASSES, Outcome, Record
 
 OF_ENVIRONMENT = ("packages",)  # facts that environments.json keeps once
-OWN = ("forward_error", "loss_error", "gradient_errors", "digest", "child_seconds", "round_seconds")
+OWN = (
+    *("forward_error", "loss_error", "gradient_errors", "digest", "checked_case", "trained_weights"),
+    *("child_seconds", "round_seconds"),
+)
 
 
 def collect(outcome: Outcome, run: str, common: Mapping[str, Any]) -> tuple[Record, str]:
@@ -45,6 +48,7 @@ def collect(outcome: Outcome, run: str, common: Mapping[str, Any]) -> tuple[Reco
         cell=outcome.cell,
         run=run,
         round=outcome.round,
+        attempt=outcome.attempt,
         status="ok" if status == "ok" else "failed",
         failure=None if status == "ok" else failure,
         reason=None if status == "ok" else reason,

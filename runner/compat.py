@@ -17,9 +17,15 @@ NATIVE = {
     ("tensorflow", "9.0"): (3.5, 3.7, 5.2, 6.0, 6.1, 7.0),
     ("tensorflow", "10.0"): (3.5, 3.7, 5.2, 6.0, 6.1, 7.0),
     ("tensorflow", "12.5"): (6.0, 7.0, 8.0, 8.9),
+    ("keras", "12.5"): (6.0, 7.0, 8.0, 8.9),
+    ("jax", "12.9"): (5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 12.0),
+    # Not read from the builds: TensorFlow's documents of 0.8, and what the CUDA version can make at all.
+    ("tensorflow", "7.5"): (3.5, 5.2),
+    ("theano", "9.0"): (3.0, 3.5, 5.0, 5.2, 6.0, 6.1, 7.0),
+    ("torch7", "8.0"): (3.0, 3.5, 5.0, 5.2, 6.0, 6.1),
 }
 # Capabilities that a build reaches by compiling its own intermediate code for the GPU, and that its makers support.
-PORTABLE = {("tensorflow", "12.5"): (9.0,)}
+PORTABLE = {("tensorflow", "12.5"): (9.0,), ("keras", "12.5"): (9.0,)}
 
 # CUDA -> the oldest Linux driver it runs on: NVIDIA CUDA Toolkit release notes, table of toolkit and driver versions;
 # from CUDA 11 on the minimum of minor-version compatibility.

@@ -32,9 +32,17 @@ def read(path: Path) -> Corpus:
     return Corpus(name=path.name, digest=f"sha256:{hashlib.sha256(content).hexdigest()}", text=text)
 
 
-def takes_words(case: Mapping[str, Any]) -> bool:
-    """Say whether a case is a language model, whose data are words."""
-    return bool(case["vocabulary"])
+def given(case: Mapping[str, Any], corpus: Corpus | None) -> Mapping[str, Any]:
+    """Return a language model's case with the words of a corpus, and ``corpus``: its name and digest for the record.
+
+    Any other case is returned as it is, and every case where there is no corpus.
+
+    Raises:
+        UsageError: the text is too short.
+    """
+    if corpus is None or not case["vocabulary"]:
+        return case
+    return {**with_words(case, corpus.text), "corpus": {"name": corpus.name, "digest": corpus.digest}}
 
 
 def with_words(case: Mapping[str, Any], text: str) -> Mapping[str, Any]:
@@ -56,7 +64,7 @@ def with_words(case: Mapping[str, Any], text: str) -> Mapping[str, Any]:
     Raises:
         UsageError: the text is too short.
     """
-    if not takes_words(case):
+    if not case["vocabulary"]:
         return case
     needed = case["batch"] * (case["steps"] + 1)
     words, ranked = _counted(text)

@@ -343,6 +343,23 @@ class Survey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Leftover:
+    """Something this program made that may go.
+
+    Attributes:
+        kind: ``container``, ``image``, ``volume``, ``venv``, ``cache``, ``reference`` or ``folder``.
+        name: what the engine calls it, or its path.
+        reason: why nothing needs it.
+        size: bytes that come free, as far as they are its own.
+    """
+
+    kind: str
+    name: str
+    reason: str
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What a server and its children may use.
 

@@ -1,24 +1,22 @@
 """The stages in order, and nothing else: plan, provision, measure, collect, and what is kept of them."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from runner import machine
-from runner.backends import Backend, archive
-from runner.collect import collect
+from runner.backends import Backend
+from runner.begun import begin, device, digests, now, same_environments
 from runner.environments import announce, specs
 from runner.errors import NothingSelectedError, Problem, ProvisionError
 from runner.files import alone
+from runner.keeper import Keeper, Totals
 from runner.matrix import Matrix
 from runner.measure import measure
 from runner.measure.references import References
-from runner.model import Cell, Gpu, Limits, Outcome, Plan, Provisioned, Request, Skip, Spec, Survey
-from runner.plan import kind, plan
-from runner.plan_json import plan_json
+from runner.model import Gpu, Limits, Outcome, Plan, Provisioned, Request, Skip, Spec, Survey
+from runner.plan import plan
 from runner.progress import Progress
 from runner.provision import provision
 from runner.store import Run
@@ -37,20 +35,29 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where things are: ``matrix`` holds the matrix file, ``reports`` the runs, ``cache`` what can be made again."""
+    """Where things are.
 
-    matrix: Path
+    Attributes:
+        file: the matrix file; ``matrix`` is the folder that holds it.
+        reports: where runs are kept.
+        cache: where that is kept which can be made again.
+        python: the interpreter that the host backend measures, else None.
+    """
+
+    file: Path
     reports: Path
     cache: Path
+    python: str | None = None
 
+    @property
+    def matrix(self) -> Path:
+        """The folder that locks and Dockerfiles are relative to."""
+        return self.file.parent
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
-    """How a run ended: its folder, and the cells that have a good record and those that have none."""
-
-    run: Run
-    good: int
-    bad: tuple[str, ...]
+    @property
+    def origin(self) -> Mapping[str, str | None]:
+        """What a run has to remember of it."""
+        return {"matrix": str(self.file.absolute()), "python": self.python}
 
 
 def prepare(matrix: Matrix, request: Request, backend: Backend, place: Place, gpu: Gpu | None) -> Prepared:
@@ -89,89 +96,60 @@ def left_out(planned: Plan) -> Mapping[str, Skip]:
     return lost
 
 
-def run(prepared: Prepared, backend: Backend, place: Place, progress: Progress, gpu: Gpu | None) -> Totals:
-    """Make the environments, measure every cell, and keep each record the moment it is there."""
+def run(
+    prepared: Prepared, backend: Backend, place: Place, progress: Progress, gpu: Gpu | None, again: Run | None = None
+) -> Totals:
+    """Make the environments, measure every cell, and keep each record the moment it is there.
+
+    Args:
+        prepared: the plan and what it needs.
+        backend: makes environments and starts servers.
+        place: where things are.
+        progress: told what happens.
+        gpu: the device; None is the CPU.
+        again: a run to go on with, held by the caller; None begins a new one.
+
+    Raises:
+        NothingSelectedError: nothing of the plan can run.
+        UsageError: an environment is not the one that the run began with.
+        EngineError: the engine is gone; what was measured is kept.
+    """
     planned = prepared.plan
     if not planned.blocks:
         raise NothingSelectedError(Problem("nothing of this can run here", hint="`runner plan` says why, cell by cell"))
     ready, failed = build(prepared, backend, progress)
-    stored = Run.create(place.reports, plan_json(planned), machine.describe(gpu), {}, datetime.now(UTC))
-    progress.note(f"run {stored.id} on {planned.backend}, {planned.device}, {planned.measurement.threads} threads")
-    if gpu:
-        progress.note("the GPU's clocks are not pinned: this version cannot do that yet")
-    keeper = _Keeper(planned, stored, progress, gpu)
-    progress.begin(sum(len(b.cells) for b in planned.blocks) * planned.measurement.rounds, planned.seconds)
-    for block in planned.blocks:
-        for cell in block.cells:
-            if cell.environment in failed:
-                keeper.keep(_not_made(cell, failed[cell.environment]))
-    limits = Limits(memory=int(MEMORY_SHARE * machine.memory()[1]), device=gpu.uuid if gpu else "cpu", run=stored.id)
-    references = References(place.cache / "references", planned.measurement.threads)
-    outcomes = measure(planned, ready, backend, limits, references, lambda text: progress.status("now", text))
-    lock = place.cache / f"measuring-{limits.device}.lock"
-    with alone(lock, progress.note), contextlib.closing(outcomes):  # type: ignore[type-var]  # ends the servers
-        for outcome in outcomes:
-            keeper.keep(outcome)
-    return keeper.totals()
-
-
-def _not_made(cell: Cell, error: ProvisionError) -> Outcome:
-    nothing = Provisioned(environment=cell.environment, framework="", handle="", digest="", seconds=0.0, cached=False)
-    reply = {"status": "failed", "class": error.code, "reason": error.problems[0].message, "log": error.log}
-    return Outcome(cell=cell, round=1, reply=reply, facts={}, ready=nothing)
-
-
-class _Keeper:
-    """Writes records and the facts of environments as they come, and counts."""
-
-    def __init__(self, planned: Plan, stored: Run, progress: Progress, gpu: Gpu | None) -> None:
-        self.planned = planned
-        self.stored = stored
-        self.progress = progress
-        self.gpu = gpu
-        self.environments: dict[str, Any] = {}
-        self.good: set[str] = set()
-        self.seen: set[str] = set()
-        self.expected = {p.cell: p.seconds / planned.measurement.rounds for p in planned.cells}
-
-    def keep(self, outcome: Outcome) -> None:
-        """Make the record of an outcome and store it."""
-        cell = outcome.cell
-        framework = self.planned.frameworks[cell.environment]
-        common = {
-            "environment": cell.environment,
-            "framework": framework,
-            "kind": kind(framework, cell.implementation),
-            "backend": self.planned.backend,
-            "device": self.gpu.name if self.gpu else "cpu",
-            "device_uuid": self.gpu.uuid if self.gpu else None,
-            "driver": self.gpu.driver if self.gpu else None,
-            "threads": self.planned.measurement.threads,
-            "precision": cell.precision,
-            "protocol": "aligned",
-            "clocks": "none" if self.gpu else None,  # nothing is pinned yet
-            "harness": archive.version(),
-        }
-        record, log = collect(outcome, self.stored.id, common)
-        self.stored.add(record, log if record.status != "ok" else "")
-        self._facts(outcome)
-        self.seen.add(cell.id)
-        if record.status == "ok":
-            self.good.add(cell.id)
+    with contextlib.ExitStack() as stack:
+        if again is None:
+            stored = begin(planned, place.reports, place.origin, gpu, ready)
+            stack.enter_context(stored.held())
         else:
-            self.progress.note(f"{cell.id}: {record.failure}: {record.reason}")
-        self.progress.advance(self.expected.get(cell, 0.0), cell.id)
+            stored = again
+            same_environments(stored.journal().begun["digests"], ready, failed)
+            stored.note("resumed", at=now(), digests=digests(ready))
+        progress.note(f"run {stored.id} on {planned.backend}, {planned.device}, {planned.measurement.threads} threads")
+        if gpu:
+            progress.note("the GPU's clocks are not pinned: this version cannot do that yet")
+        keeper = Keeper(planned, stored, progress, gpu)
+        with keeper.ending():
+            limits = Limits(memory=int(MEMORY_SHARE * machine.memory()[1]), device=device(gpu), run=stored.id)
+            for outcome in _not_made(planned, failed, keeper.seen):
+                keeper.keep(outcome)
+            references = References(place.cache / "references", planned.measurement.threads)
+            events = measure(planned, ready, backend, limits, references, lambda text: progress.status("now", text))
+            lock = place.cache / f"measuring-{limits.device}.lock"
+            with alone(lock, progress.note), contextlib.closing(events):  # type: ignore[type-var]  # ends the servers
+                for event in events:
+                    keeper.keep(event)
+        return keeper.totals()
 
-    def _facts(self, outcome: Outcome) -> None:
-        name = outcome.cell.environment
-        if name not in self.environments and outcome.facts:
-            self.environments[name] = {
-                **outcome.ready.facts,
-                **{key: value for key, value in outcome.facts.items() if key != "server"},
-                "digest": outcome.ready.digest,
-            }
-            self.stored.write_environments(self.environments)
 
-    def totals(self) -> Totals:
-        """Return how it ended."""
-        return Totals(run=self.stored, good=len(self.good), bad=tuple(sorted(self.seen - self.good)))
+def _not_made(planned: Plan, failed: Mapping[str, ProvisionError], seen: Collection[str]) -> Iterator[Outcome]:
+    """Yield a failure for each cell of the environments that could not be made, unless it has one already."""
+    for cell in (cell for block in planned.blocks for cell in block.cells):
+        error = failed.get(cell.environment)
+        if error is not None and cell.id not in seen:
+            nothing = Provisioned(
+                environment=cell.environment, framework="", handle="", digest="", seconds=0.0, cached=False
+            )
+            reply = {"status": "failed", "class": error.code, "reason": error.problems[0].message, "log": error.log}
+            yield Outcome(cell=cell, round=1, reply=reply, facts={}, ready=nothing)

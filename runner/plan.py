@@ -1,18 +1,18 @@
 """Decide what is to be measured and what cannot be, and why; touches nothing."""
 
+import itertools
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import Any
 
 from runner import compat, estimate
-from runner.corpus import with_words
-from runner.errors import NothingSelectedError, Problem
+from runner.corpus import given
+from runner.errors import NothingSelectedError, Problem, UsageError
 from runner.harness.adapters import implementation, implementations
 from runner.harness.adapters.api import Implementation
 from runner.matrix import Matrix
 from runner.model import Block, Cell, Gpu, Measurement, Plan, PlannedCell, Request, Skip
-from runner.workloads import CASES, PUBLISHED
+from runner.workloads import CASES, ORIGINAL_PHASES, PUBLISHED
 
 
 def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu: Gpu | None = None) -> Plan:
@@ -26,6 +26,7 @@ def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu:
 
     Raises:
         NothingSelectedError: no cell is left.
+        UsageError: the corpus is too short, or no language model is there to learn it.
     """
     measurement = _measurement(matrix, request)
     planned = tuple(
@@ -35,6 +36,8 @@ def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu:
     )
     if not planned:
         raise NothingSelectedError(_nothing(request))
+    if request.corpus and not any(CASES[found.cell.case_id]["vocabulary"] for found in planned):
+        raise UsageError(Problem("--corpus is for language models, and none is selected", hint="--workload lm-lstm"))
     runnable: dict[str, list[Cell]] = {}
     for found in planned:
         if found.skip is None:
@@ -45,7 +48,9 @@ def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu:
         measurement=measurement,
         cells=planned,
         blocks=tuple(
-            Block(case_id=case_id, spec=_spec(case_id, request), device=request.device, cells=tuple(cells))
+            Block(
+                case_id=case_id, spec=given(CASES[case_id], request.corpus), device=request.device, cells=tuple(cells)
+            )
             for case_id, cells in runnable.items()
         ),
         frameworks={name: matrix.environments[name].framework for name in request.environments},
@@ -69,10 +74,6 @@ def _measurement(matrix: Matrix, request: Request) -> Measurement:
     )
 
 
-def _spec(case_id: str, request: Request) -> Mapping[str, Any]:
-    return with_words(CASES[case_id], request.corpus.text) if request.corpus else CASES[case_id]
-
-
 def _protocol(matrix: Matrix, request: Request) -> str:
     preset = matrix.presets[request.preset] if request.preset else None
     return request.protocol or (preset.protocol if preset else "aligned")
@@ -92,7 +93,7 @@ def _cases(matrix: Matrix, request: Request) -> Iterator[tuple[str, tuple[str, .
                 phases = tuple(p for p in preset.phases or choice.phases if _selects(preset.select, case_id, p))
             elif not any(fnmatchcase(spec["name"], glob) for glob in choice.cases):
                 continue
-            yield case_id, tuple(dict.fromkeys(phases)), tuple(dict.fromkeys(choice.precisions))
+            yield case_id, phases, tuple(dict.fromkeys(choice.precisions))
 
 
 def _selects(globs: tuple[str, ...], case_id: str, phase: str) -> bool:
@@ -100,27 +101,36 @@ def _selects(globs: tuple[str, ...], case_id: str, phase: str) -> bool:
     return any(fnmatchcase(f"{case_id}/{phase}" if glob.count("/") > 1 else case_id, glob) for glob in globs)
 
 
+def _timed(case_id: str, phases: tuple[str, ...], protocol: str) -> tuple[str, ...]:
+    """Return the phases of a case in a protocol, each once; none where its original timed nothing of them."""
+    if protocol == "aligned":
+        return tuple(dict.fromkeys(phases))
+    known = ORIGINAL_PHASES[CASES[case_id]["workload"]] if case_id in PUBLISHED else ()
+    named = (phase if phase.startswith("compile") else f"{phase}+published" for phase in phases if phase in known)
+    return tuple(dict.fromkeys(named))
+
+
 def _cells(matrix: Matrix, request: Request) -> Iterator[Cell]:
-    published = _protocol(matrix, request) == "published"
+    protocol = _protocol(matrix, request)
     for case_id, phases, precisions in _cases(matrix, request):
         workload, _, case = case_id.partition("/")
-        if published and case_id not in PUBLISHED:
-            continue
+        timed = _timed(case_id, phases, protocol)
         for name in request.environments:
             for slug in _slugs(matrix.environments[name].framework):
                 found = _class(matrix.environments[name].framework, matrix.environments[name].release, slug)
-                if CASES[case_id]["cell"] not in found.cells or (published and slug not in PUBLISHED[case_id]):
+                if not found.concerns(dict(CASES[case_id])):
                     continue
-                for phase in phases:
-                    for precision in precisions:
-                        yield Cell(
-                            environment=name,
-                            implementation=slug,
-                            workload=workload,
-                            case=case,
-                            phase=f"{phase}+published" if published and not phase.startswith("compile") else phase,
-                            precision=precision,
-                        )
+                if protocol == "published" and slug not in PUBLISHED.get(case_id, ()):
+                    continue
+                for phase, precision in itertools.product(timed, precisions):
+                    yield Cell(
+                        environment=name,
+                        implementation=slug,
+                        workload=workload,
+                        case=case,
+                        phase=phase,
+                        precision=precision,
+                    )
 
 
 @cache

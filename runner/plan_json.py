@@ -1,8 +1,11 @@
 """A plan as JSON: what ``runner plan --format json`` prints and every run keeps."""
 
+import hashlib
+import json
+from collections.abc import Mapping
 from typing import Any
 
-from runner.model import Plan, PlannedCell
+from runner.model import Block, Cell, Measurement, Past, Plan, PlannedCell, Skip
 from runner.plan import kind
 
 
@@ -39,3 +42,52 @@ def _cell(found: PlannedCell, framework: str) -> dict[str, Any]:
         "reason": found.skip.reason if found.skip else None,
         "seconds": round(found.seconds, 2),
     }
+
+
+def fingerprint(document: Mapping[str, Any], cases: Mapping[str, Any]) -> str:
+    """Return 12 digits that change with a plan, as JSON, and with the cases it measures."""
+    said = {name: value for name, value in document.items() if name != "version"}
+    return hashlib.sha256(json.dumps([said, cases], sort_keys=True).encode()).hexdigest()[:12]
+
+
+def read_plan(
+    document: Mapping[str, Any], cases: Mapping[str, Any], measurement: Mapping[str, Any], past: Past
+) -> Plan:
+    """Return the plan that ``plan_json`` made a document of.
+
+    Args:
+        document: the plan as JSON.
+        cases: case id -> its sizes; for every case of which a cell runs.
+        measurement: the fields of ``Measurement``.
+        past: what there is of it already.
+
+    Raises:
+        KeyError, TypeError: something is missing.
+    """
+    planned = tuple(_planned(found) for found in document["cells"])
+    runnable: dict[str, list[Cell]] = {}
+    for found in planned:
+        if found.skip is None:
+            runnable.setdefault(found.cell.case_id, []).append(found.cell)
+    return Plan(
+        device=document["device"],
+        backend=document["backend"],
+        measurement=Measurement(**measurement),
+        cells=planned,
+        blocks=tuple(
+            Block(case_id=case_id, spec=cases[case_id], device=document["device"], cells=tuple(cells))
+            for case_id, cells in runnable.items()
+        ),
+        frameworks={found["environment"]: found["framework"] for found in document["cells"]},
+        past=past,
+    )
+
+
+def _planned(found: Mapping[str, Any]) -> PlannedCell:
+    words = ("environment", "implementation", "workload", "case", "phase", "precision")
+    return PlannedCell(
+        cell=Cell(**{word: found[word] for word in words}),
+        device=found["device"],
+        skip=None if found["verdict"] == "run" else Skip(found["code"], found["reason"]),
+        seconds=found["seconds"],
+    )

@@ -1,58 +1,30 @@
 """Run folders: what a run was, and what it found, in files that are there whole or not at all.
 
-``reports/runs/<run-id>/`` holds ``plan.json``, ``machine.json``, ``environments.json``, ``records/`` (one file for each
-record), ``journal.jsonl`` (one line for each record, appended after its file is whole) and ``logs/<cell>.log``. The
-journal decides what counts: a record file that it does not name was never finished.
+``reports/runs/<run-id>/`` holds ``plan.json``, ``cases.json``, ``machine.json``, ``environments.json``, ``records/``
+(one file for each record), ``journal.jsonl`` (what happened, see ``runner.journal``) and ``logs/<cell>.log``. The
+journal decides what counts. A record's line is appended once its file is whole, so that no line names a file that is
+not there: a record file that the journal does not name was never finished.
 """
 
-import json
-import os
 import re
 import secrets
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any
 
 from runner import record_json
-from runner.documents import (
-    ENVIRONMENTS,
-    JOURNAL,
-    MACHINE,
-    PLAN,
-    VERSION,
-    Document,
-    parse_object,
-    read_document,
-    text,
-    upgrade,
-)
-from runner.errors import Problem, RecordError, UsageError, Where
-from runner.files import write_whole
+from runner.documents import CASES, ENVIRONMENTS, JOURNAL, MACHINE, PLAN, VERSION, Document, read_document, text
+from runner.errors import Problem, RecordError, UsageError
+from runner.files import held, write_whole
+from runner.journal import Entry, Journal, append, read
 from runner.model import Cell, Record
 
-LONGEST_LINE = 64 * 1024
-"""Bytes; a journal line holds two names and three words."""
+LOCK = ".lock"
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@=-]*")
-
-
-class Entry(NamedTuple):
-    """One line of the journal: the last attempt of a cell in a round that has one counts."""
-
-    cell: str
-    round: int
-    attempt: int
-    status: str
-    file: str
-
-
-class Journal(NamedTuple):
-    """The finished records of a run in the order they ended, and a warning where the last line was cut off."""
-
-    entries: tuple[Entry, ...]
-    warning: str | None
 
 
 def parse_cell(cell_id: str) -> Cell:
@@ -90,8 +62,9 @@ class Run:
         cls,
         reports: Path,
         plan: Mapping[str, Any],
+        cases: Mapping[str, Any],
         machine: Mapping[str, Any],
-        environments: Mapping[str, Any],
+        begun: Mapping[str, Any],
         now: datetime,
     ) -> "Run":
         """Make the folder of a new run.
@@ -99,8 +72,9 @@ class Run:
         Args:
             reports: the folder of all results; made where it is missing.
             plan: what ``runner plan --format json`` prints.
+            cases: case id -> all that the harness is told of it.
             machine: facts about this machine.
-            environments: environment id -> facts about it.
+            begun: the journal's first event: what it takes to resume the run.
             now: the time in UTC, which names the run.
         """
         path = reports / "runs" / f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
@@ -111,8 +85,10 @@ class Run:
             hint = "--reports names another folder"
             raise UsageError(Problem(f"{reports} cannot hold runs: {error}", hint=hint)) from error
         run = cls(path)
+        run.note("begun", **begun)
+        write_whole(path / CASES, text({"version": VERSION, "cases": cases}))
         write_whole(path / MACHINE, text({"version": VERSION, **machine}))
-        run.write_environments(environments)
+        run.write_environments({})
         write_whole(path / PLAN, text({"version": VERSION, **plan}))  # last: with it the folder is a run
         return run
 
@@ -131,9 +107,18 @@ class Run:
         """The run's name, the same as its folder's."""
         return self.path.name
 
+    def held(self) -> AbstractContextManager[None]:
+        """Keep other runners out of this run for the length of a block; UsageError where one is at work in it."""
+        return held(self.path / LOCK, f"run {self.id}")
+
     def plan(self) -> Document:
         """Return the plan as ``runner plan --format json`` printed it."""
         return read_document(self.path / PLAN, PLAN)
+
+    def cases(self) -> Document:
+        """Return case id -> all that the harness is told of it."""
+        found: Document = read_document(self.path / CASES, CASES)["cases"]
+        return found
 
     def machine(self) -> Document:
         """Return the facts about the machine."""
@@ -162,28 +147,19 @@ class Run:
         file = f"records/{name}.{record.round}.{record.attempt}.json"
         write_whole(self.path / file, text(record_json.encode(record, VERSION)))
         entry = Entry(record.cell.id, record.round, record.attempt, record.status, file)
-        self._append(json.dumps({"version": VERSION, **entry._asdict()}))
+        self.note("measured", **entry._asdict())
 
-    def _append(self, line: str) -> None:
-        """Add a line to the journal, after what can be read of it, and wait until it is on the disk."""
-        with (self.path / JOURNAL).open("a+b") as stream:
-            stream.truncate(_sound_size(stream))
-            stream.write(line.encode() + b"\n")
-            stream.flush()
-            os.fsync(stream.fileno())
+    def note(self, event: str, **fields: object) -> None:
+        """Add an event to the journal, on the disk when this returns; see ``runner.journal``."""
+        append(self.path / JOURNAL, event, fields)
 
     def journal(self) -> Journal:
-        """Return what was finished; a last line that was cut off by a crash is left out, with a warning.
+        """Return what the journal says.
 
         Raises:
-            RecordError: any other line is not what this program writes.
+            RecordError: a line but the last is not what this program writes.
         """
-        path = self.path / JOURNAL
-        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-        cut = bool(lines) and _parse_line(lines[-1]) is None
-        warning = f"{path}:{len(lines)}: the last line was cut off; what it named is not counted" if cut else None
-        sound = enumerate(lines[:-1] if cut else lines, start=1)
-        return Journal(tuple(_entry(line, path, number) for number, line in sound), warning)
+        return read(self.path / JOURNAL)
 
     def records(self, journal: Journal | None = None) -> Iterator[Record]:
         """Give the record of each cell and round, the last finished attempt of each, in the order they first ended.
@@ -194,43 +170,11 @@ class Run:
         Raises:
             RecordError: the journal or a record cannot be read.
         """
-        last: dict[tuple[str, int], Entry] = {}
-        for entry in (journal or self.journal()).entries:
-            key = entry.cell, entry.round
-            if key not in last or last[key].attempt <= entry.attempt:
-                last[key] = entry
-        cells = {name: parse_cell(name) for name in {entry.cell for entry in last.values()}}
-        for entry in last.values():
+        counting = (journal or self.journal()).counting()
+        cells = {name: parse_cell(name) for name in {entry.cell for entry in counting}}
+        for entry in counting:
             path = self.path / entry.file
             yield record_json.decode(read_document(path, "record"), cells[entry.cell], path)
-
-
-def _parse_line(line: bytes) -> Document | None:
-    """Return the object of a journal line, or None where the line is not whole."""
-    try:
-        found = json.loads(line) if line.endswith(b"\n") else None
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def _entry(line: bytes, path: Path, number: int) -> Entry:
-    """Return what a journal line says; ``number`` counts from 1."""
-    found = upgrade(parse_object(line.decode("utf-8", "replace"), path, number), path, JOURNAL)
-    try:
-        return Entry(*(found[name] for name in Entry._fields))
-    except KeyError as error:
-        where = Where(str(path), number, 1, line.decode("utf-8", "replace").rstrip())
-        raise RecordError(Problem(f"this line has no {error.args[0]!r}", where)) from error
-
-
-def _sound_size(stream: BinaryIO) -> int:
-    """Return the length in bytes of a journal up to the end of its last whole line."""
-    size = stream.seek(0, os.SEEK_END)
-    stream.seek(max(0, size - LONGEST_LINE))
-    tail = stream.read()
-    last = tail[tail.rfind(b"\n", 0, -1) + 1 :]
-    return size - len(last) if last and _parse_line(last) is None else size
 
 
 def runs(reports: Path) -> list[Run]:

@@ -41,7 +41,6 @@ def measure(request: "dict", truth: "dict") -> "dict":
     Raises:
         check.Failure: the data differ from the reference's, or the computation does.
     """
-    caches.use(request["cache"])
     begin = time.perf_counter()
     case = request["case"]
     small = workloads.checked(case)
@@ -55,7 +54,7 @@ def measure(request: "dict", truth: "dict") -> "dict":
         found.update(seconds=[found["compile_seconds"]], warmup=[])
     elif protocol == "published":
         del program  # it has shown that the implementation is right; what is timed is the original's own
-        found.update(trial.original(dict(case, protocol=protocol), phase, found))
+        found.update(trial.original(case, phase, found))
     else:
         call = getattr(program, METHODS[phase])
         warmup, seconds = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"])
@@ -123,17 +122,17 @@ class Trial(object):
             check.Failure: ``nan`` where its loss is not finite, ``wrong-result`` where training made it no smaller: what
                 the original of asr-lstm asks of itself.
         """
-        data, weights = workloads.materialise(case)
-        program, _ = self.first(case, data, weights)
-        before = program.loss()
+        program = self.chosen.original(case, *(workloads.materialise(case) + self.place))
+        program.train()
+        before = float(program.loss())
         left_out, kept = workloads.iterations(case["workload"])
         call = getattr(program, METHODS[phase])
         times = timing.count(call, program.synchronize, time.perf_counter, left_out + kept)
-        after = program.loss()
+        after = float(program.loss())
         check.finite("the loss of the original program", [before, after], found)
         if phase == "train" and not after < before:
             raise check.Failure("wrong-result", "training took the loss from {} to {}".format(before, after), found)
-        return {"warmup": times[:left_out], "seconds": times[left_out:]}
+        return {"warmup": times[:left_out], "seconds": times[left_out:], "trained_weights": program.weights}
 
     def again(self, program, found, whole):
         """Ask the timed program once more what it says: the reference's outputs, or finite ones."""
@@ -162,6 +161,7 @@ def run(request: "dict", truth: "dict", load: "object") -> "dict":
     """Import the framework where that is still to be done, measure, and return the result message."""
 
     def work():
+        caches.use(request["cache"])  # before the import: Theano takes its folder then, once and for all
         load()
         return measure(request, truth)
 

@@ -1,18 +1,25 @@
-"""Measure the blocks of a plan: all environments of a block alive at once, their cells in turns, in random order."""
+"""Measure a plan round by round: all environments alive at once, the cells of every case in turns, in random order."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from runner.backends import Backend
 from runner.errors import RunnerError
 from runner.measure.references import References
 from runner.measure.servers import Servers
-from runner.model import Block, Cell, Limits, Outcome, Plan, Provisioned
+from runner.model import Block, Cell, Event, Finished, Grouped, Limits, Outcome, Past, Plan, Provisioned
 
-__all__ = ["measure"]
+__all__ = ["given_up", "measure"]
 
-FLEETING = ("crash",)  # failures that may not come again; a cell that failed otherwise is not asked again
+T = TypeVar("T")
+FLEETING = ("crash", "engine")  # failures that may not come again; a cell that failed otherwise is not asked again
+
+
+def given_up(past: Past) -> frozenset[Cell]:
+    """Return the cells that a resumed run does not ask again."""
+    return frozenset(cell for cell, failure in past.failed if failure not in FLEETING)
 
 
 def measure(
@@ -22,8 +29,11 @@ def measure(
     limits: Limits,
     references: References,
     say: Callable[[str], None],
-) -> Iterator[Outcome]:
-    """Yield one outcome for each cell and round, in the order in which they were measured.
+) -> Iterator[Event]:
+    """Yield one outcome for each cell and round in the order in which they were measured, and what was decided.
+
+    A round goes through all cases before the next one begins. What the plan has in its past is not measured again; a
+    case that had a part of a round gets the whole of it again, as the next attempt.
 
     Args:
         plan: what to measure and how.
@@ -32,70 +42,109 @@ def measure(
         limits: memory and device of each server.
         references: the float64 truth of each case.
         say: told what is about to happen.
+
+    Raises:
+        EngineError: the engine is gone; nothing is yielded for the cell at work.
     """
     servers = Servers(plan, ready, backend, limits, say)
-    order = random.Random(plan.measurement.seed)
+    wanted = dict.fromkeys(name for block in plan.blocks for name in block.environments)
+    present = tuple(name for name in wanted if name in ready)
+    if not present:
+        return
     try:
-        for block in plan.blocks:
-            present = tuple(name for name in block.environments if name in ready)
-            if not present:
-                continue
-            say(f"{block.case_id}: computing the reference")
-            try:
-                truth = references.get(block.spec)
-            except RunnerError as error:
-                yield from _without_reference(block, present, ready, str(error.problems[0].message))
-                continue
-            asked = _Asked(servers, _request(block, plan, limits, backend), truth)
-            asked.common["key"] = references.key(block.spec)
-            first = 1
-            for group in servers.groups(present):
-                cells = [cell for cell in block.cells if cell.environment in group]
-                numbers = range(first, first + plan.measurement.rounds)
-                yield from asked.rounds(cells, numbers, order)
-                first = numbers.stop
+        groups = plan.past.groups
+        if not groups:
+            groups = servers.groups(present)
+            yield Grouped(groups)
+        memory = None if backend.limits_memory else limits.memory
+        yield from _Rounds(plan, servers, references, memory, say).all(groups)
     finally:
         servers.close()
 
 
-def _without_reference(
-    block: Block, present: Sequence[str], ready: Mapping[str, Provisioned], reason: str
-) -> Iterator[Outcome]:
-    """Yield one failure for each cell of a block that cannot be checked."""
-    for cell in block.cells:
-        if cell.environment in present:
-            reply = {"status": "failed", "class": "crash", "reason": reason}
-            yield Outcome(cell=cell, round=1, reply=reply, facts={}, ready=ready[cell.environment])
+class _Rounds:
+    """The rounds of a plan, one after the other; a cell that failed for good is not asked again."""
 
-
-def _request(block: Block, plan: Plan, limits: Limits, backend: Backend) -> dict[str, Any]:
-    """Return the part of a measuring request that the cells of a block share."""
-    return {
-        "case": dict(block.spec),
-        "device": block.device,
-        "seconds": plan.measurement.seconds,
-        "timeout": plan.measurement.timeout,
-        "memory": None if backend.limits_memory else limits.memory,
-    }
-
-
-class _Asked:
-    """One block's cells, asked round after round; a cell that failed for good is not asked again."""
-
-    def __init__(self, servers: Servers, common: dict[str, Any], truth: dict[str, Any]) -> None:
+    def __init__(
+        self, plan: Plan, servers: Servers, references: References, memory: int | None, say: Callable[[str], None]
+    ) -> None:
+        self.plan = plan
         self.servers = servers
-        self.common = common
-        self.truth = truth
-        self.given_up: set[Cell] = set()
+        self.references = references
+        self.memory = memory
+        self.say = say
+        self.given_up = set(given_up(plan.past))
+        self.unknown: set[str] = set()  # cases whose reference cannot be computed
 
-    def rounds(self, cells: Sequence[Cell], numbers: range, order: random.Random) -> Iterator[Outcome]:
-        """Yield every cell once a round, in an order drawn anew each round."""
-        for number in numbers:
-            self.servers.next_round({cell.environment for cell in cells})
-            for cell in order.sample(cells, len(cells)):
-                if cell in self.given_up:
-                    continue
-                outcome = self.servers.ask(cell, number, self.common, lambda: self.truth)
-                if outcome.reply.get("status") != "ok" and outcome.reply.get("class") not in FLEETING:
-                    self.given_up.add(cell)
-                yield outcome
+    def all(self, groups: Sequence[Sequence[str]]) -> Iterator[Event]:
+        """Yield the events of every round; each group has numbers of its own."""
+        rounds = self.plan.measurement.rounds
+        for number in range(1, rounds + 1):
+            for place, group in enumerate(groups):
+                yield from self.round(group, number + place * rounds, first=place == 0)
+
+    def round(self, group: Sequence[str], number: int, *, first: bool) -> Iterator[Event]:
+        """Yield the events of one round of one group, if there is anything left of it to measure."""
+        left: list[tuple[Block, list[Cell]]] = []
+        for block in self.shuffled(self.plan.blocks, str(number)):
+            if block.case_id not in self.unknown and (block.case_id, number) not in self.plan.past.finished:
+                order = self.shuffled(block.cells, f"{number}/{block.case_id}")
+                mine = self.share(block, group, first=first) - self.given_up
+                left.append((block, [cell for cell in order if cell in mine]))
+        alive = {cell.environment for _, cells in left for cell in cells}
+        if alive:
+            self.servers.next_round(alive)
+        for block, cells in left:
+            if cells:
+                yield from self.block(block, cells, number)
+                yield Finished(block.case_id, number)
+
+    def share(self, block: Block, group: Sequence[str], *, first: bool) -> set[Cell]:
+        """Return the cells of a block that a group measures: none where the base would be alone in a further group."""
+        ready = self.servers.ready
+        base = group[0]
+        others = {name for name in block.environments if name in ready} - {base}
+        if not others & set(group) and (others or not first):
+            return set()
+        return {cell for cell in block.cells if cell.environment in group and cell.environment in ready}
+
+    def shuffled(self, things: Sequence[T], name: str) -> list[T]:
+        """Return things in an order that the seed and a name decide, whatever was measured before."""
+        return random.Random(f"{self.plan.measurement.seed}/{name}").sample(things, len(things))
+
+    def block(self, block: Block, cells: Sequence[Cell], number: int) -> Iterator[Outcome]:
+        """Yield the outcome of each cell of a case in one round."""
+        attempt = self.plan.past.attempts.get((block.case_id, number), 0) + 1
+        for outcome in self.outcomes(block, cells, number):
+            cell, failure = outcome.cell, outcome.reply.get("class")
+            again = failure in FLEETING and cell.environment not in self.servers.broken
+            if outcome.reply.get("status") != "ok" and not again:
+                self.given_up.add(cell)
+            yield replace(outcome, attempt=attempt)
+
+    def outcomes(self, block: Block, cells: Sequence[Cell], number: int) -> Iterator[Outcome]:
+        """Ask for each cell, or fail all of them where they cannot be checked."""
+        if not self.references.known(block.spec):
+            self.say(f"{block.case_id}: computing the reference")
+        try:
+            truth = self.references.get(block.spec)
+        except RunnerError as error:
+            self.unknown.add(block.case_id)
+            reply = {"status": "failed", "class": "crash", "reason": error.problems[0].message}
+            for cell in cells:
+                ready = self.servers.ready[cell.environment]
+                yield Outcome(cell=cell, round=number, reply=reply, facts={}, ready=ready)
+            return
+        common = {**self.request(block), "key": self.references.key(block.spec)}
+        for cell in cells:
+            yield self.servers.ask(cell, number, common, lambda: truth)
+
+    def request(self, block: Block) -> dict[str, Any]:
+        """Return the part of a measuring request that the cells of a block share."""
+        return {
+            "case": dict(block.spec),
+            "device": block.device,
+            "seconds": self.plan.measurement.seconds,
+            "timeout": self.plan.measurement.timeout,
+            "memory": self.memory,
+        }

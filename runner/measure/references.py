@@ -27,11 +27,18 @@ class References:
         """Return the name under which servers know the case."""
         return workloads.key(dict(case))
 
+    def known(self, case: Mapping[str, Any]) -> bool:
+        """Say whether nothing has to be computed for a case."""
+        return self._path(self.key(case)).exists()
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}-{code_hash()}.json"
+
     def get(self, case: Mapping[str, Any]) -> dict[str, Any]:
         """Return ``loss``, packed ``gradients`` and ``digest`` of a case, computing them where they are not kept."""
         key = self.key(case)
         if key not in self.loaded:
-            path = self.folder / f"{key}-{code_hash()}.json"
+            path = self._path(key)
             if not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_whole(path, self._compute(case))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from runner.backends import Backend
+from runner.errors import EngineError, Problem
 from runner.measure.session import Session
 from runner.model import Cell, Limits, Outcome, Plan, Provisioned
 
@@ -23,7 +24,7 @@ class Servers:
         limits: Limits,
         say: Callable[[str], None],
     ) -> None:
-        """Start nothing yet."""
+        """Start nothing yet; servers are numbered on from those of the plan's past."""
         self.plan = plan
         self.ready = ready
         self.backend = backend
@@ -32,7 +33,7 @@ class Servers:
         self.sessions: dict[str, Session] = {}
         self.sizes: dict[str, int] = {}
         self.broken: dict[str, dict[str, Any]] = {}
-        self.started: dict[str, int] = {}
+        self.started = dict(plan.past.servers)
         self.last: Session | None = None
 
     def groups(self, environments: Sequence[str]) -> tuple[tuple[str, ...], ...]:
@@ -49,7 +50,11 @@ class Servers:
         return found
 
     def session(self, name: str) -> Session | None:
-        """Return the live session of an environment, started if need be; None where it cannot say hello."""
+        """Return the live session of an environment, started if need be; None where it cannot say hello.
+
+        Raises:
+            EngineError: the engine is gone.
+        """
         if name in self.broken:
             return None
         session = self.sessions.get(name)
@@ -61,15 +66,15 @@ class Servers:
         self.started[name] = self.started.get(name, 0) + 1
         try:
             channel = self.backend.open(self.ready[name], self.limits)
-        except OSError as error:
-            reason = f"the harness server cannot be started: {error}"
-            self.broken[name] = {"status": "failed", "class": "import", "reason": reason}
+        except (OSError, EngineError) as error:
+            self.broken[name] = self._unstarted(error)
             return None
         session = Session(channel, f"{name}#{self.started[name]}")
         self.sessions[name] = session
         threads = self.plan.measurement.threads
         found = session.hello(self.plan.frameworks[name], threads, self.plan.device, HELLO_SECONDS)
         if found["status"] != "ok":
+            self._check(found)
             # A server that dies while it imports would do so again: it is not a crash that may not come back.
             self.broken[name] = {**found, "class": "import"} if found["class"] == "crash" else found
             self.retire(name)
@@ -77,6 +82,22 @@ class Servers:
         self.sizes[name] = session.size
         self.say(f"{name}: ready after {time.monotonic() - begin:.1f} s")
         return session
+
+    def _unstarted(self, error: OSError | EngineError) -> dict[str, Any]:
+        """Return the failure of an environment whose server cannot be started."""
+        if isinstance(error, EngineError):
+            self._must_answer(error.problems[0].message)
+            return {"status": "failed", "class": "engine", "reason": error.problems[0].message}
+        return {"status": "failed", "class": "import", "reason": f"the harness server cannot be started: {error}"}
+
+    def _check(self, reply: Mapping[str, Any]) -> None:
+        """Raise EngineError where a server was lost because its engine is gone: that is no failure of a cell."""
+        if reply.get("class") == "engine":
+            self._must_answer(str(reply.get("reason")))
+
+    def _must_answer(self, reason: str) -> None:
+        if not self.backend.answers():
+            raise EngineError(Problem(reason))
 
     def next_round(self, environments: Iterable[str]) -> None:
         """Begin a round: servers that have served their rounds are replaced, and all of the group are alive."""
@@ -92,7 +113,11 @@ class Servers:
                 session.rounds += 1
 
     def ask(self, cell: Cell, number: int, common: dict[str, Any], truth: Callable[[], dict[str, Any]]) -> Outcome:
-        """Measure one cell in one round; a server that cannot start or dies gives a failed outcome."""
+        """Measure one cell in one round; a server that cannot start or dies gives a failed outcome.
+
+        Raises:
+            EngineError: the engine is gone.
+        """
         ready = self.ready[cell.environment]
         session = self.session(cell.environment)
         self.say(f"round {number}: {cell.id}")
@@ -109,22 +134,38 @@ class Servers:
             self.last.settle()
         self.last = session
         reply = session.measure({**common, **own}, truth)
+        self._check(reply)
         if not session.alive:
             self.retire(cell.environment)  # at once: its child may still be at work, beside everybody else's
         return Outcome(cell=cell, round=number, reply=reply, facts=session.facts, ready=ready)
 
     def retire(self, name: str) -> None:
-        """End the server of an environment, if it has one."""
+        """End the server of an environment, if it has one.
+
+        Raises:
+            EngineError: the engine is gone.
+        """
         session = self.sessions.pop(name, None)
-        if session is not None:
+        if session is None:
+            return
+        try:
             session.close()
+        except EngineError as error:
+            self._must_answer(error.problems[0].message)
+            self.say(error.problems[0].message)
 
     def close(self) -> None:
-        """End every server, also when one of them cannot be ended."""
+        """End every server, also when one of them cannot be ended; what a lost engine holds, the next start removes."""
         with contextlib.ExitStack() as stack:
             for session in self.sessions.values():
-                stack.callback(session.close)
+                stack.callback(self._end, session)
             self.sessions.clear()
+
+    def _end(self, session: Session) -> None:
+        try:
+            session.close()
+        except EngineError as error:
+            self.say(error.problems[0].message)
 
 
 def admit(environments: Sequence[str], sizes: Mapping[str, int], room: int) -> tuple[tuple[str, ...], ...]:

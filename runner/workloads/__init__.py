@@ -6,7 +6,16 @@ from typing import Any
 from runner.workloads import asr_lstm, lm_lstm, rnn_sequence, rnn_step
 from runner.workloads.recurrent import forward_bytes, forward_flops, parameters, training_bytes
 
-__all__ = ["CASES", "PUBLISHED", "forward_bytes", "forward_flops", "parameters", "spec", "training_bytes"]
+__all__ = [
+    "CASES",
+    "ORIGINAL_PHASES",
+    "PUBLISHED",
+    "forward_bytes",
+    "forward_flops",
+    "parameters",
+    "spec",
+    "training_bytes",
+]
 
 _MODULES = (rnn_step, rnn_sequence, asr_lstm, lm_lstm)
 
@@ -19,6 +28,11 @@ PUBLISHED: Mapping[str, tuple[str, ...]] = {
     f"{module.CASES[0]['workload']}/{name}": slugs for module in _MODULES for name, slugs in module.PUBLISHED.items()
 }
 """``workload/case`` of the cases that a seed document gives figures for -> the implementations it measured."""
+
+ORIGINAL_PHASES: Mapping[str, tuple[str, ...]] = {
+    module.CASES[0]["workload"]: ("compile", *module.ORIGINAL_PHASES) for module in _MODULES
+}
+"""workload -> the phases that its original program timed; compile times are of the aligned protocol."""
 
 
 def spec(case_id: str) -> Mapping[str, Any]:

@@ -43,3 +43,4 @@ PUBLISHED = {
     "4x320-ce-long": (*_MASKED, "cudnn-lstm"),
     "4x320-ctc-long": _MASKED,
 }
+ORIGINAL_PHASES = ("train",)

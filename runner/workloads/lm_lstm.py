@@ -72,3 +72,4 @@ PUBLISHED = {
     "template-2x64": ("cudnn-lstm",),
     "template-2x64-bidirectional": ("cudnn-lstm",),
 }
+ORIGINAL_PHASES = ("train",)

@@ -32,3 +32,4 @@ CASES = tuple(
     for layers, steps, batch, hidden in (*SIZES, SMALL)
 )
 PUBLISHED = {"lstm-l{}-t{}-b{}-h{}".format(*size): ("theano-scan", "theano-cudnn") for size in SIZES}
+ORIGINAL_PHASES = ("forward", "gradient")

@@ -31,3 +31,4 @@ _SLUGS = {"lstm": ("theano-scan", "basic-lstm-cell", "seq-lstm"), "rnn": ("thean
 PUBLISHED = {
     found["name"]: _SLUGS[found["cell"]] for found in CASES if found["layers"] == 1 and found["cell"] in _SLUGS
 }
+ORIGINAL_PHASES = ("forward", "train")

@@ -11,7 +11,10 @@ import pytest
 pytestmark = [pytest.mark.docker, pytest.mark.frameworks]
 
 ROOT = Path(__file__).parents[2]
-HERE = ("torch-1.0", "torch-1.12", "torch-2.x", "tf-1.8", "tf-1.15", "tf-2.x")
+HERE = (
+    *("torch-1.0", "torch-1.12", "torch-2.x", "tf-1.8", "tf-1.15", "tf-2.x"),
+    *("theano-0.8", "theano-1.0", "keras-2.1-tf", "keras-2.1-theano", "keras-3", "jax"),
+)
 SMALL = tuple(f"{name}/*/rnn-step/rnn-b32-h128/*" for name in (*HERE, "torch-0.4"))
 
 

@@ -17,63 +17,36 @@ from tests.frameworks import drive
 pytestmark = pytest.mark.frameworks
 
 ENVIRONMENTS = {"tf-1.8": (1, 8, 0), "tf-1.15": (1, 15, 5), "tf-2.x": (2, 21, 0)}
-CASES = {f"{cell}-{loss}": drive.small(cell, loss) for cell in ("lstm", "rnn") for loss in ("mse", "ce")}
+PHASES = ("train", "gradient", "forward")
+MOST_LAYERS = 2  # a loop takes a graph a third of a second, and a case is built for each implementation
 
-# Run by an environment's own Python with the folder of ``harness``, a case as JSON and slugs; prints JSON.
-PLANT = """
-import json, sys
-sys.path.insert(0, sys.argv[1])
-from harness import adapters, check, child, reference, workloads
-adapter = adapters.find("tensorflow")
-adapter.load(1)
-import tensorflow as tf
-Engine = adapter.engines().Engine
-convert, identity, predict = adapter.convert, tf.identity, getattr(Engine, "_predict", None)
-case = json.loads(sys.argv[2])
-hidden = case["hidden"]
+# A clipped step of SGD shows in the losses; Adam's hardly change with the scale of a gradient.
+CLIPPED = drive.shrunk("lm-lstm/template-2x64", layers=1, clip_value=0.02, clip_each=0.03, optimizer="sgd", rate=0.5)
+WORDS = drive.shrunk("lm-lstm/lm-small", layers=1, clip_norm=0.02)
+SPEECH = drive.shrunk("asr-lstm/4x320-ctc-long", layers=1)
+OWN = {
+    "gru-ctc": {**SPEECH, "cell": "gru"},
+    "gru-lm": {**WORDS, "cell": "gru"},
+    "rnn-lm": {**WORDS, "cell": "rnn"},
+    "sgd-clipped": {**CLIPPED, "bidirectional": True},
+    "gru-sgd-clipped": {**CLIPPED, "cell": "gru"},
+}
+CASES = {name: {**case, "layers": min(case["layers"], MOST_LAYERS)} for name, case in {**drive.SHAPES, **OWN}.items()}
+PLANTS: dict[str, tuple[dict[str, Any], list[str], tuple[str, ...]]] = {
+    "lstm": (CASES["lstm-step"], ["gate", "bias", "forget", "forward"], ()),
+    "rnn": (CASES["rnn-step"], ["bias", "forward"], ()),
+    "gru": (CASES["gru-step"], ["gate", "bias", "forward"], ()),
+    "ctc": (SPEECH, ["lengths", "ways"], ("basic-lstm-cell", "lstm-block-fused-cell")),
+    "lm": (
+        {**WORDS, "vocabulary": 3, "classes": 3, "rate": 20.0},
+        ["states", "clip", "slices"],
+        ("lstm-block-fused-cell",),
+    ),
+    "clipped": (CLIPPED, ["clip", "rows"], ("lstm-block-fused-cell",)),
+}
 
-def gate(found):
-    kernel = found["kernel"].copy()
-    found["kernel"][:, :hidden] = kernel[:, hidden : 2 * hidden]
-    found["kernel"][:, hidden : 2 * hidden] = kernel[:, :hidden]
-
-def bias(found):
-    found["bias"][:] = 0
-
-def forget(found):
-    found["bias"][2 * hidden : 3 * hidden] -= case["forget_bias"]
-
-def forward(found):
-    # inference alone says something else; training is right
-    if hasattr(tf, "Session"):
-        tf.identity = lambda found: identity(found) * 1.01
-    else:
-        Engine._predict = lambda self, training: predict(self, training) * (1.0 if training else 1.01)
-
-def nothing(found):
-    pass
-
-def verdict(slug, plant):
-    def planted(case, weights, layout):
-        found = convert(case, weights, layout)
-        plant(found)
-        return found
-    adapter.convert = planted
-    tf.identity, Engine._predict = identity, predict
-    data, weights = workloads.materialise(case)
-    program = child.implementation("tensorflow", slug)(case, data, weights, "cpu", "fp32")
-    try:
-        check.same_computation(program, truth, "fp32")
-    except check.Failure as failure:
-        return failure.kind
-    return "ok"
-
-truth = reference.compute(case)
-plants = (nothing, gate, bias, forget, forward)
-print(json.dumps({slug: {plant.__name__: verdict(slug, plant) for plant in plants} for slug in sys.argv[3:]}))
-"""
-
-# As above; prints how often each function was traced, or whether the graph is closed, after many calls.
+# Run by an environment's own Python with the folder of ``harness``, a case as JSON and slugs; prints JSON: how often
+# each function was traced, or whether the graph is closed, after many calls.
 TRACES = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
@@ -84,13 +57,42 @@ data, weights = workloads.materialise(case)
 
 def counts(slug):
     program = child.implementation("tensorflow", slug)(case, data, weights, "cpu", "fp32")
-    for call in 5 * [program.train, program.forward, program.gradients, program.reset]:
+    for call in 5 * [program.train, program.forward, program.backward, program.gradients, program.reset]:
         call()
     if hasattr(program.engine, "session"):
         return [int(program.engine.session.graph.finalized)]
-    return [part.experimental_get_tracing_count() for part in (program.train, program.forward, program.engine.slopes)]
+    functions = (program.train, program.forward, program.backward)
+    return [part.experimental_get_tracing_count() for part in functions]
 
 print(json.dumps({slug: counts(slug) for slug in sys.argv[3:]}))
+"""
+
+# As above; prints the losses of three steps in one program, and in another one whose steps have all else between them.
+APART = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from harness import adapters, child, workloads
+adapters.find("tensorflow").load(1)
+case = json.loads(sys.argv[2])
+data, weights = workloads.materialise(case)
+
+def losses(program, between):
+    found = []
+    for _ in range(3):
+        program.train()
+        found.append(program.loss())
+        for call in between:
+            call()
+    return found
+
+def both(slug):
+    first, second = [child.implementation("tensorflow", slug)(case, data, weights, "cpu", "fp32") for _ in range(2)]
+    first.train()
+    first.reset()
+    others = [second.forward, second.outputs, second.backward, second.gradients, first.forward, first.backward]
+    return [losses(second, others), losses(first, [])]
+
+print(json.dumps({slug: both(slug) for slug in sys.argv[3:]}))
 """
 
 
@@ -112,27 +114,28 @@ def able(environment: str, case: dict[str, Any]) -> list[str]:
     return [c.slug for c in classes if c.lacks(case, ENVIRONMENTS[environment], "cpu", "fp32") is None]
 
 
-def inside(python: Path, script: str, case: dict[str, Any], slugs: list[str]) -> Any:
-    """Run a script in the environment; return the JSON of its last line."""
-    command = [str(python), "-c", script, str(drive.ROOT / "runner"), json.dumps(case), *slugs]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+def inside(python: Path, *words: str) -> Any:
+    """Run Python in the environment; return the JSON of its last line."""
+    done = subprocess.run([str(python), *words], capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_what_is_able_where(environment: str) -> None:
-    lstm = ["basic-lstm-cell", "lstm-cell", "lstm-block-cell", "lstm-block-fused-cell"]
-    if environment == "tf-2.x":
-        lstm.remove("lstm-cell")
-    assert able(environment, CASES["lstm-ce"]) == lstm
-    assert able(environment, CASES["rnn-ce"]) == ["basic-rnn-cell"]
-
-
-@pytest.mark.parametrize("phase", ["train", "forward"])
 @pytest.mark.parametrize("name", CASES)
-def test_all_agree_with_the_reference(client: drive.Client, environment: str, name: str, phase: str) -> None:
+def test_what_is_able_where(environment: str, name: str) -> None:
+    slugs = ["basic-lstm-cell", "lstm-cell", "lstm-block-cell", "lstm-block-fused-cell"]
+    if environment == "tf-2.x":
+        slugs.remove("lstm-cell")
+    other = {"rnn": ["basic-rnn-cell"], "gru": ["gru-cell"]}
+    assert able(environment, CASES[name]) == other.get(CASES[name]["cell"], slugs)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_all_agree_with_the_reference(client: drive.Client, environment: str, name: str) -> None:
+    """Each case is timed in one phase; outputs, gradients and three steps are held against the reference in any."""
+    phase = PHASES[list(CASES).index(name) % len(PHASES)]
     for slug in able(environment, CASES[name]):
-        result = client.measure(slug, CASES[name], phase)
+        result = client.measure(slug, CASES[name], phase, seconds=0.01)
         assert (slug, result["status"], result.get("reason")) == (slug, "ok", None)
         assert result["loss_error"] < 1e-6, slug
         assert max(result["gradient_errors"].values()) < 2e-6, slug
@@ -154,20 +157,29 @@ def test_facts_name_the_release_and_its_threads(client: drive.Client, environmen
 
 
 def test_a_gpu_is_never_taken_for_granted(client: drive.Client) -> None:
-    result = client.measure("lstm-block-cell", CASES["lstm-ce"], device="cuda")
+    result = client.measure("lstm-block-cell", CASES["ce"], device="cuda")
     assert (result["status"], result["class"]) == ("failed", "device")
 
 
-@pytest.mark.parametrize("name", ["lstm-mse", "lstm-ce"])
+@pytest.mark.parametrize("name", PLANTS)
 def test_planted_errors_are_found(python: Path, environment: str, name: str) -> None:
-    """Patch the adapter's one conversion function in the environment's interpreter; each error must be seen."""
-    slugs = able(environment, CASES[name])
-    expected = {"nothing": "ok", "gate": "wrong-result", "bias": "wrong-result", "forget": "wrong-result"}
-    expected["forward"] = "wrong-result"
-    assert inside(python, PLANT, CASES[name], slugs) == dict.fromkeys(slugs, expected)
+    case, plants, some = PLANTS[name]
+    slugs = list(some) or able(environment, case)
+    script = str(drive.ROOT / "tests" / "frameworks" / "plant_tensorflow.py")
+    words = (str(drive.ROOT / "runner"), json.dumps(case), ",".join(["nothing", *plants]), ",".join(slugs))
+    expected = {"nothing": "ok", **dict.fromkeys(plants, "wrong-result")}
+    assert inside(python, script, *words) == dict.fromkeys(slugs, expected)
 
 
 def test_nothing_is_traced_twice(python: Path, environment: str) -> None:
-    for name in ("lstm-ce", "rnn-mse"):
-        for slug, traces in inside(python, TRACES, CASES[name], able(environment, CASES[name])).items():
+    for name in ("ce", "rnn-step"):
+        words = (str(drive.ROOT / "runner"), json.dumps(CASES[name]), *able(environment, CASES[name]))
+        for slug, traces in inside(python, "-c", TRACES, *words).items():
             assert set(traces) == {1}, slug
+
+
+def test_only_training_moves_weights_and_states_and_programs_are_apart(python: Path, environment: str) -> None:
+    words = (str(drive.ROOT / "runner"), json.dumps(WORDS), "basic-lstm-cell", "lstm-block-fused-cell")
+    for slug, (busy, alone) in inside(python, "-c", APART, *words).items():
+        assert busy == alone, slug
+        assert len(set(alone)) == len(alone), slug

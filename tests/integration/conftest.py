@@ -79,6 +79,26 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
         process.communicate()
 
 
+def journal_of(run: Path) -> list[dict[str, Any]]:
+    """Return the whole lines of a run's journal."""
+    path = run / "journal.jsonl"
+    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def containers() -> list[str]:
+    """Return the names of the runner's containers that are there."""
+    import docker
+
+    client = docker.from_env()
+    try:
+        return [
+            str(found.name) for found in client.containers.list(all=True, filters={"label": "io.matrix-runner.run"})
+        ]
+    finally:
+        client.close()
+
+
 def wait_for(found: Callable[[], object], seconds: float = 60.0) -> Any:
     """Return the first true value of ``found``; fails after ``seconds``."""
     end = time.monotonic() + seconds

@@ -1,23 +1,24 @@
 """A backend whose servers live in memory and speak the real protocol; each does what the test says."""
 
+import contextlib
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from runner.backends import Say
-from runner.errors import RunnerError
+from runner.errors import EngineError, RunnerError
 from runner.harness import wire
 from runner.measure import measure
 from runner.measure.references import References
-from runner.model import Block, Cell, Limits, Measurement, Outcome, Plan, Provisioned, Spec, Survey
+from runner.model import Block, Cell, Event, Limits, Measurement, Outcome, Past, Plan, Provisioned, Spec, Survey
 
 GB = 1 << 30
 CASE = {"workload": "rnn-step", "name": "tiny"}
 
 
 class FakeServer:
-    """A Channel; ``deeds`` says what happens at a cell: ok, a failure class, or dies, hangs, babbles, is-gone."""
+    """A Channel; ``deeds`` says what happens at a cell: ok, a failure class, or what ``act`` knows."""
 
     def __init__(self, backend: "FakeBackend", environment: str) -> None:
         """Serve one environment."""
@@ -54,7 +55,9 @@ class FakeServer:
         if deed == "is-gone":
             self.state = "dies"
             raise BrokenPipeError
-        if deed in {"dies", "hangs"}:
+        if deed == "loses-its-engine":
+            self.backend.gone = self.backend.stays_gone
+        if deed in {"dies", "hangs", "loses-its-engine"}:
             self.state = deed
         elif deed == "babbles":
             self.lines.append(b"Using TensorFlow backend.")
@@ -82,6 +85,8 @@ class FakeServer:
 
     def ending(self) -> tuple[str, str]:
         """See Channel."""
+        if self.state == "loses-its-engine":
+            return "engine", "the container engine stopped answering"
         return "crash", "killed by signal SIGSEGV"
 
     def close(self) -> None:
@@ -89,6 +94,8 @@ class FakeServer:
         self.closed += 1
         if self.backend.stuck == self.environment:
             raise OSError("cannot be ended")
+        if self.backend.gone:
+            raise EngineError("cannot remove the container")
 
 
 class FakeBackend:
@@ -105,6 +112,9 @@ class FakeBackend:
         self.hellos: dict[str, deque[str]] = {}
         self.sizes: dict[str, int] = {}
         self.stuck = ""
+        self.refused = ""
+        self.gone = False
+        self.stays_gone = True
 
     def does(self, cell: str, *deeds: str) -> None:
         """Say what happens at ``environment/implementation``, time after time; ok afterwards."""
@@ -134,9 +144,15 @@ class FakeBackend:
     def open(self, ready: Provisioned, limits: Limits) -> FakeServer:
         """See Backend; one server of an environment at a time."""
         assert limits.run
+        if self.gone or self.refused == ready.environment:
+            raise EngineError(f"cannot start a container for {ready.environment!r}")
         assert not [one for one in self.opened if one.environment == ready.environment and not one.closed]
         self.opened.append(FakeServer(self, ready.environment))
         return self.opened[-1]
+
+    def answers(self) -> bool:
+        """See Backend."""
+        return not self.gone
 
     def close(self) -> None:
         """See Backend."""
@@ -170,14 +186,15 @@ def block(*found: Cell) -> Block:
     return Block(case_id=found[0].case_id, spec={**CASE, "name": found[0].case}, device="cpu", cells=found)
 
 
-def outcomes(
+def events(
     backend: FakeBackend,
     *blocks: Block,
     missing: str = "",
     said: list[str] | None = None,
     memory: int = 100 * GB,
+    past: Past = Past(),  # noqa: B008  frozen
     **how: Any,
-) -> Iterator[Outcome]:
+) -> Iterator[Event]:
     """Measure blocks with a fake backend; the environment ``missing`` could not be made."""
     environments = list(dict.fromkeys(name for one in blocks for name in one.environments))
     plan = Plan(
@@ -187,6 +204,7 @@ def outcomes(
         cells=(),
         blocks=blocks,
         frameworks=dict.fromkeys(environments, "torch"),
+        past=past,
     )
     ready = {
         name: Provisioned(environment=name, framework="torch", handle="h", digest="d", seconds=0.0, cached=True)
@@ -195,3 +213,12 @@ def outcomes(
     }
     say = (said if said is not None else []).append
     return measure(plan, ready, backend, Limits(memory=memory), Known(Path("/nowhere"), 1), say)
+
+
+def outcomes(backend: FakeBackend, *blocks: Block, **how: Any) -> Iterator[Outcome]:
+    """Give the outcomes among ``events``."""
+    found = events(backend, *blocks, **how)
+    with contextlib.closing(found):  # type: ignore[type-var]
+        for event in found:
+            if isinstance(event, Outcome):
+                yield event

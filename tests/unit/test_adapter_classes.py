@@ -7,16 +7,23 @@ from typing import Any
 import pytest
 
 from runner.harness import adapters
-from runner.harness.adapters import torch_
+from runner.harness.adapters import torch_, torch_stacks
+from runner.workloads.recurrent import case
 
 CLASSES = {found.slug: found for found in torch_.IMPLEMENTATIONS}
 NEWEST = (2, math.inf)
 
 
 def lacks(
-    slug: str, cell: str = "lstm", release: tuple[float, ...] = NEWEST, device: str = "cpu", precision: str = "fp32"
+    slug: str,
+    cell: str = "lstm",
+    release: tuple[float, ...] = NEWEST,
+    device: str = "cpu",
+    precision: str = "fp32",
+    **own: Any,
 ) -> Any:
-    return CLASSES[slug].lacks({"cell": cell}, release, device, precision)
+    sizes = {"ragged": slug.endswith("padded"), "workload": "rnn-step", "loss": "mse", **own}
+    return CLASSES[slug].lacks(dict(case(cell=cell, **sizes)), release, device, precision)
 
 
 def test_reading_the_classes_needs_no_pytorch() -> None:
@@ -29,9 +36,13 @@ def test_slugs_and_kinds() -> None:
         ("lstm-cell-basic", "flexible"),
         ("lstm-cell-fused", "fused"),
         ("nn-lstm", "vendor"),
+        ("nn-lstm-padded", "vendor"),
         ("rnn-cell-basic", "flexible"),
         ("rnn-cell-fused", "fused"),
         ("nn-rnn", "vendor"),
+        ("gru-cell-basic", "flexible"),
+        ("gru-cell-fused", "fused"),
+        ("nn-gru", "vendor"),
         ("torchscript-cell", "fused"),
         ("compiled-cell", "fused"),
     ]
@@ -49,7 +60,7 @@ def test_the_newest_release_lacks_nothing_on_either_device(slug: str) -> None:
     [
         ("nn-lstm", "rnn", "nn-lstm computes lstm only"),
         ("rnn-cell-basic", "lstm", "rnn-cell-basic computes rnn only"),
-        ("compiled-cell", "gru", "compiled-cell computes lstm and rnn only"),
+        ("nn-lstm-padded", "gru", "nn-lstm-padded computes lstm only"),
     ],
 )
 def test_a_cell_it_does_not_compute(slug: str, cell: str, sentence: str) -> None:
@@ -66,6 +77,25 @@ def test_a_cell_it_does_not_compute(slug: str, cell: str, sentence: str) -> None
 def test_the_release_it_came_with(slug: str, before: tuple[int, ...], since: tuple[int, ...], sentence: str) -> None:
     assert lacks(slug, release=before) == ("framework-lacks", sentence)
     assert lacks(slug, release=since) is None
+
+
+def test_ctc_came_with_1_0() -> None:
+    reason = "PyTorch has CTC since 1.0; before, warp-ctc was an extension built by hand"
+    assert lacks("nn-lstm", release=(0, 4, 1), loss="ctc") == ("framework-lacks", reason)
+    assert lacks("nn-lstm", release=(1, 0, 0), loss="ctc") is None
+
+
+def test_the_padded_one_is_for_samples_of_their_own_lengths() -> None:
+    (padded,) = (found for found in IMPLEMENTATIONS if found.slug == "nn-lstm-padded")
+    assert not padded.concerns({"cell": "lstm", "ragged": False})
+    assert padded.concerns({"cell": "lstm", "ragged": True})
+    assert not padded.concerns({"cell": "gru", "ragged": True})
+
+
+def test_a_sample_is_reversed_within_its_own_length() -> None:
+    rows = torch_stacks.reversal((2, 3), 4)
+    assert rows.reshape(4, 2).tolist() == [[2, 5], [0, 3], [4, 1], [6, 7]]
+    assert rows[rows].tolist() == list(range(8))
 
 
 @pytest.mark.parametrize("slug", ["lstm-cell-basic", "lstm-cell-fused", "nn-lstm"])

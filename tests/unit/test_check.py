@@ -1,6 +1,8 @@
 """A cell that computes something else never gets a time, and every failure gets the class a person would give it."""
 
 import math
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -254,9 +256,12 @@ def test_a_slug_that_is_not_there_is_told() -> None:
         child.implementation("numpy", "nn-lstm")
 
 
-def test_run_answers_whatever_happens_inside(capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_answers_whatever_happens_inside(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(os, "environ", dict(os.environ))
     def load() -> None:
         raise MemoryError
 
-    assert child.run({}, {}, load) == {"status": "failed", "class": "oom", "reason": "MemoryError: "}
+    assert child.run({"cache": str(tmp_path)}, {}, load) == {"status": "failed", "class": "oom", "reason": "MemoryError: "}
     assert "MemoryError" in capsys.readouterr().err

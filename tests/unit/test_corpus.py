@@ -6,9 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runner.corpus import read, with_words
+from runner.corpus import given, read, with_words
 from runner.errors import UsageError
 from runner.harness import workloads
+from runner.matrix import parse
+from runner.model import Corpus, Plan, Request
+from runner.plan import plan
 from runner.workloads import CASES
 
 MODEL = dict(CASES["lm-lstm/lm-small"], steps=2, batch=2, vocabulary=4, classes=4)
@@ -105,3 +108,26 @@ def test_a_file_that_is_not_utf_8_names_the_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is not UTF-8: line 2: ") as caught:
         read(path)
     assert caught.value.exit_code == 2
+
+
+TEXT = Corpus(name="own.txt", digest="sha256:ab", text="a b c d\n" * 500)
+
+
+def planned(corpus: Corpus | None, workload: str = "lm-lstm") -> Plan:
+    text = f"version: 1\nworkloads: {{{workload}: {{}}}}\nenvironments:\n"
+    text += '  torch-2.x: {framework: torch, release: "2.*", image: x}\n'
+    return plan(parse(text.encode(), "m.yaml"), Request(environments=("torch-2.x",), corpus=corpus), {})
+
+
+def test_the_planned_blocks_of_language_models_carry_the_words_and_what_they_are_from() -> None:
+    specs = {block.case_id: block.spec for block in planned(TEXT).blocks}
+    assert specs["lm-lstm/lm-small"]["words"] == with_words(CASES["lm-lstm/lm-small"], TEXT.text)["words"]
+    assert specs["lm-lstm/lm-small"]["corpus"] == {"name": "own.txt", "digest": "sha256:ab"}
+    assert specs["lm-lstm/template-2x64"] == CASES["lm-lstm/template-2x64"]
+    assert {block.case_id: block.spec for block in planned(None).blocks} == {name: CASES[name] for name in specs}
+    assert given(MODEL, None) is MODEL
+
+
+def test_a_corpus_that_nothing_would_learn_is_refused() -> None:
+    with pytest.raises(UsageError, match="--corpus is for language models, and none is selected"):
+        planned(TEXT, "rnn-step")

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import pytest
 from typer.main import get_command
 
-from runner import cli, errors
+from runner import cli, console, errors
 from runner.comparison import COMPARABLE, WORDS
 from runner.errors import RunnerError
 from runner.frames import COLUMNS
@@ -25,7 +25,7 @@ DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 PAGES = tuple(sorted(DOCS.rglob("*.md")))
 LATER = {DOCS / "images" / "report.png"}  # a picture of a real report, put there once one was made
-BUG = 70  # what ``cli`` ends with after what nobody expected
+BUG = 70  # what ``console`` ends with after what nobody expected
 
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -80,7 +80,7 @@ def test_every_command_and_option_is_named(command: str, option: str) -> None:
 
 def test_every_exit_code_has_its_line() -> None:
     classes = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, RunnerError)]
-    codes = {0, BUG, cli.INTERRUPTED, *(one.exit_code for one in classes)}
+    codes = {0, BUG, console.INTERRUPTED, *(one.exit_code for one in classes)}
     assert set(map(int, re.findall(r"^\| (\d+) \|", text("errors.md"), re.MULTILINE))) == codes
     for one in classes:
         assert f"### {one.__name__} (exit {one.exit_code})" in text("errors.md")
@@ -92,7 +92,7 @@ def test_every_skip_code_and_failure_class_has_its_heading_and_no_other_has() ->
 
 
 @pytest.mark.parametrize(
-    "code", ["more-rounds", "different-runs", "different-rounds", "unfinished", *COMPARABLE.values()]
+    "code", ["more-rounds", "different-runs", "different-rounds", "unfinished", "no-rounds", *COMPARABLE.values()]
 )
 def test_every_code_of_a_comparison_is_explained(code: str) -> None:
     assert f"`{code}`" in text("errors.md").partition("## Codes of a comparison")[2]

@@ -198,7 +198,7 @@ def test_the_published_protocol_is_in_the_id_and_of_what_was_published_alone() -
     slugs = {case: {one.cell.implementation for one in found.cells if one.cell.case == case} for case in CASE_NAMES}
     assert [len(slugs[case]) for case in CASE_NAMES] == [10, 10, 5, 4]
     typed = planned(shipped(), workloads=("asr-lstm",), protocol="published", environments=("torch-2.x",))
-    assert {one.cell.phase for one in typed.cells} == {"forward+published", "train+published"}
+    assert {one.cell.phase for one in typed.cells} == {"train+published"}
 
 
 def test_what_would_not_fit_is_a_skip_with_the_figure() -> None:

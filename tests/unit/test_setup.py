@@ -79,13 +79,13 @@ def test_selectors_choose_environments_and_cells() -> None:
 
 def test_an_unknown_preset() -> None:
     assert said(replace(TYPED, preset="qick"), UsageError) == (
-        "error: there is no preset 'qick'\nhint: there are quick, standard"
+        "error: there is no preset 'qick'\nhint: there are quick, standard, published"
     )
 
 
 def test_an_unknown_workload() -> None:
     assert said(replace(TYPED, workload=["rnn-step", "rnn"]), UsageError) == (
-        "error: there is no workload 'rnn'\nhint: there are rnn-step, asr-lstm"
+        "error: there is no workload 'rnn'\nhint: there are rnn-step, rnn-sequence, asr-lstm, lm-lstm"
     )
 
 

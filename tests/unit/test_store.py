@@ -17,12 +17,16 @@ def lines(run: Run) -> list[str]:
 
 
 def test_a_run_is_named_for_the_time_and_holds_what_it_was_given(tmp_path: Path) -> None:
-    run = Run.create(tmp_path, plan([cell()]), {"cpu": "x"}, {"torch-2.x": {"framework": "torch"}}, NOW)
+    cases = {"asr-lstm/1x320-ce-short": {"steps": 7}}
+    run = Run.create(tmp_path, plan([cell()]), cases, {"cpu": "x"}, {"seed": 3}, NOW)
+    run.write_environments({"torch-2.x": {"framework": "torch"}})
     assert run.id[:16] == "20261120-104500-"
     assert len(run.id) == 20
     assert run.path == tmp_path / "runs" / run.id
     assert run.plan() == plan([cell()])
+    assert run.cases() == cases
     assert run.machine() == {"version": 1, "cpu": "x"}
+    assert run.journal().begun["seed"] == 3
     assert run.environments() == {"torch-2.x": {"framework": "torch"}}
     assert Run.open(run.path) == run
 
@@ -56,7 +60,7 @@ def test_the_file_of_a_record_has_the_keys_that_scripts_rely_on(tmp_path: Path) 
         "reference_loss": [2.0, 1.5, 1.25],
         "facts": facts(cell()),
     }
-    assert json.loads(lines(run)[0])["file"] == f"records/{file.name}"
+    assert json.loads(lines(run)[1])["file"] == f"records/{file.name}"
 
 
 def test_the_log_of_a_cell_names_each_round(tmp_path: Path) -> None:
@@ -73,7 +77,7 @@ def test_a_number_that_is_not_finite_is_null(tmp_path: Path) -> None:
 
 
 def test_the_last_attempt_counts_once_even_where_an_earlier_one_ends_later(tmp_path: Path) -> None:
-    run = Run.create(tmp_path, plan([cell()]), {}, {}, NOW)
+    run = Run.create(tmp_path, plan([cell()]), {}, {}, {}, NOW)
     first, second = good(cell(), 0, [1.0]), good(cell(), 0, [2.0])
     object.__setattr__(second, "attempt", 2)
     for record in (second, first, first):
@@ -83,7 +87,7 @@ def test_the_last_attempt_counts_once_even_where_an_earlier_one_ends_later(tmp_p
 
 def test_a_record_that_the_journal_does_not_name_was_never_finished(tmp_path: Path) -> None:
     run = make(tmp_path, [good(cell(), 0, [1.0]), good(cell(), 1, [1.0])])
-    (run.path / "journal.jsonl").write_text(lines(run)[0] + "\n")
+    (run.path / "journal.jsonl").write_text("".join(line + "\n" for line in lines(run)[:2]))
     assert [one.round for one in run.records()] == [0]
 
 
@@ -96,7 +100,7 @@ def test_a_last_line_that_was_cut_off_is_a_warning_and_the_next_record_takes_its
         stream.write(tail)
     warning = run.journal().warning
     assert warning is not None
-    assert "journal.jsonl:2" in warning
+    assert "journal.jsonl:3" in warning
     run.add(good(cell(), 1, [1.0]))
     assert run.journal().warning is None
     assert [one.round for one in run.records()] == [0, 1]

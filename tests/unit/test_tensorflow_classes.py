@@ -8,23 +8,35 @@ import numpy as np
 import pytest
 
 from runner.harness import adapters
-from runner.harness.adapters import tensorflow_
+from runner.harness.adapters import tensorflow1_networks, tensorflow_, tensorflow_layouts
+from runner.harness.workloads import recurrent
+from runner.workloads import CASES
+from runner.workloads.recurrent import case as recurrent_case
 
 CLASSES = {found.slug: found for found in tensorflow_.IMPLEMENTATIONS}
 NEWEST = (2, math.inf)
-SIZES = {"inputs": 2, "hidden": 3, "classes": 5, "forget_bias": 1.0}
+LSTMS = ["basic-lstm-cell", "lstm-block-cell", "lstm-block-fused-cell"]
 
 
 def lacks(
-    slug: str, cell: str = "lstm", release: tuple[float, ...] = NEWEST, device: str = "cpu", precision: str = "fp32"
+    slug: str,
+    cell: str = "lstm",
+    release: tuple[float, ...] = NEWEST,
+    device: str = "cpu",
+    precision: str = "fp32",
+    **own: Any,
 ) -> Any:
-    return CLASSES[slug].lacks({"cell": cell}, release, device, precision)  # type: ignore[no-untyped-call]
+    case = recurrent_case(**{"cell": cell, "loss": "mse", **own})
+    return CLASSES[slug].lacks(case, release, device, precision)  # type: ignore[no-untyped-call]
 
 
-def weights(gates: int) -> dict[str, Any]:
-    shapes = {"kernel": (2, 3 * gates), "recurrent": (3, 3 * gates), "bias": (3 * gates,)}
-    found = {f"layer0/{name}": np.random.default_rng(1).random(shape, np.float32) for name, shape in shapes.items()}
-    return found | {"output/kernel": np.ones((3, 5), np.float32)}
+def sizes(cell: str = "lstm", **own: Any) -> dict[str, Any]:
+    return dict(recurrent_case(cell=cell, inputs=2, hidden=3, **{"classes": 5, **own}))
+
+
+def weights(case: dict[str, Any]) -> dict[str, Any]:
+    random = np.random.default_rng(1)
+    return {name: random.random(shape, np.float32) for name, shape in recurrent.shapes(case)}
 
 
 def test_reading_the_classes_needs_no_tensorflow() -> None:
@@ -40,11 +52,12 @@ def test_slugs_and_kinds() -> None:
         ("lstm-block-fused-cell", "fused"),
         ("cudnn-lstm", "vendor"),
         ("basic-rnn-cell", "flexible"),
+        ("gru-cell", "flexible"),
     ]
 
 
 @pytest.mark.parametrize("release", [(1, 8, 0), (1, 15, 5), NEWEST])
-@pytest.mark.parametrize("slug", ["basic-lstm-cell", "lstm-block-cell", "lstm-block-fused-cell", "basic-rnn-cell"])
+@pytest.mark.parametrize("slug", [*LSTMS, "basic-rnn-cell", "gru-cell"])
 def test_what_every_release_has_on_either_device(slug: str, release: tuple[float, ...]) -> None:
     for cell in CLASSES[slug].cells:
         assert lacks(slug, cell, release) is None
@@ -58,6 +71,7 @@ def test_what_every_release_has_on_either_device(slug: str, release: tuple[float
         ("basic-rnn-cell", "lstm", "basic-rnn-cell computes rnn only"),
         ("lstm-cell", "rnn", "lstm-cell computes lstm only"),
         ("cudnn-lstm", "gru", "cudnn-lstm computes lstm only"),
+        ("gru-cell", "lstm", "gru-cell computes gru only"),
     ],
 )
 def test_a_cell_it_does_not_compute(slug: str, cell: str, sentence: str) -> None:
@@ -76,6 +90,21 @@ def test_cudnn_needs_a_gpu() -> None:
     assert lacks("cudnn-lstm", device="cuda") is None
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_every_shipped_case_has_implementations(name: str) -> None:
+    for release in ((1, 8, 0), (1, 15, 5), NEWEST):
+        able = [slug for slug in CLASSES if lacks(slug, release=release, **CASES[name]) is None]
+        one = {"rnn": ["basic-rnn-cell"], "gru": ["gru-cell"]}.get(CASES[name]["cell"])
+        assert able == one if one else set(LSTMS) <= set(able)
+
+
+def test_cudnn_takes_no_lengths_in_1_8() -> None:
+    reason = ("framework-lacks", "cudnn-lstm takes no lengths before TensorFlow 1.15")
+    assert lacks("cudnn-lstm", release=(1, 8, 0), device="cuda", ragged=True) == reason
+    assert lacks("cudnn-lstm", release=(1, 15, 5), device="cuda", ragged=True) is None
+    assert lacks("cudnn-lstm", release=(1, 8, 0), device="cuda") is None
+
+
 def test_tf32_is_for_gpus_and_for_2() -> None:
     assert lacks("basic-lstm-cell", precision="tf32")[0] == "precision-lacks"
     old = lacks("basic-lstm-cell", release=(1, 15, 5), device="cuda", precision="tf32")
@@ -88,30 +117,70 @@ def test_the_first_of_2_cannot_put_their_optimisers_back() -> None:
     assert lacks("basic-lstm-cell", release=(2, 11, 0)) is None
 
 
-@pytest.mark.parametrize(("cell", "layout"), [("lstm", "igfo"), ("lstm", "cudnn"), ("rnn", "ifgo")])
-def test_what_is_converted_comes_back(cell: str, layout: str) -> None:
-    case = {**SIZES, "cell": cell}
-    given = weights({"lstm": 4, "rnn": 1}[cell])
-    back = tensorflow_.revert(case, tensorflow_.convert(case, given, layout), layout)
+@pytest.mark.parametrize(("cell", "layout"), [("lstm", "cells"), ("lstm", "cudnn"), ("rnn", "cells"), ("gru", "cells")])
+@pytest.mark.parametrize("both_ways", [False, True])
+def test_what_is_converted_comes_back(cell: str, layout: str, both_ways: bool) -> None:  # noqa: FBT001
+    case = sizes(cell, layers=3, bidirectional=both_ways, output_bias=True, vocabulary=4)
+    given = weights(case)
+    held = tensorflow_layouts.convert(case, given, layout)
+    back = tensorflow_layouts.revert(case, held, layout)
     assert sorted(back) == sorted(given)
-    if layout == "igfo":  # the cell adds the forget bias itself
-        back["layer0/bias"][3:6] += 1
     for name, array in given.items():
-        np.testing.assert_allclose(back[name], array, rtol=0, atol=1e-7)
+        if layout == "cells" and cell == "lstm" and name.startswith("layer") and name.endswith("bias"):
+            back[name][3:6] += 1  # the cell adds the forget bias itself
+        np.testing.assert_allclose(back[name], array, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("cell", ["lstm", "rnn", "gru"])
+def test_the_rows_of_blocks_fill_what_is_held(cell: str) -> None:
+    case = sizes(cell, layers=2, bidirectional=True)
+    for layout in ("cells", "cudnn") if cell == "lstm" else ("cells",):
+        rows = tensorflow_layouts.rows(case, layout)
+        for name, array in tensorflow_layouts.convert(case, weights(case), layout).items():
+            assert sum(count for _, count in rows[name]) == len(array)
 
 
 def test_the_gates_of_a_kernel_are_i_g_f_o() -> None:
-    given = weights(4)
+    given = weights(sizes())
     given["layer0/bias"] = np.repeat(np.array([1, 2, 3, 4], np.float32), 3)  # i, f, g, o; f holds the forget bias
-    found = tensorflow_.convert({**SIZES, "cell": "lstm"}, given, "igfo")
-    assert found["bias"].tolist() == [1, 1, 1, 3, 3, 3, 1, 1, 1, 4, 4, 4]
-    assert found["kernel"].shape == (5, 12)
+    found = tensorflow_layouts.convert(sizes(), given, "cells")
+    assert found["layer0/bias"].tolist() == [1, 1, 1, 3, 3, 3, 1, 1, 1, 4, 4, 4]
+    assert found["layer0/kernel"].shape == (5, 12)
 
 
-def test_cudnn_has_a_second_bias_of_zero() -> None:
-    given = weights(4)
-    params = tensorflow_.convert({**SIZES, "cell": "lstm"}, given, "cudnn")["params"]
-    assert params.shape == (4 * 3 * (2 + 3 + 2),)
+def test_a_gru_is_held_as_gates_and_two_projections() -> None:
+    given = weights(sizes("gru"))
+    found = tensorflow_layouts.convert(sizes("gru"), given, "cells")
+    kernel, recurrent_ = given["layer0/kernel"], given["layer0/recurrent"]
+    assert found["layer0/gates/kernel"].tolist() == np.concatenate([kernel[:, :6], recurrent_[:, :6]]).tolist()
+    assert found["layer0/input_projection/kernel"].tolist() == kernel[:, 6:].tolist()
+    assert found["layer0/hidden_projection/kernel"].tolist() == recurrent_[:, 6:].tolist()
+    assert found["layer0/input_projection/bias"].tolist() == given["layer0/bias"][6:].tolist()
+
+
+def test_cudnn_has_all_matrices_then_all_biases_and_second_ones_of_zero() -> None:
+    case = sizes(layers=2, bidirectional=True)
+    given = weights(case)
+    params = tensorflow_layouts.convert(case, given, "cudnn")["params"]
+    biases = params[-4 * 24 :].reshape(4, 2, 12)
+    names = ["layer0/", "layer0/reverse/", "layer1/", "layer1/reverse/"]
+    assert biases[:, 0].tolist() == [given[name + "bias"].tolist() for name in names]
+    assert not biases[:, 1].any()
     assert params[:2].tolist() == given["layer0/kernel"][:, 0].tolist()  # the first row of the transposed matrix of i
-    assert params[-24:-12].tolist() == given["layer0/bias"].tolist()
-    assert not params[-12:].any()
+    way_back = 12 * (2 + 3)
+    assert params[way_back : way_back + 2].tolist() == given["layer0/reverse/kernel"][:, 0].tolist()
+    assert params.size == 2 * 12 * (2 + 3 + 2) + 2 * 12 * (6 + 3 + 2)
+
+
+def test_variables_are_told_by_their_scopes() -> None:
+    names = {
+        "network/rnn/basic_lstm_cell/kernel": "layer0/kernel",
+        "network/rnn/multi_rnn_cell/cell_2/cudnn_compatible_gru_cell/candidate/input_projection/bias": (
+            "layer2/input_projection/bias"
+        ),
+        "network/stack_bidirectional_rnn/cell_1/bidirectional_rnn/bw/lstm_cell/bias": "layer1/reverse/bias",
+        "network/cell_0/bw/lstm_fused_cell/kernel": "layer0/reverse/kernel",
+        "output/kernel": "output/kernel",
+        "params": "params",
+    }
+    assert {name: tensorflow1_networks.held_name(name) for name in names} == names

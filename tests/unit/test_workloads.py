@@ -41,8 +41,8 @@ def test_adam_holds_two_moments_more() -> None:
 @pytest.mark.parametrize(
     ("case_id", "seconds", "value", "unit"),
     [
-        ("rnn-step/lstm-b128-h512", 0.128, 1000.0, "us/example"),
-        ("rnn-sequence/lstm-l3-t200-b128-h512", 0.128, 1000.0, "us/example"),
+        ("rnn-step/lstm-b128-h512", 0.128, 1000.0, "µs/example"),
+        ("rnn-sequence/lstm-l3-t200-b128-h512", 0.128, 1000.0, "µs/example"),
         ("asr-lstm/1x320-ce-short", 0.25, 250.0, "ms/batch"),
         ("lm-lstm/ptb-large", 0.7, 1000.0, "words/s"),
         ("lm-lstm/template-2x64", 0.004, 4.0, "ms/batch"),

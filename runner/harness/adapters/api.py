@@ -56,8 +56,13 @@ class Implementation(object):
     losses = ("mse", "mse-all", "ce", "ctc", "lm", "bce")
     ragged = True  # keeps to each sample's own length
     bidirectional = True
-    originals = ()  # workloads of which ``case["protocol"] == "published"`` repeats the original program, quirks and all
+    originals = ()  # workloads whose original program ``original`` repeats, quirks and all
     compile_seconds = (1.0, 1.0)  # of one layer on two cores of 2024: with empty caches and with warm ones; estimates
+
+    @classmethod
+    def concerns(cls, case: "dict") -> "bool":
+        """Say whether the case is of this class's kind at all; one that is not is left out of the plan, without a skip."""
+        return case["cell"] in cls.cells
 
     @classmethod
     def lacks(cls, case: "dict", release: "tuple", device: "str", precision: "str") -> "tuple":
@@ -68,7 +73,7 @@ class Implementation(object):
         if case["cell"] not in cls.cells:
             return "framework-lacks", "{} computes {} only".format(cls.slug, " and ".join(cls.cells))
         if case.get("protocol") == "published" and case["workload"] not in cls.originals:
-            return "framework-lacks", "the published protocol of {} is not built for {}".format(case["workload"], cls.slug)
+            return "framework-lacks", "the original program of {} is not repeated by {}".format(case["workload"], cls.slug)
         if case["loss"] not in cls.losses:
             return "framework-lacks", "{} has no {} loss".format(cls.slug, case["loss"])
         if case["ragged"] and not cls.ragged:
@@ -95,6 +100,17 @@ class Implementation(object):
             device: ``cpu`` or ``cuda``.
             precision: ``fp32``; ``tf32`` lets the device round the products.
         """
+
+    @classmethod
+    def original(cls, case, data, weights, device, precision):
+        """Return what the published protocol times: the original program of the case's workload, for this class.
+
+        It has ``train``, ``loss`` and ``synchronize``, of ``forward`` and ``backward`` those that the original timed, and
+        ``weights``, how many numbers it trains.
+        One call does what the original's clock saw, copies from and to the host included. Arguments as in ``__init__``;
+        ``weights`` are there for their shapes: the original starts from its library's own.
+        """
+        raise NotImplementedError
 
     def reset(self):
         """Put the canonical weights back and clear the optimiser's state."""

@@ -1,13 +1,18 @@
 """TensorFlow 1.x: a graph, built once, and a session; nothing is fed or fetched in the timed calls.
 
 ``Session.run`` returns when the devices have finished the step, so there is nothing more to wait for.
+
+``nn.ctc_loss`` has its blank behind the last class, the canonical one is 0: the output layer is held with its columns
+rolled by one, labels are one less, and what comes out is rolled back.
 """
 
 import os
 
 from .. import check
+from . import tensorflow1_networks, tensorflow_losses
 
 INTER_OP_THREADS = 1
+OUTER = ("output/", "embedding")  # weights that no recurrent network makes
 
 
 def load(threads: "int") -> "None":
@@ -52,74 +57,18 @@ def require(gpus: "list") -> "None":
         raise check.Failure("device", "TensorFlow sees no GPU")
 
 
-def predict(tf: "object", last: "object", output: "object") -> "object":
-    """Return what a network says: its last hidden state (B, H), or logits (B, C) where it has an ``output`` (H, C)."""
-    return last if output is None else tf.matmul(last, output)
-
-
-def mean_loss(tf: "object", case: "dict", found: "object", target: "object") -> "object":
-    """Return the loss of a case on what ``predict`` found."""
-    if case["loss"] == "mse":
-        return tf.reduce_mean(tf.square(found - target))
-    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=target, logits=found))
-
-
-def dynamic(cell: "object", x: "object") -> "object":
-    """Return the last hidden state of a cell in ``dynamic_rnn``."""
+def ctc(logits: "object", labels: "object", lengths: "object") -> "object":
+    """Return the CTC loss (B,) of logits (T, B, C), whose last class is the blank; every sample has N labels."""
     import tensorflow as tf
 
-    state = tf.nn.dynamic_rnn(cell, x, dtype=tf.float32, time_major=True)[1]
-    return state.h if hasattr(state, "h") else state
+    return tf.nn.ctc_loss(tensorflow_losses.sparse(tf, labels), logits, lengths, time_major=True)
 
 
-def basic_lstm_cell(case: "dict", x: "object") -> "object":
-    """Return the last hidden state (B, H), as all builders do."""
-    import tensorflow as tf
+def roll(arrays: "dict", by: "int") -> "dict":
+    """Return arrays by name, those of the output layer with their columns rolled to the right."""
+    import numpy
 
-    return dynamic(tf.nn.rnn_cell.BasicLSTMCell(case["hidden"], forget_bias=case["forget_bias"]), x)
-
-
-def lstm_cell(case: "dict", x: "object") -> "object":
-    """Build LSTMCell without peepholes, clipping and projection, its defaults."""
-    import tensorflow as tf
-
-    return dynamic(tf.nn.rnn_cell.LSTMCell(case["hidden"], forget_bias=case["forget_bias"]), x)
-
-
-def lstm_block_cell(case: "dict", x: "object") -> "object":
-    """Build LSTMBlockCell; it clips nothing by default."""
-    import tensorflow.contrib.rnn as contrib
-
-    return dynamic(contrib.LSTMBlockCell(case["hidden"], forget_bias=case["forget_bias"]), x)
-
-
-def lstm_block_fused_cell(case: "dict", x: "object") -> "object":
-    """Build LSTMBlockFusedCell; it clips nothing by default."""
-    import tensorflow as tf
-    import tensorflow.contrib.rnn as contrib
-
-    outputs, _ = contrib.LSTMBlockFusedCell(case["hidden"], forget_bias=case["forget_bias"])(x, dtype=tf.float32)
-    return outputs[-1]
-
-
-def cudnn_lstm(case: "dict", x: "object") -> "object":
-    """Build one cuDNN layer on a flat buffer of weights, which a second call, for inference, shares."""
-    import tensorflow as tf
-    from tensorflow.contrib.cudnn_rnn.python.ops import cudnn_rnn_ops
-
-    inputs, hidden = case["inputs"], case["hidden"]
-    with tf.variable_scope("cudnn", reuse=tf.AUTO_REUSE):
-        params = tf.get_variable("params", (4 * hidden * (inputs + hidden + 2),))
-    zero = tf.zeros((1, case["batch"], hidden))
-    network = cudnn_rnn_ops.CudnnLSTM(1, hidden, inputs)
-    return network(x, zero, zero, params, is_training=case.get("training", False))[0][-1]
-
-
-def basic_rnn_cell(case: "dict", x: "object") -> "object":
-    """Build BasicRNNCell with its tanh."""
-    import tensorflow as tf
-
-    return dynamic(tf.nn.rnn_cell.BasicRNNCell(case["hidden"]), x)
+    return {name: numpy.roll(a, by, -1) if name.startswith("output/") else a for name, a in arrays.items()}
 
 
 class Engine(object):
@@ -129,55 +78,94 @@ class Engine(object):
         """Build the graph, open the session, and move data and weights to the device.
 
         Args:
-            slug: the implementation, which names its builder here.
-            case: sizes, loss, optimiser and rate.
-            data: arrays that are never trained: ``x``, ``target`` and, where gradients are masked, ``mask``.
-            arrays: the first weights, by the last part of their variables' names.
-            settings: ``threads``, ``device``, ``precision`` and Adam's ``epsilon``.
+            slug: the implementation, which ``tensorflow1_networks`` knows.
+            case: what ``api`` says of one.
+            data: arrays that are never trained: ``x``, ``target``, ``lengths`` where samples have their own, and
+                ``mask`` where gradients are masked.
+            arrays: the first weights by held name.
+            settings: ``threads``, ``device``, ``precision``, Adam's ``epsilon`` and the ``rows`` of held arrays.
         """
         import tensorflow as tf
 
         os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # builds of 1.15 by NVIDIA round products if they are let
+        self.case, self.settings = case, settings
+        self.rolled = int(case["loss"] == "ctc")
+        if self.rolled:
+            data, arrays = dict(data, target=data["target"] - 1), roll(arrays, -1)
         cuda = settings["device"] == "cuda"
         graph = tf.Graph()
         with graph.as_default(), tf.device("/gpu:0" if cuda else "/cpu:0"):
-            held, feed = hold(data)
-            build = globals()[slug.replace("-", "_")]
-            last = build(dict(case, training=True), held["x"])
-            output = tf.get_variable("output", (case["hidden"], case["classes"])) if case["classes"] else None
-            found = predict(tf, last, output)
-            self._build(case, found, held, settings["epsilon"])
-            if build is cudnn_lstm:
-                found = predict(tf, build(case, held["x"]), output)
-            self.found = tf.identity(found)
-            self.last = self.found.op
+            self.held, feed = hold(data)
+            self.output = {name: tf.get_variable(name, a.shape) for name, a in arrays.items() if name.startswith(OUTER)}
+            self._build(tensorflow1_networks.build(slug, case, arrays), arrays)
             self.feed = {self.weights[name].initializer.inputs[1]: arrays[name] for name in arrays}
         self.session = tf.Session(graph=graph, config=config(settings["threads"]))
         if cuda:
             require([part for part in self.session.list_devices() if part.device_type == "GPU"])
-        self.session.run([variable.initializer for variable in held.values()], feed)
+        self.session.run([variable.initializer for variable in self.held.values()], feed)
         graph.finalize()
         self.reset()
 
-    def _build(self, case: "dict", found: "object", held: "dict", epsilon: "float") -> "None":
-        """Add the loss, its gradients and the update; ``value`` keeps the loss on the device."""
+    def _build(self, network: "object", arrays: "dict") -> "None":
+        """Add all that is run: forward, gradients and the step; ``value`` keeps the loss on the device."""
         import tensorflow as tf
 
-        self.weights = {v.op.name.split("/")[-1]: v for v in tf.trainable_variables()}
-        loss = mean_loss(tf, case, found, held["target"])
-        options = {"epsilon": epsilon} if case["optimizer"] == "adam" else {}
-        kinds = {"adam": tf.train.AdamOptimizer, "sgd": tf.train.GradientDescentOptimizer}
-        optimizer = kinds[case["optimizer"]](case["rate"], **options)
-        pairs = optimizer.compute_gradients(loss, list(self.weights.values()))
-        if "mask" in held:
-            pairs = [(g * held["mask"] if v is self.weights["params"] else g, v) for g, v in pairs]
-        self.slopes = {v.op.name.split("/")[-1]: g for g, v in pairs}
+        said, states = self._predict(network, None, True)
+        named = {tensorflow1_networks.held_name(v.op.name): v for v in tf.trainable_variables()}
+        self.weights = {name: named[name] for name in arrays}  # and not the GRU's second bias, which stays at zero
+        loss, slopes = self._slopes(said)
+        self.slopes = {name: tf.convert_to_tensor(slope) for name, slope in slopes.items()}
+        self.way_back = tf.group(*[part.op for slope in slopes.values() for part in parts(slope)])
+        if isinstance(network, tensorflow1_networks.Cudnn):
+            said, _ = self._predict(network, None, False)
+        self.said = tf.identity(said)
+        self.last = self.said.op
+        carried = []
+        if self.case["carry"]:
+            carried, start = carry(states)
+            said, states = self._predict(network, start, True)
+            loss, slopes = self._slopes(said)
         self.value = tf.get_variable("value", (), trainable=False)
-        self.step = tf.group(optimizer.apply_gradients(pairs), self.value.assign(loss))
+        updates = [self._update(slopes), self.value.assign(loss)]
+        with tf.control_dependencies(updates):  # gradients read the states they started from
+            ends = tf.contrib.framework.nest.flatten(states) if carried else []
+            self.step = tf.group(*(updates + [held.assign(end) for held, end in zip(carried, ends)]))
         self.start = tf.global_variables_initializer()
 
+    def _predict(self, network: "object", states: "object", training: "bool") -> "tuple":
+        """Return (what the network says, its last states)."""
+        import tensorflow as tf
+
+        x = self.held["x"]
+        if self.case["vocabulary"]:
+            x = tf.nn.embedding_lookup(self.output["embedding"], x)
+        with tf.variable_scope("network"):
+            hidden, last, states = network(x, self.held.get("lengths"), states, training)
+        return tensorflow_losses.logits(tf, self.case, hidden, last, self.output), states
+
+    def _slopes(self, said: "object") -> "tuple":
+        """Return (loss, gradients by held name)."""
+        import tensorflow as tf
+
+        loss = tensorflow_losses.mean_loss(tf, self.case, said, self.held, ctc)
+        names = sorted(self.weights)
+        slopes = dict(zip(names, tf.gradients(loss, [self.weights[name] for name in names], gate_gradients=True)))
+        if "mask" in self.held:
+            slopes["params"] *= self.held["mask"]
+        return loss, slopes
+
+    def _update(self, slopes: "dict") -> "object":
+        """Return the operation that applies gradients."""
+        import tensorflow as tf
+
+        options = {"epsilon": self.settings["epsilon"]} if self.case["optimizer"] == "adam" else {}
+        kinds = {"adam": tf.train.AdamOptimizer, "sgd": tf.train.GradientDescentOptimizer}
+        optimizer = kinds[self.case["optimizer"]](self.case["rate"], **options)
+        slopes = tensorflow_losses.clipped(tf, self.case, slopes, self.settings["rows"])
+        return optimizer.apply_gradients([(slopes[name], self.weights[name]) for name in sorted(slopes)])
+
     def reset(self) -> "None":
-        """Run every initializer, slots included, with the canonical weights in place of the random ones."""
+        """Run every initializer, slots and carried states included, with the canonical weights for the random ones."""
         self.session.run(self.start, self.feed)
 
     def forward(self) -> "None":
@@ -186,7 +174,14 @@ class Engine(object):
 
     def outputs(self) -> "object":
         """Return what ``forward`` computes."""
-        return self.session.run(self.found)
+        import numpy
+
+        found = self.session.run(self.said)
+        return numpy.roll(found, 1, -1) if self.rolled else found
+
+    def backward(self) -> "None":
+        """Compute all gradients, an embedding's as slices, and leave them on the device."""
+        self.session.run(self.way_back)
 
     def train(self) -> "None":
         """Do one step; the loss stays on the device."""
@@ -197,11 +192,26 @@ class Engine(object):
         return float(self.session.run(self.value))
 
     def gradients(self) -> "dict":
-        """Return the gradients by variable."""
-        return self.session.run(self.slopes)
+        """Return the gradients by held name, all of them dense."""
+        found = self.session.run(self.slopes)
+        return roll(found, 1) if self.rolled else found
 
     def synchronize(self) -> "None":
         """Do nothing: see the module."""
+
+
+def parts(slope: "object") -> "list":
+    """Return the tensors of a gradient: itself, or the values and words of a sparse one."""
+    return [slope.values, slope.indices] if hasattr(slope, "indices") else [slope]
+
+
+def carry(states: "object") -> "tuple":
+    """Return (variables at zero for the leaves of ``states``, what a network starts from to start from them)."""
+    import tensorflow as tf
+
+    nest = tf.contrib.framework.nest
+    held = [tf.Variable(tf.zeros(part.shape), trainable=False, name="state") for part in nest.flatten(states)]
+    return held, nest.pack_sequence_as(states, [variable.read_value() for variable in held])
 
 
 def hold(data: "dict") -> "tuple":

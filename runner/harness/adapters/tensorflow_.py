@@ -1,8 +1,7 @@
 """TensorFlow: graphs and sessions in 1.x (``tensorflow1``), traced functions in 2.x (``tensorflow2``).
 
-The recurrent weights lie as TensorFlow's own cells keep them: one ``kernel`` (I+H, G*H), the rows of x above those of
-h, and one ``bias`` (G*H,), gates in the order i, g (its documents say j or ci), f, o. The cells add the forget bias
-themselves in every step, so it is taken off the stored bias. cuDNN has one flat buffer instead, without a forget bias.
+Weights lie as TensorFlow's own cells keep them, or as cuDNN does: see ``tensorflow_layouts``. Losses and clipping are
+the same operations in both: see ``tensorflow_losses``.
 
 The optimisers are what users of each version take: ``tf.train`` in 1.x (one kernel for each variable's update), Keras
 in 2.x (several operations). Their Adam adds its epsilon to the square root of the uncorrected second moment ("epsilon
@@ -16,8 +15,8 @@ import os
 import warnings
 
 from .. import reference
-from . import tensorflow1, tensorflow2
-from .api import Implementation, gates
+from . import tensorflow1, tensorflow2, tensorflow_layouts
+from .api import Implementation
 
 FRAMEWORK = "tensorflow"
 FORK_AFTER_IMPORT = True  # no session and no eager context before the fork; 1.8, 1.15 and 2.21 then survive it
@@ -58,51 +57,11 @@ def facts(device: "str") -> "dict":
     return found
 
 
-def convert(case: "dict", weights: "dict", layout: "str") -> "dict":
-    """Return canonical weights as TensorFlow keeps them: ``kernel`` and ``bias``, or ``params``; ``output`` if any.
-
-    Args:
-        case: the sizes and the forget bias.
-        weights: canonical arrays by name.
-        layout: the order of the gates in the kernel, or ``cudnn``: one flat buffer of eight transposed matrices (of x,
-            then of h) and eight biases, each in the order i, f, g, o, the second four biases zero.
-    """
-    import numpy
-
-    kernel, recurrent, bias = (weights["layer0/" + name] for name in ("kernel", "recurrent", "bias"))
-    found = {"output": weights["output/kernel"]} if case["classes"] else {}
-    if layout == "cudnn":
-        found["params"] = numpy.concatenate([kernel.T.ravel(), recurrent.T.ravel(), bias, numpy.zeros_like(bias)])
-        return found
-    if case["cell"] == "lstm":
-        bias = bias.copy()
-        bias[case["hidden"] : 2 * case["hidden"]] -= numpy.float32(case["forget_bias"])
-    found["kernel"] = gates(numpy.concatenate([kernel, recurrent]), layout)
-    found["bias"] = gates(bias, layout)
-    return found
-
-
-def revert(case: "dict", arrays: "dict", layout: "str") -> "dict":
-    """Return gradients, laid out as ``convert`` lays out weights, by canonical name."""
-    inputs, hidden = case["inputs"], case["hidden"]
-    found = {"output/kernel": arrays["output"]} if case["classes"] else {}
-    if layout == "cudnn":
-        width, params = 4 * hidden, arrays["params"]
-        ends = (width * inputs, width * (inputs + hidden), width * (inputs + hidden + 1))
-        found["layer0/kernel"] = params[: ends[0]].reshape(width, inputs).T
-        found["layer0/recurrent"] = params[ends[0] : ends[1]].reshape(width, hidden).T
-        found["layer0/bias"] = params[ends[1] : ends[2]]
-        return found
-    kernel = gates(arrays["kernel"], "ifgo", layout)
-    found["layer0/kernel"], found["layer0/recurrent"] = kernel[:inputs], kernel[inputs:]
-    found["layer0/bias"] = gates(arrays["bias"], "ifgo", layout)
-    return found
-
-
 class Recurrent(Implementation):
     """What all share: convert, and let the engine of the installed version do the work."""
 
-    layout = "igfo"
+    layout = "cells"
+    compile_seconds = (0.3, 0.3)  # nothing is kept on disk; 1.8, 1.15 and 2.21 alike
 
     @classmethod
     def lacks(cls, case, release, device, precision):
@@ -117,21 +76,25 @@ class Recurrent(Implementation):
     def __init__(self, case, data, weights, device, precision):
         """See Implementation."""
         self.case = case
-        self.arrays = convert(case, weights, self.layout)
-        settings = dict(SETTINGS, device=device, precision=precision, epsilon=EPSILON)
-        engine = engines().Engine(self.slug, case, self.held(data), self.arrays, settings)
-        self.reset, self.forward, self.train = engine.reset, engine.forward, engine.train
+        arrays = tensorflow_layouts.convert(case, weights, self.layout)
+        rows = tensorflow_layouts.rows(case, self.layout)
+        settings = dict(SETTINGS, device=device, precision=precision, epsilon=EPSILON, rows=rows)
+        engine = engines().Engine(self.slug, case, self.held(data), arrays, settings)
+        self.reset, self.forward, self.backward, self.train = engine.reset, engine.forward, engine.backward, engine.train
         self.outputs, self.loss, self.synchronize = engine.outputs, engine.loss, engine.synchronize
         self.engine = engine
 
     def held(self, data):
-        """Return the arrays that stay on the device and are never trained; labels as int64, which GPUs hold too."""
-        target = data["target"].astype("int64") if self.case["loss"] == "ce" else data["target"]
-        return {"x": data["x"], "target": target}
+        """Return the arrays that stay on the device and are never trained.
+
+        Words, and labels but those of CTC, are int64: GPUs hold these, and no int32.
+        """
+        wide = {"ce": ("target",), "lm": ("x", "target")}.get(self.case["loss"], ())
+        return {name: array.astype("int64") if name in wide else array for name, array in data.items()}
 
     def gradients(self):
         """See Implementation."""
-        return revert(self.case, self.engine.gradients(), self.layout)
+        return tensorflow_layouts.revert(self.case, self.engine.gradients(), self.layout)
 
 
 class BasicLSTMCell(Recurrent):
@@ -170,6 +133,7 @@ class LSTMBlockFusedCell(Recurrent):
 
     slug = "lstm-block-fused-cell"
     kind = "fused"
+    compile_seconds = (0.1, 0.1)
 
 
 class CudnnLSTM(Recurrent):
@@ -182,12 +146,23 @@ class CudnnLSTM(Recurrent):
     kind = "vendor"
     devices = ("cuda",)
     layout = "cudnn"
+    compile_seconds = (1.0, 1.0)  # not measured
+
+    @classmethod
+    def lacks(cls, case, release, device, precision):
+        """See Recurrent; ``contrib``'s operation has no argument for lengths in 1.8, and one in 1.15."""
+        found = super(CudnnLSTM, cls).lacks(case, release, device, precision)
+        if found is None and case["ragged"] and release < (1, 15):
+            return "framework-lacks", "cudnn-lstm takes no lengths before TensorFlow 1.15"
+        return found
 
     def held(self, data):
         """See Recurrent; and the mask of the buffer's gradient."""
-        mask = self.arrays["params"] * 0 + 1
-        mask[-4 * self.case["hidden"] :] = 0
-        return dict(Recurrent.held(self, data), mask=mask)
+        import numpy
+
+        blocks = tensorflow_layouts.rows(self.case, self.layout)["params"]
+        trained = [numpy.full(rows, canonical is not None, numpy.float32) for canonical, rows in blocks]
+        return dict(Recurrent.held(self, data), mask=numpy.concatenate(trained))
 
 
 class BasicRNNCell(Recurrent):
@@ -196,7 +171,18 @@ class BasicRNNCell(Recurrent):
     slug = "basic-rnn-cell"
     kind = "flexible"
     cells = ("rnn",)
-    layout = "ifgo"  # one gate: nothing is reordered
 
 
-IMPLEMENTATIONS = (BasicLSTMCell, LSTMCell, LSTMBlockCell, LSTMBlockFusedCell, CudnnLSTM, BasicRNNCell)
+class GRUCell(Recurrent):
+    """``contrib.cudnn_rnn.CudnnCompatibleGRUCell`` in ``nn.dynamic_rnn``; in 2.x its operations in a ``tf.while_loop``.
+
+    ``nn.rnn_cell.GRUCell`` and ``GRUBlockCell`` multiply by the reset gate before the product, which is another
+    function. The second bias of the cell that multiplies behind it is zero and not trained; 2.x leaves it out.
+    """
+
+    slug = "gru-cell"
+    kind = "flexible"
+    cells = ("gru",)
+
+
+IMPLEMENTATIONS = (BasicLSTMCell, LSTMCell, LSTMBlockCell, LSTMBlockFusedCell, CudnnLSTM, BasicRNNCell, GRUCell)

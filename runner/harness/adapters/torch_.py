@@ -8,10 +8,15 @@ import os
 import shutil
 
 from .. import check
-from . import torch_networks as networks
+from . import torch_compat as compat
+from . import torch_published as published
+from . import torch_stacks as stacks
+from . import torch_steps as steps
+from .torch_vendor import NnGru, NnLstm, NnLstmPadded, NnRnn
 
 FRAMEWORK = "torch"
 FORK_AFTER_IMPORT = True
+RECOMPILATIONS = 32  # of one function, in the CompiledCell of a case and of the small case it is checked by
 
 
 def load(threads: "int") -> "str":
@@ -23,7 +28,8 @@ def load(threads: "int") -> "str":
         torch.set_num_threads(threads)
     if hasattr(torch, "compile"):
         importlib.import_module("torch._dynamo")  # else every child pays a second for it at its first optimiser
-    networks.use(torch)
+    compat.use(torch)
+    steps.use(torch)
     return str(torch.__version__)
 
 
@@ -39,7 +45,7 @@ def facts(device: "str") -> "dict":
         "cudnn": cudnn.version() if device == "cuda" else None,
         "threads": torch.get_num_threads(),  # 1.0.0 says 1 whatever it was set to
         "zero_grad": "none",
-        "adam_epsilon": "corrected at each step" if networks.early_epsilon() else "as the library has it",
+        "adam_epsilon": "corrected at each step" if compat.early_epsilon() else "as the library has it",
         "optimizer_loop": "foreach" if device == "cuda" and _foreach_by_default() else "parameter by parameter",
         "tf32_default_matmul": getattr(matmul, "allow_tf32", None),
         "tf32_default_cudnn": getattr(cudnn, "allow_tf32", None),
@@ -71,55 +77,29 @@ def libraries(text: "str") -> "dict":
     return found
 
 
-def basic_cell(cell: "str", inputs: "int", hidden: "int") -> "object":
-    """Return a cell in pure PyTorch with the interface of nn.LSTMCell and nn.RNNCell, and one bias; at zero."""
-    import torch
-
-    class Basic(torch.nn.Module):
-        """What a user writes who wants to change the equations."""
-
-        def __init__(self):
-            super(Basic, self).__init__()
-            width = (4 if cell == "lstm" else 1) * hidden
-            self.weight_ih = torch.nn.Parameter(torch.zeros(width, inputs))
-            self.weight_hh = torch.nn.Parameter(torch.zeros(width, hidden))
-            self.bias_ih = torch.nn.Parameter(torch.zeros(width))
-
-        def forward(self, x, state):
-            if cell == "lstm":
-                return networks.lstm_step(x, state[0], state[1], self.weight_ih, self.weight_hh, self.bias_ih)
-            return networks.rnn_step(x, state, self.weight_ih, self.weight_hh, self.bias_ih)
-
-    return Basic()
-
-
-class CellLoop(networks.Network):
-    """A Python loop over time steps."""
-
-    def last_hidden(self, x):
-        """See Network."""
-        state = networks.zeros(x, self.case["hidden"])
-        if self.case["cell"] == "lstm":
-            state = (state, networks.zeros(x, self.case["hidden"]))
-        step = self.step
-        for t in range(x.size(0)):
-            state = step(x[t], state)
-        return state[0] if self.case["cell"] == "lstm" else state
-
-    def step(self, x, state):
-        """Return the next state."""
-        return self.module(x, state)
-
-
-class LstmCellBasic(CellLoop):
+class LstmCellBasic(stacks.CellLoop):
     """The LSTM cell written out in PyTorch."""
 
     slug = "lstm-cell-basic"
     kind = "flexible"
+    originals = ("asr-lstm",)
 
-    def build(self):
-        """See Network."""
-        return basic_cell(self.case["cell"], self.case["inputs"], self.case["hidden"])
+    @classmethod
+    def original(cls, case, data, weights, device, precision):
+        """See Implementation."""
+        return super(LstmCellBasic, TwoBiases).original(case, data, weights, device, precision)
+
+    def layer(self, inputs):
+        """See Stack."""
+        return steps.basic_cell(self.case["cell"])(inputs, self.case["hidden"])
+
+
+class TwoBiases(LstmCellBasic):
+    """The same with a bias for each product: the original's cell."""
+
+    def layer(self, inputs):
+        """See Stack."""
+        return published.two_biases(steps.basic_cell("lstm"))(inputs, self.case["hidden"])
 
 
 class RnnCellBasic(LstmCellBasic):
@@ -129,16 +109,24 @@ class RnnCellBasic(LstmCellBasic):
     cells = ("rnn",)
 
 
-class LstmCellFused(CellLoop):
+class GruCellBasic(LstmCellBasic):
+    """The GRU cell written out in PyTorch."""
+
+    slug = "gru-cell-basic"
+    cells = ("gru",)
+
+
+class LstmCellFused(stacks.CellLoop):
     """nn.LSTMCell."""
 
     slug = "lstm-cell-fused"
     kind = "fused"
+    originals = ("asr-lstm",)
+    named = "LSTMCell"
 
-    def build(self):
-        """See Network."""
-        cell = {"lstm": networks.torch.nn.LSTMCell, "rnn": networks.torch.nn.RNNCell}[self.case["cell"]]
-        return cell(self.case["inputs"], self.case["hidden"])
+    def layer(self, inputs):
+        """See Stack."""
+        return getattr(compat.torch.nn, self.named)(inputs, self.case["hidden"])
 
 
 class RnnCellFused(LstmCellFused):
@@ -146,59 +134,62 @@ class RnnCellFused(LstmCellFused):
 
     slug = "rnn-cell-fused"
     cells = ("rnn",)
+    named = "RNNCell"
 
 
-class NnLstm(networks.Network):
-    """nn.LSTM over the whole sequence: cuDNN, or what PyTorch calls on a CPU."""
+class GruCellFused(LstmCellFused):
+    """nn.GRUCell."""
 
-    slug = "nn-lstm"
-    kind = "vendor"
-
-    def build(self):
-        """See Network."""
-        layer = {"lstm": networks.torch.nn.LSTM, "rnn": networks.torch.nn.RNN}[self.case["cell"]]
-        return layer(self.case["inputs"], self.case["hidden"])
-
-    def last_hidden(self, x):
-        """See Network."""
-        return self.module(x)[0][-1]
+    slug = "gru-cell-fused"
+    cells = ("gru",)
+    named = "GRUCell"
 
 
-class NnRnn(NnLstm):
-    """nn.RNN, whose default is tanh."""
-
-    slug = "nn-rnn"
-    cells = ("rnn",)
-
-
-class TorchscriptCell(LstmCellBasic):
-    """The loop over the basic cell, compiled by TorchScript."""
+class TorchscriptCell(stacks.Stack):
+    """The loop over the basic cell, compiled by TorchScript; the loop of one layer and way at a time."""
 
     slug = "torchscript-cell"
     kind = "fused"
-    cells = ("lstm", "rnn")
+    cells = ("lstm", "rnn", "gru")
     since = (1, 0)
+    compile_seconds = (2.5, 2.5)  # in the first three steps: it profiles, then compiles, and keeps nothing on disk
+    layer = LstmCellBasic.layer
 
     def build(self):
         """See Network."""
-        self.loop = networks.scripted(self.case["cell"])
-        return LstmCellBasic.build(self)
+        self.loop = steps.scripted(self.case["cell"])
+        return stacks.Stack.build(self)
 
-    def last_hidden(self, x):
-        """See Network."""
+    def begin(self, x):
+        """See Stack."""
         count = 2 if self.case["cell"] == "lstm" else 1
-        states = [networks.zeros(x, self.case["hidden"]).requires_grad_() for _ in range(count)]
-        module = self.module
-        return self.loop(x, *(states + [module.weight_ih, module.weight_hh, module.bias_ih]))
+        return [compat.zeros(x[0], self.case["hidden"]) for _ in range(count)]
+
+    def scan(self, module, x, state):
+        """See Stack."""
+        state = [part.requires_grad_() for part in state]  # see lstm_loop
+        found = self.loop(x, *(state + [module.weight_ih, module.weight_hh, module.bias_ih]))
+        return found[0], list(found[1:])
+
+    def final(self, hidden, ended):
+        """See Network; one way ends with the state itself, and needs no gradient as large as all states."""
+        return hidden[-1] if self.case["bidirectional"] else ended[-1][0]
 
 
 class CompiledCell(LstmCellBasic):
-    """The basic cell under torch.compile, in a Python loop."""
+    """The basic cell under torch.compile, in a Python loop.
+
+    Cells of equal sizes share what is compiled. It is compiled anew for each number of inputs and for what carries a
+    gradient: up to six times, and as often for the small case of a check. Dynamo would go on without compiling after
+    eight, and say no more of it than a warning: the limit is raised, and with ``fullgraph`` reaching it is an error.
+    """
 
     slug = "compiled-cell"
     kind = "fused"
-    cells = ("lstm", "rnn")
+    originals = ()
+    cells = ("lstm", "rnn", "gru")
     since = (2, 0)
+    compile_seconds = (20.0, 4.0)
 
     def build(self):
         """See Network. Raises check.Failure where a CPU has no compiler for what Inductor writes."""
@@ -206,18 +197,25 @@ class CompiledCell(LstmCellBasic):
         if self.device == "cpu" and shutil.which(compiler) is None:
             reason = "torch.compile needs a C++ compiler on a CPU, and there is no {}: install g++ in this environment"
             raise check.Failure("crash", reason.format(compiler))
-        module = LstmCellBasic.build(self)
-        self.step = networks.torch.compile(module)
-        return module
+        compat.torch._dynamo.config.cache_size_limit = RECOMPILATIONS
+        return LstmCellBasic.build(self)
+
+    def layer(self, inputs):
+        """See Stack."""
+        return compat.torch.compile(LstmCellBasic.layer(self, inputs), dynamic=False, fullgraph=True)
 
 
 IMPLEMENTATIONS = (
     LstmCellBasic,
     LstmCellFused,
     NnLstm,
+    NnLstmPadded,
     RnnCellBasic,
     RnnCellFused,
     NnRnn,
+    GruCellBasic,
+    GruCellFused,
+    NnGru,
     TorchscriptCell,
     CompiledCell,
 )

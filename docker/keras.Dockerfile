@@ -1,0 +1,25 @@
+# Keras of any release with its backend, from wheels; Theano, which is compiled, wants a base with a C++ compiler.
+# The context is one lock file. The harness is never in the image: it travels over stdin when a server starts.
+#   docker build -f docker/keras.Dockerfile --build-arg BASE=python:3.6-slim --build-arg LOCK=locks/keras-2.1-tf-cpu.txt docker
+ARG BASE
+FROM ${BASE}
+
+# Set by the runner, and taken off the finished image: what a dead runner's build left behind is found by it.
+ARG BUILDER=""
+LABEL io.matrix-runner.owner="${BUILDER}"
+
+# A new cache volume takes its owner from /cache.
+RUN useradd --no-log-init --uid 1000 --home-dir /work --create-home bench \
+ && install -d -o bench -g bench /cache
+
+ARG LOCK
+COPY ${LOCK} /usr/local/share/lock.txt
+# pip before 21.3 does not know the tags of newer wheels; 21.3.1 is the last one for Python 3.6.
+RUN { python3 -c 'import pip, sys; sys.exit(tuple(map(int, pip.__version__.split(".")[:2])) < (21, 3))' \
+      || python3 -m pip install --no-cache-dir --progress-bar off pip==21.3.1; } \
+ && python3 -m pip install --require-hashes --no-cache-dir --progress-bar off -r /usr/local/share/lock.txt \
+ && site=$(python3 -c "import sysconfig; print(sysconfig.get_paths()['purelib'])") \
+ && rm -rf "$site"/tensorflow/include "$site"/tensorflow_core/include
+
+USER 1000:1000
+WORKDIR /work

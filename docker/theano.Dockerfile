@@ -1,0 +1,24 @@
+# Theano of any release, with Lasagne where the lock has it, from source packages.
+# The context is one lock file. The harness is never in the image: it travels over stdin when a server starts.
+#   docker build -f docker/theano.Dockerfile --build-arg BASE=python:3.6 --build-arg LOCK=locks/theano-0.8-cpu.txt docker
+ARG BASE
+FROM ${BASE}
+
+# Set by the runner, and taken off the finished image: what a dead runner's build left behind is found by it.
+ARG BUILDER=""
+LABEL io.matrix-runner.owner="${BUILDER}"
+
+# A new cache volume takes its owner from /cache.
+RUN useradd --no-log-init --uid 1000 --home-dir /work --create-home bench \
+ && install -d -o bench -g bench /cache
+
+ARG LOCK
+COPY ${LOCK} /usr/local/share/lock.txt
+# Lasagne's setup.py reads its own files in the locale's encoding.
+# pip before 21.3 does not know the tags of newer wheels; 21.3.1 is the last one for Python 3.6.
+RUN { python3 -c 'import pip, sys; sys.exit(tuple(map(int, pip.__version__.split(".")[:2])) < (21, 3))' \
+      || python3 -m pip install --no-cache-dir --progress-bar off pip==21.3.1; } \
+ && LANG=C.UTF-8 python3 -m pip install --require-hashes --no-cache-dir --progress-bar off -r /usr/local/share/lock.txt
+
+USER 1000:1000
+WORKDIR /work

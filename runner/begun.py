@@ -1,0 +1,102 @@
+"""What a run began with: written down with its first line, and compared with what is here when it is resumed."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from runner import machine
+from runner.backends import archive
+from runner.errors import Problem, ProvisionError, UsageError
+from runner.model import Gpu, Plan, Provisioned
+from runner.plan_json import fingerprint, plan_json
+from runner.store import Run
+
+HINT = "begin a new run: the records of both would not be comparable"
+
+
+def begin(
+    planned: Plan, reports: Path, origin: Mapping[str, str | None], gpu: Gpu | None, ready: Mapping[str, Provisioned]
+) -> Run:
+    """Make the folder of a new run, with all that it takes to resume it.
+
+    Args:
+        planned: the plan.
+        reports: where runs are kept.
+        origin: ``matrix``, the matrix file, and ``python``, the interpreter of the host backend.
+        gpu: the device; None is the CPU.
+        ready: the environments that could be made.
+    """
+    document, cases = plan_json(planned), {block.case_id: block.spec for block in planned.blocks}
+    begun = {
+        "at": now(),
+        "plan": fingerprint(document, cases),
+        "measurement": asdict(planned.measurement),
+        "backend": planned.backend,
+        **_machine(gpu),
+        **origin,
+        "harness": archive.version(),
+        "digests": digests(ready),
+    }
+    return Run.create(reports, document, cases, machine.describe(gpu), begun, datetime.now(UTC))
+
+
+def device(gpu: Gpu | None) -> str:
+    """Return the name of a device that no other has: a UUID, or ``cpu``."""
+    return gpu.uuid if gpu else "cpu"
+
+
+def digests(ready: Mapping[str, Provisioned]) -> dict[str, str]:
+    """Return environment -> what pins its content."""
+    return {name: found.digest for name, found in ready.items()}
+
+
+def now() -> str:
+    """Return the time in UTC as journals have it."""
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def same_program(run: Run, begun: Mapping[str, Any]) -> None:
+    """Raise UsageError where a run's plan was changed, or was measured by other code than this program's."""
+    if fingerprint(run.plan(), run.cases()) != begun["plan"]:
+        raise UsageError(Problem(f"the plan of run {run.id} is not what it began with", hint="begin a new run"))
+    if archive.version() != begun["harness"]:
+        what = f"run {run.id} was begun with the measuring code {begun['harness']}, and this is {archive.version()}"
+        raise UsageError(Problem(what, hint=f"{HINT}; or resume it with the program that began it"))
+
+
+def same_machine(run: Run, begun: Mapping[str, Any], gpu: Gpu | None) -> None:
+    """Raise UsageError where the device, or its driver, is another one."""
+    for name, found in _machine(gpu).items():
+        if found != begun[name]:
+            what = f"the {name.replace('_', ' ')} of run {run.id} was {begun[name]}, and here it is {found}"
+            raise UsageError(Problem(what, hint=HINT))
+
+
+def same_environments(
+    known: Mapping[str, str], ready: Mapping[str, Provisioned], failed: Mapping[str, ProvisionError]
+) -> None:
+    """Raise UsageError where an environment cannot be made again, or became another one.
+
+    Args:
+        known: environment -> its digest when the run began; those that could not be made then are not in it.
+        ready: what could be made now.
+        failed: what could not.
+    """
+    lost = [f"{name} cannot be made again: {failed[name].problems[0].message}" for name in known if name in failed]
+    other = [
+        f"{name} is not what it was: {known[name]} became {found}"
+        for name, found in digests(ready).items()
+        if known.get(name, found) != found
+    ]
+    if lost or other:
+        raise UsageError(*(Problem(text, hint=f"put it back as it was, or {HINT}") for text in lost + other))
+
+
+def _machine(gpu: Gpu | None) -> dict[str, str | None]:
+    return {
+        "device": device(gpu),
+        "device_name": gpu.name if gpu else machine.cpu_name(),
+        "driver": gpu.driver if gpu else None,
+    }

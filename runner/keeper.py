@@ -1,0 +1,124 @@
+"""What becomes of a run while it goes on: its records, its journal, the facts of its environments, and the counts."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from runner.backends import archive
+from runner.collect import collect
+from runner.errors import EngineError, Problem
+from runner.model import Event, Finished, Gpu, Grouped, Outcome, Plan
+from runner.plan import kind
+from runner.progress import Progress
+from runner.store import Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """How a run ended: its folder, and the cells that have a good record and those that have none."""
+
+    run: Run
+    good: int
+    bad: tuple[str, ...]
+
+
+class Keeper:
+    """Writes what happens the moment it happens, and counts."""
+
+    def __init__(self, planned: Plan, stored: Run, progress: Progress, gpu: Gpu | None) -> None:
+        """Begin counting with what the run has already."""
+        self.planned = planned
+        self.stored = stored
+        self.progress = progress
+        self.gpu = gpu
+        self.environments: dict[str, Any] = dict(stored.environments())
+        entries = stored.journal().counting()
+        self.seen = {entry.cell for entry in entries}
+        self.good = {entry.cell for entry in entries if entry.status == "ok"}
+        rounds = planned.measurement.rounds
+        self.expected = {p.cell: p.seconds / rounds for p in planned.cells}
+        self.corpora = {block.case_id: block.spec["corpus"] for block in planned.blocks if "corpus" in block.spec}
+        finished = planned.past.finished
+        left = [
+            cell
+            for block in planned.blocks
+            for cell in block.cells * max(0, rounds - sum(case_id == block.case_id for case_id, _ in finished))
+        ]
+        progress.begin(len(left), sum(self.expected[cell] for cell in left))
+
+    def keep(self, event: Event) -> None:
+        """Keep what happened; it is on the disk when this returns."""
+        match event:
+            case Outcome():
+                self._outcome(event)
+            case Grouped(groups):
+                self.stored.note("groups", groups=groups)
+            case Finished(case_id, number):
+                self.stored.note("round", case=case_id, round=number)
+
+    def _outcome(self, outcome: Outcome) -> None:
+        """Make the record of an outcome and store it."""
+        cell = outcome.cell
+        record, log = collect(outcome, self.stored.id, self._common(outcome))
+        self.stored.add(record, log if record.status != "ok" else "")
+        self._facts(outcome)
+        self.seen.add(cell.id)
+        if record.status == "ok":
+            self.good.add(cell.id)
+        else:
+            self.progress.note(f"{cell.id}: {record.failure}: {record.reason}")
+        self.progress.advance(self.expected.get(cell, 0.0), cell.id)
+
+    def _common(self, outcome: Outcome) -> Mapping[str, Any]:
+        """Return the facts that all records of a cell share."""
+        cell = outcome.cell
+        framework = self.planned.frameworks[cell.environment]
+        return {
+            "environment": cell.environment,
+            "framework": framework,
+            "kind": kind(framework, cell.implementation),
+            "backend": self.planned.backend,
+            "device": self.gpu.name if self.gpu else "cpu",
+            "device_uuid": self.gpu.uuid if self.gpu else None,
+            "driver": self.gpu.driver if self.gpu else None,
+            "threads": self.planned.measurement.threads,
+            "precision": cell.precision,
+            "protocol": cell.protocol,
+            "clocks": "none" if self.gpu else None,  # nothing is pinned yet
+            "harness": archive.version(),
+            **({"corpus": self.corpora[cell.case_id]} if cell.case_id in self.corpora else {}),
+        }
+
+    def _facts(self, outcome: Outcome) -> None:
+        name = outcome.cell.environment
+        if name not in self.environments and outcome.facts:
+            self.environments[name] = {
+                **outcome.ready.facts,
+                **{key: value for key, value in outcome.facts.items() if key != "server"},
+                "digest": outcome.ready.digest,
+            }
+            self.stored.write_environments(self.environments)
+
+    def totals(self) -> Totals:
+        """Return how it ended."""
+        return Totals(run=self.stored, good=len(self.good), bad=tuple(sorted(self.seen - self.good)))
+
+    @contextmanager
+    def ending(self) -> Iterator[None]:
+        """Write down how the block ended, and say how to go on where that was too early."""
+        again = f"runner run --resume {self.stored.id}"
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.stored.note("ended", how="interrupted")
+            self.progress.note(f"`{again}` goes on with it")
+            raise
+        except EngineError as error:
+            self.stored.note("ended", how="engine")
+            hint = f"start the engine again, then `{again}`; what was measured is kept"
+            raise EngineError(Problem(error.problems[0].message, hint=hint)) from error
+        except BaseException:
+            self.stored.note("ended", how="error")
+            raise
+        self.stored.note("ended", how="done")

@@ -1,0 +1,138 @@
+"""Take up a run again that was killed, interrupted, or left by its engine."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from runner.afterwards import find_run
+from runner.begun import same_machine, same_program
+from runner.environments import specs
+from runner.errors import NothingSelectedError, Problem, RecordError, UsageError
+from runner.journal import Journal
+from runner.measure import given_up
+from runner.model import Past, Plan
+from runner.options import Options
+from runner.pipeline import Prepared
+from runner.plan_json import read_plan
+from runner.setup import Setup, setup
+from runner.store import Run, parse_cell, runs
+
+MAY_BE_TYPED = ("selectors", "matrix", "reports", "traceback")
+
+
+@contextmanager
+def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Setup, Prepared, Run]]:
+    """Give what it takes to go on with a run, which is kept from other runners for the length of the block.
+
+    Args:
+        options: what was typed; the one selector is the run, the newest unfinished one where there is none.
+        say: told what the user should know first.
+
+    Raises:
+        NothingSelectedError: no run is unfinished, or this one is not.
+        UsageError: it is at work, something here is not as it was, or an option was typed that the run decides.
+        RecordError: the run cannot be read.
+    """
+    _check(options)
+    run = _find(options)
+    with run.held():
+        journal = run.journal()
+        if not journal.unfinished:
+            raise NothingSelectedError(Problem(f"run {run.id} is finished", hint="`runner run` measures anew"))
+        if journal.warning:
+            say(journal.warning)
+        same_program(run, journal.begun)
+        planned = _plan(run, journal)
+        found = setup(_options(options, journal.begun, planned))
+        same_machine(run, journal.begun, found.gpu)
+        say(f"run {run.id} goes on: {len(tuple(journal.counting()))} records are there")
+        yield found, _prepared(planned, found), run
+
+
+def _check(options: Options) -> None:
+    typed = [
+        field.name
+        for field in fields(Options)
+        if field.name not in MAY_BE_TYPED and getattr(options, field.name) != field.default
+    ]
+    if typed:
+        names = ", ".join(f"--{name}" for name in typed)
+        raise UsageError(Problem(f"a run is resumed as it began, without {names}", hint="leave that out"))
+    if len(options.selectors or ()) > 1:
+        raise UsageError(Problem("--resume takes one run", hint="`runner run --resume RUN`"))
+
+
+def _find(options: Options) -> Run:
+    """Return the run that was named, or the newest that is not finished."""
+    if options.selectors:
+        return find_run(options.reports, options.selectors[0])
+    for run in runs(options.reports):
+        if run.journal().unfinished:
+            return run
+    raise NothingSelectedError(
+        Problem(f"no run in {options.reports} is unfinished", hint="`runner run` begins one; --reports names a folder")
+    )
+
+
+def _plan(run: Run, journal: Journal) -> Plan:
+    """Return the plan of a run, with what is behind it."""
+    try:
+        return read_plan(run.plan(), run.cases(), journal.begun["measurement"], past(run, journal))
+    except (KeyError, TypeError) as error:
+        raise RecordError(Problem(f"{run.path}: the plan cannot be read: {error}")) from error
+
+
+def past(run: Run, journal: Journal) -> Past:
+    """Return what a run has behind it.
+
+    Raises:
+        RecordError: a record that counts cannot be read.
+    """
+    attempts: dict[tuple[str, int], int] = {}
+    for entry in journal.entries:
+        key = parse_cell(entry.cell).case_id, entry.round
+        attempts[key] = max(attempts.get(key, 0), entry.attempt)
+    servers: dict[str, int] = {}
+    failed = set()
+    for record in run.records(journal):
+        name, _, number = str(record.facts.get("server", "")).rpartition("#")
+        if name:
+            servers[name] = max(servers.get(name, 0), int(number))
+        if record.failure:
+            failed.add((record.cell, record.failure))
+    return Past(
+        finished=journal.finished,
+        attempts=attempts,
+        failed=frozenset(failed),
+        servers=servers,
+        groups=journal.groups,
+    )
+
+
+def _options(options: Options, begun: Mapping[str, Any], planned: Plan) -> Options:
+    """Return what would have to be typed to have the same backend, device and environments."""
+    names = list(planned.frameworks)
+    elsewhere = options.matrix != Options().matrix
+    host = begun["backend"] == "host"
+    return Options(
+        selectors=None if host else names,
+        matrix=options.matrix if elsewhere else Path(begun["matrix"]),
+        reports=options.reports,
+        device=begun["device"],
+        backend=begun["backend"],
+        python=begun["python"],
+        name=names[0] if host else Options().name,
+    )
+
+
+def _prepared(planned: Plan, found: Setup) -> Prepared:
+    """Return the plan with the environments of which something is left to measure."""
+    lost = given_up(planned.past)
+    left = {cell.environment for block in planned.blocks for cell in block.cells if cell not in lost}
+    names = [name for name in planned.frameworks if name in left]
+    wanted, lacking = specs(found.matrix, names, planned.device, found.place.matrix)
+    for name, skip in lacking.items():
+        raise UsageError(Problem(f"{name} is in the run, and {skip.reason}", hint="put the matrix back as it was"))
+    return Prepared(plan=planned, specs=wanted, survey=found.backend.survey(wanted))

@@ -1,0 +1,142 @@
+"""Every Keras implementation in every environment there is: it agrees with the reference, and errors are found.
+
+Theano compiles each network anew, so fewer shapes are asked of it. See conftest.py for where environments come from.
+"""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.harness import adapters
+from tests.frameworks import drive
+
+pytestmark = pytest.mark.frameworks
+
+ENVIRONMENTS = {"keras-2.1-tf": (2, 1, 6), "keras-2.1-theano": (2, 1, 6), "keras-3": (3, 15, 1)}
+OWN = {  # with SGD, for Adam hardly feels how large a gradient is
+    "clip-value": drive.shrunk("lm-lstm/template-2x64", optimizer="sgd", rate=1.0, clip_value=0.01, clip_each=0.0),
+    "clip-each": drive.shrunk("lm-lstm/template-2x64", optimizer="sgd", rate=1.0, clip_value=0.0, clip_each=0.02),
+}
+TWO_LAYERS = drive.shrunk("asr-lstm/4x320-ctc-long", layers=2)
+SHAPES = {**drive.SHAPES, "ctc-2": TWO_LAYERS, **OWN}
+CLIPPED = ("lm", *OWN)
+PLANTED = ("lstm-step", "rnn-step", "gru-step", "template-both-ways", "ctc-2", *CLIPPED)
+ON_THEANO = ("lstm-step", "rnn-step", "gru-step", "ce", "lm", "template-both-ways")
+PATIENCE = 3000.0  # seconds, where Theano has nothing in its cache
+
+
+@pytest.fixture(scope="module", params=ENVIRONMENTS)
+def environment(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def client(python: Path) -> Iterator[drive.Client]:
+    with drive.server(python, "keras") as client:
+        hello = client.hello()
+        assert hello["status"] == "ok", hello
+        yield client
+
+
+def able(environment: str, case: Mapping[str, Any]) -> list[str]:
+    classes = adapters.implementations("keras")
+    return [c.slug for c in classes if c.lacks(dict(case), ENVIRONMENTS[environment], "cpu", "fp32") is None]
+
+
+def plants(environment: str, name: str) -> list[str]:
+    """Return the errors that a case must show."""
+    if name not in PLANTED:
+        return []
+    case = SHAPES[name]
+    found = ["lose_bias", "transpose" if case["cell"] == "rnn" else "swap_gates"]
+    found += ["lose_forget_bias"] if case["cell"] == "lstm" and case["forget_bias"] else []
+    found += ["swap_ways"] if case["bidirectional"] else []
+    if environment == "keras-2.1-theano":
+        return found  # the others are built anew, which takes Theano minutes
+    found += ["even"] if case["ragged"] else []
+    found += ["forgetful"] if case["carry"] else []
+    return found + (["unclipped"] if name in CLIPPED else [])
+
+
+def ask(python: Path, questions: Mapping[str, Any]) -> dict[str, Any]:
+    """Have an environment's own Python answer ``plant_keras``'s questions."""
+    script = Path(__file__).with_name("plant_keras.py")
+    command = [str(python), str(script), str(drive.ROOT / "runner"), json.dumps(questions)]
+    env = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", "HOME": os.devnull, "LANG": "C.UTF-8"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False, env=env)
+    assert done.returncode == 0, done.stderr[-3000:]
+    answers: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answers
+
+
+def names(environment: str) -> list[str]:
+    return [name for name in SHAPES if environment != "keras-2.1-theano" or name in ON_THEANO]
+
+
+@pytest.fixture(scope="module")
+def answers(python: Path, environment: str) -> dict[str, Any]:
+    """What the check says of each case, implementation and planted error; asked at once, for importing takes long."""
+    questions = {}
+    for name in names(environment):
+        asked = ["nothing", *plants(environment, name)]
+        questions[name] = {"case": SHAPES[name], "slugs": able(environment, SHAPES[name]), "plants": asked}
+    return ask(python, questions)
+
+
+def test_all_agree_with_the_reference(answers: dict[str, Any]) -> None:
+    for name, slugs in answers.items():
+        for slug, found in slugs.items():
+            right = found["nothing"]
+            assert (name, slug, right["class"], right["reason"]) == (name, slug, "ok", None)
+            loss, gradient, forward = right["errors"]
+            assert loss < 1e-6, (name, slug)
+            assert gradient < 5e-6, (name, slug)
+            assert forward < 1e-6, (name, slug)
+
+
+def test_planted_errors_are_found(answers: dict[str, Any], environment: str) -> None:
+    for name, slugs in answers.items():
+        for slug, found in slugs.items():
+            seen = {plant: verdict["class"] for plant, verdict in found.items()}
+            wanted = {"nothing": "ok", **dict.fromkeys(plants(environment, name), "wrong-result")}
+            assert (name, slug, seen) == (name, slug, wanted)
+
+
+def test_every_implementation_is_asked(answers: dict[str, Any]) -> None:
+    asked = {slug for found in answers.values() for slug in found}
+    assert asked == {found.slug for found in adapters.implementations("keras") if "cpu" in found.devices}
+
+
+def test_the_second_bias_of_a_gru_and_adams_epsilon_are_held(python: Path, environment: str) -> None:
+    if environment == "keras-2.1-theano":
+        pytest.skip("the code is the same on both backends, and Theano takes minutes to compile it")
+    step = {**SHAPES["gru-step"], "rate": 1.0}  # two trained biases move twice as far
+    questions = {
+        "bias": {"case": step, "slugs": ["keras-gru"], "plants": ["nothing", "second_bias"]},
+        "epsilon": {"case": drive.ASR_SHORT, "slugs": ["keras-lstm"], "plants": ["nothing", "epsilon"]},
+    }
+    for found in ask(python, questions).values():
+        (verdicts,) = found.values()
+        assert [verdict["class"] for verdict in verdicts.values()] == ["ok", "wrong-result"]
+
+
+@pytest.mark.parametrize("phase", ["forward", "gradient", "train"])
+def test_it_is_measured_by_a_server(client: drive.Client, phase: str) -> None:
+    result = client.measure("keras-lstm", SHAPES["lstm-step"], phase)
+    assert (result["status"], result.get("reason")) == ("ok", None)
+
+
+def test_facts_name_the_release_the_backend_and_what_was_set(client: drive.Client, environment: str) -> None:
+    facts = client.hello()["facts"]
+    assert tuple(int(part) for part in facts["version"].split(".")) >= ENVIRONMENTS[environment]
+    assert facts["backend"] == ("theano" if environment == "keras-2.1-theano" else "tensorflow")
+    assert facts["recurrent_activation"] == "sigmoid"
+    if environment == "keras-2.1-theano":
+        assert "openblas" in facts["blas"]
+    else:
+        assert (facts["intra_op_threads"], facts["inter_op_threads"]) == (2, 1)

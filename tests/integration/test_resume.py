@@ -1,0 +1,284 @@
+"""Runs that are killed, or left by their engine, and taken up again: nothing twice, nothing lost, nothing left behind.
+
+``RUNNER_KILLS=20 pytest tests/integration/test_resume.py -s`` kills twenty times and prints what became of it.
+"""
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from runner.store import Run, parse_cell
+from tests.integration.conftest import Runner, alive, children, containers, journal_of, wait_for
+
+KILLS = int(os.environ.get("RUNNER_KILLS", "3"))
+SEED = 20261121
+ROUNDS = 3
+SMALL = ("--device", "cpu", "--threads", "1", "--rounds", str(ROUNDS), "--seconds", "0.05", "--workload", "rnn-step")
+BACKENDS = ("venv", pytest.param("docker", marks=pytest.mark.docker))
+
+Round = tuple[str, int]
+
+
+def folder_of(runner: Runner, reports: str) -> Path | None:
+    """Return the folder of the one run below a reports folder, once it is a run."""
+    return next((path.parent for path in runner.folder.glob(f"{reports}/runs/*/plan.json")), None)
+
+
+def finished(folder: Path) -> set[Round]:
+    """Return the rounds of cases that the journal calls finished."""
+    return {(line["case"], line["round"]) for line in journal_of(folder) if line["event"] == "round"}
+
+
+def measured(folder: Path) -> Counter[Round]:
+    """Return how many measurements the journal has, by case and round."""
+    lines = [line for line in journal_of(folder) if line["event"] == "measured"]
+    return Counter((parse_cell(line["cell"]).case_id, line["round"]) for line in lines)
+
+
+def none_left(run: str) -> bool:
+    """Say whether no container of a run is there; other runs have theirs."""
+    return not [name for name in containers() if run in name]
+
+
+def kill(process: "subprocess.Popen[str]", seconds: float) -> bool:
+    """Kill a runner after some seconds, and wait for its servers; False where it had ended before."""
+    time.sleep(seconds)
+    below = children(process.pid)
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not [pid for pid in below if alive(pid)])
+    return process.returncode == -signal.SIGKILL
+
+
+def timed(runner: Runner, backend: str) -> tuple[float, float]:
+    """Return the seconds of an undisturbed run until it is begun, and from then to its end."""
+    begin = time.monotonic()
+    process = runner.start("run", *SMALL, "--backend", backend, "--reports", "undisturbed")
+    wait_for(lambda: folder_of(runner, "undisturbed"), 120)
+    begun = time.monotonic()
+    process.communicate(timeout=300)
+    assert process.returncode == 0
+    return begun - begin, time.monotonic() - begun
+
+
+def check_whole(folder: Path) -> int:
+    """Check that each cell counts once in each round, in one attempt; return how many records count."""
+    run = Run.open(folder)
+    records = list(run.records())
+    assert {record.status for record in records} == {"ok"}
+    planned = {cell["id"] for cell in run.plan()["cells"] if cell["verdict"] == "run"}
+    counted = Counter((record.cell.id, record.round) for record in records)
+    assert counted == {(name, number): 1 for name in planned for number in range(1, ROUNDS + 1)}
+    attempts: dict[Round, set[int]] = {}
+    for record in records:
+        attempts.setdefault((record.cell.case_id, record.round), set()).add(record.attempt)
+    assert all(len(found) == 1 for found in attempts.values())  # pairs are neighbours
+    assert run.journal().ended == "done"
+    return len(records)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_run_that_is_killed_at_random_moments_loses_nothing_and_counts_nothing_twice(
+    backend: str, runner: Runner
+) -> None:
+    assert runner("build", *SMALL, "--backend", backend).returncode == 0
+    start, work = timed(runner, backend)
+    dice = random.Random(SEED)
+    kills = runs = counted = again = 0
+    while kills < KILLS:
+        runs += 1
+        reports = f"killed-{runs}"
+        process = runner.start("run", *SMALL, "--backend", backend, "--reports", reports)
+        folder: Path = wait_for(partial(folder_of, runner, reports), 120)
+        pause, kept = dice.uniform(0.0, 0.8 * work), dict[Round, int]()
+        while kills < KILLS and kill(process, pause):
+            kills += 1
+            kept.update({name: measured(folder)[name] for name in finished(folder)})
+            process = runner.start("run", "--resume", "--reports", reports)
+            pause = dice.uniform(0.0, start + work / 2)  # from its very first moment
+        process.communicate(timeout=300)
+        done = runner("run", "--resume", folder.name, "--reports", reports)
+        assert done.returncode in {0, 3}, done.stderr  # 3: it was finished already
+        assert {name: measured(folder)[name] for name in kept} == kept
+        records = check_whole(folder)
+        counted += records
+        again += measured(folder).total() - records
+        if backend == "docker":
+            wait_for(partial(none_left, folder.name))
+    print(f"\n{backend}: {kills} kills in {runs} runs: {counted} records count, {again} were measured again")  # noqa: T201
+
+
+def test_samples_of_a_resumed_run_are_exported_once(runner: Runner) -> None:
+    process = runner.start("run", *SMALL, "--backend", "venv")
+    wait_for(lambda: len(runner.records()) >= 5, 120)
+    assert kill(process, 0.0)
+    done = runner("run", "--resume")
+    assert done.returncode == 0, done.stderr
+    assert "goes on" in done.stderr
+    folder = Path(runner.folder, done.stdout.strip()).parent
+    records = check_whole(folder)
+    assert runner("export", "-o", "samples.csv").returncode == 0
+    rows = (runner.folder / "samples.csv").read_text().splitlines()[1:]
+    assert len(rows) == sum(len(record.seconds) for record in Run.open(folder).records())
+    assert len({tuple(row.split(",")[:-1]) for row in rows}) == len(rows)
+    compared = runner.json("compare", "np-old", "np-new", "--format", "json")["rows"]
+    assert {row["rounds"] for row in compared} == {ROUNDS}
+    assert 2 * ROUNDS * len(compared) == records
+
+    done = runner("run", "--resume")
+    assert done.returncode == 3
+    assert "is unfinished" in done.stderr
+    assert runner("run", "--resume", folder.name).returncode == 3
+
+
+def test_a_run_at_work_is_not_resumed_beside_it(runner: Runner) -> None:
+    process = runner.start("run", *SMALL, "--backend", "venv", "--rounds", "100")
+    wait_for(runner.records, 120)
+    done = runner("run", "--resume")
+    assert done.returncode == 2
+    assert f"is at work in process {process.pid}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("plan.json", ('"seconds": 0.05', '"seconds": 0.06'), "is not what it began with"),
+        ("journal.jsonl", ('"harness": "', '"harness": "0'), "was begun with the measuring code 0"),
+        ("journal.jsonl", ('"device_name": "', '"device_name": "Other '), "the device name of run"),
+        ("journal.jsonl", ('"digests": {"np-old": "', '"digests": {"np-old": "0'), "np-old is not what it was: 0"),
+    ],
+)
+def test_a_run_is_not_resumed_with_something_else(
+    name: str, change: tuple[str, str], message: str, runner: Runner
+) -> None:
+    process = runner.start("run", *SMALL, "--backend", "venv")
+    wait_for(runner.records, 120)
+    assert kill(process, 0.0)
+    (path,) = runner.folder.glob(f"reports/runs/*/{name}")
+    assert change[0] in path.read_text()
+    path.write_text(path.read_text().replace(*change))
+    before = len(runner.records())
+    done = runner("run", "--resume")
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "hint: " in done.stderr
+    assert len(runner.records()) == before
+
+
+def test_options_that_a_run_decides_are_refused(runner: Runner) -> None:
+    done = runner("run", "--resume", "--rounds", "5", "--backend", "venv")
+    assert done.returncode == 2
+    assert "without --backend, --rounds" in done.stderr
+
+
+class Forwarder:
+    """A second socket of the engine, which can be cut like one whose engine dies."""
+
+    def __init__(self, path: Path, target: str) -> None:
+        """Listen at ``path`` and forward everything to the socket ``target``, both ways."""
+        self.path, self.target = path, target
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(path))
+        self.listener.listen(64)
+        self.ends: list[socket.socket] = []
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self) -> None:
+        """Connect whoever comes."""
+        with suppress(OSError):
+            while True:
+                here, _ = self.listener.accept()
+                there = socket.socket(socket.AF_UNIX)
+                there.connect(self.target)
+                self.ends += [here, there]
+                for ends in ((here, there), (there, here)):
+                    threading.Thread(target=self.pump, args=ends, daemon=True).start()
+
+    @staticmethod
+    def pump(source: socket.socket, sink: socket.socket) -> None:
+        """Copy one direction to its end."""
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+
+    def cut(self) -> None:
+        """Be gone, from one moment to the next."""
+        self.path.unlink()
+        with suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        for end in self.ends:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Forwarder]:
+    """The engine behind a Forwarder that DOCKER_HOST names."""
+    host = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    if not host.startswith("unix://"):
+        pytest.skip("the engine is not at a socket of this machine")
+    with tempfile.TemporaryDirectory() as folder:
+        found = Forwarder(Path(folder, "docker.sock"), host.removeprefix("unix://"))
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{found.path}")
+        yield found
+        if found.path.exists():
+            found.cut()
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize("seconds", [0.0, 0.35, 0.7])
+def test_a_run_whose_engine_dies_ends_with_its_own_code_and_goes_on_later(
+    seconds: float, runner: Runner, engine: Forwarder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = runner.start("run", *SMALL, "--backend", "docker")
+    wait_for(lambda: len(runner.records()) >= 3, 200)
+    time.sleep(seconds)  # a cell is at work, or a server starts
+    engine.cut()
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 4, err
+    folder = folder_of(runner, "reports")
+    assert folder is not None
+    assert f"then `runner run --resume {folder.name}`" in err
+    assert "Traceback" not in err
+    kept = {name: measured(folder)[name] for name in finished(folder)}
+    assert {record["status"] for record in runner.records()} == {"ok"}
+    monkeypatch.delenv("DOCKER_HOST")
+    done = runner("run", "--resume", folder.name)
+    assert done.returncode == 0, done.stderr
+    assert {name: measured(folder)[name] for name in kept} == kept
+    check_whole(folder)
+    wait_for(partial(none_left, folder.name))
+
+
+@pytest.mark.docker
+def test_a_container_that_is_killed_never_stops_the_rest(runner: Runner) -> None:
+    import docker
+
+    process = runner.start("run", *SMALL, "--backend", "docker")
+    wait_for(lambda: len(runner.records()) >= 3, 200)
+    folder = folder_of(runner, "reports")
+    assert folder is not None
+    victim = wait_for(lambda: next((one for one in containers() if folder.name in one), None))
+    client = docker.from_env()
+    with suppress(docker.errors.APIError):
+        client.api.kill(victim)
+    client.close()
+    process.communicate(timeout=200)
+    assert process.returncode in {0, 1}
+    assert len({(record["cell"], record["round"]) for record in runner.records()}) == len(runner.records())
+    assert Run.open(folder).journal().ended == "done"
