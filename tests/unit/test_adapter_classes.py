@@ -86,7 +86,7 @@ def test_ctc_came_with_1_0() -> None:
 
 
 def test_the_padded_one_is_for_samples_of_their_own_lengths() -> None:
-    (padded,) = (found for found in IMPLEMENTATIONS if found.slug == "nn-lstm-padded")
+    padded = CLASSES["nn-lstm-padded"]
     assert not padded.concerns({"cell": "lstm", "ragged": False})
     assert padded.concerns({"cell": "lstm", "ragged": True})
     assert not padded.concerns({"cell": "gru", "ragged": True})
