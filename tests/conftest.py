@@ -1,4 +1,4 @@
-"""What all tests share: --run-docker, and the guard that keeps unit tests away from processes and sockets."""
+"""What all tests share: their options, and the guard that keeps unit tests away from processes and sockets."""
 
 import socket
 import subprocess
@@ -13,6 +13,7 @@ UNIT = Path(__file__).parent / "unit"
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--run-docker", action="store_true", help="tests that need an engine fail where none answers")
     parser.addoption("--run-frameworks", action="store_true", help="make the framework environments where they miss")
+    parser.addoption("--run-slow", action="store_true", help="run the tests that take minutes each, too")
 
 
 @pytest.fixture(scope="session")
@@ -32,6 +33,12 @@ def docker_engine(request: pytest.FixtureRequest) -> str:
 def _needs_its_engine(request: pytest.FixtureRequest) -> None:
     if request.node.get_closest_marker("docker"):
         request.getfixturevalue("docker_engine")
+
+
+@pytest.fixture(autouse=True)
+def _takes_its_time(request: pytest.FixtureRequest) -> None:
+    if request.node.get_closest_marker("slow") and not request.config.getoption("--run-slow"):
+        pytest.skip("takes minutes: --run-slow runs it")
 
 
 @pytest.fixture(autouse=True)

@@ -154,7 +154,7 @@ class Preset(_Part):
     """A named selection with its own effort, for `--preset`."""
 
     select: Annotated[tuple[Text, ...], Field(strict=False)]
-    """Cases as workload/case, or workload/case/phase for one phase of them; * and ? stand for any text and any letter."""
+    """Cases as workload/case, or one phase of them as workload/case/phase; * and ? stand for any text and letter."""
     protocol: Protocol = "aligned"
     """aligned: the same computation everywhere; published: what the original programs did and timed."""
     rounds: Count = 3

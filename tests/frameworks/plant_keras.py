@@ -11,7 +11,7 @@ import tempfile
 
 sys.path.insert(0, sys.argv[1])
 
-from harness import adapters, caches, check, child, reference, workloads  # noqa: E402
+from harness import adapters, caches, check, child, reference, workloads
 
 
 def columns(program, name, first, second):
@@ -103,7 +103,7 @@ def answer(case, slug, plants):
     engine, found, program = module.Engine, {}, None
     for plant in [globals()[name] for name in plants]:
         if plant in BUILT:
-            module.Engine = lambda *given: engine(*plant(*given))  # noqa: B023  called in this turn of the loop
+            module.Engine = lambda *given: engine(*plant(*given))  # called in this turn of the loop
         if program is None or plant in BUILT:
             program = child.implementation("keras", slug)(case, data, weights, "cpu", "fp32")
         module.Engine = engine

@@ -133,7 +133,11 @@ def main():
     """Print one line of JSON."""
     truth = reference.compute(CASE)
     named = sys.argv[3].split(",")
-    print(json.dumps({slug: {name: verdict(slug, globals()[name], truth) for name in named} for slug in sys.argv[4].split(",")}))
+    print(
+        json.dumps(
+            {slug: {name: verdict(slug, globals()[name], truth) for name in named} for slug in sys.argv[4].split(",")}
+        )
+    )
 
 
 adapters.find("tensorflow").load(1)

@@ -1,7 +1,7 @@
 """Every Theano implementation in every environment there is: it agrees with the reference, and errors are found.
 
-Theano compiles each network anew: expect about half an hour on two cores. See conftest.py for where the environments
-come from.
+Theano compiles each network anew: with --run-slow expect about half an hour on two cores. See conftest.py for where the
+environments come from.
 """
 
 import json
@@ -27,6 +27,7 @@ LASAGNE = (
     "template-both-ways",
 )
 SCAN = (*LASAGNE, "rnn-step", "gru-step", "rnn-step-l3", "gru-step-l3", "lm")
+QUICK = ("ce",)
 PATIENCE = 900.0  # seconds: four bidirectional layers, with nothing in the cache
 
 # Run by the environment's own Python with the folder of the harness and slugs; prints slug -> error -> class.
@@ -106,7 +107,7 @@ def test_what_is_able_where(environment: str) -> None:
         assert able(environment, name) == ([] if name == "ctc" else wanted), name
 
 
-@pytest.mark.parametrize("name", SCAN)
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in SCAN])
 def test_all_agree_with_the_reference(client: drive.Client, environment: str, name: str) -> None:
     for slug in able(environment, name):
         result = client.measure(slug, drive.SHAPES[name], timeout=PATIENCE)
@@ -116,6 +117,7 @@ def test_all_agree_with_the_reference(client: drive.Client, environment: str, na
         assert result["forward_error"] < 1e-6, slug
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phase", ["forward", "gradient", "compile-warm"])
 def test_every_phase_is_measured(client: drive.Client, environment: str, phase: str) -> None:
     for slug in able(environment, "lstm-step"):
@@ -137,8 +139,10 @@ def test_a_gpu_is_never_taken_for_granted(client: drive.Client, environment: str
     assert (result["status"], result["class"]) == ("failed", "device")
 
 
-def test_planted_errors_are_found(python: Path, environment: str) -> None:
+def test_planted_errors_are_found(python: Path, environment: str, request: pytest.FixtureRequest) -> None:
     """Change the weights that an implementation is given, and what it says in inference; each must be seen."""
+    if environment != "theano-0.8" and not request.config.getoption("--run-slow"):
+        pytest.skip("the code is the same for both releases: --run-slow plants in each")
     slugs = able(environment, "ce")
     command = [str(python), "-c", PLANT, str(drive.ROOT / "runner"), json.dumps(drive.SHAPES["ce"]), *slugs]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)

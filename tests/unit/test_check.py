@@ -260,8 +260,10 @@ def test_run_answers_whatever_happens_inside(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(os, "environ", dict(os.environ))
+
     def load() -> None:
         raise MemoryError
 
-    assert child.run({"cache": str(tmp_path)}, {}, load) == {"status": "failed", "class": "oom", "reason": "MemoryError: "}
+    found = child.run({"cache": str(tmp_path)}, {}, load)
+    assert found == {"status": "failed", "class": "oom", "reason": "MemoryError: "}
     assert "MemoryError" in capsys.readouterr().err

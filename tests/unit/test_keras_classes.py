@@ -11,6 +11,7 @@ from runner.harness import adapters, workloads
 from runner.harness.adapters import keras_, keras_layers
 from runner.workloads.recurrent import case
 
+Layout: Any = keras_layers.Layout
 CLASSES = {found.slug: found for found in keras_.IMPLEMENTATIONS}
 NEWEST = (3, math.inf)
 OLD = (2, 1, 6)
@@ -87,7 +88,7 @@ def test_tf32_is_for_gpus_and_for_3() -> None:
 def test_what_is_laid_comes_back_and_a_second_bias_is_masked(cell: str, second_bias: str, loss: str) -> None:
     sizes = sized(cell=cell, layers=2, bidirectional=True, loss=loss, labels=2, ragged=loss == "ctc")
     _, weights = workloads.materialise(sizes)
-    layout = keras_layers.Layout(sizes, second_bias, blank_last=True)
+    layout = Layout(sizes, second_bias, blank_last=True)
     assert sorted(layout.names) == sorted(weights)
     for name, array in weights.items():
         laid, mask = layout.lay(name, array), layout.mask(name, array)
@@ -100,7 +101,7 @@ def test_what_is_laid_comes_back_and_a_second_bias_is_masked(cell: str, second_b
 
 
 def test_the_gates_of_a_gru_are_z_r_n() -> None:
-    layout = keras_layers.Layout(sized(cell="gru"), "row", blank_last=False)
+    layout = Layout(sized(cell="gru"), "row", blank_last=False)
     bias = np.repeat(np.array([1, 2, 3], np.float32), 3)  # r, z, n
     assert layout.lay("layer0/bias", bias).tolist() == [[2, 2, 2, 1, 1, 1, 3, 3, 3], [0] * 9]
 
@@ -108,7 +109,7 @@ def test_the_gates_of_a_gru_are_z_r_n() -> None:
 def test_the_blank_is_the_last_class_where_the_loss_wants_it_there() -> None:
     sizes = sized(loss="ctc", labels=2, ragged=True)
     data, weights = workloads.materialise(sizes)
-    turned = keras_layers.Layout(sizes, "", blank_last=True)
+    turned = Layout(sizes, "", blank_last=True)
     np.testing.assert_array_equal(
         turned.lay("output/kernel", weights["output/kernel"])[:, -1], weights["output/kernel"][:, 0]
     )
@@ -116,13 +117,13 @@ def test_the_blank_is_the_last_class_where_the_loss_wants_it_there() -> None:
     said = np.zeros((2, 6, 5))
     said[..., -1] = 1  # blank at every step
     assert turned.outputs(said)[..., 0].all()
-    assert keras_layers.Layout(sizes, "", blank_last=False).data(data)["target"] is data["target"]
+    assert Layout(sizes, "", blank_last=False).data(data)["target"] is data["target"]
 
 
 def test_data_is_batch_major() -> None:
     sizes = sized(workload="lm-lstm", loss="lm", vocabulary=5, cell="lstm", carry=True)
     data, _ = workloads.materialise(sizes)
-    layout = keras_layers.Layout(sizes, "", blank_last=False)
+    layout = Layout(sizes, "", blank_last=False)
     found = layout.data(data)
     np.testing.assert_array_equal(found["x"], data["x"].T)
     np.testing.assert_array_equal(found["target"], data["target"].T)

@@ -73,7 +73,7 @@ def test_a_selector_names_environments(selectors: str, expected: str) -> None:
         ("torch", "error: 'torch' names no environment\nhint: for all of its releases write framework:torch"),
         ("torch>=3", f"error: 'torch>=3' names no environment\nhint: environments: {', '.join(RELEASES)}"),
         ("troch>=1", "error: 'troch>=1' names no environment\nhint: did you mean 'torch'?"),
-        ("framework:mxnet", "error: 'framework:mxnet' names no environment\nhint: frameworks: numpy, tensorflow, torch"),
+        ("framework:mx", "error: 'framework:mx' names no environment\nhint: frameworks: numpy, tensorflow, torch"),
         ("tf-1.9/*/train", "error: 'tf-1.9/*/train' names no environment\nhint: did you mean 'tf-1.8'?"),
         ("", f"error: '' names no environment\nhint: environments: {', '.join(RELEASES)}"),
     ],

@@ -66,7 +66,8 @@ def test_ids_in_the_order_of_the_file() -> None:
 
 def test_cases_come_first_then_environments_then_phases_then_precisions() -> None:
     text = f"{HEAD}environments:\n{NUMPY}".replace(
-        "[lstm-b32-h128], phases: [train]", "['lstm-b32-h128', 'rnn-b32-h128'], phases: [train, forward], precisions: [fp32, tf32]"
+        "[lstm-b32-h128], phases: [train]",
+        "[lstm-b32-h128, rnn-b32-h128], phases: [train, forward], precisions: [fp32, tf32]",
     )
     assert [one.cell.id.removeprefix("np/numpy-loop/rnn-step/") for one in planned(small(text=text)).cells] == [
         f"{case}-b32-h128/{phase}/{precision}"
