@@ -15,6 +15,7 @@ FORK_SECONDS = 0.3  # data, weights and the fork
 STEP_SECONDS = 2e-5  # what starting the operations of one time step of one layer takes at least
 TRAINING = 3  # a training step costs about three forward passes
 CHECKED = 5 * TRAINING + 2  # forward passes of the check: first step, gradients, three steps, outputs twice
+FURTHER = 0.3  # of what compiling one layer takes, for each further layer and way
 OVERHEAD = 1 << 29  # bytes of a framework with its libraries
 GIB = 1 << 30
 
@@ -73,7 +74,8 @@ def _before(case_id: str, framework: str, slug: str, device: str, threads: int) 
         check += (TRAINING + 1) * _forward_seconds(case, device, threads)  # its first step, and its outputs at the end
     found = next(found for found in implementations(framework) if found.slug == slug)
     parts = case["layers"] * (2 if case["bidirectional"] else 1) * (1 if whole else 2)
-    return check, (found.compile_seconds[0] * parts, found.compile_seconds[1] * parts)
+    share = 1 + FURTHER * (parts - 1)
+    return check, (found.compile_seconds[0] * share, found.compile_seconds[1] * share)
 
 
 def _forward_seconds(case: Mapping[str, Any], device: str, threads: int) -> float:

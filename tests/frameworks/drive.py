@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,12 +28,13 @@ server.main(source)
 """
 
 
-def archive() -> bytes:
-    """Return the harness as a zip, its length in front."""
+def archive(more: Mapping[str, str]) -> bytes:
+    """Return the harness as a zip, its length in front; ``more`` is text to add to the end of some of its files."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as target:
         for path in sorted((ROOT / "runner" / "harness").rglob("*.py")):
-            target.write(path, str(path.relative_to(ROOT / "runner")))
+            name = str(path.relative_to(ROOT / "runner"))
+            target.writestr(name, path.read_text("utf-8") + more.get(name, ""))
     return len(packed.getvalue()).to_bytes(8, "big") + packed.getvalue()
 
 
@@ -79,15 +80,17 @@ class Client:
 
 
 @contextmanager
-def server(python: Path, framework: str, env: dict[str, str] | None = None) -> Iterator[Client]:
-    """Run a harness server under ``python`` for the length of the block; nothing is left behind."""
+def server(
+    python: Path, framework: str, env: dict[str, str] | None = None, more: Mapping[str, str] | None = None
+) -> Iterator[Client]:
+    """Run a harness server under ``python`` for the length of the block; nothing is left behind. See ``archive``."""
     folder = tempfile.mkdtemp(prefix="drive-")
     own = {**os.environ, "TMPDIR": folder, **(env or {})}
     command = [str(python), "-c", BOOTSTRAP]
     try:
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=own) as process:
             assert process.stdin is not None
-            process.stdin.write(archive())
+            process.stdin.write(archive(more or {}))
             process.stdin.flush()
             try:
                 yield Client(process, framework, str(Path(folder) / "cache"))
