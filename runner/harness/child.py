@@ -119,8 +119,8 @@ class Trial(object):
         """Time the original program's iterations; return ``seconds`` and ``warmup``, what it left out.
 
         Raises:
-            check.Failure: ``nan`` where its loss is not finite, ``wrong-result`` where training made it no smaller: what
-                the original of asr-lstm asks of itself.
+            check.Failure: ``nan`` where its loss is not finite, ``wrong-result`` where training made that of asr-lstm no
+                smaller, as its original asks of itself. Nothing like it holds for the summed loss of rnn-step.
         """
         program = self.chosen.original(case, *(workloads.materialise(case) + self.place))
         program.train()
@@ -130,7 +130,7 @@ class Trial(object):
         times = timing.count(call, program.synchronize, time.perf_counter, left_out + kept)
         after = float(program.loss())
         check.finite("the loss of the original program", [before, after], found)
-        if phase == "train" and not after < before:
+        if case["workload"] == "asr-lstm" and not after < before:
             raise check.Failure("wrong-result", "training took the loss from {} to {}".format(before, after), found)
         return {"warmup": times[:left_out], "seconds": times[left_out:], "trained_weights": program.weights}
 

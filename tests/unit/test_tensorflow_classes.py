@@ -90,6 +90,15 @@ def test_cudnn_needs_a_gpu() -> None:
     assert lacks("cudnn-lstm", device="cuda") is None
 
 
+def test_originals_are_of_1() -> None:
+    published = {"workload": "rnn-step", "protocol": "published"}
+    assert lacks("basic-lstm-cell", release=(1, 8, 0), **published) is None
+    assert lacks("lstm-block-cell", release=(1, 8, 0), **published)[0] == "framework-lacks"
+    for release in ((2, 0), NEWEST):
+        sentence = "the original programs are of TensorFlow 1.x: there is none for 2.x"
+        assert lacks("basic-lstm-cell", release=release, **published) == ("framework-lacks", sentence)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_every_shipped_case_has_implementations(name: str) -> None:
     for release in ((1, 8, 0), (1, 15, 5), NEWEST):

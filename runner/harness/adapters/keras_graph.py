@@ -75,11 +75,12 @@ def require(gpus: "list") -> "None":
 
 def loss_of(case: "dict", found: "object", held: "dict") -> "object":
     """Return the loss of a case on what its network said."""
-    from keras import backend
+    from keras import activations, backend
 
     if case["loss"] != "ctc":
         return mean_loss(backend, case, found, held["target"])
-    return backend.mean(backend.ctc_batch_cost(held["target"], backend.softmax(found), held["frames"], held["labels"]))
+    said = activations.softmax(found)
+    return backend.mean(backend.ctc_batch_cost(held["target"], said, held["frames"], held["labels"]))
 
 
 def held_on_device(data: "dict", case: "dict") -> "dict":

@@ -15,7 +15,7 @@ EVERY_STEP = ("mse-all", "ctc", "lm")
 class Layout(object):
     """Converts the arrays of one case to how Keras keeps them, and back."""
 
-    def __init__(self, case, second_bias, blank_last):
+    def __init__(self, case: "dict", second_bias: "str", blank_last: "bool") -> "None":
         """Take what differs between layers.
 
         Args:
@@ -29,7 +29,7 @@ class Layout(object):
         found = [name for name, _ in shapes(case)]
         self.names = [name for name in found if name == "embedding"] + [name for name in found if name != "embedding"]
 
-    def lay(self, name, array):
+    def lay(self, name: "str", array: "object") -> "object":
         """Return a canonical weight as Keras keeps it."""
         if name.startswith("output/") and self.turned:
             return numpy.roll(array, -1, axis=-1)
@@ -39,7 +39,7 @@ class Layout(object):
             array = gates(array, "zrn", "rzn")
         return self._with_second(name, array, numpy.zeros_like(array))
 
-    def revert(self, name, slope):
+    def revert(self, name: "str", slope: "object") -> "object":
         """Return the gradient of what ``lay`` returned as that of the canonical weight."""
         if name.startswith("output/") and self.turned:
             return numpy.roll(slope, 1, axis=-1)
@@ -49,7 +49,7 @@ class Layout(object):
             slope = slope[0] if self.second_bias == "row" else slope[: len(slope) // 2]
         return gates(slope, "rzn", "zrn") if self.case["cell"] == "gru" else slope
 
-    def mask(self, name, array):
+    def mask(self, name: "str", array: "object") -> "object":
         """Return ones and zeros to multiply the gradient of a weight by; None where all of it is trained."""
         if not (self.second_bias and name.startswith("layer") and name.endswith("bias")):
             return None
@@ -60,7 +60,7 @@ class Layout(object):
             return array
         return numpy.stack([array, second]) if self.second_bias == "row" else numpy.concatenate([array, second])
 
-    def data(self, data):
+    def data(self, data: "dict") -> "dict":
         """Return the data batch-major: ``x``, ``target`` and, where samples have their own lengths, ``lengths``."""
         found = {"x": numpy.ascontiguousarray(data["x"].swapaxes(0, 1)), "target": data["target"]}
         if self.case["loss"] in ("mse-all", "lm"):
@@ -73,7 +73,7 @@ class Layout(object):
             found["lengths"] = data["lengths"]
         return found
 
-    def outputs(self, found):
+    def outputs(self, found: "object") -> "object":
         """Return what a network said as the contract has it: time-major, the blank first."""
         if self.turned:
             found = numpy.roll(found, 1, axis=-1)
@@ -83,7 +83,7 @@ class Layout(object):
 class Network(object):
     """The layers of a case, which may be called more than once."""
 
-    def __init__(self, case, layer, options):
+    def __init__(self, case: "dict", layer: "object", options: "dict") -> "None":
         """Make the layers; their weights come with the first call.
 
         Args:
@@ -119,7 +119,7 @@ class Network(object):
             return [layers.Lambda(lambda found: found[:, -1], output_shape=(2 * self.case["hidden"],))]
         return []
 
-    def __call__(self, x, mask=None, states=None):
+    def __call__(self, x: "object", mask: "object" = None, states: "object" = None) -> "tuple":
         """Return (what the network says, the states it ends with by layer).
 
         Args:
@@ -142,6 +142,6 @@ class Network(object):
             x = layer(x)
         return x, ends
 
-    def weights(self):
+    def weights(self) -> "list":
         """Return the variables in the order of ``Layout.names``."""
         return [found for layer in self.first + self.stack + self.last for found in layer.trainable_weights]

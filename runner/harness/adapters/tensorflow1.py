@@ -41,6 +41,7 @@ def facts(device: "str", threads: "int") -> "dict":
     from tensorflow.python.platform import build_info
 
     found = {"built_with_cuda": tf.test.is_built_with_cuda(), "optimizers": "tf.train", "variables": "reference"}
+    found["inter_op_threads_published"] = threads  # see tensorflow_published
     for name in ("cuda_version_number", "cudnn_version_number"):
         if getattr(build_info, name, None):
             found[name.replace("_number", "")] = str(getattr(build_info, name))

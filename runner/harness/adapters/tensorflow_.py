@@ -16,6 +16,7 @@ import warnings
 
 from .. import reference
 from . import tensorflow1, tensorflow2, tensorflow_layouts
+from . import tensorflow_published as published
 from .api import Implementation
 
 FRAMEWORK = "tensorflow"
@@ -67,11 +68,18 @@ class Recurrent(Implementation):
     def lacks(cls, case, release, device, precision):
         """See Implementation; also, TF32 came with 2.4, resettable optimisers with 2.11."""
         found = super(Recurrent, cls).lacks(case, release, device, precision)
+        if found is None and case.get("protocol") == "published" and release >= (2,):
+            return "framework-lacks", "the original programs are of TensorFlow 1.x: there is none for 2.x"
         if found is None and (2,) <= release < (2, 11):
             return "framework-lacks", "Keras optimisers cannot be put back to their start before TensorFlow 2.11"
         if found is None and precision == "tf32" and release < (2, 4):
             return "precision-lacks", "TensorFlow chooses tf32 since 2.4"
         return found
+
+    @classmethod
+    def original(cls, case, data, weights, device, precision):
+        """See Implementation."""
+        return published.PROGRAMS[case["workload"]](cls.slug, case, data, dict(SETTINGS, device=device))
 
     def __init__(self, case, data, weights, device, precision):
         """See Implementation."""
@@ -102,6 +110,7 @@ class BasicLSTMCell(Recurrent):
 
     slug = "basic-lstm-cell"
     kind = "flexible"
+    originals = ("rnn-step", "lm-lstm")
 
 
 class LSTMCell(Recurrent):
@@ -109,6 +118,7 @@ class LSTMCell(Recurrent):
 
     slug = "lstm-cell"
     kind = "flexible"
+    originals = ("asr-lstm",)
     before = (2,)
 
     @classmethod
@@ -126,6 +136,7 @@ class LSTMBlockCell(Recurrent):
 
     slug = "lstm-block-cell"
     kind = "fused"
+    originals = ("asr-lstm", "lm-lstm")
 
 
 class LSTMBlockFusedCell(Recurrent):
@@ -133,6 +144,7 @@ class LSTMBlockFusedCell(Recurrent):
 
     slug = "lstm-block-fused-cell"
     kind = "fused"
+    originals = ("asr-lstm",)
     compile_seconds = (0.1, 0.1)
 
 
@@ -144,6 +156,7 @@ class CudnnLSTM(Recurrent):
 
     slug = "cudnn-lstm"
     kind = "vendor"
+    originals = ("asr-lstm",)
     devices = ("cuda",)
     layout = "cudnn"
     compile_seconds = (1.0, 1.0)  # not measured
@@ -170,6 +183,7 @@ class BasicRNNCell(Recurrent):
 
     slug = "basic-rnn-cell"
     kind = "flexible"
+    originals = ("rnn-step",)
     cells = ("rnn",)
 
 

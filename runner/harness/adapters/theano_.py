@@ -10,6 +10,7 @@ import os
 import tempfile
 
 from . import theano_networks as networks
+from . import theano_published as published
 from .theano_cudnn import TheanoCudnn
 from .theano_lasagne import LasagneLstmLayer
 
@@ -104,7 +105,14 @@ class TheanoScan(networks.Network):
     slug = "theano-scan"
     kind = "flexible"
     cells = ("lstm", "rnn", "gru")
+    originals = ("rnn-step", "rnn-sequence")
     compile_seconds = (60.0, 3.0)
+
+    @classmethod
+    def original(cls, case, data, weights, device, precision):
+        """See Implementation."""
+        program = published.Step if case["workload"] == "rnn-step" else published.Sequence
+        return program(case, data, device)
 
     def layers(self, x, states):
         """See Network."""

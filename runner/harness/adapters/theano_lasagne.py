@@ -3,6 +3,7 @@
 from collections import OrderedDict
 
 from . import theano_networks as networks
+from . import theano_published as published
 
 GATES = ("ingate", "forgetgate", "cell", "outgate")  # canonical order, and Lasagne's own
 
@@ -18,6 +19,7 @@ class LasagneLstmLayer(networks.Network):
     kind = "flexible"
     before = (0, 9)
     losses = ("mse", "mse-all", "ce", "bce")
+    originals = ("asr-lstm",)
     compile_seconds = (110.0, 7.0)
 
     @classmethod
@@ -28,6 +30,11 @@ class LasagneLstmLayer(networks.Network):
         if release >= cls.before and case["cell"] in cls.cells:
             return "framework-lacks", "Lasagne 0.1, its only release on PyPI, cannot be imported with Theano 0.9 or later"
         return super(LasagneLstmLayer, cls).lacks(case, release, device, precision)
+
+    @classmethod
+    def original(cls, case, data, weights, device, precision):
+        """See Implementation."""
+        return published.Speech(case, data)
 
     def stored(self, weights):
         """See Network; kernels and biases of layers by gate, as ``layer0/kernel ingate``."""
