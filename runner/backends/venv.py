@@ -156,6 +156,7 @@ class VenvBackend:
         finally:
             _kill(process)
             self.running.discard(process)
+            process.communicate()  # reads to the end, closes the pipe, and waits
 
     def cancel(self) -> None:
         """See Backend."""
