@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from runner.backends import Backend
@@ -46,7 +47,7 @@ def start_up() -> tuple[float, float]:
     peer = [sys.executable, "-m", "nox", "--version"]
     times: list[tuple[float, float]] = []
     for _ in range(REPEATS):
-        pair = [seconds(lambda c=c: subprocess.run(c, capture_output=True, check=True)) for c in (ours, peer)]
+        pair = [seconds(partial(subprocess.run, c, capture_output=True, check=True)) for c in (ours, peer)]
         times.append((pair[0], pair[1]))
     return statistics.median(t[0] for t in times), statistics.median(t[1] for t in times)
 

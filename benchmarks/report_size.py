@@ -4,6 +4,7 @@ Run it as ``python benchmarks/report_size.py``; the targets are 5 seconds and 50
 and happens in a process of its own, so that its memory is not.
 """
 
+import json
 import multiprocessing
 import resource
 import sys
@@ -22,9 +23,10 @@ def make(reports: Path) -> None:
     import numpy as np
 
     from runner import record_json
-    from runner.documents import text
+    from runner.documents import JOURNAL, newest, text
+    from runner.journal import Entry
     from runner.model import Cell, Record
-    from runner.store import Entry, Run
+    from runner.store import Run
 
     draw = np.random.default_rng(0)
     names = [f"torch-2.{number}" for number in range(ENVIRONMENTS)]
@@ -42,7 +44,8 @@ def make(reports: Path) -> None:
     ]
     planned = [{"id": cell.id, "kind": "fused", "framework": "torch", "verdict": "run"} for cell in cells]
     facts = {name: {"framework": "torch", "release": name[6:]} for name in names}
-    run = Run.create(reports, {"cells": planned}, {"cpu": "a processor"}, facts, datetime.now(UTC))
+    run = Run.create(reports, {"cells": planned}, {}, {"cpu": "a processor"}, {}, datetime.now(UTC))
+    run.write_environments(facts)
     lines = []
     for number in range(ROUNDS):
         for cell in cells:
@@ -58,7 +61,8 @@ def make(reports: Path) -> None:
             record = Record(cell=cell, run=run.id, round=number, status="ok", seconds=seconds, facts=known)
             file = f"records/{cell.id.replace('/', '~')}.{number}.1.json"
             (run.path / file).write_text(text(record_json.encode(record, 1)))
-            lines.append(text({"version": 1, **Entry(cell.id, number, 1, "ok", file)._asdict()}))
+            entry = Entry(cell.id, number, 1, "ok", file)
+            lines.append(json.dumps({"version": newest(JOURNAL), "event": "measured", **entry._asdict()}) + "\n")
     (run.path / "journal.jsonl").write_text("".join(lines))
 
 

@@ -1,6 +1,7 @@
 """The real framework environments, as the venv backend makes them from the locks of the shipped matrix."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from runner.backends.venv import VenvBackend
 from runner.environments import specs
 from runner.matrix import load
 from runner.setup import cache_folder
+from tests.frameworks import drive
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,3 +27,13 @@ def python(environment: str, request: pytest.FixtureRequest) -> Path:
         if environment not in survey.cached:
             pytest.skip(f"{environment} is not made yet: --run-frameworks makes it")
     return Path(backend.provision(spec, print).handle)
+
+
+@pytest.fixture(scope="module")
+def client(python: Path, environment: str) -> Iterator[drive.Client]:
+    """A live server in an environment."""
+    framework = load(ROOT / "matrix.yaml").environments[environment].framework
+    with drive.server(python, framework) as client:
+        hello = client.hello()
+        assert hello["status"] == "ok", hello
+        yield client

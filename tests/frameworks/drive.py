@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from runner.harness import truth, wire, workloads
+from runner.harness import adapters, truth, wire, workloads
 from runner.workloads import CASES
 from runner.workloads.recurrent import case
 
@@ -79,6 +79,12 @@ class Client:
         return self.ask("measure", **fields)
 
 
+def able(framework: str, release: tuple[int, ...], case: Mapping[str, Any]) -> list[str]:
+    """Return the slugs that a release has for a case on a CPU."""
+    classes = adapters.implementations(framework)
+    return [c.slug for c in classes if c.concerns(dict(case)) and c.lacks(dict(case), release, "cpu", "fp32") is None]
+
+
 @contextmanager
 def server(
     python: Path, framework: str, env: dict[str, str] | None = None, more: Mapping[str, str] | None = None
@@ -142,5 +148,11 @@ SHAPES: dict[str, dict[str, Any]] = {
     "template-both-ways": shrunk("lm-lstm/template-2x64-bidirectional"),
 }
 """One case of every kind there is; an implementation is held against those it does not lack."""
+
+CLIPPED: dict[str, dict[str, Any]] = {
+    "clip-value": shrunk("lm-lstm/template-2x64", optimizer="sgd", rate=1.0, clip_value=0.01, clip_each=0.0),
+    "clip-each": shrunk("lm-lstm/template-2x64", optimizer="sgd", rate=1.0, clip_value=0.0, clip_each=0.02),
+}
+"""With SGD, for Adam hardly feels how large a gradient is: where a check sees whether gradients are clipped."""
 
 ASR_SHORT = small("lstm", "ce", steps=100, batch=64, inputs=123, hidden=320, classes=10, seed=11)

@@ -5,7 +5,6 @@ See conftest.py for where the environment comes from.
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -127,14 +126,6 @@ print(sum(name.startswith("tf_XLAEigen") for name in names))
 @pytest.fixture(scope="module", params=["jax"])
 def environment(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-@pytest.fixture(scope="module")
-def client(python: Path) -> Iterator[drive.Client]:
-    with drive.server(python, "jax") as client:
-        hello = client.hello()
-        assert hello["status"] == "ok", hello
-        yield client
 
 
 def inside(python: Path, script: str, case: dict[str, Any], *arguments: str) -> Any:

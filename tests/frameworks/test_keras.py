@@ -6,7 +6,7 @@ Theano compiles each network anew, so fewer shapes are asked of it. See conftest
 import json
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,9 @@ from tests.frameworks import drive
 pytestmark = pytest.mark.frameworks
 
 ENVIRONMENTS = {"keras-2.1-tf": (2, 1, 6), "keras-2.1-theano": (2, 1, 6), "keras-3": (3, 15, 1)}
-OWN = {  # with SGD, for Adam hardly feels how large a gradient is
-    "clip-value": drive.shrunk("lm-lstm/template-2x64", optimizer="sgd", rate=1.0, clip_value=0.01, clip_each=0.0),
-    "clip-each": drive.shrunk("lm-lstm/template-2x64", optimizer="sgd", rate=1.0, clip_value=0.0, clip_each=0.02),
-}
 TWO_LAYERS = drive.shrunk("asr-lstm/4x320-ctc-long", layers=2)
-SHAPES = {**drive.SHAPES, "ctc-2": TWO_LAYERS, **OWN}
-CLIPPED = ("lm", *OWN)
+SHAPES = {**drive.SHAPES, "ctc-2": TWO_LAYERS, **drive.CLIPPED}
+CLIPPED = ("lm", *drive.CLIPPED)
 PLANTED = ("lstm-step", "rnn-step", "gru-step", "template-both-ways", "ctc-2", *CLIPPED)
 ON_THEANO = ("lstm-step", "rnn-step", "gru-step", "ce", "lm", "template-both-ways")
 PATIENCE = 3000.0  # seconds, where Theano has nothing in its cache
@@ -35,17 +31,8 @@ def environment(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="module")
-def client(python: Path) -> Iterator[drive.Client]:
-    with drive.server(python, "keras") as client:
-        hello = client.hello()
-        assert hello["status"] == "ok", hello
-        yield client
-
-
 def able(environment: str, case: Mapping[str, Any]) -> list[str]:
-    classes = adapters.implementations("keras")
-    return [c.slug for c in classes if c.lacks(dict(case), ENVIRONMENTS[environment], "cpu", "fp32") is None]
+    return drive.able("keras", ENVIRONMENTS[environment], case)
 
 
 def plants(environment: str, name: str) -> list[str]:

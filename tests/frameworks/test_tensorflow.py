@@ -5,13 +5,11 @@ See conftest.py for where the environments come from.
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runner.harness import adapters
 from tests.frameworks import drive
 
 pytestmark = pytest.mark.frameworks
@@ -101,17 +99,8 @@ def environment(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="module")
-def client(python: Path) -> Iterator[drive.Client]:
-    with drive.server(python, "tensorflow") as client:
-        hello = client.hello()
-        assert hello["status"] == "ok", hello
-        yield client
-
-
 def able(environment: str, case: dict[str, Any]) -> list[str]:
-    classes = adapters.implementations("tensorflow")
-    return [c.slug for c in classes if c.lacks(case, ENVIRONMENTS[environment], "cpu", "fp32") is None]
+    return drive.able("tensorflow", ENVIRONMENTS[environment], case)
 
 
 def inside(python: Path, *words: str) -> Any:

@@ -6,12 +6,10 @@ environments come from.
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from runner.harness import adapters
 from tests.frameworks import drive
 
 pytestmark = pytest.mark.frameworks
@@ -86,18 +84,9 @@ def environment(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="module")
-def client(python: Path) -> Iterator[drive.Client]:
-    with drive.server(python, "theano") as client:
-        hello = client.hello()
-        assert hello["status"] == "ok", hello
-        yield client
-
-
 def able(environment: str, name: str) -> list[str]:
     case = drive.SHAPES[name]
-    classes = adapters.implementations("theano")
-    return [c.slug for c in classes if c.lacks(case, ENVIRONMENTS[environment], "cpu", "fp32") is None]
+    return drive.able("theano", ENVIRONMENTS[environment], case)
 
 
 def test_what_is_able_where(environment: str) -> None:

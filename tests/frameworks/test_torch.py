@@ -5,7 +5,7 @@ See conftest.py for where the environments come from.
 
 import json
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,8 @@ pytestmark = pytest.mark.frameworks
 
 ENVIRONMENTS = {"torch-1.0": (1, 0, 0), "torch-1.12": (1, 12, 1), "torch-2.x": (2, 13, 0)}
 COMPILED = ("rnn-step", "gru-step-l3", "ctc")  # compiling takes seconds for each shape
-OWN = {  # with SGD, for Adam hardly feels how large a gradient is
-    "clip-value": drive.shrunk("lm-lstm/template-2x64", optimizer="sgd", rate=1.0, clip_value=0.01, clip_each=0.0),
-    "clip-each": drive.shrunk("lm-lstm/template-2x64", optimizer="sgd", rate=1.0, clip_value=0.0, clip_each=0.02),
-}
-SHAPES = {**drive.SHAPES, **OWN}
-CLIPPED = ("lm", *OWN)  # where a check sees whether gradients are clipped
+SHAPES = {**drive.SHAPES, **drive.CLIPPED}
+CLIPPED = ("lm", *drive.CLIPPED)  # where a check sees whether gradients are clipped
 SERVED = (("lstm-step", "forward"), ("lstm-step", "gradient"), ("lstm-step", "train"), ("ctc", "train"))
 
 
@@ -32,17 +28,8 @@ def environment(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="module")
-def client(python: Path) -> Iterator[drive.Client]:
-    with drive.server(python, "torch") as client:
-        hello = client.hello(threads=1)
-        assert hello["status"] == "ok", hello
-        yield client
-
-
 def able(environment: str, case: Mapping[str, Any]) -> list[str]:
-    classes = adapters.implementations("torch")
-    return [c.slug for c in classes if c.lacks(dict(case), ENVIRONMENTS[environment], "cpu", "fp32") is None]
+    return drive.able("torch", ENVIRONMENTS[environment], case)
 
 
 def plants(name: str) -> list[str]:

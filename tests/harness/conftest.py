@@ -15,23 +15,9 @@ from runner.harness import workloads
 from runner.harness.truth import main
 from runner.measure.session import Session
 from runner.setup import cache_folder
-from runner.workloads.recurrent import case
+from tests.cases import TINY
 
 VERSIONS = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
-CASE: dict[str, Any] = dict(
-    case(
-        workload="rnn-step",
-        name="tiny",
-        steps=3,
-        batch=2,
-        inputs=4,
-        hidden=4,
-        loss="mse",
-        optimizer="sgd",
-        rate=0.01,
-        seed=3,
-    )
-)
 
 Ask = Callable[..., dict[str, Any]]
 
@@ -58,9 +44,9 @@ def environment(version: str) -> str | None:
 
 @functools.cache
 def truth(key: str) -> dict[str, Any]:
-    """Return the packed reference of CASE, whose key this is."""
-    assert key == workloads.key(CASE)
-    return main(CASE)
+    """Return the packed reference of TINY, whose key this is."""
+    assert key == workloads.key(TINY)
+    return main(TINY)
 
 
 @pytest.fixture(scope="session")
@@ -106,11 +92,11 @@ def ask(open_session: Callable[[str], Session], python: str, tmp_path: Path) -> 
 
 
 def request(session: Session, slug: str, cache: Path, **changes: object) -> dict[str, Any]:
-    """Measure one slug of the faulty adapter on CASE for a tenth of a second."""
-    key = workloads.key(CASE)
+    """Measure one slug of the faulty adapter on TINY for a tenth of a second."""
+    key = workloads.key(TINY)
     wanted = {
         "key": key,
-        "case": CASE,
+        "case": TINY,
         "framework": "numpy",
         "implementation": slug,
         "phase": "train",

@@ -30,7 +30,7 @@ from runner.harness import truth as packed_truth
 from runner.harness import workloads
 from runner.measure.session import Session
 from runner.model import Limits, Provisioned, Spec
-from runner.workloads.recurrent import case
+from tests.cases import TINY
 
 pytestmark = pytest.mark.docker
 
@@ -40,20 +40,6 @@ BASE = "python:3.11-slim"
 SPEC = Spec(environment="numpy", framework="numpy", release="2.*", base=BASE, lock=ROOT / "docker/locks/numpy.txt")
 MIB = 1 << 20
 GONE_SECONDS = 10.0
-CASE: dict[str, Any] = dict(
-    case(
-        workload="rnn-step",
-        name="tiny",
-        steps=3,
-        batch=2,
-        inputs=4,
-        hidden=4,
-        loss="mse",
-        optimizer="sgd",
-        rate=0.01,
-        seed=3,
-    )
-)
 
 
 @pytest.fixture(scope="module")
@@ -222,12 +208,12 @@ def request(cache: str) -> dict[str, Any]:
 
     slug = implementations("numpy")[0].slug
     common = {"phase": "train", "device": "cpu", "precision": "fp32", "seconds": 0.05, "timeout": 20.0, "memory": None}
-    own = {"key": workloads.key(CASE), "case": CASE, "framework": "numpy", "implementation": slug, "cache": cache}
+    own = {"key": workloads.key(TINY), "case": TINY, "framework": "numpy", "implementation": slug, "cache": cache}
     return {**common, **own}
 
 
 def truth() -> dict[str, Any]:
-    return packed_truth.main(CASE)
+    return packed_truth.main(TINY)
 
 
 def test_nothing_is_left_after_close_and_closing_twice_is_harmless(

@@ -10,22 +10,8 @@ import pytest
 from runner.harness import layers, losses, reference, truth, wire, workloads
 from runner.harness.workloads import recurrent
 from runner.workloads import CASES, forward_bytes, forward_flops, parameters
-from runner.workloads.recurrent import case
+from tests.cases import TINY
 
-TINY: dict[str, Any] = dict(
-    case(
-        workload="rnn-step",
-        name="tiny",
-        steps=3,
-        batch=2,
-        inputs=4,
-        hidden=3,
-        loss="mse",
-        optimizer="sgd",
-        rate=0.01,
-        seed=3,
-    )
-)
 SPEECH = {**TINY, "workload": "asr-lstm", "classes": 5, "loss": "ce", "optimizer": "adam"}
 SHAPES = (
     "rnn-step/lstm-b32-h128",
@@ -87,7 +73,7 @@ def test_gradients_change_nothing_and_come_again() -> None:
 
 def test_the_squared_error_is_a_mean_over_batch_and_units() -> None:
     network = tiny("rnn", "mse")
-    assert network.gradients()[0] == pytest.approx(np.sum((network.predict() - network.target) ** 2) / 6, rel=1e-15)
+    assert network.gradients()[0] == pytest.approx(np.sum((network.predict() - network.target) ** 2) / 8, rel=1e-15)
 
 
 def test_the_cross_entropy_is_a_mean_over_the_batch_and_does_not_overflow() -> None:
@@ -226,7 +212,7 @@ def test_what_is_printed_of_a_case_holds_the_same_numbers() -> None:
 @pytest.mark.parametrize("cell", ["lstm", "rnn", "gru"])
 def test_a_network_says_its_last_hidden_state_or_its_logits(cell: str) -> None:
     plain, classes = tiny(cell, "mse"), tiny(cell, "ce")
-    assert plain.predict().shape == (2, 3)
+    assert plain.predict().shape == (2, 4)
     assert classes.predict().shape == (2, 5)
     np.testing.assert_array_equal(plain.predict(), plain.forward(plain.states)[-1])
     np.testing.assert_array_equal(
