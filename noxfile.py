@@ -51,7 +51,7 @@ def harness(session: nox.Session) -> None:
 
 @nox.session
 def frameworks(session: nox.Session) -> None:
-    """Check every implementation, and planted errors, in the real framework environments (downloads 2 GB)."""
+    """Check every implementation, and planted errors, in the real framework environments (downloads 3 GB)."""
     install(session, "test")
     session.run("pytest", "tests/frameworks", "--run-frameworks", *session.posargs)
 

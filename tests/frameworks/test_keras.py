@@ -54,7 +54,7 @@ def ask(python: Path, questions: Mapping[str, Any]) -> dict[str, Any]:
     """Have an environment's own Python answer ``plant_keras``'s questions."""
     script = Path(__file__).with_name("plant_keras.py")
     command = [str(python), str(script), str(drive.ROOT / "runner"), json.dumps(questions)]
-    env = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", "HOME": os.devnull, "LANG": "C.UTF-8"}
+    env = {"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1", "HOME": os.devnull, "LANG": "C.UTF-8"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False, env=env)
     assert done.returncode == 0, done.stderr[-3000:]
     answers: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -4,6 +4,7 @@ See conftest.py for where the environments come from.
 """
 
 import json
+import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,7 +49,7 @@ def ask(python: Path, cache: Path, questions: dict[str, Any]) -> dict[str, Any]:
     """Have an environment's own Python answer ``plant_torch``'s questions."""
     script = Path(__file__).with_name("plant_torch.py")
     command = [str(python), str(script), str(drive.ROOT / "runner"), json.dumps(questions)]
-    env = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": str(cache)}
+    env = {"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": str(cache)}
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env=env)
     assert done.returncode == 0, done.stderr[-3000:]
     answers: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -92,9 +92,8 @@ def containers() -> list[str]:
 
     client = docker.from_env()
     try:
-        return [
-            str(found.name) for found in client.containers.list(all=True, filters={"label": "io.matrix-runner.run"})
-        ]
+        found = client.containers.list(all=True, filters={"label": "io.matrix-runner.run"}, ignore_removed=True)
+        return [str(one.name) for one in found]
     finally:
         client.close()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import docker
 import pytest
-from docker.errors import APIError
+from docker.errors import APIError, ImageNotFound
 
 from runner.backends.docker import DockerBackend
 from runner.backends.docker_leftovers import dead, discard, unneeded
@@ -105,6 +105,10 @@ def client(docker_engine: str) -> Iterator[docker.DockerClient]:
     """The engine."""
     assert docker_engine
     found = docker.from_env()
+    try:
+        found.images.get(BASE)
+    except ImageNotFound:
+        found.images.pull(BASE)
     yield found
     found.close()
 
@@ -115,7 +119,7 @@ def name(client: docker.DockerClient) -> Iterator[str]:
     found = f"clean-{secrets.token_hex(4)}"
     yield found
     label = f"{ENVIRONMENT}={found}"
-    for container in client.containers.list(all=True, filters={"label": label}):
+    for container in client.containers.list(all=True, filters={"label": label}, ignore_removed=True):
         container.remove(force=True)
     for image in client.images.list(filters={"label": label}):
         with suppress(APIError):
@@ -170,11 +174,13 @@ def test_containers_of_dead_runners_on_the_engine(client: docker.DockerClient, n
     found = [left for left in dead(client) if left.name.startswith(name)]
     assert [left.name for left in found] == [f"{name}-dead"]
     discard(client, found[0])
-    assert [one.name for one in client.containers.list(all=True) if name in str(one.name)] == [f"{name}-mine"]
+    left = client.containers.list(all=True, ignore_removed=True)
+    assert [one.name for one in left if name in str(one.name)] == [f"{name}-mine"]
 
 
 @pytest.mark.docker
-def test_the_names_of_built_images(docker_engine: str, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("client")
+def test_the_names_of_built_images(tmp_path: Path) -> None:
     backend = DockerBackend(ROOT / "docker")
     spec = Spec(environment="np", framework="numpy", release="2", base=BASE, lock=LOCK)
     (found,) = backend.tags([spec])["np"]

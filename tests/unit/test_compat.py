@@ -96,7 +96,7 @@ RUNS = {
 
 
 def test_every_environment_of_the_matrix_has_its_row_here() -> None:
-    declared = {name for name, found in matrix().environments.items() if (found.variant("cuda") or found).cuda}
+    declared = {name for name, found in matrix().environments.items() if found.variant("cuda") is not None}
     assert set(RUNS) == declared
 
 
@@ -171,7 +171,8 @@ def test_minor_releases_of_cuda_share_the_driver_of_their_major_one() -> None:
 def test_every_cuda_of_the_matrix_is_in_both_tables() -> None:
     for name, environment in matrix().environments.items():
         variant = environment.variant("cuda")
-        if variant is None or variant.cuda is None:
+        if variant is None:
             continue
+        assert variant.cuda is not None, name
         assert (environment.framework, variant.cuda) in compat.NATIVE, name
         assert variant.cuda in compat.DRIVERS or variant.cuda.split(".")[0] in compat.DRIVERS, name

@@ -285,7 +285,7 @@ def test_shapes_and_kinds_of_every_shipped_case(case_id: str) -> None:
 
 
 def test_the_networks_of_the_paper_have_its_numbers_of_weights() -> None:
-    """Braun 2018 with one bias, table of the repository: TensorFlow's LSTMCell; the template has one for each word."""
+    """Braun 2018 with one bias, table of the repository: TensorFlow's LSTMCell."""
     expected = {"1x320-ce-short": 571_520, "4x320-ce-long": 8_523_520, "4x320-ctc-long": 8_554_880}
     assert {name: parameters(CASES[f"asr-lstm/{name}"]) for name in expected} == expected
 
