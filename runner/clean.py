@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner.backends import interpreters
 from runner.backends.venv import READY, VenvBackend
 from runner.environments import specs
 from runner.errors import EngineError
@@ -25,6 +26,7 @@ PREFIX = "matrix-runner-"  # of a server's temporary folder
 AT_WORK = "a runner is at work with this cache: what it may need stays; try again when it has ended"
 NO_ENGINE = "no container engine answers: images, volumes and containers were not looked at"
 
+_MADE_UP = re.compile(rf"{PREFIX}[a-z0-9_]{{8}}")  # what tempfile.mkdtemp makes of it
 _MADE = re.compile(r".+-[0-9a-f]{12}")  # what VenvBackend.home calls a folder
 
 
@@ -139,12 +141,16 @@ def _in_cache(cache: Path, wanted: Sequence[Spec], *, everything: bool) -> Itera
 
 def _venvs(folder: Path, needed: set[str], wanted: Sequence[Spec], *, everything: bool) -> Iterator[Leftover]:
     known = {spec.environment for spec in wanted}
+    # Whose interpreter is not found just now: what their venvs should be called cannot be said.
+    unknown = {spec.environment for spec in wanted if spec.python and interpreters.find(spec.python) is None}
     for path in _entries(folder):
         if not path.is_dir() or not _idle(path):
             continue
         environment = path.name.rpartition("-")[0]
         if not (path / READY).exists():
             yield _left("venv", path, "half-made")
+        elif environment in unknown and not everything:
+            continue
         elif path.name not in needed:
             changed = f"the lock or the interpreter of {environment} has changed"
             yield _left("venv", path, changed if environment in known else f"the matrix makes no venv of {environment}")
@@ -170,9 +176,17 @@ def _temporary() -> Iterator[Leftover]:
         except OSError:
             continue  # it has ended, or is somebody else's
     for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        mine = path.is_dir() and not path.is_symlink() and path.stat().st_uid == os.getuid()
-        if mine and not any(path == folder or path in folder.parents for folder in at_work):
+        if _of_a_server(path) and not any(path == folder or path in folder.parents for folder in at_work):
             yield _left("folder", path, "its server is gone")
+
+
+def _of_a_server(path: Path) -> bool:
+    """Say whether a folder is one that a channel made: its name is made up, and it holds what the server wrote."""
+    try:
+        mine = not path.is_symlink() and path.stat().st_uid == os.getuid()
+        return mine and bool(_MADE_UP.fullmatch(path.name)) and (path / "stderr").is_file()
+    except FileNotFoundError:
+        return False  # it has just gone
 
 
 def _entries(folder: Path) -> tuple[Path, ...]:
@@ -192,6 +206,7 @@ def _size(path: Path) -> int:
 
 def _remove_path(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
+        (path / READY).unlink(missing_ok=True)  # first: what is left of a venv must not pass for one
         shutil.rmtree(path)
         path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
     else:

@@ -1,6 +1,7 @@
 """How the program speaks and ends: results on stdout, all else on stderr. Nothing else here prints or exits."""
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from runner import interrupts
-from runner.errors import RunnerError
+from runner.errors import Problem, RunnerError, UsageError
 
 if TYPE_CHECKING:
     from runner.progress import Progress
@@ -65,11 +66,17 @@ def _unexpected(error: BaseException) -> int:
 def emit(text: str, output: Path | None) -> None:
     """Print a result, or write it to a file whole."""
     if output is None:
-        print(text.rstrip("\n"))
+        try:
+            print(text.rstrip("\n"), flush=True)
+        except BrokenPipeError:  # whoever read it has had enough, as `head` does
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
     from runner.files import write_whole
 
-    write_whole(output, text.rstrip("\n") + "\n")
+    try:
+        write_whole(output, text.rstrip("\n") + "\n")
+    except OSError as error:
+        raise UsageError(Problem(f"{output} cannot be written: {error.strerror}")) from error
 
 
 def note(text: str) -> None:

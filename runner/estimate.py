@@ -5,7 +5,6 @@ from functools import cache
 from typing import Any
 
 from runner.harness import workloads
-from runner.harness.adapters import implementations
 from runner.model import Cell, Measurement, Skip
 from runner.workloads import CASES, forward_flops, training_bytes
 
@@ -27,11 +26,18 @@ def step_seconds(case_id: str, phase: str, device: str, threads: int) -> float:
     return share * _forward_seconds(CASES[case_id], device, threads)
 
 
-def cell_seconds(cell: Cell, framework: str, measurement: Measurement, device: str) -> float:
-    """Return the seconds of one round of a cell: its fork, its compilers, its check and its iterations."""
+def cell_seconds(cell: Cell, compiling: tuple[float, float], measurement: Measurement, device: str) -> float:
+    """Return the seconds of one round of a cell: its fork, its compilers, its check and its iterations.
+
+    Args:
+        cell: what to measure.
+        compiling: seconds of compiling one layer, from cold caches and from warm ones.
+        measurement: how.
+        device: where.
+    """
     plain = cell.phase.partition("+")[0]
-    check, compiling = _before(cell.case_id, framework, cell.implementation, device, measurement.threads)
-    cold = compiling[0] if plain == "compile" else compiling[1]
+    check, share = _before(cell.case_id, device, measurement.threads)
+    cold = share * compiling[0 if plain == "compile" else 1]
     if plain.startswith("compile"):
         return FORK_SECONDS + check + cold
     step = step_seconds(cell.case_id, plain, device, measurement.threads)
@@ -64,18 +70,16 @@ def _bytes(case_id: str) -> int:
 
 
 @cache
-def _before(case_id: str, framework: str, slug: str, device: str, threads: int) -> tuple[float, tuple[float, float]]:
-    """Return the seconds of the check, and those of compiling from cold and from warm caches."""
+def _before(case_id: str, device: str, threads: int) -> tuple[float, float]:
+    """Return the seconds of the check, and how many times one layer's compiling all of it takes."""
     case = CASES[case_id]
     small: Mapping[str, Any] = workloads.checked(dict(case))
     check = CHECKED * _forward_seconds(small, device, threads)
     whole = small == case
     if not whole:
         check += (TRAINING + 1) * _forward_seconds(case, device, threads)  # its first step, and its outputs at the end
-    found = next(found for found in implementations(framework) if found.slug == slug)
     parts = case["layers"] * (2 if case["bidirectional"] else 1) * (1 if whole else 2)
-    share = 1 + FURTHER * (parts - 1)
-    return check, (found.compile_seconds[0] * share, found.compile_seconds[1] * share)
+    return check, 1 + FURTHER * (parts - 1)
 
 
 def _forward_seconds(case: Mapping[str, Any], device: str, threads: int) -> float:

@@ -1,15 +1,16 @@
 """What becomes of a run while it goes on: its records, its journal, the facts of its environments, and the counts."""
 
+import shlex
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from runner.backends import archive
 from runner.collect import collect
-from runner.errors import EngineError, Problem
+from runner.errors import EngineError, Problem, RecordError
 from runner.model import Event, Finished, Gpu, Grouped, Outcome, Plan
-from runner.plan import kind
+from runner.options import Options
 from runner.progress import Progress
 from runner.store import Run
 
@@ -35,8 +36,8 @@ class Keeper:
         self.environments: dict[str, Any] = dict(stored.environments())
         entries = stored.journal().counting()
         self.seen = {entry.cell for entry in entries}
-        self.good = {entry.cell for entry in entries if entry.status == "ok"}
         rounds = planned.measurement.rounds
+        self.kinds = {p.cell: p.kind for p in planned.cells}
         self.expected = {p.cell: p.seconds / rounds for p in planned.cells}
         self.corpora = {block.case_id: block.spec["corpus"] for block in planned.blocks if "corpus" in block.spec}
         finished = planned.past.finished
@@ -64,9 +65,7 @@ class Keeper:
         self.stored.add(record, log if record.status != "ok" else "")
         self._facts(outcome)
         self.seen.add(cell.id)
-        if record.status == "ok":
-            self.good.add(cell.id)
-        else:
+        if record.status != "ok":
             self.progress.note(f"{cell.id}: {record.failure}: {record.reason}")
         self.progress.advance(self.expected.get(cell, 0.0), cell.id)
 
@@ -77,7 +76,7 @@ class Keeper:
         return {
             "environment": cell.environment,
             "framework": framework,
-            "kind": kind(framework, cell.implementation),
+            "kind": self.kinds[cell],
             "backend": self.planned.backend,
             "device": self.gpu.name if self.gpu else "cpu",
             "device_uuid": self.gpu.uuid if self.gpu else None,
@@ -101,13 +100,20 @@ class Keeper:
             self.stored.write_environments(self.environments)
 
     def totals(self) -> Totals:
-        """Return how it ended."""
-        return Totals(run=self.stored, good=len(self.good), bad=tuple(sorted(self.seen - self.good)))
+        """Return how it ended, by the records that count."""
+        entries = tuple(self.stored.journal().counting())
+        good = {entry.cell for entry in entries if entry.status == "ok"}
+        return Totals(run=self.stored, good=len(good), bad=tuple(sorted({entry.cell for entry in entries} - good)))
+
+    def name(self) -> str:
+        """Return what a command calls the run: its id where it lies in the usual folder, else its path."""
+        usual = Options().reports.resolve() / "runs" / self.stored.id
+        return self.stored.id if self.stored.path.resolve() == usual else shlex.quote(str(self.stored.path))
 
     @contextmanager
     def ending(self) -> Iterator[None]:
         """Write down how the block ended, and say how to go on where that was too early."""
-        again = f"runner run --resume {self.stored.id}"
+        again = f"runner run --resume {self.name()}"
         try:
             yield
         except KeyboardInterrupt:
@@ -118,6 +124,11 @@ class Keeper:
             self.stored.note("ended", how="engine")
             hint = f"start the engine again, then `{again}`; what was measured is kept"
             raise EngineError(Problem(error.problems[0].message, hint=hint)) from error
+        except OSError as error:
+            with suppress(OSError):
+                self.stored.note("ended", how="error")
+            what = f"{self.stored.path} cannot be written: {error.strerror}"
+            raise RecordError(Problem(what, hint=f"make room, then `{again}`")) from error
         except BaseException:
             self.stored.note("ended", how="error")
             raise

@@ -48,6 +48,12 @@ def memory_limit() -> int | None:
     return None
 
 
+def room() -> int:
+    """Return the bytes that can be had at this moment, in the machine and in its control group."""
+    free = memory()[1]
+    return min(free, memory_limit() or free)
+
+
 def physical_cores(cpus: Collection[int]) -> int:
     """Return how many cores logical CPUs are on; as many as there are CPUs where the kernel does not tell."""
     found = set()

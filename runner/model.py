@@ -87,10 +87,16 @@ class Skip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedCell:
-    """A cell with its verdict; ``seconds`` is the estimated cost of all its rounds."""
+    """A cell with its verdict.
+
+    Attributes:
+        kind: ``flexible``, ``fused`` or ``vendor``.
+        seconds: the estimated cost of all its rounds.
+    """
 
     cell: Cell
     device: Device
+    kind: str = ""
     skip: Skip | None = None
     seconds: float = 0.0
 

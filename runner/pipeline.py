@@ -72,7 +72,13 @@ def prepare(matrix: Matrix, request: Request, backend: Backend, place: Place, gp
 def build(
     prepared: Prepared, backend: Backend, progress: Progress
 ) -> tuple[Mapping[str, Provisioned], Mapping[str, ProvisionError]]:
-    """Announce what will be fetched, then make it."""
+    """Announce what will be fetched, then make it.
+
+    Raises:
+        NothingSelectedError: nothing of the plan can run.
+    """
+    if not prepared.plan.blocks:
+        raise NothingSelectedError(Problem("nothing of this can run here", hint="`runner plan` says why, cell by cell"))
     for name, skip in left_out(prepared.plan).items():
         progress.note(f"{name} is left out: {skip.code}: {skip.reason}")
     cost = announce(prepared.specs, prepared.survey)
@@ -115,8 +121,6 @@ def run(
         EngineError: the engine is gone; what was measured is kept.
     """
     planned = prepared.plan
-    if not planned.blocks:
-        raise NothingSelectedError(Problem("nothing of this can run here", hint="`runner plan` says why, cell by cell"))
     ready, failed = build(prepared, backend, progress)
     with contextlib.ExitStack() as stack:
         if again is None:
@@ -131,13 +135,13 @@ def run(
             progress.note("the GPU's clocks are not pinned: this version cannot do that yet")
         keeper = Keeper(planned, stored, progress, gpu)
         with keeper.ending():
-            limits = Limits(memory=int(MEMORY_SHARE * machine.memory()[1]), device=device(gpu), run=stored.id)
             for outcome in _not_made(planned, failed, keeper.seen):
                 keeper.keep(outcome)
             references = References(place.cache / "references", planned.measurement.threads)
+            stack.enter_context(alone(place.cache / f"measuring-{device(gpu)}.lock", progress.note))
+            limits = Limits(memory=int(MEMORY_SHARE * machine.room()), device=device(gpu), run=stored.id)
             events = measure(planned, ready, backend, limits, references, lambda text: progress.status("now", text))
-            lock = place.cache / f"measuring-{limits.device}.lock"
-            with alone(lock, progress.note), contextlib.closing(events):  # type: ignore[type-var]  # ends the servers
+            with contextlib.closing(events):  # type: ignore[type-var]  # ends the servers
                 for event in events:
                     keeper.keep(event)
         return keeper.totals()

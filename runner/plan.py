@@ -57,11 +57,6 @@ def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu:
     )
 
 
-def kind(framework: str, slug: str) -> str:
-    """Return ``flexible``, ``fused`` or ``vendor`` for an implementation; empty for one that is not known."""
-    return next((found.kind for found in implementations(framework) if found.slug == slug), "")
-
-
 def _measurement(matrix: Matrix, request: Request) -> Measurement:
     preset = matrix.presets[request.preset] if request.preset else matrix.measure
     return Measurement(
@@ -117,7 +112,7 @@ def _cells(matrix: Matrix, request: Request) -> Iterator[Cell]:
         timed = _timed(case_id, phases, protocol)
         for name in request.environments:
             for slug in _slugs(matrix.environments[name].framework):
-                found = _class(matrix.environments[name].framework, matrix.environments[name].release, slug)
+                found = _class(matrix.environments[name].framework, slug)
                 if not found.concerns(dict(CASES[case_id])):
                     continue
                 if protocol == "published" and slug not in PUBLISHED.get(case_id, ()):
@@ -139,8 +134,8 @@ def _slugs(framework: str) -> tuple[str, ...]:
 
 
 @cache
-def _class(framework: str, release: str, slug: str) -> type[Implementation]:
-    return implementation(framework, slug, compat.release(release))
+def _class(framework: str, slug: str) -> type[Implementation]:
+    return implementation(framework, slug)
 
 
 def _judged(
@@ -151,12 +146,14 @@ def _judged(
     unavailable: Mapping[str, Skip],
     gpu: Gpu | None,
 ) -> PlannedCell:
-    framework = matrix.environments[cell.environment].framework
-    seconds = estimate.cell_seconds(cell, framework, measurement, request.device)
+    environment = matrix.environments[cell.environment]
+    found = _class(environment.framework, cell.implementation)
+    seconds = estimate.cell_seconds(cell, found.compile_seconds, measurement, request.device)
     skip = _skip(matrix, cell, request, unavailable, gpu)
     return PlannedCell(
         cell=cell,
         device=request.device,
+        kind=found.kind_in(compat.release(environment.release)),
         skip=skip or estimate.too_much(cell, seconds, measurement, request.memory),
         seconds=measurement.rounds * seconds,
     )
@@ -186,7 +183,7 @@ def _skip(
 @cache
 def _lacks(framework: str, release: str, slug: str, case: tuple[str, str], place: tuple[str, str]) -> Skip | None:
     """Return what an implementation lacks for ``case``, its id and protocol, at ``place``, device and precision."""
-    found = _class(framework, release, slug)
+    found = _class(framework, slug)
     lacks = found.lacks(dict(CASES[case[0]], protocol=case[1]), compat.release(release), *place)
     return Skip(*lacks) if lacks else None
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from runner.model import Block, Cell, Measurement, Past, Plan, PlannedCell, Skip
-from runner.plan import kind
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
@@ -31,7 +30,7 @@ def _cell(found: PlannedCell, framework: str) -> dict[str, Any]:
         "environment": cell.environment,
         "framework": framework,
         "implementation": cell.implementation,
-        "kind": kind(framework, cell.implementation),
+        "kind": found.kind,
         "workload": cell.workload,
         "case": cell.case,
         "phase": cell.phase,
@@ -88,6 +87,7 @@ def _planned(found: Mapping[str, Any]) -> PlannedCell:
     return PlannedCell(
         cell=Cell(**{word: found[word] for word in words}),
         device=found["device"],
+        kind=found["kind"],
         skip=None if found["verdict"] == "run" else Skip(found["code"], found["reason"]),
         seconds=found["seconds"],
     )

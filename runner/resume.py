@@ -39,6 +39,11 @@ def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Setu
     run = _find(options)
     with run.held():
         journal = run.journal()
+        if not journal.begun:
+            hint = "`runner run` measures anew"
+            raise NothingSelectedError(
+                Problem(f"run {run.id} was begun by an older program: it cannot go on", hint=hint)
+            )
         if not journal.unfinished:
             raise NothingSelectedError(Problem(f"run {run.id} is finished", hint="`runner run` measures anew"))
         if journal.warning:

@@ -89,7 +89,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Setup:
         threads=options.threads or matrix.measure.threads or machine.cores(),
         seed=random.randrange(1 << 31) if options.seed is None else options.seed,
         protocol=options.protocol,
-        memory=gpu.memory if gpu else machine.memory()[1],
+        memory=gpu.memory if gpu else machine.memory_limit() or machine.memory()[0],
         corpus=corpus.read(options.corpus) if options.corpus else None,
     )
     python = getattr(backend, "python", None)  # the host's

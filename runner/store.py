@@ -100,7 +100,7 @@ class Run:
             RecordError: it holds no run, or one by a newer program.
         """
         read_document(path / PLAN, PLAN)
-        return cls(path)
+        return cls(path.resolve())  # its name is the run's, however it was written
 
     @property
     def id(self) -> str:

@@ -73,7 +73,7 @@ class HostBackend:
             environment=spec.environment,
             framework=spec.framework,
             handle=self.python,
-            digest=f"host:{self.python}",
+            digest=f"host:{self.python} {spec.framework}=={spec.release}",
             seconds=0.0,
             cached=True,
         )

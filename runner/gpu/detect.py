@@ -49,7 +49,7 @@ def present() -> tuple[Gpu, ...]:
                     name=str(pynvml.nvmlDeviceGetName(handle)),
                     capability=(int(major), int(minor)),
                     driver=driver,
-                    memory=int(pynvml.nvmlDeviceGetMemoryInfo(handle).total),
+                    memory=_memory(handle),
                 )
             )
         return tuple(found)
@@ -57,3 +57,13 @@ def present() -> tuple[Gpu, ...]:
         return ()
     finally:
         pynvml.nvmlShutdown()
+
+
+def _memory(handle: object) -> int:
+    """Return a GPU's memory in bytes; 0 where it has none of its own, and the driver refuses to say."""
+    import pynvml
+
+    try:
+        return int(pynvml.nvmlDeviceGetMemoryInfo(handle).total)
+    except pynvml.NVMLError:
+        return 0

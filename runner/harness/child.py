@@ -25,10 +25,10 @@ def classify(error: "BaseException") -> "tuple":
 
 def implementation(framework: "str", slug: "str") -> "type":
     """Return the class of a slug. Raises check.Failure where the adapter has no such class."""
-    for found in adapters.implementations(framework):
-        if found.slug == slug:
-            return found
-    raise check.Failure("crash", "the {} adapter has no implementation {!r}".format(framework, slug))
+    try:
+        return adapters.implementation(framework, slug)
+    except KeyError as error:
+        raise check.Failure("crash", error.args[0]) from error
 
 
 def measure(request: "dict", truth: "dict") -> "dict":

@@ -56,9 +56,10 @@ def ctc(logits, labels, lengths):
     for t in range(1, steps):
         alpha[t] = said[t] + _reached(alpha[t - 1], jumps)
     beta = numpy.full(said.shape, -numpy.inf)
+    back = _seen_backwards(jumps)
     for t in reversed(range(steps)):
         if t + 1 < steps:
-            beta[t] = said[t] + _reached(beta[t + 1][:, ::-1], _seen_backwards(jumps))[:, ::-1]
+            beta[t] = said[t] + _reached(beta[t + 1][:, ::-1], back)[:, ::-1]
         ending = lengths == t + 1
         beta[t, ending, -2:] = said[t, ending, -2:]
     total = numpy.logaddexp(alpha[lengths - 1, samples, -1], alpha[lengths - 1, samples, -2])

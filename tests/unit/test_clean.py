@@ -118,12 +118,17 @@ def test_references_of_older_code_go(tmp_path: Path) -> None:
 
 
 def test_temporary_folders_go_unless_a_process_works_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("matrix-runner-dead", "matrix-runner-alive/below", "others"):
+    of_servers = ("matrix-runner-0dead_00", "matrix-runner-0alive_0")
+    for name in (*of_servers, "matrix-runner-backup", "matrix-runner-by-hand-1", "others"):
         (tmp_path / "tmp" / name).mkdir(parents=True)
-    (tmp_path / "tmp" / "matrix-runner-file").touch()
-    (tmp_path / "tmp" / "matrix-runner-link").symlink_to(tmp_path)
-    monkeypatch.chdir(tmp_path / "tmp" / "matrix-runner-alive" / "below")
-    assert list(found(tmp_path)) == ["tmp/matrix-runner-dead"]
+    for name in (*of_servers, "matrix-runner-by-hand-1"):  # a backup holds no log, and no made-up name has a hyphen
+        (tmp_path / "tmp" / name / "stderr").touch()
+    below = tmp_path / "tmp" / of_servers[1] / "below"
+    below.mkdir()
+    (tmp_path / "tmp" / "matrix-runner-0file_00").touch()
+    (tmp_path / "tmp" / "matrix-runner-0link_00").symlink_to(below.parent)
+    monkeypatch.chdir(below)
+    assert list(found(tmp_path)) == [f"tmp/{of_servers[0]}"]
 
 
 def test_all_takes_what_the_matrix_needs_too(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from runner.errors import NothingSelectedError
 from runner.matrix import Matrix, load, parse
 from runner.model import SKIP_CODES, Gpu, Plan, Request, Skip
-from runner.plan import kind, plan
+from runner.plan import plan
 from runner.plan_json import plan_json
 from runner.workloads import CASES
 
@@ -275,9 +275,14 @@ def test_json_has_the_keys_of_the_design_and_can_be_written() -> None:
     assert {(one["code"], one["reason"]) for one in runs} == {(None, None)}
 
 
-def test_kinds_of_slugs() -> None:
-    assert [kind("torch", "nn-lstm"), kind("torch", "lstm-cell-basic")] == ["vendor", "flexible"]
-    assert [kind("torch", "no-such"), kind("no-framework", "theano-scan")] == ["", ""]
+def test_a_kind_may_change_with_the_release() -> None:
+    lines = (
+        '  k-2: {framework: keras, release: "2.1.6", image: x}\n  k-3: {framework: keras, release: "3.*", image: x}\n'
+    )
+    found = planned(parse(f"{HEAD}environments:\n{lines}".encode(), "m.yaml"))
+    kinds = {one.cell.environment: one.kind for one in found.cells if one.cell.implementation == "keras-lstm"}
+    assert kinds == {"k-2": "flexible", "k-3": "vendor"}
+    assert {one.kind for one in planned(small()).cells} == {"flexible", "fused", "vendor"}
 
 
 def test_ten_thousand_cells_are_planned() -> None:

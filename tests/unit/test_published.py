@@ -91,9 +91,8 @@ def test_every_case_slug_and_phase_is_one_of_this_project() -> None:
         assert found.case in CASES
         assert found.phase in {"compile", "forward", "train", "gradient"}
         release = tuple(int(part) for part in re.findall(r"\d+", found.release)[:3])
-        known: Any = implementation(found.framework, found.implementation, release)
-        if found.implementation != "keras-lstm":  # it may choose cuDNN since, and is a loop in 2.1.6
-            assert found.kind == known.kind
+        known: Any = implementation(found.framework, found.implementation)
+        assert found.kind == known.kind_in(release)
         assert CASES[found.case]["cell"] in known.cells
 
 

@@ -23,13 +23,9 @@ def implementations(framework: "str") -> "tuple":
     return find(framework).IMPLEMENTATIONS if framework in MODULES else ()
 
 
-def implementation(framework: "str", slug: "str", release: "tuple") -> "type":
-    """Return the class that a release has for a slug; the first of that slug where it has none.
-
-    ``release`` is the framework's version as a tuple of numbers. Raises KeyError for a slug that is not there.
-    """
-    named = [found for found in implementations(framework) if found.slug == slug]
-    if not named:
-        raise KeyError("the {} adapter has no implementation {!r}".format(framework, slug))
-    fitting = [found for found in named if found.since <= release and (found.before is None or release < found.before)]
-    return (fitting or named)[0]
+def implementation(framework: "str", slug: "str") -> "type":
+    """Return the class of a slug. Raises KeyError where the adapter has none."""
+    for found in implementations(framework):
+        if found.slug == slug:
+            return found
+    raise KeyError("the {} adapter has no implementation {!r}".format(framework, slug))

@@ -60,6 +60,11 @@ class Implementation(object):
     compile_seconds = (1.0, 1.0)  # of one layer on two cores of 2024: with empty caches and with warm ones; estimates
 
     @classmethod
+    def kind_in(cls, release: "tuple") -> "str":
+        """Return the kind that it is in a release, a tuple of numbers."""
+        return cls.kind
+
+    @classmethod
     def concerns(cls, case: "dict") -> "bool":
         """Say whether the case is of this class's kind at all; one that is not is left out of the plan, without a skip."""
         return case["cell"] in cls.cells
@@ -155,7 +160,7 @@ def gates(array, order, source="ifgo"):
     """
     import numpy
 
-    if len(order) == 1 or len(source) == 1 or order == source:
+    if order == source or len(source) == 1:
         return array
     blocks = numpy.split(array, len(source), axis=-1)
     return numpy.concatenate([blocks[source.index(gate)] for gate in order], axis=-1)

@@ -10,6 +10,7 @@ that ``compile`` starts cold and ``compile-warm`` finds them.
 
 import os
 
+from .. import check
 from . import jax_networks as networks
 from .api import Implementation
 
@@ -48,7 +49,7 @@ def choose(device: "str") -> "object":
     """Let JAX see this kind of device alone, so that it never takes another one instead; return the first of them.
 
     Raises:
-        RuntimeError: there is none.
+        check.Failure: class ``device``, where there is none.
     """
     import jax
 
@@ -57,7 +58,7 @@ def choose(device: "str") -> "object":
         return jax.devices(device)[0]
     except (AssertionError, RuntimeError) as error:  # 0.10.2 without its CUDA plugin: an assertion without a word
         reason = str(error) or "its plugin is missing"
-        raise RuntimeError("JAX has no {} device here: {}".format(device, reason)) from error
+        raise check.Failure("device", "JAX has no {} device here: {}".format(device, reason)) from error
 
 
 def prepare(device: "str", precision: "str") -> "None":

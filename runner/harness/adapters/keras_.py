@@ -14,16 +14,15 @@ import os
 import tempfile
 import warnings
 
-from .. import reference
 from . import keras_graph, keras_layers, keras_traced, theano_
 from .api import Implementation
+from .tensorflow_ import EPSILON
 
 FRAMEWORK = "keras"
 BACKEND = "tensorflow" if importlib.util.find_spec("tensorflow") else "theano"
 FORK_AFTER_IMPORT = BACKEND == "tensorflow"  # Theano chooses the folder of its compiled code when it is imported
 
 SETTINGS = {"threads": 1}
-EPSILON = reference.ADAM["epsilon"] * (1 - reference.ADAM["beta2"]) ** 0.5
 
 
 def engines() -> "object":
@@ -130,6 +129,11 @@ class LSTM(Recurrent):
 
     slug = "keras-lstm"
     kind = "vendor"
+
+    @classmethod
+    def kind_in(cls, release: "tuple") -> "str":
+        """See Implementation; before 3 it never takes cuDNN."""
+        return "flexible" if release < (3,) else cls.kind
 
     def layer(self, own, outer):
         """See Recurrent."""

@@ -10,9 +10,9 @@ from .. import check
 from . import theano_
 from .keras_layers import Network
 from .keras_losses import clipped, mean_loss
+from .tensorflow1 import INTER_OP_THREADS, config
 
 BLANK_LAST = True  # of K.ctc_batch_cost
-INTER_OP_THREADS = 1
 THEANO_FACTS = ("compiler", "blas", "openmp", "optimizer")
 
 
@@ -45,16 +45,6 @@ def facts(device: "str", threads: "int") -> "dict":
     if device == "cuda":
         require([])
     return {name: value for name, value in theano_.facts(device).items() if name in THEANO_FACTS}
-
-
-def config(threads: "int") -> "object":
-    """Return the settings of a session; int32 bookkeeping has no GPU kernel, so placement is soft."""
-    import tensorflow as tf
-
-    found = tf.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=INTER_OP_THREADS)
-    found.allow_soft_placement = True
-    found.gpu_options.allow_growth = True
-    return found
 
 
 @contextlib.contextmanager

@@ -7,9 +7,9 @@ Keras's optimiser. Nothing is compiled by XLA, which Keras leaves to its models.
 from .. import check
 from .keras_layers import Network
 from .keras_losses import clipped, mean_loss
+from .tensorflow1 import INTER_OP_THREADS
 
 BLANK_LAST = False
-INTER_OP_THREADS = 1
 
 
 def load(threads: "int") -> "None":

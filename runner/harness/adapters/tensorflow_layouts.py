@@ -14,6 +14,7 @@ matrix by matrix; this is what its standard algorithm has.
 import numpy
 
 from ..workloads import recurrent
+from .api import gates
 
 CANONICAL = {"lstm": "ifgo", "gru": "rzn", "rnn": "h"}
 KEPT = {"lstm": "igfo", "rnn": "h"}
@@ -96,8 +97,7 @@ def _block(case, weights, layout, canonical, order):
         return numpy.zeros(len(order) * case["hidden"], numpy.float32)
     array = weights[canonical]
     if order:
-        parts = numpy.split(array, len(CANONICAL[case["cell"]]), axis=-1)
-        array = numpy.concatenate([parts[CANONICAL[case["cell"]].index(gate)] for gate in order], axis=-1)
+        array = gates(array, order, CANONICAL[case["cell"]])
     return array.T.ravel() if order and layout == "cudnn" else array
 
 

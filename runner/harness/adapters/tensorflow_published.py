@@ -92,6 +92,7 @@ class Speech(Original):
             self.layer = tf.contrib.cudnn_rnn.CudnnLSTM(case["layers"], case["hidden"], direction=way)
             return self.layer(x)[0]
         if self.slug == "lstm-block-fused-cell":
+            assert case["layers"] == 1 and not case["bidirectional"]  # the original knows no other
             return contrib.LSTMBlockFusedCell(case["hidden"])(x, sequence_length=lengths, dtype=tf.float32)[0]
         make = getattr(contrib, CELLS[self.slug])
         options = {"sequence_length": lengths, "dtype": tf.float32}

@@ -9,6 +9,7 @@ import glob
 import os
 import tempfile
 
+from ..workloads.recurrent import ways
 from . import theano_networks as networks
 from . import theano_published as published
 from .theano_cudnn import TheanoCudnn
@@ -118,12 +119,12 @@ class TheanoScan(networks.Network):
         """See Network."""
         import theano.tensor as T
 
-        ways = ("/", "/reverse/") if self.case["bidirectional"] else ("/",)
-        width = len(self.state_shapes()) // self.case["layers"] // len(ways)
+        names = ways(self.case)
+        width = len(self.state_shapes()) // self.case["layers"] // len(names)
         states, last = list(states), []
         for k in range(self.case["layers"]):
             sides = []
-            for way in ways:
+            for way in names:
                 first, states = states[:width], states[width:]
                 traces = self._layer("layer{}{}".format(k, way), x, first)
                 sides.append(traces[0])

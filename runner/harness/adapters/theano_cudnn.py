@@ -6,9 +6,9 @@ a GPU old enough for Theano was at hand. What is taken on trust is marked below;
 
 from collections import OrderedDict
 
+from ..workloads.recurrent import GATES, ways
 from . import theano_networks as networks
 
-GATES = {"lstm": 4, "gru": 3}
 
 
 class TheanoCudnn(networks.Network):
@@ -55,11 +55,11 @@ class TheanoCudnn(networks.Network):
         Taken on trust: the second direction of layer k is pseudo-layer 2k+1, as in cuDNN's documents; the size that
         ``split_params`` wants is the network's own input, whatever the layer, as in Theano's test.
         """
-        ways = ("/", "/reverse/") if self.case["bidirectional"] else ("/",)
+        names = ways(self.case)
         gates = GATES[self.case["cell"]]
         for k in range(self.case["layers"]):
-            for side, way in enumerate(ways):
-                views = self.block.split_params(self.scratch, k * len(ways) + side, self.size)
+            for side, way in enumerate(names):
+                views = self.block.split_params(self.scratch, k * len(names) + side, self.size)
                 for gate in range(gates):
                     of_inputs, of_states = views[2 * gate : 2 * gate + 2], views[2 * (gates + gate) : 2 * (gates + gate) + 2]
                     yield "layer{}{}".format(k, way), gate, of_inputs + of_states

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 
+from ..workloads.recurrent import ways
 from . import theano_networks as networks
 from . import theano_published as published
 
@@ -70,12 +71,9 @@ class LasagneLstmLayer(networks.Network):
 
         found = layers.InputLayer((self.case["batch"], self.case["steps"], self.case["inputs"]), x.dimshuffle(1, 0, 2))
         for k in range(self.case["layers"]):
-            sides = [self._layer("layer{}{}".format(k, way), found) for way in self._ways()]
+            sides = [self._layer("layer{}{}".format(k, way), found) for way in ways(self.case)]
             found = layers.ConcatLayer(sides, axis=2) if len(sides) > 1 else sides[0]
         return layers.get_output(found).dimshuffle(1, 0, 2), []
-
-    def _ways(self):
-        return ("/", "/reverse/") if self.case["bidirectional"] else ("/",)
 
     def _layer(self, name, below):
         """Return an LSTMLayer on our variables."""

@@ -45,6 +45,7 @@ def facts(device: "str") -> "dict":
         "cudnn": cudnn.version() if device == "cuda" else None,
         "threads": torch.get_num_threads(),  # 1.0.0 says 1 whatever it was set to
         "zero_grad": "none",
+        "zero_grad_published": "as the library has it",
         "adam_epsilon": "corrected at each step" if compat.early_epsilon() else "as the library has it",
         "optimizer_loop": "foreach" if device == "cuda" and _foreach_by_default() else "parameter by parameter",
         "tf32_default_matmul": getattr(matmul, "allow_tf32", None),
@@ -106,6 +107,7 @@ class RnnCellBasic(LstmCellBasic):
     """The RNN cell written out in PyTorch."""
 
     slug = "rnn-cell-basic"
+    originals = ()
     cells = ("rnn",)
 
 
@@ -113,6 +115,7 @@ class GruCellBasic(LstmCellBasic):
     """The GRU cell written out in PyTorch."""
 
     slug = "gru-cell-basic"
+    originals = ()
     cells = ("gru",)
 
 
@@ -133,6 +136,7 @@ class RnnCellFused(LstmCellFused):
     """nn.RNNCell, whose default is tanh."""
 
     slug = "rnn-cell-fused"
+    originals = ()
     cells = ("rnn",)
     named = "RNNCell"
 
@@ -141,6 +145,7 @@ class GruCellFused(LstmCellFused):
     """nn.GRUCell."""
 
     slug = "gru-cell-fused"
+    originals = ()
     cells = ("gru",)
     named = "GRUCell"
 

@@ -54,6 +54,14 @@ def allow_tf32(allowed: "bool") -> "None":
         torch.backends.cudnn.allow_tf32 = allowed
 
 
+def add_scaled(tensor: "Any", scale: "float", other: "Any") -> "None":
+    """Add ``scale * other`` to ``tensor`` in place, in one operation."""
+    try:
+        tensor.add_(other, alpha=scale)
+    except TypeError:  # before 1.0
+        tensor.add_(scale, other)
+
+
 def clip_norm(parameters: "list", norm: "float") -> "None":
     """Scale the gradients of ``parameters`` down to a joint norm, with the library's function.
 

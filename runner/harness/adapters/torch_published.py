@@ -16,8 +16,9 @@ BOUND = 0.1  # of the first embedding and of the first decoder
 class Speech(object):
     """One step: copy the batch, forward, loss, backward, Adam. The loss is read outside of it.
 
-    x is a transposed view of a batch-major array, so the copy also makes it contiguous. Labels become 64 bits wide in
-    the step. Both biases of each gate are trained. With lengths, samples are packed longest first, but CTC is told the
+    x is a transposed view of a batch-major array, and is made contiguous in the step, on the device. Labels become 64
+    bits wide there, too; in CTC the original leaves them on the host, as warp-ctc wants them. Cells in a loop stack what
+    every step says and take the last, and have their first states made on the host in every step. Both biases of each gate are trained. With lengths, samples are packed longest first, but CTC is told the
     lengths in ascending order and the samples are not reordered, as in the original; its loss is the sum over the batch.
     The original's CTC was warp-ctc; this is PyTorch's own.
     """
@@ -30,6 +31,9 @@ class Speech(object):
         self.network, self.case = network, network.case
         self.trained = start(network)
         self.weights = sum(parameter.numel() for parameter in self.trained)
+        zero = torch.zeros(self.case["batch"], self.case["hidden"])
+        network.final = lambda hidden, ended: network.whole(hidden)[-1]
+        network.begin = lambda x: tuple(compat.variable(network._place(zero.clone()), False) for _ in "hc")
         self.optimizer = torch.optim.Adam(self.trained, lr=self.case["rate"])
         self.x = torch.from_numpy(numpy.ascontiguousarray(data["x"].transpose(1, 0, 2))).transpose(0, 1)
         self.target = torch.from_numpy(data["target"])
@@ -48,8 +52,8 @@ class Speech(object):
         return lambda said, target: loss(said.view(shape).log_softmax(2), target, lengths, labels)
 
     def copied(self, host):
-        """Return a copy on the device; on a CPU the copy that makes it contiguous."""
-        found = host.cuda() if self.network.device == "cuda" else host.clone()
+        """Return a contiguous copy on the device; of what is contiguous on a CPU already, the same."""
+        found = host.cuda() if self.network.device == "cuda" else host
         return compat.variable(found.contiguous(), False)
 
     def train(self):
@@ -91,15 +95,15 @@ class Words(object):
     def train(self):
         """Do one step of the original's loop."""
         network = self.network
-        for parameter in self.trained:
-            parameter.grad = None
+        for part in (network.module, network.embedding, network.output):
+            part.zero_grad()
         hidden, states = network.module(self.drop(network.embedding(network.x)), self.states)
         said = network.output(self.drop(hidden).view(-1, hidden.size(2)))
         loss = self.criterion(said, network.target)
         loss.backward()
         compat.clip_norm(self.trained, self.case["clip_norm"])
         for parameter in self.trained:
-            parameter.data -= self.case["rate"] * parameter.grad.data
+            compat.add_scaled(parameter.data, -self.case["rate"], parameter.grad.data)
         self.states = compat.detached(states)
         self.last = compat.number(loss.data)
 

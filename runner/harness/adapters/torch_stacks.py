@@ -19,8 +19,9 @@ def reversal(lengths: "tuple", steps: "int") -> "Any":
     """
     import numpy
 
-    length, t = numpy.array(lengths), numpy.arange(steps)[:, None]
-    source = numpy.where(t < length, length - 1 - t, t)
+    from .. import layers
+
+    source = layers.reversal(steps, len(lengths), numpy.array(lengths))
     return (source * len(lengths) + numpy.arange(len(lengths))).ravel()
 
 

@@ -62,6 +62,7 @@ class NnRnn(NnLstm):
     """nn.RNN, whose default is tanh."""
 
     slug = "nn-rnn"
+    originals = ()
     cells = ("rnn",)
     named = "RNN"
 
@@ -70,6 +71,7 @@ class NnGru(NnLstm):
     """nn.GRU."""
 
     slug = "nn-gru"
+    originals = ()
     cells = ("gru",)
     named = "GRU"
 
