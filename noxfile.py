@@ -65,6 +65,6 @@ def integration(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure what this program costs, side by side with its peers."""
+    """Measure what this program costs, side by side with its peers; ``-- startup planning`` chooses figures."""
     install(session, "bench")
-    session.run("python", "benchmarks/costs.py", *session.posargs)
+    session.run("python", "-m", "benchmarks", *session.posargs)

@@ -2,14 +2,14 @@
 
 import contextlib
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from runner import console
+from runner import cli_stored, console
+from runner.cli_stored import MatrixFile, Output, Traceback
 from runner.options import check_format, planning
 
 if TYPE_CHECKING:
@@ -24,13 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Is this release of a framework faster or slower than that one, on this device, for these networks?",
 )
-
-MatrixFile = Annotated[Path, typer.Option("--matrix", help="the matrix file")]
-Reports = Annotated[Path, typer.Option("--reports", help="where runs are kept")]
-Format = Annotated[str, typer.Option("--format", help="table, md, json, csv or html")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="write to this file instead")]
-RunName = Annotated[str | None, typer.Argument(metavar="[RUN]", help="a run's id or folder; the newest by default")]
-Traceback = Annotated[bool, typer.Option("--traceback", help="show where an error came from")]
+app.add_typer(cli_stored.app)  # without a name: its commands are this one's
 
 
 def main() -> None:
@@ -83,6 +77,21 @@ def doctor(
 
 
 @app.command()
+def tune(
+    format: Annotated[str, typer.Option(help="table or json")] = "table",
+    output: Output = None,
+    traceback: Traceback = False,
+) -> int:
+    """Show what makes this machine noisy, and the command that changes each; nothing is changed."""
+    from runner.doctor.tune import examine
+
+    check_format(format, ("table", "json"))
+    found = examine()
+    console.emit(console.json_text(found.json()) if format == "json" else found.text(), output)
+    return 0
+
+
+@app.command()
 @planning
 def build(options: "Options") -> int:
     """Make the environments ready, and measure nothing."""
@@ -121,72 +130,6 @@ def run(
     console.note(f"{totals.good} cells measured, {len(totals.bad)} failed")
     console.emit(str(page), None)
     return 1 if totals.bad or not totals.good else 0
-
-
-@app.command()
-def compare(
-    environments: Annotated[
-        list[str], typer.Argument(metavar="BASE OTHER...", help="the base first; published:braun2018/torch-0.4 too")
-    ],
-    matrix: MatrixFile = Path("matrix.yaml"),
-    reports: Reports = Path("reports"),
-    best: Annotated[bool, typer.Option("--best", help="the fastest implementation of each side")] = False,
-    format: Format = "table",
-    output: Output = None,
-    traceback: Traceback = False,
-) -> int:
-    """Compare environments from stored results: faster, slower, same, or not known yet, and why."""
-    import shutil
-
-    from runner.afterwards import comparison
-    from runner.report import FORMS, render
-
-    check_format(format, FORMS)
-    found = comparison(matrix, reports, environments, best=best)
-    colour = output is None and sys.stdout.isatty()
-    console.emit(render(found, format, width=shutil.get_terminal_size((120, 24)).columns, colour=colour), output)
-    return 0
-
-
-@app.command()
-def report(
-    run: RunName = None,
-    matrix: MatrixFile = Path("matrix.yaml"),
-    reports: Reports = Path("reports"),
-    published: Annotated[
-        str | None, typer.Option("--published", help="beside the figures of braun2018, glample2016, ...")
-    ] = None,
-    traceback: Traceback = False,
-) -> int:
-    """Write the report of a run, index.html, report.md and samples.csv, and name it."""
-    from runner.afterwards import find_run, margin, write_report
-
-    console.emit(str(write_report(find_run(reports, run), margin(matrix), published)), None)
-    return 0
-
-
-@app.command()
-def accuracy(run: RunName = None, reports: Reports = Path("reports"), traceback: Traceback = False) -> int:
-    """Print the largest error against the float64 reference, by environment and implementation."""
-    from runner.afterwards import accuracy_text, find_run
-
-    console.emit(accuracy_text(find_run(reports, run)), None)
-    return 0
-
-
-@app.command()
-def export(
-    output: Annotated[Path, typer.Option("--output", "-o", help="a .parquet or .csv file")],
-    run: RunName = None,
-    reports: Reports = Path("reports"),
-    traceback: Traceback = False,
-) -> int:
-    """Write every sample of a run as one tidy table."""
-    from runner import merge
-    from runner.afterwards import find_run
-
-    merge.export(find_run(reports, run), output)
-    return 0
 
 
 @app.command()

@@ -9,7 +9,7 @@ from runner.model import FAILURE_CLASSES, Outcome, Record
 OF_ENVIRONMENT = ("packages",)  # facts that environments.json keeps once
 OWN = (
     *("forward_error", "loss_error", "gradient_errors", "digest", "checked_case", "trained_weights"),
-    *("child_seconds", "round_seconds"),
+    *("batch", "clock_seconds", "warmup_seconds", "steady", "swapped_bytes", "child_seconds", "round_seconds"),
 )
 
 

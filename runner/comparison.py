@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 Word = Literal["same", "slower", "faster", "inconclusive", "not-comparable", "not-measured"]
 WORDS: tuple[Word, ...] = ("slower", "faster", "same", "inconclusive", "not-comparable", "not-measured")
 
+Kind = Literal["framework", "speed", "digest", "package", "alone", "rest"]
+"""Of a difference, in the order they are shown; see ``Difference``."""
+
 COMPARABLE: Mapping[str, str] = {
     "device": "device",
     "device_name": "device",
@@ -51,6 +54,7 @@ class Results:
         plan: every cell that was asked for.
         machine: facts about the machine.
         environments: environment id -> facts about it; ``framework`` and ``release`` among them where they are known.
+        looks: the numbers of rounds at which its verdicts were taken, or could have been.
         warning: what is doubtful about the run as a whole, or None.
     """
 
@@ -61,6 +65,7 @@ class Results:
     plan: tuple[Planned, ...]
     machine: Mapping[str, Any] = field(default_factory=dict)
     environments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    looks: tuple[int, ...] = ()
     warning: str | None = None
 
 
@@ -77,6 +82,8 @@ class Row:
         ratio: other over base time, below 1 is faster; None where two that were measured may not be compared.
         ratio_low: end of its 95 % interval; None where it has none, as ``ratio_high``.
         rounds: how many rounds, or pairs of rounds, the interval stands on.
+        more: about how many further rounds would decide; 0 where it is decided.
+        p_value: of no difference, for all looks together; None where rounds cannot be paired.
         code: what is doubtful, what differs, or why there is no record; empty where all is well.
         reason: the same as a sentence.
         run: the run it is read from; two, joined by " and ", where the sides are from different ones; empty where
@@ -98,6 +105,8 @@ class Row:
     ratio_low: float | None = None
     ratio_high: float | None = None
     rounds: int = 0
+    more: int = 0
+    p_value: float | None = None
     verdict: Word
     code: str = ""
     reason: str = ""
@@ -107,6 +116,23 @@ class Row:
     def case_id(self) -> str:
         """``workload/case``."""
         return f"{self.workload}/{self.case}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """Something in which an environment is not as the base.
+
+    Attributes:
+        base: what the base has, for people; None where that is not known. ``other`` likewise.
+        kind: ``framework`` is its release, ``speed`` what time may depend on, ``digest`` the image's, which follows
+            from the others, ``package`` one that both have, ``alone`` one that a side lacks, which has None, and
+            ``rest`` settings that have no place in that order, and what has no part in a time on this device.
+    """
+
+    name: str
+    base: str | None
+    other: str | None
+    kind: Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +146,8 @@ class Comparison:
         margin: the change that counts as none.
         devices: side -> the name of what it was measured on, where a side was published; else empty.
         figures: the published figures in the rows, each once.
+        differences: environment -> in what it differs from the base, beside the ratio; none where a side was published
+            or not measured.
     """
 
     base: str
@@ -131,6 +159,7 @@ class Comparison:
     margin: float = 0.02
     devices: Mapping[str, str] = field(default_factory=dict)
     figures: tuple[Figure, ...] = ()
+    differences: Mapping[str, tuple[Difference, ...]] = field(default_factory=dict)
 
     def count(self, environment: str) -> dict[Word, int]:
         """Return how many rows of an environment have each verdict; a verdict no row has is left out."""

@@ -1,11 +1,13 @@
 """What a cell will about cost on a device: seconds and bytes, before anything is measured. Rough on purpose."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from runner.harness import workloads
-from runner.model import Cell, Measurement, Skip
+from runner.model import Cell, Measurement, PlannedCell, Skip
+from runner.progress import duration
 from runner.workloads import CASES, forward_flops, training_bytes
 
 FLOPS_PER_THREAD = 3e10  # what these networks reached on one thread of a 2024 server CPU
@@ -62,6 +64,29 @@ def too_much(cell: Cell, seconds: float, measurement: Measurement, memory: int) 
     if memory and needed > memory:
         return Skip("no-memory", f"it holds about {needed / GIB:.1f} GiB at once, {memory / GIB:.1f} GiB are there")
     return None
+
+
+def affordable(planned: tuple[PlannedCell, ...], measurement: Measurement) -> tuple[PlannedCell, ...]:
+    """Return the cells with a skip for each case whose first rounds do not fit into what is left of the budget."""
+    if measurement.budget is None:
+        return planned
+    costs: dict[str, float] = {}
+    for found in planned:
+        if found.skip is None:
+            costs[found.cell.case_id] = costs.get(found.cell.case_id, 0.0) + found.seconds
+    left, skips = measurement.budget, dict[str, Skip]()
+    for case_id, seconds in costs.items():
+        if seconds <= left:
+            left -= seconds
+            continue
+        rounds = f"{measurement.rounds} rounds of {case_id} take about {duration(seconds)}"
+        skips[case_id] = Skip(
+            "over-budget", f"{rounds}, and {duration(left)} of {duration(measurement.budget)} are left"
+        )
+    return tuple(
+        replace(found, skip=skips[found.cell.case_id]) if found.skip is None and found.cell.case_id in skips else found
+        for found in planned
+    )
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import Any
 from runner.backends import archive
 from runner.collect import collect
 from runner.errors import EngineError, Problem, RecordError
-from runner.model import Event, Finished, Gpu, Grouped, Outcome, Plan
+from runner.model import Event, Finished, Further, Gpu, Grouped, Outcome, Plan
 from runner.options import Options
 from runner.progress import Progress
 from runner.store import Run
@@ -55,6 +55,9 @@ class Keeper:
                 self._outcome(event)
             case Grouped(groups):
                 self.stored.note("groups", groups=groups)
+            case Further(number, cells):
+                self.stored.note("further", round=number, cells=sorted(cell.id for cell in cells))
+                self.progress.extend(len(cells), sum(self.expected[cell] for cell in cells))
             case Finished(case_id, number):
                 self.stored.note("round", case=case_id, round=number)
 

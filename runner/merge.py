@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from runner import frames
+from runner import frames, stats
 from runner.comparison import COMPARABLE, Planned, Results
 from runner.documents import PLAN
 from runner.errors import Problem, RecordError
@@ -85,6 +85,7 @@ def results(folder: Run | Path) -> Results:
         plan=_planned(run),
         machine=machine,
         environments=environments,
+        looks=_looks(run.plan()),
         warning=journal.warning,
     )
 
@@ -203,6 +204,12 @@ def _joined(found: Sequence[pd.DataFrame]) -> pd.DataFrame:
         else:
             columns[name] = pd.concat(parts, ignore_index=True)
     return pd.DataFrame(columns)
+
+
+def _looks(plan: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return when verdicts were taken; older runs had their rounds and no more."""
+    rounds = int(plan.get("rounds", stats.FEWEST))
+    return stats.looks(rounds, int(plan.get("max_rounds", rounds)))
 
 
 def _planned(run: Run) -> tuple[Planned, ...]:

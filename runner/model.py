@@ -112,6 +112,8 @@ class Measurement:
 
     Attributes:
         rounds: fresh processes for each cell, at least 1.
+        max_rounds: as many for cells whose verdict is open until then; fewer than ``rounds`` means no further ones.
+        budget: seconds for all of it, None for as long as it takes.
         seconds: time budget of the measured iterations of one cell in one round.
         timeout: seconds after which a cell's process is killed.
         threads: CPU threads that every framework is given.
@@ -125,6 +127,13 @@ class Measurement:
     threads: int = 1
     seed: int = 0
     restart: int = 1
+    max_rounds: int = 0
+    budget: float | None = None
+
+    @property
+    def most(self) -> int:
+        """The rounds that a cell can have."""
+        return max(self.rounds, self.max_rounds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +212,8 @@ class Request:
         protocol: ``aligned`` or ``published``; None is what the preset says, else aligned.
         memory: bytes that a measured process may hold; 0 where that is not known.
         corpus: a text whose words language models are given; None draws words at random.
+        rounds: how many; None is what the preset says. Where it is given, ``max_rounds`` is as many unless it is, too.
+        budget: seconds that the measuring may take; None for as long as it takes.
     """
 
     environments: tuple[str, ...]
@@ -212,6 +223,8 @@ class Request:
     device: Device = "cpu"
     backend: str = "venv"
     rounds: int | None = None
+    max_rounds: int | None = None
+    budget: float | None = None
     seconds: float | None = None
     threads: int = 1
     seed: int = 0
@@ -258,7 +271,15 @@ class Finished:
     round: int
 
 
-Event = Outcome | Grouped | Finished
+@dataclass(frozen=True, slots=True)
+class Further:
+    """A further round was decided on, for these cells, whose verdicts are open."""
+
+    round: int
+    cells: frozenset[Cell]
+
+
+Event = Outcome | Grouped | Finished | Further
 """What happens while cells are measured."""
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
@@ -29,6 +30,8 @@ class Options:
     python: Annotated[str | None, typer.Option("--python", help="the interpreter --backend host measures")] = None
     name: Annotated[str, typer.Option("--name", help="what --backend host calls its environment")] = "host"
     rounds: Annotated[int | None, typer.Option("--rounds", min=1, help="fresh processes for each cell")] = None
+    max_rounds: Annotated[int | None, typer.Option("--max-rounds", min=1, help="while a verdict is open")] = None
+    budget: Annotated[str | None, typer.Option("--budget", help="time for all the measuring: 90s, 30m, 8h")] = None
     seconds: Annotated[float | None, typer.Option("--seconds", min=0.01, help="measured, a cell and round")] = None
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads; default: all cores")] = None
     protocol: Annotated[Protocol | None, typer.Option("--protocol", help="published: what the originals did")] = None
@@ -41,6 +44,22 @@ def check_format(wanted: str, known: Sequence[str]) -> None:
     """Refuse a ``--format`` that a command has not; raises UsageError, which names those it has."""
     if wanted not in known:
         raise UsageError(Problem(f"there is no format {wanted!r}", hint=f"there are {', '.join(known)}"))
+
+
+def seconds(text: str) -> float:
+    """Return a length of time in seconds: a number and s, m or h.
+
+    Raises:
+        UsageError: it cannot be read, or is nothing.
+
+    >>> seconds("90s"), seconds("30m"), seconds("1.5h")
+    (90.0, 1800.0, 5400.0)
+    """
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(s|m|min|h)", text.strip())
+    length = float(found[1]) * {"s": 1, "m": 60, "min": 60, "h": 3600}[found[2]] if found else 0.0
+    if not length:
+        raise UsageError(Problem(f"cannot read {text!r} as a length of time", hint="write 90s, 30m or 8h"))
+    return length
 
 
 def planning(command: Callable[..., int]) -> Callable[..., int]:

@@ -1,6 +1,7 @@
 """The stages in order, and nothing else: plan, provision, measure, collect, and what is kept of them."""
 
 import contextlib
+import functools
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +12,10 @@ from runner.begun import begin, device, digests, now, same_environments
 from runner.environments import announce, specs
 from runner.errors import NothingSelectedError, Problem, ProvisionError
 from runner.files import alone
+from runner.further import Wanted
 from runner.keeper import Keeper, Totals
 from runner.matrix import Matrix
-from runner.measure import measure
+from runner.measure import Steering, measure
 from runner.measure.references import References
 from runner.model import Gpu, Limits, Outcome, Plan, Provisioned, Request, Skip, Spec, Survey
 from runner.plan import plan
@@ -42,12 +44,14 @@ class Place:
         reports: where runs are kept.
         cache: where that is kept which can be made again.
         python: the interpreter that the host backend measures, else None.
+        margin: the change that counts as none, by the matrix.
     """
 
     file: Path
     reports: Path
     cache: Path
     python: str | None = None
+    margin: float = 0.02
 
     @property
     def matrix(self) -> Path:
@@ -140,7 +144,9 @@ def run(
             references = References(place.cache / "references", planned.measurement.threads)
             stack.enter_context(alone(place.cache / f"measuring-{device(gpu)}.lock", progress.note))
             limits = Limits(memory=int(MEMORY_SHARE * machine.room()), device=device(gpu), run=stored.id)
-            events = measure(planned, ready, backend, limits, references, lambda text: progress.status("now", text))
+            wanted = Wanted(planned, stored, place.margin, progress.note)
+            steering = Steering(functools.partial(progress.status, "now"), wanted)
+            events = measure(planned, ready, backend, limits, references, steering)
             with contextlib.closing(events):  # type: ignore[type-var]  # ends the servers
                 for event in events:
                     keeper.keep(event)

@@ -34,6 +34,7 @@ def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu:
         for cell in _cells(matrix, request)
         if request.chosen is None or request.chosen(cell.id)
     )
+    planned = estimate.affordable(planned, measurement)
     if not planned:
         raise NothingSelectedError(_nothing(request))
     if request.corpus and not any(CASES[found.cell.case_id]["vocabulary"] for found in planned):
@@ -61,6 +62,8 @@ def _measurement(matrix: Matrix, request: Request) -> Measurement:
     preset = matrix.presets[request.preset] if request.preset else matrix.measure
     return Measurement(
         rounds=request.rounds or preset.rounds,
+        max_rounds=request.max_rounds or request.rounds or preset.max_rounds or matrix.measure.max_rounds,
+        budget=request.budget,
         seconds=request.seconds or preset.seconds,
         timeout=matrix.measure.timeout,
         threads=request.threads,
@@ -163,7 +166,8 @@ def _skip(
     matrix: Matrix, cell: Cell, request: Request, unavailable: Mapping[str, Skip], gpu: Gpu | None
 ) -> Skip | None:
     """Return why a cell is not run, the reason nearest to the user's own choice first."""
-    for rule in matrix.exclude:
+    preset = matrix.presets[request.preset] if request.preset else None
+    for rule in (*matrix.exclude, *(preset.exclude if preset else ())):
         if fnmatchcase(cell.id, rule.select):
             return Skip("excluded", rule.reason)
     environment = matrix.environments[cell.environment]

@@ -16,6 +16,8 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "device": plan.device,
         "backend": plan.backend,
         "rounds": measurement.rounds,
+        "max_rounds": measurement.most,
+        "budget": measurement.budget,
         "seconds": measurement.seconds,
         "threads": measurement.threads,
         "seed": measurement.seed,

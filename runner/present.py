@@ -30,11 +30,21 @@ def plan_table(plan: Plan, width: int = WIDTH) -> str:
     console.print(
         f"\n{len(running)} of {len(plan.cells)} cells run, {rounds} round{'s' if rounds > 1 else ''} each, on "
         f"{plan.backend} ({plan.device}, {plan.measurement.threads} threads): "
-        f"about {duration(plan.seconds)} of measuring",
+        f"about {duration(plan.seconds)} of measuring{_further(plan)}",
         soft_wrap=True,
     )
     assert isinstance(console.file, io.StringIO)
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+
+
+def _further(plan: Plan) -> str:
+    """Return what more there may be of it, where verdicts stay open."""
+    measurement = plan.measurement
+    if measurement.most == measurement.rounds:
+        return ""
+    whole = plan.seconds / measurement.rounds * measurement.most
+    most = whole if measurement.budget is None else min(whole, measurement.budget)
+    return f", and up to {measurement.most} rounds, {duration(most)} in all, where verdicts stay open"
 
 
 def _counts(cells: Iterable[PlannedCell]) -> object:

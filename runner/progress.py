@@ -57,6 +57,11 @@ class Progress:
         self.total, self.expected = total, seconds
         self.finished, self.spent, self.begun = 0, 0.0, self.clock()
 
+    def extend(self, more: int, seconds: float) -> None:
+        """Count on: there are ``more`` measurements than was said, expected to take ``seconds`` together."""
+        self.total += more
+        self.expected += seconds
+
     def advance(self, seconds: float, text: str) -> None:
         """Count one measurement, of which ``seconds`` were expected."""
         self.finished += 1

@@ -14,7 +14,7 @@ from runner.errors import GpuError, NothingSelectedError, Problem, UsageError
 from runner.files import together
 from runner.matrix import Environment, Matrix, choose_cells, load, select_environments
 from runner.model import Device, Gpu, Request
-from runner.options import Options
+from runner.options import Options, seconds
 from runner.pipeline import Place, Prepared, prepare
 
 IN_USE = "in-use.lock"  # in the cache: held together by those that use what is there, alone by `runner clean`
@@ -85,6 +85,8 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Setup:
         device=device,
         backend=backend.name,
         rounds=options.rounds,
+        max_rounds=options.max_rounds,
+        budget=seconds(options.budget) if options.budget else None,
         seconds=options.seconds,
         threads=options.threads or matrix.measure.threads or machine.cores(),
         seed=random.randrange(1 << 31) if options.seed is None else options.seed,
@@ -93,7 +95,9 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Setup:
         corpus=corpus.read(options.corpus) if options.corpus else None,
     )
     python = getattr(backend, "python", None)  # the host's
-    place = Place(file=options.matrix, reports=options.reports, cache=cache, python=python)
+    place = Place(
+        file=options.matrix, reports=options.reports, cache=cache, python=python, margin=matrix.measure.margin
+    )
     return Setup(matrix=matrix, request=request, backend=backend, place=place, gpu=gpu, note=note)
 
 

@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from runner import published, stats
+from runner.compare import differs
 from runner.compare.beside import published_side
-from runner.compare.rows import row
+from runner.compare.rows import Draft, draft, judged
 from runner.compare.sides import Pair, Side, pairs, side
 from runner.comparison import Comparison, Results, Row
 from runner.errors import Problem, RunnerError, UsageError
@@ -49,11 +50,14 @@ def compare(
         others=tuple(others),
         device=usable[0].base.names("device"),
         device_name=usable[0].base.names("device_name"),
-        rows=tuple(_sorted((one for match in found.values() if match for one in match.rows(margin)), others)),
+        rows=tuple(
+            _sorted(judged((one for match in found.values() if match for one in match.drafts()), margin), others)
+        ),
         only=tuple(note for other, match in found.items() for note in _notes(runs, match, base, other)),
         margin=margin,
         devices=_devices(usable) if runs.published else {},
         figures=tuple(dict.fromkeys(figure for match in usable for figure in match.figures())),
+        differences=differs.between(((one.base, one.other, one.pairs) for one in usable), runs.told),
     )
 
 
@@ -61,12 +65,15 @@ def summarise(results: Results, *, margin: float = stats.MARGIN) -> tuple[Compar
     """Return, for each framework of a run, its first measured environment against its other measured ones.
 
     The order is the plan's; a framework with fewer than two measured environments, or none in common, is left out.
+    Where every framework has one, the first of them is compared with the others.
     """
     measured = dict(zip(results.rounds["environment"].tolist(), results.rounds["framework"].tolist(), strict=True))
     families: dict[str, list[str]] = {}
     for name in dict.fromkeys([*(one.cell.environment for one in results.plan), *measured]):
         if name in measured:
             families.setdefault(measured[name], []).append(name)
+    if all(len(names) == 1 for names in families.values()):
+        families = {"": [name for (name,) in families.values()]}
     found = []
     for names in families.values():
         try:
@@ -94,8 +101,8 @@ class _Match:
                 if cell in figures:
                     yield figures[cell]
 
-    def rows(self, margin: float) -> Iterator[Row]:
-        return (row(self.base, self.other, pair, margin) for pair in self.pairs)
+    def drafts(self) -> Iterator[Draft]:
+        return (draft(self.base, self.other, pair) for pair in self.pairs)
 
 
 class _Runs:
@@ -110,12 +117,14 @@ class _Runs:
         self._asked = [name for name in asked if name not in self.published]
         self._source = iter(results if self._asked else ())
         self._kept: list[Mapping[str, Side]] = []
+        self.told: dict[str, differs.Told] = {}
 
     def __iter__(self) -> Iterator[Mapping[str, Side]]:
         yield from self._kept
         for results in self._source:
             self.environments |= {one.cell.environment for one in results.plan} | set(results.environments)
             self.environments |= set(results.rounds["environment"].unique())
+            self.told[results.run] = differs.Told(results.machine, results.environments)
             self._kept.append({**self.published, **{name: side(results, name) for name in self._asked}})
             yield self._kept[-1]
         if self.published and not self._kept:

@@ -1,34 +1,55 @@
-"""One pair of cells as a row: may they be compared, and what do the rounds say."""
+"""Pairs of cells as rows: may they be compared, and what do the rounds of all of them say together."""
 
-import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from runner import stats
 from runner.compare.beside import alike, note
 from runner.compare.sides import Measured, Pair, Side
-from runner.comparison import COMPARABLE, Row, Word
+from runner.comparison import COMPARABLE, Row
 
 NAMES = {"clocks": "clock request", "threads": "thread count", "harness": "harness version"}
 UNKNOWN = "nothing known"
 NO_ROUNDS = "a published figure has no rounds: how far it changes from one process to the next is not known"
 
 
-def row(base: Side, other: Side, pair: Pair, margin: float) -> Row:
-    """Return the row of a pair of cells; the sides may be of different runs."""
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A row that waits for the verdict, where it has evidence; ``looks`` are those that were planned."""
+
+    row: Row
+    found: stats.Evidence | None = None
+    looks: tuple[int, ...] = ()
+
+
+def draft(base: Side, other: Side, pair: Pair) -> Draft:
+    """Return the row of a pair of cells, without a verdict where that is for its rounds to say.
+
+    The sides may be of different runs.
+    """
     one, two = base.measured.get(pair.base), other.measured.get(pair.other)
     if one is None or two is None:
         ends = [side.ends[cell] for side, cell in zip((base, other), pair, strict=True) if cell not in side.measured]
         names = [side.environment for side, cell in zip((base, other), pair, strict=True) if cell not in side.measured]
         reason = "; ".join(f"{name}: {sentence}" for name, (_, sentence) in zip(names, ends, strict=True))
-        return _row(base, other, pair, verdict="not-measured", code=ends[0][0], reason=reason)
+        return Draft(_row(base, other, pair, verdict="not-measured", code=ends[0][0], reason=reason))
     if base.figures or other.figures:
-        return _beside(base, other, pair)
+        return Draft(_beside(base, other, pair))
     different = differences(one, two, base.environment, other.environment)
     if different:
         code, reason = next(iter(different)), "; ".join(different.values())
-        return _row(base, other, pair, verdict="not-comparable", code=code, reason=reason)
-    return _compared(base, other, pair, margin)
+        return Draft(_row(base, other, pair, verdict="not-comparable", code=code, reason=reason))
+    return _evidence(base, other, pair)
+
+
+def judged(drafts: Iterable[Draft], margin: float) -> list[Row]:
+    """Return the rows of a table with their verdicts, which depend on how many rows it has."""
+    drafts = list(drafts)
+    waiting = [one for one in drafts if one.found is not None]
+    rows = iter(_judged(waiting, margin) if waiting else ())
+    return [one.row if one.found is None else next(rows) for one in drafts]
 
 
 def differences(base: Measured, other: Measured, base_name: str, other_name: str) -> dict[str, str]:
@@ -60,53 +81,76 @@ def _beside(base: Side, other: Side, pair: Pair) -> Row:
     )
 
 
-def _compared(base: Side, other: Side, pair: Pair, margin: float) -> Row:
-    one, two = base.measured[pair.base].medians, other.measured[pair.other].medians
-    shared = sorted(one.keys() & two.keys()) if base.run == other.run else []
+def _evidence(base: Side, other: Side, pair: Pair) -> Draft:
+    one, two = base.measured[pair.base], other.measured[pair.other]
+    shared = sorted(one.medians.keys() & two.medians.keys()) if base.run == other.run else []
     if shared:
-        ratios = np.log([two[number] / one[number] for number in shared])
-        interval, count = stats.paired_interval(ratios), len(shared)
-        spread = stats.deviation(ratios) if count > 1 else float("nan")
-        code, doubt = "", ""
-    else:
-        logs = np.log(list(one.values())), np.log(list(two.values()))
-        interval, count = stats.unpaired_interval(*logs), min(len(one), len(two))
-        spread = math.hypot(*(stats.deviation(side) for side in logs)) if count > 1 else float("nan")
-        code, doubt = _unpaired(base, other)
-    low, ratio, high = (float(np.exp(value)) for value in (interval.low, interval.estimate, interval.high))
-    word: Word = stats.verdict(low, ratio, high, margin)
-    if word == "inconclusive":
-        code = code or "more-rounds"
-        doubt = "; ".join(filter(None, (doubt, _more(spread, ratio, margin, count))))
-    return _row(
-        base,
-        other,
-        pair,
-        ratio=ratio,
-        ratio_low=low if count > 1 else None,
-        ratio_high=high if count > 1 else None,
-        rounds=count,
-        verdict=word,
-        code=code,
-        reason=doubt,
-    )
+        ratios = np.log([two.medians[number] / one.medians[number] for number in shared])
+        servers = [(one.servers[number], two.servers[number]) for number in shared]
+        found = stats.paired(ratios, servers if all(map(all, servers)) else None)  # else nobody wrote them down
+        return Draft(_row(base, other, pair, verdict="inconclusive"), found, base.looks)
+    code, doubt = _unpaired(base, other)
+    found = stats.unpaired(*(np.log(list(side.medians.values())) for side in (one, two)))
+    return Draft(_row(base, other, pair, verdict="inconclusive", code=code, reason=doubt), found)
+
+
+def _judged(drafts: Sequence[Draft], margin: float) -> list[Row]:
+    """Return the rows of drafts that have evidence."""
+    evidence = stats.Evidence(*(np.array(column) for column in zip(*(one.found for one in drafts), strict=True)))
+    looks = [one.looks or (int(rounds),) for one, rounds in zip(drafts, evidence.rounds, strict=True)]
+    p, alpha = np.ones(len(drafts)), np.ones(len(drafts))
+    for at in set(looks):
+        mine = np.array([one == at for one in looks])
+        own = stats.Evidence(*(column[mine] for column in evidence))
+        p[mine] = stats.p_value(own, at)
+        alpha[mine] = stats.level(own.rounds, at, 1 - stats.CONFIDENCE)
+    found = stats.interval(evidence, alpha)
+    shown = stats.interval(evidence, np.where([len(at) > 1 for at in looks], stats.SHOWN, 1 - stats.CONFIDENCE))
+    sure = (p <= stats.FALSE_ALARMS) & stats.discoveries(p)
+    words = stats.verdicts(found, sure, margin)
+    needed = stats.rounds_needed(evidence, margin)
+    rows = []
+    columns = zip(drafts, words, evidence.rounds, needed, p, *np.exp(shown), strict=True)
+    for one, word, rounds, rounds_needed, chance, ratio, low, high in columns:
+        code, reason = _said(word, margin, int(rounds), int(rounds_needed), beyond=bool(low > 1 or high < 1))
+        row = replace(
+            one.row,
+            ratio=float(ratio),
+            ratio_low=float(low) if rounds > 1 else None,
+            ratio_high=float(high) if rounds > 1 else None,
+            rounds=int(rounds),
+            more=int(rounds_needed - rounds) if word == "inconclusive" else 0,
+            p_value=float(chance) if rounds > 1 else None,
+            verdict=word,
+            code=one.row.code or code,
+            reason="; ".join(filter(None, (one.row.reason, reason))),
+        )
+        rows.append(row)
+    return rows
+
+
+def _said(word: stats.Word, margin: float, rounds: int, needed: int, *, beyond: bool) -> tuple[str, str]:
+    """Return the code and the sentence of a verdict."""
+    if word == "same":
+        return "within-margin", f"all of the interval is within {margin:.2g} of 1"
+    if word in ("slower", "faster"):
+        return "beyond-margin", f"the interval leaves out 1, and the ratio is more than {margin:.2g} from it"
+    if rounds == 1:
+        return "more-rounds", f"one round says nothing of the noise; {stats.FEWEST} or more are needed"
+    if needed >= stats.MOST_ROUNDS:
+        return (
+            "more-rounds",
+            f"{stats.MOST_ROUNDS} rounds would not decide: the change is about the margin of {margin:.2g}",
+        )
+    more = needed - rounds
+    about = f"about {more} more round{'s' * (more > 1)} would decide"
+    return "more-rounds", f"{'chance does as much too often in so few rounds; ' * beyond}{about}"
 
 
 def _unpaired(base: Side, other: Side) -> tuple[str, str]:
     if base.run == other.run:
         return "different-rounds", "the sides have no good round in common: they were not measured in turns"
     return "different-runs", f"the sides are from runs {base.run} and {other.run}: they were not measured in turns"
-
-
-def _more(spread: float, ratio: float, margin: float, count: int) -> str:
-    """Return about how many rounds it takes to decide, as a sentence."""
-    needed = stats.rounds_needed(spread, ratio, margin, count)
-    if count == 1:
-        return "one round says nothing of the noise; 3 or more are needed"
-    if needed >= stats.MOST_ROUNDS:
-        return f"{stats.MOST_ROUNDS} rounds would not decide: the change is about the margin of {margin:.2g}"
-    more = needed - count
-    return f"about {more} more round{'s' * (more > 1)} would decide"
 
 
 def _row(base: Side, other: Side, pair: Pair, **found: object) -> Row:

@@ -27,12 +27,14 @@ class Measured:
     Attributes:
         medians: round -> median of its samples in seconds; ``seconds`` is the median of those. A published figure has
             the seconds alone.
+        servers: round -> the server it was measured on.
         facts: name -> the values it had.
     """
 
     medians: Mapping[int, float]
     seconds: float
     facts: Mapping[str, frozenset[str]]
+    servers: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +49,7 @@ class Side:
         ends: every other cell -> (failure class or skip code, sentence).
         skipped: the cells that were never to run.
         figures: what was published of each measured cell; empty for a run.
+        looks: the numbers of rounds at which verdicts were taken, or could have been; empty for a publication.
     """
 
     environment: str
@@ -57,6 +60,7 @@ class Side:
     ends: Mapping[Cell, tuple[str, str]] = field(default_factory=dict)
     skipped: frozenset[Cell] = frozenset()
     figures: Mapping[Cell, Figure] = field(default_factory=dict)
+    looks: tuple[int, ...] = ()
 
     def names(self, fact: str) -> str:
         """Return the values of a fact over all measured cells, for people."""
@@ -88,6 +92,7 @@ def side(results: Results, environment: str) -> Side:
         measured=measured,
         ends={cell: end for cell, end in ends.items() if cell not in measured},
         skipped=skipped,
+        looks=results.looks,
     )
 
 
@@ -109,15 +114,18 @@ def _by_cell(frame: pd.DataFrame, column: str) -> Iterable[tuple[Cell, str]]:
 
 def _measured(rounds: pd.DataFrame) -> dict[Cell, Measured]:
     medians: dict[Cell, dict[int, float]] = defaultdict(dict)
+    servers: dict[Cell, dict[int, str]] = defaultdict(dict)
     facts: dict[Cell, set[tuple[str, ...]]] = defaultdict(set)
     known = zip(*(rounds[name].tolist() for name in COMPARABLE), strict=True)
-    numbers = zip(rounds["round"].tolist(), rounds["seconds"].tolist(), strict=True)
-    for cell, values, (number, seconds) in zip(_cells(rounds), known, numbers, strict=True):
+    numbers = zip(*(rounds[name].tolist() for name in ("round", "seconds", "server")), strict=True)
+    for cell, values, (number, seconds, server) in zip(_cells(rounds), known, numbers, strict=True):
         medians[cell][number] = seconds
+        servers[cell][number] = server
         facts[cell].add(values)
     alike = {values: _values(values) for values in {frozenset(values) for values in facts.values()}}
     return {
-        cell: Measured(found, median(found.values()), alike[frozenset(facts[cell])]) for cell, found in medians.items()
+        cell: Measured(found, median(found.values()), alike[frozenset(facts[cell])], servers[cell])
+        for cell, found in medians.items()
     }
 
 

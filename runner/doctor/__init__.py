@@ -1,7 +1,7 @@
 """What this machine can do for a matrix, and the fix for each thing it cannot."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ from runner.doctor.judge import Finding, judge
 from runner.doctor.look import Facts, Outlook, look, outlooks
 from runner.options import Options
 
-__all__ = ["Examination", "examine"]
+__all__ = ["Examination", "examine", "table"]
 
 VERSION = 1
 WIDTH = 100
@@ -52,20 +52,8 @@ class Examination:
 
     def text(self, width: int = WIDTH) -> str:
         """Return the findings as a table of ``width`` columns, and the verdict."""
-        from rich.console import Console
-        from rich.table import Table
-
-        table = Table(box=None, pad_edge=False, show_header=False)
-        table.add_column(no_wrap=True, style="bold")
-        table.add_column(no_wrap=True)
-        table.add_column(overflow="fold")
-        for found in self.findings:
-            table.add_row(found.state, found.what, found.found + (f"\nfix: {found.fix}" if found.fix else ""))
-        console = Console(file=io.StringIO(), width=width, highlight=False, markup=False)
-        console.print(table)
-        console.print(f"\n{self.verdict}", soft_wrap=True)
-        assert isinstance(console.file, io.StringIO)
-        return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+        rows = ((one.state, one.what, one.found + (f"\nfix: {one.fix}" if one.fix else "")) for one in self.findings)
+        return table(rows, self.verdict, width)
 
 
 def examine(options: Options) -> Examination:
@@ -78,6 +66,24 @@ def examine(options: Options) -> Examination:
     found, engine = outlooks(options)
     facts = look((name for one in found for name in one.pythons), engine)
     return Examination(facts=facts, findings=judge(facts, found), outlooks=found)
+
+
+def table(rows: Iterable[tuple[str, str, str]], verdict: str, width: int) -> str:
+    """Return rows of a state, a name and what was found as a table of ``width`` columns, and the verdict below it."""
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(box=None, pad_edge=False, show_header=False)
+    shown.add_column(no_wrap=True, style="bold")
+    shown.add_column(no_wrap=True)
+    shown.add_column(overflow="fold")
+    for row in rows:
+        shown.add_row(*row)
+    console = Console(file=io.StringIO(), width=width, highlight=False, markup=False)
+    console.print(shown)
+    console.print(f"\n{verdict}", soft_wrap=True)
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
 
 def _machine(facts: Facts) -> dict[str, Any]:

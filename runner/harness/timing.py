@@ -1,11 +1,20 @@
-"""When to stop warming up, when to stop measuring; pure but for the calls and the clock it is given."""
+"""When to stop warming up and measuring, and how many calls make a sample; pure but for the calls and the clock."""
+
+import math
+from itertools import repeat
 
 WARMUP_SHARE = 0.5  # of the time budget, at most
-WINDOW = 5
+WINDOWS = 3  # of the warm-up, whose medians must agree
+WINDOW = 5  # calls in one, at least
+WINDOW_SHARE = 0.05  # of the time budget that one lasts, at least
 STEADY = 0.02
 TARGET = 0.005
 LEAST = 3
+FIRST_LOOK = 20  # samples
 Z95 = 1.96
+CLOCK_SHARE = 0.001  # of a sample that reading the clock may take
+PAIRS = 101  # of readings, to learn what one costs
+NO_OP = 5  # readings; a wait that costs less is a function that does nothing
 
 
 def median(values: "list") -> "float":
@@ -15,12 +24,13 @@ def median(values: "list") -> "float":
     return ranked[middle] if len(ranked) % 2 else (ranked[middle - 1] + ranked[middle]) / 2.0
 
 
-def steady(times: "list") -> "bool":
-    """Say whether the medians of the last two windows of WINDOW times differ by less than STEADY."""
-    if len(times) < 2 * WINDOW:
-        return False
-    before, now = median(times[-2 * WINDOW : -WINDOW]), median(times[-WINDOW:])
-    return abs(now - before) <= STEADY * before
+def steady(medians: "list") -> "bool":
+    """Say whether the medians of the last WINDOWS windows all lie within STEADY of the least of them.
+
+    A trend shows twice in three windows, so half of STEADY from one to the next is enough to be seen.
+    """
+    last = medians[-WINDOWS:]
+    return len(last) == WINDOWS and max(last) - min(last) <= STEADY * min(last)
 
 
 def precise(times: "list") -> "bool":
@@ -29,7 +39,7 @@ def precise(times: "list") -> "bool":
     The ranks are n/2 -+ 1.96 sqrt(n)/2, the normal approximation to the binomial (Conover 1999, section 3.2).
     """
     count = len(times)
-    if count < 20:
+    if count < FIRST_LOOK:
         return False
     ranked = sorted(times)
     reach = Z95 * count ** 0.5 / 2
@@ -37,48 +47,113 @@ def precise(times: "list") -> "bool":
     return high - low <= 2 * TARGET * median(ranked)
 
 
+def reading(synchronize: "object", clock: "object") -> "float":
+    """Return the seconds that reading the clock adds to a sample: the median of PAIRS pairs of readings, back to back.
+
+    Waiting for an idle device counts as part of it where it costs less than NO_OP readings, as on a CPU, where it is a
+    function that does nothing. Where it costs more there is a device, and to wait for it is part of a step.
+    """
+    alone, both = [], []
+    for _ in range(PAIRS):
+        begin = clock()
+        alone.append(clock() - begin)
+        begin = clock()
+        synchronize()
+        both.append(clock() - begin)
+    cost, whole = median(alone), median(both)
+    return whole if whole < NO_OP * cost else cost
+
+
+def batch_of(step: "float", cost: "float") -> "int":
+    """Return how many calls of ``step`` seconds make a sample of which ``cost`` is CLOCK_SHARE: 1 to 1/CLOCK_SHARE."""
+    return int(math.ceil(cost / (CLOCK_SHARE * max(step, cost)))) if cost > 0 else 1
+
+
+def sample(call: "object", synchronize: "object", clock: "object", batch: "int" = 1) -> "tuple":
+    """Return (the seconds of ``batch`` calls, waited for together, by their number; the clock at their end)."""
+    calls = repeat(None, batch)
+    begin = clock()
+    for _ in calls:
+        call()
+    synchronize()
+    end = clock()
+    return (end - begin) / batch, end
+
+
 def count(call: "object", synchronize: "object", clock: "object", iterations: "int") -> "list":
     """Return the seconds of a fixed number of iterations, in order; see ``measure``."""
     synchronize()
-    times = []
-    for _ in range(iterations):
-        begin = clock()
-        call()
-        synchronize()
-        times.append(clock() - begin)
+    return [sample(call, synchronize, clock)[0] for _ in range(iterations)]
+
+
+def warm_up(call: "object", synchronize: "object", clock: "object", seconds: "float", cost: "float") -> "tuple":
+    """Return (times in order, the batch they lead to, whether they ended steady, the seconds it took); see ``measure``.
+
+    The first window has WINDOW calls, and tells how many calls a sample is to have; each later one tells it anew. These
+    have WINDOW samples at least, and last WINDOW_SHARE of the budget at least: five calls of 20 us are over before a
+    processor has changed its clock, so two such windows agree however much is still to come.
+
+    References:
+        Barrett et al., Virtual machine warmup blows hot and cold, OOPSLA 2017: a few iterations do not show a steady
+        state. Georges et al., Statistically rigorous Java performance evaluation, OOPSLA 2007: it is reached where the
+        last ones vary by 1 or 2 %. Here their medians do, for one call that was disturbed is not a trend.
+    """
+    times, medians, first, batch = [], [], 0, 1
+    start = begun = now = clock()
+    while len(times) < 2 or now - start < WARMUP_SHARE * seconds:
+        time, now = sample(call, synchronize, clock, batch)
+        times.append(time)
+        if len(times) - first < WINDOW or (medians and now - begun < WINDOW_SHARE * seconds):
+            continue
+        medians.append(median(times[first:]))
+        batch = max(batch, batch_of(medians[-1] - cost / batch, cost))
+        first, begun = len(times), now
+        if steady(medians):
+            break
+    return times, batch, steady(medians), now - start
+
+
+def until_precise(call: "object", synchronize: "object", clock: "object", seconds: "float", batch: "int") -> "list":
+    """Return samples in order, taken until their median is precise or ``seconds`` are spent, LEAST of them at least."""
+    ranked, times, look = [], [], FIRST_LOOK
+    start = now = clock()
+    while len(times) < LEAST or now - start < seconds:
+        time, now = sample(call, synchronize, clock, batch)
+        times.append(time)
+        if len(times) == look:
+            ranked += times[len(ranked) :]
+            ranked.sort()  # most of it is in order already
+            if precise(ranked):
+                break
+            look += look // 2  # ever rarer, so that looking costs little
     return times
 
 
-def measure(call: "object", synchronize: "object", clock: "object", seconds: "float") -> "tuple":
-    """Return (warm-up times, measured times) in seconds, in the order they were taken.
+def measure(call: "object", synchronize: "object", clock: "object", seconds: "float") -> "dict":
+    """Return the times of a step in the order they were taken, and how they were taken.
 
-    Warm-up ends when the times are steady or half of the budget is spent, after two iterations at least; measuring
-    ends when the median is precise or the budget is spent, after LEAST iterations at least.
+    Warm-up ends when the times are steady or half of the budget is spent, after two calls at least; measuring ends when
+    the median is precise or the budget is spent, after LEAST samples at least. A sample is the time of ``batch`` calls
+    by their number; ``batch`` is 1 where reading the clock takes no more than CLOCK_SHARE of a single call.
 
     Args:
         call: starts one iteration.
         synchronize: returns when the device is done; called before every reading of the clock.
         clock: seconds, monotonic.
         seconds: the budget, above 0.
-    """
-    def once():
-        begin = clock()
-        call()
-        synchronize()
-        return clock() - begin
 
+    Returns:
+        ``seconds``, the samples; ``warmup``, the times before them; ``batch``; ``clock_seconds``, what reading it adds to
+        a sample; ``warmup_seconds``; ``steady``, whether warm-up ended for that and not at its bound.
+    """
     synchronize()
-    start = clock()
-    warmup = [once(), once()]
-    while clock() - start < WARMUP_SHARE * seconds and not steady(warmup):
-        warmup.append(once())
-    start = clock()
-    times = []
-    look = 20
-    while len(times) < LEAST or clock() - start < seconds:
-        times.append(once())
-        if len(times) == look:
-            if precise(times):
-                break
-            look += max(look // 20, 1) * 10  # ever rarer: looking sorts all of them
-    return warmup, times
+    cost = reading(synchronize, clock)
+    warmup, batch, settled, took = warm_up(call, synchronize, clock, seconds, cost)
+    return {
+        "seconds": until_precise(call, synchronize, clock, seconds, batch),
+        "warmup": warmup,
+        "batch": batch,
+        "clock_seconds": cost,
+        "warmup_seconds": took,
+        "steady": settled,
+    }

@@ -150,6 +150,15 @@ class WorkloadChoice(_Part):
     """In which precisions."""
 
 
+class Exclude(_Part):
+    """Cells that are left out, and why."""
+
+    select: Text
+    """A glob over cell ids, environment/implementation/workload/case/phase/precision."""
+    reason: Text
+    """Why, in a sentence; the plan shows it."""
+
+
 class Preset(_Part):
     """A named selection with its own effort, for `--preset`."""
 
@@ -159,10 +168,14 @@ class Preset(_Part):
     """aligned: the same computation everywhere; published: what the original programs did and timed."""
     rounds: Count = 3
     """Fresh processes for each cell."""
+    max_rounds: Count | None = None
+    """As many for cells whose verdict is open until then; what measure says, where it is left out."""
     seconds: Seconds = 2.0
     """Seconds of measured iterations for each cell and round."""
     phases: Phases | None = None
     """What is timed, where it is not what the workload says."""
+    exclude: Annotated[tuple[Exclude, ...], Field(strict=False)] = ()
+    """Cells that this preset leaves out, and why."""
 
 
 class Measure(_Part):
@@ -170,6 +183,8 @@ class Measure(_Part):
 
     rounds: Count = 3
     """Fresh processes for each cell."""
+    max_rounds: Count = 20
+    """As many for cells whose verdict is open until then."""
     seconds: Seconds = 2.0
     """Seconds of measured iterations for each cell and round."""
     timeout: Seconds = 600.0
@@ -187,15 +202,6 @@ class GpuSettings(_Part):
 
     clocks: Literal["base", "max", "none"] | Count = "base"
     """Which clock to lock: base, max, none, or a number of MHz. Nothing is locked yet: records say so."""
-
-
-class Exclude(_Part):
-    """Cells that are left out, and why."""
-
-    select: Text
-    """A glob over cell ids, environment/implementation/workload/case/phase/precision."""
-    reason: Text
-    """Why, in a sentence; the plan shows it."""
 
 
 class Matrix(_Part):

@@ -1,20 +1,33 @@
 """Measure a plan round by round: all environments alive at once, the cells of every case in turns, in random order."""
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from runner.backends import Backend
 from runner.errors import RunnerError
 from runner.measure.references import References
 from runner.measure.servers import Servers
-from runner.model import Block, Cell, Event, Finished, Grouped, Limits, Outcome, Past, Plan, Provisioned
+from runner.model import Block, Cell, Event, Finished, Further, Grouped, Limits, Outcome, Past, Plan, Provisioned
 
-__all__ = ["given_up", "measure"]
+__all__ = ["Steering", "given_up", "measure"]
 
 T = TypeVar("T")
 FLEETING = ("crash", "engine")  # failures that may not come again; a cell that failed otherwise is not asked again
+
+
+class Steering(NamedTuple):
+    """What a measurement tells others, and asks them.
+
+    Attributes:
+        say: told what is about to happen.
+        wanted: given the number of rounds there are, returns the cells of the next one; none of them ends the run.
+            Without it every cell gets the plan's rounds.
+    """
+
+    say: Callable[[str], None]
+    wanted: Callable[[int], Collection[Cell]] | None = None
 
 
 def given_up(past: Past) -> frozenset[Cell]:
@@ -28,11 +41,12 @@ def measure(
     backend: Backend,
     limits: Limits,
     references: References,
-    say: Callable[[str], None],
+    steering: Steering,
 ) -> Iterator[Event]:
     """Yield one outcome for each cell and round in the order in which they were measured, and what was decided.
 
-    A round goes through all cases before the next one begins. What the plan has in its past is not measured again; a
+    A round goes through all cases before the next one begins. After each, ``steering`` says which cells get another, up
+    to the most that the plan allows. What the plan has in its past is not measured again; a
     case that had a part of a round gets the whole of it again, as the next attempt.
 
     Args:
@@ -41,14 +55,15 @@ def measure(
         backend: starts servers.
         limits: memory and device of each server.
         references: the float64 truth of each case.
-        say: told what is about to happen.
+        steering: is told what is about to happen, and asked what is wanted.
 
     Raises:
         EngineError: the engine is gone; nothing is yielded for the cell at work.
     """
+    say = steering.say
     servers = Servers(plan, ready, backend, limits, say)
-    wanted = dict.fromkeys(name for block in plan.blocks for name in block.environments)
-    present = tuple(name for name in wanted if name in ready)
+    names = dict.fromkeys(name for block in plan.blocks for name in block.environments)
+    present = tuple(name for name in names if name in ready)
     if not present:
         return
     try:
@@ -57,7 +72,7 @@ def measure(
             groups = servers.groups(present)
             yield Grouped(groups)
         memory = None if backend.limits_memory else limits.memory
-        yield from _Rounds(plan, servers, references, memory, say).all(groups)
+        yield from _Rounds(plan, servers, references, memory, say).all(groups, steering.wanted)
     finally:
         servers.close()
 
@@ -75,13 +90,20 @@ class _Rounds:
         self.say = say
         self.given_up = set(given_up(plan.past))
         self.unknown: set[str] = set()  # cases whose reference cannot be computed
+        self.wanted = frozenset(cell for block in plan.blocks for cell in block.cells)
 
-    def all(self, groups: Sequence[Sequence[str]]) -> Iterator[Event]:
+    def all(self, groups: Sequence[Sequence[str]], wanted: Callable[[int], Collection[Cell]] | None) -> Iterator[Event]:
         """Yield the events of every round; each group has numbers of its own."""
-        rounds = self.plan.measurement.rounds
-        for number in range(1, rounds + 1):
+        measurement = self.plan.measurement
+        for number in range(1, (measurement.most if wanted else measurement.rounds) + 1):
+            if wanted and number > 1:
+                self.wanted = frozenset(wanted(number - 1))
+                if not self.wanted:
+                    return
+                if number > measurement.rounds:
+                    yield Further(number, self.wanted)
             for place, group in enumerate(groups):
-                yield from self.round(group, number + place * rounds, first=place == 0)
+                yield from self.round(group, number + place * measurement.most, first=place == 0)
 
     def round(self, group: Sequence[str], number: int, *, first: bool) -> Iterator[Event]:
         """Yield the events of one round of one group, if there is anything left of it to measure."""
@@ -89,7 +111,7 @@ class _Rounds:
         for block in self.shuffled(self.plan.blocks, str(number)):
             if block.case_id not in self.unknown and (block.case_id, number) not in self.plan.past.finished:
                 order = self.shuffled(block.cells, f"{number}/{block.case_id}")
-                mine = self.share(block, group, first=first) - self.given_up
+                mine = self.share(block, group, first=first) & self.wanted - self.given_up
                 left.append((block, [cell for cell in order if cell in mine]))
         alive = {cell.environment for _, cells in left for cell in cells}
         if alive:

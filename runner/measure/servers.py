@@ -34,6 +34,7 @@ class Servers:
         self.sizes: dict[str, int] = {}
         self.broken: dict[str, dict[str, Any]] = {}
         self.started = dict(plan.past.servers)
+        self.proven: set[Cell] = set()  # those whose gradients were found right in this run
         self.last: Session | None = None
 
     def groups(self, environments: Sequence[str]) -> tuple[tuple[str, ...], ...]:
@@ -129,12 +130,15 @@ class Servers:
             "phase": cell.phase,
             "precision": cell.precision,
             "cache": self.backend.cache(ready),
+            "proven": cell in self.proven,
         }
         if self.last is not None:
             self.last.settle()
         self.last = session
         reply = session.measure({**common, **own}, truth)
         self._check(reply)
+        if reply["status"] == "ok":
+            self.proven.add(cell)
         if not session.alive:
             self.retire(cell.environment)  # at once: its child may still be at work, beside everybody else's
         return Outcome(cell=cell, round=number, reply=reply, facts=session.facts, ready=ready)

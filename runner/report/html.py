@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from runner.comparison import Comparison, Row
-from runner.report import words
+from runner.report import differs, words
 from runner.report.beside import Beside
 from runner.report.charts import MOST_LINES, chart
 from runner.report.view import Line, Page
@@ -91,6 +91,7 @@ def _environment() -> jinja2.Environment:
         partners=words.partners,
     )
     made.globals.update(interval=words.interval, reasons=words.reasons, phase_of=words.phase)
+    made.globals.update(differing=differs.sentence, differences_of=differs.groups)
     return made
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from runner.comparison import Comparison, Row
-from runner.report import words
+from runner.report import differs, words
 from runner.report.beside import Beside
 from runner.report.view import Page
 
@@ -22,6 +22,7 @@ def comparison_text(comparison: Comparison) -> str:
         parts += _reasons(rows)
     notes = (*comparison.only, *words.sources(comparison))
     parts += [bullets(notes)] if notes else []
+    parts += _differences(comparison)
     return "\n\n".join(parts) + "\n"
 
 
@@ -33,7 +34,7 @@ def page_text(page: Page, reference: Beside | None = None) -> str:
     parts = [f"# {plain(page.title)}", bullets(f"{name}: {value}" for name, value in page.facts)]
     parts += ["## Verdicts"] if page.comparisons else []
     for one in page.comparisons:
-        parts += [table(("environment", "base", "verdicts"), _verdicts(one))]
+        parts += [table(("environment", "base", "verdicts"), _verdicts(one)), bullets(differs.sentences(one))]
     parts += _reference(reference) if reference else []
     head = ("implementation", "environment", "phase", "median", "95 % interval", "rounds", "that is")
     for case in page.cases:
@@ -88,6 +89,20 @@ def _cells(row: Row, rows: Sequence[Row]) -> Sequence[str]:
 def _reasons(rows: Sequence[Row]) -> list[str]:
     found = [f"{verdict}: {words.few(labels)}: {reason}" for verdict, reason, labels in words.reasons(rows)]
     return [bullets(found)] if found else []
+
+
+def _differences(comparison: Comparison) -> Iterable[str]:
+    """Give, for each environment, a table of what time may depend on, and a list of the rest."""
+    if comparison.differences:
+        yield "## What else differs"
+    for other, found in comparison.differences.items():
+        if differs.brief(found):
+            yield plain(differs.sentence(comparison, other))
+            continue
+        made = differs.groups(comparison, other)
+        yield from (table(("", comparison.base, other), group.rows) for group in made if not group.title)
+        listed = [f"{group.title}: {'; '.join(map(str, group.rows))}" for group in made if group.title]
+        yield from [bullets(listed)] if listed else []
 
 
 def _reference(reference: Beside) -> Iterable[str]:

@@ -42,6 +42,7 @@ def to_json(comparison: Comparison) -> str:
         "only": list(comparison.only),
         "runs": list(dict.fromkeys(run for row in comparison.rows for run in row.run.split(" and ") if run)),
         "published": [_figure(figure) for figure in comparison.figures],
+        "differences": {name: [asdict(one) for one in found] for name, found in comparison.differences.items()},
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 

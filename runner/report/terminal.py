@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.comparison import Comparison, Row
-from runner.report import words
+from runner.report import differs, words
 
 STYLES = {
     "faster": "bold green",
@@ -38,7 +38,7 @@ def text(comparison: Comparison, *, width: int, colour: bool) -> str:
     )
     for case, rows in words.by_case(comparison.rows).items():
         console.print(_case(comparison, case, rows, width))
-    console.print(Text(summary(comparison)))
+    console.print(Text("\n".join([summary(comparison), *differs.sentences(comparison)])))
     console.print(Text(f"a ratio below 1 is faster; within {comparison.margin:.0%} of 1 is the same", style="dim"))
     for note in (*comparison.only, *words.sources(comparison)):
         console.print(Text(f"note: {note}", style="dim"))

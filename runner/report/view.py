@@ -156,9 +156,9 @@ def _key(row: Row) -> Key:
 
 
 def _line(key: Key, style: _Style, medians: list[float], row: Row | None, *, base: bool) -> Line:
-    found = stats.paired_interval(np.log(medians))
+    found = stats.interval(stats.paired(np.log(medians)), 1 - stats.CONFIDENCE)
     seconds = median(medians)
-    ends = (math.exp(found.low), math.exp(found.high)) if len(medians) > 1 else None
+    ends = (math.exp(float(found.low)), math.exp(float(found.high))) if len(medians) > 1 else None
     shown = [words.duration(end, style.scale, name=False) for end in ends or ()]
     return Line(
         environment=key[4],

@@ -120,13 +120,17 @@ def sources(comparison: Comparison) -> list[str]:
     return found
 
 
+SETTLED = ("within-margin", "beyond-margin")
+"""Codes whose sentence says what the verdict means, and nothing of the row; tables give it once, below."""
+
+
 def reasons(rows: Sequence[Row]) -> list[tuple[str, str, list[str]]]:
     """Return (verdict, reason, what it holds for) for each distinct reason, in the order of the rows."""
     precisions = {row.precision for row in rows}
     several = len({row.environment for row in rows}) > 1
     found: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        if row.reason:
+        if row.reason and row.code not in SETTLED:
             label = f"{partners(row)} {phase(row.phase, row.precision, precisions)}"
             label = f"{row.environment} {label}" if several else label
             found.setdefault((row.verdict, row.reason), []).append(label)

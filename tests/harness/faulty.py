@@ -44,6 +44,9 @@ class Sound(Implementation):
     def outputs(self):
         return self.forward()
 
+    def backward(self):
+        self.network.gradients()
+
     def train(self):
         self.last = self.network.train()
 
@@ -150,6 +153,13 @@ class IdleForward(Sound):
 
     def forward(self):
         return self.network.target * 0
+
+
+class IdleGradient(Sound):
+    slug = "idle-gradient"
+
+    def backward(self):
+        pass
 
 
 class LateForward(Sound):

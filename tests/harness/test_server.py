@@ -54,6 +54,22 @@ def test_every_end_has_its_class_and_the_server_goes_on(
     assert ask("sound", session)["status"] == "ok"
 
 
+def test_gradients_that_were_found_right_are_asked_again_only_where_they_are_timed(
+    open_session: Callable[[str], Session], python: str, ask: Ask
+) -> None:
+    session = open_session(python)
+    assert "gradient_errors" not in ask("sound", session, proven=True)
+    assert ask("sound", session, proven=True, phase="gradient")["gradient_errors"]
+    assert ask("wrong-gate", session, proven=True)["class"] == "wrong-result"
+
+
+def test_a_timed_gradient_that_computes_nothing_is_no_result(ask: Ask) -> None:
+    reply = ask("idle-gradient", phase="gradient")
+    assert (reply["status"], reply["class"]) == ("failed", "wrong-result")
+    assert "something was left out" in reply["reason"]
+    assert ask("idle-gradient", phase="train")["status"] == "ok"
+
+
 def test_both_traces_of_a_wrong_result_are_kept(ask: Ask) -> None:
     reply = ask("lost-bias")
     assert len(reply["loss"]) == len(reply["reference_loss"]) == 3

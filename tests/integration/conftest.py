@@ -23,7 +23,7 @@ environments:
 workloads:
   rnn-step: {cases: [lstm-b32-h128, rnn-b32-h128]}
 presets:
-  tiny: {select: [rnn-step/rnn-b32-h128], rounds: 3, seconds: 0.05}
+  tiny: {select: [rnn-step/rnn-b32-h128], rounds: 3, max_rounds: 3, seconds: 0.05}
 """
 
 

@@ -44,7 +44,7 @@ def facts(of: Cell, **changes: object) -> dict[str, Any]:
         "harness": "9f3c",
         "precision": of.precision,
         "protocol": "aligned",
-        "server": f"{of.environment}/0",
+        "server": f"{of.environment}#1",
         "loss_error": 1.5e-7,
         "gradient_error": 2.5e-6,
         **changes,
@@ -63,7 +63,7 @@ def good(of: Cell, number: int, seconds: Iterable[float], run: str = "run", **ch
         compile_seconds=0.5,
         loss=(2.0, 1.5, 1.25),
         reference_loss=(2.0, 1.5, 1.25),
-        facts=facts(of, **changes),
+        facts=facts(of, **{"server": f"{of.environment}#{number + 1}", **changes}),
     )
 
 

@@ -2,14 +2,14 @@
 
 import contextlib
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from runner.backends import Say
 from runner.errors import EngineError, RunnerError
 from runner.harness import wire
-from runner.measure import measure
+from runner.measure import Steering, measure
 from runner.measure.references import References
 from runner.model import Block, Cell, Event, Limits, Measurement, Outcome, Past, Plan, Provisioned, Spec, Survey
 
@@ -193,6 +193,7 @@ def events(
     said: list[str] | None = None,
     memory: int = 100 * GB,
     past: Past = Past(),  # noqa: B008  frozen
+    wanted: Callable[[int], Collection[Cell]] | None = None,
     **how: Any,
 ) -> Iterator[Event]:
     """Measure blocks with a fake backend; the environment ``missing`` could not be made."""
@@ -212,7 +213,7 @@ def events(
         if name != missing
     }
     say = (said if said is not None else []).append
-    return measure(plan, ready, backend, Limits(memory=memory), Known(Path("/nowhere"), 1), say)
+    return measure(plan, ready, backend, Limits(memory=memory), Known(Path("/nowhere"), 1), Steering(say, wanted))
 
 
 def outcomes(backend: FakeBackend, *blocks: Block, **how: Any) -> Iterator[Outcome]:

@@ -75,6 +75,22 @@ def test_outputs_and_gradients_are_taken_at_the_first_weights_and_so_are_the_ste
     assert found.asked == ["reset", "outputs", "gradients", "reset", "train", "train", "train"]
 
 
+def test_a_step_that_is_far_shorter_than_a_forward_pass_has_left_something_out() -> None:
+    check.as_long([0.31, 0.9, 0.31], lambda _: 1.0, {})
+    check.as_long([0.1] * 3, lambda count: 1.0 if count == 1 else 0.2, {})  # that one pass was disturbed
+    with pytest.raises(check.Failure, match=r"a step takes 0\.29 s and a forward pass alone 1 s") as caught:
+        check.as_long([0.29] * 3, lambda _: 1.0, {"loss": [1.0]})
+    assert (caught.value.kind, caught.value.found) == ("wrong-result", {"loss": [1.0]})
+
+
+def test_gradients_are_left_out_on_demand_and_the_rest_is_not() -> None:
+    found = program(1.0, 2.0)
+    assert "gradient_errors" not in check.same_computation(found, TRUTH, "fp32", gradients=False)
+    assert found.asked == ["reset", "outputs", "reset", "train", "train", "train"]
+    with pytest.raises(check.Failure, match="losses are off"):
+        check.same_computation(program(1.5), TRUTH, "fp32", gradients=False)
+
+
 @pytest.mark.parametrize(
     ("precision", "loss", "gradient"),
     [("fp32", 1e-5, 1e-3), ("tf32", 1e-2, 1e-2), ("fp16", 1e-2, 1e-2), ("bf16", 5e-2, 5e-2)],

@@ -14,7 +14,7 @@ from runner.afterwards import comparison
 from runner.compare import compare, summarise
 from runner.comparison import Results, Row
 from runner.errors import RunnerError, UsageError
-from runner.model import Record, Skip
+from runner.model import Cell, Record, Skip
 from runner.store import runs
 from tests.unit.fake_runs import bad, cell, good, make, realistic, rounds
 
@@ -57,12 +57,13 @@ def test_the_verdict_is_that_of_the_interval(tmp_path: Path, other: Sequence[flo
     make(tmp_path, rounds(BASE, [1.0, 1.0, 1.0]) + rounds(OTHER, other))
     row = only_row(tmp_path)
     assert row.verdict == verdict
-    assert row.code == ("more-rounds" if verdict == "inconclusive" else "")
+    codes = {"inconclusive": "more-rounds", "same": "within-margin"}
+    assert row.code == codes.get(verdict, "beyond-margin")
 
 
 def test_an_open_verdict_says_how_many_rounds_it_would_take(tmp_path: Path) -> None:
     make(tmp_path, rounds(BASE, [1.0, 1.0, 1.0]) + rounds(OTHER, [1.05, 1.12, 1.16]))
-    assert only_row(tmp_path).reason == "about 1 more round would decide"
+    assert only_row(tmp_path).reason == "about 3 more rounds would decide"
 
 
 def test_one_round_has_a_ratio_and_no_interval(tmp_path: Path) -> None:
@@ -140,7 +141,9 @@ def test_sides_of_different_runs_are_not_paired_and_the_row_warns(tmp_path: Path
     truth = scipy_stats.ttest_ind(np.log(other), np.log(base), equal_var=False).confidence_interval(0.95)
     assert (row.ratio_low, row.ratio_high) == pytest.approx((math.exp(truth.low), math.exp(truth.high)))
     assert (row.verdict, row.code, row.rounds) == ("slower", "different-runs", 3)
-    assert row.reason == f"the sides are from runs {older.id} and {newer.id}: they were not measured in turns"
+    assert row.reason.startswith(
+        f"the sides are from runs {older.id} and {newer.id}: they were not measured in turns; "
+    )
 
 
 def test_different_runs_on_different_machines_are_not_comparable(tmp_path: Path) -> None:
@@ -306,6 +309,30 @@ def test_a_run_is_summarised_by_framework_against_the_first_that_was_measured(la
     ]
     assert found[0].count("torch-2.x") == {"slower": 4, "faster": 8}
     assert (found[0].device, found[0].device_name) == ("cpu", "AMD EPYC 7B13")
+
+
+def test_single_environments_of_several_frameworks_are_summarised_against_the_first(tmp_path: Path) -> None:
+    tf = cell("tf-2.x", "lstm-block-fused-cell")
+    results = merge.results(
+        make(tmp_path, rounds(cell("torch-2.x", "lstm-cell-fused"), [1.0, 1.0]) + rounds(tf, [2.0, 2.0]))
+    )
+    (found,) = summarise(results)
+    assert (found.base, found.others) == ("torch-2.x", ("tf-2.x",))
+    assert [(row.implementation, row.base_implementation) for row in found.rows] == [
+        ("lstm-block-fused-cell", "lstm-cell-fused")
+    ]
+
+
+def test_rounds_on_one_pair_of_servers_count_once(tmp_path: Path) -> None:
+    def on(of: Cell, medians: Sequence[float]) -> list[Record]:
+        servers = [f"{of.environment}#{1 + number // 2}" for number in range(len(medians))]
+        return [good(of, number, [m], server=servers[number]) for number, m in enumerate(medians)]
+
+    make(tmp_path, on(BASE, [1.0, 1.0, 1.0, 1.0]) + on(OTHER, [1.1, 1.1, 1.2, 1.2]))
+    row = only_row(tmp_path)
+    truth = scipy_stats.ttest_1samp(np.log([1.1, 1.2]), 0).confidence_interval(0.95)
+    assert (row.ratio_low, row.ratio_high) == pytest.approx((math.exp(truth.low), math.exp(truth.high)))
+    assert row.rounds == 4
 
 
 PAPER = "published:braun2018/torch-0.4"

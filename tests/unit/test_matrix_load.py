@@ -290,6 +290,14 @@ m.yaml:8:23: error: select must be a list, and YAML read text
       |                       ^^^
 hint: put it in brackets: ["*"]""",
     ),
+    "a wrong key in a preset's rule": (
+        f"{GOOD}presets: {{a: {{select: ['*'], exclude: [{{select: '*', reson: no}}]}}}}\n",
+        """\
+m.yaml:8:54: error: unknown key 'reson'
+    8 | presets: {a: {select: ['*'], exclude: [{select: '*', reson: no}]}}
+      |                                                      ^^^^^
+hint: did you mean 'reason'?""",
+    ),
     "text where a number is needed": (
         f'{GOOD}measure: {{seconds: "3"}}\n',
         """\

@@ -51,7 +51,7 @@ def test_rounds_have_the_median_and_the_facts_of_each_good_record(run: Run) -> N
     found = merge.rounds([run])
     assert found["seconds"].tolist() == [0.2, 0.6]
     assert found["iterations"].tolist() == [3, 2]
-    assert found["server"].tolist() == ["torch-2.x/0", "tf-1.15/0"]
+    assert found["server"].tolist() == ["torch-2.x#1", "tf-1.15#2"]
     assert found["threads"].tolist() == ["2", "2"]
     assert found["device_name"].tolist() == ["AMD EPYC 7B13"] * 2
     assert found["loss_error"].tolist() == [1.5e-7] * 2

@@ -96,6 +96,14 @@ def test_excluded_with_the_reason_of_the_file() -> None:
     assert found["np/numpy-loop"] is None
 
 
+def test_a_preset_leaves_out_cells_of_its_own() -> None:
+    rule = '{select: "np/*", reason: not in a hurry}'
+    matrix = small(f'presets: {{hurry: {{select: ["*"], exclude: [{rule}]}}, whole: {{select: ["*"]}}}}\n')
+    for preset, skip in (("hurry", Skip("excluded", "not in a hurry")), ("whole", None), (None, None)):
+        (found,) = {one.skip for one in planned(matrix, preset=preset).cells if one.cell.environment == "np"}
+        assert found == skip
+
+
 def test_the_framework_lacks_what_came_later() -> None:
     found = {one.cell.id.split("/rnn-step")[0]: one.skip for one in planned(small()).cells}
     assert found["torch-1.0/compiled-cell"] == Skip("framework-lacks", "compiled-cell came with 2.0")
@@ -262,7 +270,7 @@ def test_the_shipped_matrix_plans_with_known_codes_and_unique_ids() -> None:
 def test_json_has_the_keys_of_the_design_and_can_be_written() -> None:
     found = planned(small('exclude: [{select: "np/*", reason: mine}]\n'), rounds=2, seconds=1.0, seed=5)
     written = plan_json(found)
-    effort = {"rounds": 2, "seconds": 1.0, "threads": 1, "seed": 5}
+    effort = {"rounds": 2, "max_rounds": 2, "budget": None, "seconds": 1.0, "threads": 1, "seed": 5}
     head = {name: written[name] for name in written if name != "cells"}
     assert head == {"version": 1, "device": "cpu", "backend": "venv", **effort}
     assert [one["id"] for one in written["cells"]] == [one.cell.id for one in found.cells]

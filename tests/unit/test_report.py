@@ -190,6 +190,26 @@ def test_json_has_the_keys_that_scripts_rely_on(comparison: Comparison) -> None:
     assert (missing["seconds"], missing["ratio"], missing["code"]) == (None, None, "wrong-result")
 
 
+def test_what_else_differs_is_in_every_form_but_csv(comparison: Comparison) -> None:
+    found = json.loads(render(comparison, "json"))["differences"]
+    assert list(found) == ["torch-2.x", "torch-1.12", "tf-2.x"]
+    assert found["torch-2.x"] == [{"name": "torch", "base": "1.0", "other": "2.x", "kind": "framework"}]
+    said = "between torch-1.0 and torch-2.x only torch differs: 1.0, 2.x"
+    for form in ("table", "md", "html"):
+        assert said in re.sub(r"\s+", " ", render(comparison, form, width=60))
+    page = render(comparison, "html")
+    assert page.count("<details>") == 3
+    assert "<td>framework</td><td>torch 1.0</td><td>tensorflow 2.x</td>" in page
+    assert "| framework | torch 1.0 | tensorflow 2.x |" in render(comparison, "md")
+    assert "only torch differs" not in render(comparison, "csv")
+
+
+def test_a_report_says_what_else_differs_beside_its_verdicts(results: Results, page: str) -> None:
+    said = "between torch-1.0 and torch-1.12 only torch differs: 1.0, 1.12"
+    assert f"<summary>{said}</summary>" in page
+    assert f"- {said}" in str(report(results, summarise(results))["report.md"])
+
+
 def test_csv_has_the_same_rows(comparison: Comparison) -> None:
     found = list(csv.DictReader(io.StringIO(render(comparison, "csv"))))
     assert list(found[0]) == ["base", *ROW_KEYS]

@@ -80,12 +80,13 @@ def test_what_a_server_is_asked() -> None:
         (server,) = backend.opened
         assert [request["op"] for request in server.requests] == ["hello", "reference", "measure", "measure"]
         assert [request["id"] for request in server.requests] == [1, 2, 3, 4]
-        hello, reference, first, _ = server.requests
+        hello, reference, first, second = server.requests
         assert (hello["framework"], hello["threads"], hello["device"]) == ("torch", 3, "cpu")
         assert (reference["loss"], reference["digest"], reference["key"]) == ([1.0], "d", first["key"])
         shared = {"op": "measure", "case": CASE, "device": "cpu", "seconds": 0.5, "timeout": 9.0, "memory": memory}
         own = {"framework": "torch", "implementation": "x", "phase": "train", "precision": "fp32", "cache": "/cache/a"}
-        assert {name: first[name] for name in first if name not in {"id", "key"}} == shared | own
+        assert {name: first[name] for name in first if name not in {"id", "key"}} == shared | own | {"proven": False}
+        assert {**second, "id": 3} == {**first, "proven": True}
 
 
 def test_an_import_may_be_silent_for_longer_than_a_measurement() -> None:

@@ -1,6 +1,7 @@
-"""Intervals against SciPy and against simulated data with known truth; verdicts against the table."""
+"""Intervals, levels, p-values and verdicts against SciPy, against simulated data of known truth, and by the table."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,81 +12,168 @@ from scipy import stats as scipy_stats
 from runner import stats
 
 INF = math.inf
+ALPHA = 1 - stats.CONFIDENCE
 
 
-@pytest.mark.parametrize("count", [2, 3, 5, 30])
+def between(found: stats.Evidence, alpha: float = ALPHA) -> tuple[float, ...]:
+    return tuple(float(end) for end in stats.interval(found, alpha))
+
+
+def evidence(mean: Any, error: Any, rounds: Any) -> stats.Evidence:
+    count = np.asarray(rounds, dtype=np.float64)
+    return stats.Evidence(np.asarray(mean, float), np.asarray(error, float), np.maximum(count - 1, 1), count)
+
+
+def known(low: float, estimate: float, high: float) -> stats.Interval:
+    """Return the interval of a log ratio, of an interval of the ratio."""
+    with np.errstate(divide="ignore"):
+        return stats.Interval(*(np.log(np.array([end])) for end in (estimate, low, high)))
+
+
+def word(low: float, estimate: float, high: float, margin: float = stats.MARGIN, *, sure: bool = True) -> str:
+    (found,) = stats.verdicts(known(low, estimate, high), np.array([sure]), margin)
+    return found
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 30, 3000])
 def test_the_paired_interval_is_that_of_a_t_test(count: int) -> None:
     base, other = np.random.default_rng(count).normal(0, 0.05, (2, count))
-    found = stats.paired_interval(other - base)
     truth = scipy_stats.ttest_rel(other, base).confidence_interval(0.95)
-    assert found == pytest.approx((np.mean(other - base), truth.low, truth.high), rel=1e-12)
+    assert between(stats.paired(other - base)) == pytest.approx((np.mean(other - base), truth.low, truth.high))
 
 
-def test_confidence_can_be_chosen() -> None:
-    values = np.array([0.1, 0.2, 0.4])
-    truth = scipy_stats.ttest_1samp(values, 0).confidence_interval(0.8)
-    assert stats.paired_interval(values, 0.8)[1:] == pytest.approx((truth.low, truth.high))
-
-
-def test_one_round_has_an_interval_without_end() -> None:
-    assert stats.paired_interval(np.array([0.5])) == (0.5, -INF, INF)
-    assert stats.unpaired_interval(np.array([0.5]), np.array([0.7, 0.9])) == pytest.approx((0.3, -INF, INF))
+def test_one_round_has_an_interval_without_end_and_proves_nothing() -> None:
+    one = stats.paired(np.array([0.5]))
+    assert between(one) == (0.5, -INF, INF)
+    assert between(stats.unpaired(np.array([0.5]), np.array([0.7, 0.9]))) == pytest.approx((0.3, -INF, INF))
+    assert float(stats.p_value(one, (3, 5))) == 1.0
 
 
 def test_equal_rounds_have_an_interval_without_width() -> None:
-    assert stats.paired_interval(np.zeros(3)) == (0.0, 0.0, 0.0)
-    assert stats.unpaired_interval(np.zeros(3), np.ones(4)) == (1.0, 1.0, 1.0)
+    assert between(stats.paired(np.zeros(3))) == (0.0, 0.0, 0.0)
+    assert between(stats.unpaired(np.zeros(3), np.ones(4))) == (1.0, 1.0, 1.0)
+    assert float(stats.p_value(stats.paired(np.zeros(3)), (3,))) == 1.0
+    assert float(stats.p_value(stats.paired(np.ones(3)), (3,))) < 1e-8
 
 
 def test_the_unpaired_interval_is_that_of_welch() -> None:
     draw = np.random.default_rng(1)
     base, other = draw.normal(0, 0.05, 3), draw.normal(0.1, 0.2, 7)
     truth = scipy_stats.ttest_ind(other, base, equal_var=False).confidence_interval(0.95)
-    found = stats.unpaired_interval(base, other)
-    assert found == pytest.approx((other.mean() - base.mean(), truth.low, truth.high), rel=1e-9)
+    found = between(stats.unpaired(base, other))
+    assert found == pytest.approx((other.mean() - base.mean(), truth.low, truth.high))
 
 
-def test_more_rounds_than_the_table_of_quantiles_has_are_no_error() -> None:
-    values = np.random.default_rng(2).normal(0, 1, 3000)
-    truth = scipy_stats.ttest_1samp(values, 0).confidence_interval(0.95)
-    assert stats.paired_interval(values).low == pytest.approx(truth.low, abs=1e-3)
+def test_rounds_on_the_same_servers_count_as_one() -> None:
+    values = np.array([0.1, 0.3, 0.5, 0.7, 0.2])
+    servers = [("a#1", "b#1"), ("a#1", "b#1"), ("a#2", "b#2"), ("a#2", "b#2"), ("a#3", "b#3")]
+    found = stats.paired(values, servers)
+    assert np.array(found[:3]) == pytest.approx(np.array(stats.paired(np.array([0.2, 0.6, 0.2]))[:3]))
+    assert found.rounds == 5
 
 
 @pytest.mark.parametrize("count", [3, 5])
 def test_the_paired_interval_covers_the_truth_as_often_as_it_says(count: int) -> None:
     trials = 4000
     draws = np.random.default_rng(count).normal(0.07, 0.035, (trials, count))
-    ends = [stats.paired_interval(rounds) for rounds in draws]
-    covered = np.mean([found.low <= 0.07 <= found.high for found in ends])
+    ends = [between(stats.paired(rounds)) for rounds in draws]
+    covered = np.mean([low <= 0.07 <= high for _, low, high in ends])
     assert covered == pytest.approx(0.95, abs=3 * math.sqrt(0.95 * 0.05 / trials))
 
 
+@pytest.mark.parametrize(("first", "most"), [(3, 3), (3, 5), (3, 30), (5, 6), (4, 2)])
+def test_looks_rise_from_the_first_to_the_most(first: int, most: int) -> None:
+    at = stats.looks(first, most)
+    assert (at[0], at[-1]) == (min(first, most), most)
+    assert list(at) == sorted(set(at))
+
+
+def test_a_single_look_may_spend_all() -> None:
+    assert stats.levels((3,), 0.05) == pytest.approx([0.05])
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.01])
+def test_all_looks_together_err_as_often_as_is_allowed(alpha: float) -> None:
+    at = (3, 5, 9, 20)
+    bounds = scipy_stats.norm.isf(stats.levels(at, alpha) / 2)
+    covariance = [[math.sqrt(min(a, b) / max(a, b)) for a in at] for b in at]
+    normal: Any = scipy_stats.multivariate_normal
+    exact: dict[str, Any] = {"abseps": 1e-7, "maxpts": 10**6, "rng": np.random.default_rng(1)}
+    assert 1 - normal.cdf(bounds, np.zeros(4), covariance, lower_limit=-bounds, **exact) == pytest.approx(
+        alpha, rel=2e-3
+    )
+
+
+def test_each_look_spends_its_share() -> None:
+    at = (5, 10)
+    bounds = scipy_stats.norm.isf(stats.levels(at, 0.05) / 2)
+    assert 2 * scipy_stats.norm.sf(bounds[0]) == pytest.approx(0.05 * 0.5**stats.SPENDING)
+
+
+def test_the_level_is_that_of_the_last_look_that_was_reached() -> None:
+    at = (3, 5, 10)
+    each = stats.levels(at, 0.05)
+    found = stats.level(np.array([2, 3, 4, 5, 9, 10, 12]), at, 0.05)
+    assert found == pytest.approx(each[[0, 0, 0, 1, 1, 2, 2]])
+
+
+@pytest.mark.parametrize("alpha", [0.001, 0.01, 0.05, 0.3])
+def test_the_p_value_is_the_error_at_which_the_interval_just_leaves_out_nothing(alpha: float) -> None:
+    at = (3, 5, 10)
+    for rounds, level in zip(at, stats.levels(at, alpha), strict=True):
+        error = 0.01
+        mean = float(scipy_stats.t.isf(level / 2, rounds - 1)) * error
+        found = evidence(mean, error, rounds)
+        assert float(stats.p_value(found, at)) == pytest.approx(alpha, rel=0.01)
+        assert between(found, level)[1] == pytest.approx(0, abs=1e-12)
+
+
+def test_a_p_value_of_one_look_is_that_of_a_t_test() -> None:
+    values = np.random.default_rng(3).normal(0.03, 0.04, (50, 6))
+    found = stats.Evidence(*(np.array(column) for column in zip(*map(stats.paired, values), strict=True)))
+    assert stats.p_value(found, (6,)) == pytest.approx(scipy_stats.ttest_1samp(values, 0, axis=1).pvalue, rel=0.01)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.floats(0.01, 0.2))
+def test_discoveries_are_those_of_benjamini_and_hochberg(p: list[float], rate: float) -> None:
+    adjusted = scipy_stats.false_discovery_control(p)
+    clear = np.abs(adjusted - rate) > 1e-9
+    assert (stats.discoveries(np.array(p), rate) == (adjusted <= rate))[clear].all()
+
+
+def test_nothing_is_discovered_in_an_empty_table() -> None:
+    assert stats.discoveries(np.empty(0)).tolist() == []
+
+
 @pytest.mark.parametrize(
-    ("low", "estimate", "high", "word"),
+    ("low", "estimate", "high", "expected"),
     [
         (0.99, 1.0, 1.01, "same"),
-        (1 / 1.02, 1.0, 1.02, "same"),  # its ends belong to it
         (1.005, 1.01, 1.015, "same"),  # even if it leaves out 1
         (0.985, 0.99, 0.995, "same"),
         (1.10, 1.15, 1.20, "slower"),
         (1.001, 1.021, 1.04, "slower"),
         (0.80, 0.85, 0.90, "faster"),
         (0.96, 0.979, 0.999, "faster"),
-        (1.001, 1.02, 1.04, "inconclusive"),  # the estimate is at the margin, not above it
+        (1.001, 1.0199, 1.04, "inconclusive"),  # the estimate is not beyond the margin
         (1.0, 1.05, 1.10, "inconclusive"),  # 1 is in the interval
         (0.9, 0.95, 1.0, "inconclusive"),
-        (0.96, 1 / 1.02, 0.999, "inconclusive"),
+        (0.96, 0.981, 0.999, "inconclusive"),
         (0.97, 1.0, 1.03, "inconclusive"),
         (0.0, 1.5, INF, "inconclusive"),
     ],
 )
-def test_each_row_of_the_table_of_verdicts(low: float, estimate: float, high: float, word: str) -> None:
-    assert stats.verdict(low, estimate, high) == word
+def test_each_row_of_the_table_of_verdicts(low: float, estimate: float, high: float, expected: str) -> None:
+    assert word(low, estimate, high) == expected
+    if expected in ("slower", "faster"):
+        assert word(low, estimate, high, sure=False) == "inconclusive"
+    if expected == "same":
+        assert word(low, estimate, high, sure=False) == "same"
 
 
 def test_a_wider_margin_calls_more_the_same() -> None:
-    assert stats.verdict(1.03, 1.04, 1.05, margin=0.05) == "same"
-    assert stats.verdict(1.03, 1.04, 1.05, margin=0.02) == "slower"
+    assert word(1.03, 1.04, 1.0499, margin=0.05) == "same"
+    assert word(1.03, 1.04, 1.0499, margin=0.02) == "slower"
 
 
 ratios = st.floats(1e-3, 1e3)
@@ -96,34 +184,48 @@ def test_every_interval_has_one_verdict_and_the_mirrored_interval_the_mirrored_o
     ends: tuple[float, float, float], margin: float
 ) -> None:
     low, estimate, high = sorted(ends)
-    word = stats.verdict(low, estimate, high, margin)
+    found = word(low, estimate, high, margin)
     mirror = {"same": "same", "inconclusive": "inconclusive", "faster": "slower", "slower": "faster"}
-    assert word in mirror
     edges = (1.0, 1 + margin, 1 / (1 + margin))
     if not any(math.isclose(value, edge, rel_tol=1e-9) for value in ends for edge in edges):
-        assert stats.verdict(1 / high, 1 / estimate, 1 / low, margin) == mirror[word]
+        assert word(1 / high, 1 / estimate, 1 / low, margin) == mirror[found]
 
 
-@pytest.mark.parametrize("estimate", [1.1, 0.9, 1.0, 1.01])
-def test_with_the_rounds_needed_the_interval_decides_and_with_one_fewer_it_does_not(estimate: float) -> None:
+@pytest.mark.parametrize("mean", [0.1, -0.1, 0.0, 0.01])
+def test_with_the_rounds_needed_one_look_decides_and_with_one_fewer_it_does_not(mean: float) -> None:
     spread = 0.05
-    needed = stats.rounds_needed(spread, estimate, 0.02, 3)
 
-    def reach(rounds: int) -> float:
-        return float(scipy_stats.t.ppf(0.975, rounds - 1) * spread / math.sqrt(rounds))
+    def decided(rounds: int) -> bool:
+        found = evidence([mean], [spread / math.sqrt(rounds)], [rounds])
+        sure = stats.p_value(found, (rounds,)) <= stats.FALSE_ALARMS
+        return stats.verdicts(stats.interval(found, ALPHA), sure) != ["inconclusive"]
 
-    def word(rounds: int) -> str:
-        center = math.log(estimate)
-        return stats.verdict(math.exp(center - reach(rounds)), estimate, math.exp(center + reach(rounds)))
-
+    three = evidence([mean], [spread / math.sqrt(3)], [3])
+    (needed,) = stats.rounds_needed(three, 0.02).tolist()
     assert needed > 3
-    assert word(needed) != "inconclusive"
-    assert word(needed - 1) == "inconclusive"
+    assert decided(needed)
+    assert not decided(needed - 1)
 
 
-def test_a_change_at_the_margin_is_never_decided() -> None:
-    assert stats.rounds_needed(0.05, 1.02, 0.02, 3) == stats.MOST_ROUNDS
+def test_a_change_at_the_margin_is_never_decided_and_one_round_asks_for_three() -> None:
+    found = evidence([math.log1p(0.02), 0.4], [0.03, INF], [3, 1])
+    assert stats.rounds_needed(found, 0.02).tolist() == [stats.MOST_ROUNDS, 3]
 
 
-def test_a_spread_that_is_not_known_asks_for_three_rounds() -> None:
-    assert stats.rounds_needed(math.nan, 1.5, 0.02, 1) == 3
+def test_the_overall_change_is_a_geometric_mean_with_the_rounds_as_the_sample() -> None:
+    values = np.random.default_rng(5).normal(0.05, 0.02, (7, 6))
+    truth = scipy_stats.ttest_1samp(values.mean(axis=0), 0).confidence_interval(0.95)
+    found = stats.overall(values)
+    assert np.exp(float(found.estimate)) == pytest.approx(scipy_stats.gmean(np.exp(values), axis=None))
+    assert (float(found.low), float(found.high)) == pytest.approx((truth.low, truth.high))
+
+
+def test_the_rule_that_ships_calls_few_equal_sides_different_and_finds_five_in_a_hundred() -> None:
+    from benchmarks import stopping
+
+    at = stats.looks(3, 20)
+    noise = np.random.default_rng(6).normal(0, 0.035, (4000, 20))
+    assert np.isin(stopping.measured(noise, at).words, ["slower", "faster"]).mean() <= 0.01
+    found = stopping.measured(noise + math.log(1.05), at)
+    assert (found.words == "slower").mean() > 0.9
+    assert not (found.words == "faster").any()

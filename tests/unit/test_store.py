@@ -58,7 +58,7 @@ def test_the_file_of_a_record_has_the_keys_that_scripts_rely_on(tmp_path: Path) 
         "compile_seconds": 0.5,
         "loss": [2.0, 1.5, 1.25],
         "reference_loss": [2.0, 1.5, 1.25],
-        "facts": facts(cell()),
+        "facts": facts(cell(), server="torch-2.x#3"),
     }
     assert json.loads(lines(run)[1])["file"] == f"records/{file.name}"
 

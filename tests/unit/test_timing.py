@@ -3,156 +3,256 @@
 import itertools
 import math
 import random
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import pytest
 
 from runner.harness import timing
 
+MICRO = 1e-6
+READING = 5e-8  # what a reading of the clock costs where a test says so
+
 
 class _Machine:
     """A device with its own time: every call takes what is next in ``durations``, the last one for ever.
 
-    Reading the clock costs nothing; the time passes in ``synchronize``, as it does on a GPU.
+    A reading of the clock takes ``reading``, waiting for an idle device ``idle``. The time of calls passes in
+    ``synchronize``, as it does on a GPU. To read the clock while the device is at work is a mistake.
     """
 
-    def __init__(self, *durations: float) -> None:
+    def __init__(self, *durations: float, reading: float = 0.0, idle: float = 0.0) -> None:
         self.now = 0.0
-        self.events: list[str] = []
+        self.asked: list[int] = [0]  # calls before each wait
         self.waiting = 0.0
+        self.reading, self.idle = reading, idle
         self.durations = itertools.chain(durations, itertools.repeat(durations[-1]))
 
     def call(self) -> None:
-        self.events.append("call")
-        self.waiting = next(self.durations)
+        self.asked[-1] += 1
+        self.waiting += next(self.durations)
 
     def synchronize(self) -> None:
-        self.events.append("sync")
-        self.now, self.waiting = self.now + self.waiting, 0.0
+        self.asked.append(0)
+        self.now, self.waiting = self.now + self.waiting + self.idle, 0.0
 
     def clock(self) -> float:
-        self.events.append("clock")
+        assert self.asked[-1] == 0, "the clock was read while the device was at work"
+        self.now += self.reading
         return self.now
 
-    def measure(self, seconds: float) -> tuple[list[float], list[float]]:
-        warmup, times = timing.measure(self.call, self.synchronize, self.clock, seconds)
-        return warmup, times
+    def measure(self, seconds: float) -> dict[str, Any]:
+        return timing.measure(self.call, self.synchronize, self.clock, seconds)
+
+    def warm_up(self, seconds: float) -> tuple[list[float], int, bool, float]:
+        times, batch, settled, took = timing.warm_up(self.call, self.synchronize, self.clock, seconds, self.reading)
+        return times, batch, settled, took
+
+    def until_precise(self, seconds: float) -> list[float]:
+        return timing.until_precise(self.call, self.synchronize, self.clock, seconds, 1)
 
 
-def chance(count: int, most: int) -> float:
-    """Return the chance that at most ``most`` of ``count`` times lie below the median."""
-    return float(sum(math.comb(count, below) for below in range(most + 1)) / 2**count)
-
-
-def exact_ranks(count: int) -> tuple[int, int]:
-    """Return the ranks, from 1, of the narrowest symmetric interval that holds the median with at least 95 %."""
-    low = max(r for r in range(1, count // 2 + 1) if chance(count, r - 1) <= 0.025)
-    return low, count + 1 - low
+def changing(seconds: Callable[[float], float], start: float = 0.0) -> Iterable[float]:
+    """Give the durations of calls one after the other, where a call that begins at t takes ``seconds(t)``."""
+    while True:
+        yield (duration := seconds(start))
+        start += duration
 
 
 def test_samples_are_the_times_the_device_took_in_order() -> None:
-    warmup, times = _Machine(8.0, 4.0, 2.0, 0.5, 1.0, 0.25).measure(1.0)
-    assert warmup == [8.0, 4.0]
-    assert times == [2.0, 0.5, 1.0]
+    found = _Machine(8.0, 4.0, 2.0, 0.5, 1.0, 0.25).measure(1.0)
+    assert found["warmup"] == [8.0, 4.0]
+    assert found["seconds"] == [2.0, 0.5, 1.0]
 
 
-def test_the_device_is_idle_before_every_reading_of_the_clock() -> None:
-    machine = _Machine(8.0)
-    machine.measure(1.0)
-    once = ["clock", "call", "sync", "clock"]
-    begin = ["sync", "clock", *once, *once, "clock"]  # the last reading: is half of the budget spent?
-    assert machine.events == [*begin, "clock", *once, *once, *once, "clock"]
-
-
-def test_every_call_is_followed_by_a_synchronisation() -> None:
+def test_a_step_without_a_batch_is_waited_for_before_the_next() -> None:
     machine = _Machine(0.125)
-    machine.measure(4.0)
-    following = [after for event, after in itertools.pairwise(machine.events) if event == "call"]
-    assert set(following) == {"sync"}
+    found = machine.measure(4.0)
+    calls = [calls for calls in machine.asked if calls]
+    assert calls == [1] * (len(found["warmup"]) + len(found["seconds"]))
+
+
+# What reading the clock costs
+
+
+@pytest.mark.parametrize(
+    ("idle", "cost"),
+    [
+        (0.0, READING),
+        (3 * READING, 4 * READING),  # a function that does nothing: it is in every sample, and no work
+        (5e-6, READING),  # there is a device, and to wait for it is part of a step
+    ],
+)
+def test_the_clock_costs_a_reading_and_a_wait_for_nothing(idle: float, cost: float) -> None:
+    machine = _Machine(1.0, reading=READING, idle=idle)
+    assert timing.reading(machine.synchronize, machine.clock) == pytest.approx(cost)
+
+
+def test_a_reading_that_was_disturbed_does_not_count() -> None:
+    """Nor does the clock of a machine where readings are free."""
+    ticks = itertools.accumulate(1.0 if k in {7, 8, 100} else 1e-7 for k in itertools.count())
+    assert timing.reading(lambda: None, lambda: next(ticks)) == pytest.approx(1e-7)
+    assert timing.reading(lambda: None, lambda: 3.0) == 0.0
+
+
+# Batches
+
+
+@pytest.mark.parametrize(
+    ("step", "reading", "batch"),
+    [
+        (1.01 * MICRO, 5e-8, 50),
+        (10.1 * MICRO, 5e-8, 5),
+        (49 * MICRO, 5e-8, 2),
+        (51 * MICRO, 5e-8, 1),
+        (51 * MICRO, 1e-7, 2),
+        (101 * MICRO, 1e-7, 1),
+        (1000 * MICRO, 1e-7, 1),
+        (1010 * MICRO, 2e-6, 2),  # a clock that is a system call
+        (1 * MICRO, 0.0, 1),
+        (1e-12, 5e-8, 1000),
+    ],
+)
+def test_a_batch_has_as_many_calls_as_the_clock_asks_for(step: float, reading: float, batch: int) -> None:
+    assert timing.batch_of(step, reading) == batch
+    found = _Machine(step, reading=reading).measure(0.01)
+    assert found["batch"] == batch
+    assert found["clock_seconds"] == pytest.approx(reading)
+
+
+@pytest.mark.parametrize("step", [MICRO, 5 * MICRO, 50 * MICRO, 200 * MICRO])
+def test_the_clock_is_a_thousandth_of_a_sample_at_most(step: float) -> None:
+    found = _Machine(step, reading=READING).measure(0.01)
+    assert found["clock_seconds"] <= 1.0001e-3 * found["batch"] * min(found["seconds"])
+    assert found["seconds"] == [pytest.approx(step, rel=1.1e-3)] * len(found["seconds"])
+
+
+def test_the_calls_of_a_batch_are_waited_for_once() -> None:
+    machine = _Machine(10 * MICRO, reading=READING)
+    found = machine.measure(0.01)
+    calls = [calls for calls in machine.asked if calls]
+    taken = len(found["warmup"]) + len(found["seconds"])
+    assert calls == [1] * timing.WINDOW + [found["batch"]] * (taken - timing.WINDOW)
+
+
+def test_the_samples_of_batches_add_up_to_what_the_calls_took() -> None:
+    noise = random.Random(2)
+    durations = [noise.uniform(5 * MICRO, 15 * MICRO) for _ in range(100_000)]
+    machine = _Machine(*durations, reading=READING)
+    found = machine.measure(0.02)
+    batch, samples = found["batch"], found["seconds"]
+    asked = sum([calls for calls in machine.asked if calls][: len(found["warmup"])])
+    exact = [sum(durations[k : k + batch]) for k in range(asked, asked + batch * len(samples), batch)]
+    assert [sample * batch for sample in samples] == pytest.approx([time + READING for time in exact], rel=1e-6)
+
+
+def test_a_batch_grows_when_the_first_calls_were_slow() -> None:
+    found = _Machine(*[60 * MICRO] * 5, 10.1 * MICRO, reading=READING).measure(0.1)
+    assert found["batch"] == 5
+
+
+def test_a_batch_does_not_shrink_when_a_window_was_slow() -> None:
+    _, batch, _, _ = _Machine(*[10.1 * MICRO] * 5, 60 * MICRO, reading=READING).warm_up(0.1)
+    assert batch == 5
+
+
+# Warming up
 
 
 def test_warming_up_ends_at_half_of_the_budget_when_it_never_becomes_steady() -> None:
     machine = _Machine(*(2.0**-k for k in range(3, 5)), *(0.0625 * (1 + k % 7) for k in range(1000)))
-    warmup, _ = machine.measure(4.0)
-    assert sum(warmup) >= 2.0
-    assert sum(warmup[:-1]) < 2.0
+    found = machine.measure(4.0)
+    assert sum(found["warmup"]) >= 2.0
+    assert sum(found["warmup"][:-1]) < 2.0
+    assert found["steady"] is False
+    assert found["warmup_seconds"] == pytest.approx(sum(found["warmup"]))
 
 
-def test_warming_up_ends_as_soon_as_two_windows_agree() -> None:
-    warmup, times = _Machine(*[4.0] * 3, *[1.0] * 1000).measure(1000.0)
-    assert warmup == [4.0] * 3 + [1.0] * 8  # three of the five older ones are then 1 s
-    assert set(times) == {1.0}
+def test_warming_up_ends_as_soon_as_three_windows_agree() -> None:
+    found = _Machine(*[4.0] * 3, 1.0).measure(100.0)
+    assert found["warmup"] == [4.0] * 3 + [1.0] * 17  # the first window has a median of 4 s
+    assert found["steady"] is True
+    assert found["warmup_seconds"] == 29.0
+    assert set(found["seconds"]) == {1.0}
 
 
-def test_steady_needs_two_windows() -> None:
-    assert not timing.steady([1.0] * 9)
-    assert timing.steady([1.0] * 10)
+def test_windows_after_the_first_last_a_twentieth_of_the_budget() -> None:
+    times, _, settled, took = _Machine(0.125).warm_up(100.0)
+    assert (len(times), settled, took) == (5 + 40 + 40, True, 85 * 0.125)
 
 
-@pytest.mark.parametrize(("later", "answer"), [(1.0199, True), (0.9801, True), (1.0201, False), (0.9799, False)])
-def test_steady_allows_two_in_a_hundred(later: float, answer: bool) -> None:  # noqa: FBT001
-    assert timing.steady([1.0] * 5 + [later] * 5) is answer
+def test_the_time_of_warming_up_has_the_clock_in_it() -> None:
+    found = _Machine(1e-3, reading=1e-6).measure(1.0)
+    assert found["warmup_seconds"] > sum(found["warmup"])
 
 
-def test_steady_forgets_what_was_before_the_last_two_windows() -> None:
-    assert timing.steady([50.0] * 100 + [1.0] * 10)
+@pytest.mark.parametrize("way", [-1, 1])
+def test_a_slow_trend_is_not_steady(way: int) -> None:
+    """Two windows of five calls differ by 1.5 %, and the whole warm-up by far more."""
+    times, _, settled, took = _Machine(*(math.exp(way * 0.003 * k) for k in range(200))).warm_up(100.0)
+    assert abs(timing.median(times[5:10]) / timing.median(times[:5]) - 1) < 0.02
+    assert not settled
+    assert took >= 50.0
+
+
+@pytest.mark.parametrize("step", [20 * MICRO, 200 * MICRO, 2000 * MICRO])
+def test_a_clock_that_rises_within_a_tenth_of_a_second_is_waited_for(step: float) -> None:
+    """Steps take twice as long at first; windows of five calls of 20 us would have seen 0.1 % of that."""
+    rising = changing(lambda t: step * (1 + math.exp(-t / 0.1)))
+    found = _Machine(*itertools.islice(rising, int(2 / step)), reading=READING).measure(2.0)
+    assert found["steady"] is True
+    assert timing.median(found["seconds"]) < 1.03 * step
+
+
+def test_steady_needs_three_windows() -> None:
+    assert not timing.steady([])
+    assert not timing.steady([1.0] * 2)
+    assert timing.steady([1.0] * 3)
+
+
+@pytest.mark.parametrize(
+    ("medians", "answer"),
+    [
+        ([1.0, 1.0199, 1.0], True),
+        ([1.0, 1.0, 1.0201], False),
+        ([1.0201, 1.0, 1.0], False),
+        ([1.0, 1.015, 1.03], False),  # a trend: no two neighbours are 2 % apart
+        ([50.0, 1.0, 1.0, 1.0], True),  # what was before is forgotten
+    ],
+)
+def test_steady_allows_two_in_a_hundred(medians: list[float], answer: bool) -> None:  # noqa: FBT001
+    assert timing.steady(medians) is answer
+
+
+def test_calls_that_were_disturbed_do_not_make_it_unsteady() -> None:
+    _, _, settled, _ = _Machine(*(9.0 if k % 4 == 0 else 1.0 for k in range(1000))).warm_up(200.0)
+    assert settled
 
 
 def test_a_slow_case_is_still_measured_three_times() -> None:
-    warmup, times = _Machine(100.0).measure(1.0)
-    assert (warmup, times) == ([100.0] * 2, [100.0] * timing.LEAST)
+    found = _Machine(100.0).measure(1.0)
+    assert (found["warmup"], found["seconds"]) == ([100.0] * 2, [100.0] * timing.LEAST)
+    assert (found["batch"], found["steady"], found["warmup_seconds"]) == (1, False, 200.0)
+
+
+# Measuring
 
 
 def test_measuring_stops_when_the_median_is_precise() -> None:
-    _, times = _Machine(1.0).measure(1e6)
-    assert len(times) == 20
+    assert _Machine(1.0).until_precise(1e6) == [1.0] * timing.FIRST_LOOK
 
 
 def test_measuring_stops_when_the_budget_is_spent() -> None:
     noise = random.Random(1)
-    _, times = _Machine(*(noise.uniform(0.5, 1.5) for _ in range(1000))).measure(100.0)
-    assert sum(times) >= 100.0
-    assert sum(times[:-1]) < 100.0
+    found = _Machine(*(noise.uniform(0.5, 1.5) for _ in range(1000))).measure(100.0)
+    assert sum(found["seconds"]) >= 100.0
+    assert sum(found["seconds"][:-1]) < 100.0
 
 
-def test_median_of_odd_and_even_counts() -> None:
-    assert timing.median([3.0, 1.0, 2.0]) == 2.0
-    assert timing.median([4.0, 1.0, 2.0, 3.0]) == 2.5
-    assert timing.median([7.0]) == 7.0
-
-
-def test_fewer_than_twenty_times_are_never_precise() -> None:
-    assert not timing.precise([1.0] * 19)
-    assert timing.precise([1.0] * 20)
-
-
-@pytest.mark.parametrize("count", [20, 50, 100, 500])
-def test_precise_agrees_with_the_exact_interval(count: int) -> None:
-    """Times of mixed spread, so that many are precise and many are not."""
-    draw = random.Random(count)
-    low, high = exact_ranks(count)
-    answers = []
-    for _ in range(300):
-        spread = timing.TARGET * math.sqrt(count) * draw.uniform(0.1, 1.2)
-        times = [draw.lognormvariate(0.0, spread) for _ in range(count)]
-        ranked = sorted(times)
-        exact = ranked[high - 1] - ranked[low - 1] <= 2 * timing.TARGET * timing.median(times)
-        answers.append((timing.precise(times), exact))
-    assert sum(found == exact for found, exact in answers) > 0.9 * len(answers)
-    assert 50 < sum(found for found, _ in answers) < 250
-
-
-@pytest.mark.parametrize("count", [20, 30, 100, 1000, 2300, 2500])
-def test_the_ranks_that_precise_compares_hold_the_median_with_95_percent(count: int) -> None:
-    """A step in the sorted times is seen where it lies between the two ranks; 2300 is the worst that is asked for."""
-    near = range(max(1, count // 2 - 100), min(count, count // 2 + 100))
-    seen = [k for k in near if not timing.precise([1.0] * k + [2.0] * (count - k))]
-    below, above = seen[0], seen[-1]  # the interval is from the value of rank ``below`` to that of rank ``above + 1``
-    coverage = chance(count, above) - chance(count, below - 1)
-    assert 0.9499 < coverage < 0.98
-    assert seen == list(range(below, above + 1))
-
-
-def test_order_does_not_matter_for_precise() -> None:
-    draw = random.Random(3)
-    times = [draw.gauss(1.0, 0.01) for _ in range(60)]
-    assert timing.precise(times) == timing.precise(sorted(times)) == timing.precise(sorted(times, reverse=True))
+def test_measuring_goes_on_until_the_median_is_precise() -> None:
+    noise = random.Random(4)
+    durations = [noise.gauss(1.0, 0.02) for _ in range(1000)]
+    times = _Machine(*durations).until_precise(1e6)
+    assert timing.FIRST_LOOK < len(times) < 200
+    assert times == pytest.approx(durations[: len(times)])
+    assert timing.precise(times)

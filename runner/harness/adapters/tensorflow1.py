@@ -116,7 +116,7 @@ class Engine(object):
         self.weights = {name: named[name] for name in arrays}  # and not the GRU's second bias, which stays at zero
         loss, slopes = self._slopes(said)
         self.slopes = {name: tf.convert_to_tensor(slope) for name, slope in slopes.items()}
-        self.way_back = tf.group(*[part.op for slope in slopes.values() for part in parts(slope)])
+        self.way_back = tf.concat([touched(slopes[name]) for name in sorted(slopes)], 0).op
         if isinstance(network, tensorflow1_networks.Cudnn):
             said, _ = self._predict(network, None, False)
         self.said = tf.identity(said)
@@ -201,9 +201,15 @@ class Engine(object):
         """Do nothing: see the module."""
 
 
-def parts(slope: "object") -> "list":
-    """Return the tensors of a gradient: itself, or the values and words of a sparse one."""
-    return [slope.values, slope.indices] if hasattr(slope, "indices") else [slope]
+def touched(slope: "object") -> "object":
+    """Return one number of a gradient, (1,), for which all of it must be computed; a sparse one's values stand for it.
+
+    ``tf.group`` of gradients is no way to have them computed: from 1.7 on the graph's optimiser leaves out whatever is
+    waited for and not read, as far as no loop holds it.
+    """
+    import tensorflow as tf
+
+    return tf.reshape(slope.values if hasattr(slope, "indices") else slope, [-1])[:1]
 
 
 def carry(states: "object") -> "tuple":

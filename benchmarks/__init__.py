@@ -1,0 +1,1 @@
+"""What this program costs, and whether its figures can be trusted, each beside its peer: ``nox -s bench``."""

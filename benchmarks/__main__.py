@@ -1,0 +1,55 @@
+"""Measure the figures that are named, all by default, and print one table: ``nox -s bench -- startup planning``."""
+
+import argparse
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from benchmarks import beside_asv, beside_torch, costs, report_size, rounds, settling, verdict_speed
+from benchmarks.table import Row, UnmeasurableError, circumstances, load, table
+
+FIGURES: Mapping[str, Callable[[], Iterable[Row]]] = {
+    "startup": costs.start_up,
+    "planning": costs.planning,
+    "rounds": rounds.rows,
+    "provision": costs.provisioning,
+    "report": report_size.rows,
+    "verdicts": verdict_speed.rows,
+    "agreement": beside_torch.rows,
+    "asv": beside_asv.rows,
+    "settling": settling.rows,
+}
+
+
+def measured(name: str) -> tuple[list[Row], bool]:
+    """Return the rows of a figure, and whether it went as it should; what is not here goes well, and says so."""
+    sys.stderr.write(f"{name} ...\n")
+    rows: list[Row] = []
+    try:
+        rows.extend(FIGURES[name]())
+    except UnmeasurableError as error:
+        return [*rows, Row(name, reason=str(error))], True
+    except Exception as error:  # noqa: BLE001  one figure that fails must not cost the others
+        traceback.print_exc()
+        return [*rows, Row(name, reason=f"{type(error).__name__}, see above")], False
+    return rows, True
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Measure, print, and return 1 where a figure failed; one that misses its target is no failure."""
+    parser = argparse.ArgumentParser(prog="nox -s bench --", description=__doc__)
+    parser.add_argument("figures", nargs="*", metavar="FIGURE", help=", ".join(FIGURES))
+    wanted = parser.parse_args(words).figures or list(FIGURES)
+    unknown = [name for name in wanted if name not in FIGURES]
+    if unknown:
+        parser.error(f"there is no figure {', '.join(unknown)}; there are {', '.join(FIGURES)}")
+    begin, before = time.monotonic(), load()
+    found = [measured(name) for name in wanted]
+    print(table(row for rows, _ in found for row in rows))
+    print(circumstances(before, load(), time.monotonic() - begin))
+    return 0 if all(well for _, well in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

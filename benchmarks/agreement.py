@@ -1,0 +1,150 @@
+"""Do our medians agree with those of torch.utils.benchmark and of pyperf? The same functions, in turns.
+
+``python benchmarks/agreement.py --python PATH`` takes some minutes. PATH is an interpreter that has torch and pyperf:
+``pip install torch==2.13.0 pyperf`` in a virtual environment of Python 3.11 makes one. It needs nothing else.
+All sides compute on one thread, and the machine should be idle. torch.utils.benchmark takes its turns in one process
+with ours; pyperf starts processes of its own, so there each turn of ours is a fresh process, too.
+"""
+
+import argparse
+import itertools
+import json
+import math
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from runner.harness import timing
+
+TURNS = 10
+SECONDS = 0.5  # the budget of a turn
+TARGET, LOOKING = 0.02, 0.01
+PEERS = ("blocked_autorange", "adaptive_autorange", "pyperf")
+NAMES = ("LSTM forward", "matmul 256x256", "add 8 numbers")
+
+Pair = tuple[float, float]
+Row = tuple[str, str, str, str, str, bool]
+
+
+def functions() -> dict[str, Callable[[], object]]:
+    """Return what is measured, by name: 2 ms, 0.5 ms and 1 us are usual."""
+    import torch
+
+    torch.set_num_threads(1)
+    torch.set_grad_enabled(mode=False)
+    network, steps = torch.nn.LSTM(128, 128), torch.randn(16, 32, 128)
+    matrix, numbers = torch.randn(256, 256), torch.randn(8)
+    calls = (lambda: network(steps), lambda: torch.mm(matrix, matrix), lambda: torch.add(numbers, numbers))
+    return dict(zip(NAMES, calls, strict=True))
+
+
+def nothing() -> None:
+    """Wait for a CPU."""
+
+
+def ours(call: Callable[[], object]) -> float:
+    """Return our median in seconds."""
+    return float(timing.median(timing.measure(call, nothing, time.perf_counter, SECONDS)["seconds"]))
+
+
+def looking() -> float:
+    """Return what looking whether the median is precise costs, as a share of the samples: what ``count`` does not do.
+
+    The worst there is: samples as short as a batch may be, of times that are never precise.
+    """
+    draw, shortest = random.Random(1), timing.reading(nothing, time.perf_counter) / timing.CLOCK_SHARE
+    ticks = list(itertools.accumulate(shortest * draw.uniform(0.1, 1.9) for _ in range(int(2 / shortest))))
+    begin = time.process_time()
+    times = timing.until_precise(nothing, nothing, iter(ticks).__next__, 1.0, 1)
+    between = time.process_time()
+    timing.count(nothing, nothing, iter(ticks).__next__, len(times))
+    return float((2 * between - begin - time.process_time()) / sum(times))
+
+
+def alternate(sides: list[Callable[[], float]], turns: int) -> list[Pair]:
+    """Return what both sides say in each turn; the one that is first is second in the next."""
+    said = [{side: sides[side]() for side in (turn % 2, 1 - turn % 2)} for turn in range(turns)]
+    return [(turn[0], turn[1]) for turn in said]
+
+
+def in_turns(name: str, method: str, turns: int) -> list[Pair]:
+    """Return (ours, theirs) of each turn, in seconds, by a method of torch's Timer."""
+    from torch.utils.benchmark import Timer
+
+    call = functions()[name]
+    timer = Timer("call()", globals={"call": call}, num_threads=1)
+    return alternate([lambda: ours(call), lambda: float(getattr(timer, method)(min_run_time=SECONDS).median)], turns)
+
+
+def inside(python: str, *words: str) -> str:
+    """Return what this file prints when that interpreter runs it with ``words``."""
+    done = subprocess.run([python, __file__, *words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{python} cannot measure: {done.stderr}")
+    return done.stdout
+
+
+def of_pyperf(python: str, name: str) -> float:
+    """Return pyperf's median in seconds, of ten values in one process, each of a tenth of a second or more."""
+    here = str(Path(__file__).parent)
+    setup = f"import sys; sys.path.insert(0, {here!r}); import agreement; call = agreement.functions()[{name!r}]"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "found.json")
+        command = [python, "-m", "pyperf", "timeit", "-q", "-p1", "-n10", "-o", str(path), "-s", setup, "call()"]
+        subprocess.run(command, capture_output=True, check=True)
+        runs = json.loads(path.read_text())["benchmarks"][0]["runs"]
+    return float(statistics.median(value for run in runs for value in run.get("values", ())))
+
+
+def pairs(python: str, name: str, peer: str, turns: int) -> list[Pair]:
+    """Return (ours, the peer's) median of each turn, in seconds."""
+    if peer != "pyperf":
+        return [(a, b) for a, b in json.loads(inside(python, "--inside", name, peer, str(turns)))]
+    sides = [lambda: float(inside(python, "--inside", name, "ours", "1")), lambda: of_pyperf(python, name)]
+    return alternate(sides, turns)
+
+
+def row(name: str, peer: str, found: list[Pair]) -> Row:
+    """Return a line of the table; the target is met where all of the ratio's 95 % interval, Student's, is within it."""
+    from scipy.special import stdtrit
+
+    logs = [math.log(mine / theirs) for mine, theirs in found]
+    reach = float(stdtrit(len(logs) - 1, 0.975)) * statistics.stdev(logs) / math.sqrt(len(logs))
+    ratio, low, high = (math.exp(statistics.fmean(logs) + side * reach) for side in (0, -1, 1))
+    mine, theirs = (f"{statistics.median(side) * 1e6:.2f} us" for side in zip(*found, strict=True))
+    met = low >= 1 / (1 + TARGET) and high <= 1 + TARGET
+    return (f"{name}, {peer}", mine, theirs, f"{ratio:.4f} [{low:.4f}, {high:.4f}]", f"{TARGET:.0%}", met)
+
+
+def rows(python: str, turns: int = TURNS) -> list[Row]:
+    """Return (figure, ours, the peer's, ratio with its 95 % interval, target, met) of every function and peer."""
+    found = [row(name, peer, pairs(python, name, peer, turns)) for name in NAMES for peer in PEERS]
+    share = looking()
+    return [*found, ("looking, a share of the samples", f"{share:.2%}", "", "", f"{LOOKING:.0%}", share < LOOKING)]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--python", default=sys.executable, help="an interpreter that has torch and pyperf")
+    parser.add_argument("--turns", type=int, default=TURNS)
+    parser.add_argument("--inside", nargs=3, help=argparse.SUPPRESS)
+    wanted = parser.parse_args()
+    if wanted.inside:
+        name, peer, turns = wanted.inside
+        print(ours(functions()[name]) if peer == "ours" else json.dumps(in_turns(name, peer, int(turns))))
+        return
+    print("figure | ours | peer | ratio | target | met")
+    for line in rows(wanted.python, wanted.turns):
+        print(" | ".join([*line[:-1], "met" if line[-1] else "MISSED"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""The rows of ``benchmarks/agreement.py``, measured by an interpreter that has torch and pyperf.
+
+None is installed for it: a virtual environment for the length of a run sees the packages of the matrix's newest torch,
+and after them those of this interpreter, pyperf among them.
+"""
+
+import importlib.util
+import subprocess
+import sysconfig
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks import agreement
+from benchmarks.places import nothing, ready
+from benchmarks.table import Row, UnmeasurableError
+from runner.files import alone
+from runner.options import Options
+
+CELL = "torch-2.x/nn-lstm/rnn-step/lstm-b32-h128/train/fp32"
+TURNS = 8
+PACKAGES = "import sysconfig; print(sysconfig.get_path('purelib'))"
+
+
+def rows() -> Iterator[Row]:
+    """Give the harness beside torch.utils.benchmark and pyperf."""
+    if importlib.util.find_spec("pyperf") is None:
+        raise UnmeasurableError("pyperf is not installed")
+    place = ready([CELL], Options(backend="venv"))
+    made = place.backend.provision(place.prepared.specs[0], nothing)
+    with alone(place.setup.place.cache / "measuring-cpu.lock", nothing), _interpreter(made.handle) as python:
+        for line in agreement.rows(python, TURNS):
+            yield Row(f"harness, {line[0]}", *line[1:])
+
+
+@contextmanager
+def _interpreter(python: str) -> Iterator[str]:
+    """Lend an interpreter like ``python`` that has its packages and ours."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([python, "-m", "venv", "--without-pip", folder], check=True)
+        found = str(Path(folder, "bin", "python"))
+        homes = [_packages(python), sysconfig.get_path("purelib")]
+        Path(_packages(found), "benchmarks.pth").write_text("\n".join(homes), "utf-8")
+        yield found
+
+
+def _packages(python: str) -> str:
+    return subprocess.run([python, "-c", PACKAGES], capture_output=True, text=True, check=True).stdout.strip()

@@ -1,0 +1,65 @@
+"""The environments a figure is measured in: only those that are made already, since a benchmark fetches nothing."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchmarks.table import UnmeasurableError
+from runner.backends import Backend
+from runner.errors import EngineError, NothingSelectedError
+from runner.options import Options
+from runner.pipeline import Prepared, prepare
+from runner.setup import Setup, cache_folder, choose_backend, setup
+
+ROOT = Path(__file__).parent.parent
+MATRIX = ROOT / "matrix.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A plan all of whose environments are made."""
+
+    setup: Setup
+    prepared: Prepared
+
+    @property
+    def backend(self) -> Backend:
+        """What starts the servers."""
+        return self.setup.backend
+
+
+def nothing(*_said: str) -> None:
+    """Take a line of progress and say nothing."""
+
+
+def backends() -> Iterator[tuple[str, Backend | str]]:
+    """Give each backend with its name; why it cannot be had, where no engine answers."""
+    for name in ("docker", "venv"):
+        try:
+            yield name, choose_backend(Options(backend=name, matrix=MATRIX), cache_folder(os.environ))[0]
+        except EngineError as error:
+            yield name, error.problems[0].message
+
+
+def ready(cells: Sequence[str], options: Options) -> Ready:
+    """Return the plan of some cells on the CPU.
+
+    Args:
+        cells: ids or globs of cells, each with the name of its environment.
+        options: all else; its selectors are not used.
+
+    Raises:
+        UnmeasurableError: an environment of them is not made here, or a cell cannot run.
+    """
+    try:
+        found = setup(replace(options, selectors=list(cells), matrix=MATRIX, device="cpu"))
+    except (EngineError, NothingSelectedError) as error:
+        raise UnmeasurableError(error.problems[0].message) from error
+    prepared = prepare(found.matrix, found.request, found.backend, found.place, None)
+    made = {spec.environment for spec in prepared.specs} & prepared.survey.cached
+    for cell in cells:
+        name = cell.partition("/")[0]
+        if name not in made:
+            raise UnmeasurableError(f"{name} is not made: `runner build {name} --backend {found.backend.name}`")
+    return Ready(found, prepared)

@@ -1,0 +1,203 @@
+"""How long a settled verdict takes, against the 500 iterations a side of Braun 2018 (arXiv 1806.01818).
+
+Ours is the measuring stage of ``runner run --rounds 3 --max-rounds 20``: servers, checks and rounds until no verdict is
+open. The peer does what the paper's programs did, for each side in a process of its own: import, build, and 500
+iterations, of which it leaves out the first 100. Both work on the same aligned programs, so that they time the same
+step. Nothing but that is counted for the peer: no check of the computation, no start of a container's server.
+"""
+
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from shutil import copytree
+from typing import NamedTuple
+
+from benchmarks.places import Ready, nothing, ready
+from benchmarks.table import Row, UnmeasurableError
+from runner import machine, merge, pipeline
+from runner.backends import Channel, archive
+from runner.backends.docker_channel import DockerChannel
+from runner.backends.docker_sweep import owner
+from runner.backends.process import ProcessChannel
+from runner.compare import summarise
+from runner.comparison import Word
+from runner.files import alone
+from runner.harness import workloads
+from runner.measure.references import References
+from runner.measure.session import Session
+from runner.model import Cell, Limits, Provisioned, Record
+from runner.options import Options
+from runner.progress import Progress
+
+ROUNDS, MOST, SECONDS = 3, 20, 0.25  # the seconds are those of the quick preset
+TARGET = 0.2
+SETTLED = ("slower", "faster", "same")
+LEFT_OUT, KEPT = workloads.iterations("asr-lstm")
+FIXED = f"""
+
+def measure(call, synchronize, clock, *_):
+    times = count(call, synchronize, clock, {LEFT_OUT + KEPT})
+    return {{"warmup": times[:{LEFT_OUT}], "seconds": times[{LEFT_OUT}:]}}
+"""
+
+
+class Pair(NamedTuple):
+    """Two environments and what both measure; in truth they differ by a tenth or more."""
+
+    base: str
+    other: str
+    slug: str
+    work: str
+
+    @property
+    def cells(self) -> tuple[str, str]:
+        """The ids of both cells."""
+        return f"{self.base}/{self.slug}/{self.work}/fp32", f"{self.other}/{self.slug}/{self.work}/fp32"
+
+
+PAIRS = (
+    Pair("torch-1.12", "torch-2.x", "nn-lstm", "asr-lstm/1x320-ce-short/forward"),
+    Pair("tf-1.8", "tf-2.x", "basic-lstm-cell", "asr-lstm/1x320-ce-short/forward"),
+    Pair("torch-1.0", "torch-2.x", "nn-lstm", "asr-lstm/2x64-ctc-small/train"),
+    Pair("torch-1.12", "torch-2.x", "lstm-cell-basic", "asr-lstm/2x64-ctc-small/train"),
+    Pair("tf-1.8", "tf-2.x", "basic-lstm-cell", "asr-lstm/2x64-ctc-small/train"),
+    Pair("torch-1.0", "torch-2.x", "nn-lstm", "rnn-step/lstm-b32-h128/train"),
+    Pair("torch-1.12", "torch-2.x", "lstm-cell-fused", "rnn-step/lstm-b32-h128/train"),
+    Pair("tf-1.8", "tf-2.x", "basic-lstm-cell", "rnn-step/lstm-b32-h128/train"),
+    Pair("torch-1.0", "torch-1.12", "nn-rnn", "rnn-step/rnn-b32-h128/train"),
+    Pair("tf-1.8", "tf-1.15", "basic-rnn-cell", "rnn-step/rnn-b32-h128/train"),
+)
+
+
+class Settled(NamedTuple):
+    """What our way took: ``seconds`` in all, of which ``calls`` were timed calls, warm-up among them."""
+
+    seconds: float
+    calls: float
+    verdict: Word
+    ratio: float
+    rounds: int
+
+
+class Fixed(NamedTuple):
+    """What the paper's way took, both sides together, likewise."""
+
+    seconds: float
+    calls: float
+    ratio: float
+
+
+def rows() -> Iterator[Row]:
+    """Give the time of ten verdicts both ways, in all and in timed calls alone."""
+    found: list[tuple[Settled, Fixed]] = []
+    lacking: list[str] = []
+    for pair in PAIRS:
+        try:
+            place = ready(pair.cells, Options(rounds=ROUNDS, max_rounds=MOST, seconds=SECONDS))
+            found.append((settle(place), fixed(place, pair)))
+            sys.stderr.write(f"{_said(pair, *found[-1])}\n")
+        except UnmeasurableError as error:
+            sys.stderr.write(f"{' and '.join(pair.cells)}: {error}\n")
+            lacking.append(str(error))
+    if not found:
+        raise UnmeasurableError("; ".join(dict.fromkeys(lacking)))
+    good = sum(one.verdict in SETTLED and (one.ratio > 1) == (two.ratio > 1) for one, two in found)
+    yield _row(
+        f"a settled verdict, {good} of {len(PAIRS)} pairs",
+        sum(one.seconds for one, _ in found),
+        sum(two.seconds for _, two in found),
+        all_good=good == len(PAIRS),
+    )
+    calls = sum(one.calls for one, _ in found), sum(two.calls for _, two in found)
+    yield _row("the same, timed calls alone", *calls, all_good=good == len(PAIRS))
+
+
+def _row(figure: str, ours: float, theirs: float, *, all_good: bool) -> Row:
+    said = f"{LEFT_OUT + KEPT} iterations {theirs:.1f} s"
+    return Row(figure, f"{ours:.1f} s", said, ours / theirs, f"{TARGET:g}", all_good and ours <= TARGET * theirs)
+
+
+def _said(pair: Pair, ours: Settled, theirs: Fixed) -> str:
+    return (
+        f"{pair.other} against {pair.base}, {pair.slug} {pair.work}: {ours.verdict} ({ours.ratio:.2f}) after "
+        f"{ours.rounds} rounds, {ours.seconds:.1f} s, of it calls {ours.calls:.1f} s; "
+        f"fixed ({theirs.ratio:.2f}) {theirs.seconds:.1f} s, of it calls {theirs.calls:.1f} s; "
+        f"ratio {ours.seconds / theirs.seconds:.2f}, of calls {ours.calls / theirs.calls:.2f}"
+    )
+
+
+def settle(place: Ready) -> Settled:
+    """Measure a pair until its verdict is settled, or the rounds are used up."""
+    block = place.prepared.plan.blocks[0]
+    References(place.setup.place.cache / "references", place.setup.request.threads).get(block.spec)
+    with tempfile.TemporaryDirectory() as folder:
+        here = replace(place.setup.place, reports=Path(folder))
+        begin = time.perf_counter()
+        totals = pipeline.run(place.prepared, place.backend, here, Progress(nothing), None)
+        took = time.perf_counter() - begin
+        if totals.bad:
+            raise UnmeasurableError(f"failed: {', '.join(totals.bad)}")
+        calls = sum(_called(record) for record in totals.run.records())
+        row = summarise(merge.results(totals.run))[0].rows[0]
+    return Settled(took, calls, row.verdict, row.ratio or 1.0, row.rounds)
+
+
+def _called(record: Record) -> float:
+    """Return the seconds that the calls of a record took, warm-up among them."""
+    return float(record.facts["warmup_seconds"] + record.facts["batch"] * sum(record.seconds))
+
+
+def fixed(place: Ready, pair: Pair) -> Fixed:
+    """Time 500 iterations of each side, each in a process of its own."""
+    made = {spec.environment: place.backend.provision(spec, nothing) for spec in place.prepared.specs}
+    with tempfile.TemporaryDirectory() as folder, alone(place.setup.place.cache / "measuring-cpu.lock", nothing):
+        harness = Path(folder) / "harness"
+        copytree(archive.FOLDER, harness)
+        with (harness / "timing.py").open("a", encoding="ascii") as file:
+            file.write(FIXED)
+        cells = [cell for block in place.prepared.plan.blocks for cell in block.cells]
+        sides = {cell.environment: _side(place, made[cell.environment], cell, archive.pack(harness)) for cell in cells}
+    took, calls = (sum(side[k] for side in sides.values()) for k in (0, 1))
+    return Fixed(took, calls, sides[pair.other][2] / sides[pair.base][2])
+
+
+def _side(place: Ready, made: Provisioned, cell: Cell, harness: bytes) -> tuple[float, float, float]:
+    """Return the seconds of one side's import, build and iterations, of the iterations alone, and their median."""
+    threads, case = place.setup.request.threads, dict(place.prepared.plan.blocks[0].spec)
+    references = References(place.setup.place.cache / "references", threads)
+    request = {
+        "case": case,
+        "key": references.key(case),
+        "framework": made.framework,
+        "implementation": cell.implementation,
+        "phase": cell.phase,
+        "device": "cpu",
+        "precision": cell.precision,
+        "seconds": SECONDS,
+        "cache": place.backend.cache(made),
+        "timeout": 600.0,
+        "memory": None,
+    }
+    session = Session(_channel(place, made, harness), "fixed#1")
+    try:
+        imported = session.hello(made.framework, threads, "cpu", 300.0)
+        reply = session.measure(request, lambda: references.get(case))
+    finally:
+        session.close()
+    if reply["status"] != "ok":
+        raise UnmeasurableError(f"{cell.id} failed: {reply['reason']}")
+    calls = sum(reply["warmup"]) + sum(reply["seconds"])
+    started = imported["import_seconds"] + reply["compile_seconds"]
+    return started + calls, calls, statistics.median(reply["seconds"])
+
+
+def _channel(place: Ready, made: Provisioned, harness: bytes) -> Channel:
+    """Start a server with a harness of our own; its memory is limited as a run's would be."""
+    limits = Limits(memory=int(pipeline.MEMORY_SHARE * machine.room()), run="bench")
+    if place.backend.name == "docker":
+        return DockerChannel(made, limits, owner(), harness)
+    return ProcessChannel(made.handle, limits.device, harness)

@@ -1,0 +1,131 @@
+"""Does the stopping rule keep what it promises? Simulated pairs whose truth is known.
+
+``python -m benchmarks.stopping`` prints a Markdown table for docs/measurement.md: for each kind of noise and each cap,
+how often the 95 % interval at the moment of stopping holds the truth; how often two equal sides are called different,
+with the upper end of Wilson's interval; how often changes of 3, 5 and 10 % are found; after how many rounds one of 5;
+and how often a change of twice the margin is called ``same``. Each pair is a table of its own: a table of many rows is
+stricter, see ``stats.discoveries``.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import binomtest
+
+from runner import stats
+
+CAPS = (5, 10, 20, 30)
+CHANGES = (0.03, 0.05, 0.10)
+SPREADS = (0.02, 0.04, 0.06)
+Draw = Callable[[np.random.Generator, int, int, float], stats.Floats]
+
+
+def plain(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> stats.Floats:
+    """Return normal noise of the log ratios, (P, R)."""
+    return random.normal(0, sd, (pairs, rounds))
+
+
+def servers(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> stats.Floats:
+    """Return noise of which half the variance is the servers', which every round has anew on both sides."""
+    own = random.normal(0, sd * 0.5, (2, pairs, rounds))
+    noise: stats.Floats = random.normal(0, sd * 0.5**0.5, (pairs, rounds))
+    return np.asarray(noise + own[0] - own[1])
+
+
+def drift(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> stats.Floats:
+    """Return noise on a machine that grows slower by a tenth and wanders, the sides of a round in random order."""
+    places = 2 * rounds
+    walk = random.normal(0, sd / 2, (pairs, places)).cumsum(axis=1) + np.linspace(0, 0.1, places)
+    gaps = np.diff(walk.reshape(pairs, rounds, 2), axis=2)[:, :, 0]
+    noise: stats.Floats = random.normal(0, sd, (pairs, rounds))
+    return np.asarray(noise + gaps * random.choice([-1, 1], (pairs, rounds)))
+
+
+def tails(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> stats.Floats:
+    """Return noise in which one round in ten is disturbed, with three times the spread."""
+    return random.normal(0, sd, (pairs, rounds)) * np.where(random.random((pairs, rounds)) < 0.1, 3, 1)
+
+
+NOISES: dict[str, Draw] = {"normal": plain, "servers": servers, "drift": drift, "heavy tails": tails}
+
+
+class Ended(NamedTuple):
+    """How P pairs ended: their verdicts, rounds, and the intervals they had then."""
+
+    words: np.ndarray
+    rounds: np.ndarray
+    found: stats.Interval
+
+
+def measured(log_ratios: stats.Floats, at: tuple[int, ...]) -> Ended:
+    """Look at (P, R) log ratios as the program does; each pair stops at its first verdict, or at the cap."""
+    pairs = len(log_ratios)
+    words, rounds = np.full(pairs, "inconclusive", dtype=object), np.full(pairs, at[-1])
+    ends = np.zeros((3, pairs))
+    active = np.arange(pairs)
+    for count in at:
+        seen = log_ratios[active, :count]
+        error = seen.std(axis=1, ddof=1) / count**0.5
+        rounds_seen = np.full(len(active), float(count))
+        found = stats.Evidence(seen.mean(axis=1), error, rounds_seen - 1, rounds_seen)
+        interval = stats.interval(found, stats.level(found.rounds, at, 1 - stats.CONFIDENCE))
+        word = np.array(stats.verdicts(interval, stats.p_value(found, at) <= stats.FALSE_ALARMS), dtype=object)
+        ends[:, active] = stats.interval(found, stats.SHOWN)
+        words[active], rounds[active] = word, count
+        active = active[word == "inconclusive"]
+        if not len(active):
+            break
+    return Ended(words, rounds, stats.Interval(*ends))
+
+
+def wilson(found: np.ndarray) -> float:
+    """Return the upper end of Wilson's 95 % interval of a share."""
+    return float(binomtest(int(found.sum()), len(found)).proportion_ci(method="wilson").high)
+
+
+def lines(pairs: int, seed: int) -> Iterator[str]:
+    """Yield the table's rows."""
+    yield (
+        "| noise | sd | cap | covers, equal | covers, 5 % | equal called different | equal called same | 3 % found "
+        "| 5 % found | 10 % found | rounds for 5 % | 4 % called same |"
+    )
+    yield "|---" * 12 + "|"
+    for name, draw in NOISES.items():
+        for sd in SPREADS:
+            for cap in CAPS:
+                random = np.random.default_rng([seed, len(name), int(1000 * sd), cap])
+                at = stats.looks(stats.FEWEST, cap)
+
+                def ended(change: float) -> Ended:
+                    return measured(draw(random, pairs, cap, sd) + np.log1p(change), at)  # noqa: B023
+
+                def covered(of: Ended, change: float) -> float:
+                    return float(((of.found.low <= np.log1p(change)) & (np.log1p(change) <= of.found.high)).mean())
+
+                null, wide = ended(0), ended(2 * stats.MARGIN)
+                changed = {change: ended(change) for change in CHANGES}
+                wrong = np.isin(null.words, ["slower", "faster"])
+                shares = " | ".join(f"{np.mean(of.words == 'slower'):.1%}" for of in changed.values())
+                half = changed[0.05]
+                same = np.mean(null.words == "same")
+                yield (
+                    f"| {name} | {sd:.0%} | {cap} | {covered(null, 0):.1%} | {covered(half, 0.05):.1%} | "
+                    f"{wrong.mean():.2%} (< {wilson(wrong):.2%}) | {same:.0%} | {shares} | {half.rounds.mean():.1f} | "
+                    f"{np.mean(wide.words == 'same'):.2%} |"
+                )
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pairs", type=int, default=20_000, help="in each cell of the table")
+    parser.add_argument("--seed", type=int, default=4)
+    given = parser.parse_args()
+    for line in lines(given.pairs, given.seed):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

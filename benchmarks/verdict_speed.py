@@ -1,0 +1,42 @@
+"""How long the verdicts of a table of 10,000 pairs take, beside the same t tests by SciPy."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from benchmarks.table import Row
+from benchmarks.turns import in_turns, seconds
+from runner import stats
+
+PAIRS, ROUNDS = 10_000, 10
+REPEATS = 5
+TARGET = 2.0
+
+
+def rows() -> Iterator[Row]:
+    """Give the seconds from log ratios to verdicts; SciPy's are from log ratios to intervals and p-values."""
+    from scipy.stats import ttest_1samp
+
+    draw = np.random.default_rng(0)
+    truth = draw.choice([0.0, 0.01, 0.05, -0.2], (PAIRS, 1))
+    ratios = truth + draw.normal(0, 0.02, (PAIRS, ROUNDS))
+    at = stats.looks(3, 20)
+    first = seconds(lambda: verdicts(ratios, at))  # with the tables of levels, which are kept
+    ours, peer = in_turns(
+        [
+            lambda: verdicts(ratios, at),
+            lambda: ttest_1samp(ratios, 0.0, axis=1).confidence_interval(stats.CONFIDENCE),
+        ],
+        REPEATS,
+    )
+    said, took = f"scipy.stats.ttest_1samp {peer:.3f} s", f"{ours:.3f} s, at first {first:.3f} s"
+    yield Row(f"verdicts of {PAIRS:,} pairs", took, said, ours / peer, f"{TARGET:g} s", max(first, ours) < TARGET)
+
+
+def verdicts(ratios: stats.Floats, at: tuple[int, ...]) -> list[stats.Word]:
+    """Return the verdicts of log ratios, (P, R), taken at the looks ``at``."""
+    each = [stats.paired(row) for row in ratios]
+    found = stats.Evidence(*(np.array(column) for column in zip(*each, strict=True)))
+    p = stats.p_value(found, at)
+    interval = stats.interval(found, stats.level(found.rounds, at, 1 - stats.CONFIDENCE))
+    return stats.verdicts(interval, (p <= stats.FALSE_ALARMS) & stats.discoveries(p))

@@ -1,0 +1,186 @@
+"""Each doubt is raised where it was planted, and only there."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runner import collect, merge
+from runner.checking import with_facts
+from runner.comparison import Results
+from runner.doubts import CODES, FACTS, Doubt, doubts
+from runner.harness import watch
+from runner.model import Record
+from tests.unit.fake_runs import cell, good, make
+
+CALM = {"governor": "performance", "load_average": [0.1, 0.1, 0.1], "logical_cores": 8}
+OTHER = cell("torch-1.0")
+
+
+def samples(seed: int, count: int = 40, middle: float = 1e-3) -> np.ndarray:
+    return np.asarray(middle * np.random.default_rng(seed).lognormal(0.0, 0.01, count))
+
+
+def calm(number: int, **facts: Any) -> list[Record]:
+    """Return a round without a doubt of two cells that are compared."""
+    return [good(one, number, samples(number + 100 * place), **facts) for place, one in enumerate((cell(), OTHER))]
+
+
+def results(folder: Path, records: Sequence[Record], **machine: Any) -> Results:
+    run = make(folder, records, **{**CALM, **machine})
+    return with_facts(merge.results(run), run, run.journal())
+
+
+def codes(found: Sequence[Doubt]) -> list[str]:
+    return [doubt.code for doubt in found]
+
+
+def planted(folder: Path, rounds: Sequence[np.ndarray], facts: Sequence[dict[str, Any]] = ()) -> Doubt:
+    """Return the one doubt about a run of which one cell has these rounds, and the other is calm."""
+    own = facts or [{}] * len(rounds)
+    records = [good(cell(), number, times, **own[number]) for number, times in enumerate(rounds)]
+    records += [calm(number)[1] for number in range(len(rounds))]
+    (found,) = doubts(results(folder, records))
+    assert (found.cell, found.environment) == (cell().id, "torch-2.x")
+    return found
+
+
+def test_a_calm_run_has_none(tmp_path: Path) -> None:
+    steady = {"steady": True, "throttled": 0, "clock_mhz": [1400, 1405], "swapped_bytes": 0}
+    records = [record for number in range(3) for record in calm(number, **steady)]
+    assert doubts(results(tmp_path, records)) == ()
+
+
+def test_a_run_without_records_has_none(tmp_path: Path) -> None:
+    assert doubts(results(tmp_path, [])) == ()
+
+
+def test_few_rounds_of_cells_that_are_compared(tmp_path: Path) -> None:
+    records = [record for number in range(2) for record in calm(number)]
+    alone = good(cell("tf-1.15", "basic-lstm-cell", case="4x320-ce-long"), 0, samples(1))
+    found = doubts(results(tmp_path, [*records, alone]))
+    assert [(doubt.code, doubt.serious, doubt.environment) for doubt in found] == [
+        ("few-rounds", True, "torch-1.0"),
+        ("few-rounds", True, "torch-2.x"),
+    ]
+    assert found[0].sentence.startswith("2 good rounds")
+
+
+def test_two_modes_are_serious_where_half_of_the_rounds_have_them(tmp_path: Path) -> None:
+    jumping = samples(1) * np.where(np.arange(40) % 3 == 0, 1.3, 1.0)
+    found = planted(tmp_path / "a", [jumping, samples(2), samples(3)])
+    assert (found.code, found.serious) == ("two-modes", False)
+    assert found.sentence == "two clusters, 33% of the samples 29% above the rest, in 1 of 3 rounds"
+    found = planted(tmp_path / "b", [jumping, jumping, samples(3)])
+    assert (found.code, found.serious) == ("two-modes", True)
+
+
+def test_rounds_that_fall_in_two_clusters(tmp_path: Path) -> None:
+    rounds = [samples(number, middle=1e-3 * (1.04 if number % 2 else 1.0)) for number in range(12)]
+    rounds = [times * (1.04 if number % 2 else 1.0) for number, times in enumerate(rounds)]
+    found = planted(tmp_path, rounds)
+    assert (found.code, found.serious) == ("two-modes", True)
+    assert found.sentence.startswith("the rounds fall in two clusters, 50% of them 8% above")
+
+
+def test_a_trend_says_which_way(tmp_path: Path) -> None:
+    falling = samples(1) * np.linspace(1.1, 1.0, 40)
+    found = planted(tmp_path, [falling, falling, falling])
+    assert (found.code, found.serious) == ("trend", True)
+    assert found.sentence.startswith("the samples still fall, by 7%")
+    assert found.sentence.endswith("in 3 of 3 rounds")
+
+
+def test_interference_is_many_slow_samples(tmp_path: Path) -> None:
+    disturbed = samples(1)
+    disturbed[[3, 17, 29]] *= 1.5
+    found = planted(tmp_path, [disturbed, samples(2), samples(3)])
+    assert (found.code, found.serious) == ("interference", False)
+    assert found.sentence == "8% of the samples are far slower than the rest, in 1 of 3 rounds"
+
+
+def test_rounds_that_spread(tmp_path: Path) -> None:
+    found = planted(tmp_path, [samples(number, middle=1e-3 * (1 + 0.1 * number)) for number in range(3)])
+    assert (found.code, found.serious) == ("spread", False)
+    assert found.sentence == "its rounds differ by 9%, as a standard deviation"
+
+
+@pytest.mark.parametrize(
+    ("facts", "code", "serious", "words"),
+    [
+        ({"steady": False}, "unsteady", False, "in 1 of 3 rounds"),
+        ({"throttled": 4}, "throttled", True, "in 1 of 3 rounds"),
+        ({"clock_mhz": [1200, 1400]}, "clock-moved", True, "between 1200 and 1400 MHz"),
+        ({"clock_mhz": {"min": 900, "max": 1400, "median": 1390}}, "clock-moved", True, "between 900 and 1400 MHz"),
+        ({"clock_mhz": 1500}, "clock-moved", True, "between 1400 and 1500 MHz"),
+        ({"swapped_bytes": 12 << 20}, "swapping", True, "12 MiB of the process were in swap, in 1 of 3 rounds"),
+    ],
+)
+def test_facts_that_the_harness_recorded(
+    tmp_path: Path,
+    facts: dict[str, Any],
+    code: str,
+    serious: bool,  # noqa: FBT001
+    words: str,
+) -> None:
+    others = [{"clock_mhz": 1400} if code == "clock-moved" else {}] * 2
+    found = planted(tmp_path, [samples(number) for number in range(3)], [facts, *others])
+    assert (found.code, found.serious) == (code, serious)
+    assert words in found.sentence
+
+
+def test_facts_that_say_nothing_raise_nothing(tmp_path: Path) -> None:
+    facts = {"steady": None, "throttled": None, "clock_mhz": None, "swapped_bytes": 4096}
+    records = [record for number in range(3) for record in calm(number, **facts)]
+    found = results(tmp_path, records)
+    assert doubts(found) == ()
+    assert doubts(replace(found, rounds=found.rounds.drop(columns=[*FACTS]))) == ()
+    assert doubts(replace(found, rounds=found.rounds.assign(steady=np.nan, swapped_bytes=np.nan))) == ()
+
+
+@pytest.mark.parametrize(
+    ("machine", "code"),
+    [
+        ({"governor": "powersave"}, "governor"),
+        ({"load_average": [1.5, 0, 0]}, "load"),
+        ({"load_average": [7.0, 0, 0], "logical_cores": 64}, "load"),
+        ({"load_average": [5.0, 0, 0], "logical_cores": 64}, None),
+        ({"load_average": None, "governor": None}, None),
+    ],
+)
+def test_the_machine_is_doubted_once(tmp_path: Path, machine: dict[str, Any], code: str | None) -> None:
+    found = doubts(results(tmp_path, [record for number in range(3) for record in calm(number)], **machine))
+    assert [(one.code, one.serious, one.environment, one.cell) for one in found] == [(code, False, "", "")] * bool(code)
+
+
+def test_clocks_that_were_not_held(tmp_path: Path) -> None:
+    records = [record for number in range(3) for record in calm(number, clocks="none", device="H200")]
+    assert codes(doubts(results(tmp_path, records))) == ["unpinned"]
+
+
+def test_the_serious_come_first_and_of_each_code_the_worst(tmp_path: Path) -> None:
+    records = [
+        good(cell(), number, samples(number, middle=1e-3 * (1 + 0.3 * number)), throttled=1) for number in (0, 1, 2)
+    ]
+    records += [good(OTHER, number, samples(number, middle=1e-3 * (1 + 0.1 * number))) for number in (0, 1, 2)]
+    found = doubts(results(tmp_path, records, governor="powersave"))
+    assert [(doubt.code, doubt.environment) for doubt in found] == [
+        ("throttled", "torch-2.x"),
+        ("spread", "torch-2.x"),
+        ("spread", "torch-1.0"),
+        ("governor", ""),
+    ]
+
+
+def test_the_harness_says_what_of_a_child_is_in_swap_and_the_record_keeps_it() -> None:
+    assert watch.swapped() >= 0
+    assert "swapped_bytes" in collect.OWN
+
+
+def test_every_code_is_explained() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "doubts.md").read_text("utf-8")
+    for code in CODES:
+        assert f"\n### `{code}`" in page
