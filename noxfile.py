@@ -64,6 +64,13 @@ def integration(session: nox.Session) -> None:
 
 
 @nox.session
+def nightly(session: nox.Session) -> None:
+    """Measure a night, compare with the last good run, and fail where a slow-down is borne out in turns."""
+    install(session)
+    session.run("runner", "nightly", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Measure what this program costs, side by side with its peers; ``-- startup planning`` chooses figures."""
     install(session, "bench")

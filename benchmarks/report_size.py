@@ -117,7 +117,7 @@ def ours(reports: Path) -> dict[str, float]:
     """Make the page as ``runner report`` does; what it imports is counted."""
     begin, used = time.perf_counter(), time.process_time()
     from runner import merge
-    from runner.compare import summarise
+    from runner.compare.summary import summarise
     from runner.report import html, view
     from runner.store import runs
 

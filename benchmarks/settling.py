@@ -1,9 +1,10 @@
 """How long a settled verdict takes, against the 500 iterations a side of Braun 2018 (arXiv 1806.01818).
 
 Ours is the measuring stage of ``runner run --rounds 3 --max-rounds 20``: servers, checks and rounds until no verdict is
-open. The peer does what the paper's programs did, for each side in a process of its own: import, build, and 500
-iterations, of which it leaves out the first 100. Both work on the same aligned programs, so that they time the same
-step. Nothing but that is counted for the peer: no check of the computation, no start of a container's server.
+open, without A/A pairs and canary, for which the paper has no like. The peer does what the paper's programs did, for
+each side in a process of its own: import, build, and 500 iterations, of which it leaves out the first 100. Both work on
+the same aligned programs, so that they time the same step. Nothing else is counted for the peer: no check of the
+computation, no start of a container.
 """
 
 import statistics
@@ -23,7 +24,7 @@ from runner.backends import Channel, archive
 from runner.backends.docker_channel import DockerChannel
 from runner.backends.docker_sweep import owner
 from runner.backends.process import ProcessChannel
-from runner.compare import summarise
+from runner.compare.summary import summarise
 from runner.comparison import Word
 from runner.files import alone
 from runner.harness import workloads
@@ -135,7 +136,7 @@ def settle(place: Ready) -> Settled:
     block = place.prepared.plan.blocks[0]
     References(place.setup.place.cache / "references", place.setup.request.threads).get(block.spec)
     with tempfile.TemporaryDirectory() as folder:
-        here = replace(place.setup.place, reports=Path(folder))
+        here = replace(place.setup.place, reports=Path(folder), controls=False)
         begin = time.perf_counter()
         totals = pipeline.run(place.prepared, place.backend, here, Progress(nothing), None)
         took = time.perf_counter() - begin

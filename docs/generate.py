@@ -128,7 +128,7 @@ def _kinds(value: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _simple(value: Mapping[str, Any]) -> str:
-    word = {"string": "text", "integer": "whole number", "number": "number"}[value["type"]]
+    word = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}[value["type"]]
     if "pattern" in value:
         word += f" like `{value['pattern']}`".replace("|", "\\|")
     bounds = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner import merge, published, stats
-from runner.compare import compare, summarise
+from runner.compare import compare
+from runner.compare.summary import summarise
 from runner.comparison import Comparison
 from runner.errors import Problem, UsageError
 from runner.files import write_whole

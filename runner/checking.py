@@ -10,7 +10,7 @@ from typing import Any
 from runner import merge
 from runner.afterwards import find_run, margin
 from runner.backends import archive
-from runner.compare import summarise
+from runner.compare.summary import summarise
 from runner.comparison import Results
 from runner.doubts import FACTS, FEW, Doubt, doubts
 from runner.journal import Journal

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from runner import cli_stored, console
+from runner import cli_nightly, cli_stored, console
 from runner.cli_stored import MatrixFile, Output, Traceback
 from runner.options import check_format, planning
 
@@ -24,7 +24,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Is this release of a framework faster or slower than that one, on this device, for these networks?",
 )
-app.add_typer(cli_stored.app)  # without a name: its commands are this one's
+app.add_typer(cli_nightly.app)  # without a name: its commands are this one's
+app.add_typer(cli_stored.app)
 
 
 def main() -> None:

@@ -54,6 +54,7 @@ class Results:
         plan: every cell that was asked for.
         machine: facts about the machine.
         environments: environment id -> facts about it; ``framework`` and ``release`` among them where they are known.
+        canary: (case id, round, seconds) of a fixed product, in the order measured.
         looks: the numbers of rounds at which its verdicts were taken, or could have been.
         warning: what is doubtful about the run as a whole, or None.
     """
@@ -65,6 +66,7 @@ class Results:
     plan: tuple[Planned, ...]
     machine: Mapping[str, Any] = field(default_factory=dict)
     environments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    canary: tuple[tuple[str, int, float], ...] = ()
     looks: tuple[int, ...] = ()
     warning: str | None = None
 

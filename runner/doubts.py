@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.comparison import Results
+from runner.drift import controlled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 CODES = (
     "few-rounds",
+    "a-a-differs",
+    "host-drift",
     "two-modes",
     "trend",
     "throttled",
@@ -66,7 +69,7 @@ def doubts(results: Results) -> tuple[Doubt, ...]:
             looked at where ``rounds`` has columns of their names; a value that is None or not a number says nothing.
     """
     compared = _compared(results)
-    found = [*_machine(results)]
+    found = [*_machine(results), *(Doubt(**one) for one in controlled(results.rounds, results.canary))]
     for measured in _cells(results):
         for look in (_two_modes, _trend, _interference, _unsteady, _throttled, _clock, _swapping, _spread):
             found += look(measured)

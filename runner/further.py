@@ -4,8 +4,9 @@ import time
 from collections.abc import Callable, Collection, Iterable
 
 from runner import merge, stats
-from runner.compare import summarise
+from runner.compare.summary import summarise
 from runner.comparison import Comparison, Row
+from runner.controls import is_twin, twin
 from runner.model import Cell, Plan
 from runner.store import Run
 
@@ -70,7 +71,7 @@ class Wanted:
             left -= pace * seconds
             if left < 0 and chosen:
                 break
-            chosen |= cells
+            chosen |= cells | ({twin(cell) for cell in cells} & self.seconds.keys())
         if costs and rounds < self.measurement.most:
             verdicts = f"{len(costs)} verdict{'s are' if len(costs) > 1 else ' is'} open"
             self.say(f"after {rounds} rounds {verdicts}: a further round for {len(chosen)} cells")
@@ -79,7 +80,7 @@ class Wanted:
     def _costs(self, comparisons: Iterable[Comparison]) -> Iterable[tuple[float, set[Cell]]]:
         """Yield for each open pair the seconds of the rounds that would about decide it, and its two cells."""
         for comparison in comparisons:
-            for row in comparison.rows:
+            for row in comparison.rows if not is_twin(comparison.others[-1]) else ():
                 cells = {_cell(row, row.environment, row.implementation)}
                 cells.add(_cell(row, comparison.base, row.base_implementation))
                 if row.more and cells <= self.seconds.keys():

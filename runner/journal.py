@@ -1,7 +1,8 @@
 """The journal of a run: one JSON object a line, on the disk before the next thing happens.
 
 Events, in the order of a run: ``begun`` (the plan's hash, what measures, and what is needed to set it up again),
-``groups`` (environments alive side by side), ``measured`` (one finished record, and its file), ``round`` (one case has
+``groups`` (environments alive side by side), ``canary`` (what a fixed product took), ``further`` (rounds were added),
+``measured`` (one finished record, and its file), ``round`` (one case has
 all of a round), ``resumed``, ``ended`` (how).
 """
 
@@ -37,6 +38,7 @@ class Journal(NamedTuple):
         begun: what the first line says, with the digests of all environments since; empty where there is none.
         groups: environments that were alive side by side; empty where that was not decided yet.
         finished: (case id, round) of every round that a case has whole.
+        canary: (case id, round, seconds) of each time that the canary was asked.
         ended: how the run ended; None while it is at work, and where it was killed.
     """
 
@@ -45,6 +47,7 @@ class Journal(NamedTuple):
     begun: Mapping[str, Any] = {}
     groups: tuple[tuple[str, ...], ...] = ()
     finished: frozenset[tuple[str, int]] = frozenset()
+    canary: tuple[tuple[str, int, float], ...] = ()
     ended: str | None = None
 
     @property
@@ -100,6 +103,7 @@ class _Reader:
         self.begun: dict[str, Any] = {}
         self.groups: tuple[tuple[str, ...], ...] = ()
         self.finished: set[tuple[str, int]] = set()
+        self.canary: list[tuple[str, int, float]] = []
         self.ended: str | None = None
 
     def take(self, line: Document) -> None:
@@ -109,6 +113,8 @@ class _Reader:
             self.entries.append(Entry(*[line[name] for name in Entry._fields]))
         elif event == "round":
             self.finished.add((line["case"], line["round"]))
+        elif event == "canary":
+            self.canary.append((line["case"], line["round"], line["seconds"]))
         elif event == "groups":
             self.groups = tuple(map(tuple, line["groups"]))
         elif event == "ended":
@@ -121,7 +127,8 @@ class _Reader:
 
     def journal(self, warning: str | None) -> Journal:
         """Return all of it."""
-        return Journal(tuple(self.entries), warning, self.begun, self.groups, frozenset(self.finished), self.ended)
+        finished, canary = frozenset(self.finished), tuple(self.canary)
+        return Journal(tuple(self.entries), warning, self.begun, self.groups, finished, canary, self.ended)
 
 
 def _parse_line(line: bytes) -> Document | None:

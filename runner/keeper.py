@@ -9,7 +9,7 @@ from typing import Any
 from runner.backends import archive
 from runner.collect import collect
 from runner.errors import EngineError, Problem, RecordError
-from runner.model import Event, Finished, Further, Gpu, Grouped, Outcome, Plan
+from runner.model import Canary, Event, Finished, Further, Gpu, Grouped, Outcome, Plan
 from runner.options import Options
 from runner.progress import Progress
 from runner.store import Run
@@ -56,8 +56,10 @@ class Keeper:
             case Grouped(groups):
                 self.stored.note("groups", groups=groups)
             case Further(number, cells):
-                self.stored.note("further", round=number, cells=sorted(cell.id for cell in cells))
+                self.stored.note("further", round=number, cells=len(cells))
                 self.progress.extend(len(cells), sum(self.expected[cell] for cell in cells))
+            case Canary(case_id, number, seconds):
+                self.stored.note("canary", case=case_id, round=number, seconds=seconds)
             case Finished(case_id, number):
                 self.stored.note("round", case=case_id, round=number)
 
@@ -114,14 +116,18 @@ class Keeper:
         return self.stored.id if self.stored.path.resolve() == usual else shlex.quote(str(self.stored.path))
 
     @contextmanager
-    def ending(self) -> Iterator[None]:
-        """Write down how the block ended, and say how to go on where that was too early."""
-        again = f"runner run --resume {self.name()}"
+    def ending(self, *, resumes: bool = True) -> Iterator[None]:
+        """Write down how the block ended, and say how to go on where that was too early.
+
+        Args:
+            resumes: the run can be taken up again; else the next night measures it anew.
+        """
+        again = f"runner run --resume {self.name()}" if resumes else "runner nightly"
         try:
             yield
         except KeyboardInterrupt:
             self.stored.note("ended", how="interrupted")
-            self.progress.note(f"`{again}` goes on with it")
+            self.progress.note(f"`{again}` {'goes on with it' if resumes else 'measures it anew'}")
             raise
         except EngineError as error:
             self.stored.note("ended", how="engine")

@@ -85,6 +85,7 @@ def results(folder: Run | Path) -> Results:
         plan=_planned(run),
         machine=machine,
         environments=environments,
+        canary=journal.canary,
         looks=_looks(run.plan()),
         warning=journal.warning,
     )

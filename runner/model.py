@@ -279,7 +279,16 @@ class Further:
     cells: frozenset[Cell]
 
 
-Event = Outcome | Grouped | Finished | Further
+@dataclass(frozen=True, slots=True)
+class Canary:
+    """What a fixed product took, in seconds, before the cells of a case in a round."""
+
+    case_id: str
+    round: int
+    seconds: float
+
+
+Event = Outcome | Grouped | Finished | Further | Canary
 """What happens while cells are measured."""
 
 

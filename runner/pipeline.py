@@ -3,10 +3,10 @@
 import contextlib
 import functools
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner import machine
+from runner import controls, machine
 from runner.backends import Backend
 from runner.begun import begin, device, digests, now, same_environments
 from runner.environments import announce, specs
@@ -28,11 +28,12 @@ MEMORY_SHARE = 0.8  # of what is free at the start, for all servers and the one 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A plan, and what has to be made for it."""
+    """A plan, and what has to be made for it; ``also`` are further environments of it, which are ready."""
 
     plan: Plan
     specs: tuple[Spec, ...]
     survey: Survey
+    also: Mapping[str, Provisioned] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,7 @@ class Place:
         cache: where that is kept which can be made again.
         python: the interpreter that the host backend measures, else None.
         margin: the change that counts as none, by the matrix.
+        controls: whether A/A pairs and a canary are measured, by the matrix.
     """
 
     file: Path
@@ -52,6 +54,7 @@ class Place:
     cache: Path
     python: str | None = None
     margin: float = 0.02
+    controls: bool = False
 
     @property
     def matrix(self) -> Path:
@@ -93,7 +96,7 @@ def build(
         progress.note(f"{name}: {'ready' if ready.cached else f'made in {ready.seconds:.0f} s'}")
     for name, error in found[1].items():
         progress.note(f"{name}: {error.code}: {error}\n{error.log}")
-    return found
+    return {**prepared.also, **found[0]}, found[1]
 
 
 def left_out(planned: Plan) -> Mapping[str, Skip]:
@@ -124,7 +127,7 @@ def run(
         UsageError: an environment is not the one that the run began with.
         EngineError: the engine is gone; what was measured is kept.
     """
-    planned = prepared.plan
+    planned = prepared.plan if again or not place.controls else controls.with_twins(prepared.plan)
     ready, failed = build(prepared, backend, progress)
     with contextlib.ExitStack() as stack:
         if again is None:
@@ -138,14 +141,16 @@ def run(
         if gpu:
             progress.note("the GPU's clocks are not pinned: this version cannot do that yet")
         keeper = Keeper(planned, stored, progress, gpu)
-        with keeper.ending():
+        with keeper.ending(resumes=not prepared.also):
             for outcome in _not_made(planned, failed, keeper.seen):
                 keeper.keep(outcome)
             references = References(place.cache / "references", planned.measurement.threads)
             stack.enter_context(alone(place.cache / f"measuring-{device(gpu)}.lock", progress.note))
             limits = Limits(memory=int(MEMORY_SHARE * machine.room()), device=device(gpu), run=stored.id)
             wanted = Wanted(planned, stored, place.margin, progress.note)
-            steering = Steering(functools.partial(progress.status, "now"), wanted)
+            canary = functools.partial(controls.canary, planned.measurement.threads) if place.controls else None
+            steering = Steering(functools.partial(progress.status, "now"), wanted, canary)
+            ready = controls.provisioned(planned, ready)
             events = measure(planned, ready, backend, limits, references, steering)
             with contextlib.closing(events):  # type: ignore[type-var]  # ends the servers
                 for event in events:

@@ -8,6 +8,7 @@ from typing import Any
 
 from runner.afterwards import find_run
 from runner.begun import same_machine, same_program
+from runner.controls import is_twin
 from runner.environments import specs
 from runner.errors import NothingSelectedError, Problem, RecordError, UsageError
 from runner.journal import Journal
@@ -118,7 +119,7 @@ def past(run: Run, journal: Journal) -> Past:
 
 def _options(options: Options, begun: Mapping[str, Any], planned: Plan) -> Options:
     """Return what would have to be typed to have the same backend, device and environments."""
-    names = list(planned.frameworks)
+    names = [name for name in planned.frameworks if not is_twin(name)]
     elsewhere = options.matrix != Options().matrix
     host = begun["backend"] == "host"
     return Options(
@@ -136,7 +137,7 @@ def _prepared(planned: Plan, found: Setup) -> Prepared:
     """Return the plan with the environments of which something is left to measure."""
     lost = given_up(planned.past)
     left = {cell.environment for block in planned.blocks for cell in block.cells if cell not in lost}
-    names = [name for name in planned.frameworks if name in left]
+    names = [name for name in planned.frameworks if name in left and not is_twin(name)]
     wanted, lacking = specs(found.matrix, names, planned.device, found.place.matrix)
     for name, skip in lacking.items():
         raise UsageError(Problem(f"{name} is in the run, and {skip.reason}", hint="put the matrix back as it was"))

@@ -96,7 +96,12 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Setup:
     )
     python = getattr(backend, "python", None)  # the host's
     place = Place(
-        file=options.matrix, reports=options.reports, cache=cache, python=python, margin=matrix.measure.margin
+        file=options.matrix,
+        reports=options.reports,
+        cache=cache,
+        python=python,
+        margin=matrix.measure.margin,
+        controls=matrix.measure.controls,
     )
     return Setup(matrix=matrix, request=request, backend=backend, place=place, gpu=gpu, note=note)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from runner import published, stats
 from runner.compare import differs
 from runner.compare.beside import published_side
+from runner.compare.floor import Floor, above, floors
 from runner.compare.rows import Draft, draft, judged
 from runner.compare.sides import Pair, Side, pairs, side
 from runner.comparison import Comparison, Results, Row
@@ -45,42 +46,19 @@ def compare(
     usable = [match for match in found.values() if match is not None and match.usable]
     if not usable:
         raise RunnerError(*_nothing(runs, found, base))
+    drafts = [one for match in found.values() if match for one in match.drafts()]
     return Comparison(
         base=base,
         others=tuple(others),
         device=usable[0].base.names("device"),
         device_name=usable[0].base.names("device_name"),
-        rows=tuple(
-            _sorted(judged((one for match in found.values() if match for one in match.drafts()), margin), others)
-        ),
+        rows=tuple(_sorted(above(judged(drafts, margin), runs.floors), others)),
         only=tuple(note for other, match in found.items() for note in _notes(runs, match, base, other)),
         margin=margin,
         devices=_devices(usable) if runs.published else {},
         figures=tuple(dict.fromkeys(figure for match in usable for figure in match.figures())),
         differences=differs.between(((one.base, one.other, one.pairs) for one in usable), runs.told),
     )
-
-
-def summarise(results: Results, *, margin: float = stats.MARGIN) -> tuple[Comparison, ...]:
-    """Return, for each framework of a run, its first measured environment against its other measured ones.
-
-    The order is the plan's; a framework with fewer than two measured environments, or none in common, is left out.
-    Where every framework has one, the first of them is compared with the others.
-    """
-    measured = dict(zip(results.rounds["environment"].tolist(), results.rounds["framework"].tolist(), strict=True))
-    families: dict[str, list[str]] = {}
-    for name in dict.fromkeys([*(one.cell.environment for one in results.plan), *measured]):
-        if name in measured:
-            families.setdefault(measured[name], []).append(name)
-    if all(len(names) == 1 for names in families.values()):
-        families = {"": [name for (name,) in families.values()]}
-    found = []
-    for names in families.values():
-        try:
-            found += [compare([results], names[0], names[1:], margin=margin)] if len(names) > 1 else []
-        except RunnerError:  # they share no case; the tables of times show both
-            continue
-    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +96,14 @@ class _Runs:
         self._source = iter(results if self._asked else ())
         self._kept: list[Mapping[str, Side]] = []
         self.told: dict[str, differs.Told] = {}
+        self.floors: dict[str, Mapping[str, Floor]] = {}
 
     def __iter__(self) -> Iterator[Mapping[str, Side]]:
         yield from self._kept
         for results in self._source:
             self.environments |= {one.cell.environment for one in results.plan} | set(results.environments)
             self.environments |= set(results.rounds["environment"].unique())
+            self.floors[results.run] = floors(results)
             self.told[results.run] = differs.Told(results.machine, results.environments)
             self._kept.append({**self.published, **{name: side(results, name) for name in self._asked}})
             yield self._kept[-1]

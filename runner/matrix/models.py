@@ -193,6 +193,8 @@ class Measure(_Part):
     """CPU threads for every framework; all physical cores this process may use, where it is left out."""
     margin: Annotated[float, Field(gt=0, lt=1)] = 0.02
     """The difference that counts as none: 0.02 is two in a hundred."""
+    controls: bool = True
+    """Whether each case gets an A/A pair, an environment beside itself, and a canary before each round."""
     restart: Count = 1
     """Rounds after which the servers are replaced by fresh ones."""
 

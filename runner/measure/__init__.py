@@ -9,7 +9,20 @@ from runner.backends import Backend
 from runner.errors import RunnerError
 from runner.measure.references import References
 from runner.measure.servers import Servers
-from runner.model import Block, Cell, Event, Finished, Further, Grouped, Limits, Outcome, Past, Plan, Provisioned
+from runner.model import (
+    Block,
+    Canary,
+    Cell,
+    Event,
+    Finished,
+    Further,
+    Grouped,
+    Limits,
+    Outcome,
+    Past,
+    Plan,
+    Provisioned,
+)
 
 __all__ = ["Steering", "given_up", "measure"]
 
@@ -24,10 +37,12 @@ class Steering(NamedTuple):
         say: told what is about to happen.
         wanted: given the number of rounds there are, returns the cells of the next one; none of them ends the run.
             Without it every cell gets the plan's rounds.
+        canary: returns the seconds of something that always is the same; asked before each case in a round.
     """
 
     say: Callable[[str], None]
     wanted: Callable[[int], Collection[Cell]] | None = None
+    canary: Callable[[], float] | None = None
 
 
 def given_up(past: Past) -> frozenset[Cell]:
@@ -60,8 +75,7 @@ def measure(
     Raises:
         EngineError: the engine is gone; nothing is yielded for the cell at work.
     """
-    say = steering.say
-    servers = Servers(plan, ready, backend, limits, say)
+    servers = Servers(plan, ready, backend, limits, steering.say)
     names = dict.fromkeys(name for block in plan.blocks for name in block.environments)
     present = tuple(name for name in names if name in ready)
     if not present:
@@ -72,7 +86,7 @@ def measure(
             groups = servers.groups(present)
             yield Grouped(groups)
         memory = None if backend.limits_memory else limits.memory
-        yield from _Rounds(plan, servers, references, memory, say).all(groups, steering.wanted)
+        yield from _Rounds(plan, servers, references, memory, steering).all(groups)
     finally:
         servers.close()
 
@@ -81,23 +95,23 @@ class _Rounds:
     """The rounds of a plan, one after the other; a cell that failed for good is not asked again."""
 
     def __init__(
-        self, plan: Plan, servers: Servers, references: References, memory: int | None, say: Callable[[str], None]
+        self, plan: Plan, servers: Servers, references: References, memory: int | None, steering: Steering
     ) -> None:
         self.plan = plan
         self.servers = servers
         self.references = references
         self.memory = memory
-        self.say = say
+        self.say, self.next, self.canary = steering
         self.given_up = set(given_up(plan.past))
         self.unknown: set[str] = set()  # cases whose reference cannot be computed
         self.wanted = frozenset(cell for block in plan.blocks for cell in block.cells)
 
-    def all(self, groups: Sequence[Sequence[str]], wanted: Callable[[int], Collection[Cell]] | None) -> Iterator[Event]:
+    def all(self, groups: Sequence[Sequence[str]]) -> Iterator[Event]:
         """Yield the events of every round; each group has numbers of its own."""
         measurement = self.plan.measurement
-        for number in range(1, (measurement.most if wanted else measurement.rounds) + 1):
-            if wanted and number > 1:
-                self.wanted = frozenset(wanted(number - 1))
+        for number in range(1, (measurement.most if self.next else measurement.rounds) + 1):
+            if self.next and number > 1:
+                self.wanted = frozenset(self.next(number - 1))
                 if not self.wanted:
                     return
                 if number > measurement.rounds:
@@ -118,6 +132,9 @@ class _Rounds:
             self.servers.next_round(alive)
         for block, cells in left:
             if cells:
+                if self.canary:
+                    self.servers.settle()
+                    yield Canary(block.case_id, number, self.canary())
                 yield from self.block(block, cells, number)
                 yield Finished(block.case_id, number)
 

@@ -132,8 +132,7 @@ class Servers:
             "cache": self.backend.cache(ready),
             "proven": cell in self.proven,
         }
-        if self.last is not None:
-            self.last.settle()
+        self.settle()
         self.last = session
         reply = session.measure({**common, **own}, truth)
         self._check(reply)
@@ -142,6 +141,11 @@ class Servers:
         if not session.alive:
             self.retire(cell.environment)  # at once: its child may still be at work, beside everybody else's
         return Outcome(cell=cell, round=number, reply=reply, facts=session.facts, ready=ready)
+
+    def settle(self) -> None:
+        """Wait until the last child is gone with its memory."""
+        if self.last is not None:
+            self.last.settle()
 
     def retire(self, name: str) -> None:
         """End the server of an environment, if it has one.

@@ -22,6 +22,7 @@ environments:
   np-new: {framework: numpy, release: "2.4.6", python: "3.11", lock: docker/locks/numpy.txt}
 workloads:
   rnn-step: {cases: [lstm-b32-h128, rnn-b32-h128]}
+measure: {controls: false}
 presets:
   tiny: {select: [rnn-step/rnn-b32-h128], rounds: 3, max_rounds: 3, seconds: 0.05}
 """

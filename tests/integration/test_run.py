@@ -1,6 +1,7 @@
 """The whole flow through the real command line, with NumPy as the framework."""
 
 import contextlib
+import json
 import os
 import signal
 import tarfile
@@ -53,6 +54,28 @@ def test_two_environments_are_measured_compared_and_exported(backend: str, runne
     assert len(samples) == sum(len(record["seconds"]) for record in records)
     assert samples["seconds"].min() > 0
     assert "numpy-loop" in runner("accuracy").stdout
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_open_verdicts_get_further_rounds_and_each_case_its_controls(backend: str, runner: Runner) -> None:
+    text = (runner.folder / "matrix.yaml").read_text().replace("measure: {controls: false}\n", "")
+    (runner.folder / "matrix.yaml").write_text(text.replace("max_rounds: 3", "max_rounds: 5"))
+    done = runner("run", *TINY, "--seconds", "0.02", "--backend", backend)
+    assert done.returncode == 0, done.stderr
+    journal = journal_of(Path(runner.folder, done.stdout.strip()).parent)
+    rounds = [line["round"] for line in journal if line["event"] == "round"]
+    assert rounds == list(range(1, rounds[-1] + 1))
+    assert [line["round"] for line in journal if line["event"] == "further"] == rounds[3:]
+    assert [line["round"] for line in journal if line["event"] == "canary"] == rounds
+    assert all(0 < line["seconds"] < 10 for line in journal if line["event"] == "canary")
+    twins = [one for one in runner.records() if one["cell"].startswith("np-old@twin/")]
+    assert len(twins) >= 3
+    assert {one["facts"]["server"] for one in twins} >= {"np-old@twin#1", "np-old@twin#3"}
+    words = {row["verdict"] for row in runner.json("compare", "np-old", "np-new", "--format", "json")["rows"]}
+    assert (rounds[-1] == 5) or "inconclusive" not in words
+    checked = runner("check", "--format", "json")
+    assert checked.returncode in (0, 1)
+    assert json.loads(checked.stdout)["next"].startswith("runner ")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

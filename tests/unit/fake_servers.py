@@ -197,6 +197,7 @@ def events(
     **how: Any,
 ) -> Iterator[Event]:
     """Measure blocks with a fake backend; the environment ``missing`` could not be made."""
+    canary = how.pop("canary", None)
     environments = list(dict.fromkeys(name for one in blocks for name in one.environments))
     plan = Plan(
         device="cpu",
@@ -212,8 +213,8 @@ def events(
         for name in environments
         if name != missing
     }
-    say = (said if said is not None else []).append
-    return measure(plan, ready, backend, Limits(memory=memory), Known(Path("/nowhere"), 1), Steering(say, wanted))
+    steering = Steering((said if said is not None else []).append, wanted, canary)
+    return measure(plan, ready, backend, Limits(memory=memory), Known(Path("/nowhere"), 1), steering)
 
 
 def outcomes(backend: FakeBackend, *blocks: Block, **how: Any) -> Iterator[Outcome]:

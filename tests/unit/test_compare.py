@@ -11,7 +11,8 @@ from scipy import stats as scipy_stats
 
 from runner import merge
 from runner.afterwards import comparison
-from runner.compare import compare, summarise
+from runner.compare import compare
+from runner.compare.summary import summarise
 from runner.comparison import Results, Row
 from runner.errors import RunnerError, UsageError
 from runner.model import Cell, Record, Skip

@@ -11,7 +11,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from runner import merge
-from runner.compare import compare, summarise
+from runner.compare import compare
+from runner.compare.summary import summarise
 from runner.comparison import Comparison, Results, Row
 from runner.errors import UsageError
 from runner.model import Skip

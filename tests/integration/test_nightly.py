@@ -1,0 +1,183 @@
+"""Nights through the real command line: nothing changed, a planted slow-down, a harmless change, an interruption."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.backends.venv import READY, VenvBackend
+from runner.model import Spec
+from runner.setup import cache_folder
+from tests.integration.conftest import Runner, journal_of, wait_for
+
+NIGHT = ("nightly", "np-old", "--preset", "tiny", "--device", "cpu", "--threads", "1", "--backend", "venv")
+QUICK = ("--seconds", "0.1", "--budget", "3m")
+PLANTED = '''
+
+def _planted():
+    """Make whatever calls these, again and again, take a tenth longer: by a busy wait in each call."""
+    import functools
+    import time
+
+    clock = time.perf_counter
+    last = [clock()]
+
+    def slowed(function):
+        @functools.wraps(function)
+        def called(*arguments, **named):
+            now = clock()
+            gap = now - last[0]
+            end = now + (0.1 * gap if gap < 0.05 else 0)
+            while clock() < end:
+                pass
+            last[0] = clock()
+            return function(*arguments, **named)
+
+        return called
+
+    for name in ("tanh", "zeros", "zeros_like"):
+        globals()[name] = slowed(globals()[name])
+
+
+_planted()
+'''
+
+Change = Callable[[str], Path]
+
+
+@pytest.fixture
+def change(runner: Runner) -> Iterator[Change]:
+    """Give np-old another lock, and the virtual environment that goes with it: a copy, with code added to NumPy."""
+    backend = VenvBackend(cache_folder(os.environ))
+    lock = runner.folder / "docker/locks/numpy.txt"
+    spec = Spec(environment="np-old", framework="numpy", release="2.4.6", python="3.11", lock=lock)
+    made: list[Path] = []
+
+    def changed(code: str) -> Path:
+        assert runner("build", *NIGHT[1:]).returncode == 0
+        before = backend.home(spec)
+        lock.write_text(lock.read_text() + f"# change {len(made)} of {runner.folder.name}\n")
+        home = backend.home(spec)
+        made.append(home)
+        shutil.copytree(before, home, symlinks=True, copy_function=os.link)
+        (package,) = home.glob("lib/python3.11/site-packages/numpy/__init__.py")
+        text = package.read_text()
+        package.unlink()  # or the one it is a hard link to would change, too
+        package.write_text(text + code)
+        assert (home / READY).exists()
+        return home
+
+    yield changed
+    for home in made:
+        shutil.rmtree(home)
+
+
+def last_night(runner: Runner) -> dict[str, Any]:
+    """Return what the newest night left."""
+    path = max(runner.folder.glob("reports/nights/*.json"))
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def test_a_planted_slow_down_is_named_and_other_changes_are_not(runner: Runner, change: Change) -> None:
+    first = runner(*NIGHT, *QUICK)
+    assert first.returncode == 0, first.stderr
+    assert "nothing to compare with" in first.stdout
+
+    unchanged = runner(*NIGHT, *QUICK)
+    assert unchanged.returncode == 0, unchanged.stdout + unchanged.stderr
+    assert "no slow-down is borne out" in unchanged.stdout
+    night = last_night(runner)
+    assert (night["state"], night["compared"]) == ("done", 2)
+    assert not [one for one in night["changes"] if one["state"] != "same-environment"]
+    assert night["pairs"] == []
+
+    change("\n# nothing of it changes\n")
+    harmless = runner(*NIGHT, *QUICK)
+    assert harmless.returncode == 0, harmless.stdout + harmless.stderr
+    assert {one["state"] for one in last_night(runner)["changes"]} <= {"measured-again"}
+
+    change(PLANTED)
+    slow = runner(*NIGHT, *QUICK, "--format", "json")
+    assert slow.returncode == 1, slow.stdout + slow.stderr
+    night = last_night(runner)
+    assert json.loads(slow.stdout) == night
+    named = [one for one in night["changes"] if one["again"] and one["again"]["verdict"] == "slower"]
+    assert {one["environment"] for one in named} == {"np-old"}
+    assert all(1.02 < one["again"]["ratio"] < 1.3 for one in named)
+    assert all(one["again"]["rounds"] >= 3 for one in named)
+    (pair,) = night["pairs"]
+    assert "digest" in {one["name"] for one in pair["differences"]}
+    assert Path(runner.folder, pair["folder"], "index.html").exists()
+
+
+def test_an_environment_that_is_gone_bears_nothing_out(runner: Runner, change: Change) -> None:
+    was = change("\n# as it was\n")
+    assert runner(*NIGHT, *QUICK).returncode == 0
+    change(PLANTED)
+    (was / READY).unlink()
+    night = runner(*NIGHT, *QUICK)
+    assert night.returncode == 0, night.stdout + night.stderr
+    assert "is no longer here" in night.stdout
+    assert {one["state"] for one in last_night(runner)["changes"]} == {"environment-gone"}
+
+
+def test_a_night_that_is_interrupted_keeps_its_half(runner: Runner) -> None:
+    assert runner("build", *NIGHT[1:]).returncode == 0
+    process = runner.start(*NIGHT, "--rounds", "500")
+    wait_for(lambda: len(runner.records()) >= 5)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "`runner run --resume " in err
+    (half,) = runner.folder.glob("reports/runs/*")
+    assert journal_of(half)[-1] == {"version": 2, "event": "ended", "how": "interrupted"}
+    records = [record for record in runner.records() if record["status"] == "ok"]
+    assert len(records) >= 5
+
+    night = runner(*NIGHT, *QUICK)
+    assert night.returncode == 0, night.stderr
+    assert "nothing to compare with" in night.stdout
+    assert len(list(half.glob("records/*.json"))) == len(runner.records()) - len(
+        list(max(runner.folder.glob("reports/runs/*")).glob("records/*.json"))
+    )
+
+
+def test_a_night_that_is_interrupted_while_it_measures_again_says_so(runner: Runner, change: Change) -> None:
+    assert runner(*NIGHT, *QUICK).returncode == 0
+    change(PLANTED)
+    process = runner.start(*NIGHT, *QUICK)
+    wait_for(lambda: list(runner.folder.glob("reports/nights/*/runs/*/records/*.json")))
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "`runner nightly` measures it anew" in err
+    night = last_night(runner)
+    assert night["state"] == "interrupted"
+    assert {one["state"] for one in night["changes"]} == {"interrupted"}
+    resumed = runner("run", "--resume")
+    assert resumed.returncode == 3
+    assert "unfinished" in resumed.stderr
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze on this machine")
+def test_systemd_takes_the_units(runner: Runner) -> None:
+    odd = runner.folder / 'od d%50 "$x'
+    odd.mkdir()
+    (runner.folder / "matrix.yaml").rename(odd / "matrix.yaml")
+    runner.folder = odd
+    made = runner(
+        "schedule", "-o", "units", "--", "np-*", "--preset", "tiny", "--budget", "6h", "--name", 'a b%c"$d\\e'
+    )
+    assert made.returncode == 0, made.stderr
+    units = [str(path) for path in odd.glob("units/*")]
+    assert len(units) == 2
+    checked = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
+    assert "matrix-runner" not in checked.stderr
