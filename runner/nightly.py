@@ -13,7 +13,7 @@ from runner.compare.summary import summarise
 from runner.comparison import Comparison, Results, Row
 from runner.keeper import Totals
 from runner.lastgood import Former
-from runner.model import Cell, Past, Plan, Provisioned
+from runner.model import Cell, Past, Plan, Provisioned, Survey
 from runner.night import Change, Night, Pair, State
 from runner.options import Options, seconds
 from runner.pipeline import Prepared
@@ -127,7 +127,8 @@ class Nightly:
         found = self.found
         reports = found.place.reports / night.FOLDER / self.totals.run.id
         specs = tuple(spec for spec in self.prepared.specs if spec.environment == environment)
-        wanted = replace(self.prepared, plan=plan, specs=specs, also={before.environment: before})
+        here = Survey(cached=frozenset({environment}))  # tonight's first run has made it
+        wanted = Prepared(plan=plan, specs=specs, survey=here, also={before.environment: before})
         self.progress.note(f"{environment} looks changed: measuring it in turns with {before.environment}")
         place = replace(found.place, reports=reports)
         totals = pipeline.run(wanted, found.backend, place, self.progress, found.gpu)

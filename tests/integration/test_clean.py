@@ -36,7 +36,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (found / name).mkdir(parents=True)
     (found / "venvs" / "gone-0123456789ab" / READY).touch()
     (found / "references" / "a-00000000.json").write_bytes(b"x" * 2_000_000)
-    (tmp_path / "tmp" / "matrix-runner-dead").mkdir()
+    dead = tmp_path / "tmp" / "matrix-runner-0dead_00"
+    dead.mkdir()
+    (dead / "stderr").touch()
     return found
 
 
@@ -50,7 +52,7 @@ def test_a_dry_run_lists_and_a_real_one_removes_what_was_listed(runner: Runner, 
     assert shown.returncode == 0, shown.stderr
     *lines, total = shown.stdout.splitlines()
     assert total == "4 things would be removed, 2 MB"
-    for path in (*(cache / name for name in GOING), runner.folder / "tmp" / "matrix-runner-dead"):
+    for path in (*(cache / name for name in GOING), runner.folder / "tmp" / "matrix-runner-0dead_00"):
         assert path.exists()
         assert sum(str(path) in line for line in lines) == 1
     assert "no container engine answers" in shown.stderr
@@ -72,12 +74,12 @@ def test_a_runner_at_work_keeps_its_environments(runner: Runner, cache: Path) ->
 
 
 def test_a_live_server_s_folder_stays(runner: Runner, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    alive = runner.folder / "tmp" / "matrix-runner-alive"
+    alive = runner.folder / "tmp" / "matrix-runner-0alive_0"
     alive.mkdir()
     monkeypatch.chdir(alive)
     assert runner("clean").returncode == 0
     assert alive.is_dir()
-    assert not (alive.parent / "matrix-runner-dead").exists()
+    assert not (alive.parent / "matrix-runner-0dead_00").exists()
 
 
 def test_doctor_without_an_engine_takes_virtual_environments(runner: Runner, cache: Path) -> None:

@@ -1,0 +1,206 @@
+"""Real pairs whose truth is known: an environment against itself, and against itself with a wait planted in each step.
+
+``python -m benchmarks.equal_sides --pairs 400`` measures pairs of equal sides on two servers, in turns and, as the
+control, one side after the other; ``--planted 5`` makes the other side 5 % slower. Prints how many were called
+different, with Wilson's 95 % intervals, and how the ratios spread. Verdicts are those of the rule that ships, each pair
+a table of its own. The machine should do nothing else.
+"""
+
+import argparse
+import math
+import random
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from shutil import copytree
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import binomtest
+
+from benchmarks.places import Ready, nothing, ready
+from benchmarks.settling import _channel as channel
+from runner import stats
+from runner.backends import archive
+from runner.files import alone
+from runner.measure.references import References
+from runner.measure.session import Session
+from runner.model import Cell, Provisioned
+from runner.options import Options
+
+CELLS = tuple(
+    f"torch-1.12/{slug}/rnn-step/lstm-b32-h128/forward/fp32"
+    for slug in ("lstm-cell-basic", "lstm-cell-fused", "nn-lstm", "torchscript-cell")
+)
+SECONDS = 0.05
+WAIT = """
+
+def measure(call, synchronize, clock, seconds, _measure=measure):
+    for _ in range(3):
+        call()
+    synchronize()
+    begin = clock()
+    for _ in range(5):
+        call()
+    synchronize()
+    wait = {share} * (clock() - begin) / 5
+
+    def slower():
+        call()
+        synchronize()
+        end = clock() + wait
+        while clock() < end:
+            pass
+
+    return _measure(slower, synchronize, clock, seconds)
+"""
+"""Put behind the harness's timing: a step and a busy wait of a share of what the step took."""
+
+
+class Pair(NamedTuple):
+    """How a pair ended: its verdict, its ratio and its rounds."""
+
+    word: stats.Word
+    ratio: float
+    rounds: int
+
+
+class Place:
+    """Where sides are measured: servers are made anew for each round."""
+
+    def __init__(self, found: Ready, planted: float) -> None:
+        """Take an environment that is ready, and the share by which the other side waits."""
+        self.found = found
+        self.made: Provisioned = found.backend.provision(found.prepared.specs[0], nothing)
+        self.blocks = {cell: block for block in found.prepared.plan.blocks for cell in block.cells}
+        self.cells = tuple(self.blocks)
+        threads = found.setup.request.threads
+        self.references = References(found.setup.place.cache / "references", threads)
+        self.servers = 0
+        self.harness = {"base": archive.pack(), "other": archive.pack()}
+        if planted:
+            with TemporaryDirectory() as folder:
+                copy = Path(copytree(archive.FOLDER, Path(folder) / "harness"))
+                with (copy / "timing.py").open("a", encoding="ascii") as file:
+                    file.write(WAIT.format(share=planted))
+                self.harness["other"] = archive.pack(copy)
+
+    def server(self, side: str) -> Session:
+        """Start a server."""
+        self.servers += 1
+        session = Session(channel(self.found, self.made, self.harness[side]), f"{side}#{self.servers}")
+        said = session.hello(self.made.framework, self.found.setup.request.threads, "cpu", 300.0)
+        if said["status"] != "ok":
+            raise SystemExit(said["reason"])
+        return session
+
+    def median(self, session: Session, cell: Cell, *, proven: bool) -> float:
+        """Measure a cell once; return the median of its samples in seconds."""
+        case = dict(self.blocks[cell].spec)
+        request = {
+            "case": case,
+            "key": self.references.key(case),
+            "framework": self.made.framework,
+            "implementation": cell.implementation,
+            "phase": cell.phase,
+            "device": "cpu",
+            "precision": "fp32",
+            "seconds": SECONDS,
+            "cache": self.found.backend.cache(self.made),
+            "timeout": 600.0,
+            "memory": None,
+            "proven": proven,
+        }
+        reply = session.measure(request, lambda: self.references.get(case))
+        if reply["status"] != "ok":
+            raise SystemExit(f"{cell.id}: {reply['reason']}")
+        session.settle()
+        return float(statistics.median(reply["seconds"]))
+
+
+def in_turns(place: Place, most: int, chance: random.Random) -> list[Pair]:
+    """Measure each cell on both sides in turns until its verdict falls; return how each ended."""
+    logs: dict[Cell, list[float]] = {cell: [] for cell in place.cells}
+    done: dict[Cell, Pair] = {}
+    at = stats.looks(stats.FEWEST, most)
+    for number in range(1, most + 1):
+        sides = {"base": place.server("base"), "other": place.server("other")}
+        for cell in chance.sample([cell for cell in logs if cell not in done], len(logs) - len(done)):
+            order = chance.sample(sorted(sides), 2)
+            times = {side: place.median(sides[side], cell, proven=number > 1) for side in order}
+            logs[cell].append(math.log(times["other"] / times["base"]))
+        for session in sides.values():
+            session.close()
+        if number in at:
+            ended = {cell: judged(logs[cell], at) for cell in logs if cell not in done}
+            done |= {cell: pair for cell, pair in ended.items() if pair.word != "inconclusive" or number == most}
+        if len(done) == len(logs):
+            break
+    return list(done.values())
+
+
+def one_after_the_other(place: Place, rounds: int, chance: random.Random) -> list[Pair]:
+    """Measure all rounds of one side, then all of the other; return how each cell ended."""
+    times: Mapping[str, dict[Cell, list[float]]] = {
+        side: {cell: [] for cell in place.cells} for side in ("base", "other")
+    }
+    for side, found in times.items():
+        for number in range(rounds):
+            session = place.server(side)
+            for cell in chance.sample(place.cells, len(place.cells)):
+                found[cell].append(place.median(session, cell, proven=number > 0))
+            session.close()
+    both = ((times["base"][cell], times["other"][cell]) for cell in place.cells)
+    return [judged([math.log(two / one) for one, two in zip(*pair, strict=True)], (rounds,)) for pair in both]
+
+
+def judged(logs: Sequence[float], at: tuple[int, ...]) -> Pair:
+    """Return what the rounds of a pair say at this look."""
+    found = stats.paired(np.array(logs))
+    interval = stats.interval(found, stats.level(found.rounds, at, 1 - stats.CONFIDENCE))
+    (word,) = stats.verdicts(interval, np.atleast_1d(stats.p_value(found, at) <= stats.FALSE_ALARMS))
+    return Pair(word, math.exp(float(found.mean)), len(logs))
+
+
+def lines(name: str, pairs: Sequence[Pair]) -> Iterator[str]:
+    """Yield what came out, for people."""
+    count = len(pairs)
+    for word in ("slower", "faster", "same", "inconclusive"):
+        had = sum(pair.word == word for pair in pairs)
+        ends = binomtest(had, count).proportion_ci(method="wilson")
+        yield f"{name}: {word} {had} of {count}, {had / count:.1%} ({ends.low:.1%} to {ends.high:.1%})"
+    spread = statistics.stdev(math.log(pair.ratio) for pair in pairs)
+    middle = statistics.median(pair.ratio for pair in pairs)
+    rounds = statistics.mean(pair.rounds for pair in pairs)
+    yield f"{name}: the ratios' standard deviation {spread:.2%}, their median {middle:.4f}"
+    yield f"{name}: {rounds:.1f} rounds on average"
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--pairs", type=int, default=400)
+    parser.add_argument("--most", type=int, default=20, help="rounds at most")
+    parser.add_argument("--planted", type=float, default=0.0, help="per cent by which the other side is slower")
+    parser.add_argument("--control", action="store_true", help="one side after the other as well, with 5 rounds")
+    parser.add_argument("--seed", type=int, default=4)
+    given = parser.parse_args()
+    chance = random.Random(given.seed)
+    found = ready(CELLS, Options(preset="quick"))
+    with alone(found.setup.place.cache / "measuring-cpu.lock", print):
+        place = Place(found, given.planted / 100)
+        turns: list[Pair] = []
+        after: list[Pair] = []
+        while len(turns) < given.pairs:
+            turns += in_turns(place, given.most, chance)
+            if given.control:
+                after += one_after_the_other(place, 5, chance)
+            print(f"{len(turns)} pairs", flush=True)
+    for name, pairs in (("in turns", turns), ("one after the other", after)):
+        for line in lines(name, pairs) if pairs else ():
+            print(line)
+
+
+if __name__ == "__main__":
+    main()
