@@ -37,7 +37,7 @@ GROWTH = 1.25
 """From one look to the next there are at least one round and this many times as many."""
 FEWEST = 3
 MOST_ROUNDS = 1000
-NODES = 128  # of the quadrature
+NODES = 48  # of the quadrature
 ALPHAS = np.geomspace(1e-9, 0.999, 61)
 
 Floats = NDArray[np.float64]
