@@ -12,6 +12,7 @@ from runner.afterwards import find_run, margin
 from runner.backends import archive
 from runner.compare.summary import summarise
 from runner.comparison import Results
+from runner.controls import is_twin
 from runner.doubts import FACTS, FEW, Doubt, doubts
 from runner.journal import Journal
 from runner.options import Options
@@ -107,7 +108,7 @@ def _counts(plan: Mapping[str, Any], results: Results) -> Counts:
         rounds=plan.get("rounds", 0),
         good=len(results.rounds),
         failed=results.failures["cell"].nunique(),
-        environments=results.rounds["environment"].nunique(),
+        environments=len({name for name in results.rounds["environment"].unique() if not is_twin(name)}),
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from runner import stats
 from runner.comparison import Comparison, Results, Row
+from runner.controls import is_twin
 from runner.report import words
 from runner.report.accuracy import Accuracy, accuracy
 
@@ -103,7 +104,7 @@ def arrange(results: Results, comparisons: Sequence[Comparison]) -> Page:
     """
     cases = _cases(results, comparisons)
     device = _device(results)
-    count = len({line.environment for case in cases for line in case.lines})
+    count = len({line.environment for case in cases for line in case.lines if not is_twin(line.environment)})
     return Page(
         title=f"{_counted(count, 'environment')}, {_counted(len(cases), 'case')}, on {device}",
         run=results.run,
@@ -111,8 +112,10 @@ def arrange(results: Results, comparisons: Sequence[Comparison]) -> Page:
         comparisons=tuple(comparisons),
         cases=cases,
         failures=tuple(_endings(results)),
-        accuracy=accuracy(results),
-        environments={name: tuple(words.facts(found)) for name, found in results.environments.items()},
+        accuracy=tuple(one for one in accuracy(results) if not is_twin(one.environment)),
+        environments={
+            name: tuple(words.facts(found)) for name, found in results.environments.items() if not is_twin(name)
+        },
         machine=tuple(words.facts(results.machine)),
         notes=(results.warning,) if results.warning else (),
     )
