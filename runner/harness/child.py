@@ -59,7 +59,7 @@ def measure(request: "dict", truth: "dict") -> "dict":
     else:
         call = getattr(program, METHODS[phase])
         taken = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"])
-        trial.again(program, found, small == case, taken["seconds"] if phase != "forward" else ())
+        trial.again(program, found, small == case, call if phase != "forward" else None)
         found.update(taken)
     found["child_seconds"] = time.perf_counter() - begin
     return found
@@ -137,26 +137,25 @@ class Trial(object):
             raise check.Failure("wrong-result", "training took the loss from {} to {}".format(before, after), found)
         return {"warmup": times[:left_out], "seconds": times[left_out:], "trained_weights": program.weights}
 
-    def again(self, program, found, whole, steps):
+    def again(self, program, found, whole, step):
         """Ask the timed program once more what it says: the reference's outputs, or finite ones.
 
         Args:
             program: it.
             found: goes with a failure.
             whole: whether the reference is of this case.
-            steps: the seconds of steps that have to contain a forward pass.
+            step: makes a step that has to contain a forward pass; None where that is what was timed.
 
         Raises:
             check.Failure: they are not; or a step that has to contain a forward pass took far less than one, which is
                 how a compiler shows that it has left out what nobody reads.
         """
         program.reset()
-        outputs = program.outputs()
-        if steps:
-            call, wait = program.forward, program.synchronize
-            check.as_long(
-                steps, lambda count: min(timing.count(call, wait, time.perf_counter, count)), found
-            )
+        outputs, wait = program.outputs(), program.synchronize
+        if step is not None:
+            once = [lambda call=call: timing.count(call, wait, time.perf_counter, 1)[0] for call in (step, program.forward)]
+            check.as_long(once[0], once[1], found)
+            program.reset()
         if whole:
             check.same_outputs(outputs, self.truth, self.place[1], found, " after the timing")
         else:
