@@ -20,7 +20,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from benchmarks.places import Ready, nothing, ready
-from benchmarks.settling import _channel as channel
+from benchmarks.settling import channel
 from runner import stats
 from runner.backends import archive
 from runner.files import alone

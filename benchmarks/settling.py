@@ -183,7 +183,7 @@ def _side(place: Ready, made: Provisioned, cell: Cell, harness: bytes) -> tuple[
         "timeout": 600.0,
         "memory": None,
     }
-    session = Session(_channel(place, made, harness), "fixed#1")
+    session = Session(channel(place, made, harness), "fixed#1")
     try:
         imported = session.hello(made.framework, threads, "cpu", 300.0)
         reply = session.measure(request, lambda: references.get(case))
@@ -196,7 +196,7 @@ def _side(place: Ready, made: Provisioned, cell: Cell, harness: bytes) -> tuple[
     return started + calls, calls, statistics.median(reply["seconds"])
 
 
-def _channel(place: Ready, made: Provisioned, harness: bytes) -> Channel:
+def channel(place: Ready, made: Provisioned, harness: bytes) -> Channel:
     """Start a server with a harness of our own; its memory is limited as a run's would be."""
     limits = Limits(memory=int(pipeline.MEMORY_SHARE * machine.room()), run="bench")
     if place.backend.name == "docker":

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from runner import stats
-from runner.compare.sides import pairs, side
 from runner.comparison import Results, Row
 from runner.controls import TWIN, is_twin
+from runner.drift import beside
 
 Floor = tuple[str, float]
 """The environment that was measured beside itself, and the logarithm of the ratio, at least 0."""
@@ -16,15 +16,9 @@ Floor = tuple[str, float]
 def floors(results: Results) -> dict[str, Floor]:
     """Return the floor of each case of a run that has an A/A pair with a round in common."""
     found: dict[str, Floor] = {}
-    for name in results.rounds["environment"].unique().tolist():
-        if is_twin(name):
-            one, two = side(results, name.removesuffix(TWIN)), side(results, name)
-            for pair in pairs(one, two, best=False):
-                base, other = one.measured.get(pair.base), two.measured.get(pair.other)
-                shared = base.medians.keys() & other.medians.keys() if base and other else ()
-                if base and other and shared:
-                    logs = [math.log(other.medians[number] / base.medians[number]) for number in shared]
-                    found[pair.base.case_id] = one.environment, abs(sum(logs) / len(logs))
+    for one in beside(results.rounds):
+        environment, _, workload, case, *_ = one.cell.split("/")
+        found[f"{workload}/{case}"] = environment.removesuffix(TWIN), abs(math.log(one.ratio))
     return found
 
 

@@ -151,10 +151,12 @@ class Trial(object):
                 how a compiler shows that it has left out what nobody reads.
         """
         program.reset()
-        outputs, wait = program.outputs(), program.synchronize
+        outputs = program.outputs()
         if step is not None:
-            once = [lambda call=call: timing.count(call, wait, time.perf_counter, 1)[0] for call in (step, program.forward)]
-            check.as_long(once[0], once[1], found)
+            def once(call):
+                return timing.count(call, program.synchronize, time.perf_counter, 1)[0]
+
+            check.as_long(lambda: once(step), lambda: once(program.forward), found)
             program.reset()
         if whole:
             check.same_outputs(outputs, self.truth, self.place[1], found, " after the timing")
