@@ -13,7 +13,7 @@ from runner.backends import archive
 from runner.compare.summary import summarise
 from runner.comparison import Results
 from runner.controls import is_twin
-from runner.doubts import FACTS, FEW, Doubt, doubts
+from runner.doubts import FEW, Doubt, doubts
 from runner.journal import Journal
 from runner.options import Options
 from runner.report.check import Check, Counts, Failure, counted, pair
@@ -41,7 +41,7 @@ def check(reports: Path, name: str | None, matrix: Path) -> Check:
     """
     run = find_run(reports, name)
     journal = run.journal()
-    results = with_facts(merge.results(run), run, journal)
+    results = merge.results(run)
     state = "at work" if at_work(run) else "unfinished" if journal.unfinished else "finished"
     comparisons = summarise(results, margin=margin(matrix))
     found = Check(
@@ -56,17 +56,6 @@ def check(reports: Path, name: str | None, matrix: Path) -> Check:
         command="",
     )
     return replace(found, command=_next(found, run, journal, reports))
-
-
-def with_facts(results: Results, run: Run, journal: Journal) -> Results:
-    """Return results whose rounds have a column for each fact that ``doubts`` looks at; None where it is not there."""
-    import pandas as pd
-
-    known = {(one.cell.id, one.round): one.facts for one in run.records(journal)}
-    keys = zip(results.rounds["cell"].tolist(), results.rounds["round"].tolist(), strict=True)
-    facts = [known.get(key, {}) for key in keys]
-    columns = {name: pd.Series([one.get(name) for one in facts], dtype=object) for name in FACTS}
-    return replace(results, rounds=results.rounds.assign(**columns))
 
 
 def at_work(run: Run) -> bool:

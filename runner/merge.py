@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from runner import frames, stats
 from runner.comparison import COMPARABLE, Planned, Results
 from runner.documents import PLAN
+from runner.doubts import FACTS as DOUBTFUL
 from runner.errors import Problem, RecordError
 from runner.model import Record
 from runner.store import Run, parse_cell, runs
@@ -46,7 +47,7 @@ def merge(folders: Iterable[Run | Path]) -> pd.DataFrame:
 def rounds(folders: Iterable[Run | Path]) -> pd.DataFrame:
     """Return a row for each good record: ``ROUND_COLUMNS``, ``seconds`` (the median) and ``iterations``."""
     found = [results(folder).rounds for folder in folders]
-    return _joined(found) if found else _rounds(_table([]), [])
+    return _joined(found) if found else _rounds(_table([]), [], [])
 
 
 def failures(folders: Iterable[Run | Path]) -> pd.DataFrame:
@@ -80,7 +81,7 @@ def results(folder: Run | Path) -> Results:
     return Results(
         run=run.id,
         samples=_samples(table, times),
-        rounds=_rounds(table, times),
+        rounds=_rounds(table, times, good),
         failures=_failures(bad, ends),
         plan=_planned(run),
         machine=machine,
@@ -180,12 +181,16 @@ def _samples(table: pd.DataFrame, times: Sequence[NDArray[np.float64]]) -> pd.Da
     return pd.DataFrame(columns)
 
 
-def _rounds(table: pd.DataFrame, times: Sequence[NDArray[np.float64]]) -> pd.DataFrame:
+def _rounds(
+    table: pd.DataFrame, times: Sequence[NDArray[np.float64]], rows: Sequence[Mapping[str, Any]]
+) -> pd.DataFrame:
+    """Return the table with the figures of each round, and what doubts are seen by, None where that is not recorded."""
     medians = np.array(
         [median(seconds.tolist()) for seconds in times], dtype=np.float64
     )  # numpy.median takes ten times as long for 34 values
     counts = np.array([len(seconds) for seconds in times], dtype=np.int64)
-    return table.assign(seconds=medians, iterations=counts)
+    facts = {name: pd.Series([row.get(name) for row in rows], dtype=object) for name in DOUBTFUL}
+    return table.assign(seconds=medians, iterations=counts, **facts)
 
 
 def _failures(rows: Sequence[Mapping[str, Any]], ends: Sequence[tuple[str | None, str | None]]) -> pd.DataFrame:

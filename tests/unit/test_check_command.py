@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from runner import checking, cli
+from runner import cli
 from runner.backends import archive
 from runner.checking import check, selectors
 from runner.documents import PLAN, text
@@ -246,6 +246,6 @@ def test_a_fact_that_no_record_has_is_none(tmp_path: Path) -> None:
     from runner import merge
 
     run = make(tmp_path, [good(BASE, 0, [1.0], steady=False), good(OTHER, 0, [1.0], clock_mhz=[1, 2])])
-    found = checking.with_facts(merge.results(run), run, run.journal()).rounds
+    found = merge.results(run).rounds
     assert found["steady"].tolist() == [False, None]
     assert found["clock_mhz"].tolist() == [None, [1, 2]]

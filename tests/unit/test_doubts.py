@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from runner import collect, merge
-from runner.checking import with_facts
 from runner.comparison import Results
 from runner.doubts import CODES, FACTS, Doubt, doubts
 from runner.harness import watch
@@ -31,7 +30,7 @@ def calm(number: int, **facts: Any) -> list[Record]:
 
 def results(folder: Path, records: Sequence[Record], **machine: Any) -> Results:
     run = make(folder, records, **{**CALM, **machine})
-    return with_facts(merge.results(run), run, run.journal())
+    return merge.results(run)
 
 
 def codes(found: Sequence[Doubt]) -> list[str]:
