@@ -30,9 +30,9 @@ def matrix(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run all tests that need no GPU; with ``-- --run-docker`` a missing engine is a failure."""
+    """Run all tests that need no GPU and no framework; with ``-- --run-docker`` a missing engine is a failure."""
     install(session, "test")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", "--ignore=tests/frameworks", *session.posargs)
 
 
 @nox.session

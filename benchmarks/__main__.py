@@ -6,7 +6,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from benchmarks import beside_asv, beside_torch, costs, report_size, rounds, settling, verdict_speed
+from benchmarks import beside_asv, beside_torch, costs, report_size, rounds, settling, telemetry, verdict_speed
 from benchmarks.table import Row, UnmeasurableError, circumstances, load, table
 
 FIGURES: Mapping[str, Callable[[], Iterable[Row]]] = {
@@ -16,6 +16,7 @@ FIGURES: Mapping[str, Callable[[], Iterable[Row]]] = {
     "provision": costs.provisioning,
     "report": report_size.rows,
     "verdicts": verdict_speed.rows,
+    "telemetry": telemetry.rows,
     "agreement": beside_torch.rows,
     "asv": beside_asv.rows,
     "settling": settling.rows,

@@ -1,9 +1,10 @@
 """Real pairs whose truth is known: an environment against itself, and against itself with a wait planted in each step.
 
-``python -m benchmarks.equal_sides --pairs 400`` measures pairs of equal sides on two servers, in turns and, as the
-control, one side after the other; ``--planted 5`` makes the other side 5 % slower. Prints how many were called
-different, with Wilson's 95 % intervals, and how the ratios spread. Verdicts are those of the rule that ships, each pair
-a table of its own. The machine should do nothing else.
+``python -m benchmarks.equal_sides --pairs 400 --control`` measures pairs of equal sides on two servers, in turns and,
+as the control, one side after the other; ``--planted 5`` makes the other side 5 % slower. Prints how many were called
+different, with Wilson's 95 % intervals, and how the ratios of as many rounds spread. Verdicts are those of the rule
+that ships, each pair a table of its own. Each side computes on one thread, so ``--lanes 2`` keeps two CPUs busy, and
+each lane is the other's noise.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import math
 import random
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from shutil import copytree
 from tempfile import TemporaryDirectory
@@ -19,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binomtest
 
-from benchmarks.places import Ready, nothing, ready
+from benchmarks.places import Ready, nothing, ready, request
 from benchmarks.settling import channel
 from runner import stats
 from runner.backends import archive
@@ -29,11 +31,13 @@ from runner.measure.session import Session
 from runner.model import Cell, Provisioned
 from runner.options import Options
 
-CELLS = tuple(
-    f"torch-1.12/{slug}/rnn-step/lstm-b32-h128/forward/fp32"
-    for slug in ("lstm-cell-basic", "lstm-cell-fused", "nn-lstm", "torchscript-cell")
-)
+CELLS = [
+    f"torch-1.12/{slug}/rnn-step/{kind}-b32-h128/forward/fp32"
+    for kind in ("lstm", "rnn", "gru")
+    for slug in (f"{kind}-cell-basic", f"{kind}-cell-fused", f"nn-{kind}")
+]
 SECONDS = 0.05
+EARLY = 5  # rounds of the control, and of those in turns whose spread is laid beside it
 WAIT = """
 
 def measure(call, synchronize, clock, seconds, _measure=measure):
@@ -59,11 +63,12 @@ def measure(call, synchronize, clock, seconds, _measure=measure):
 
 
 class Pair(NamedTuple):
-    """How a pair ended: its verdict, its ratio and its rounds."""
+    """How a pair ended: its verdict, its ratio, its rounds, and the ratio of the first EARLY of them."""
 
     word: stats.Word
     ratio: float
     rounds: int
+    early: float
 
 
 class Place:
@@ -98,21 +103,8 @@ class Place:
     def median(self, session: Session, cell: Cell, *, proven: bool) -> float:
         """Measure a cell once; return the median of its samples in seconds."""
         case = dict(self.blocks[cell].spec)
-        request = {
-            "case": case,
-            "key": self.references.key(case),
-            "framework": self.made.framework,
-            "implementation": cell.implementation,
-            "phase": cell.phase,
-            "device": "cpu",
-            "precision": "fp32",
-            "seconds": SECONDS,
-            "cache": self.found.backend.cache(self.made),
-            "timeout": 600.0,
-            "memory": None,
-            "proven": proven,
-        }
-        reply = session.measure(request, lambda: self.references.get(case))
+        asked = request(self.found, self.made, cell, SECONDS) | {"proven": proven}
+        reply = session.measure(asked, lambda: self.references.get(case))
         if reply["status"] != "ok":
             raise SystemExit(f"{cell.id}: {reply['reason']}")
         session.settle()
@@ -126,7 +118,7 @@ def in_turns(place: Place, most: int, chance: random.Random) -> list[Pair]:
     at = stats.looks(stats.FEWEST, most)
     for number in range(1, most + 1):
         sides = {"base": place.server("base"), "other": place.server("other")}
-        for cell in chance.sample([cell for cell in logs if cell not in done], len(logs) - len(done)):
+        for cell in shuffled([cell for cell in logs if cell not in done], chance):
             order = chance.sample(sorted(sides), 2)
             times = {side: place.median(sides[side], cell, proven=number > 1) for side in order}
             logs[cell].append(math.log(times["other"] / times["base"]))
@@ -140,6 +132,14 @@ def in_turns(place: Place, most: int, chance: random.Random) -> list[Pair]:
     return list(done.values())
 
 
+def shuffled(cells: Sequence[Cell], chance: random.Random) -> list[Cell]:
+    """Return cells in random order, those of a case together, for a server keeps the reference of one case."""
+    cases: dict[str, list[Cell]] = {}
+    for cell in chance.sample(cells, len(cells)):
+        cases.setdefault(cell.case_id, []).append(cell)
+    return [cell for found in cases.values() for cell in found]
+
+
 def one_after_the_other(place: Place, rounds: int, chance: random.Random) -> list[Pair]:
     """Measure all rounds of one side, then all of the other; return how each cell ended."""
     times: Mapping[str, dict[Cell, list[float]]] = {
@@ -148,7 +148,7 @@ def one_after_the_other(place: Place, rounds: int, chance: random.Random) -> lis
     for side, found in times.items():
         for number in range(rounds):
             session = place.server(side)
-            for cell in chance.sample(place.cells, len(place.cells)):
+            for cell in shuffled(place.cells, chance):
                 found[cell].append(place.median(session, cell, proven=number > 0))
             session.close()
     both = ((times["base"][cell], times["other"][cell]) for cell in place.cells)
@@ -160,7 +160,7 @@ def judged(logs: Sequence[float], at: tuple[int, ...]) -> Pair:
     found = stats.paired(np.array(logs))
     interval = stats.interval(found, stats.level(found.rounds, at, 1 - stats.CONFIDENCE))
     (word,) = stats.verdicts(interval, np.atleast_1d(stats.p_value(found, at) <= stats.FALSE_ALARMS))
-    return Pair(word, math.exp(float(found.mean)), len(logs))
+    return Pair(word, math.exp(float(found.mean)), len(logs), math.exp(statistics.mean(logs[:EARLY])))
 
 
 def lines(name: str, pairs: Sequence[Pair]) -> Iterator[str]:
@@ -170,10 +170,10 @@ def lines(name: str, pairs: Sequence[Pair]) -> Iterator[str]:
         had = sum(pair.word == word for pair in pairs)
         ends = binomtest(had, count).proportion_ci(method="wilson")
         yield f"{name}: {word} {had} of {count}, {had / count:.1%} ({ends.low:.1%} to {ends.high:.1%})"
-    spread = statistics.stdev(math.log(pair.ratio) for pair in pairs)
-    middle = statistics.median(pair.ratio for pair in pairs)
+    for which, ratios in (("all", [pair.ratio for pair in pairs]), (f"{EARLY}", [pair.early for pair in pairs])):
+        spread, middle = statistics.stdev(map(math.log, ratios)), statistics.median(ratios)
+        yield f"{name}: the standard deviation of ratios of {which} rounds {spread:.2%}, their median {middle:.4f}"
     rounds = statistics.mean(pair.rounds for pair in pairs)
-    yield f"{name}: the ratios' standard deviation {spread:.2%}, their median {middle:.4f}"
     yield f"{name}: {rounds:.1f} rounds on average"
 
 
@@ -183,20 +183,25 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=400)
     parser.add_argument("--most", type=int, default=20, help="rounds at most")
     parser.add_argument("--planted", type=float, default=0.0, help="per cent by which the other side is slower")
-    parser.add_argument("--control", action="store_true", help="one side after the other as well, with 5 rounds")
+    parser.add_argument("--control", action="store_true", help=f"{EARLY} rounds one side after the other, too")
+    parser.add_argument("--lanes", type=int, default=1, help="pairs at work at the same time, a CPU each")
     parser.add_argument("--seed", type=int, default=4)
+    parser.add_argument("--backend", default="auto", help="docker or venv: what has torch-1.12 made")
     given = parser.parse_args()
-    chance = random.Random(given.seed)
-    found = ready(CELLS, Options(preset="quick"))
-    with alone(found.setup.place.cache / "measuring-cpu.lock", print):
-        place = Place(found, given.planted / 100)
-        turns: list[Pair] = []
-        after: list[Pair] = []
+    found = ready(CELLS, Options(threads=1, backend=given.backend))
+    turns: list[Pair] = []
+    after: list[Pair] = []
+
+    def lane(number: int) -> None:
+        place, chance = Place(found, given.planted / 100), random.Random(f"{given.seed} {number}")
         while len(turns) < given.pairs:
-            turns += in_turns(place, given.most, chance)
+            turns.extend(in_turns(place, given.most, chance))
             if given.control:
-                after += one_after_the_other(place, 5, chance)
+                after.extend(one_after_the_other(place, EARLY, chance))
             print(f"{len(turns)} pairs", flush=True)
+
+    with alone(found.setup.place.cache / "measuring-cpu.lock", print), ThreadPoolExecutor(given.lanes) as lanes:
+        list(lanes.map(lane, range(given.lanes)))
     for name, pairs in (("in turns", turns), ("one after the other", after)):
         for line in lines(name, pairs) if pairs else ():
             print(line)

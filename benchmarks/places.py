@@ -4,10 +4,13 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from benchmarks.table import UnmeasurableError
 from runner.backends import Backend
 from runner.errors import EngineError, NothingSelectedError
+from runner.harness import workloads
+from runner.model import Cell, Provisioned
 from runner.options import Options
 from runner.pipeline import Prepared, prepare
 from runner.setup import Setup, cache_folder, choose_backend, setup
@@ -63,3 +66,21 @@ def ready(cells: Sequence[str], options: Options) -> Ready:
         if name not in made:
             raise UnmeasurableError(f"{name} is not made: `runner build {name} --backend {found.backend.name}`")
     return Ready(found, prepared)
+
+
+def request(place: Ready, made: Provisioned, cell: Cell, seconds: float) -> dict[str, Any]:
+    """Return what a server is asked for a cell on the CPU, but for what is said of the round."""
+    (case,) = (block.spec for block in place.prepared.plan.blocks if cell in block.cells)
+    return {
+        "case": dict(case),
+        "key": workloads.key(dict(case)),
+        "framework": made.framework,
+        "implementation": cell.implementation,
+        "phase": cell.phase,
+        "device": "cpu",
+        "precision": cell.precision,
+        "seconds": seconds,
+        "cache": place.backend.cache(made),
+        "timeout": 600.0,
+        "memory": None,
+    }

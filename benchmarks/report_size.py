@@ -5,6 +5,7 @@ The peer reads the same samples from one Parquet file with pandas and writes a p
 HTML: no checks, no comparison, no charts.
 """
 
+import gc
 import json
 import statistics
 import subprocess
@@ -116,11 +117,12 @@ def _facts(cell: Cell) -> dict[str, object]:
 def ours(reports: Path) -> dict[str, float]:
     """Make the page as ``runner report`` does; what it imports is counted."""
     begin, used = time.perf_counter(), time.process_time()
-    from runner import merge
+    from runner import console, merge
     from runner.compare.summary import summarise
     from runner.report import html, view
     from runner.store import runs
 
+    gc.set_threshold(*console.GARBAGE)
     loaded = time.perf_counter()
     results = merge.results(runs(reports)[0])
     merged = time.perf_counter()

@@ -5,7 +5,10 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from runner import gpu_tables
 
 DOCS = Path(__file__).parent
 GENERATED = "<!-- Made by `python docs/generate.py`. Do not edit. -->"
@@ -18,6 +21,7 @@ def pages() -> dict[str, str]:
     from runner.matrix import load, schema
 
     return {
+        "gpus.md": gpus_page(DOCS / "machines", DOCS.parent / "matrix.yaml"),
         "coverage.md": coverage_page(coverage(built_alone(load(DOCS.parent / "matrix.yaml"), DOCS.parent))),
         "reference/cli.md": cli_page(app),
         "reference/matrix.md": matrix_page(schema()),
@@ -45,6 +49,68 @@ def coverage_page(tables: str) -> str:
         "Of several reasons the first is shown. [Errors](errors.md#skip-codes) explains every reason there is.",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def gpus_page(folder: Path, matrix: Path) -> str:
+    """Return the page of what runs on which GPU: planned for the machines described in a folder."""
+    from runner import gpu_tables
+
+    machines = described(folder, matrix)
+    boards = {machine.gpu.name: machine.gpu for machine in machines}
+    sources = gpu_tables.Sources()
+    parts = [GENERATED, "# GPUs", GPU_PROSE["first"]]
+    parts += ["## Environments", gpu_tables.environments(machines), table(("word", "meaning"), GPU_WORDS)]
+    parts += ["Other words are [skip codes](errors.md#skip-codes). Of several reasons the first is shown."]
+    parts += ["## Why not", GPU_PROSE["why"]]
+    for name in boards:
+        parts += [f"### {name}", gpu_tables.refusals([one for one in machines if one.gpu.name == name], sources)]
+    parts += ["## Builds", GPU_PROSE["builds"], gpu_tables.code(tuple(boards.values()), sources)]
+    parts += [GPU_PROSE["beyond"], gpu_tables.beyond_code(tuple(boards.values()), sources)]
+    parts += ["## Sources", sources.items()]
+    return "\n\n".join(parts) + "\n"
+
+
+GPU_PROSE = {
+    "first": "What the shipped `matrix.yaml` runs on five GPUs, each with a driver of its time and a recent one, and "
+    "why the rest does not. Nothing was measured for this page: it is what `runner plan --machine` says of the "
+    "descriptions in `docs/machines/`, which were written by hand. "
+    "[Plan for another machine](how-to/plan-for-another-machine.md) tells how to have the same for yours.",
+    "why": "The last column is a number of the [sources](#sources). What ends in (unverified) rests on a fact that "
+    "nobody has checked.",
+    "builds": "Every build whose code is known, by that code alone. `native`: it holds code that the GPU runs. "
+    "`JIT`: it holds only PTX of an older GPU, which the driver compiles at the first call. `no`: neither. "
+    "Native code needs the driver of the second column or a newer one, PTX that of the third.",
+    "beyond": "By their code these would be `JIT`, and they are `no` all the same:",
+}
+
+GPU_WORDS = (
+    ("`runs`", "it holds code for the GPU, and the driver runs it"),
+    ("`runs by JIT`", "the driver compiles PTX at the first call that was made for just this GPU"),
+    ("`by JIT`", "only by compiling its PTX for the GPU at the first call, which `--allow-jit` lets it"),
+    ("`not by cuDNN`", "what calls cuDNN does not run, for its cuDNN no longer serves the GPU"),
+    ("`arch`", "it has no code for the GPU"),
+    ("`driver`", "the driver is too old for it, or too new for the GPU"),
+    ("`needs-gpu`", "the matrix has no CUDA build of it"),
+    ("`image-unavailable`", "there is no lock yet to build it from, or nothing could drive what is in the image"),
+)
+
+
+def described(folder: Path, matrix: Path) -> "list[gpu_tables.Machine]":
+    """Return the GPU and the plans of each machine that is described in a folder."""
+    from runner import gpu_tables
+    from runner.described import describe
+    from runner.elsewhere import planned
+    from runner.options import Options
+
+    found = []
+    for path in sorted(folder.glob("*.json")):
+        machine = describe(path)
+        strict, by_jit = (
+            planned(Options(matrix=matrix, workload=["rnn-step"], seed=0, allow_jit=allowed), machine)
+            for allowed in (False, True)
+        )
+        found.append(gpu_tables.Machine(gpu=machine.gpus[0], plan=strict, by_jit=by_jit))
+    return sorted(found, key=lambda one: (one.gpu.capability, one.gpu.driver))
 
 
 def cli_page(app: Any) -> str:  # noqa: ANN401  a typer.Typer; its commands have no public types

@@ -1,12 +1,13 @@
 """The stages that need no device: merge, compare and report, from stored runs to text and files."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from runner import merge, published, stats
 from runner.compare import compare
 from runner.compare.summary import summarise
-from runner.comparison import Comparison
+from runner.comparison import Comparison, Doubt, Results
+from runner.doubts import doubts, marked
 from runner.errors import Problem, UsageError
 from runner.files import write_whole
 from runner.matrix import load, select_environments
@@ -65,9 +66,17 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool)
         plain = read is None or name in read.environments or not any(sign in name for sign in "*?<>=:!")
         ids += [name] if read is None or plain else select_environments(read, [name])
     unique = tuple(dict.fromkeys(ids))
-    found = (merge.results(run) for run in runs(reports))
+    doubtful: dict[str, tuple[Doubt, ...]] = {}
+
+    def stored() -> Iterator[Results]:
+        for run in runs(reports):
+            results = merge.results(run)
+            doubtful[run.id] = doubts(results)
+            yield results
+
     known = tuple(read.environments) if read else ()
-    return compare(found, unique[0], unique[1:], margin=margin(matrix), best=best, known=known)
+    found = compare(stored(), unique[0], unique[1:], margin=margin(matrix), best=best, known=known)
+    return marked(found, doubtful)
 
 
 def margin(matrix: Path) -> float:

@@ -17,14 +17,15 @@ HINT = "begin a new run: the records of both would not be comparable"
 
 
 def begin(
-    planned: Plan, reports: Path, origin: Mapping[str, str | None], gpu: Gpu | None, ready: Mapping[str, Provisioned]
+    planned: Plan, reports: Path, origin: Mapping[str, Any], gpu: Gpu | None, ready: Mapping[str, Provisioned]
 ) -> Run:
     """Make the folder of a new run, with all that it takes to resume it.
 
     Args:
         planned: the plan.
         reports: where runs are kept.
-        origin: ``matrix``, the matrix file, and ``python``, the interpreter of the host backend.
+        origin: ``matrix``, the matrix file, ``python``, the interpreter of the host backend, and ``clocks``, the clocks
+            that were asked for.
         gpu: the device; None is the CPU.
         ready: the environments that could be made.
     """

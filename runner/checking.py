@@ -11,12 +11,13 @@ from runner import merge
 from runner.afterwards import find_run, margin
 from runner.backends import archive
 from runner.compare.summary import summarise
-from runner.comparison import Results
+from runner.comparison import Doubt, Results
 from runner.controls import is_twin
-from runner.doubts import FEW, Doubt, doubts
+from runner.doubts import FEW, doubts
 from runner.journal import Journal
 from runner.options import Options
-from runner.report.check import Check, Counts, Failure, counted, pair
+from runner.report.check import Check, Counts, Failure
+from runner.report.words import counted
 from runner.store import LOCK, Run
 
 NOISE = frozenset({"two-modes", "throttled", "clock-moved", "swapping"})  # what a calmer machine mends
@@ -136,7 +137,7 @@ def _measured_again(found: Check, again: "_Again") -> str | None:
     if short:
         return again.command(_cells_of(short, found), longer=LONGER_BY)
     undecided = [(one, row) for one, row in found.open if row.more]
-    cells = {cell for one, row in undecided for cell in pair(one, row)}
+    cells = {cell for one, row in undecided for cell in one.cells(row)}
     cells = cells or _cells_of((doubt for doubt in serious if doubt.code == "few-rounds"), found)
     needed = max((row.rounds + row.more for _, row in undecided), default=0)
     return again.command(cells, min(max(needed, LEAST_ROUNDS), MOST_ROUNDS)) if cells else None
@@ -145,7 +146,7 @@ def _measured_again(found: Check, again: "_Again") -> str | None:
 def _cells_of(doubtful: Iterable[Doubt], found: Check) -> set[str]:
     """Return the cells that doubts are about, and those they are compared with."""
     cells = {doubt.cell for doubt in doubtful}
-    both = [set(pair(one, row)) for one in found.comparisons for row in one.rows]
+    both = [set(one.cells(row)) for one in found.comparisons for row in one.rows]
     return cells.union(*(two for two in both if two & cells))
 
 

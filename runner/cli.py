@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from runner import cli_nightly, cli_stored, console
+from runner import cli_clocks, cli_nightly, cli_stored, console
 from runner.cli_stored import MatrixFile, Output, Traceback
 from runner.options import check_format, planning
 
@@ -26,6 +26,7 @@ app = typer.Typer(
 )
 app.add_typer(cli_nightly.app)  # without a name: its commands are this one's
 app.add_typer(cli_stored.app)
+app.add_typer(cli_clocks.app)
 
 
 def main() -> None:
@@ -44,6 +45,9 @@ def _prepare(options: "Options", say: Callable[[str], None]) -> tuple["Setup", "
 @planning
 def plan(
     options: "Options",
+    machine: Annotated[
+        Path | None, typer.Option("--machine", help="another machine, by what `runner doctor --format json` said there")
+    ] = None,
     format: Annotated[str, typer.Option(help="table, json or coverage")] = "table",
     output: Output = None,
 ) -> int:
@@ -54,7 +58,14 @@ def plan(
 
     shown = {"table": plan_table, "json": lambda it: console.json_text(plan_json(it)), "coverage": coverage}
     check_format(format, tuple(shown))
-    console.emit(shown[format](_prepare(options, console.note)[1].plan), output)
+    if machine is None:
+        found = _prepare(options, console.note)[1].plan
+    else:
+        from runner.described import describe
+        from runner.elsewhere import planned
+
+        found = planned(options, describe(machine), console.note)
+    console.emit(shown[format](found), output)
     return 0
 
 
@@ -110,7 +121,7 @@ def build(options: "Options") -> int:
 def run(
     options: "Options",
     resume: Annotated[
-        bool, typer.Option("--resume", help="go on with a run, the newest unfinished one unless SELECTORS names it")
+        bool, typer.Option("--resume", help="go on with a run: SELECTORS, or the newest unfinished one not at work")
     ] = False,
 ) -> int:
     """Make the environments, measure the cells, keep the records and write the report."""

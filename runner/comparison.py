@@ -21,6 +21,7 @@ COMPARABLE: Mapping[str, str] = {
     "device_name": "device",
     "driver": "driver",
     "clocks": "clocks",
+    "pinned": "clocks",
     "protocol": "protocol",
     "effective_precision": "precision",
     "threads": "threads",
@@ -48,7 +49,7 @@ class Results:
     """One run as tables.
 
     Attributes:
-        samples: a row for each measured iteration, with the columns of ``runner.merge.COLUMNS``.
+        samples: a row for each measured iteration, with the columns of ``runner.frames.COLUMNS``.
         rounds: a row for each good record: the cell, its facts, ``seconds`` (the median) and ``iterations``.
         failures: a row for each record that is not: the cell, its facts, ``failure`` and ``reason``.
         plan: every cell that was asked for.
@@ -72,6 +73,27 @@ class Results:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Doubt:
+    """One thing that is doubtful about a run.
+
+    Attributes:
+        code: one of ``runner.doubts.CODES``.
+        sentence: what was seen.
+        serious: it puts a verdict into question; else it makes one harder to reach.
+        environment: what it is about; empty for the run as a whole, and then ``cell`` is empty, too.
+        cell: the id of the cell.
+        extent: how bad it is beside others of the same code, larger is worse.
+    """
+
+    code: str
+    sentence: str
+    serious: bool
+    environment: str = ""
+    cell: str = ""
+    extent: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One cell of one environment against one of the base.
 
@@ -90,6 +112,7 @@ class Row:
         reason: the same as a sentence.
         run: the run it is read from; two, joined by " and ", where the sides are from different ones; empty where
             both were published.
+        doubts: about both of its cells, the serious first; empty where nobody looked for any.
     """
 
     environment: str
@@ -113,6 +136,7 @@ class Row:
     code: str = ""
     reason: str = ""
     run: str = ""
+    doubts: tuple[Doubt, ...] = ()
 
     @property
     def case_id(self) -> str:
@@ -138,6 +162,26 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Overall:
+    """The geometric mean of an environment's ratios over the base, every workload with the same weight.
+
+    Attributes:
+        ratio: other over base time, below 1 is faster.
+        ratio_low: end of its 95 % interval; None with one round, as ``ratio_high``.
+        cells: how many ratios it is the mean of; ``workloads`` are theirs, sorted.
+        rounds: those that all of these cells share; it is taken over them alone.
+    """
+
+    environment: str
+    ratio: float
+    ratio_low: float | None
+    ratio_high: float | None
+    cells: int
+    workloads: tuple[str, ...]
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """Environments against a base.
 
@@ -150,6 +194,7 @@ class Comparison:
         figures: the published figures in the rows, each once.
         differences: environment -> in what it differs from the base, beside the ratio; none where a side was published
             or not measured.
+        overall: the mean over the cells of each environment that has two or more to take it of.
     """
 
     base: str
@@ -162,8 +207,15 @@ class Comparison:
     devices: Mapping[str, str] = field(default_factory=dict)
     figures: tuple[Figure, ...] = ()
     differences: Mapping[str, tuple[Difference, ...]] = field(default_factory=dict)
+    overall: tuple[Overall, ...] = ()
 
     def count(self, environment: str) -> dict[Word, int]:
         """Return how many rows of an environment have each verdict; a verdict no row has is left out."""
         words = [row.verdict for row in self.rows if row.environment == environment]
         return {word: words.count(word) for word in WORDS if word in words}
+
+    def cells(self, row: Row) -> tuple[str, str]:
+        """Return the ids of the two cells of a row, the base's first."""
+        place = (row.case_id, row.phase, row.precision)
+        base, other = (self.base, row.base_implementation), (row.environment, row.implementation)
+        return "/".join((*base, *place)), "/".join((*other, *place))

@@ -2,15 +2,21 @@
 
 import json
 import math
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+from pydantic_core import from_json  # takes a quarter of the time that json takes
 
 from runner.errors import Problem, RecordError, Where
 
 VERSION = 1
 PLAN, MACHINE, ENVIRONMENTS, JOURNAL = "plan.json", "machine.json", "environments.json", "journal.jsonl"
 CASES = "cases.json"
+
+PIECE = 1 << 16  # bytes that are read at a time
+SHOWN = 160  # characters of a line
 
 Document = dict[str, Any]
 Upgrades = Mapping[int, Callable[[Document], Document]]
@@ -43,11 +49,12 @@ def _finite(value: object) -> object:
 
 
 def newest(kind: str, table: Mapping[str, Upgrades] = UPGRADES) -> int:
-    """Return the version this program writes: the one after the last step of the table, and never below VERSION."""
-    return max(VERSION, max(table[kind], default=0) + 1)
+    """Return the version this program writes: the one after the last step of the table, VERSION where there is none."""
+    steps = table[kind]
+    return max(steps) + 1 if steps else VERSION
 
 
-def upgrade(document: Document, path: Path, kind: str, table: Mapping[str, Upgrades] = UPGRADES) -> Document:
+def upgrade(document: Document, path: Path | str, kind: str, table: Mapping[str, Upgrades] = UPGRADES) -> Document:
     """Return a document as this program writes it, one version at a time from the one it has.
 
     Raises:
@@ -69,36 +76,64 @@ def upgrade(document: Document, path: Path, kind: str, table: Mapping[str, Upgra
     return document
 
 
-def read_document(path: Path, kind: str) -> Document:
+def read_document(path: Path | str, kind: str) -> Document:
     """Return a JSON object from a file, upgraded.
 
     Raises:
         RecordError: it is not there, is not a JSON object, or is newer than this program.
     """
     try:
-        with open(path, "rb", buffering=0) as stream:  # noqa: PTH123  Path.read_text takes half as long again
-            content = stream.read().decode()
-    except (OSError, UnicodeDecodeError) as error:
+        content = _content(path)
+    except OSError as error:
         raise RecordError(Problem(f"{path} cannot be read: {error}", hint="is this a run folder?")) from error
     return upgrade(parse_object(content, path, 1), path, kind)
 
 
-def parse_object(content: str, path: Path, line: int) -> Document:
+def _content(path: Path | str) -> bytes:
+    """Return a file's bytes; by the system's own calls, since a large run has tens of thousands of small files."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        parts = [os.read(descriptor, PIECE)]
+        while len(parts[-1]) == PIECE:
+            parts.append(os.read(descriptor, PIECE))
+    finally:
+        os.close(descriptor)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def parse_object(content: bytes | str, path: Path | str, line: int) -> Document:
     """Return the JSON object in a text that begins at a line of a file; lines count from 1.
 
     Raises:
         RecordError: it is none; with the place.
     """
     try:
-        found = json.loads(content)
+        found = from_json(content)
+    except ValueError:
+        found = _slowly(content, path, line)
+    if not isinstance(found, dict):
+        where = Where(str(path), line, 1, _shown(content, 1))
+        raise RecordError(Problem("this is not a JSON object", where))
+    return found
+
+
+def _slowly(content: bytes | str, path: Path | str, line: int) -> object:
+    """Return what ``json`` reads in a text; where that is nothing, raise RecordError with the place and the words."""
+    try:
+        return json.loads(content.decode() if isinstance(content, bytes) else content)
     except json.JSONDecodeError as error:
-        lines = content.splitlines() or [""]
-        shown = lines[min(error.lineno, len(lines)) - 1][:160]
-        where = Where(str(path), line + error.lineno - 1, error.colno, shown if error.colno <= 160 else "")
+        shown = _shown(content, error.lineno) if error.colno <= SHOWN else ""
+        where = Where(str(path), line + error.lineno - 1, error.colno, shown)
         raise RecordError(
             Problem(f"this is not JSON: {error.msg}", where, "the file was changed or cut off")
         ) from error
-    if not isinstance(found, dict):
-        where = Where(str(path), line, 1, content[:160])
-        raise RecordError(Problem("this is not a JSON object", where))
-    return found
+    except UnicodeDecodeError as error:
+        where = Where(str(path), line, 1, _shown(content, 1))
+        raise RecordError(Problem("this is not UTF-8", where, "the file was changed or cut off")) from error
+
+
+def _shown(content: bytes | str, number: int) -> str:
+    """Return the beginning of a line of a text, for people."""
+    text = content.decode("utf-8", "replace") if isinstance(content, bytes) else content
+    lines = text.splitlines() or [""]
+    return lines[min(number, len(lines)) - 1][:SHOWN]

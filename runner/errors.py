@@ -47,12 +47,6 @@ class RunnerError(Exception):
         super().__init__("\n\n".join(str(p) for p in self.problems))
 
 
-class CellsFailedError(RunnerError):
-    """Some cell failed; the records say which and why."""
-
-    exit_code = 1
-
-
 class MatrixError(RunnerError):
     """The matrix file is not valid."""
 
@@ -78,9 +72,14 @@ class EngineError(RunnerError):
 
 
 class GpuError(RunnerError):
-    """The GPU cannot do what was asked."""
+    """The GPU cannot do what was asked, or its driver refuses or does not answer."""
 
     exit_code = 5
+
+    def __init__(self, *problems: Problem | str, kind: str = "") -> None:
+        """Take the problems, and where the driver gave the error its kind, a word of ``runner.gpu.answers.Kind``."""
+        super().__init__(*problems)
+        self.kind = kind
 
 
 class RecordError(RunnerError):

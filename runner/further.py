@@ -14,7 +14,8 @@ from runner.store import Run
 class Wanted:
     """Says after each round which cells are measured in the next one.
 
-    Verdicts are taken at the planned looks alone, and by what is stored: they are those that the report will show.
+    Verdicts are taken at the planned looks alone, and by what is stored: they are those that the report will show. A
+    run that is resumed is asked about its earlier rounds again: these are as they were, and cost no look.
     """
 
     def __init__(
@@ -25,7 +26,7 @@ class Wanted:
         say: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Start the budget's clock.
+        """Start the budget's clock, with what the earlier parts of the run have spent on it.
 
         Args:
             planned: the plan; its measurement has the rounds and the budget.
@@ -39,32 +40,46 @@ class Wanted:
         self.margin = margin
         self.say = say
         self.clock = clock
-        self.begun = clock()
+        self.begun = clock() - planned.past.spent
+        self.behind = planned.begun
         self.looks = frozenset(stats.looks(self.measurement.rounds, self.measurement.most))
         running = [one for one in planned.cells if one.skip is None]
         self.seconds = {one.cell: one.seconds / self.measurement.rounds for one in running}
         self.chosen = frozenset(self.seconds)
-        self.expected = 0.0
 
     def __call__(self, rounds: int) -> Collection[Cell]:
         """Return the cells of the round after ``rounds`` of them; none where all is settled or the time is over."""
-        self.expected += sum(self.seconds[cell] for cell in self.chosen)
+        following, first = rounds + 1, self.measurement.rounds
+        if following < self.behind:
+            self.chosen = self._measured(following) if following > first else self.chosen
+            return self.chosen
         left = self.left()
         if left <= 0:
-            self.say(f"the budget is spent after {rounds} rounds")
+            when = f"in round {following}" if following == self.behind else f"after {rounds} rounds"
+            self.say(f"the budget is spent {when}")
             return ()
-        if rounds in self.looks and rounds >= self.measurement.rounds:
+        if rounds in self.looks and rounds >= first:
             self.chosen = self._open(rounds, left)
         return self.chosen
+
+    def spent(self) -> float:
+        """Return the seconds that the run was measured for, all its parts together."""
+        return self.clock() - self.begun
 
     def left(self) -> float:
         """Return the seconds of the budget that are left; infinite where there is none."""
         budget = self.measurement.budget
-        return float("inf") if budget is None else budget - (self.clock() - self.begun)
+        return float("inf") if budget is None else budget - self.spent()
+
+    def _measured(self, turn: int) -> frozenset[Cell]:
+        """Return the cells of which a round left records."""
+        entries = self.stored.journal().entries
+        names = {entry.cell for entry in entries if self.measurement.turn(entry.round) == turn}
+        return frozenset(cell for cell in self.seconds if cell.id in names)
 
     def _open(self, rounds: int, left: float) -> frozenset[Cell]:
         """Return the cells of open pairs, those first that are decided soonest, while what they need is there."""
-        pace = (self.clock() - self.begun) / self.expected if self.expected else 1.0
+        pace = self._pace()
         costs = sorted(self._costs(summarise(merge.results(self.stored), margin=self.margin)), key=lambda one: one[0])
         chosen: set[Cell] = set()
         for seconds, cells in costs:
@@ -76,6 +91,17 @@ class Wanted:
             verdicts = f"{len(costs)} verdict{'s are' if len(costs) > 1 else ' is'} open"
             self.say(f"after {rounds} rounds {verdicts}: a further round for {len(chosen)} cells")
         return frozenset(chosen)
+
+    def _pace(self) -> float:
+        """Return how many times as long as estimated the good records took, with all that was done for them.
+
+        Records whose time was not written down, by an older program, have no part in it; 1 where there are no others.
+        """
+        costs = {cell.id: seconds for cell, seconds in self.seconds.items()}
+        entries = self.stored.journal().entries
+        timed = [entry.cell for entry in entries if entry.status == "ok" and entry.spent is not None]
+        expected = sum(costs.get(name, 0.0) for name in timed)
+        return self.spent() / expected if expected else 1.0
 
     def _costs(self, comparisons: Iterable[Comparison]) -> Iterable[tuple[float, set[Cell]]]:
         """Yield for each open pair the seconds of the rounds that would about decide it, and its two cells."""

@@ -2,8 +2,11 @@
 
 Events, in the order of a run: ``begun`` (the plan's hash, what measures, and what is needed to set it up again),
 ``groups`` (environments alive side by side), ``canary`` (what a fixed product took), ``further`` (rounds were added),
-``measured`` (one finished record, and its file), ``round`` (one case has
-all of a round), ``resumed``, ``ended`` (how).
+``measured`` (one finished record, and its file), ``round`` (one case has all of a round), ``resumed``, ``ended``
+(how).
+
+What is written while cells are measured has ``spent``: the seconds that the run was measured for until then, all its
+parts together. Journals of older programs lack it.
 """
 
 import json
@@ -20,13 +23,17 @@ LONGEST_LINE = 64 * 1024
 
 
 class Entry(NamedTuple):
-    """A ``measured`` line: the last attempt of a cell in a round that has one counts."""
+    """A ``measured`` line: the last attempt of a cell in a round that has one counts.
+
+    ``spent`` is what the run had spent when it ended, in seconds; None where that was not written down.
+    """
 
     cell: str
     round: int
     attempt: int
     status: str
     file: str
+    spent: float | None = None
 
 
 class Journal(NamedTuple):
@@ -40,6 +47,7 @@ class Journal(NamedTuple):
         finished: (case id, round) of every round that a case has whole.
         canary: (case id, round, seconds) of each time that the canary was asked.
         ended: how the run ended; None while it is at work, and where it was killed.
+        spent: seconds that the run was measured for, as far as is known.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -49,6 +57,7 @@ class Journal(NamedTuple):
     finished: frozenset[tuple[str, int]] = frozenset()
     canary: tuple[tuple[str, int, float], ...] = ()
     ended: str | None = None
+    spent: float = 0.0
 
     @property
     def unfinished(self) -> bool:
@@ -86,7 +95,7 @@ def read(path: Path) -> Journal:
     warning = f"{path}:{len(lines)}: the last line was cut off; what it named is not counted" if cut else None
     reader = _Reader()
     for number, line in enumerate(lines[:-1] if cut else lines, start=1):
-        found = upgrade(parse_object(line.decode("utf-8", "replace"), path, number), path, JOURNAL)
+        found = upgrade(parse_object(line, path, number), path, JOURNAL)
         try:
             reader.take(found)
         except KeyError as error:
@@ -105,12 +114,15 @@ class _Reader:
         self.finished: set[tuple[str, int]] = set()
         self.canary: list[tuple[str, int, float]] = []
         self.ended: str | None = None
+        self.spent = 0.0
 
     def take(self, line: Document) -> None:
         """Take one line; raises KeyError where it lacks something. An event that is not known says nothing."""
         event = line["event"]
+        self.spent = line.get("spent") or self.spent
         if event == "measured":
-            self.entries.append(Entry(*[line[name] for name in Entry._fields]))
+            needed = line["cell"], line["round"], line["attempt"], line["status"], line["file"]
+            self.entries.append(Entry(*needed, line.get("spent")))
         elif event == "round":
             self.finished.add((line["case"], line["round"]))
         elif event == "canary":
@@ -128,7 +140,8 @@ class _Reader:
     def journal(self, warning: str | None) -> Journal:
         """Return all of it."""
         finished, canary = frozenset(self.finished), tuple(self.canary)
-        return Journal(tuple(self.entries), warning, self.begun, self.groups, finished, canary, self.ended)
+        entries = tuple(self.entries)
+        return Journal(entries, warning, self.begun, self.groups, finished, canary, self.ended, self.spent)
 
 
 def _parse_line(line: bytes) -> Document | None:

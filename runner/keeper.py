@@ -8,8 +8,9 @@ from typing import Any
 
 from runner.backends import archive
 from runner.collect import collect
-from runner.errors import EngineError, Problem, RecordError
-from runner.model import Canary, Event, Finished, Further, Gpu, Grouped, Outcome, Plan
+from runner.errors import EngineError, GpuError, Problem, RecordError
+from runner.gpu.clocks import Clocks
+from runner.model import Canary, Event, Finished, Further, Grouped, Outcome, Plan
 from runner.options import Options
 from runner.progress import Progress
 from runner.store import Run
@@ -27,12 +28,13 @@ class Totals:
 class Keeper:
     """Writes what happens the moment it happens, and counts."""
 
-    def __init__(self, planned: Plan, stored: Run, progress: Progress, gpu: Gpu | None) -> None:
+    def __init__(self, planned: Plan, stored: Run, progress: Progress, clocks: Clocks) -> None:
         """Begin counting with what the run has already."""
         self.planned = planned
         self.stored = stored
         self.progress = progress
-        self.gpu = gpu
+        self.clocks = clocks
+        self.gpu = clocks.gpu
         self.environments: dict[str, Any] = dict(stored.environments())
         entries = stored.journal().counting()
         self.seen = {entry.cell for entry in entries}
@@ -48,26 +50,32 @@ class Keeper:
         ]
         progress.begin(len(left), sum(self.expected[cell] for cell in left))
 
-    def keep(self, event: Event) -> None:
-        """Keep what happened; it is on the disk when this returns."""
+    def keep(self, event: Event, spent: float) -> None:
+        """Keep what happened; it is on the disk when this returns.
+
+        Args:
+            event: what happened.
+            spent: seconds that the run was measured for until then, all its parts together.
+        """
+        so_far = round(spent, 3)
         match event:
             case Outcome():
-                self._outcome(event)
+                self._outcome(event, so_far)
             case Grouped(groups):
-                self.stored.note("groups", groups=groups)
+                self.stored.note("groups", groups=groups, spent=so_far)
             case Further(number, cells):
-                self.stored.note("further", round=number, cells=len(cells))
+                self.stored.note("further", round=number, cells=len(cells), spent=so_far)
                 self.progress.extend(len(cells), sum(self.expected[cell] for cell in cells))
             case Canary(case_id, number, seconds):
-                self.stored.note("canary", case=case_id, round=number, seconds=seconds)
+                self.stored.note("canary", case=case_id, round=number, seconds=seconds, spent=so_far)
             case Finished(case_id, number):
-                self.stored.note("round", case=case_id, round=number)
+                self.stored.note("round", case=case_id, round=number, spent=so_far)
 
-    def _outcome(self, outcome: Outcome) -> None:
+    def _outcome(self, outcome: Outcome, spent: float) -> None:
         """Make the record of an outcome and store it."""
         cell = outcome.cell
         record, log = collect(outcome, self.stored.id, self._common(outcome))
-        self.stored.add(record, log if record.status != "ok" else "")
+        self.stored.add(record, log if record.status != "ok" else "", spent)
         self._facts(outcome)
         self.seen.add(cell.id)
         if record.status != "ok":
@@ -89,7 +97,8 @@ class Keeper:
             "threads": self.planned.measurement.threads,
             "precision": cell.precision,
             "protocol": cell.protocol,
-            "clocks": "none" if self.gpu else None,  # nothing is pinned yet
+            **self.clocks.facts(),
+            **outcome.device,
             "harness": archive.version(),
             **({"corpus": self.corpora[cell.case_id]} if cell.case_id in self.corpora else {}),
         }
@@ -129,6 +138,12 @@ class Keeper:
             self.stored.note("ended", how="interrupted")
             self.progress.note(f"`{again}` {'goes on with it' if resumes else 'measures it anew'}")
             raise
+        except GpuError as error:
+            self.stored.note("ended", how="gpu")
+            if not error.kind:  # the driver has no part in it
+                raise
+            hint = f"see that it is back, with `nvidia-smi`, then `{again}`; what was measured is kept"
+            raise GpuError(Problem(error.problems[0].message, hint=hint), kind=error.kind) from error
         except EngineError as error:
             self.stored.note("ended", how="engine")
             hint = f"start the engine again, then `{again}`; what was measured is kept"

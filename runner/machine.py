@@ -99,3 +99,21 @@ def describe(gpu: Gpu | None) -> dict[str, Any]:
         "load_average": list(os.getloadavg()),
         "gpu": None if gpu is None else {"uuid": gpu.uuid, "name": gpu.name, "driver": gpu.driver},
     }
+
+
+def system() -> dict[str, str | None]:
+    """Return what software this machine is: ``os``, ``glibc`` and ``architecture``; None for what it does not tell."""
+    try:
+        name = platform.freedesktop_os_release().get("PRETTY_NAME")
+    except OSError:
+        name = None
+    return {"os": name, "glibc": glibc(), "architecture": platform.machine()}
+
+
+def glibc() -> str | None:
+    """Return the version of the C library, ``2.36``; None where it is another than the GNU one."""
+    try:
+        name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
+    except (OSError, ValueError):
+        return None
+    return version if name == "glibc" else None

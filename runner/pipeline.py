@@ -5,6 +5,7 @@ import functools
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from runner import controls, machine
 from runner.backends import Backend
@@ -13,6 +14,9 @@ from runner.environments import announce, specs
 from runner.errors import NothingSelectedError, Problem, ProvisionError
 from runner.files import alone
 from runner.further import Wanted
+from runner.gpu.calm import Calm
+from runner.gpu.choose import LEAVE, Wish
+from runner.gpu.clocks import Clocks, recovered
 from runner.keeper import Keeper, Totals
 from runner.matrix import Matrix
 from runner.measure import Steering, measure
@@ -47,6 +51,8 @@ class Place:
         python: the interpreter that the host backend measures, else None.
         margin: the change that counts as none, by the matrix.
         controls: whether A/A pairs and a canary are measured, by the matrix.
+        clocks: what a GPU's clocks are held at.
+        telemetry: readings of a GPU in a second.
     """
 
     file: Path
@@ -55,6 +61,8 @@ class Place:
     python: str | None = None
     margin: float = 0.02
     controls: bool = False
+    clocks: Wish = LEAVE
+    telemetry: float = 0.0
 
     @property
     def matrix(self) -> Path:
@@ -62,9 +70,9 @@ class Place:
         return self.file.parent
 
     @property
-    def origin(self) -> Mapping[str, str | None]:
+    def origin(self) -> Mapping[str, Any]:
         """What a run has to remember of it."""
-        return {"matrix": str(self.file.absolute()), "python": self.python}
+        return {"matrix": str(self.file.absolute()), "python": self.python, "clocks": self.clocks.json()}
 
 
 def prepare(matrix: Matrix, request: Request, backend: Backend, place: Place, gpu: Gpu | None) -> Prepared:
@@ -126,7 +134,11 @@ def run(
         NothingSelectedError: nothing of the plan can run.
         UsageError: an environment is not the one that the run began with.
         EngineError: the engine is gone; what was measured is kept.
+        GpuError: the GPU is lost, likewise; or it has not the clock that was asked for.
     """
+    recovered(place.clocks, progress.note)
+    clocks = Clocks(gpu, place.clocks, progress.note, rate=place.telemetry)
+    clocks.possible()
     planned = prepared.plan if again or not place.controls else controls.with_twins(prepared.plan)
     ready, failed = build(prepared, backend, progress)
     with contextlib.ExitStack() as stack:
@@ -138,23 +150,24 @@ def run(
             same_environments(stored.journal().begun["digests"], ready, failed)
             stored.note("resumed", at=now(), digests=digests(ready))
         progress.note(f"run {stored.id} on {planned.backend}, {planned.device}, {planned.measurement.threads} threads")
-        if gpu:
-            progress.note("the GPU's clocks are not pinned: this version cannot do that yet")
-        keeper = Keeper(planned, stored, progress, gpu)
+        keeper = Keeper(planned, stored, progress, clocks)
         with keeper.ending(resumes=not prepared.also):
             for outcome in _not_made(planned, failed, keeper.seen):
-                keeper.keep(outcome)
+                keeper.keep(outcome, planned.past.spent)
             references = References(place.cache / "references", planned.measurement.threads)
             stack.enter_context(alone(place.cache / f"measuring-{device(gpu)}.lock", progress.note))
+            stack.enter_context(clocks.held(stored.id))
             limits = Limits(memory=int(MEMORY_SHARE * machine.room()), device=device(gpu), run=stored.id)
             wanted = Wanted(planned, stored, place.margin, progress.note)
             canary = functools.partial(controls.canary, planned.measurement.threads) if place.controls else None
-            steering = Steering(functools.partial(progress.status, "now"), wanted, canary)
+            calm = Calm(clocks.observed, progress.note)
+            steering = Steering(functools.partial(progress.status, "now"), wanted, canary, calm.measured)
             ready = controls.provisioned(planned, ready)
             events = measure(planned, ready, backend, limits, references, steering)
             with contextlib.closing(events):  # type: ignore[type-var]  # ends the servers
                 for event in events:
-                    keeper.keep(event)
+                    keeper.keep(event, wanted.spent())
+                    clocks.check()
         return keeper.totals()
 
 

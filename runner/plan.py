@@ -29,8 +29,11 @@ def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu:
         UsageError: the corpus is too short, or no language model is there to learn it.
     """
     measurement = _measurement(matrix, request)
+    served: Mapping[str, compat.Judgement] = {}
+    if gpu and request.backend != "host":  # what the host holds, its own interpreter knows
+        served = compat.judgements(matrix, request, gpu, unavailable)
     planned = tuple(
-        _judged(matrix, cell, request, measurement, unavailable, gpu)
+        _judged(matrix, cell, request, measurement, unavailable, served)
         for cell in _cells(matrix, request)
         if request.chosen is None or request.chosen(cell.id)
     )
@@ -147,41 +150,44 @@ def _judged(
     request: Request,
     measurement: Measurement,
     unavailable: Mapping[str, Skip],
-    gpu: Gpu | None,
+    served: Mapping[str, compat.Judgement],
 ) -> PlannedCell:
     environment = matrix.environments[cell.environment]
     found = _class(environment.framework, cell.implementation)
+    kind = found.kind_in(compat.release(environment.release))
     seconds = estimate.cell_seconds(cell, found.compile_seconds, measurement, request.device)
-    skip = _skip(matrix, cell, request, unavailable, gpu)
+    judged = served.get(cell.environment)
+    on_gpu = judged.skip(kind, allow_jit=request.allow_jit) if judged else None
+    skip = _skip(matrix, cell, request, on_gpu or unavailable.get(cell.environment))
+    skip = skip or estimate.too_much(cell, seconds, measurement, request.memory)
     return PlannedCell(
         cell=cell,
         device=request.device,
-        kind=found.kind_in(compat.release(environment.release)),
-        skip=skip or estimate.too_much(cell, seconds, measurement, request.memory),
+        kind=kind,
+        skip=skip,
         seconds=measurement.rounds * seconds,
+        jit=judged.jit(kind) if judged and skip is None else "",
     )
 
 
-def _skip(
-    matrix: Matrix, cell: Cell, request: Request, unavailable: Mapping[str, Skip], gpu: Gpu | None
-) -> Skip | None:
-    """Return why a cell is not run, the reason nearest to the user's own choice first."""
+def _skip(matrix: Matrix, cell: Cell, request: Request, made: Skip | None) -> Skip | None:
+    """Return why a cell is not run, the reason nearest to the user's own choice first.
+
+    ``made`` is why its environment does not run on the GPU, or cannot be had.
+    """
     preset = matrix.presets[request.preset] if request.preset else None
     for rule in (*matrix.exclude, *(preset.exclude if preset else ())):
         if fnmatchcase(cell.id, rule.select):
             return Skip("excluded", rule.reason)
     environment = matrix.environments[cell.environment]
-    return (
-        _lacks(
-            environment.framework,
-            environment.release,
-            cell.implementation,
-            (cell.case_id, cell.protocol),
-            (request.device, cell.precision),
-        )
-        or (compat.refuse(environment, gpu) if gpu and request.backend != "host" else None)
-        or unavailable.get(cell.environment)
+    lacks = _lacks(
+        environment.framework,
+        environment.release,
+        cell.implementation,
+        (cell.case_id, cell.protocol),
+        (request.device, cell.precision),
     )
+    return lacks or made
 
 
 @cache

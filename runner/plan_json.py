@@ -41,6 +41,9 @@ def _cell(found: PlannedCell, framework: str) -> dict[str, Any]:
         "verdict": found.verdict,
         "code": found.skip.code if found.skip else None,
         "reason": found.skip.reason if found.skip else None,
+        "source": (found.skip.source if found.skip else None) or None,
+        "nearest": list(found.skip.nearest) if found.skip else [],
+        "jit": found.jit or None,
         "seconds": round(found.seconds, 2),
     }
 
@@ -90,6 +93,12 @@ def _planned(found: Mapping[str, Any]) -> PlannedCell:
         cell=Cell(**{word: found[word] for word in words}),
         device=found["device"],
         kind=found["kind"],
-        skip=None if found["verdict"] == "run" else Skip(found["code"], found["reason"]),
+        skip=None if found["verdict"] == "run" else _skip(found),
         seconds=found["seconds"],
+        jit=found.get("jit") or "",
     )
+
+
+def _skip(found: Mapping[str, Any]) -> Skip:
+    nearest = tuple(found.get("nearest", ()))  # a plan of an older program has neither it nor a source
+    return Skip(found["code"], found["reason"], found.get("source") or "", nearest)

@@ -1,13 +1,19 @@
 """A plan as text for people: how much runs where, then why the rest does not."""
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from runner.model import Plan, PlannedCell
 from runner.progress import duration
 
 WIDTH = 100
-WHOLE = ("image-unavailable", "no-engine", "no-interpreter", "arch", "driver")  # they hold back an environment
+WHOLE = (
+    "image-unavailable",
+    "no-engine",
+    "no-interpreter",
+    "arch",
+    "driver",
+)  # of the environment, where nothing of it runs
 
 
 def plan_table(plan: Plan, width: int = WIDTH) -> str:
@@ -19,13 +25,17 @@ def plan_table(plan: Plan, width: int = WIDTH) -> str:
     """
     from rich.console import Console
 
-    console = Console(file=io.StringIO(), width=width, highlight=False)
+    console = Console(file=io.StringIO(), width=width, highlight=False, markup=False)
     console.print(_counts(plan.cells))
     reasons = _reasons(plan.cells)
     if reasons:
         console.print("\nnot run:")
         console.print(_table(reasons))
     running = [found for found in plan.cells if found.skip is None]
+    compiled = _compiled(running)
+    if compiled:
+        console.print("\nslow at the first call:")
+        console.print(_table(compiled))
     rounds = plan.measurement.rounds
     console.print(
         f"\n{len(running)} of {len(plan.cells)} cells run, {rounds} round{'s' if rounds > 1 else ''} each, on "
@@ -68,26 +78,40 @@ def _counts(cells: Iterable[PlannedCell]) -> object:
     return table
 
 
-def _reasons(cells: Iterable[PlannedCell]) -> list[tuple[str, str, str]]:
-    """Return (code, what, reason) for each reason there is, with all it holds back."""
+def _reasons(cells: Sequence[PlannedCell]) -> list[tuple[str, str, str]]:
+    """Return (code, what, reason) for each reason there is, with all it holds back and what would run instead."""
     every: dict[str, set[str]] = {}
     found: dict[tuple[str, str], dict[str, list[str]]] = {}
     for planned in cells:
         cell = planned.cell
         every.setdefault(cell.environment, set()).add(cell.implementation)
         if planned.skip is not None:
-            group = found.setdefault((planned.skip.code, planned.skip.reason), {})
+            nearest = f"; nearest that runs: {' or '.join(planned.skip.nearest)}" * bool(planned.skip.nearest)
+            group = found.setdefault((planned.skip.code, f"{planned.skip.reason}{nearest}"), {})
             group.setdefault(cell.environment, []).append(cell.implementation)
+    running = {planned.cell.environment for planned in cells if planned.skip is None}
     return [
-        (code, "\n".join(_what(code, name, slugs, every[name]) for name, slugs in group.items()), reason)
+        (
+            code,
+            "\n".join(
+                _what(name, slugs, every[name], whole=code in WHOLE and name not in running)
+                for name, slugs in group.items()
+            ),
+            reason,
+        )
         for (code, reason), group in found.items()
     ]
 
 
-def _what(code: str, environment: str, slugs: list[str], every: set[str]) -> str:
+def _compiled(cells: Iterable[PlannedCell]) -> list[tuple[str, str, str]]:
+    """Return (``jit``, environment, sentence) for each environment that runs by compiling PTX."""
+    return [("jit", *pair) for pair in dict.fromkeys((one.cell.environment, one.jit) for one in cells if one.jit)]
+
+
+def _what(environment: str, slugs: list[str], every: set[str], *, whole: bool) -> str:
     """Return the environment alone where all of it is held back, else with the implementations that are."""
     names = tuple(dict.fromkeys(slugs))
-    if code in WHOLE or set(names) == every:
+    if whole or set(names) == every:
         return environment
     return "\n".join(f"{environment}/{name}" for name in names)
 

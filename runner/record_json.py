@@ -29,7 +29,7 @@ def encode(record: Record, version: int) -> dict[str, Any]:
     }
 
 
-def decode(document: Mapping[str, Any], cell: Cell, path: Path) -> Record:
+def decode(document: Mapping[str, Any], cell: Cell, path: Path | str) -> Record:
     """Return the record in a JSON object.
 
     Args:
@@ -83,6 +83,6 @@ def _bad_times(seconds: tuple[float, ...]) -> str | None:
     """Return what is wrong with the times of a good record, or None."""
     if not seconds:
         return "the record is ok and has no seconds"
-    numbers = {type(value) for value in seconds} <= {float, int}
+    numbers = set(map(type, seconds)) <= {float, int}
     above = numbers and min(seconds) > 0 and math.isfinite(sum(seconds))
     return None if above else "a time is not a number of seconds above 0"

@@ -1,8 +1,8 @@
 """Take up a run again that was killed, interrupted, or left by its engine."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import fields
+from contextlib import ExitStack, contextmanager
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,14 @@ from runner.begun import same_machine, same_program
 from runner.controls import is_twin
 from runner.environments import specs
 from runner.errors import NothingSelectedError, Problem, RecordError, UsageError
+from runner.gpu.choose import wish
 from runner.journal import Journal
 from runner.measure import given_up
 from runner.model import Past, Plan
 from runner.options import Options
-from runner.pipeline import Prepared
+from runner.pipeline import Place, Prepared
 from runner.plan_json import read_plan
+from runner.progress import duration
 from runner.setup import Setup, setup
 from runner.store import Run, parse_cell, runs
 
@@ -28,7 +30,8 @@ def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Setu
     """Give what it takes to go on with a run, which is kept from other runners for the length of the block.
 
     Args:
-        options: what was typed; the one selector is the run, the newest unfinished one where there is none.
+        options: what was typed; the one selector is the run. Where there is none, it is the newest unfinished one that
+            nobody is at work in.
         say: told what the user should know first.
 
     Raises:
@@ -37,8 +40,7 @@ def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Setu
         RecordError: the run cannot be read.
     """
     _check(options)
-    run = _find(options)
-    with run.held():
+    with _taken(options, say) as run:
         journal = run.journal()
         if not journal.begun:
             hint = "`runner run` measures anew"
@@ -52,9 +54,21 @@ def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Setu
         same_program(run, journal.begun)
         planned = _plan(run, journal)
         found = setup(_options(options, journal.begun, planned))
+        found = replace(found, place=_place(found, journal.begun))
         same_machine(run, journal.begun, found.gpu)
-        say(f"run {run.id} goes on: {len(tuple(journal.counting()))} records are there")
+        say(f"run {run.id} goes on: {len(tuple(journal.counting()))} records are there{_spent(planned)}")
         yield found, _prepared(planned, found), run
+
+
+def _place(found: Setup, begun: Mapping[str, Any]) -> Place:
+    """Return where things are, with the clocks that the run began with."""
+    return replace(found.place, clocks=wish(begun["clocks"])) if "clocks" in begun else found.place
+
+
+def _spent(planned: Plan) -> str:
+    """Return what the run has spent of its budget, as the end of a sentence; nothing where it has none."""
+    budget = planned.measurement.budget
+    return "" if budget is None else f", {duration(planned.past.spent)} of its {duration(budget)} are spent"
 
 
 def _check(options: Options) -> None:
@@ -64,21 +78,43 @@ def _check(options: Options) -> None:
         if field.name not in MAY_BE_TYPED and getattr(options, field.name) != field.default
     ]
     if typed:
-        names = ", ".join(f"--{name}" for name in typed)
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in typed)
         raise UsageError(Problem(f"a run is resumed as it began, without {names}", hint="leave that out"))
     if len(options.selectors or ()) > 1:
         raise UsageError(Problem("--resume takes one run", hint="`runner run --resume RUN`"))
 
 
-def _find(options: Options) -> Run:
-    """Return the run that was named, or the newest that is not finished."""
-    if options.selectors:
-        return find_run(options.reports, options.selectors[0])
-    for run in runs(options.reports):
-        if run.journal().unfinished:
+@contextmanager
+def _taken(options: Options, say: Callable[[str], None]) -> Iterator[Run]:
+    """Hold the run that was named, or the newest unfinished one that nobody is at work in."""
+    with ExitStack() as stack:
+        if options.selectors:
+            run = find_run(options.reports, options.selectors[0])
+            stack.enter_context(run.held())
+        else:
+            run = _newest(options.reports, stack, say)
+        yield run
+
+
+def _newest(reports: Path, stack: ExitStack, say: Callable[[str], None]) -> Run:
+    """Return the newest unfinished run that can be held, and hold it; those that are at work are named."""
+    at_work: list[Problem] = []
+    for run in runs(reports):
+        if not run.journal().unfinished:
+            continue
+        try:
+            stack.enter_context(run.held())
+        except UsageError as error:
+            at_work += error.problems
+            continue
+        if run.journal().unfinished:  # it may have ended before it was held
+            for problem in at_work:
+                say(problem.message)
             return run
+    if at_work:
+        raise UsageError(*at_work)
     raise NothingSelectedError(
-        Problem(f"no run in {options.reports} is unfinished", hint="`runner run` begins one; --reports names a folder")
+        Problem(f"no run in {reports} is unfinished", hint="`runner run` begins one; --reports names a folder")
     )
 
 
@@ -114,6 +150,7 @@ def past(run: Run, journal: Journal) -> Past:
         failed=frozenset(failed),
         servers=servers,
         groups=journal.groups,
+        spent=journal.spent,
     )
 
 

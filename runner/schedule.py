@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ FORMATS = ("systemd", "cron")
 KEPT = (
     "PATH",
     "XDG_CACHE_HOME",
+    "XDG_STATE_HOME",
     "DOCKER_HOST",
     "DOCKER_CONTEXT",
     "DOCKER_CONFIG",
@@ -36,6 +37,8 @@ Type=oneshot
 WorkingDirectory={folder}
 {environment}
 ExecStart={command}
+# systemd ends the guardian of a GPU's clocks, too, where the runner was killed; this lets go of them then.
+ExecStopPost={after}
 # The runner ends its servers itself; what was measured is kept.
 KillMode=mixed
 KillSignal=SIGINT
@@ -80,6 +83,11 @@ class Job:
         return (self.python, "-m", "runner", "nightly", *self.words)
 
     @property
+    def after(self) -> tuple[str, ...]:
+        """The words of the command for when it has ended, in whatever way."""
+        return (self.python, "-m", "runner", "clocks", "reset")
+
+    @property
     def name(self) -> str:
         """What the units are called: another one in every folder."""
         return "matrix-runner-" + (re.sub(r"[^A-Za-z0-9_.-]+", "-", self.folder.name).strip("-.") or "root")
@@ -118,7 +126,8 @@ def made(job: Job, form: str) -> dict[str, str]:
         name=job.name,
         folder=folder,
         environment="\n".join(f"Environment={quoted(one)}" for one in job.environment),
-        command=" ".join([quoted(job.python), *(quoted(word).replace("$", "$$") for word in job.command[1:])]),
+        command=_line(job.command),
+        after=_line(job.after),
         stop=STOP_SECONDS,
     )
     hour, minute = job.at
@@ -133,6 +142,11 @@ def quoted(word: str) -> str:
     """
     found = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return found if re.fullmatch(r"[A-Za-z0-9_@%+=:,./*-]+", found) else f'"{found}"'
+
+
+def _line(words: Sequence[str]) -> str:
+    """Return a command as systemd reads it back; it replaces variables in all words but the first."""
+    return " ".join([quoted(words[0]), *(quoted(word).replace("$", "$$") for word in words[1:])])
 
 
 def _plain(path: str) -> str:

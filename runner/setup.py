@@ -12,7 +12,9 @@ from runner import corpus, machine
 from runner.backends import Backend
 from runner.errors import GpuError, NothingSelectedError, Problem, UsageError
 from runner.files import together
+from runner.gpu.choose import LEAVE, Wish
 from runner.matrix import Environment, Matrix, choose_cells, load, select_environments
+from runner.matrix.models import GpuSettings
 from runner.model import Device, Gpu, Request
 from runner.options import Options, seconds
 from runner.pipeline import Place, Prepared, prepare
@@ -31,6 +33,15 @@ class Setup:
     place: Place
     gpu: Gpu | None
     note: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """What a machine has to offer: physical cores, bytes of memory, and its C library, None where that is not known."""
+
+    cores: int
+    memory: int
+    glibc: str | None
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
@@ -71,29 +82,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Setup:
             raise UsageError(Problem("--backend host measures one interpreter", hint="leave the selectors out"))
         matrix = host_matrix(matrix, backend, options.name)
     device, gpu = choose_device(options.device)
-    for kind, name, known in (
-        *(("preset", name, tuple(matrix.presets)) for name in (options.preset,) if name),
-        *(("workload", name, tuple(matrix.workloads)) for name in options.workload or ()),
-    ):
-        if name not in known:
-            raise UsageError(Problem(f"there is no {kind} {name!r}", hint=f"there are {', '.join(known)}"))
-    request = Request(
-        environments=_environments(matrix, options.selectors or ()),
-        chosen=choose_cells(matrix, options.selectors) if options.selectors else None,
-        workloads=tuple(options.workload or ()),
-        preset=options.preset,
-        device=device,
-        backend=backend.name,
-        rounds=options.rounds,
-        max_rounds=options.max_rounds,
-        budget=seconds(options.budget) if options.budget else None,
-        seconds=options.seconds,
-        threads=options.threads or matrix.measure.threads or machine.cores(),
-        seed=random.randrange(1 << 31) if options.seed is None else options.seed,
-        protocol=options.protocol,
-        memory=gpu.memory if gpu else machine.memory_limit() or machine.memory()[0],
-        corpus=corpus.read(options.corpus) if options.corpus else None,
-    )
+    request = ask(options, matrix, backend.name, (device, gpu), here())
     python = getattr(backend, "python", None)  # the host's
     place = Place(
         file=options.matrix,
@@ -102,8 +91,66 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Setup:
         python=python,
         margin=matrix.measure.margin,
         controls=matrix.measure.controls,
+        clocks=clocks(matrix.gpu, pin=not options.no_pin),
+        telemetry=matrix.gpu.telemetry,
     )
     return Setup(matrix=matrix, request=request, backend=backend, place=place, gpu=gpu, note=note)
+
+
+def clocks(settings: GpuSettings, *, pin: bool) -> Wish:
+    """Return the clocks that a matrix asks for; with ``pin`` False nothing is to be changed."""
+    if not pin:
+        return LEAVE
+    return Wish(settings.clocks, settings.memory or ("leave" if settings.clocks == "leave" else "max"))
+
+
+def here() -> Capacity:
+    """Return what this machine has to offer."""
+    memory = machine.memory_limit() or machine.memory()[0]
+    return Capacity(cores=machine.cores(), memory=memory, glibc=machine.glibc())
+
+
+def ask(
+    options: Options, matrix: Matrix, backend: str, device: tuple[Device, Gpu | None], capacity: Capacity
+) -> Request:
+    """Return what is asked to be planned, with the selection resolved.
+
+    Args:
+        options: what was typed.
+        matrix: the checked matrix.
+        backend: the name of the backend that is taken.
+        device: where to measure, and the GPU of it.
+        capacity: what the machine has to offer.
+
+    Raises:
+        UsageError, NothingSelectedError: what was asked for is not there; the corpus among it.
+    """
+    for kind, name, known in (
+        *(("preset", name, tuple(matrix.presets)) for name in (options.preset,) if name),
+        *(("workload", name, tuple(matrix.workloads)) for name in options.workload or ()),
+    ):
+        if name not in known:
+            raise UsageError(Problem(f"there is no {kind} {name!r}", hint=f"there are {', '.join(known)}"))
+    gpu = device[1]
+    return Request(
+        environments=_environments(matrix, options.selectors or ()),
+        chosen=choose_cells(matrix, options.selectors) if options.selectors else None,
+        workloads=tuple(options.workload or ()),
+        preset=options.preset,
+        device=device[0],
+        backend=backend,
+        rounds=options.rounds,
+        max_rounds=options.max_rounds,
+        budget=seconds(options.budget) if options.budget else None,
+        seconds=options.seconds,
+        threads=options.threads or matrix.measure.threads or capacity.cores,
+        seed=random.randrange(1 << 31) if options.seed is None else options.seed,
+        protocol=options.protocol,
+        memory=gpu.memory if gpu else capacity.memory,
+        corpus=corpus.read(options.corpus) if options.corpus else None,
+        allow_jit=options.allow_jit,
+        glibc=capacity.glibc,
+    )
 
 
 def _environments(matrix: Matrix, selectors: Sequence[str]) -> tuple[str, ...]:
@@ -156,11 +203,17 @@ def choose_device(wanted: str | None) -> tuple[Device, Gpu | None]:
     Raises:
         GpuError: that GPU is not there.
     """
-    from runner.gpu.detect import gpus
+    from runner.gpu.detect import answering, gpus
 
     if wanted == "cpu":
         return "cpu", None
-    found = gpus()
+    return pick_device(wanted, gpus() if wanted else answering(), "this machine")
+
+
+def pick_device(wanted: str | None, found: Sequence[Gpu], where: str) -> tuple[Device, Gpu | None]:
+    """Return the device of a machine whose GPUs are known; ``where`` is what messages call it. See choose_device."""
+    if wanted == "cpu":
+        return "cpu", None
     if wanted is None:
         return ("cuda", found[0]) if found else ("cpu", None)
     index = wanted.removeprefix("cuda").removeprefix(":") or "0"
@@ -168,4 +221,4 @@ def choose_device(wanted: str | None) -> tuple[Device, Gpu | None]:
         if wanted == gpu.uuid or (wanted.startswith("cuda") and index == str(number)):
             return "cuda", gpu
     seen = ", ".join(f"cuda:{number} ({gpu.name})" for number, gpu in enumerate(found)) or "no GPU at all"
-    raise GpuError(Problem(f"there is no device {wanted!r}", hint=f"this machine shows {seen}; or --device cpu"))
+    raise GpuError(Problem(f"there is no device {wanted!r}", hint=f"{where} shows {seen}; or --device cpu"))

@@ -4,21 +4,24 @@ Axes: R rounds of one pair, P pairs of a table. The datum is the logarithm of a 
 twice as slow and twice as fast lie equally far from 0, and so that a mean is the logarithm of a geometric mean.
 
 Rounds are added while a verdict is open. Each look at the data spends a part of the error that is allowed in all, and
-``levels`` says how much is left for one look. So the intervals hold together at all looks, whatever ended the rounds.
+``spending.levels`` says how much is left for one look. So the intervals hold together at all looks, whatever ended the
+rounds.
 
 References:
     Fleming and Wallace, How not to lie with statistics, CACM 29(3), 1986: ratios are averaged geometrically.
     Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987: two one-sided tests, the source of the verdict ``same``.
-    Jennison and Turnbull, Group Sequential Methods, 2000: error spending (chapter 7), repeated intervals and p-values
-    (chapter 9), and Student's t at the levels that hold where the spread is known (section 4.4).
+    Jennison and Turnbull, Group Sequential Methods, 2000: repeated intervals and p-values (chapter 9), and Student's t
+    at the levels that hold where the spread is known (section 4.4).
     Benjamini and Hochberg, J. R. Stat. Soc. B 57, 1995: the share of false discoveries.
 """
 
-from functools import lru_cache
+from collections.abc import Hashable, Iterable
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from runner.spending import levels
 
 CONFIDENCE = 0.95
 MARGIN = 0.02
@@ -31,13 +34,10 @@ At the moment of stopping it holds the truth in 93 to 97 of 100 pairs (benchmark
 """
 DISCOVERY = 0.05
 """The share of false ones, at most, among the rows of a table that are called different."""
-SPENDING = 1.0
-"""The error that is spent when a share t of the rounds is there: t to this power, of all that is allowed."""
 GROWTH = 1.25
 """From one look to the next there are at least one round and this many times as many."""
 FEWEST = 3
 MOST_ROUNDS = 1000
-NODES = 48  # of the quadrature
 ALPHAS = np.geomspace(1e-9, 0.999, 61)
 
 Floats = NDArray[np.float64]
@@ -80,47 +80,13 @@ def looks(first: int, most: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=512)
-def levels(at: tuple[int, ...], alpha: float) -> Floats:
-    """Return the two-sided level (K,) at each of K looks so that all of them together err with ``alpha``.
-
-    Args:
-        at: numbers of rounds, rising; the last one is the most there can be.
-        alpha: between 0 and 1.
-
-    References:
-        Lan and DeMets, Biometrika 70, 1983, with the power family of Kim and DeMets, Biometrika 74, 1987; the integral
-        is that of Armitage, McPherson and Rowe, J. R. Stat. Soc. A 132, 1969.
-    """
-    from scipy.optimize import brentq
-    from scipy.special import ndtr, ndtri
-
-    times = np.asarray(at) / at[-1]
-    steps = np.diff(alpha * times**SPENDING, prepend=0.0)
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
-    places, density, before = np.zeros(1), np.ones(1), 0.0  # of the sums that have crossed nothing yet
-    found = []
-    for time, step in zip(times, steps, strict=True):
-        move = np.sqrt(time - before)
-
-        def beyond(bound: float) -> float:
-            return float(density @ (ndtr((places - bound) / move) + ndtr((-places - bound) / move)))  # noqa: B023
-
-        bound = brentq(lambda bound: beyond(bound) - step, 0.0, -ndtri(1e-300) * np.sqrt(time))  # noqa: B023
-        found.append(2 * ndtr(-bound / np.sqrt(time)))
-        grid = bound * nodes
-        kernel = np.exp(-(((grid[:, None] - places) / move) ** 2) / 2) / (move * np.sqrt(2 * np.pi))
-        places, density, before = grid, (kernel @ density) * bound * weights, time
-    return np.array(found)
-
-
 def level(rounds: ArrayLike, at: tuple[int, ...], alpha: float) -> Floats:
     """Return the two-sided level (P,) for pairs with so many rounds: that of the last look they have reached."""
     place = np.searchsorted(at, rounds, side="right") - 1
     return levels(at, alpha)[np.maximum(place, 0)]
 
 
-def paired(log_ratios: Floats, servers: ArrayLike | None = None) -> Evidence:
+def paired(log_ratios: Floats, servers: Iterable[Hashable] | None = None) -> Evidence:
     """Return what the rounds of one pair say, (R,), at least one.
 
     Args:
@@ -130,8 +96,10 @@ def paired(log_ratios: Floats, servers: ArrayLike | None = None) -> Evidence:
     """
     values = np.asarray(log_ratios, dtype=np.float64)
     if servers is not None:
-        _, place = np.unique(np.asarray(servers), axis=0, return_inverse=True)
-        values = np.bincount(place, values) / np.bincount(place)
+        own: dict[Hashable, list[float]] = {}
+        for server, value in zip(servers, values.tolist(), strict=True):
+            own.setdefault(server, []).append(value)
+        values = np.array([sum(some) / len(some) for some in own.values()])
     count = len(values)
     mean = values.sum() / count
     if count == 1:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,23 +25,22 @@ from runner.model import Cell, Record
 
 LOCK = ".lock"
 
-_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@=-]*")
+_PART = r"[A-Za-z0-9_][A-Za-z0-9_.+@=-]*"
+_ID = re.compile("/".join([f"({_PART})"] * 6))
 
 
+@lru_cache(maxsize=1 << 15)
 def parse_cell(cell_id: str) -> Cell:
     """Return the cell of an id, ``environment/implementation/workload/case/phase/precision``.
 
     Raises:
         RecordError: it has not six parts, or one that no cell can have.
     """
-    parts = cell_id.split("/")
-    if len(parts) != 6 or not all(_PART.fullmatch(part) for part in parts):
-        found = Problem(
-            f"{cell_id!r} is not the id of a cell",
-            hint="a cell is environment/implementation/workload/case/phase/precision",
-        )
-        raise RecordError(found)
-    environment, implementation, workload, case, phase, precision = parts
+    found = _ID.fullmatch(cell_id)
+    if found is None:
+        hint = "a cell is environment/implementation/workload/case/phase/precision"
+        raise RecordError(Problem(f"{cell_id!r} is not the id of a cell", hint=hint))
+    environment, implementation, workload, case, phase, precision = found.groups()
     return Cell(
         environment=environment,
         implementation=implementation,
@@ -133,12 +133,13 @@ class Run:
         """Replace what is known of the environments."""
         write_whole(self.path / ENVIRONMENTS, text({"version": VERSION, "environments": environments}))
 
-    def add(self, record: Record, log: str = "") -> None:
+    def add(self, record: Record, log: str = "", spent: float | None = None) -> None:
         """Keep a record: its log, its file, and then the journal line that makes it count.
 
         Args:
             record: as it ended.
             log: what the cell printed; appended to the cell's log.
+            spent: seconds that the run was measured for until then.
         """
         name = record.cell.id.replace("/", "~")
         if log:
@@ -146,7 +147,7 @@ class Run:
                 stream.write(f"--- round {record.round}, attempt {record.attempt}, {record.status}\n{log.rstrip()}\n")
         file = f"records/{name}.{record.round}.{record.attempt}.json"
         write_whole(self.path / file, text(record_json.encode(record, VERSION)))
-        entry = Entry(record.cell.id, record.round, record.attempt, record.status, file)
+        entry = Entry(record.cell.id, record.round, record.attempt, record.status, file, spent)
         self.note("measured", **entry._asdict())
 
     def note(self, event: str, **fields: object) -> None:
@@ -173,7 +174,7 @@ class Run:
         counting = (journal or self.journal()).counting()
         cells = {name: parse_cell(name) for name in {entry.cell for entry in counting}}
         for entry in counting:
-            path = self.path / entry.file
+            path = f"{self.path}/{entry.file}"  # joining Paths would take as long as reading
             yield record_json.decode(read_document(path, "record"), cells[entry.cell], path)
 
 

@@ -21,6 +21,7 @@ LAST_BYTES = 64 * 1024
 HEADER = 8
 STDERR = 2
 SEND_SECONDS = 60.0
+QUIET_SECONDS = 3.0  # a server that measures says something every second
 SHORTEST = 0.001  # seconds; 0 would make a socket non-blocking
 ENDING_SECONDS = 3.0
 OOM_NEAR = 5  # seconds between the kernel's kill and the end of the container it caused
@@ -35,7 +36,7 @@ class Wire(Protocol):
 
     def settimeout(self, timeout: float | None, /) -> None: ...  # noqa: D102
     def recv(self, size: int, /) -> bytes: ...  # noqa: D102
-    def sendall(self, data: bytes, /) -> None: ...  # noqa: D102
+    def send(self, data: memoryview, /) -> int: ...  # noqa: D102
     def shutdown(self, how: int, /) -> None: ...  # noqa: D102
     def close(self) -> None: ...  # noqa: D102
 
@@ -118,22 +119,45 @@ class DockerChannel:
         self._attached = self._client.api.attach_socket(self.name, params=ATTACH)
         self._wire = getattr(self._attached, "_sock", self._attached)
         self._streams = Streams(self._wire)
-        self._lines = Lines(self._streams.read)
+        self._lines = Lines(self._read)
         container.start()
 
     def send(self, data: bytes) -> None:
         """See Channel."""
         if self._wire is None:
             raise BrokenPipeError
-        self._wire.settimeout(SEND_SECONDS)
-        try:
-            self._wire.sendall(data)
-        except OSError as error:
-            raise BrokenPipeError(str(error)) from error
+        left, end = memoryview(data), time.monotonic() + SEND_SECONDS
+        while left:
+            self._wire.settimeout(QUIET_SECONDS)
+            try:
+                left = left[self._wire.send(left) :]
+            except TimeoutError as error:
+                if time.monotonic() >= end or not self._goes_on():
+                    raise BrokenPipeError("nobody reads on") from error
+            except OSError as error:
+                raise BrokenPipeError(str(error)) from error
 
     def receive(self, timeout: float) -> bytes | None:
         """See Channel."""
         return None if self._wire is None else self._lines.next(timeout)
+
+    def _read(self, timeout: float) -> bytes:
+        """Return what Streams.read does, and b"" where the container has ended: an engine may keep its socket open."""
+        end = time.monotonic() + timeout
+        while True:
+            try:
+                return self._streams.read(min(max(end - time.monotonic(), 0.0), QUIET_SECONDS))
+            except TimeoutError:
+                if time.monotonic() >= end:
+                    raise
+                if not self._goes_on():
+                    return b""
+
+    def _goes_on(self) -> bool:
+        """Say whether the container runs, as far as one knows: an engine may be too busy to answer for a moment."""
+        with suppress(*FOREIGN):
+            return self._alive()
+        return True
 
     def words(self) -> str:
         """See Channel."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from runner import published, stats
 from runner.compare import differs
 from runner.compare.beside import published_side
-from runner.compare.floor import Floor, above, floors
+from runner.compare.floor import Floor, Work, above, floors
+from runner.compare.overall import overall
 from runner.compare.rows import Draft, draft, judged
 from runner.compare.sides import Pair, Side, pairs, side
 from runner.comparison import Comparison, Results, Row
@@ -58,6 +59,7 @@ def compare(
         devices=_devices(usable) if runs.published else {},
         figures=tuple(dict.fromkeys(figure for match in usable for figure in match.figures())),
         differences=differs.between(((one.base, one.other, one.pairs) for one in usable), runs.told),
+        overall=() if best else overall(drafts),
     )
 
 
@@ -96,7 +98,7 @@ class _Runs:
         self._source = iter(results if self._asked else ())
         self._kept: list[Mapping[str, Side]] = []
         self.told: dict[str, differs.Told] = {}
-        self.floors: dict[str, Mapping[str, Floor]] = {}
+        self.floors: dict[str, Mapping[Work, Floor]] = {}
 
     def __iter__(self) -> Iterator[Mapping[str, Side]]:
         yield from self._kept

@@ -1,42 +1,65 @@
-"""The noise floor of a case: by how much an environment differed from itself, on two servers, in the same rounds."""
+"""The noise floor: by how much an environment differed from itself, on two servers, in the same rounds."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from runner import stats
 from runner.comparison import Results, Row
 from runner.controls import TWIN, is_twin
 from runner.drift import beside
 
-Floor = tuple[str, float]
-"""The environment that was measured beside itself, and the logarithm of the ratio, at least 0."""
+Work = tuple[str, str, str]
+"""A case, a phase and a precision; the last two are empty where the case as a whole is meant."""
 
 
-def floors(results: Results) -> dict[str, Floor]:
-    """Return the floor of each case of a run that has an A/A pair with a round in common."""
-    found: dict[str, Floor] = {}
+class Floor(NamedTuple):
+    """What an A/A pair showed: the logarithm of its ratio, at least 0, and of what it was."""
+
+    apart: float
+    environment: str
+    phase: str
+    precision: str
+
+
+def floors(results: Results) -> dict[Work, Floor]:
+    """Return the floors of a run, from its A/A pairs with a round in common.
+
+    There is one for each case, phase and precision that a pair was measured in, and one for each case as a whole. Of
+    several pairs it is the one that is farthest apart.
+    """
+    found: dict[Work, Floor] = {}
     for one in beside(results.rounds):
-        environment, _, workload, case, *_ = one.cell.split("/")
-        found[f"{workload}/{case}"] = environment.removesuffix(TWIN), abs(math.log(one.ratio))
+        environment, _, workload, case, phase, precision = one.cell.split("/")
+        floor = Floor(abs(math.log(one.ratio)), environment.removesuffix(TWIN), phase, precision)
+        for work in ((f"{workload}/{case}", phase, precision), (f"{workload}/{case}", "", "")):
+            found[work] = max(found.get(work, floor), floor)
     return found
 
 
-def above(rows: Iterable[Row], known: Mapping[str, Mapping[str, Floor]]) -> Iterator[Row]:
-    """Yield the rows, those inconclusive whose difference is no larger than what their case's A/A pair had.
+def above(rows: Iterable[Row], known: Mapping[str, Mapping[Work, Floor]]) -> Iterator[Row]:
+    """Yield the rows, those inconclusive whose difference is no larger than what an A/A pair had.
+
+    The pair is one of the same case, phase and precision; where none was measured in these, of the same case.
 
     Args:
         rows: with their verdicts.
-        known: run -> the floors of its cases.
+        known: run -> its floors.
     """
     for row in rows:
-        name, floor = known.get(row.run, {}).get(row.case_id, ("", 0.0))
-        if (
-            row.verdict in ("slower", "faster")
-            and not is_twin(row.environment)
-            and abs(math.log(row.ratio or 1)) <= floor
-        ):
-            reason = f"{name} beside itself differed by {math.expm1(floor):.1%} here, as much as this"
-            yield replace(row, verdict="inconclusive", code="noise-floor", reason=reason, more=stats.FEWEST)
+        of_run = known.get(row.run, {})
+        floor = of_run.get((row.case_id, row.phase, row.precision)) or of_run.get((row.case_id, "", ""))
+        called = row.verdict in ("slower", "faster") and not is_twin(row.environment)
+        if floor and called and abs(math.log(row.ratio or 1)) <= floor.apart:
+            yield replace(
+                row, verdict="inconclusive", code="noise-floor", reason=_reason(row, floor), more=stats.FEWEST
+            )
         else:
             yield row
+
+
+def _reason(row: Row, floor: Floor) -> str:
+    same = (row.phase, row.precision) == (floor.phase, floor.precision)
+    where = "here" if same else f"in {floor.phase} {floor.precision} of this case"
+    return f"{floor.environment} beside itself differed by {math.expm1(floor.apart):.1%} {where}, as much as this"

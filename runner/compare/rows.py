@@ -1,7 +1,7 @@
 """Pairs of cells as rows: may they be compared, and what do the rounds of all of them say together."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,11 +17,19 @@ NO_ROUNDS = "a published figure has no rounds: how far it changes from one proce
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A row that waits for the verdict, where it has evidence; ``looks`` are those that were planned."""
+    """A row that waits for the verdict, where it has evidence.
+
+    Attributes:
+        looks: the numbers of rounds at which verdicts were planned.
+        ratios: round -> the logarithm of other over base; empty where the rounds were not measured in turns.
+        servers: round -> the pair of servers it was measured on; empty where nobody wrote them down.
+    """
 
     row: Row
     found: stats.Evidence | None = None
     looks: tuple[int, ...] = ()
+    ratios: Mapping[int, float] = field(default_factory=dict)
+    servers: Mapping[int, tuple[str, str]] = field(default_factory=dict)
 
 
 def draft(base: Side, other: Side, pair: Pair) -> Draft:
@@ -87,8 +95,14 @@ def _evidence(base: Side, other: Side, pair: Pair) -> Draft:
     if shared:
         ratios = np.log([two.medians[number] / one.medians[number] for number in shared])
         servers = [(one.servers[number], two.servers[number]) for number in shared]
-        found = stats.paired(ratios, servers if all(map(all, servers)) else None)  # else nobody wrote them down
-        return Draft(_row(base, other, pair, verdict="inconclusive"), found, base.looks)
+        known = servers if all(map(all, servers)) else None  # else nobody wrote them down
+        return Draft(
+            _row(base, other, pair, verdict="inconclusive"),
+            stats.paired(ratios, known),
+            base.looks,
+            ratios=dict(zip(shared, ratios.tolist(), strict=True)),
+            servers=dict(zip(shared, known, strict=True)) if known else {},
+        )
     code, doubt = _unpaired(base, other)
     found = stats.unpaired(*(np.log(list(side.medians.values())) for side in (one, two)))
     return Draft(_row(base, other, pair, verdict="inconclusive", code=code, reason=doubt), found)

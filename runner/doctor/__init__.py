@@ -89,6 +89,7 @@ def table(rows: Iterable[tuple[str, str, str]], verdict: str, width: int) -> str
 def _machine(facts: Facts) -> dict[str, Any]:
     return {
         **facts.common,
+        **facts.system,
         "physical_cores": facts.physical_cores,
         "cpu_quota": facts.quota,
         "memory_available_bytes": facts.memory,

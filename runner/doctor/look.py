@@ -11,7 +11,7 @@ from runner import machine
 from runner.backends import interpreters
 from runner.environments import announce, specs
 from runner.errors import RunnerError
-from runner.gpu.detect import gpus
+from runner.gpu.detect import answering
 from runner.model import Gpu, Plan, Spec, Survey
 from runner.options import Options
 from runner.pipeline import prepare
@@ -28,6 +28,7 @@ class Facts:
 
     Attributes:
         common: what every run's machine.json says.
+        system: see ``machine.system``.
         physical_cores: of the whole machine; ``common`` has how many this process may use.
         quota: how many CPUs the control group may use at a time; None without a limit.
         memory: bytes that are available now.
@@ -41,6 +42,7 @@ class Facts:
     """
 
     common: Mapping[str, Any]
+    system: Mapping[str, str | None]
     physical_cores: int
     quota: float | None
     memory: int
@@ -95,11 +97,12 @@ def look(pythons: Iterable[str], engine: Mapping[str, Any] | None) -> Facts:
     quota = machine.quota()
     return Facts(
         common={name: value for name, value in machine.describe(None).items() if name not in {"version", "gpu"}},
+        system=machine.system(),
         physical_cores=machine.physical_cores(range(os.cpu_count() or 1)),
         quota=None if quota == float("inf") else quota,
         memory=machine.memory()[1],
         memory_limit=machine.memory_limit(),
-        gpus=gpus(),
+        gpus=answering(),
         nvidia=_nvidia(),
         engine=engine,
         interpreters={name: str(path) if path else None for name, path in found.items()},

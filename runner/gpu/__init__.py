@@ -1,1 +1,1 @@
-"""GPUs through NVML; the only caller of that library."""
+"""GPUs: what the driver says of them, and their clocks. ``nvml`` alone calls NVIDIA's library."""

@@ -2,7 +2,11 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 
+from runner.errors import GpuError
+from runner.gpu import nvml
+from runner.gpu.patience import within
 from runner.model import Gpu
 
 
@@ -10,9 +14,20 @@ def gpus(environ: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
     """Return the GPUs this process may use, in the order in which a framework would number them.
 
     That is ``CUDA_VISIBLE_DEVICES`` where it is set, as a scheduler does; empty where there is no driver or no GPU.
+
+    Raises:
+        GpuError: there is a driver, and it does not work or does not answer.
     """
     wanted = environ.get("CUDA_VISIBLE_DEVICES")
     return present() if wanted is None else visible(present(), wanted)
+
+
+def answering(environ: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
+    """Return what ``gpus`` does, and nothing where the driver does not work."""
+    try:
+        return gpus(environ)
+    except GpuError:
+        return ()
 
 
 def visible(found: tuple[Gpu, ...], wanted: str) -> tuple[Gpu, ...]:
@@ -30,40 +45,23 @@ def visible(found: tuple[Gpu, ...], wanted: str) -> tuple[Gpu, ...]:
 
 
 def present() -> tuple[Gpu, ...]:
-    """Return the GPUs the driver shows, in its order."""
-    import pynvml
+    """Return the GPUs the driver shows, in its order; those that are lost are left out.
 
+    Raises:
+        GpuError: as for ``gpus``.
+    """
     try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return ()
-    try:
-        driver = str(pynvml.nvmlSystemGetDriverVersion())
-        found = []
-        for index in range(pynvml.nvmlDeviceGetCount()):
-            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-            major, minor = pynvml.nvmlDeviceGetCudaComputeCapability(handle)
-            found.append(
-                Gpu(
-                    uuid=str(pynvml.nvmlDeviceGetUUID(handle)),
-                    name=str(pynvml.nvmlDeviceGetName(handle)),
-                    capability=(int(major), int(minor)),
-                    driver=driver,
-                    memory=_memory(handle),
-                )
-            )
-        return tuple(found)
-    except pynvml.NVMLError:
-        return ()
-    finally:
-        pynvml.nvmlShutdown()
+        return within(_present)
+    except GpuError as error:
+        if error.kind == "missing":
+            return ()
+        raise
 
 
-def _memory(handle: object) -> int:
-    """Return a GPU's memory in bytes; 0 where it has none of its own, and the driver refuses to say."""
-    import pynvml
-
-    try:
-        return int(pynvml.nvmlDeviceGetMemoryInfo(handle).total)
-    except pynvml.NVMLError:
-        return 0
+def _present() -> tuple[Gpu, ...]:
+    found = []
+    with nvml.opened() as driver:
+        for device in driver.devices():
+            with suppress(GpuError):  # lost since it was counted
+                found.append(device.gpu())
+    return tuple(found)

@@ -40,36 +40,59 @@ def counted(outputs: "object", truth: "dict") -> "tuple":
     return numpy.where(behind, 0, outputs), numpy.where(behind, 0, truth["outputs"])
 
 
-def same_computation(program: "object", truth: "dict", precision: "str", gradients: "bool" = True) -> "dict":
+def same_computation(program: "object", truth: "dict", precision: "str") -> "dict":
     """Run ``program`` forward and train it for three steps, both from the canonical weights; return losses and errors.
 
     Args:
         program: an Implementation.
         truth: ``loss``, ``gradients`` and ``outputs`` of the reference; ``lengths`` (B,) where samples have their own.
         precision: names the row of TOLERANCES.
-        gradients: whether they are asked for too; losses after an update depend on them in any case.
 
     Raises:
         Failure: ``nan`` where a loss, gradient or output is not finite, ``wrong-result`` where they disagree.
     """
     program.reset()
     outputs = program.outputs()
-    slopes = program.gradients() if gradients else None
+    slopes = program.gradients()
     program.reset()
-    losses = []
-    for _ in range(STEPS):
+    program.train()
+    found = trained(program, truth)
+    same_gradients(slopes, truth, precision, found)
+    same_losses(precision, found)
+    same_outputs(outputs, truth, precision, found)
+    return found
+
+
+def same_training(program: "object", truth: "dict", precision: "str") -> "dict":
+    """Let ``program``, which has made its first step, go on to the STEPS of the reference; return losses and their error.
+
+    All but the first depend on every gradient and on the optimiser.
+
+    Raises:
+        Failure: as ``same_computation``.
+    """
+    found = trained(program, truth)
+    same_losses(precision, found)
+    return found
+
+
+def trained(program: "object", truth: "dict") -> "dict":
+    """Return the losses of STEPS steps, of which the program has made the first, beside the reference's."""
+    losses = [float(program.loss())]
+    while len(losses) < STEPS:
         program.train()
         losses.append(float(program.loss()))
     error = max(abs(a - b) / (abs(b) or 1.0) for a, b in zip(losses, truth["loss"]))
-    found = {"loss": losses, "reference_loss": truth["loss"], "loss_error": error}
-    if slopes is not None:
-        same_gradients(slopes, truth, precision, found)
-    finite("a loss", losses, found)
+    return {"loss": losses, "reference_loss": truth["loss"], "loss_error": error}
+
+
+def same_losses(precision: "str", found: "dict") -> "None":
+    """Raise Failure where the losses are not finite, or off by more than a precision allows."""
+    finite("a loss", found["loss"], found)
     limit = TOLERANCES[precision][0]
-    if error > limit:
-        raise Failure("wrong-result", "losses are off by {:.1e}, {:.0e} allowed".format(error, limit), found)
-    same_outputs(outputs, truth, precision, found)
-    return found
+    if found["loss_error"] > limit:
+        text = "losses are off by {:.1e}, {:.0e} allowed"
+        raise Failure("wrong-result", text.format(found["loss_error"], limit), found)
 
 
 def same_gradients(gradients: "dict", truth: "dict", precision: "str", found: "dict") -> "None":

@@ -36,7 +36,7 @@ def measure(request: "dict", truth: "dict") -> "dict":
 
     Args:
         request: ``framework``, ``implementation``, ``case``, ``phase``, ``device``, ``precision``, ``seconds``,
-            ``cache``, and where it is so ``proven``: an earlier round of the run has compared the gradients.
+            ``cache``, and where it is so ``proven``: an earlier round of the run has found the cell right.
         truth: ``loss``, ``gradients``, ``outputs`` and ``digest`` of the reference for this case.
 
     Raises:
@@ -58,6 +58,8 @@ def measure(request: "dict", truth: "dict") -> "dict":
         found.update(trial.original(case, phase, found))
     else:
         call = getattr(program, METHODS[phase])
+        if phase != "train":
+            call()  # may be the first, which compiles: that is no warm-up
         taken = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"])
         trial.again(program, found, small == case, call if phase != "forward" else None)
         found.update(taken)
@@ -72,8 +74,9 @@ class Trial(object):
         """Take the class, the request and the reference."""
         self.chosen = chosen
         self.place = (request["device"], request["precision"])
-        # An earlier round has compared them already, and compilers take their time for a function of their own.
-        self.gradients = not request.get("proven") or request["phase"] == "gradient"
+        # Compilers take their time for a function of gradients alone, and large steps for themselves.
+        self.proven = bool(request.get("proven")) and request["phase"] != "gradient"
+        self.timed = request["phase"] in METHODS  # else the first call is, or another program
         self.truth = truth
 
     def drawn(self, case):
@@ -94,17 +97,25 @@ class Trial(object):
         program.synchronize()
         return program, time.perf_counter() - ready
 
-    def judged(self, program, found):
-        """Add what the check finds to ``found``; the program is put back to its start."""
-        found.update(check.same_computation(program, self.truth, self.place[1], self.gradients))
+    def judged(self, program, found, later):
+        """Add what the check finds to ``found``; the program, which has made a step, is put back to its start.
+
+        Where an earlier round has found the same right, gradients are left out, and outputs where these are compared
+        ``later``, after the timing.
+        """
+        precision = self.place[1]
+        judge = check.same_training if self.proven else check.same_computation
+        found.update(judge(program, self.truth, precision))
         program.reset()
+        if self.proven and not later:
+            check.same_outputs(program.outputs(), self.truth, precision, found)
 
     def whole(self, case):
         """Build and check the case itself; return (program, what was found)."""
         data, weights, digest = self.drawn(case)
         program, seconds = self.first(case, data, weights)
         found = {"compile_seconds": seconds, "digest": digest}
-        self.judged(program, found)
+        self.judged(program, found, self.timed)
         return program, found
 
     def apart(self, case, small):
@@ -114,7 +125,9 @@ class Trial(object):
         program, found["compile_seconds"] = self.first(case, *workloads.materialise(case))
         check.finite("the loss of a training step", program.loss(), found)
         program.reset()
-        self.judged(self.chosen(small, data, weights, *self.place), found)
+        small_one = self.chosen(small, data, weights, *self.place)
+        small_one.train()
+        self.judged(small_one, found, False)
         gc.collect()  # the small one
         return program, found
 
@@ -152,7 +165,7 @@ class Trial(object):
         """
         program.reset()
         outputs = program.outputs()
-        if step is not None:
+        if step is not None and not self.proven:
             def once(call):
                 return timing.count(call, program.synchronize, time.perf_counter, 1)[0]
 

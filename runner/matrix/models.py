@@ -30,6 +30,7 @@ PythonVersion = Annotated[str, Field(pattern=r"^[0-9]\.[0-9]+$")]
 WebAddress = Annotated[str, AfterValidator(_is_web_address)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
+Rate = Annotated[float, Field(ge=1, le=1000)]
 Bytes = Annotated[int, Field(ge=0)]
 Phases = Annotated[tuple[Phase, ...], Field(strict=False)]
 
@@ -202,8 +203,12 @@ class Measure(_Part):
 class GpuSettings(_Part):
     """How the GPU is held while it measures."""
 
-    clocks: Literal["base", "max", "none"] | Count = "base"
-    """Which clock to lock: base, max, none, or a number of MHz. Nothing is locked yet: records say so."""
+    clocks: Literal["base", "max", "leave"] | Count = "base"
+    """The clock of the multiprocessors: base, max, a number of MHz, or leave, which changes nothing."""
+    memory: Literal["max", "leave"] | Count | None = None
+    """The clock of the memory, likewise; left out it is max, and leave where clocks is leave."""
+    telemetry: Literal[0] | Rate = 10.0
+    """Readings of clocks, power, heat and what holds the clocks back in a second; 0 reads nothing."""
 
 
 class Matrix(_Part):

@@ -1,8 +1,10 @@
 """Measure a plan round by round: all environments alive at once, the cells of every case in turns, in random order."""
 
+import operator
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from runner.backends import Backend
@@ -38,11 +40,13 @@ class Steering(NamedTuple):
         wanted: given the number of rounds there are, returns the cells of the next one; none of them ends the run.
             Without it every cell gets the plan's rounds.
         canary: returns the seconds of something that always is the same; asked before each case in a round.
+        around: asks for a cell, and may do so again; returns the outcome that counts.
     """
 
     say: Callable[[str], None]
     wanted: Callable[[int], Collection[Cell]] | None = None
     canary: Callable[[], float] | None = None
+    around: Callable[[Callable[[], Outcome]], Outcome] = operator.call
 
 
 def given_up(past: Past) -> frozenset[Cell]:
@@ -101,7 +105,7 @@ class _Rounds:
         self.servers = servers
         self.references = references
         self.memory = memory
-        self.say, self.next, self.canary = steering
+        self.say, self.next, self.canary, self.around = steering
         self.given_up = set(given_up(plan.past))
         self.unknown: set[str] = set()  # cases whose reference cannot be computed
         self.wanted = frozenset(cell for block in plan.blocks for cell in block.cells)
@@ -114,7 +118,7 @@ class _Rounds:
                 self.wanted = frozenset(self.next(number - 1))
                 if not self.wanted:
                     return
-                if number > measurement.rounds:
+                if number > measurement.rounds and number >= self.plan.begun:
                     yield Further(number, self.wanted)
             for place, group in enumerate(groups):
                 yield from self.round(group, number + place * measurement.most, first=place == 0)
@@ -176,7 +180,10 @@ class _Rounds:
             return
         common = {**self.request(block), "key": self.references.key(block.spec)}
         for cell in cells:
-            yield self.servers.ask(cell, number, common, lambda: truth)
+            outcome = self.around(partial(self.servers.ask, cell, number, common, lambda: truth))
+            if outcome.reply["status"] == "ok":
+                self.servers.proven.add(cell)
+            yield outcome
 
     def request(self, block: Block) -> dict[str, Any]:
         """Return the part of a measuring request that the cells of a block share."""

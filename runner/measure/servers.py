@@ -34,7 +34,7 @@ class Servers:
         self.sizes: dict[str, int] = {}
         self.broken: dict[str, dict[str, Any]] = {}
         self.started = dict(plan.past.servers)
-        self.proven: set[Cell] = set()  # those whose gradients were found right in this run
+        self.proven: set[Cell] = set()  # those that a measurement which counts has found right in this run
         self.last: Session | None = None
 
     def groups(self, environments: Sequence[str]) -> tuple[tuple[str, ...], ...]:
@@ -136,8 +136,6 @@ class Servers:
         self.last = session
         reply = session.measure({**common, **own}, truth)
         self._check(reply)
-        if reply["status"] == "ok":
-            self.proven.add(cell)
         if not session.alive:
             self.retire(cell.environment)  # at once: its child may still be at work, beside everybody else's
         return Outcome(cell=cell, round=number, reply=reply, facts=session.facts, ready=ready)

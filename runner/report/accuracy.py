@@ -1,9 +1,7 @@
 """How close each implementation came to the float64 reference, at its worst."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-
-import numpy as np
+from typing import NamedTuple
 
 from runner.comparison import Results
 from runner.report import words
@@ -32,16 +30,14 @@ class Accuracy:
     failed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Worst:
+class _Worst(NamedTuple):
     error: float | None = None
     case: str = ""
     failed: bool = False
 
-    def or_worse(self, error: float, case: str, *, failed: bool) -> "_Worst":
-        if np.isnan(error) or (self.error is not None and self.error >= error):
-            return self
-        return _Worst(error, case, failed)
+
+Key = tuple[str, str, str]
+"""Environment, implementation, precision."""
 
 
 def accuracy(results: Results) -> tuple[Accuracy, ...]:
@@ -49,26 +45,40 @@ def accuracy(results: Results) -> tuple[Accuracy, ...]:
 
     Environments stand in the plan's order, their implementations by name.
     """
-    worst: dict[tuple[str, str, str], tuple[_Worst, _Worst]] = {}
-    for key, case, loss, gradient, failed in _errors(results):
-        of_loss, of_gradient = worst.get(key, (_Worst(), _Worst()))
-        worst[key] = of_loss.or_worse(loss, case, failed=failed), of_gradient.or_worse(gradient, case, failed=failed)
+    losses, gradients = _worst(results, "loss_error"), _worst(results, "gradient_error")
     order = {name: place for place, name in enumerate(dict.fromkeys(one.cell.environment for one in results.plan))}
     rows = (
-        Accuracy(
-            environment=environment,
-            implementation=implementation,
-            precision=precision,
-            loss_error=of_loss.error,
-            loss_case=of_loss.case,
-            gradient_error=of_gradient.error,
-            gradient_case=of_gradient.case,
-            failed=of_loss.failed or of_gradient.failed,
-        )
-        for (environment, implementation, precision), (of_loss, of_gradient) in worst.items()
-        if of_loss.error is not None or of_gradient.error is not None
+        _row(key, losses.get(key, _Worst()), gradients.get(key, _Worst()))
+        for key in dict.fromkeys((*losses, *gradients))
     )
     return tuple(sorted(rows, key=lambda row: (order.get(row.environment, len(order)), row.implementation)))
+
+
+def _row(key: Key, of_loss: _Worst, of_gradient: _Worst) -> Accuracy:
+    environment, implementation, precision = key
+    return Accuracy(
+        environment=environment,
+        implementation=implementation,
+        precision=precision,
+        loss_error=of_loss.error,
+        loss_case=of_loss.case,
+        gradient_error=of_gradient.error,
+        gradient_case=of_gradient.case,
+        failed=of_loss.failed or of_gradient.failed,
+    )
+
+
+def _worst(results: Results, column: str) -> dict[Key, _Worst]:
+    """Return the largest error in a column, over good records and failed ones."""
+    found: dict[Key, _Worst] = {}
+    for frame, failed in ((results.rounds, False), (results.failures, True)):
+        known = frame[frame[column].notna()]
+        places = known.groupby(["environment", "implementation", "precision"], observed=True)[column].idxmax()
+        for row in known.loc[places].itertuples():
+            key = (str(row.environment), str(row.implementation), str(row.precision))
+            worst = _Worst(float(getattr(row, column)), f"{row.workload}/{row.case}", failed)
+            found[key] = max(found.get(key, worst), worst, key=lambda one: one.error or 0.0)
+    return found
 
 
 def text(rows: tuple[Accuracy, ...]) -> str:
@@ -89,12 +99,3 @@ def _line(row: Accuracy) -> tuple[str, ...]:
         words.error(row.gradient_error),
         row.gradient_case or words.DASH,
     )
-
-
-def _errors(results: Results) -> Iterator[tuple[tuple[str, str, str], str, float, float, bool]]:
-    """Give (environment, implementation, precision), case, loss error, gradient error, failed for each record."""
-    names = ("environment", "implementation", "precision", "workload", "case", "loss_error", "gradient_error")
-    for frame, failed in ((results.rounds, False), (results.failures, True)):
-        for row in zip(*(frame[name].tolist() for name in names), strict=True):
-            environment, implementation, precision, workload, case, loss, gradient = row
-            yield (environment, implementation, precision), f"{workload}/{case}", loss, gradient, failed

@@ -6,17 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from runner.comparison import WORDS, Comparison, Row
-from runner.doubts import Doubt
-from runner.model import Cell
-from runner.report import words
+from runner.comparison import WORDS, Comparison, Doubt, Row
+from runner.report import doubtful, words
+from runner.report.words import counted
 
 VERSION = 1
 WIDTH = 100
-MOST_ENVIRONMENTS = 2  # that are named in a line
 MOST_OPEN = 3  # reasons that are given for comparisons that are open
 MOST_FAILURES = 4
-DECIDED = frozenset({"faster", "slower", "same"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +75,7 @@ class Check:
     @property
     def questioned(self) -> int:
         """How many of the verdicts are about a cell with a serious doubt."""
-        cells = {doubt.cell for doubt in self.doubts if doubt.serious}
-        decided = [pair(one, row) for one in self.comparisons for row in one.rows if row.verdict in DECIDED]
-        return sum(not cells.isdisjoint(both) for both in decided)
+        return doubtful.questioned(self.doubts, self.comparisons)
 
     @property
     def open(self) -> tuple[tuple[Comparison, Row], ...]:
@@ -98,7 +93,7 @@ class Check:
             "counts": asdict(self.counts),
             "verdicts": _verdicts(self.comparisons),
             "questioned": self.questioned,
-            "doubts": [_doubt(doubt) for doubt in self.doubts],
+            "doubts": [doubtful.values(doubt) for doubt in self.doubts],
             "failures": [_failure(failure) for failure in self.failures],
             "open": [_row(one.base, row) for one, row in self.open],
             "notes": list(self.notes),
@@ -126,14 +121,6 @@ class Check:
         return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
 
-def pair(one: Comparison, row: Row) -> tuple[str, str]:
-    """Return the ids of the two cells of a row, the base's first."""
-    sides = ((one.base, row.base_implementation), (row.environment, row.implementation))
-    place = {"workload": row.workload, "case": row.case, "phase": row.phase, "precision": row.precision}
-    base, other = (Cell(environment=name, implementation=slug, **place).id for name, slug in sides)
-    return base, other
-
-
 def _head(check: Check) -> Iterator[str]:
     when = words.date(check.run)
     yield f"run {check.run}{f' of {when}' if when else ''}, {check.state}"
@@ -151,11 +138,10 @@ def _parts(check: Check) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Give each part that has something to say: its title, and lines of a code or class and a text."""
     serious = [doubt for doubt in check.doubts if doubt.serious]
     if serious:
-        question = f"doubts that put {counted(check.questioned, 'verdict')} into question"
-        yield question if check.questioned else "serious doubts", list(_grouped(serious, named=True))
+        yield doubtful.title(check.questioned), list(doubtful.lines(serious, named=True))
     lesser = [doubt for doubt in check.doubts if not doubt.serious]
     if lesser:
-        yield "lesser doubts", list(_grouped(lesser, named=False))
+        yield "lesser doubts", list(doubtful.lines(lesser, named=False))
     if not check.doubts and check.counts.good:
         yield "no doubts", []
     if check.failures:
@@ -165,29 +151,13 @@ def _parts(check: Check) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         yield f"comparisons: {', '.join(counts) or 'none'}", list(_open(check.open))
 
 
-def _grouped(doubts: Iterable[Doubt], *, named: bool) -> Iterator[tuple[str, str]]:
-    """Give each code once, with how many cells of which environments it is about, and the worst of them."""
-    groups: dict[str, list[Doubt]] = {}
-    for doubt in doubts:
-        groups.setdefault(doubt.code, []).append(doubt)
-    for code, group in groups.items():
-        worst, alike = group[0], len({doubt.sentence for doubt in group}) == 1
-        if not worst.environment:
-            yield code, worst.sentence
-        elif len(group) == 1:
-            yield code, f"{worst.cell}: {worst.sentence}"
-        else:
-            which = "" if alike else f"; at worst, in {worst.cell}" if named else "; at worst"
-            yield code, f"{_where(doubt.environment for doubt in group)}{which}: {worst.sentence}"
-
-
 def _failed(failures: Iterable[Failure]) -> Iterator[tuple[str, str]]:
     groups: dict[tuple[str, str], list[Failure]] = {}
     for one in failures:
         groups.setdefault((one.failure, one.reason), []).append(one)
     ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
     for (failure, reason), group in ordered[:MOST_FAILURES]:
-        where = group[0].cell if len(group) == 1 else _where(one.environment for one in group)
+        where = group[0].cell if len(group) == 1 else doubtful.of_environments(one.environment for one in group)
         yield failure, f"{where}: {reason}"
     rest = Counter(failure for (failure, _), group in ordered[MOST_FAILURES:] for _ in group)
     if rest:
@@ -207,31 +177,9 @@ def _open(pairs: Sequence[tuple[Comparison, Row]]) -> Iterator[tuple[str, str]]:
         yield "open", f"and {rest} more, that need more rounds"
 
 
-def _where(environments: Iterable[str]) -> str:
-    """Return how many cells are meant, and of which environments: ``12 cells of tf-1.8, 3 of jax and 4 of 2 more``."""
-    counts = Counter(environments).most_common()
-    named = counts[: MOST_ENVIRONMENTS if len(counts) > MOST_ENVIRONMENTS + 1 else MOST_ENVIRONMENTS + 1]
-    parts = [f"{count} of {name}" for name, count in named]
-    parts[0] = f"{counted(named[0][1], 'cell')} of {named[0][0]}"
-    rest = counts[len(named) :]
-    if rest:
-        return f"{', '.join(parts)} and {sum(count for _, count in rest)} of {len(rest)} more environments"
-    return ", ".join(parts)
-
-
 def _verdicts(comparisons: Iterable[Comparison]) -> dict[str, int]:
     found = Counter(row.verdict for one in comparisons for row in one.rows)
     return {word: found[word] for word in WORDS if found[word]}
-
-
-def counted(number: int, thing: str) -> str:
-    """Return a number of things: ``1 cell``, ``2 cells``."""
-    return f"{number} {thing}{'s' * (number != 1)}"
-
-
-def _doubt(doubt: Doubt) -> dict[str, Any]:
-    names = ("code", "serious", "environment", "cell", "sentence")
-    return {name: getattr(doubt, name) for name in names}
 
 
 def _failure(one: Failure) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from runner.comparison import Comparison, Row
-from runner.report import differs, words
+from runner.report import differs, doubtful, words
 from runner.report.beside import Beside
 from runner.report.charts import MOST_LINES, chart
 from runner.report.view import Line, Page
@@ -89,9 +89,13 @@ def _environment() -> jinja2.Environment:
         few=words.few,
         error=words.error,
         partners=words.partners,
+        marks=doubtful.marks,
+        of_rows=doubtful.of_rows,
+        sentence=words.sentence,
     )
     made.globals.update(interval=words.interval, reasons=words.reasons, phase_of=words.phase)
     made.globals.update(differing=differs.sentence, differences_of=differs.groups)
+    made.globals.update(taken_over=words.taken_over, mean_of=words.sentence(words.MEAN))
     return made
 
 
@@ -113,8 +117,12 @@ def _charts(page: Page, room: int) -> Mapping[str, Markup]:
 
 
 def _summary(comparison: Comparison) -> list[dict[str, object]]:
-    """Return for each environment how many of its cells have which verdict."""
-    return [{"base": comparison.base, "other": other, "counts": comparison.count(other)} for other in comparison.others]
+    """Return for each environment how many of its cells have which verdict, and the mean over them."""
+    overall = {one.environment: one for one in comparison.overall}
+    return [
+        {"base": comparison.base, "other": other, "counts": comparison.count(other), "overall": overall.get(other)}
+        for other in comparison.others
+    ]
 
 
 def _changes(comparisons: Iterable[Comparison]) -> list[tuple[str, Row]]:

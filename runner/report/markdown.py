@@ -2,46 +2,79 @@
 
 from collections.abc import Iterable, Sequence
 
-from runner.comparison import Comparison, Row
+from runner.comparison import Comparison, Overall, Row
 from runner.report import differs, words
 from runner.report.beside import Beside
-from runner.report.view import Page
+from runner.report.doubtful import Mark, Section, marks
+from runner.report.view import Line, Page
 
 HEAD = ("implementation", "environment", "phase", "base", "time", "ratio", "95 % interval", "rounds", "verdict")
+TIMES = ("implementation", "environment", "phase", "median", "95 % interval", "rounds", "that is")
+DOUBTS = "doubts"
+
+
+class Raw(str):
+    """Text that is Markdown already."""
+
+    __slots__ = ()
+
+
+class Notes:
+    """Footnotes: each sentence once, numbered as they come."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.numbers: dict[str, int] = {}
+
+    def marked(self, found: Iterable[Mark]) -> Raw:
+        """Return the marks of a row with their footnotes, the serious in bold."""
+        return Raw(", ".join(map(self._mark, found)))
+
+    def _mark(self, mark: Mark) -> str:
+        number = self.numbers.setdefault(f"{mark.label.removeprefix('base: ')}: {mark.sentence}", len(self.numbers) + 1)
+        return f"{f'**{mark.label}**' if mark.serious else mark.label}[^{number}]"
+
+    def text(self) -> list[str]:
+        """Return all of them as a part of the page; none where there are none."""
+        return ["\n".join(f"[^{number}]: {plain(said)}" for said, number in self.numbers.items())] * bool(self.numbers)
 
 
 def comparison_text(comparison: Comparison) -> str:
-    """Return a comparison as Markdown: a table for each case, then the reasons."""
+    """Return a comparison as Markdown: a table for each case, then the reasons, and the doubts as footnotes."""
     title = f"# {', '.join(comparison.others)} against {comparison.base}"
     parts = [
         title,
         f"On {words.devices(comparison)}. A ratio below 1 is faster; within {comparison.margin:.0%} is the same.",
     ]
+    parts += _overall([comparison])
+    notes = Notes()
     for case, rows in words.by_case(comparison.rows).items():
-        parts += [f"## {plain(case)}", table(HEAD, (_cells(row, rows) for row in rows))]
+        doubted = [marks(row.doubts, comparison.base) for row in rows]
+        cells = [_cells(row, rows) for row in rows]
+        parts += [f"## {plain(case)}", _doubted(HEAD, cells, doubted, notes)]
         parts += _reasons(rows)
-    notes = (*comparison.only, *words.sources(comparison))
-    parts += [bullets(notes)] if notes else []
-    parts += _differences(comparison)
+    others = (*comparison.only, *words.sources(comparison))
+    parts += [bullets(others)] if others else []
+    parts += [*_differences(comparison), *notes.text()]
     return "\n\n".join(parts) + "\n"
 
 
 def page_text(page: Page, reference: Beside | None = None) -> str:
-    """Return a report as Markdown: what it was measured on, verdicts, times, failures, accuracy.
+    """Return a report as Markdown: what it was measured on, verdicts, doubts, times, failures, accuracy.
 
-    What was published of the same cases stands behind the verdicts, where it is given.
+    What was published of the same cases stands behind the doubts, where it is given.
     """
+    notes = Notes()
     parts = [f"# {plain(page.title)}", bullets(f"{name}: {value}" for name, value in page.facts)]
     parts += ["## Verdicts"] if page.comparisons else []
     for one in page.comparisons:
         parts += [table(("environment", "base", "verdicts"), _verdicts(one)), bullets(differs.sentences(one))]
+    parts += _overall(page.comparisons)
+    parts += _doubts(page.doubts) if page.doubts else []
     parts += _reference(reference) if reference else []
-    head = ("implementation", "environment", "phase", "median", "95 % interval", "rounds", "that is")
     for case in page.cases:
-        lines = (
-            (n.implementation, n.environment, n.label, n.shown, n.interval, str(n.rounds), n.quoted) for n in case.lines
-        )
-        parts += [f"## {plain(case.name)}", table(head, lines)]
+        doubted = [line.marks for line in case.lines]
+        parts += [f"## {plain(case.name)}", _doubted(TIMES, list(map(_time, case.lines)), doubted, notes)]
     if page.failures:
         failed = ((one.environment, one.code, one.reason, words.few(one.cells)) for one in page.failures)
         parts += ["## Not measured", table(("environment", "code", "reason", "cells"), failed)]
@@ -52,11 +85,13 @@ def page_text(page: Page, reference: Beside | None = None) -> str:
         )
         names = ("environment", "implementation", "largest loss error", "largest gradient error")
         parts += ["## Same computation", table(names, lines_of)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, *notes.text()]) + "\n"
 
 
 def plain(value: str) -> str:
     """Return text in which nothing is Markdown."""
+    if isinstance(value, Raw):
+        return value
     return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>#|~!" else letter for letter in value.replace("\n", " "))
 
 
@@ -70,6 +105,21 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def bullets(items: Iterable[str]) -> str:
     """Return a list; its items are text, not Markdown."""
     return "\n".join(f"- {plain(item)}" for item in items)
+
+
+def _doubted(
+    head: Sequence[str], rows: Sequence[Sequence[str]], doubted: Sequence[Sequence[Mark]], notes: Notes
+) -> str:
+    """Return a table with the marks of its rows in a last column, where there are any."""
+    if not any(doubted):
+        return table(head, rows)
+    marked = ((*row, notes.marked(found)) for row, found in zip(rows, doubted, strict=True))
+    return table((*head, DOUBTS), marked)
+
+
+def _time(line: Line) -> Sequence[str]:
+    found = (line.implementation, line.environment, line.label, line.shown, line.interval, str(line.rounds))
+    return (*found, line.quoted)
 
 
 def _cells(row: Row, rows: Sequence[Row]) -> Sequence[str]:
@@ -89,6 +139,31 @@ def _cells(row: Row, rows: Sequence[Row]) -> Sequence[str]:
 def _reasons(rows: Sequence[Row]) -> list[str]:
     found = [f"{verdict}: {words.few(labels)}: {reason}" for verdict, reason, labels in words.reasons(rows)]
     return [bullets(found)] if found else []
+
+
+def _overall(comparisons: Iterable[Comparison]) -> list[str]:
+    """Return the means over the cells of each environment, and what they are means of; nothing where there are none."""
+    found = [(one.base, mean) for one in comparisons for mean in one.overall]
+    head = ("environment", "base", "geometric mean", "95 % interval", "over")
+    return [table(head, (_mean(*one) for one in found)), plain(words.sentence(words.MEAN))] if found else []
+
+
+def _mean(base: str, one: Overall) -> Sequence[str]:
+    ends = words.interval(one.ratio_low, one.ratio_high)
+    return one.environment, base, words.ratio(one.ratio), ends, words.taken_over(one)
+
+
+def _doubts(found: Section) -> Iterable[str]:
+    """Give the doubts: of each code the worst of the serious, and a line of the others."""
+    yield "## Doubts"
+    yield words.sentence(found.title)
+    lines = []
+    for one in found.serious:
+        lines.append(f"- **{one.code}**: {plain(one.where)}")
+        lines += [f"  - {plain(said)}" for said in one.worst]
+        lines += [f"  - and {one.more} more, marked in the tables below"] if one.more else []
+    yield from ["\n".join(lines)] if lines else []
+    yield from ["Lesser doubts:", bullets(f"{code}: {said}" for code, said in found.lesser)] if found.lesser else []
 
 
 def _differences(comparison: Comparison) -> Iterable[str]:

@@ -3,11 +3,13 @@
 import csv
 import io
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from runner.comparison import Comparison, Row
+from runner.comparison import Comparison, Doubt, Row
 from runner.published import SOURCES, Figure
+from runner.report.doubtful import values
 
 VERSION = 1
 COLUMNS = (
@@ -27,6 +29,7 @@ COLUMNS = (
     "verdict",
     "code",
     "reason",
+    "doubts",
 )
 """The keys of a row, in JSON and CSV; scripts rely on them."""
 
@@ -38,7 +41,9 @@ def to_json(comparison: Comparison) -> str:
         "base": comparison.base,
         "others": list(comparison.others),
         "device": comparison.device,
-        "rows": [_row(row) for row in comparison.rows],
+        "rows": [{**_row(row), "doubts": _codes(row.doubts)} for row in comparison.rows],
+        "overall": [asdict(one) for one in comparison.overall],
+        "doubts": [values(one) for one in dict.fromkeys(one for row in comparison.rows for one in row.doubts)],
         "only": list(comparison.only),
         "runs": list(dict.fromkeys(run for row in comparison.rows for run in row.run.split(" and ") if run)),
         "published": [_figure(figure) for figure in comparison.figures],
@@ -48,17 +53,25 @@ def to_json(comparison: Comparison) -> str:
 
 
 def to_csv(comparison: Comparison) -> str:
-    """Return the rows as CSV with a head line, the base's id before each; a number that is not there is empty."""
+    """Return the rows as CSV with a head line, the base's id before each; a number that is not there is empty.
+
+    The codes of its doubts are in one column, parted by spaces. A mean over cells is no row, so there is none.
+    """
     stream = io.StringIO()
     writer = csv.DictWriter(stream, ["base", *COLUMNS], lineterminator="\n")
     writer.writeheader()
-    writer.writerows({"base": comparison.base, **_row(row)} for row in comparison.rows)
+    for row in comparison.rows:
+        writer.writerow({"base": comparison.base, **_row(row), "doubts": " ".join(_codes(row.doubts))})
     return stream.getvalue()
 
 
 def _row(row: Row) -> dict[str, Any]:
-    found = asdict(row)
-    return {name: found[name] for name in COLUMNS}
+    return {name: getattr(row, name) for name in COLUMNS}
+
+
+def _codes(doubts: Iterable[Doubt]) -> list[str]:
+    """Return the codes of doubts about either cell of a row, each once, the serious first."""
+    return list(dict.fromkeys(one.code for one in doubts))
 
 
 def _figure(figure: Figure) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.comparison import Comparison, Row
-from runner.report import differs, words
+from runner.report import differs, doubtful, words
 
 STYLES = {
     "faster": "bold green",
@@ -20,6 +20,7 @@ STYLES = {
     "not-comparable": "magenta",
     "not-measured": "dim",
 }
+DOUBTFUL = "a verdict with ? is about a number that is in doubt"
 ROOMY = 72
 """Columns of a terminal from which both times have room beside the ratio, its interval and the verdict."""
 NARROW = 56
@@ -35,11 +36,17 @@ def text(comparison: Comparison, *, width: int, colour: bool) -> str:
         force_terminal=colour,
         no_color=not colour,
         color_system="standard" if colour else None,
+        markup=False,
     )
     for case, rows in words.by_case(comparison.rows).items():
         console.print(_case(comparison, case, rows, width))
-    console.print(Text("\n".join([summary(comparison), *differs.sentences(comparison)])))
+    said = [summary(comparison), *words.overall(comparison), *differs.sentences(comparison)]
+    console.print(Text("\n".join(said)))
     console.print(Text(f"a ratio below 1 is faster; within {comparison.margin:.0%} of 1 is the same", style="dim"))
+    if any(_serious(row) for row in comparison.rows):
+        console.print(Text(DOUBTFUL, style="dim"))
+    if comparison.overall:
+        console.print(Text(words.MEAN, style="dim"))
     for note in (*comparison.only, *words.sources(comparison)):
         console.print(Text(f"note: {note}", style="dim"))
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
@@ -88,6 +95,7 @@ def _case(comparison: Comparison, case: str, rows: Sequence[Row], width: int) ->
         Text(f"{verdict}: {words.few(labels, 3)}: {reason}", style="dim")
         for verdict, reason, labels in words.reasons(rows)
     ]
+    reasons += [Text(f"? {code}: {said}", style="dim") for code, said in doubtful.of_rows(rows)]
     return Group(table, Padding(Group(*reasons), (0, 0, 1, 2)))
 
 
@@ -98,7 +106,11 @@ def _line(row: Row, rows: Sequence[Row], scale: words.Unit, width: int) -> list[
     phase = words.phase(row.phase, row.precision, [one.precision for one in rows])
     plain = [words.partners(row), phase, *(times if width >= ROOMY else ())]
     plain += [words.ratio(row.ratio), *([ends] if width >= NARROW else [])]
-    return [*(Text(word) for word in plain), Text(row.verdict, style=STYLES[row.verdict])]
+    return [*(Text(word) for word in plain), Text(f"{row.verdict}{'?' * _serious(row)}", style=STYLES[row.verdict])]
+
+
+def _serious(row: Row) -> bool:
+    return any(one.serious for one in row.doubts)
 
 
 def _caption(comparison: Comparison, rows: Sequence[Row]) -> str:

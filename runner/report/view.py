@@ -1,6 +1,5 @@
 """A run arranged for reading: what the HTML page and the Markdown report both say."""
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from runner import stats
-from runner.comparison import Comparison, Results, Row
+from runner.comparison import Comparison, Doubt, Results, Row
 from runner.controls import is_twin
+from runner.doubts import doubts, marked
 from runner.report import words
 from runner.report.accuracy import Accuracy, accuracy
+from runner.report.doubtful import Mark, Section, by_cell, section
 
 Key = tuple[str, str, str, str, str]
 Fact = tuple[str, str]
@@ -31,6 +32,7 @@ class Line:
         quoted: the time in the unit of its workload's figures; a dash for a compile phase.
         row: against the base of the framework; None for the base and where there is none.
         base: whether others of its framework are held against it.
+        marks: what is doubtful about it, then what is serious about the cell it is compared with.
     """
 
     environment: str
@@ -48,6 +50,7 @@ class Line:
     quoted: str
     row: Row | None
     base: bool
+    marks: tuple[Mark, ...]
 
     @property
     def rounds(self) -> int:
@@ -77,16 +80,19 @@ class _Style(NamedTuple):
     kind: str
     label: str
     scale: words.Unit
+    marks: tuple[Mark, ...]
+    ends: tuple[float, float] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Everything a report says; the facts are pairs of a name and text."""
+    """Everything a report says; the facts are pairs of a name and text, and ``doubts`` None without a good record."""
 
     title: str
     run: str
     facts: tuple[Fact, ...]
     comparisons: tuple[Comparison, ...]
+    doubts: Section | None
     cases: tuple[Case, ...]
     failures: tuple[Ending, ...]
     accuracy: tuple[Accuracy, ...]
@@ -102,14 +108,18 @@ def arrange(results: Results, comparisons: Sequence[Comparison]) -> Page:
         results: the run.
         comparisons: of environments of this run; the verdict of a cell is from the first that has it.
     """
-    cases = _cases(results, comparisons)
+    found = doubts(results)
+    comparisons = tuple(marked(one, {results.run: found}) for one in comparisons)
+    cases = _cases(results, comparisons, found)
+    doubtful = section(found, comparisons) if cases else None
     device = _device(results)
     count = len({line.environment for case in cases for line in case.lines if not is_twin(line.environment)})
     return Page(
-        title=f"{_counted(count, 'environment')}, {_counted(len(cases), 'case')}, on {device}",
+        title=f"{words.counted(count, 'environment')}, {words.counted(len(cases), 'case')}, on {device}",
         run=results.run,
-        facts=tuple(_facts(results, device)),
-        comparisons=tuple(comparisons),
+        facts=(*_facts(results, device), *([("Doubts", doubtful.total)] if doubtful else ())),
+        comparisons=comparisons,
+        doubts=doubtful,
         cases=cases,
         failures=tuple(_endings(results)),
         accuracy=tuple(one for one in accuracy(results) if not is_twin(one.environment)),
@@ -121,27 +131,34 @@ def arrange(results: Results, comparisons: Sequence[Comparison]) -> Page:
     )
 
 
-def _cases(results: Results, comparisons: Sequence[Comparison]) -> tuple[Case, ...]:
-    medians: dict[Key, list[float]] = defaultdict(list)
+def _cases(results: Results, comparisons: Sequence[Comparison], found: Sequence[Doubt]) -> tuple[Case, ...]:
+    rounds = results.rounds
+    own: dict[str, list[float]] = defaultdict(list)
+    for cell, seconds in zip(rounds["cell"].tolist(), rounds["seconds"].tolist(), strict=True):
+        own[cell].append(seconds)
+    medians: dict[Key, list[float]] = {}
     kinds: dict[str, str] = {}
     precisions: dict[str, set[str]] = defaultdict(set)
-    names = ("workload", "case", "phase", "precision", "implementation", "environment", "kind", "seconds")
-    for row in zip(*(results.rounds[name].tolist() for name in names), strict=True):
-        workload, case, phase, precision, implementation, environment, kind, seconds = row
-        case_id = f"{workload}/{case}"
-        medians[case_id, phase, precision, implementation, environment].append(seconds)
-        precisions[case_id].add(precision)
+    names = ("cell", "workload", "case", "phase", "precision", "implementation", "environment", "kind")
+    first = rounds.drop_duplicates("cell")
+    for row in zip(*(first[name].tolist() for name in names), strict=True):
+        cell, workload, case, phase, precision, implementation, environment, kind = row
+        medians[f"{workload}/{case}", phase, precision, implementation, environment] = own[cell]
+        precisions[f"{workload}/{case}"].add(precision)
         kinds[implementation] = kind
     rows = {_key(row): row for one in reversed(comparisons) for row in one.rows}
     bases = {one.base for one in comparisons}
+    noted = by_cell(found, comparisons)
+    ends = _ends(medians)
     lines: dict[str, list[Line]] = defaultdict(list)
     for group in _groups(medians, results):
         scale = words.unit(median(medians[key]) for key in group)
         for key in group:
             label = words.phase(key[1], key[2], precisions[key[0]])
-            style = _Style(kinds[key[3]], label, scale)
+            known = noted.get("/".join((*reversed(key[3:]), *key[:3])), ())
+            style = _Style(kinds[key[3]], label, scale, known, ends[key])
             lines[key[0]].append(_line(key, style, medians[key], rows.get(key), base=key[4] in bases))
-    return tuple(Case(name, tuple(found)) for name, found in lines.items())
+    return tuple(Case(name, tuple(one)) for name, one in lines.items())
 
 
 def _groups(medians: Mapping[Key, object], results: Results) -> Iterable[list[Key]]:
@@ -154,14 +171,23 @@ def _groups(medians: Mapping[Key, object], results: Results) -> Iterable[list[Ke
         yield sorted(group, key=lambda key: (key[3], order.get(key[4], len(order)), key[4]))
 
 
+def _ends(medians: Mapping[Key, Sequence[float]]) -> Mapping[Key, tuple[float, float] | None]:
+    """Return the ends of the 95 % interval of each cell's geometric mean over rounds; None where it has one round."""
+    if not medians:
+        return {}
+    found = (stats.paired(np.log(values)) for values in medians.values())
+    evidence = stats.Evidence(*(np.array(column) for column in zip(*found, strict=True)))
+    _, low, high = np.exp(stats.interval(evidence, 1 - stats.CONFIDENCE))
+    ends = zip(low.tolist(), high.tolist(), strict=True)
+    return {key: both if len(medians[key]) > 1 else None for key, both in zip(medians, ends, strict=True)}
+
+
 def _key(row: Row) -> Key:
     return row.case_id, row.phase, row.precision, row.implementation, row.environment
 
 
 def _line(key: Key, style: _Style, medians: list[float], row: Row | None, *, base: bool) -> Line:
-    found = stats.interval(stats.paired(np.log(medians)), 1 - stats.CONFIDENCE)
-    seconds = median(medians)
-    ends = (math.exp(float(found.low)), math.exp(float(found.high))) if len(medians) > 1 else None
+    seconds, ends = median(medians), style.ends
     shown = [words.duration(end, style.scale, name=False) for end in ends or ()]
     return Line(
         environment=key[4],
@@ -179,6 +205,7 @@ def _line(key: Key, style: _Style, medians: list[float], row: Row | None, *, bas
         quoted=words.quoted(key[0], key[1], seconds),
         row=row,
         base=base and row is None,
+        marks=style.marks,
     )
 
 
@@ -210,10 +237,6 @@ def _facts(results: Results, device: str) -> Iterable[Fact]:
 def _span(counts: Sequence[int]) -> str:
     least, most = min(counts, default=0), max(counts, default=0)
     return str(least) if least == most else f"{least} to {most}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
 def _endings(results: Results) -> Iterable[Ending]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from runner.comparison import Comparison, Row
+from runner.comparison import Comparison, Overall, Row
 from runner.published import SOURCES
 from runner.workloads import CASES, units
 
@@ -78,6 +78,38 @@ def ratio(value: float | None) -> str:
 def interval(low: float | None, high: float | None) -> str:
     """Return the ends of an interval of ratios; words where it has none."""
     return DASH if low is None or high is None else f"{ratio(low)} {DASH} {ratio(high)}"
+
+
+def counted(number: int, thing: str) -> str:
+    """Return a number of things: ``1 cell``, ``2 cells``."""
+    return f"{number} {thing}{'s' * (number != 1)}"
+
+
+def sentence(text: str) -> str:
+    """Return words as a sentence, with a capital letter and a full stop."""
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+MEAN = (
+    "the geometric mean is of the ratios of steps of equal implementations, over the rounds that all of them share; "
+    "each workload has the same weight, and of other networks it says nothing"
+)
+
+
+def taken_over(one: Overall) -> str:
+    """Return what a mean is taken over, ``14 cells in 4 workloads``."""
+    return f"{counted(one.cells, 'cell')} in {counted(len(one.workloads), 'workload')}"
+
+
+def overall(comparison: Comparison) -> list[str]:
+    """Return a sentence for each environment that has a mean over its cells."""
+    found = []
+    for one in comparison.overall:
+        ends = interval(one.ratio_low, one.ratio_high)
+        said = "no interval from one round" if one.ratio_low is None else f"95 % interval {ends}"
+        name = f"{one.environment} against {comparison.base}"
+        found.append(f"{name}: geometric mean over {taken_over(one)}: {ratio(one.ratio)}, {said}")
+    return found
 
 
 def phase(name: str, precision: str, precisions: Iterable[str]) -> str:

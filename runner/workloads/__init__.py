@@ -13,7 +13,6 @@ __all__ = [
     "forward_bytes",
     "forward_flops",
     "parameters",
-    "spec",
     "training_bytes",
 ]
 
@@ -33,8 +32,3 @@ ORIGINAL_PHASES: Mapping[str, tuple[str, ...]] = {
     module.CASES[0]["workload"]: ("compile", *module.ORIGINAL_PHASES) for module in _MODULES
 }
 """workload -> the phases that its original program timed; compile times are of the aligned protocol."""
-
-
-def spec(case_id: str) -> Mapping[str, Any]:
-    """Return the sizes of a case; raises KeyError for one that is not there."""
-    return CASES[case_id]

@@ -40,11 +40,13 @@ ORIGINALS = [
     ("tf-1.15", "basic-rnn-cell", PLAIN, 2 * 8 * 8 + 8),
     ("tf-1.15", "basic-lstm-cell", TUTORIAL, 20 * 8 + 2 * (4 * 8 * (8 + 8 + 1)) + 8 * 20 + 20),
     ("tf-1.8", "lstm-block-cell", TUTORIAL, 20 * 8 + 2 * (4 * 8 * (8 + 8 + 1)) + 8 * 20 + 20),
+    ("keras-2.1-tf", "keras-lstm", SHORT, 571_520),
     ("torch-1.0", "nn-lstm", WORDS, 20 * 8 + 2 * (4 * 8 * (8 + 8 + 2)) + 8 * 20 + 20),
 ]
 
 # Theano compiles each for minutes.
 SLOW = [
+    ("keras-2.1-theano", "keras-lstm", SHORT, 571_520),
     ("theano-0.8", "lasagne-lstm-layer", SHORT, 573_120 - 2 * 320),  # first states were counted, but not trained
     ("theano-0.8", "theano-scan", STEP, 2 * 8 * 32 + 32),
     ("theano-1.0", "theano-scan", PLAIN, 2 * 8 * 8 + 8 + 8),  # with the first state

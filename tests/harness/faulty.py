@@ -171,6 +171,17 @@ class LateForward(Sound):
         return Sound.forward(self) if self.calls < 5 else self.network.target * 0
 
 
+class SlowFirst(Sound):
+    slug = "slow-first"
+    compiled = False
+
+    def forward(self):
+        if not self.compiled:
+            time.sleep(0.3)
+            self.compiled = True
+        return Sound.forward(self)
+
+
 class KillsServer(Sound):
     slug = "kills-server"
 

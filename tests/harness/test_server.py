@@ -58,9 +58,21 @@ def test_gradients_that_were_found_right_are_asked_again_only_where_they_are_tim
     open_session: Callable[[str], Session], python: str, ask: Ask
 ) -> None:
     session = open_session(python)
-    assert "gradient_errors" not in ask("sound", session, proven=True)
+    again = ask("sound", session, proven=True)
+    assert "gradient_errors" not in again
+    assert len(again["loss"]) == len(again["reference_loss"]) == 3
+    assert again["forward_error"] < 1e-6
     assert ask("sound", session, proven=True, phase="gradient")["gradient_errors"]
-    assert ask("wrong-gate", session, proven=True)["class"] == "wrong-result"
+    for slug in ("wrong-gate", "lost-bias", "doubled-bias", "nan"):
+        assert ask(slug, session, proven=True)["status"] == "failed"
+    assert "the forward pass is off" in ask("idle-forward", session, proven=True, phase="forward")["reason"]
+    assert "forward_error" in ask("sound", session, proven=True, phase="compile")
+
+
+def test_what_the_first_call_compiles_is_no_warm_up(ask: Ask) -> None:
+    reply = ask("slow-first", phase="forward", proven=True)
+    assert reply["status"] == "ok", reply
+    assert reply["warmup"][0] < 0.3  # what the first call sleeps
 
 
 def test_a_timed_gradient_that_computes_nothing_is_no_result(ask: Ask) -> None:

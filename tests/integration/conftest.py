@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 
+from runner.setup import cache_folder
+from tests.fakes import driver
+
 ROOT = Path(__file__).parents[2]
 MATRIX = """\
 version: 1
@@ -129,3 +132,33 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+@pytest.fixture(scope="session")
+def driver_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The stand-in for NVIDIA's driver, built once; skipped where there is no C compiler."""
+    if driver.compiler() is None:
+        pytest.skip("no C compiler builds the stand-in for the driver")
+    return driver.built(tmp_path_factory.mktemp("driver"))
+
+
+@pytest.fixture
+def standin(driver_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[driver.StandIn]:
+    """A made-up GPU that every process sees which is started from now on.
+
+    What is written down of it, and the lock that keeps it to one runner, are in the test's own folders. Environments
+    and references are shared.
+    """
+    shared, own = cache_folder(os.environ), tmp_path / "cache" / "matrix-runner"
+    own.mkdir(parents=True)
+    for name in ("venvs", "references"):
+        (shared / name).mkdir(parents=True, exist_ok=True)
+        (own / name).symlink_to(shared / name)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(own.parent))
+    found = driver.StandIn(tmp_path / "gpus")
+    for name, value in driver.environment(driver_library, found).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    yield found
+    found.close()

@@ -21,7 +21,7 @@ QUICK = ("--seconds", "0.1", "--budget", "3m")
 PLANTED = '''
 
 def _planted():
-    """Make whatever calls these, again and again, take a tenth longer: by a busy wait in each call."""
+    """Make whatever calls these, again and again, take twice as long: by a busy wait in each call."""
     import functools
     import time
 
@@ -33,7 +33,7 @@ def _planted():
         def called(*arguments, **named):
             now = clock()
             gap = now - last[0]
-            end = now + (0.1 * gap if gap < 0.05 else 0)
+            end = now + (gap if gap < 0.05 else 0)
             while clock() < end:
                 pass
             last[0] = clock()
@@ -110,7 +110,7 @@ def test_a_planted_slow_down_is_named_and_other_changes_are_not(runner: Runner, 
     assert json.loads(slow.stdout) == night
     named = [one for one in night["changes"] if one["again"] and one["again"]["verdict"] == "slower"]
     assert {one["environment"] for one in named} == {"np-old"}
-    assert all(1.02 < one["again"]["ratio"] < 1.3 for one in named)
+    assert all(1.2 < one["again"]["ratio"] < 4 for one in named)
     assert all(one["again"]["rounds"] >= 3 for one in named)
     (pair,) = night["pairs"]
     assert "digest" in {one["name"] for one in pair["differences"]}

@@ -47,6 +47,11 @@ def measured(folder: Path) -> Counter[Round]:
     return Counter((parse_cell(line["cell"]).case_id, line["round"]) for line in lines)
 
 
+def spent(folder: Path) -> list[float]:
+    """Return what the journal says was spent, line by line."""
+    return [line["spent"] for line in journal_of(folder) if "spent" in line]
+
+
 def none_left(run: str) -> bool:
     """Say whether no container of a run is there; other runs have theirs."""
     return not [name for name in containers() if run in name]
@@ -149,6 +154,52 @@ def test_a_run_at_work_is_not_resumed_beside_it(runner: Runner) -> None:
     done = runner("run", "--resume")
     assert done.returncode == 2
     assert f"is at work in process {process.pid}" in done.stderr
+
+
+def test_without_a_name_the_run_that_nobody_is_at_work_in_is_resumed(runner: Runner) -> None:
+    first = runner.start("run", *SMALL, "--backend", "venv")
+    wait_for(lambda: len(runner.records()) >= 3, 120)
+    assert kill(first, 0.0)
+    (folder,) = runner.folder.glob("reports/runs/*")
+    other = runner.start("run", *SMALL, "--backend", "venv", "--rounds", "100")
+    wait_for(lambda: len(list(runner.folder.glob("reports/runs/*/plan.json"))) == 2, 120)
+    again = runner.start("run", "--resume")
+    wait_for(lambda: [line for line in journal_of(folder) if line["event"] == "resumed"], 120)
+    assert kill(other, 0.0)  # the one that was resumed waits for the machine until then
+    _, err = again.communicate(timeout=300)
+    assert again.returncode == 0, err
+    assert f"is at work in process {other.pid}" in err
+    check_whole(folder)
+
+
+def test_a_budget_is_that_of_the_whole_run(runner: Runner) -> None:
+    process = runner.start("run", *SMALL, "--backend", "venv", "--budget", "1h")
+    wait_for(lambda: len(runner.records()) >= 5, 120)
+    assert kill(process, 0.0)
+    (folder,) = runner.folder.glob("reports/runs/*")
+    first = spent(folder)
+    assert first
+    assert first[-1] > 0
+    done = runner("run", "--resume")
+    assert done.returncode == 0, done.stderr
+    assert "of its 1 h 00 min are spent" in done.stderr
+    assert spent(folder)[len(first)] >= first[-1]
+    assert spent(folder) == sorted(spent(folder))
+    check_whole(folder)
+
+
+def test_a_run_whose_budget_is_spent_measures_nothing_more(runner: Runner) -> None:
+    process = runner.start("run", *SMALL, "--backend", "venv", "--budget", "1h")
+    wait_for(lambda: [line for line in runner.records() if line["round"] == 2], 120)
+    assert kill(process, 0.0)
+    (folder,) = runner.folder.glob("reports/runs/*")
+    Run.open(folder).note("canary", case="rnn-step/lstm-b32-h128", round=2, seconds=0.01, spent=3600.5)
+    before = measured(folder)
+    done = runner("run", "--resume")
+    assert done.returncode == 0, done.stderr
+    assert "the budget is spent in round " in done.stderr
+    assert measured(folder) == before
+    assert Run.open(folder).journal().ended == "done"
 
 
 @pytest.mark.parametrize(
@@ -286,6 +337,10 @@ def test_a_container_that_is_killed_never_stops_the_rest(runner: Runner) -> None
     wait_for(one_is_killed)
     client.close()
     process.communicate(timeout=200)
+    failed = [record for record in runner.records() if record["status"] != "ok"]
+    assert all(
+        "said nothing" not in record["reason"] for record in failed
+    )  # it is known to be gone, and not waited for
     assert process.returncode in {0, 1}
     assert len({(record["cell"], record["round"]) for record in runner.records()}) == len(runner.records())
     assert Run.open(folder).journal().ended == "done"

@@ -124,17 +124,18 @@ def make(
     skips: Mapping[Cell, Skip] | None = None,
     *,
     later: int = 0,
+    each: float | None = None,
     **machine: object,
 ) -> Run:
-    """Make a run folder that holds records; ``later`` minutes after NOW."""
+    """Make a run folder that holds records; ``later`` minutes after NOW, each of ``each`` seconds."""
     records = list(records)
     cells = list(dict.fromkeys(record.cell for record in records))
     known = environments([*cells, *(skips or {})])
     now = NOW + timedelta(minutes=later)
     run = Run.create(reports, plan(cells, skips), {}, {**MACHINE, **machine}, {}, now)
     run.write_environments(known)
-    for record in records:
-        run.add(replace(record, run=run.id), f"log of {record.cell.id}\n")
+    for count, record in enumerate(records, 1):
+        run.add(replace(record, run=run.id), f"log of {record.cell.id}\n", each and count * each)
     return run
 
 

@@ -87,12 +87,21 @@ def test_a_step_that_is_far_shorter_than_a_forward_pass_in_every_turn_has_left_s
     assert (caught.value.kind, caught.value.found) == ("wrong-result", {"loss": [1.0]})
 
 
-def test_gradients_are_left_out_on_demand_and_the_rest_is_not() -> None:
-    found = program(1.0, 2.0)
-    assert "gradient_errors" not in check.same_computation(found, TRUTH, "fp32", gradients=False)
-    assert found.asked == ["reset", "outputs", "reset", "train", "train", "train"]
-    with pytest.raises(check.Failure, match="losses are off"):
-        check.same_computation(program(1.5), TRUTH, "fp32", gradients=False)
+def test_what_was_right_before_goes_on_from_its_first_step_and_its_losses_are_compared() -> None:
+    found = program()
+    found.train()
+    assert check.same_training(found, TRUTH, "fp32") == {
+        "loss": [2.0, 1.0, 0.5],
+        "reference_loss": [2.0, 1.0, 0.5],
+        "loss_error": 0.0,
+    }
+    assert found.asked == ["train", "train", "train"]
+    for losses, sentence in (([2.0, 1.5], "losses are off by 5.0e-01"), ([2.0, float("nan")], "a loss is not finite")):
+        other = _Program([*losses, 0.5], {})
+        other.train()
+        with pytest.raises(check.Failure, match=sentence) as caught:
+            check.same_training(other, TRUTH, "fp32")
+        assert caught.value.found["loss"][0] == 2.0
 
 
 @pytest.mark.parametrize(
@@ -217,6 +226,10 @@ def test_a_bias_that_is_trained_twice_is_found_where_it_shows_least() -> None:
     with pytest.raises(check.Failure, match="losses are off by") as caught:
         check.same_computation(doubled(case, data, weights, "cpu", "fp32"), truth, "fp32")
     assert 1e-5 < caught.value.found["loss_error"] < 1e-4
+    again = doubled(case, data, weights, "cpu", "fp32")
+    again.train()
+    with pytest.raises(check.Failure, match="losses are off by"):
+        check.same_training(again, truth, "fp32")
 
 
 def test_relative_is_the_norm_itself_where_the_truth_is_nothing() -> None:

@@ -100,6 +100,44 @@ def test_no_difference_is_called_that_an_environment_has_from_itself(
         assert row.more > 0
 
 
+@pytest.mark.parametrize(
+    ("phase", "precision", "reason"),
+    [
+        ("train", "fp32", None),
+        ("forward", "fp32", "torch-1.0 beside itself differed by 30.0% here, as much as this"),
+        ("train", "tf32", "torch-1.0 beside itself differed by 40.0% here, as much as this"),
+        ("gradient", "fp32", "torch-1.0 beside itself differed by 40.0% in train tf32 of this case, as much as this"),
+    ],
+)
+def test_the_noise_floor_is_that_of_the_phase_and_precision_else_the_largest_of_the_case(
+    tmp_path: Path, phase: str, precision: str, reason: str | None
+) -> None:
+    places = {("train", "tf32"): 1.4, ("train", "fp32"): 1.01, ("forward", "fp32"): 1.3}
+    records = [
+        record
+        for (name, other), apart in places.items()
+        for record in rounds(cell("torch-1.0", phase=name, precision=other), [1.0] * 4)
+        + rounds(controls.twin(cell("torch-1.0", phase=name, precision=other)), [apart] * 4)
+    ]
+    work = {"phase": phase, "precision": precision}
+    if (phase, precision) not in places:
+        records += rounds(cell("torch-1.0", **work), [1.0] * 4)
+    records += rounds(cell("torch-2.x", **work), [1.2, 1.2001, 1.2, 1.1999])
+    (row,) = compare([merge.results(make(tmp_path, records))], "torch-1.0", ["torch-2.x"]).rows
+    if reason is None:
+        assert (row.verdict, row.code) == ("slower", "beyond-margin")
+    else:
+        assert (row.verdict, row.code, row.reason) == ("inconclusive", "noise-floor", reason)
+
+
+def test_the_noise_floor_of_another_case_is_none(tmp_path: Path) -> None:
+    far = cell("torch-1.0", case="4x320-ce-long")
+    records = rounds(far, [1.0] * 4) + rounds(controls.twin(far), [1.5] * 4)
+    records += rounds(BASE, [1.0] * 4) + rounds(OTHER, [1.2, 1.2001, 1.2, 1.1999])
+    (row,) = compare([merge.results(make(tmp_path, records))], "torch-1.0", ["torch-2.x"]).rows
+    assert row.verdict == "slower"
+
+
 def test_an_environment_far_from_itself_and_a_drifting_machine_are_doubts(tmp_path: Path) -> None:
     run = make(tmp_path, rounds(BASE, [1.0] * 4) + rounds(TWIN, [1.1, 1.101, 1.1, 1.099]))
     for number, seconds in enumerate([1.0, 1.02, 1.3], start=1):

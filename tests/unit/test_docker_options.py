@@ -239,8 +239,9 @@ class Fed(Wire):
         self.pieces = tuple(rest)
         return piece[:size]
 
-    def sendall(self, data: bytes, /) -> None:
+    def send(self, data: memoryview, /) -> int:
         """Not asked for."""
+        raise NotImplementedError
 
     def shutdown(self, how: int, /) -> None:
         """Not asked for."""

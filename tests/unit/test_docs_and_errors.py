@@ -9,7 +9,6 @@ from runner.errors import Problem, ProvisionError, RunnerError, Where
 
 CODES = {
     "RunnerError": 1,
-    "CellsFailedError": 1,
     "ProvisionError": 1,
     "MatrixError": 2,
     "UsageError": 2,

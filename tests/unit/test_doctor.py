@@ -36,6 +36,7 @@ FACTS = Facts(
         "memory_bytes": 64_000_000_000,
         "governor": "performance",
     },
+    system={"os": "Debian GNU/Linux 12 (bookworm)", "glibc": "2.36", "architecture": "x86_64"},
     physical_cores=8,
     quota=None,
     memory=50_000_000_000,
@@ -241,6 +242,7 @@ def test_json_has_a_version_and_describes_the_machine_for_a_plan() -> None:
     assert (found["version"], found["ready"], found["backend"]) == (1, True, "venv")
     machine = found["machine"]
     assert (machine["cpu"], machine["cores"], machine["memory_bytes"]) == ("EPYC", 8, 64_000_000_000)
+    assert (machine["os"], machine["glibc"], machine["architecture"]) == (*FACTS.system.values(),)
     assert Gpu(**{**machine["gpus"][0], "capability": tuple(machine["gpus"][0]["capability"])}) == H200
     assert (machine["engine"]["version"], machine["interpreters"]) == ("28.5", {"3.6": "/p/3.6/bin/python3.6"})
     backend = found["backends"]["venv"]

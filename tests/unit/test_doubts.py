@@ -9,14 +9,23 @@ import numpy as np
 import pytest
 
 from runner import collect, merge
-from runner.comparison import Results
-from runner.doubts import CODES, FACTS, Doubt, doubts
+from runner.compare import compare
+from runner.comparison import Doubt, Results
+from runner.doubts import CODES, FACTS, doubts, marked
 from runner.harness import watch
 from runner.model import Record
 from tests.unit.fake_runs import cell, good, make
 
-CALM = {"governor": "performance", "load_average": [0.1, 0.1, 0.1], "logical_cores": 8}
+CALM: dict[str, Any] = {"governor": "performance", "load_average": [0.1, 0.1, 0.1], "logical_cores": 8}
 OTHER = cell("torch-1.0")
+
+
+STEADY = {"steady": True, "warmup_seconds": 0.01, "batch": 1}
+
+
+def bound(warmup: float, batch: int | None = 1) -> dict[str, Any]:
+    """Return the facts of a warm-up that ended at its bound."""
+    return {"steady": False, "warmup_seconds": warmup, "batch": batch}
 
 
 def samples(seed: int, count: int = 40, middle: float = 1e-3) -> np.ndarray:
@@ -48,7 +57,7 @@ def planted(folder: Path, rounds: Sequence[np.ndarray], facts: Sequence[dict[str
 
 
 def test_a_calm_run_has_none(tmp_path: Path) -> None:
-    steady = {"steady": True, "throttled": 0, "clock_mhz": [1400, 1405], "swapped_bytes": 0}
+    steady = {**STEADY, "throttled": 0, "clock_mhz": [1400, 1405], "swapped_bytes": 0}
     records = [record for number in range(3) for record in calm(number, **steady)]
     assert doubts(results(tmp_path, records)) == ()
 
@@ -110,7 +119,6 @@ def test_rounds_that_spread(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("facts", "code", "serious", "words"),
     [
-        ({"steady": False}, "unsteady", False, "in 1 of 3 rounds"),
         ({"throttled": 4}, "throttled", True, "in 1 of 3 rounds"),
         ({"clock_mhz": [1200, 1400]}, "clock-moved", True, "between 1200 and 1400 MHz"),
         ({"clock_mhz": {"min": 900, "max": 1400, "median": 1390}}, "clock-moved", True, "between 900 and 1400 MHz"),
@@ -129,6 +137,55 @@ def test_facts_that_the_harness_recorded(
     found = planted(tmp_path, [samples(number) for number in range(3)], [facts, *others])
     assert (found.code, found.serious) == (code, serious)
     assert words in found.sentence
+
+
+@pytest.mark.parametrize("batch", [1, None])
+def test_a_warm_up_that_had_room_and_did_not_settle_is_unsteady(tmp_path: Path, batch: int | None) -> None:
+    rounds = [samples(number) for number in range(3)]  # 1 ms each: 15 of them take 15 ms
+    found = planted(tmp_path / "a", rounds, [bound(0.016, batch), bound(0.2, batch), STEADY])
+    assert (found.code, found.serious) == ("unsteady", False)
+    assert found.sentence == "warm-up ended at its bound and not for being steady, in 2 of 3 rounds"
+
+
+def test_one_disturbed_warm_up_of_three_is_no_doubt(tmp_path: Path) -> None:
+    records = [good(cell(), number, samples(number), **(bound(0.2) if number == 0 else STEADY)) for number in range(3)]
+    assert doubts(results(tmp_path, [*records, *(calm(number)[1] for number in range(3))])) == ()
+
+
+def test_a_batch_of_calls_takes_as_much_more_room(tmp_path: Path) -> None:
+    rounds = [samples(number, middle=1e-5) for number in range(3)]
+    assert planted(tmp_path / "a", rounds, [bound(0.016, 100)] * 3).code == "unsteady"
+    slow = [good(cell(), number, times, **bound(0.014, 100)) for number, times in enumerate(rounds)]
+    assert codes(doubts(results(tmp_path / "b", [*slow, *(calm(number)[1] for number in range(3))]))) == [
+        "short-budget"
+    ]
+
+
+def test_steps_too_slow_for_a_look_at_their_warm_up_are_told_once_for_the_run(tmp_path: Path) -> None:
+    middles = {"nn-lstm": 0.02, "lstm-cell-basic": 0.1, "lstm-cell-fused": 0.101, "compiled-cell": 1.26}
+    records = [
+        good(cell("torch-2.x", slug), number, samples(number, 9, middle), **bound(2.3 * middle))
+        for slug, middle in middles.items()
+        for number in range(3)
+    ]
+    records += [record for number in range(3) for record in calm(number, **STEADY)[1:]]
+    (found,) = doubts(results(tmp_path, records))
+    assert (found.code, found.serious, found.environment, found.cell) == ("short-budget", False, "", "")
+    assert found.sentence == (
+        "4 of 5 cells were too slow for a check of the warm-up, which takes 15 calls in half of the time: "
+        "--seconds 38 has room for all of them, --seconds 3.1 for half of them"
+    )
+
+
+def test_one_step_that_is_too_slow_is_told_with_the_time_it_needs(tmp_path: Path) -> None:
+    slow = [good(cell(), number, samples(number, middle=0.1), **bound(0.2)) for number in range(3)]
+    (found,) = doubts(results(tmp_path, [*slow, *(calm(number, **STEADY)[1] for number in range(3))]))
+    assert found.sentence.startswith("1 of 2 cells was too slow")
+    assert found.sentence.endswith("half of the time: --seconds 3.1 has room for it")
+
+
+def test_an_older_record_that_does_not_say_how_long_it_warmed_up_is_not_doubted(tmp_path: Path) -> None:
+    assert doubts(results(tmp_path, [one for number in range(3) for one in calm(number, steady=False)])) == ()
 
 
 def test_facts_that_say_nothing_raise_nothing(tmp_path: Path) -> None:
@@ -155,9 +212,10 @@ def test_the_machine_is_doubted_once(tmp_path: Path, machine: dict[str, Any], co
     assert [(one.code, one.serious, one.environment, one.cell) for one in found] == [(code, False, "", "")] * bool(code)
 
 
-def test_clocks_that_were_not_held(tmp_path: Path) -> None:
-    records = [record for number in range(3) for record in calm(number, clocks="none", device="H200")]
-    assert codes(doubts(results(tmp_path, records))) == ["unpinned"]
+@pytest.mark.parametrize(("clocks", "expected"), [("none", ["unpinned"]), ("left", ["unpinned"]), ("locked", [])])
+def test_clocks_that_were_not_held(tmp_path: Path, clocks: str, expected: list[str]) -> None:
+    records = [record for number in range(3) for record in calm(number, clocks=clocks, device="H200")]
+    assert codes(doubts(results(tmp_path, records))) == expected
 
 
 def test_the_serious_come_first_and_of_each_code_the_worst(tmp_path: Path) -> None:
@@ -172,6 +230,27 @@ def test_the_serious_come_first_and_of_each_code_the_worst(tmp_path: Path) -> No
         ("spread", "torch-1.0"),
         ("governor", ""),
     ]
+
+
+def test_the_rows_of_a_comparison_have_the_doubts_about_both_of_their_cells(tmp_path: Path) -> None:
+    records = [good(cell(), number, samples(number, middle=1e-3 * (1 + 0.3 * number))) for number in range(3)]
+    records += [good(OTHER, number, samples(number + 9), throttled=1) for number in range(3)]
+    found = results(tmp_path, records)
+    plain = compare([found], "torch-1.0", ["torch-2.x"])
+    (row,) = marked(plain, {found.run: doubts(found)}).rows
+    assert [(doubt.code, doubt.cell) for doubt in row.doubts] == [("throttled", OTHER.id), ("spread", cell().id)]
+    assert marked(plain, {"another": doubts(found)}) == plain == marked(plain, {found.run: ()})
+
+
+def test_sides_of_different_runs_have_the_doubts_of_their_own_run(tmp_path: Path) -> None:
+    one = make(tmp_path, [good(OTHER, number, samples(number), throttled=1) for number in range(3)], **CALM)
+    two = make(tmp_path, [good(cell(), number, samples(number)) for number in range(3)], later=5, **CALM)
+    both = [merge.results(two), merge.results(one)]
+    known = {run.run: doubts(run) for run in both}
+    (row,) = marked(compare(both, "torch-1.0", ["torch-2.x"]), known).rows
+    assert [(doubt.code, doubt.environment) for doubt in row.doubts] == [("throttled", "torch-1.0")]
+    swapped = {two.id: known[one.id], one.id: known[two.id]}
+    assert marked(compare(both, "torch-1.0", ["torch-2.x"]), swapped).rows[0].doubts == ()
 
 
 def test_the_harness_says_what_of_a_child_is_in_swap_and_the_record_keeps_it() -> None:

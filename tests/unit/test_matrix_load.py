@@ -224,7 +224,7 @@ hint: did you mean 'image'?""",
 m.yaml:8:7: error: unknown key 'zzz'
     8 | gpu: {zzz: 1}
       |       ^^^
-hint: known keys: clocks""",
+hint: known keys: clocks, memory, telemetry""",
     ),
     "a missing key": (
         GOOD.replace('    release: "1.0.0"\n', ""),
@@ -324,7 +324,7 @@ m.yaml:11:12: error: threads must be a whole number, found 2.5
     "clocks that are no word and no number": (
         f"{GOOD}gpu: {{clocks: bas}}\n",
         """\
-m.yaml:8:15: error: clocks must be one of base, max, none, or a whole number above 0, found bas
+m.yaml:8:15: error: clocks must be one of base, max, leave, or a whole number above 0, found bas
     8 | gpu: {clocks: bas}
       |               ^^^""",
     ),

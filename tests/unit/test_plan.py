@@ -4,7 +4,7 @@ import collections
 import functools
 import json
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ import pytest
 
 from runner.errors import NothingSelectedError
 from runner.matrix import Matrix, load, parse
-from runner.model import SKIP_CODES, Gpu, Plan, Request, Skip
+from runner.model import SKIP_CODES, Gpu, Past, Plan, Request, Skip
 from runner.plan import plan
-from runner.plan_json import plan_json
+from runner.plan_json import plan_json, read_plan
+from runner.present import plan_table
 from runner.workloads import CASES
 
 H200 = Gpu(uuid="GPU-1", name="H200", capability=(9, 0), driver="580.65.06")
@@ -26,10 +27,11 @@ SMALL = f"""{HEAD}environments:
   torch-2.x: {{framework: torch, release: "2.*", image: x, cuda: "13.0"}}
   tf-1.8: {{framework: tensorflow, release: "1.8.0", image: x, cuda: "9.0"}}
 """
+TF_2 = 'tf-2.x: {framework: tensorflow, release: "2.21.0", image: x, cuda: "12.5", cudnn: "9.27"}'
 CASE_NAMES = ("1x320-ce-short", "1x320-ce-long", "4x320-ce-long", "4x320-ctc-long")
 KEYS = {
     *("id", "environment", "implementation", "workload", "case", "phase", "precision", "device"),
-    *("verdict", "code", "reason", "seconds"),
+    *("verdict", "code", "reason", "seconds", "source", "nearest", "jit"),
 }
 
 
@@ -139,6 +141,30 @@ def test_a_gpu_that_a_build_has_no_code_for_and_a_driver_that_is_too_old() -> No
         "torch-1.0/nn-lstm": "arch",
         "torch-2.x/nn-lstm": "driver",
     }
+
+
+def test_jit_is_refused_unless_it_is_allowed_and_then_marked() -> None:
+    strict, lenient = (planned(small(), gpu=H200, allow_jit=allowed) for allowed in (False, True))
+    assert set(verdicts(strict, "torch-1.0/nn-lstm").values()) == {"arch"}
+    (found,) = [one for one in lenient.cells if one.cell.id.startswith("torch-1.0/nn-lstm")]
+    assert (found.verdict, found.skip) == ("run", None)
+    assert found.jit.startswith("runs by PTX JIT (first call is slow): torch 1.0.0 for CUDA 9.0 has no code made for")
+    assert {one.jit for one in lenient.cells if one.cell.environment == "torch-2.x"} == {""}
+    assert {one.jit for one in strict.cells} == {""}
+    assert found.cell in {cell for block in lenient.blocks for cell in block.cells}
+
+
+def test_what_calls_cudnn_is_held_back_alone() -> None:
+    text = SMALL.replace('tf-1.8: {framework: tensorflow, release: "1.8.0", image: x, cuda: "9.0"}', TF_2)
+    v100 = replace(H200, name="V100", capability=(7, 0))
+    found = verdicts(planned(small(text=text), gpu=v100), "tf-2.x/")
+    assert found.pop("tf-2.x/cudnn-lstm") == "arch"
+    assert {*found.values()} == {"run", "framework-lacks"}
+    assert "arch" not in verdicts(planned(small(text=text), gpu=replace(v100, capability=(8, 0))), "tf-2.x/").values()
+
+
+def test_what_the_host_holds_is_not_judged_by_its_gpu() -> None:
+    assert set(verdicts(planned(small(), gpu=H200, backend="host"), "torch-1.0/nn-").values()) == {"run"}
 
 
 def test_the_reason_nearest_to_the_user_comes_first() -> None:
@@ -281,6 +307,41 @@ def test_json_has_the_keys_of_the_design_and_can_be_written() -> None:
     assert (first["environment"], first["framework"], first["kind"]) == ("np", "numpy", "flexible")
     runs = [one for one in written["cells"] if one["verdict"] == "run"]
     assert {(one["code"], one["reason"]) for one in runs} == {(None, None)}
+
+
+def test_json_has_the_source_of_a_refusal_the_nearest_and_what_runs_by_jit() -> None:
+    found = planned(small(), gpu=H200, rounds=2, seconds=1.0)
+    written = {one["id"].split("/rnn-step")[0]: one for one in plan_json(found)["cells"]}
+    refused = written["torch-1.0/nn-lstm"]
+    assert (refused["code"], refused["nearest"], refused["jit"]) == ("arch", ["torch-2.x", "torch==2.0.1+cu118"], None)
+    assert "fatbin headers" in refused["source"]
+    assert (written["torch-2.x/nn-lstm"]["source"], written["torch-2.x/nn-lstm"]["nearest"]) == (None, [])
+    assert written["torch-1.0/compiled-cell"]["source"] is None
+    lenient = planned(small(), gpu=H200, allow_jit=True)
+    by_jit = {one["environment"] for one in plan_json(lenient)["cells"] if one["jit"]}
+    assert by_jit == {"torch-1.0", "tf-1.8"}
+    for made in (found, lenient):
+        cases = {block.case_id: block.spec for block in made.blocks}
+        document = json.loads(json.dumps(plan_json(made)))
+        again = read_plan(document, cases, asdict(made.measurement), Past())
+        assert [(one.skip, one.jit) for one in again.cells] == [(one.skip, one.jit) for one in made.cells]
+
+
+def test_the_table_names_what_is_slow_at_first_and_the_nearest_that_runs() -> None:
+    text = plan_table(planned(small(), gpu=H200), 400)
+    assert "; nearest that runs: torch-2.x or torch==2.0.1+cu118" in text
+    assert "slow at the first call" not in text
+    lines = plan_table(planned(small(), gpu=H200, allow_jit=True), 400).splitlines()
+    begin = lines.index("slow at the first call:")
+    assert [line.split()[:2] for line in lines[begin + 1 : begin + 3]] == [["jit", "torch-1.0"], ["jit", "tf-1.8"]]
+
+
+def test_the_table_names_an_environment_alone_where_nothing_of_it_runs() -> None:
+    text = SMALL.replace('tf-1.8: {framework: tensorflow, release: "1.8.0", image: x, cuda: "9.0"}', TF_2)
+    v100 = replace(H200, name="V100", capability=(7, 0))
+    lines = [" ".join(line.split()[:2]) for line in plan_table(planned(small(text=text), gpu=v100), 400).splitlines()]
+    assert "arch torch-2.x" in lines
+    assert "arch tf-2.x/cudnn-lstm" in lines
 
 
 def test_a_kind_may_change_with_the_release() -> None:

@@ -41,6 +41,7 @@ ROW_KEYS = [
     "verdict",
     "code",
     "reason",
+    "doubts",
 ]
 
 

@@ -1,18 +1,33 @@
 """What a resumed run measures and what it leaves, an engine that is gone, and the order of rounds."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from runner.begun import same_environments
-from runner.errors import EngineError, NothingSelectedError, ProvisionError, RecordError, UsageError
-from runner.files import held
+from runner.errors import EngineError, ProvisionError, RecordError, UsageError
+from runner.gpu.choose import Wish
+from runner.gpu.clocks import Clocks
+from runner.keeper import Keeper
 from runner.measure import given_up
-from runner.model import Event, Finished, Grouped, Outcome, Past, Provisioned
-from runner.options import Options
+from runner.model import (
+    Canary,
+    Event,
+    Finished,
+    Further,
+    Grouped,
+    Measurement,
+    Outcome,
+    Past,
+    Plan,
+    PlannedCell,
+    Provisioned,
+)
 from runner.plan_json import fingerprint, plan_json, read_plan
-from runner.resume import past, resumed
+from runner.progress import Progress
+from runner.resume import past
 from tests.unit.fake_runs import bad, cell, good, make
 from tests.unit.fake_servers import GB, FakeBackend, block, cells, events, outcomes
 from tests.unit.test_plan import planned, small
@@ -231,6 +246,47 @@ def test_what_is_behind_a_run_is_read_from_its_journal_and_records(tmp_path: Pat
     )
 
 
+def test_what_a_run_has_spent_is_read_from_its_journal_whatever_was_written_last(tmp_path: Path) -> None:
+    run = make(tmp_path, [good(cell(), number, [1.0]) for number in (1, 2)], each=4.0)
+    assert [entry.spent for entry in run.journal().entries] == [4.0, 8.0]
+    assert past(run, run.journal()).spent == 8.0
+    run.note("canary", case=cell().case_id, round=3, seconds=0.5, spent=8.75)
+    run.note("begun", digests={})
+    run.note("resumed", digests={})
+    assert past(run, run.journal()).spent == 8.75
+    run.add(good(cell(), 3, [1.0]))  # by a program that did not write it down
+    assert past(run, run.journal()).spent == 8.75
+
+
+def test_each_event_is_kept_with_what_was_spent_until_then(tmp_path: Path) -> None:
+    (one, other) = cells("a/x", "b/x")
+    both = tuple(PlannedCell(cell=each, device="cpu", seconds=3.0) for each in (one, other))
+    plan = Plan(
+        device="cpu",
+        backend="fake",
+        measurement=Measurement(),
+        cells=both,
+        blocks=(block(one, other),),
+        frameworks=dict.fromkeys("ab", "torch"),
+    )
+    run = make(tmp_path, [])
+    keeper = Keeper(plan, run, Progress(lambda _: None), Clocks(None, Wish(), pytest.fail))
+    reply = {"status": "ok", "seconds": [0.5]}
+    kept: list[Event] = [
+        Grouped((("a", "b"),)),
+        Canary("rnn-step/tiny", 1, 0.01),
+        Outcome(cell=one, round=1, reply=reply, facts={}, ready=made("a", "1")),
+        Outcome(cell=other, round=1, reply={"status": "failed", "class": "oom"}, facts={}, ready=made("b", "1")),
+        Finished("rnn-step/tiny", 1),
+        Further(4, frozenset({one})),
+    ]
+    for count, event in enumerate(kept, 1):
+        keeper.keep(event, count + 0.00049)
+    lines = [json.loads(line) for line in (run.path / "journal.jsonl").read_text().splitlines()[1:]]
+    names = ["groups", "canary", "measured", "measured", "round", "further"]
+    assert [(line["event"], line["spent"]) for line in lines] == list(zip(names, range(1, 7), strict=True))
+
+
 def test_a_journal_says_whether_a_run_is_finished(tmp_path: Path) -> None:
     run = make(tmp_path, [])
     assert run.journal().unfinished
@@ -265,54 +321,6 @@ def test_an_event_of_the_journal_that_lacks_something_is_an_error_with_its_place
     run.note("round", case="a/b")
     with pytest.raises(RecordError, match=r"journal\.jsonl:2:1: error: this line has no 'round'"):
         run.journal()
-
-
-def typed(reports: Path, *selectors: str) -> Options:
-    return Options(reports=reports, selectors=list(selectors) or None)
-
-
-def take_up(options: Options) -> None:
-    with resumed(options, print):
-        pass
-
-
-def test_no_unfinished_run_is_nothing_selected(tmp_path: Path) -> None:
-    for _ in range(2):
-        with pytest.raises(NothingSelectedError, match="is unfinished"):
-            take_up(typed(tmp_path))
-        make(tmp_path, []).note("ended", how="done")
-
-
-def test_a_finished_run_is_not_resumed(tmp_path: Path) -> None:
-    run = make(tmp_path, [])
-    run.note("ended", how="done")
-    with pytest.raises(NothingSelectedError, match=f"run {run.id} is finished"):
-        take_up(typed(tmp_path, run.id))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (Options(rounds=3), "without --rounds"),
-        (Options(backend="host", python="/bin/python"), "without --backend, --python"),
-        (Options(selectors=["a", "b"]), "takes one run"),
-    ],
-)
-def test_what_cannot_be_typed_with_resume(options: Options, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        take_up(options)
-
-
-def test_a_run_that_is_held_is_not_resumed(tmp_path: Path) -> None:
-    run = make(tmp_path, [])
-    with run.held(), pytest.raises(UsageError, match=f"run {run.id} is at work in process"):
-        take_up(typed(tmp_path))
-
-
-def test_a_lock_goes_with_its_block(tmp_path: Path) -> None:
-    for _ in range(2):
-        with held(tmp_path / "lock", "it"):
-            pass
 
 
 def made(name: str, digest: str) -> Provisioned:

@@ -47,6 +47,9 @@ def test_the_service_runs_this_installation_in_this_folder() -> None:
     words = ["/opt/a b/python", "-m", "runner", "nightly", *ODD]
     assert [word.replace("$$", "$") for word in read_back(command)] == words
     assert "$$HOME" in command
+    assert [read_back(line) for line in setting(service, "ExecStopPost")] == [
+        ["/opt/a b/python", "-m", "runner", "clocks", "reset"]
+    ]
     found = [read_back(line) for line in setting(service, "Environment")]
     assert found == [["PATH=/bin:/a b"], ["DOCKER_HOST=unix:///a%b"]]
     assert setting(service, "KillSignal") == ["SIGINT"]

@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import kendalltau
 
-from runner.shape import dip, slow_share, trend, two_modes
+from runner import shape
+from runner.shape import Shape, dip, shapes, slow_share, trend, two_modes
 
 DRAW = np.random.default_rng
 
@@ -95,3 +97,34 @@ def test_the_share_of_far_slower_samples() -> None:
 def test_samples_that_are_all_but_alike_are_not_slow_for_a_hair() -> None:
     assert slow_share(np.array([1.0] * 60 + [1.01] * 40)) == 0
     assert math.isclose(slow_share(np.array([1.0] * 60 + [1.5] * 40)), 0.4)
+
+
+def test_many_rounds_at_once_look_as_each_of_them_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = DRAW(11)
+    rounds = [skewed(seed, int(draw.integers(3, 60)), 0.03) for seed in range(120)]
+    rounds += [clusters(seed, 24 + seed % 3, 0.4, 0.3) for seed in range(30)]
+    rounds += [skewed(seed, 30, 0.02) * np.linspace(1, 1.2, 30) for seed in range(30)]
+    rounds += [np.where(np.arange(25) % 9 == 0, 2, 1) * skewed(seed, 25, 0.01) for seed in range(30)]
+    draw.shuffle(rounds)
+    expected = [Shape(two_modes(one), trend(one), slow_share(one)) for one in rounds]
+    counts = np.array([len(one) for one in rounds])
+    for at_once in (shape.AT_ONCE, 70):
+        monkeypatch.setattr(shape, "AT_ONCE", at_once)
+        assert shapes(np.concatenate(rounds), counts) == expected
+    for part in zip(*expected, strict=True):
+        assert 20 < sum(one not in (None, 0.0) for one in part) < 150
+    assert shapes(np.empty(0), np.empty(0, dtype=np.int64)) == []
+
+
+@pytest.mark.parametrize("count", [8, 12, 33, 34, 50, 51, 200])
+def test_a_trend_is_as_sure_as_kendalls_test_says(count: int) -> None:
+    bound = shape._bound(count)
+    reached = 0
+    for seed in range(300):
+        samples = DRAW(seed).normal(size=count) + np.linspace(0, DRAW(seed).uniform(0, 25 / math.sqrt(count)), count)
+        truth = kendalltau(np.arange(count), samples, method="exact" if count <= shape.EXACT else "asymptotic")
+        score = shape._kendall(samples)
+        assert score == pytest.approx(truth.statistic * count * (count - 1) / 2)
+        assert (abs(score) >= bound) == (truth.pvalue < shape.CHANCE)
+        reached += abs(score) >= bound
+    assert 10 < reached < 300

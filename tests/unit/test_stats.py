@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from runner import stats
+from runner import spending, stats
 
 INF = math.inf
 ALPHA = 1 - stats.CONFIDENCE
@@ -89,13 +89,13 @@ def test_looks_rise_from_the_first_to_the_most(first: int, most: int) -> None:
 
 
 def test_a_single_look_may_spend_all() -> None:
-    assert stats.levels((3,), 0.05) == pytest.approx([0.05])
+    assert spending.levels((3,), 0.05) == pytest.approx([0.05])
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.01])
 def test_all_looks_together_err_as_often_as_is_allowed(alpha: float) -> None:
     at = (3, 5, 9, 20)
-    bounds = scipy_stats.norm.isf(stats.levels(at, alpha) / 2)
+    bounds = scipy_stats.norm.isf(spending.levels(at, alpha) / 2)
     covariance = [[math.sqrt(min(a, b) / max(a, b)) for a in at] for b in at]
     normal: Any = scipy_stats.multivariate_normal
     exact: dict[str, Any] = {"abseps": 1e-7, "maxpts": 10**6, "rng": np.random.default_rng(1)}
@@ -106,13 +106,13 @@ def test_all_looks_together_err_as_often_as_is_allowed(alpha: float) -> None:
 
 def test_each_look_spends_its_share() -> None:
     at = (5, 10)
-    bounds = scipy_stats.norm.isf(stats.levels(at, 0.05) / 2)
-    assert 2 * scipy_stats.norm.sf(bounds[0]) == pytest.approx(0.05 * 0.5**stats.SPENDING)
+    bounds = scipy_stats.norm.isf(spending.levels(at, 0.05) / 2)
+    assert 2 * scipy_stats.norm.sf(bounds[0]) == pytest.approx(0.05 * 0.5**spending.SPENDING)
 
 
 def test_the_level_is_that_of_the_last_look_that_was_reached() -> None:
     at = (3, 5, 10)
-    each = stats.levels(at, 0.05)
+    each = spending.levels(at, 0.05)
     found = stats.level(np.array([2, 3, 4, 5, 9, 10, 12]), at, 0.05)
     assert found == pytest.approx(each[[0, 0, 0, 1, 1, 2, 2]])
 
@@ -120,7 +120,7 @@ def test_the_level_is_that_of_the_last_look_that_was_reached() -> None:
 @pytest.mark.parametrize("alpha", [0.001, 0.01, 0.05, 0.3])
 def test_the_p_value_is_the_error_at_which_the_interval_just_leaves_out_nothing(alpha: float) -> None:
     at = (3, 5, 10)
-    for rounds, level in zip(at, stats.levels(at, alpha), strict=True):
+    for rounds, level in zip(at, spending.levels(at, alpha), strict=True):
         error = 0.01
         mean = float(scipy_stats.t.isf(level / 2, rounds - 1)) * error
         found = evidence(mean, error, rounds)

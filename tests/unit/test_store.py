@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.documents import upgrade
+from runner.documents import PIECE, upgrade
 from runner.errors import RecordError
 from runner.store import Run, parse_cell, runs
 from tests.unit.fake_runs import NOW, bad, cell, facts, good, make, plan
@@ -144,6 +144,42 @@ def test_a_garbled_record_is_an_error_that_names_its_file(tmp_path: Path, text: 
     (file,) = (run.path / "records").iterdir()
     file.write_bytes(text.encode("latin-1"))
     with pytest.raises(RecordError, match=file.name.replace("+", r"\+")):
+        list(run.records())
+
+
+def test_a_record_of_many_samples_is_read_to_its_end(tmp_path: Path) -> None:
+    times = [1 / number for number in range(1, 20_001)]
+    run = make(tmp_path, [good(cell(), 0, times), good(cell(), 1, [0.1 + 0.2])])
+    (file, _) = sorted((run.path / "records").iterdir())
+    assert file.stat().st_size > 4 * PIECE
+    assert [list(one.seconds) for one in run.records()] == [times, [0.1 + 0.2]]
+
+
+def test_a_record_whose_size_is_just_what_is_read_at_a_time_is_read(tmp_path: Path) -> None:
+    run = make(tmp_path, [good(cell(), 0, [1.0])])
+    (file,) = (run.path / "records").iterdir()
+    file.write_bytes(file.read_bytes().ljust(PIECE))
+    assert [one.seconds for one in run.records()] == [(1.0,)]
+
+
+def test_a_text_that_only_python_reads_is_read(tmp_path: Path) -> None:
+    run = make(tmp_path, [bad(cell(), 0, "crash", "half of a pair: \ud83d")])
+    assert [one.reason for one in run.records()] == ["half of a pair: \ud83d"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"version": 1,\n "cell": }', r"json:2:10: error: this is not JSON: Expecting value"),
+        (b'{"version": 1, "cell": "\xff"}', r"json:1:1: error: this is not UTF-8"),
+        (b"[1, 2]", r"json:1:1: error: this is not a JSON object"),
+    ],
+)
+def test_what_is_wrong_with_a_record_is_said_with_its_place(tmp_path: Path, content: bytes, message: str) -> None:
+    run = make(tmp_path, [good(cell(), 0, [1.0])])
+    (file,) = (run.path / "records").iterdir()
+    file.write_bytes(content)
+    with pytest.raises(RecordError, match=message):
         list(run.records())
 
 

@@ -14,7 +14,8 @@ from runner.doctor import tune
 from runner.doctor.noise import Busy, Noise, look
 from runner.doctor.sources import Source, judge
 from runner.doctor.tune import Tuning
-from runner.gpu.settings import Settings, held_back
+from runner.gpu.answers import held_back
+from runner.gpu.settings import Settings
 
 QUIET = Noise(
     cpus=8,

@@ -78,7 +78,7 @@ class Implementation(object):
         if case["cell"] not in cls.cells:
             return "framework-lacks", "{} computes {} only".format(cls.slug, " and ".join(cls.cells))
         if case.get("protocol") == "published" and case["workload"] not in cls.originals:
-            return "framework-lacks", "the original program of {} is not repeated by {}".format(case["workload"], cls.slug)
+            return "framework-lacks", "{} repeats no original program of {}".format(cls.slug, case["workload"])
         if case["loss"] not in cls.losses:
             return "framework-lacks", "{} has no {} loss".format(cls.slug, case["loss"])
         if case["ragged"] and not cls.ragged:
@@ -96,7 +96,7 @@ class Implementation(object):
         return None
 
     def __init__(self, case, data, weights, device, precision):
-        """Build the network and move ``data`` and ``weights`` to the device; nothing is run yet.
+        """Build the network and move ``data`` and ``weights`` to the device; it stands as after ``reset``.
 
         Args:
             case: the sizes, the loss, the optimiser and its rate.

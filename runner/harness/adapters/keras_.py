@@ -14,7 +14,7 @@ import os
 import tempfile
 import warnings
 
-from . import keras_graph, keras_layers, keras_traced, theano_
+from . import keras_graph, keras_layers, keras_published, keras_traced, theano_
 from .api import Implementation
 from .tensorflow_ import EPSILON
 
@@ -60,6 +60,8 @@ def facts(device: "str") -> "dict":
     found = {"version": keras.__version__, "backend": BACKEND, "backend_version": backend.__version__}
     found.update(adam_epsilon_hat=EPSILON, recurrent_activation="sigmoid")
     found.update(engines().facts(device, SETTINGS["threads"]))
+    if engines() is keras_graph:
+        found.update(keras_published.facts(SETTINGS["threads"]))
     return found
 
 
@@ -74,11 +76,18 @@ class Recurrent(Implementation):
     def lacks(cls, case, release, device, precision):
         """See Implementation; also, 2.4 to 2.15 are TensorFlow's own, and TF32 needs TensorFlow 2.4."""
         found = super(Recurrent, cls).lacks(case, release, device, precision)
+        if found is None and case.get("protocol") == "published":
+            found = keras_published.lacks(case, release)
         if found is None and (2, 4) <= release < (3,):
             return "framework-lacks", "Keras 2.4 to 2.15 are tf.keras by another name: measure TensorFlow"
         if found is None and precision == "tf32" and release < (3,):
             return "precision-lacks", "TensorFlow chooses tf32 since 2.4, with Keras 3 here"
         return found
+
+    @classmethod
+    def original(cls, case, data, weights, device, precision):
+        """See Implementation."""
+        return keras_published.Speech(cls.slug, case, data, dict(SETTINGS, device=device))
 
     def __init__(self, case, data, weights, device, precision):
         """See Implementation."""
@@ -129,6 +138,7 @@ class LSTM(Recurrent):
 
     slug = "keras-lstm"
     kind = "vendor"
+    originals = ("asr-lstm",)
 
     @classmethod
     def kind_in(cls, release: "tuple") -> "str":
@@ -147,6 +157,7 @@ class CuDNNLSTM(Recurrent):
 
     slug = "keras-cudnn-lstm"
     kind = "vendor"
+    originals = ("asr-lstm",)
     before = (3,)
     devices = ("cuda",)
     precisions = ("fp32",)

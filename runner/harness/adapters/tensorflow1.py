@@ -34,6 +34,16 @@ def config(threads: "int") -> "object":
     return found
 
 
+def wide_session(graph: "object", threads: "int") -> "object":
+    """Return the published protocol's session: as many threads start operations as compute them."""
+    import tensorflow as tf
+
+    settings = config(threads)
+    settings.inter_op_parallelism_threads = threads
+    settings.use_per_session_threads = True  # else those of the first session of the process
+    return tf.Session(graph=graph, config=settings)
+
+
 def facts(device: "str", threads: "int") -> "dict":
     """Return what the wheel was built for, the optimiser's home, and the GPU's description on cuda."""
     import tensorflow as tf

@@ -35,10 +35,7 @@ class Original(object):
             self.build(data)
             self.weights = self.count()
             start = tf.global_variables_initializer()
-        config = tensorflow1.config(settings["threads"])
-        config.inter_op_parallelism_threads = settings["threads"]
-        config.use_per_session_threads = True  # else those of the first session of the process
-        self.session = tf.Session(graph=graph, config=config)
+        self.session = tensorflow1.wide_session(graph, settings["threads"])
         self.session.run(start)
 
     def count(self):

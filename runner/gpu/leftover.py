@@ -1,0 +1,67 @@
+"""What guardians that were killed have left held, and undoing it."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from runner.errors import RecordError
+from runner.gpu import ledger
+from runner.gpu.guard import END_SECONDS, SUDO, Guard
+from runner.gpu.ledger import Entry, Ledger
+from runner.gpu.order import COMMAND, HOLD_SECONDS, Order
+
+Say = Callable[[str], None]
+
+ROOTS = f"only root can let go of them: `sudo {sys.executable} -m runner clocks reset`"
+
+
+def leftovers(environ: Mapping[str, str] = os.environ) -> Iterator[tuple[Ledger, Entry | None]]:
+    """Give what dead guardians have left; None for a file that cannot be read."""
+    for place in ledger.folders(environ, os.geteuid()):
+        for book in ledger.files(place):
+            if ledger.alive(book.path):
+                continue
+            try:
+                entry = book.read()
+            except RecordError:
+                yield book, None
+                continue
+            if entry is not None:
+                yield book, entry
+
+
+def taken_back(uuid: str) -> str | None:
+    """Undo what a dead guardian has left of one GPU, if it has; return why that could not be done."""
+    for book, _ in tuple(leftovers()):
+        if book.path.stem == uuid:
+            return undone(Order(task="restore", uuid=uuid), book.path.parent)
+    return None
+
+
+def recover(say: Say, seconds: float = HOLD_SECONDS) -> tuple[str, ...]:
+    """Undo what dead guardians have left, and say so; return a sentence for each GPU whose clocks are still held."""
+    failed = []
+    for book, entry in tuple(leftovers()):
+        uuid = book.path.stem
+        whose = f"{entry.name} by run {entry.run}" if entry and entry.name else uuid
+        why = undone(Order(task="restore", uuid=uuid), book.path.parent, seconds)
+        if why is None:
+            say(f"the clocks of {whose} had been left held: they are as they were")
+        else:
+            failed.append(f"the clocks of {whose} are still held: {why}")
+    return tuple(failed)
+
+
+def undone(order: Order, place: Path, seconds: float = HOLD_SECONDS) -> str | None:
+    """Have a guardian undo what is written down in a folder; return why it could not, None where it could."""
+    own = ledger.folder(os.environ, os.geteuid())
+    if place != own and not shutil.which("sudo"):
+        return ROOTS
+    last = Guard(order, COMMAND if place == own else SUDO).end(seconds + END_SECONDS)
+    if last is None:  # sudo ends without an answer where it has no rule for this user
+        return "its guardian gave no answer" if place == own else ROOTS
+    if last["said"] == "busy":
+        return f"{last['who']} is at work with it"
+    return None if last["said"] == "restored" else str(last["why"])

@@ -1,0 +1,250 @@
+"""NVIDIA's management library through nvidia-ml-py: the only module that calls it.
+
+What the driver refuses is a GpuError with a sentence. What a GPU or a driver cannot say is None.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Literal
+
+from runner.errors import GpuError
+from runner.gpu import answers
+from runner.gpu.answers import COUNTERS, Abilities, Pair, Reading
+from runner.model import Gpu
+
+POWER_NOW = 186  # the field: mW at this moment; power usage is a mean over a second on most boards, not on all
+TOLD = ("unsupported", "permission", "argument")  # kinds of an answer to a question that means: it does not say
+
+
+@contextmanager
+def opened() -> Iterator["Driver"]:
+    """Have the driver open for the length of the block; the GPUs that were asked for stay initialised until its end.
+
+    Raises:
+        GpuError: there is no driver, or it does not work.
+    """
+    _call("nvmlInit")
+    try:
+        yield Driver(str(_call("nvmlSystemGetDriverVersion")))
+    finally:
+        with suppress(GpuError):
+            _call("nvmlShutdown")
+
+
+class Driver:
+    """The driver, while it is open."""
+
+    def __init__(self, version: str) -> None:
+        """Take its version, such as ``580.65.06``."""
+        self.version = version
+
+    def devices(self) -> tuple["Device", ...]:
+        """Return the GPUs in the driver's order; those that do not answer are left out."""
+        found = []
+        for index in range(int(_call("nvmlDeviceGetCount"))):
+            try:
+                found.append(Device(_call("nvmlDeviceGetHandleByIndex", index), index, self.version))
+            except GpuError:
+                continue
+        return tuple(found)
+
+    def device(self, uuid: str) -> "Device":
+        """Return the GPU of a UUID.
+
+        Raises:
+            GpuError: there is none, or it is lost.
+        """
+        handle = _call("nvmlDeviceGetHandleByUUID", uuid)
+        return Device(handle, int(_asked("nvmlDeviceGetIndex", handle) or 0), self.version)
+
+
+class Device:
+    """A GPU, while the driver is open. Clocks are in MHz.
+
+    Every method raises GpuError where the driver refuses, or the GPU is lost.
+    """
+
+    def __init__(self, handle: object, index: int, driver: str) -> None:
+        """Take NVML's handle, the number by which ``nvidia-smi`` names it, and the driver's version."""
+        self.handle = handle
+        self.index = index
+        self.driver = driver
+
+    def gpu(self) -> Gpu:
+        """Return what it is."""
+        return Gpu(
+            uuid=str(_call("nvmlDeviceGetUUID", self.handle)),
+            name=self.name(),
+            capability=self.capability(),
+            driver=self.driver,
+            memory=self.memory(),
+        )
+
+    def name(self) -> str:
+        """Return its name."""
+        return str(_call("nvmlDeviceGetName", self.handle))
+
+    def capability(self) -> tuple[int, int]:
+        """Return its compute capability as (major, minor)."""
+        major, minor = _call("nvmlDeviceGetCudaComputeCapability", self.handle)
+        return int(major), int(minor)
+
+    def architecture(self) -> int:
+        """Return NVML's number of its architecture; by its compute capability where the driver does not know it."""
+        found = _asked("nvmlDeviceGetArchitecture", self.handle)
+        return found if found in answers.ARCHITECTURES else answers.architecture(self.capability())
+
+    def memory(self) -> int:
+        """Return its memory in bytes; 0 where it has none of its own, and the driver refuses to say."""
+        found = _asked("nvmlDeviceGetMemoryInfo", self.handle)
+        return int(found.total) if found else 0
+
+    def persistent(self) -> bool | None:
+        """Say whether the driver keeps it initialised while nobody uses it."""
+        return _flag(_asked("nvmlDeviceGetPersistenceMode", self.handle))
+
+    def ecc(self) -> bool | None:
+        """Say whether its memory corrects errors."""
+        found = _asked("nvmlDeviceGetEccMode", self.handle)
+        return None if found is None else bool(found[0])
+
+    def sliced(self) -> bool | None:
+        """Say whether it is cut into slices, by MIG; None where it cannot be."""
+        found = _asked("nvmlDeviceGetMigMode", self.handle)
+        return None if found is None else bool(found[0])
+
+    def processes(self) -> tuple[int, ...] | None:
+        """Return the ids of the processes that compute on it."""
+        found = _asked("nvmlDeviceGetComputeRunningProcesses_v3", self.handle)
+        if found is None:  # drivers before 510
+            found = _asked("nvmlDeviceGetComputeRunningProcesses_v2", self.handle)
+        return None if found is None else tuple(int(one.pid) for one in found)
+
+    def most(self) -> int | None:
+        """Return the highest clock that its multiprocessors may have."""
+        return _number(_asked("nvmlDeviceGetMaxClockInfo", self.handle, _kind("SM")))
+
+    def abilities(self) -> Abilities:
+        """Return what decides how its clocks can be held."""
+        memory = _asked("nvmlDeviceGetSupportedMemoryClocks", self.handle) or ()
+        sm = _asked("nvmlDeviceGetSupportedGraphicsClocks", self.handle, max(memory)) if memory else ()
+        return Abilities(
+            name=self.name(),
+            architecture=self.architecture(),
+            memory=tuple(sorted(map(int, memory), reverse=True)),
+            sm=tuple(sorted(map(int, sm or ()), reverse=True)),
+            application=self._pair("nvmlDeviceGetApplicationsClock"),
+            default=self._pair("nvmlDeviceGetDefaultApplicationsClock"),
+            sliced=self.sliced(),
+        )
+
+    def _pair(self, call: str) -> Pair | None:
+        memory, sm = (_asked(call, self.handle, _kind(name)) for name in ("MEM", "SM"))
+        return Pair(int(memory), int(sm)) if memory and sm else None
+
+    def reading(self) -> Reading:
+        """Return what it does at this moment."""
+        watts, counted = self._fields()
+        if watts is None:
+            found = _asked("nvmlDeviceGetPowerUsage", self.handle)
+            watts = None if found is None else found / 1e3
+        energy = _asked("nvmlDeviceGetTotalEnergyConsumption", self.handle)
+        return Reading(
+            sm=_asked("nvmlDeviceGetClockInfo", self.handle, _kind("SM")),
+            memory=_asked("nvmlDeviceGetClockInfo", self.handle, _kind("MEM")),
+            reasons=self.reasons(),
+            watts=watts,
+            joules=None if energy is None else energy / 1e3,
+            celsius=self._celsius(),
+            counted=counted,
+        )
+
+    def reasons(self) -> int | None:
+        """Return the mask of what decides its clock now; see ``answers.held_back``."""
+        found = _asked("nvmlDeviceGetCurrentClocksEventReasons", self.handle)
+        if found is None:  # drivers before 535 have only the old name
+            found = _asked("nvmlDeviceGetCurrentClocksThrottleReasons", self.handle)
+        return _number(found)
+
+    def _celsius(self) -> int | None:
+        found = _asked("nvmlDeviceGetTemperatureV", self.handle, 0)
+        return _number(_asked("nvmlDeviceGetTemperature", self.handle, 0) if found is None else found)
+
+    def _fields(self) -> tuple[float | None, dict[str, float]]:
+        """Return power in watts and the seconds of each counter, as far as there are fields of them."""
+        found = _asked("nvmlDeviceGetFieldValues", self.handle, [POWER_NOW, *COUNTERS])
+        values = [None if one.nvmlReturn else one.value for one in found or ()]
+        counted: dict[str, float] = {}
+        for words, value in zip(COUNTERS.values(), values[1:], strict=False):
+            if value is not None:
+                counted[words] = counted.get(words, 0.0) + value.ullVal / 1e9
+        return (values[0].uiVal / 1e3 if values and values[0] is not None else None), counted
+
+    def lock_sm(self, mhz: int | Literal["base"]) -> None:
+        """Hold the clock of its multiprocessors: at a number, or at the one that its power limit allows for ever."""
+        import pynvml
+
+        clock = pynvml.NVML_CLOCK_LIMIT_ID_TDP if mhz == "base" else mhz
+        _call("nvmlDeviceSetGpuLockedClocks", self.handle, clock, clock)
+
+    def unlock_sm(self) -> None:
+        """Let go of the clock of its multiprocessors."""
+        _call("nvmlDeviceResetGpuLockedClocks", self.handle)
+
+    def lock_memory(self, mhz: int) -> None:
+        """Hold the clock of its memory."""
+        _call("nvmlDeviceSetMemoryLockedClocks", self.handle, mhz, mhz)
+
+    def unlock_memory(self) -> None:
+        """Let go of the clock of its memory."""
+        _call("nvmlDeviceResetMemoryLockedClocks", self.handle)
+
+    def set_application(self, pair: Pair | None) -> None:
+        """Set the application clocks; None is the driver's own."""
+        if pair is None:
+            _call("nvmlDeviceResetApplicationsClocks", self.handle)
+        else:
+            _call("nvmlDeviceSetApplicationsClocks", self.handle, pair.memory, pair.sm)
+
+
+def _kind(name: str) -> int:
+    import pynvml
+
+    return int(getattr(pynvml, f"NVML_CLOCK_{name}"))
+
+
+def _number(value: int | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def _flag(value: int | None) -> bool | None:
+    return None if value is None else bool(value)
+
+
+def _asked(call: str, *values: object) -> Any:  # noqa: ANN401  what each call gives
+    """Return what a call gives; None where this GPU, this driver or this user gets no answer to it."""
+    try:
+        return _call(call, *values)
+    except GpuError as error:
+        if error.kind not in TOLD:
+            raise
+        return None
+
+
+def _call(call: str, *values: object) -> Any:  # noqa: ANN401
+    """Return what a call gives; its error becomes one of ours."""
+    import pynvml
+
+    try:
+        return getattr(pynvml, call)(*values)
+    except pynvml.NVMLError as error:
+        raise answers.error(_name(error.value), call) from error
+
+
+def _name(code: int) -> str:
+    """Return NVML's name of an error, without ``NVML_ERROR_``; the number of one that this binding does not know."""
+    import pynvml
+
+    beginning = "NVML_ERROR_"
+    names = [name for name in dir(pynvml) if name.startswith(beginning) and getattr(pynvml, name) == code]
+    return names[0].removeprefix(beginning) if names else str(code)

@@ -1,0 +1,46 @@
+"""The machine that measures: its GPU, what a server may use of it, and what this program has left on it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """A GPU as the driver names it: compute capability as (major, minor), memory in bytes, 0 where it is not known."""
+
+    uuid: str
+    name: str
+    capability: tuple[int, int]
+    driver: str
+    memory: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a server and its children may use.
+
+    Attributes:
+        memory: bytes of resident memory for a server with its child.
+        device: ``cpu``, or the UUID of a GPU.
+        run: id of the run, which names and labels what is started.
+    """
+
+    memory: int
+    device: str = "cpu"
+    run: str = "run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leftover:
+    """Something this program made that may go.
+
+    Attributes:
+        kind: ``container``, ``image``, ``volume``, ``venv``, ``cache``, ``reference`` or ``folder``.
+        name: what the engine calls it, or its path.
+        reason: why nothing needs it.
+        size: bytes that come free, as far as they are its own.
+    """
+
+    kind: str
+    name: str
+    reason: str
+    size: int = 0

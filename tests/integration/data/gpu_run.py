@@ -1,0 +1,28 @@
+"""`runner run` on a GPU whose computing NumPy does: planned as for a CPU, and held, read and recorded as on a GPU."""
+
+from dataclasses import replace
+
+import typer
+
+from runner import console, pipeline
+from runner.gpu import calm
+from runner.options import Options, planning
+from runner.setup import at_work, choose_device, prepared
+
+app = typer.Typer()
+calm.PAUSES = (0.1, 0.2)  # no test waits for a minute
+
+
+@app.command()
+@planning
+def run(options: Options) -> int:
+    """Measure, and print where the run is."""
+    with console.progress() as progress, at_work():
+        found, wanted = prepared(replace(options, device="cpu"), progress.note)
+        _, gpu = choose_device("cuda")
+        totals = pipeline.run(wanted, found.backend, found.place, progress, gpu)
+    console.emit(str(totals.run.path), None)
+    return 1 if totals.bad else 0
+
+
+console.end(app)

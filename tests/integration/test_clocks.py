@@ -1,0 +1,521 @@
+"""Clocks are held, written down, read and given back, by a real guardian through the real binding, on the stand-in."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runner.errors import GpuError
+from runner.gpu import ledger, leftover
+from runner.gpu.answers import Pair
+from runner.gpu.choose import LEAVE, Wish
+from runner.gpu.clocks import Clocks, recovered
+from runner.gpu.guard import Guard
+from runner.gpu.lease import Lease
+from runner.gpu.ledger import Entry, Ledger
+from runner.gpu.order import COMMAND, Order
+from runner.model import Gpu
+from tests.fakes import driver
+from tests.fakes.driver import INVALID, LOST, NO_PERMISSION, TDP, UNSUPPORTED, UUID, StandIn
+from tests.integration.conftest import ROOT, Runner, wait_for
+
+SCRIPT = ROOT / "tests" / "integration" / "data" / "gpu_run.py"
+HOLD = Order(task="hold", uuid=UUID.format(0), run="20261121-213143-c055", runner=os.getpid())
+
+
+@pytest.fixture
+def said() -> list[str]:
+    """What the user was told."""
+    return []
+
+
+@pytest.fixture
+def take(standin: StandIn, said: list[str]) -> Iterator[Callable[..., Lease]]:
+    """Takes a lease of the first GPU; it is released at the end."""
+    taken: list[Lease] = []
+
+    def of(wish: Wish | None = None, *, patience: float = 3.0, seconds: float = 20.0) -> Lease:
+        lease = Lease(replace(HOLD, wish=wish or Wish(), patience=patience), said.append, seconds)
+        taken.append(lease)
+        lease.take()
+        return lease
+
+    yield of
+    standin.no_rules()
+    for lease in taken:
+        lease.release()
+
+
+def books() -> list[Path]:
+    """Return what is written down."""
+    return [book.path for book in ledger.files(ledger.folder(os.environ, os.geteuid()))]
+
+
+def calls(standin: StandIn) -> list[tuple[str, int, int]]:
+    """Return what was set, as far as the driver took it."""
+    return [(one.name, one.a, one.b) for one in standin.sets() if not one.answer]
+
+
+def test_clocks_are_held_and_given_back(standin: StandIn, take: Callable[..., Lease], said: list[str]) -> None:
+    lease = take()
+    assert standin.pinned() == {"sm": (TDP, TDP), "memory": (2619, 2619)}
+    assert (lease.pin.how, lease.pin.sm, lease.pin.memory) == ("locked", "base", 2619)
+    assert said == ["the GPU's clocks are held: SM base, memory 2619 MHz"]
+    assert len(standin.open_in()) == 1  # a child of the guardian keeps the GPU open
+    entry = Ledger(books()[0]).read()
+    assert entry is not None
+    assert lease.guard is not None
+    assert (entry.run, entry.runner, entry.guardian) == (HOLD.run, os.getpid(), lease.guard.process.pid)
+    assert (entry.undo, entry.held) == (("sm", "memory"), "SM base, memory 2619 MHz")
+    assert os.getsid(lease.guard.process.pid) == lease.guard.process.pid  # a session of its own
+    assert lease.release()
+    assert standin.pinned() == {}
+    assert books() == []
+    assert standin.open_in() == []
+
+
+def test_it_is_written_down_before_anything_is_set(standin: StandIn, said: list[str]) -> None:
+    standin.rule(0, "nvmlDeviceSetGpuLockedClocks", seconds=1.0)
+    guard = Guard(HOLD)
+    wait_for(books)
+    entry = wait_for(lambda: (found := Ledger(books()[0]).read()) and found.undo and found)
+    assert entry.undo == ("sm",)
+    assert entry.before == Pair(2619, 1500)
+    assert standin.sets() == []
+    answer = guard.answer(20)
+    assert answer is not None
+    assert answer["said"] == "held"
+    guard.end()
+    assert standin.pinned() == {}
+
+
+BEFORE = {"application": (2619, 1200)}  # by somebody else
+BASE, TOP = {"sm": (TDP, TDP)}, {"memory": (2619, 2619)}
+
+
+@pytest.mark.parametrize(
+    ("board", "while_held", "words"),
+    [
+        ("Maxwell", {}, "a GPU of the generation Maxwell has no clocks that can be locked"),
+        ("Pascal", {}, "this board has no application clocks"),
+        ("Kepler Tesla", {}, "held: SM 1500 MHz, memory 2619 MHz"),  # which are the driver's own
+        ("Pascal Tesla", {}, "held: SM 1500 MHz, memory 2619 MHz"),
+        ("Volta Tesla", BEFORE | BASE, "the memory clock of a GPU of the generation Volta cannot be locked"),
+        ("Turing", BASE, "the memory clock of a GPU of the generation Turing cannot be locked"),
+        ("Ampere Tesla", BEFORE | BASE | TOP, "held: SM base, memory 2619 MHz"),
+        ("Ada", BASE | TOP, "held: SM base, memory 2619 MHz"),
+    ],
+)
+def test_each_generation_is_held_by_what_it_has(
+    board: str, while_held: dict[str, tuple[int, int]], words: str, standin: StandIn, take: Callable[..., Lease]
+) -> None:
+    architecture, _, tesla = board.partition(" ")
+    standin.make(0, architecture, application=bool(tesla))
+    standin.gpu.application[1] = 1200
+    before = standin.pinned()
+    lease = take()
+    assert standin.pinned() == while_held
+    assert words in f"held: {lease.pin} {lease.pin.why}"
+    lease.release()
+    assert standin.pinned() == before == (BEFORE if tesla else {})  # application clocks are what they were
+    assert books() == []
+
+
+def test_a_gpu_in_slices_is_left_alone(standin: StandIn, take: Callable[..., Lease], said: list[str]) -> None:
+    standin.gpu.mig = 1
+    assert take().pin.how == "none"
+    assert "MIG slices" in said[0]
+    assert standin.sets() == []
+
+
+def test_a_number_is_rounded_to_what_there_is_and_refused_where_there_is_none(
+    standin: StandIn, take: Callable[..., Lease]
+) -> None:
+    lease = take(Wish(1207, 1600))
+    assert standin.pinned() == {"sm": (1200, 1200), "memory": (1593, 1593)}
+    lease.release()
+    with pytest.raises(GpuError, match="Stand-in Hopper has no SM clock of 5000 MHz") as caught:
+        take(Wish(5000))
+    assert "345 to 1980 MHz" in str(caught.value)
+    assert caught.value.exit_code == 5
+    assert standin.pinned() == {}
+    assert books() == []
+
+
+def test_a_driver_that_knows_no_base_clock_is_given_a_number(standin: StandIn, take: Callable[..., Lease]) -> None:
+    standin.rule(0, "nvmlDeviceSetGpuLockedClocks", INVALID)
+    standin.state.rules[0].after = 0
+    assert take().pin.how == "application"  # it takes no number either
+    standin.no_rules()
+
+
+def test_a_memory_that_cannot_be_held_leaves_the_rest_held(
+    standin: StandIn, take: Callable[..., Lease], said: list[str]
+) -> None:
+    standin.rule(0, "nvmlDeviceSetMemoryLockedClocks", UNSUPPORTED)
+    lease = take()
+    assert (lease.pin.sm, lease.pin.memory) == ("base", None)
+    assert "the memory clock is not held: this GPU or its driver cannot do that" in said[0]
+    lease.release()
+    assert [name for name, _, _ in calls(standin)] == ["SetGpuLockedClocks", "ResetGpuLockedClocks"]
+
+
+def test_without_permission_one_sentence_says_the_one_command(
+    standin: StandIn, take: Callable[..., Lease], said: list[str]
+) -> None:
+    standin.state.only_root = 1
+    lease = take()
+    assert lease.pin.how == "none"
+    (sentence,) = said
+    assert sentence.startswith("the GPU's clocks are not held: the driver lets only root do that; ")
+    assert ("sudo tee -a /etc/sudoers.d/matrix-runner" if os.geteuid() else "--cap-add SYS_ADMIN") in sentence
+    assert calls(standin) == []
+    assert books() == []
+
+
+def test_a_driver_that_hangs_holds_nobody_up_and_leaves_nothing_held(
+    standin: StandIn, take: Callable[..., Lease], said: list[str]
+) -> None:
+    standin.rule(0, "nvmlDeviceSet*", seconds=600)
+    assert take(patience=0.3, seconds=1.0).pin.how == "none"
+    assert said == ["the GPU's clocks are not held: the GPU's driver did not answer within 1 s"]
+    wait_for(lambda: not books(), 10)
+    assert standin.pinned() == {}
+    wait_for(lambda: not standin.open_in(), 10)
+
+
+def test_a_driver_that_hangs_at_the_end_is_given_up_and_undone_later(
+    standin: StandIn, take: Callable[..., Lease], said: list[str]
+) -> None:
+    lease = take(patience=0.2)
+    standin.rule(0, "nvmlDeviceReset*", seconds=600)
+    assert not lease.release()
+    assert "still held: its driver does not answer; `runner clocks reset` tries again" in said[-1]
+    assert len(books()) == 1
+    wait_for(lambda: not standin.open_in(), 10)
+    standin.no_rules()
+    assert leftover.recover(said.append) == ()
+    assert "had been left held: they are as they were" in said[-1]
+    assert standin.pinned() == {}
+    assert books() == []
+
+
+def test_a_gpu_that_is_lost_is_undone_when_it_is_back(
+    standin: StandIn, take: Callable[..., Lease], said: list[str]
+) -> None:
+    lease = take()
+    standin.gpu.lost = 1
+    assert not lease.release()
+    assert "still held: the GPU is lost" in said[-1]
+    (failure,) = leftover.recover(said.append)
+    assert "the GPU is lost" in failure
+    standin.gpu.lost = 0
+    assert leftover.recover(said.append) == ()
+    assert standin.pinned() == {}
+
+
+def test_a_second_runner_waits_for_the_first(standin: StandIn, take: Callable[..., Lease], said: list[str]) -> None:
+    lease = take()
+    code = "import sys\nfrom tests.integration.test_clocks import HOLD\nfrom runner.gpu.lease import Lease\n"
+    code += "Lease(HOLD, lambda text: print(text, flush=True)).take()"
+    second = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    assert second.stdout is not None
+    line = second.stdout.readline()
+    assert line.startswith(f"the GPU's clocks are held by process {os.getpid()} for run {HOLD.run}: waiting")
+    before = len(standin.sets())
+    lease.release()
+    assert "are held: SM base" in second.stdout.readline()
+    second.communicate(timeout=20)
+    wait_for(lambda: not standin.pinned(), 10)
+    assert [one.name[:5] for one in standin.sets()[before:]] == ["Reset", "Reset", "SetGp", "SetMe", "Reset", "Reset"]
+
+
+def test_nothing_stays_held_over_a_start_of_the_machine(standin: StandIn, said: list[str]) -> None:
+    book = ledger.ledger(ledger.folder(os.environ, os.geteuid()), standin.uuid)
+    book.write(Entry(uuid=standin.uuid, boot="another one", undo=("sm",)))
+    assert leftover.recover(said.append) == ()
+    assert standin.sets() == []
+    assert books() == []
+
+
+def test_a_file_that_cannot_be_read_is_named(standin: StandIn, said: list[str]) -> None:
+    book = ledger.ledger(ledger.folder(os.environ, os.geteuid()), standin.uuid)
+    book.write(Entry(uuid=standin.uuid))
+    book.path.write_text('{"version": 2}')
+    (failure,) = leftover.recover(said.append)
+    assert "it was written by a newer program" in failure
+    assert standin.sets() == []
+
+
+def test_leaving_the_clocks_changes_nothing_not_even_what_was_left(standin: StandIn, said: list[str]) -> None:
+    lease = Lease(replace(HOLD, wish=Wish()), said.append)
+    lease.take()
+    assert lease.guard is not None
+    _kill(lease, standin)
+    before = len(standin.sets())
+    said.clear()
+    recovered(LEAVE, said.append)
+    (sentence,) = said
+    assert "`runner clocks reset` lets go of them" in sentence
+    clocks = Clocks(_gpu(standin), LEAVE, said.append)
+    with clocks.held("run"):
+        assert clocks.facts()["clocks"] == "left"
+    assert len(standin.sets()) == before
+    recovered(Wish(), said.append)
+    assert standin.pinned() == {}
+
+
+def _kill(lease: Lease, standin: StandIn) -> None:
+    """Kill a guardian with its child, so that what they hold stays held."""
+    assert lease.guard is not None
+    guardian = lease.guard.process.pid
+    os.kill(guardian, signal.SIGSTOP)  # it would undo what its child has set
+    for pid in (*standin.open_in(), guardian):
+        os.kill(pid, signal.SIGKILL)
+    lease.guard.end()
+    wait_for(lambda: not standin.open_in())
+    assert standin.pinned()
+
+
+def _gpu(standin: StandIn) -> Gpu:
+    return Gpu(uuid=standin.uuid, name="Stand-in", capability=(9, 0), driver="580")
+
+
+def test_a_guardian_that_dies_gets_a_successor_and_after_some_no_more(standin: StandIn, said: list[str]) -> None:
+    clocks = Clocks(_gpu(standin), Wish(), said.append)
+    with clocks.held("run"):
+        for _ in range(3):
+            assert clocks.lease is not None
+            _kill(clocks.lease, standin)
+            clocks.check()
+            assert "SM base" in said[-1]
+            assert standin.pinned()
+        assert clocks.lease is not None
+        _kill(clocks.lease, standin)
+        clocks.check()
+        assert "has died again and again" in said[-1]
+        assert clocks.facts()["clocks"] == "none"
+    recovered(Wish(), said.append)
+    assert standin.pinned() == {}
+
+
+HOLD_AS_A_USER = """
+import os, pathlib, sys
+from runner.gpu import ledger
+from runner.gpu.lease import Lease
+from tests.integration.test_clocks import HOLD
+os.geteuid = lambda: 1000  # also where the tests are root's
+ledger.MACHINE = pathlib.Path(sys.argv[1])
+lease = Lease(HOLD, lambda text: print(text, flush=True))
+lease.take()
+sys.stdin.readline()
+lease.release()
+"""
+SUDO = """#!/bin/sh
+# sudo -n COMMAND..., with a rule for the guardian and for nothing else
+[ "$1" = -n ] && [ "$3 $4 $5" = "-P -m runner.gpu.guardian" ] && [ -e "{rule}" ] || exit 1
+shift
+XDG_STATE_HOME={state} {root}=1 exec "$@"
+"""
+
+
+def test_a_user_without_rights_is_told_the_command_and_with_it_only_the_guardian_is_root(
+    standin: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    standin.state.only_root = 1
+    rule, roots, sudo = tmp_path / "rule", tmp_path / "roots", tmp_path / "bin" / "sudo"
+    sudo.parent.mkdir()
+    sudo.write_text(SUDO.format(rule=rule, state=roots, root=driver.ROOT))
+    sudo.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{sudo.parent}:{os.environ['PATH']}")
+
+    def held() -> tuple[str, dict[str, tuple[int, int]]]:
+        """Return what a user is told, and what is held then."""
+        command = [sys.executable, "-c", HOLD_AS_A_USER, str(roots)]
+        process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        line, pinned = process.stdout.readline(), standin.pinned()
+        rest, _ = process.communicate("\n", timeout=30)
+        assert (process.returncode, rest) == (0, "")
+        return line, pinned
+
+    line, pinned = held()
+    command = " ".join(COMMAND)
+    assert f"ALL=(root) NOPASSWD: {command}' | sudo tee -a /etc/sudoers.d/matrix-runner" in line
+    assert pinned == {}
+    rule.touch()
+    assert held() == (
+        "the GPU's clocks are held: SM base, memory 2619 MHz\n",
+        {"sm": (TDP, TDP), "memory": (2619, 2619)},
+    )
+    assert standin.pinned() == {}
+    assert list(roots.glob("matrix-runner/clocks/*.lock"))  # what is root's is in root's folder
+
+
+def shown(runner: Runner) -> dict[str, object]:
+    found: dict[str, object] = runner.json("clocks", "show", "--format", "json")["gpus"][0]
+    return found
+
+
+def test_the_command_shows_what_is_held_and_lets_go_of_what_was_left(
+    standin: StandIn, runner: Runner, take: Callable[..., Lease]
+) -> None:
+    assert shown(runner)["held"] is None
+    assert "this program holds nothing of it" in runner("clocks").stdout
+    lease = take()
+    held = shown(runner)["held"]
+    assert isinstance(held, dict)
+    assert (held["run"], held["alive"], held["held"]) == (HOLD.run, True, "SM base, memory 2619 MHz")
+    done = runner("clocks", "reset")
+    assert (done.returncode, done.stdout) == (0, "nothing had been left held\n")
+    assert f"left as it is: held by run {HOLD.run}" in done.stderr
+    assert standin.pinned()
+    assert runner("clocks", "reset", "--device", "cuda:0").returncode == 5
+    _kill(lease, standin)
+    assert "whose guardian is dead: `runner clocks reset` lets go of them" in runner("clocks", "show").stdout
+    done = runner("clocks", "reset")
+    assert (done.returncode, done.stdout) == (0, "let go of the clocks of 1 GPU\n")
+    assert standin.pinned() == {}
+    done = runner("clocks", "reset")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "nothing had been left held\n", "")
+
+
+def test_the_command_gives_a_gpu_back_whoever_has_set_its_clocks(standin: StandIn, runner: Runner) -> None:
+    standin.gpu.locked_sm[0] = standin.gpu.locked_sm[1] = 900
+    standin.gpu.application[1] = 1200
+    assert runner("clocks", "reset").returncode == 0
+    assert standin.pinned() == {"sm": (900, 900), "application": (2619, 1200)}
+    done = runner("clocks", "reset", "--device", "cuda:0")
+    assert (done.returncode, done.stdout) == (0, "the clocks of Stand-in Hopper are its driver's own\n")
+    assert standin.pinned() == {}
+
+
+def test_what_the_command_cannot_do_ends_with_five(standin: StandIn, runner: Runner) -> None:
+    assert runner("clocks", "reset", "--device", "cuda:7").returncode == 5
+    assert runner("clocks", "reset", "--device", "cpu").returncode == 2
+    assert runner("clocks", "show", "--device", "cuda:0").returncode == 2
+    standin.state.only_root = 1
+    done = runner("clocks", "reset", "--device", "cuda:0")
+    assert done.returncode == 5
+    assert "the driver lets only root do that" in done.stderr
+    book = ledger.ledger(ledger.folder(os.environ, os.geteuid()), standin.uuid)
+    book.write(Entry(uuid=standin.uuid, name="H200", run="r", boot=ledger.boot(), undo=("sm",)))
+    done = runner("clocks", "reset")
+    assert done.returncode == 5
+    assert "the clocks of H200 by run r are still held: the driver lets only root do that" in done.stderr
+    assert "(the driver lets only root do that)" in runner("clocks", "show").stdout
+
+
+def test_without_a_driver_nothing_is_held(runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    done = runner("clocks", "reset")
+    assert (done.returncode, done.stdout) == (0, "nothing had been left held\n")
+    assert runner("clocks", "show").returncode == 0
+
+
+def measured(runner: Runner, *words: str) -> "subprocess.CompletedProcess[str]":
+    """Run a small measurement on the stand-in's GPU to its end."""
+    command = [sys.executable, str(SCRIPT), "--backend", "venv", "--threads", "1"]
+    command += ["--workload", "rnn-step", "--rounds", "2", "--seconds", "0.5", *words]
+    return subprocess.run(command, cwd=runner.folder, capture_output=True, text=True, check=False, timeout=200)
+
+
+def test_a_run_holds_the_clocks_and_its_records_say_so(standin: StandIn, runner: Runner) -> None:
+    standin.gpu.busy, standin.gpu.processes[0] = 1, 4711
+    done = measured(runner)
+    assert done.returncode == 0, done.stderr
+    assert "will disturb what is measured: 4711" in done.stderr
+    for record in runner.records():
+        facts = record["facts"]
+        assert (facts["clocks"], facts["pinned"], facts["device"]) == (
+            "locked",
+            "SM base, memory 2619 MHz",
+            "Stand-in Hopper",
+        )
+        assert (facts["clock_mhz"], facts["memory_clock_mhz"]) == ([1590, 1590, 1590], [2619, 2619, 2619])
+        assert (facts["throttled"], facts["held_back"], facts["power_watts"]) == (0, [], 120.0)
+    assert [name for name, _, _ in calls(standin)] == [
+        *("SetGpuLockedClocks", "SetMemoryLockedClocks", "ResetMemoryLockedClocks", "ResetGpuLockedClocks")
+    ]
+    assert standin.open_in() == []
+
+
+def test_a_run_that_is_throttled_says_so_in_its_records(standin: StandIn, runner: Runner) -> None:
+    standin.gpu.busy, standin.gpu.reasons, standin.gpu.sm_slowed = 1, 0x40, 900
+    (runner.folder / "matrix.yaml").write_text(
+        (runner.folder / "matrix.yaml").read_text() + "gpu: {clocks: 1500, memory: leave, telemetry: 50}\n"
+    )
+    done = measured(runner)
+    assert "held at 1500 MHz and was 900 MHz: power or heat allow no more" in done.stderr
+    assert done.stderr.count("power or heat allow no more") == 1
+    for record in runner.records():
+        facts = record["facts"]
+        assert (facts["pinned"], facts["clock_mhz"], facts["held_back"]) == ("SM 1500 MHz", [900, 900, 900], ["heat"])
+        assert facts["throttled"] > 0
+    assert done.stderr.count("held back by heat, so it is measured again") == 2
+    assert done.stderr.count("the GPU is held back however long it rests") == 1
+    assert sorted(record["facts"].get("discarded", 0) for record in runner.records())[-2:] == [0, 2]
+
+
+def test_a_run_without_permission_observes_and_marks_its_records(standin: StandIn, runner: Runner) -> None:
+    standin.state.only_root = standin.gpu.busy = 1
+    done = measured(runner)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("the driver lets only root do that") == 1
+    facts = runner.records()[0]["facts"]
+    assert (facts["clocks"], facts["clock_mhz"]) == ("none", [1500, 1500, 1500])
+    assert "pinned" not in facts
+
+
+def test_no_pin_changes_nothing(standin: StandIn, runner: Runner) -> None:
+    standin.gpu.busy = 1
+    assert measured(runner, "--no-pin").returncode == 0
+    assert standin.sets() == []
+    facts = runner.records()[0]["facts"]
+    assert (facts["clocks"], facts["clock_mhz"]) == ("left", [1500, 1500, 1500])
+    assert not Path(os.environ["XDG_STATE_HOME"]).exists()
+
+
+def test_a_clock_that_there_is_not_ends_a_run_before_it_begins(standin: StandIn, runner: Runner) -> None:
+    (runner.folder / "matrix.yaml").write_text((runner.folder / "matrix.yaml").read_text() + "gpu: {clocks: 5000}\n")
+    done = measured(runner)
+    assert done.returncode == 5
+    assert "Stand-in Hopper has no SM clock of 5000 MHz" in done.stderr
+    assert "hint: it has 345 to 1980 MHz" in done.stderr
+    assert not list(runner.folder.glob("reports/runs/*"))
+
+
+def test_a_gpu_that_is_lost_ends_a_run_with_five_and_what_was_measured_is_kept(
+    standin: StandIn, runner: Runner
+) -> None:
+    standin.rule(0, "nvmlDeviceGetClockInfo", LOST, after=8)
+    done = measured(runner, "--rounds", "50")
+    assert done.returncode == 5, done.stderr
+    assert "Stand-in Hopper: the GPU is lost" in done.stderr
+    assert "then `runner run --resume " in done.stderr
+    assert runner.records()
+    assert standin.pinned() == {}
+
+
+def test_a_refused_reading_says_so_once_and_measuring_goes_on(standin: StandIn, runner: Runner) -> None:
+    standin.rule(0, "nvmlDeviceGetClockInfo", 999, after=2)
+    done = measured(runner, "--no-pin")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("the GPU is no longer read: the driver failed, and does not say why") == 1
+
+
+def test_a_gpu_can_be_asked_for_and_refused_by_its_number(standin: StandIn, runner: Runner) -> None:
+    standin.rule(0, "nvmlInitWithFlags", 18)
+    done = runner("plan", "--device", "cuda")
+    assert done.returncode == 5
+    assert "kernel module differ" in done.stderr
+    assert runner("plan").returncode == 0  # nobody asked for one
+    assert json.loads(runner("plan", "--format", "json").stdout)["device"] == "cpu"
+    standin.rule(0, "nvmlInitWithFlags", NO_PERMISSION)
+    assert runner("plan", "--device", "cuda").returncode == 5

@@ -1,0 +1,201 @@
+"""The driver through the real nvidia-ml-py, on the stand-in: every figure, every refusal, every way to be missing."""
+
+import ctypes
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pynvml
+import pytest
+
+from runner.errors import GpuError
+from runner.gpu import answers, detect, nvml, settings
+from runner.gpu.answers import Abilities, Pair
+from runner.gpu.patience import within
+from tests.fakes import driver
+from tests.fakes.driver import INVALID, LOST, NO_FUNCTION, NO_PERMISSION, TDP, UNSUPPORTED, StandIn
+
+RUNNER = Path(nvml.__file__).parents[1]
+
+
+@pytest.fixture
+def here(driver_library: Path, standin: StandIn) -> Iterator[StandIn]:
+    """The stand-in, in this process."""
+    with driver.in_this_process(driver_library, standin):
+        yield standin
+
+
+def refused(call: str, standin: StandIn) -> GpuError:
+    """Return the error of a method of the first GPU."""
+    with nvml.opened() as found:
+        method = getattr(found.device(standin.uuid), call)
+        with pytest.raises(GpuError) as caught:
+            method(1200)
+    return caught.value
+
+
+def test_one_module_alone_calls_the_binding() -> None:
+    callers = [path for path in RUNNER.rglob("*.py") if re.search(r"\bpynvml\b", path.read_text("utf-8"))]
+    assert callers == [RUNNER / "gpu" / "nvml.py"]
+
+
+def test_every_error_of_the_library_has_its_sentence() -> None:
+    names = {name.removeprefix("NVML_ERROR_") for name in dir(pynvml) if name.startswith("NVML_ERROR_")}
+    assert names == set(answers.ERRORS)
+    assert answers.error("NEVER_HEARD_OF", "nvmlInit").kind == "broken"
+
+
+def test_the_numbers_are_those_of_the_header() -> None:
+    assert pynvml.NVML_FI_DEV_POWER_INSTANT == nvml.POWER_NOW
+    assert set(answers.COUNTERS) == {
+        pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP,
+        pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN,
+        pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN,
+        pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN,
+    }
+    assert pynvml.nvmlClocksEventReasonGpuIdle == answers.IDLE
+    for number, name in answers.ARCHITECTURES.items():
+        assert getattr(pynvml, f"NVML_DEVICE_ARCH_{name.upper()}") == number
+
+
+def test_a_gpu_is_what_the_driver_says(here: StandIn) -> None:
+    (gpu,) = detect.present()
+    assert (gpu.uuid, gpu.name, gpu.capability) == (here.uuid, "Stand-in Hopper", (9, 0))
+    assert (gpu.driver, gpu.memory) == ("580.65.06", 80 << 30)
+    with nvml.opened() as found:
+        device = found.device(here.uuid)
+        assert (device.index, device.architecture(), device.ecc(), device.sliced()) == (0, 9, True, False)
+        assert (device.persistent(), device.processes(), device.most()) == (False, (), 1980)
+        able = device.abilities()
+    assert (able.memory, able.application, able.default) == ((2619, 1593), Pair(2619, 1500), Pair(2619, 1500))
+    assert (able.sm[0], able.sm[-1], len(able.sm)) == (1980, 345, 110)
+
+
+def test_a_reading_has_all_there_is(here: StandIn) -> None:
+    here.gpu.busy, here.gpu.energy, here.gpu.reasons = 1, 5_000, 0x24
+    here.gpu.counters[0], here.gpu.counters[2], here.gpu.counters[3] = 2_000_000_000, 250_000_000, 500_000_000
+    here.gpu.processes[0], here.gpu.processes[1] = 4711, 4712
+    with nvml.opened() as found:
+        device = found.device(here.uuid)
+        reading, processes = device.reading(), device.processes()
+    assert (reading.sm, reading.memory, reading.watts, reading.joules, reading.celsius) == (1500, 2619, 120.0, 5.0, 41)
+    assert (reading.idle, answers.held_back(reading.reasons or 0)) == (False, ("its power limit", "heat"))
+    assert reading.counted == {"its power limit": 2.0, "heat": 0.75, "the power brake": 0.0}
+    assert processes == (4711, 4712)
+
+
+def test_what_a_gpu_cannot_say_is_none(here: StandIn) -> None:
+    here.make(0, "Pascal", application=False)
+    here.gpu.memory = here.gpu.sm_step = 0
+    here.gpu.ecc = 2
+    for number, name in enumerate(("nvmlDeviceGetFieldValues", "nvmlDeviceGetPower*", "nvmlDeviceGetTemperature*")):
+        here.rule(number, name, UNSUPPORTED)
+    here.rule(3, "nvmlDeviceGetPersistenceMode", NO_PERMISSION)
+    with nvml.opened() as found:
+        device = found.device(here.uuid)
+        reading, able = device.reading(), device.abilities()
+        assert (device.memory(), device.ecc(), device.sliced(), device.persistent()) == (0, None, None, None)
+    assert (reading.watts, reading.joules, reading.celsius, reading.counted) == (None, None, None, {})
+    assert able == Abilities(name="Stand-in Pascal", architecture=4, memory=(2619, 1593))
+
+
+def test_an_older_driver_is_asked_by_older_names(here: StandIn) -> None:
+    here.gpu.processes[0], here.gpu.reasons = 4711, 0x8
+    names = ("*EventReasons", "*Processes_v3", "*TemperatureV", "nvmlDeviceGetArchitecture")
+    for number, name in enumerate(names):
+        here.rule(number, name, NO_FUNCTION)
+    with nvml.opened() as found:
+        device = found.device(here.uuid)
+        assert (device.reasons(), device.processes(), device.architecture()) == (0x9, (4711,), 9)
+        assert device.reading().celsius == 41
+
+
+def test_no_driver_no_library_and_no_gpu_are_no_gpus(here: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    here.state.devices = 0
+    assert detect.present() == ()
+    monkeypatch.setenv(driver.STATE, "/nowhere")
+    assert detect.present() == ()
+    assert settings.settings() == ()
+    monkeypatch.setattr(pynvml, "nvmlLib", None)
+    monkeypatch.setattr(pynvml, "CDLL", lambda name: ctypes.CDLL(f"/nowhere/{name}"))
+    with pytest.raises(GpuError, match=r"libnvidia-ml\.so\.1, is not here"), nvml.opened():
+        pass
+    assert detect.present() == ()
+
+
+def test_a_driver_that_does_not_work_says_so(here: StandIn) -> None:
+    here.rule(0, "nvmlInitWithFlags", 18)
+    with pytest.raises(GpuError, match="kernel module differ") as caught:
+        detect.present()
+    assert (caught.value.exit_code, caught.value.kind) == (5, "broken")
+    assert detect.answering() == ()
+    assert settings.settings() == ()
+
+
+def test_a_gpu_that_is_lost_is_left_out_and_its_neighbour_stays(driver_library: Path, tmp_path: Path) -> None:
+    both = StandIn(tmp_path / "two", 2)
+    with driver.in_this_process(driver_library, both):
+        assert [gpu.uuid[-1] for gpu in detect.present()] == ["0", "1"]
+        both.gpu.lost = 1
+        assert [gpu.uuid[-1] for gpu in detect.present()] == ["1"]
+        with nvml.opened() as found, pytest.raises(GpuError, match="fallen off the bus") as caught:
+            found.device(both.uuid)
+    assert caught.value.kind == "lost"
+    both.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [(NO_PERMISSION, "permission"), (UNSUPPORTED, "unsupported"), (INVALID, "argument"), (LOST, "lost")],
+)
+def test_a_refusal_has_its_kind(answer: int, kind: str, here: StandIn) -> None:
+    here.rule(0, "nvmlDeviceSet*", answer)
+    found = refused("lock_sm", here)
+    assert (found.kind, found.exit_code) == (kind, 5)
+    assert here.pinned() == {}
+
+
+def test_clocks_are_set_and_reset(here: StandIn) -> None:
+    with nvml.opened() as found:
+        device = found.device(here.uuid)
+        device.lock_sm("base")
+        device.lock_memory(1593)
+        device.set_application(Pair(1593, 1200))
+        assert here.pinned() == {"sm": (TDP, TDP), "memory": (1593, 1593), "application": (1593, 1200)}
+        here.gpu.busy = 1
+        assert (device.reading().sm, device.reading().memory) == (1590, 1593)
+        device.lock_sm(1200)
+        assert device.reading().sm == 1200
+        device.unlock_sm()
+        device.unlock_memory()
+        device.set_application(None)
+    assert here.pinned() == {}
+    assert [one.answer for one in here.sets()] == [0] * 7
+
+
+def test_a_driver_that_hangs_is_not_waited_for(here: StandIn) -> None:
+    here.rule(0, "nvmlDeviceGetCount_v2", seconds=3)
+    begin = time.monotonic()
+    with pytest.raises(GpuError, match=r"did not answer within 0\.1 s") as caught:
+        within(detect.present, 0.1)
+    assert (caught.value.kind, time.monotonic() - begin < 2) == ("hang", True)
+    for thread in threading.enumerate():  # they end when the call does
+        if thread.name == "driver":
+            thread.join(5)
+
+
+def test_a_process_of_its_own_finds_the_library_by_its_name(standin: StandIn) -> None:
+    code = "from runner.gpu.detect import gpus; print(gpus()[0].name)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "Stand-in Hopper\n"
+
+
+def test_settings_tell_what_is_noisy(here: StandIn) -> None:
+    here.gpu.reasons, here.gpu.persistent = 0x40, 1
+    (found,) = settings.settings()
+    assert (found.index, found.persistent, found.mhz, found.most_mhz) == (0, True, 345, 1980)
+    assert (found.held_back, found.processes) == (("heat",), 0)

@@ -1,0 +1,95 @@
+"""What is measured while a GPU is held back is thrown away, and measured again after pauses that grow."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from runner.gpu.calm import MOST_SECONDS, PAUSES, Calm
+from runner.model import Outcome, Provisioned
+from tests.unit import fake_servers
+
+CELL = fake_servers.cells("base/loop")[0]
+READY = Provisioned(environment="base", framework="numpy", handle="", digest="", seconds=0.0, cached=True)
+HOT: Mapping[str, Any] = {"throttled": 3, "held_back": ["heat"], "clock_mhz": [900, 900, 900]}
+WELL: Mapping[str, Any] = {"throttled": 0, "held_back": [], "clock_mhz": [1500, 1500, 1500]}
+
+
+class Place:
+    """A cell that is asked again and again, and a device that looks as it is told each time."""
+
+    def __init__(self, looks: Iterable[Mapping[str, Any]], status: str = "ok") -> None:
+        """Begin with a device that was held back before."""
+        self.looks = iter(looks)
+        self.status = status
+        self.asked = 0
+        self.fresh = False
+        self.said: list[str] = []
+        self.waited: list[float] = []
+        self.calm = Calm(self.observe, self.said.append, self.waited.append)
+
+    def observe(self) -> Mapping[str, Any]:
+        """Return the next look after a measurement, and what belongs to nobody between two of them."""
+        fresh, self.fresh = self.fresh, False
+        return next(self.looks) if fresh else HOT
+
+    def ask(self) -> Outcome:
+        """Measure."""
+        self.asked += 1
+        self.fresh = True
+        return Outcome(cell=CELL, round=1, reply={"status": self.status, "n": self.asked}, facts={}, ready=READY)
+
+
+def test_a_device_that_is_well_is_asked_once_and_what_was_before_belongs_to_nobody() -> None:
+    place = Place([WELL])
+    found = place.calm.measured(place.ask)
+    assert (place.asked, place.waited, place.said) == (1, [], [])
+    assert found.device == WELL
+
+
+def test_what_heat_held_back_is_thrown_away_and_measured_again_after_pauses_that_grow() -> None:
+    place = Place([HOT, HOT, WELL, WELL])
+    found = place.calm.measured(place.ask)
+    assert found.reply["n"] == 3
+    assert place.waited == [5.0, 20.0]
+    assert found.device == {**WELL, "discarded": 2}
+    assert place.said[0] == f"{CELL.id}: held back by heat, so it is measured again in 5 s"
+    assert "discarded" not in place.calm.measured(place.ask).device
+
+
+def test_a_device_that_stays_held_back_is_not_waited_for_again() -> None:
+    place = Place([HOT] * 6)
+    found = place.calm.measured(place.ask)
+    assert (place.asked, tuple(place.waited)) == (4, PAUSES)
+    assert found.device == {**HOT, "discarded": 3}
+    assert place.said[-1] == "the GPU is held back however long it rests: it is not waited for again"
+    assert place.calm.measured(place.ask).device == HOT
+    assert (place.asked, len(place.said)) == (5, 4)
+
+
+def test_a_run_waits_for_some_minutes_in_all() -> None:
+    place = Place([HOT, HOT, HOT, WELL] * 3 + [HOT] * 4)
+    for _ in range(5):
+        place.calm.measured(place.ask)
+    assert place.waited == [*PAUSES, *PAUSES, *PAUSES, *PAUSES[:2]]
+    assert sum(place.waited) <= MOST_SECONDS
+    assert place.asked == 16
+
+
+def test_a_repeat_that_fails_is_what_is_recorded() -> None:
+    place = Place([HOT, HOT])
+
+    def once_well() -> Outcome:
+        found = place.ask()
+        place.status = "failed"
+        return found
+
+    found = place.calm.measured(once_well)
+    assert (found.reply["status"], place.waited) == ("failed", [5.0])
+
+
+@pytest.mark.parametrize(("reason", "status"), [("its power limit", "ok"), ("heat", "failed")])
+def test_a_power_limit_and_a_failure_are_no_reason_to_wait(reason: str, status: str) -> None:
+    place = Place([{**HOT, "held_back": [reason]}], status)
+    assert place.calm.measured(place.ask).device["held_back"] == [reason]
+    assert place.waited == []
