@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from shutil import copytree
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import binomtest
@@ -25,7 +25,9 @@ from benchmarks.places import Ready, nothing, ready, request
 from benchmarks.settling import channel
 from runner import stats
 from runner.backends import archive
+from runner.comparison import Round, Turns, log_ratio
 from runner.files import alone
+from runner.gather import turn_medians
 from runner.measure.references import References
 from runner.measure.session import Session
 from runner.model import Cell, Provisioned
@@ -36,11 +38,11 @@ CELLS = [
     for kind in ("lstm", "rnn", "gru")
     for slug in (f"{kind}-cell-basic", f"{kind}-cell-fused", f"nn-{kind}")
 ]
-SECONDS = 0.05
+SECONDS = 0.25  # those of the quick preset
 EARLY = 5  # rounds of the control, and of those in turns whose spread is laid beside it
 WAIT = """
 
-def measure(call, synchronize, clock, seconds, _measure=measure):
+def measure(call, synchronize, clock, seconds, wait=None, _measure=measure):
     for _ in range(3):
         call()
     synchronize()
@@ -48,16 +50,16 @@ def measure(call, synchronize, clock, seconds, _measure=measure):
     for _ in range(5):
         call()
     synchronize()
-    wait = {share} * (clock() - begin) / 5
+    pause = {share} * (clock() - begin) / 5
 
     def slower():
         call()
         synchronize()
-        end = clock() + wait
+        end = clock() + pause
         while clock() < end:
             pass
 
-    return _measure(slower, synchronize, clock, seconds)
+    return _measure(slower, synchronize, clock, seconds, wait)
 """
 """Put behind the harness's timing: a step and a busy wait of a share of what the step took."""
 
@@ -100,15 +102,36 @@ class Place:
             raise SystemExit(said["reason"])
         return session
 
+    def asked(self, session: Session, cell: Cell, *, proven: bool, turns: bool = False) -> dict[str, Any]:
+        """Ask for a cell once; return the answer, which may be that it waits for its turn."""
+        case = dict(self.blocks[cell].spec)
+        asked = request(self.found, self.made, cell, SECONDS) | {"proven": proven, "turns": turns}
+        return session.measure(asked, lambda: self.references.get(case))
+
     def median(self, session: Session, cell: Cell, *, proven: bool) -> float:
         """Measure a cell once; return the median of its samples in seconds."""
-        case = dict(self.blocks[cell].spec)
-        asked = request(self.found, self.made, cell, SECONDS) | {"proven": proven}
-        reply = session.measure(asked, lambda: self.references.get(case))
-        if reply["status"] != "ok":
-            raise SystemExit(f"{cell.id}: {reply['reason']}")
-        session.settle()
-        return float(statistics.median(reply["seconds"]))
+        return took(cell, session, self.asked(session, cell, proven=proven))[0]
+
+    def turn_about(self, sides: Mapping[str, Session], cell: Cell, chance: random.Random, *, proven: bool) -> float:
+        """Measure a cell on both sides, which take turns; return the logarithm of other over base."""
+        sessions = dict(chance.sample(sorted(sides.items()), 2))
+        rounds: dict[str, Round] = {}
+        replies = {side: self.asked(one, cell, proven=proven, turns=True) for side, one in sessions.items()}
+        while replies:
+            for side in [side for side, reply in replies.items() if reply["reply"] == "result"]:
+                rounds[side] = took(cell, sessions[side], replies.pop(side))
+            replies = {side: sessions[side].go_on(600.0) for side in chance.sample(sorted(replies), len(replies))}
+        return log_ratio(rounds["base"], rounds["other"])
+
+
+def took(cell: Cell, session: Session, reply: Mapping[str, Any]) -> Round:
+    """Return what a cell took, once its process is gone."""
+    if reply["status"] != "ok":
+        raise SystemExit(f"{cell.id}: {reply['reason']}")
+    session.settle()
+    counts = reply.get("turns")
+    turns = Turns("", turn_medians(reply["seconds"], counts)) if counts else None
+    return float(statistics.median(reply["seconds"])), turns
 
 
 def in_turns(place: Place, most: int, chance: random.Random) -> list[Pair]:
@@ -119,9 +142,7 @@ def in_turns(place: Place, most: int, chance: random.Random) -> list[Pair]:
     for number in range(1, most + 1):
         sides = {"base": place.server("base"), "other": place.server("other")}
         for cell in shuffled([cell for cell in logs if cell not in done], chance):
-            order = chance.sample(sorted(sides), 2)
-            times = {side: place.median(sides[side], cell, proven=number > 1) for side in order}
-            logs[cell].append(math.log(times["other"] / times["base"]))
+            logs[cell].append(place.turn_about(sides, cell, chance, proven=number > 1))
         for session in sides.values():
             session.close()
         if number in at:

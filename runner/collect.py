@@ -10,6 +10,7 @@ OF_ENVIRONMENT = ("packages",)  # facts that environments.json keeps once
 OWN = (
     *("forward_error", "loss_error", "gradient_errors", "digest", "checked_case", "trained_weights"),
     *("batch", "clock_seconds", "warmup_seconds", "steady", "swapped_bytes", "child_seconds", "round_seconds"),
+    *("turns", "turns_with", "leads"),
 )
 
 

@@ -1,8 +1,10 @@
 """What a run found, as tables, and what a comparison says of it: the values merge, compare and report share."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from statistics import median
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from runner.model import Cell
 from runner.published import Figure
@@ -31,6 +33,33 @@ COMPARABLE: Mapping[str, str] = {
 """Column of the rounds that both sides must agree in -> code of the row where they do not."""
 
 
+class Turns(NamedTuple):
+    """What a cell took in the turns of a round: a name that those share who took turns, and medians in seconds."""
+
+    name: str
+    medians: tuple[float, ...]
+
+
+Round = tuple[float, Turns | None]
+"""A cell's time in a round, in seconds: the median of all its samples, and of each turn where it took any."""
+
+
+def log_ratio(base: Round, other: Round) -> float:
+    """Return the datum of a round: the logarithm of other over base.
+
+    Where both took turns with each other it is the median over the turns that both had, each beside the other's; what
+    disturbs the machine for the length of some turns then disturbs both sides, or few of the ratios. Elsewhere it is
+    of the medians.
+
+    >>> round(math.exp(log_ratio((1.0, Turns("a", (1.0, 3.0, 1.0))), (2.0, Turns("a", (2.0, 6.0))))), 9)
+    2.0
+    """
+    if base[1] and other[1] and base[1].name == other[1].name:
+        both = zip(base[1].medians, other[1].medians, strict=False)  # one may have been precise before the other
+        return median(math.log(two / one) for one, two in both)
+    return math.log(other[0] / base[0])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
     """A cell as the plan of its run had it; ``code`` and ``reason`` are of a skip, else empty."""
@@ -50,7 +79,8 @@ class Results:
 
     Attributes:
         samples: a row for each measured iteration, with the columns of ``runner.frames.COLUMNS``.
-        rounds: a row for each good record: the cell, its facts, ``seconds`` (the median) and ``iterations``.
+        rounds: a row for each good record: the cell, its facts, ``seconds`` (the median), ``iterations``
+            and ``turns``, a ``Turns`` or None.
         failures: a row for each record that is not: the cell, its facts, ``failure`` and ``reason``.
         plan: every cell that was asked for.
         machine: facts about the machine.

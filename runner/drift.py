@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from runner.comparison import Turns, log_ratio
 from runner.controls import TWIN, is_twin
 
 if TYPE_CHECKING:
@@ -38,16 +39,17 @@ def beside(rounds: "pd.DataFrame") -> Iterator[Beside]:
 
     from runner import stats
 
-    medians: dict[str, dict[int, float]] = defaultdict(dict)
-    for cell, number, seconds in zip(*(rounds[name].tolist() for name in ("cell", "round", "seconds")), strict=True):
-        medians[cell][number] = seconds
-    for cell, own in medians.items():
+    found: dict[str, dict[int, tuple[float, Turns | None]]] = defaultdict(dict)
+    columns = (rounds[name].tolist() for name in ("cell", "round", "seconds", "turns"))
+    for cell, number, *times in zip(*columns, strict=True):
+        found[cell][number] = tuple(times)
+    for cell, own in found.items():
         environment, _, rest = cell.partition("/")
-        origin = medians.get(f"{environment.removesuffix(TWIN)}/{rest}", {}) if is_twin(environment) else {}
+        origin = found.get(f"{environment.removesuffix(TWIN)}/{rest}", {}) if is_twin(environment) else {}
         shared = sorted(own.keys() & origin.keys())
         if shared:
-            found = stats.paired(np.log([own[number] / origin[number] for number in shared]))
-            yield Beside(cell, float(np.exp(found.mean)), float(stats.p_value(found, (len(shared),))))
+            pair = stats.paired(np.array([log_ratio(origin[number], own[number]) for number in shared]))
+            yield Beside(cell, float(np.exp(pair.mean)), float(stats.p_value(pair, (len(shared),))))
 
 
 def drift(canary: Sequence[tuple[str, int, float]]) -> Drift | None:

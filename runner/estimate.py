@@ -60,7 +60,7 @@ def too_much(cell: Cell, seconds: float, measurement: Measurement, memory: int) 
     """
     if seconds > measurement.timeout:
         return Skip("over-budget", f"a round takes about {seconds:.0f} s here, {measurement.timeout:.0f} s are allowed")
-    needed = _bytes(cell.case_id)
+    needed = held_bytes(cell.case_id)
     if memory and needed > memory:
         return Skip("no-memory", f"it holds about {needed / GIB:.1f} GiB at once, {memory / GIB:.1f} GiB are there")
     return None
@@ -90,7 +90,8 @@ def affordable(planned: tuple[PlannedCell, ...], measurement: Measurement) -> tu
 
 
 @cache
-def _bytes(case_id: str) -> int:
+def held_bytes(case_id: str) -> int:
+    """Return about how many bytes a process holds that trains a case."""
     return OVERHEAD + training_bytes(CASES[case_id])
 
 

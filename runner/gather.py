@@ -2,7 +2,8 @@
 
 import json
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from runner import frames
-from runner.comparison import COMPARABLE
+from runner.comparison import COMPARABLE, Turns
 from runner.doubts import FACTS as DOUBTFUL
 from runner.model import Record
 
@@ -58,6 +59,7 @@ class Gathered:
         self.environments = environments or {}
         self.good: list[Any] = []  # row after row, each with all of ``_OWN`` and ``_PLAIN``
         self.times, self.counts, self.medians = array("d"), list[int](), list[float]()
+        self.turns: list[Turns | None] = []
         self.bad: list[Any] = []
         self.ends: list[tuple[str | None, str | None]] = []
 
@@ -69,6 +71,7 @@ class Gathered:
             self.times.extend(record.seconds)
             self.counts.append(len(record.seconds))
             self.medians.append(median(record.seconds))  # numpy.median takes ten times as long for 34 values
+            self.turns.append(turns_of(record))
         else:
             self.bad += row
             self.ends.append((record.failure, record.reason))
@@ -83,7 +86,9 @@ class Gathered:
         kinds = _categories([failure for failure, _ in self.ends])
         return Tables(
             samples=samples,
-            rounds=rounds.assign(seconds=medians, iterations=counts, **facts),
+            rounds=rounds.assign(
+                seconds=medians, iterations=counts, turns=pd.Series(self.turns, dtype=object), **facts
+            ),
             failures=_table(_columns(self.bad)).assign(failure=kinds, reason=[reason or "" for _, reason in self.ends]),
         )
 
@@ -119,6 +124,20 @@ class Gathered:
         columns["iteration"] = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         columns["seconds"] = np.array(self.times, dtype=np.float64)
         return pd.DataFrame(columns)
+
+
+def turns_of(record: Record) -> Turns | None:
+    """Return the turns of a good record; None where it took none, or does not say how many samples each had."""
+    counts, name = record.facts.get("turns"), record.facts.get("turns_with")
+    if not counts or not name or sum(counts) != len(record.seconds) or min(counts) < 1:
+        return None
+    return Turns(f"{name}/{record.attempt}", turn_medians(record.seconds, counts))
+
+
+def turn_medians(seconds: Sequence[float], counts: Iterable[int]) -> tuple[float, ...]:
+    """Return the median of each turn, given all samples in order and how many of them each turn had."""
+    ends = accumulate(counts, initial=0)
+    return tuple(median(seconds[start:end]) for start, end in pairwise(ends))
 
 
 def _columns(rows: list[Any]) -> Mapping[str, list[Any]]:

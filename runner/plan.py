@@ -53,7 +53,11 @@ def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu:
         cells=planned,
         blocks=tuple(
             Block(
-                case_id=case_id, spec=given(CASES[case_id], request.corpus), device=request.device, cells=tuple(cells)
+                case_id=case_id,
+                spec=given(CASES[case_id], request.corpus),
+                device=request.device,
+                cells=tuple(cells),
+                held=estimate.held_bytes(case_id),
             )
             for case_id, cells in runnable.items()
         ),

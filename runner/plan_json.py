@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from runner import estimate
 from runner.model import Block, Cell, Measurement, Past, Plan, PlannedCell, Skip
 
 
@@ -79,7 +80,13 @@ def read_plan(
         measurement=Measurement(**measurement),
         cells=planned,
         blocks=tuple(
-            Block(case_id=case_id, spec=cases[case_id], device=document["device"], cells=tuple(cells))
+            Block(
+                case_id=case_id,
+                spec=cases[case_id],
+                device=document["device"],
+                cells=tuple(cells),
+                held=estimate.held_bytes(case_id),
+            )
             for case_id, cells in runnable.items()
         ),
         frameworks={found["environment"]: found["framework"] for found in document["cells"]},

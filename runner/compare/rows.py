@@ -8,7 +8,7 @@ import numpy as np
 from runner import stats
 from runner.compare.beside import alike, note
 from runner.compare.sides import Measured, Pair, Side
-from runner.comparison import COMPARABLE, Row
+from runner.comparison import COMPARABLE, Row, log_ratio
 
 NAMES = {"clocks": "clock request", "threads": "thread count", "harness": "harness version"}
 UNKNOWN = "nothing known"
@@ -93,7 +93,12 @@ def _evidence(base: Side, other: Side, pair: Pair) -> Draft:
     one, two = base.measured[pair.base], other.measured[pair.other]
     shared = sorted(one.medians.keys() & two.medians.keys()) if base.run == other.run else []
     if shared:
-        ratios = np.log([two.medians[number] / one.medians[number] for number in shared])
+        ratios = np.array(
+            [
+                log_ratio((one.medians[number], one.turns.get(number)), (two.medians[number], two.turns.get(number)))
+                for number in shared
+            ]
+        )
         servers = [(one.servers[number], two.servers[number]) for number in shared]
         known = servers if all(map(all, servers)) else None  # else nobody wrote them down
         return Draft(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from runner.comparison import COMPARABLE, Results
+from runner.comparison import COMPARABLE, Results, Turns
 from runner.model import Cell
 from runner.published import PHASE, Figure
 
@@ -28,6 +28,7 @@ class Measured:
         medians: round -> median of its samples in seconds; ``seconds`` is the median of those. A published figure has
             the seconds alone.
         servers: round -> the server it was measured on.
+        turns: round -> the medians of its turns; nothing of a round in which it took none.
         facts: name -> the values it had.
     """
 
@@ -35,6 +36,7 @@ class Measured:
     seconds: float
     facts: Mapping[str, frozenset[str]]
     servers: Mapping[int, str] = field(default_factory=dict)
+    turns: Mapping[int, Turns] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,16 +117,19 @@ def _by_cell(frame: pd.DataFrame, column: str) -> Iterable[tuple[Cell, str]]:
 def _measured(rounds: pd.DataFrame) -> dict[Cell, Measured]:
     medians: dict[Cell, dict[int, float]] = defaultdict(dict)
     servers: dict[Cell, dict[int, str]] = defaultdict(dict)
+    turns: dict[Cell, dict[int, Turns]] = defaultdict(dict)
     facts: dict[Cell, set[tuple[str, ...]]] = defaultdict(set)
     known = zip(*(rounds[name].tolist() for name in COMPARABLE), strict=True)
-    numbers = zip(*(rounds[name].tolist() for name in ("round", "seconds", "server")), strict=True)
-    for cell, values, (number, seconds, server) in zip(_cells(rounds), known, numbers, strict=True):
+    numbers = zip(*(rounds[name].tolist() for name in ("round", "seconds", "server", "turns")), strict=True)
+    for cell, values, (number, seconds, server, taken) in zip(_cells(rounds), known, numbers, strict=True):
         medians[cell][number] = seconds
         servers[cell][number] = server
+        if taken is not None:
+            turns[cell][number] = taken
         facts[cell].add(values)
     alike = {values: _values(values) for values in {frozenset(values) for values in facts.values()}}
     return {
-        cell: Measured(found, median(found.values()), alike[frozenset(facts[cell])], servers[cell])
+        cell: Measured(found, median(found.values()), alike[frozenset(facts[cell])], servers[cell], turns[cell])
         for cell, found in medians.items()
     }
 

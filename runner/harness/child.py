@@ -31,13 +31,14 @@ def implementation(framework: "str", slug: "str") -> "type":
         raise check.Failure("crash", error.args[0]) from error
 
 
-def measure(request: "dict", truth: "dict") -> "dict":
+def measure(request: "dict", truth: "dict", wait: "object" = None) -> "dict":
     """Return the result of one cell in one round.
 
     Args:
         request: ``framework``, ``implementation``, ``case``, ``phase``, ``device``, ``precision``, ``seconds``,
             ``cache``, and where it is so ``proven``: an earlier round of the run has found the cell right.
         truth: ``loss``, ``gradients``, ``outputs`` and ``digest`` of the reference for this case.
+        wait: returns when it is this process's turn; None where it has the machine to itself.
 
     Raises:
         check.Failure: the data differ from the reference's, or the computation does.
@@ -60,7 +61,7 @@ def measure(request: "dict", truth: "dict") -> "dict":
         call = getattr(program, METHODS[phase])
         if phase != "train":
             call()  # may be the first, which compiles: that is no warm-up
-        taken = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"])
+        taken = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"], wait)
         trial.again(program, found, small == case, call if phase != "forward" else None)
         found.update(taken)
     found["child_seconds"] = time.perf_counter() - begin
@@ -190,12 +191,12 @@ def guarded(work: "object") -> "dict":
     return dict(found, status="ok")
 
 
-def run(request: "dict", truth: "dict", load: "object") -> "dict":
+def run(request: "dict", truth: "dict", load: "object", wait: "object" = None) -> "dict":
     """Import the framework where that is still to be done, measure, and return the result message."""
 
     def work():
         caches.use(request["cache"])  # before the import: Theano takes its folder then, once and for all
         load()
-        return measure(request, truth)
+        return measure(request, truth, wait)
 
     return guarded(work)

@@ -70,7 +70,7 @@ class Server(object):
         seconds = time.perf_counter() - begin
         from . import child
 
-        found = self.fork(lambda: child.guarded(lambda: {"facts": self.facts()}), request)
+        found = self.fork(lambda _: child.guarded(lambda: {"facts": self.facts()}), request)
         self.threads = thread_count()
         gc.collect()
         getattr(gc, "freeze", int)()  # Python 3.7: what the import made is never looked at again, here or in a child
@@ -109,16 +109,17 @@ class Server(object):
         if request["phase"] == "compile":
             cold = tempfile.mkdtemp(prefix="cold-")
             try:
-                return self.fork(lambda: child.run(dict(request, cache=cold), truth, self.load), request)
+                return self.fork(lambda _: child.run(dict(request, cache=cold), truth, self.load), request)
             finally:
                 shutil.rmtree(cold, ignore_errors=True)
         name = (request["key"], request["implementation"], request["precision"])
         if request["phase"] == "compile-warm" and name not in self.primed:
-            first = self.fork(lambda: child.run(request, truth, self.load), request)
+            first = self.fork(lambda _: child.run(request, truth, self.load), request)
             if first["status"] != "ok":
                 return first
             self.primed.add(name)
-        return self.fork(lambda: child.run(request, truth, self.load), request)
+        turns = request.get("turns")
+        return self.fork(lambda wait: child.run(request, truth, self.load, wait if turns else None), request)
 
     def fork(self, work: "object", request: "dict") -> "dict":
         """Run ``work`` in a child under the request's limits; return its result or how it ended."""
@@ -126,9 +127,15 @@ class Server(object):
             self.last.reap()  # the one that primed a cache
         begin = time.perf_counter()
         self.last = Watch(work, self.out, self.source)
-        found = self.last.follow(request["timeout"], request.get("memory"), self.beat)
+        found = self.last.follow(request["timeout"], request.get("memory"), self.beat, lambda: self.turn(request["id"]))
         found["round_seconds"] = time.perf_counter() - begin
         return found
+
+    def turn(self, number: "int") -> "None":
+        """Tell the runner that the child waits, and return when it may go on. Raises BrokenPipeError where stdin ends."""
+        self.reply({"id": number, "reply": "turn"})
+        if not self.source.readline():
+            raise BrokenPipeError
 
     def beat(self) -> "None":
         """Tell the runner that the child is still at work."""

@@ -15,6 +15,9 @@ Z95 = 1.96
 CLOCK_SHARE = 0.001  # of a sample that reading the clock may take
 PAIRS = 101  # of readings, to learn what one costs
 NO_OP = 5  # readings; a wait that costs less is a function that does nothing
+TURN = 0.01  # seconds of samples until others have their turn
+LED = 0.025  # a sample that is shorter is led by one that does not count
+TURNS = 10  # at least, before a precise median ends the measuring
 
 
 def median(values: "list") -> "float":
@@ -129,7 +132,34 @@ def until_precise(call: "object", synchronize: "object", clock: "object", second
     return times
 
 
-def measure(call: "object", synchronize: "object", clock: "object", seconds: "float") -> "dict":
+def in_turns(
+    call: "object", synchronize: "object", clock: "object", seconds: "float", batch: "int", wait: "object"
+) -> "dict":
+    """Return what ``until_precise`` does, taken in turns of TURN seconds with what else is measured; see ``measure``.
+
+    A turn has one sample at least. Where samples are shorter than LED, the first one of a turn tells that it finds
+    caches that others have used: it goes with the ``leads``, and counts for nothing.
+    """
+    times, turns, leads, spent = [], [], [], 0.0
+    while len(times) < LEAST or spent < seconds:
+        wait()
+        if not times or batch * times[-1] < LED:
+            leads.append(sample(call, synchronize, clock, batch)[0])
+        before, start = len(times), clock()
+        now = start
+        while now - start < TURN:
+            time, now = sample(call, synchronize, clock, batch)
+            times.append(time)
+        turns.append(len(times) - before)
+        spent += now - start
+        if len(turns) >= TURNS and precise(times):
+            break
+    return {"seconds": times, "turns": turns, "leads": leads}
+
+
+def measure(
+    call: "object", synchronize: "object", clock: "object", seconds: "float", wait: "object" = None
+) -> "dict":
     """Return the times of a step in the order they were taken, and how they were taken.
 
     Warm-up ends when the times are steady or half of the budget is spent, after two calls at least; measuring ends when
@@ -141,19 +171,17 @@ def measure(call: "object", synchronize: "object", clock: "object", seconds: "fl
         synchronize: returns when the device is done; called before every reading of the clock.
         clock: seconds, monotonic.
         seconds: the budget, above 0.
+        wait: returns when it is the caller's turn; None where nothing else is measured meanwhile.
 
     Returns:
-        ``seconds``, the samples; ``warmup``, the times before them; ``batch``; ``clock_seconds``, what reading it adds to
+        ``seconds``, the samples; with ``wait`` also ``turns``, how many of them each turn had, and ``leads``, the time
+        of the call before them; ``warmup``, the times before them; ``batch``; ``clock_seconds``, what reading it adds to
         a sample; ``warmup_seconds``; ``steady``, whether warm-up ended for that and not at its bound.
     """
     synchronize()
     cost = reading(synchronize, clock)
     warmup, batch, settled, took = warm_up(call, synchronize, clock, seconds, cost)
-    return {
-        "seconds": until_precise(call, synchronize, clock, seconds, batch),
-        "warmup": warmup,
-        "batch": batch,
-        "clock_seconds": cost,
-        "warmup_seconds": took,
-        "steady": settled,
-    }
+    found = {"warmup": warmup, "batch": batch, "clock_seconds": cost, "warmup_seconds": took, "steady": settled}
+    if wait is None:
+        return dict(found, seconds=until_precise(call, synchronize, clock, seconds, batch))
+    return dict(found, **in_turns(call, synchronize, clock, seconds, batch, wait))

@@ -6,6 +6,7 @@ import resource
 import select
 import signal
 import sys
+import threading
 import time
 import traceback
 
@@ -15,6 +16,7 @@ LOG_BYTES = 64 * 1024
 POLL = 0.1
 HEARTBEAT = 1.0
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+CLD_STOPPED = 5  # asm-generic/siginfo.h; Python has it since 3.9
 COUNTERS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control", "/proc/vmstat")
 
 
@@ -25,7 +27,7 @@ class Watch(object):
         """Fork; the child runs ``work`` and sends what it returns.
 
         Args:
-            work: called without arguments in the child; returns a dict for JSON.
+            work: called in the child with a function that returns when it is the child's turn; returns a dict for JSON.
             private: the server's reply descriptor, which the child must not hold.
             source: the server's stdin; when it ends while the child works, so does the server.
         """
@@ -37,18 +39,20 @@ class Watch(object):
         self.kills = out_of_memory_kills()
         self.result, result = os.pipe()
         self.log, log = os.pipe()
+        self.turns, turns = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             try:
-                for end in (private, self.result, self.log):
+                for end in (private, self.result, self.log, self.turns):
                     os.close(end)
                 self.libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))  # a child never outlives its server
                 if os.getppid() == server:
-                    child(work, result, log)
+                    child(lambda: work(lambda: stand_still(turns)), result, log)
             finally:
                 os._exit(1)
         os.close(result)
         os.close(log)
+        os.close(turns)
         try:
             os.setpgid(self.pid, self.pid)
         except OSError:
@@ -56,13 +60,14 @@ class Watch(object):
         self.parts = {self.result: [], self.log: []}
         self.reaped = False
 
-    def follow(self, timeout: "float", memory: "object", beat: "object") -> "dict":
+    def follow(self, timeout: "float", memory: "object", beat: "object", turn: "object") -> "dict":
         """Return the child's message, or a failure with its class; kills what outlives ``timeout`` seconds.
 
         Args:
-            timeout: seconds, above 0.
+            timeout: seconds, above 0; those in which it waits for its turn do not count.
             memory: resident bytes at which the child is ended, or None where a container sets the limit.
             beat: called about every HEARTBEAT seconds.
+            turn: called when the child waits for its turn; returns when it may go on.
         """
         start = last = time.monotonic()
         verdict = code = message = None
@@ -72,6 +77,10 @@ class Watch(object):
             if now - last >= HEARTBEAT:
                 beat()
                 last = now
+            if self.stands_still():
+                turn()
+                os.kill(self.pid, signal.SIGCONT)
+                last, start = time.monotonic(), start + time.monotonic() - now
             message = self.message()
             if message is None:
                 verdict = self.overrun(now - start, timeout, memory)
@@ -82,9 +91,16 @@ class Watch(object):
             pass
         os.close(self.result)
         os.close(self.log)
+        os.close(self.turns)
         log = b"".join(self.parts[self.log])[-LOG_BYTES:].decode("utf-8", "replace")
         found = message or self.message() or verdict or self.ending(code, log)
         return dict(found, log=log)
+
+    def stands_still(self) -> "bool":
+        """Say whether the child waits for its turn: it has said so, and the kernel has stopped it, all its threads."""
+        if not select.select([self.turns], [], [], 0)[0] or not os.read(self.turns, 1):
+            return False
+        return os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT).si_code == CLD_STOPPED
 
     def ended(self, wait: "bool") -> "object":
         """Return the child's exit code, minus the signal that killed it, or None while it runs; ``wait`` kills it."""
@@ -113,11 +129,14 @@ class Watch(object):
         """Read what the child wrote, waiting up to ``seconds``; say whether there was anything."""
         watched = [end for end in (self.result, self.log) if self.parts.get(end) is not None]
         watched = [end for end in watched if not self.parts[end] or self.parts[end][-1] != b""]
+        turns = [self.turns] if watched else []  # looked at by whoever asks
         stdin = [self.source.fileno()] if hasattr(self.source, "fileno") else []
-        ready, _, _ = select.select(watched + stdin, [], [], seconds)
+        ready, _, _ = select.select(watched + turns + stdin, [], [], seconds)
         if not watched and not ready:
             return False
         for end in ready:
+            if end in turns:
+                continue
             if end in stdin:
                 if not self.source.peek(1):
                     self.kill()
@@ -188,6 +207,15 @@ def child(work: "object", result: "int", log: "int") -> "None":
         sys.stderr.flush()
     finally:
         os._exit(code)
+
+
+def stand_still(turns: "int") -> "None":
+    """Say on ``turns`` that this process waits for its turn, and stop all its threads until it is let go on.
+
+    A thread pool that spins while it waits for work would disturb whoever has the turn.
+    """
+    os.write(turns, b".")
+    signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)  # sent to itself, it stops before the call returns
 
 
 def swapped() -> "int":

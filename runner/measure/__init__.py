@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from runner.backends import Backend
 from runner.errors import RunnerError
+from runner.measure import turns
 from runner.measure.references import References
 from runner.measure.servers import Servers
 from runner.model import (
@@ -179,11 +180,38 @@ class _Rounds:
                 yield Outcome(cell=cell, round=number, reply=reply, facts={}, ready=ready)
             return
         common = {**self.request(block), "key": self.references.key(block.spec)}
-        for cell in cells:
-            outcome = self.around(partial(self.servers.ask, cell, number, common, lambda: truth))
-            if outcome.reply["status"] == "ok":
-                self.servers.proven.add(cell)
-            yield outcome
+        ask = partial(self.servers.ask, number=number, common=common, truth=lambda: truth)
+        most = self.servers.limits.memory // 2 // max(block.held, 1) if block.device == "cpu" else 1
+        for place, together in enumerate(turns.sets(cells, most)):
+            alone = len(together) == 1
+            for outcome in self.alone(together[0], ask) if alone else self.in_turns(together, ask, f"{number}/{place}"):
+                if outcome.reply["status"] == "ok":
+                    self.servers.proven.add(outcome.cell)
+                yield outcome
+
+    def alone(self, cell: Cell, ask: Callable[..., Outcome | None]) -> Iterator[Outcome]:
+        """Yield the outcome of a cell that has the machine to itself."""
+
+        def asked() -> Outcome:
+            outcome = ask(cell)
+            assert outcome is not None, "a cell that takes no turns waits for one"
+            return outcome
+
+        yield self.around(asked)
+
+    def in_turns(self, cells: Sequence[Cell], ask: Callable[..., Outcome | None], name: str) -> Iterator[Outcome]:
+        """Yield the outcomes of cells that take turns, as they end; their records say who took turns with whom."""
+        chance = random.Random(f"{self.plan.measurement.seed}/{cells[0].case_id}/{name}")
+        step: Callable[[Cell], Outcome | None] = partial(ask, turns=True)
+        left = list(cells)
+        while left:
+            for cell in left:
+                outcome = step(cell)
+                if outcome is not None:
+                    own = {"turns_with": name} if "turns" in outcome.reply else {}
+                    yield replace(outcome, reply={**outcome.reply, **own})
+            left = turns.order(self.servers.waiting, chance)
+            step = self.servers.go_on
 
     def request(self, block: Block) -> dict[str, Any]:
         """Return the part of a measuring request that the cells of a block share."""

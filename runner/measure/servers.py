@@ -7,7 +7,7 @@ from typing import Any
 
 from runner.backends import Backend
 from runner.errors import EngineError, Problem
-from runner.measure.session import Session
+from runner.measure.session import GRACE, Session
 from runner.model import Cell, Limits, Outcome, Plan, Provisioned
 
 HELLO_SECONDS = 300.0  # a cold import of an old framework from a slow disk, at worst
@@ -36,6 +36,7 @@ class Servers:
         self.started = dict(plan.past.servers)
         self.proven: set[Cell] = set()  # those that a measurement which counts has found right in this run
         self.last: Session | None = None
+        self.waiting: dict[Cell, int] = {}  # the round of each cell whose child waits for its turn
 
     def groups(self, environments: Sequence[str]) -> tuple[tuple[str, ...], ...]:
         """Return the environments in groups that fit in memory side by side; each holds the first one, the base."""
@@ -113,8 +114,19 @@ class Servers:
             if session is not None:
                 session.rounds += 1
 
-    def ask(self, cell: Cell, number: int, common: dict[str, Any], truth: Callable[[], dict[str, Any]]) -> Outcome:
+    def ask(
+        self,
+        cell: Cell,
+        number: int,
+        common: dict[str, Any],
+        truth: Callable[[], dict[str, Any]],
+        *,
+        turns: bool = False,
+    ) -> Outcome | None:
         """Measure one cell in one round; a server that cannot start or dies gives a failed outcome.
+
+        Returns:
+            None where a cell that takes ``turns`` waits for one: it may ``go_on``.
 
         Raises:
             EngineError: the engine is gone.
@@ -131,14 +143,31 @@ class Servers:
             "precision": cell.precision,
             "cache": self.backend.cache(ready),
             "proven": cell in self.proven,
+            "turns": turns,
         }
         self.settle()
         self.last = session
-        reply = session.measure({**common, **own}, truth)
+        return self._outcome(cell, number, session, session.measure({**common, **own}, truth))
+
+    def go_on(self, cell: Cell) -> Outcome | None:
+        """Give a cell its turn; return its outcome, or None where it waits for another turn.
+
+        Raises:
+            EngineError: the engine is gone.
+        """
+        number, session = self.waiting.pop(cell), self.sessions[cell.environment]
+        self.settle()
+        self.last = session
+        return self._outcome(cell, number, session, session.go_on(self.plan.measurement.timeout + GRACE))
+
+    def _outcome(self, cell: Cell, number: int, session: Session, reply: dict[str, Any]) -> Outcome | None:
         self._check(reply)
         if not session.alive:
             self.retire(cell.environment)  # at once: its child may still be at work, beside everybody else's
-        return Outcome(cell=cell, round=number, reply=reply, facts=session.facts, ready=ready)
+        if reply.get("reply") == "turn":
+            self.waiting[cell] = number
+            return None
+        return Outcome(cell=cell, round=number, reply=reply, facts=session.facts, ready=self.ready[cell.environment])
 
     def settle(self) -> None:
         """Wait until the last child is gone with its memory."""

@@ -31,6 +31,7 @@ class Session:
         self.known: set[str] = set()
         self.rounds = 0
         self.unsettled = False
+        self._asked = 0
         self._ids = itertools.count(1)
 
     def ask(self, message: dict[str, Any], timeout: float, silence: float = SILENCE) -> dict[str, Any]:
@@ -42,8 +43,15 @@ class Session:
             silence: seconds without a word after which it counts as hung, above 0.
         """
         self.settle()
-        request = dict(message, id=next(self._ids))
-        found = self._await(lambda reply: reply.get("id") == request["id"], timeout, silence, wire.encode(request))
+        self._asked = next(self._ids)
+        return self._answer(dict(message, id=self._asked), timeout, silence)
+
+    def go_on(self, timeout: float) -> dict[str, Any]:
+        """Let the child that waits for its turn go on; return what ``ask`` would have."""
+        return self._answer({"op": "go"}, timeout, SILENCE)
+
+    def _answer(self, message: dict[str, Any], timeout: float, silence: float) -> dict[str, Any]:
+        found = self._await(lambda reply: reply.get("id") == self._asked, timeout, silence, wire.encode(message))
         self.unsettled = bool(found.get("settles"))
         return found
 
@@ -82,8 +90,10 @@ class Session:
     def measure(self, request: dict[str, Any], truth: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Measure one cell once; the reference is sent first where this server has not seen the case.
 
+        Where the request has ``turns``, the reply may be ``turn``: the child waits until it may ``go_on``.
+
         Args:
-            request: what ``child.measure`` takes, and ``key``, ``timeout``, ``memory``.
+            request: what ``child.measure`` takes, and ``key``, ``timeout``, ``memory``, ``turns``.
             truth: gives the packed reference of the case.
         """
         if request["key"] not in self.known:

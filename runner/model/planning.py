@@ -43,12 +43,17 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """All runnable cells of one case on one device: measured side by side and never split across devices."""
+    """All runnable cells of one case on one device: measured side by side and never split across devices.
+
+    Attributes:
+        held: bytes that a process holds that trains the case, about.
+    """
 
     case_id: str
     spec: Mapping[str, Any]
     device: Device
     cells: tuple[Cell, ...]
+    held: int = 0
 
     @property
     def environments(self) -> tuple[str, ...]:

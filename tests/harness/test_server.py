@@ -1,5 +1,8 @@
 """The server and its children, through the real protocol, under real interpreters."""
 
+import contextlib
+import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -176,6 +179,73 @@ def test_compiling_cold_and_warm_gives_one_time_each(ask: Ask) -> None:
         reply = ask("sound", phase=phase)
         assert reply["status"] == "ok", reply
         assert reply["seconds"] == [reply["compile_seconds"]]
+
+
+def test_a_child_that_waits_for_its_turn_stands_still(ask: Ask, session: Session) -> None:
+    assert ask("sound", session, turns=True) == {"id": 3, "reply": "turn"}
+    (state,) = states(session)
+    assert state == "T"
+    replies = [session.go_on(20.0)]
+    while replies[-1]["reply"] == "turn":
+        assert states(session) == ["T"]
+        time.sleep(0.05 if len(replies) == 1 else 0)  # it is in no sample
+        replies.append(session.go_on(20.0))
+    assert replies[-1]["status"] == "ok", replies[-1]
+    assert len(replies[-1]["turns"]) == len(replies) == len(replies[-1]["leads"])
+    assert sum(replies[-1]["turns"]) == len(replies[-1]["seconds"])
+    assert ask("sound", session)["status"] == "ok"
+
+
+def test_waiting_for_a_turn_is_no_time_that_runs_out(ask: Ask, session: Session) -> None:
+    reply = ask("sound", session, turns=True, timeout=2.0)
+    time.sleep(3.0)
+    while reply["reply"] == "turn":
+        reply = session.go_on(20.0)
+    assert reply["status"] == "ok", reply
+
+
+def test_a_child_that_is_killed_while_it_stands_still_is_seen_to_be_gone(ask: Ask, session: Session) -> None:
+    ask("sound", session, turns=True)
+    ((pid, _),) = children(session)
+    os.kill(pid, signal.SIGKILL)
+    reply = session.go_on(20.0)
+    assert (reply["class"], "SIGKILL" in reply["reason"]) == ("crash", True), reply
+    assert ask("sound", session)["status"] == "ok"
+
+
+def test_a_child_that_stands_still_does_not_outlive_its_server(ask: Ask, session: Session) -> None:
+    ask("sound", session, turns=True)
+    ((pid, _),) = children(session)
+    session.close()
+    for _ in range(100):
+        if not Path(f"/proc/{pid}").exists():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"process {pid} is still there")
+
+
+@pytest.fixture
+def session(open_session: Callable[[str], Session], python: str) -> Session:
+    """A server with the newest interpreter."""
+    return open_session(python)
+
+
+def children(session: Session) -> list[tuple[int, str]]:
+    """Return process number and state of every child of a server."""
+    assert isinstance(session.channel, ProcessChannel)
+    server = session.channel.process.pid
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, parent = path.read_text().rpartition(")")[2].split()[:2]
+            if int(parent) == server:
+                found.append((int(path.parent.name), state))
+    return found
+
+
+def states(session: Session) -> list[str]:
+    """Return the states of a server's children: T is stopped."""
+    return [state for _, state in children(session)]
 
 
 def test_the_version_of_the_harness_changes_with_the_code_and_not_with_its_words(tmp_path: Path) -> None:

@@ -312,8 +312,8 @@ def test_a_child_that_takes_too_much_is_killed_alone(inside: Callable[[str], Any
     found = inside(
         """
         from harness.watch import Watch
-        watch = Watch(lambda: {"size": len(bytearray(1 << 30))}, OUT, SOURCE)
-        found = watch.follow(60.0, None, lambda: None)
+        watch = Watch(lambda _: {"size": len(bytearray(1 << 30))}, OUT, SOURCE)
+        found = watch.follow(60.0, None, lambda: None, None)
         """
     )
     assert (found["status"], found["class"]) == ("failed", "oom"), found

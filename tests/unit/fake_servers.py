@@ -1,7 +1,7 @@
 """A backend whose servers live in memory and speak the real protocol; each does what the test says."""
 
 import contextlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,8 @@ class FakeServer:
         self.patience: list[float] = []
         self.closed = 0
         self.state = "lives"
+        self.waiting: dict[str, Any] = {}  # the request whose child waits for its turn
+        self.turns = Counter[str]()
 
     def send(self, data: bytes) -> None:
         """See Channel."""
@@ -39,7 +41,11 @@ class FakeServer:
             self.hello(request)
         elif request["op"] == "reference":
             self.reply(request, status="ok")
+        elif request["op"] == "go":
+            self.backend.turns.append(f"{self.environment}/{self.waiting['implementation']}")
+            self.turn(self.waiting)
         else:
+            assert not self.waiting, "a server has one child at a time"
             self.backend.alive.append({one.environment for one in self.backend.opened if not one.closed})
             self.act(request, self.backend.deed(self.environment, request["implementation"]))
 
@@ -61,10 +67,27 @@ class FakeServer:
             self.state = deed
         elif deed == "babbles":
             self.lines.append(b"Using TensorFlow backend.")
+        elif deed == "ok" and request.get("turns"):
+            self.turn(request)
         elif deed == "ok":
             self.reply(request, **{"status": "ok", "seconds": [0.5], **found})
         else:
             self.reply(request, status="failed", **{"class": deed}, reason=f"it was {deed}")
+
+    def turn(self, request: dict[str, Any]) -> None:
+        """Let a child wait for a turn, as often as the test says, or do what else it says; then let it end."""
+        slug, self.waiting = request["implementation"], request
+        deed = self.backend.turn(self.environment, slug, self.turns[slug])
+        self.turns[slug] += 1
+        if deed == "turn":
+            self.lines.append(wire.encode({"id": request["id"], "reply": "turn"}).rstrip(b"\n"))
+            return
+        self.waiting = {}
+        count = self.turns.pop(slug) - 1
+        if deed == "ok":
+            self.reply(request, status="ok", seconds=[0.5] * count or [0.5], turns=[1] * count)
+        else:
+            self.act(request, deed)
 
     def reply(self, request: dict[str, Any], **message: Any) -> None:
         """Answer a request."""
@@ -108,6 +131,8 @@ class FakeBackend:
         self.limits_memory = limits_memory
         self.opened: list[FakeServer] = []
         self.alive: list[set[str]] = []
+        self.turns: list[str] = []  # who had a turn, in order
+        self.patterns: dict[str, list[str]] = {}
         self.deeds: dict[str, deque[str]] = {}
         self.hellos: dict[str, deque[str]] = {}
         self.sizes: dict[str, int] = {}
@@ -119,6 +144,15 @@ class FakeBackend:
     def does(self, cell: str, *deeds: str) -> None:
         """Say what happens at ``environment/implementation``, time after time; ok afterwards."""
         self.deeds[cell] = deque(deeds)
+
+    def takes(self, cell: str, *pattern: str) -> None:
+        """Say what happens at a cell that takes turns, turn by turn; ok afterwards."""
+        self.patterns[cell] = list(pattern)
+
+    def turn(self, environment: str, implementation: str, number: int) -> str:
+        """Return what happens in a turn of a cell: two turns and then ok, unless the test says otherwise."""
+        pattern = self.patterns.get(f"{environment}/{implementation}", ["turn", "turn"])
+        return pattern[number] if number < len(pattern) else "ok"
 
     def deed(self, environment: str, implementation: str) -> str:
         """Return what happens next at a cell."""

@@ -40,7 +40,7 @@ def test_every_cell_is_measured_once_a_round() -> None:
     assert [one.round for one in found] == [number for number in range(1, 6) for _ in FOUR]
     assert Counter(one.cell for one in found) == dict.fromkeys(FOUR, 5)
     assert all(sorted(turn) == ["a/x", "a/y", "b/x", "c/x"] for turn in orders(found))
-    assert all(one.reply["seconds"] == [0.5] for one in found)
+    assert all(set(one.reply["seconds"]) == {0.5} for one in found)
 
 
 def test_the_order_is_random_and_comes_again_with_the_seed() -> None:
@@ -85,7 +85,8 @@ def test_what_a_server_is_asked() -> None:
         assert (reference["loss"], reference["digest"], reference["key"]) == ([1.0], "d", first["key"])
         shared = {"op": "measure", "case": CASE, "device": "cpu", "seconds": 0.5, "timeout": 9.0, "memory": memory}
         own = {"framework": "torch", "implementation": "x", "phase": "train", "precision": "fp32", "cache": "/cache/a"}
-        assert {name: first[name] for name in first if name not in {"id", "key"}} == shared | own | {"proven": False}
+        fresh = {"proven": False, "turns": False}
+        assert {name: first[name] for name in first if name not in {"id", "key"}} == shared | own | fresh
         assert {**second, "id": 3} == {**first, "proven": True}
 
 
