@@ -1,17 +1,17 @@
 """Real pairs whose truth is known: an environment against itself, and against itself with a wait planted in each step.
 
-``python -m benchmarks.equal_sides --pairs 400 --control`` measures pairs of equal sides on two servers, in turns and,
-as the control, one side after the other; ``--planted 5`` makes the other side 5 % slower. Prints how many were called
-different, with Wilson's 95 % intervals, and how the ratios of as many rounds spread. Verdicts are those of the rule
-that ships, each pair a table of its own. Each side computes on one thread, so ``--lanes 2`` keeps two CPUs busy, and
-each lane is the other's noise.
+``python -m benchmarks.equal_sides --pairs 400 --control`` measures pairs of equal sides on two servers, in turns, and
+as controls one after the other in each round, and all rounds of one side before the other's. ``--planted 5`` makes the
+other side 5 % slower. Prints how many were called different, with Wilson's 95 % intervals, and how the ratios of as
+many rounds spread. Verdicts are those of the rule that ships, each pair a table of its own. Each side computes on one
+thread, so ``--lanes 2`` keeps two CPUs busy, and each lane is the other's noise.
 """
 
 import argparse
 import math
 import random
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from shutil import copytree
@@ -38,7 +38,7 @@ CELLS = [
     for kind in ("lstm", "rnn", "gru")
     for slug in (f"{kind}-cell-basic", f"{kind}-cell-fused", f"nn-{kind}")
 ]
-SECONDS = 0.25  # those of the quick preset
+SECONDS = 0.25  # of samples of each side in a round, as in the quick preset
 EARLY = 5  # rounds of the control, and of those in turns whose spread is laid beside it
 WAIT = """
 
@@ -76,8 +76,9 @@ class Pair(NamedTuple):
 class Place:
     """Where sides are measured: servers are made anew for each round."""
 
-    def __init__(self, found: Ready, planted: float) -> None:
-        """Take an environment that is ready, and the share by which the other side waits."""
+    def __init__(self, found: Ready, planted: float, budget: float) -> None:
+        """Take an environment that is ready, the share by which the other side waits, and seconds a side and round."""
+        self.budget = budget
         self.found = found
         self.made: Provisioned = found.backend.provision(found.prepared.specs[0], nothing)
         self.blocks = {cell: block for block in found.prepared.plan.blocks for cell in block.cells}
@@ -105,7 +106,7 @@ class Place:
     def asked(self, session: Session, cell: Cell, *, proven: bool, turns: bool = False) -> dict[str, Any]:
         """Ask for a cell once; return the answer, which may be that it waits for its turn."""
         case = dict(self.blocks[cell].spec)
-        asked = request(self.found, self.made, cell, SECONDS) | {"proven": proven, "turns": turns}
+        asked = request(self.found, self.made, cell, self.budget) | {"proven": proven, "turns": turns}
         return session.measure(asked, lambda: self.references.get(case))
 
     def median(self, session: Session, cell: Cell, *, proven: bool) -> float:
@@ -117,11 +118,18 @@ class Place:
         sessions = dict(chance.sample(sorted(sides.items()), 2))
         rounds: dict[str, Round] = {}
         replies = {side: self.asked(one, cell, proven=proven, turns=True) for side, one in sessions.items()}
-        while replies:
-            for side in [side for side, reply in replies.items() if reply["reply"] == "result"]:
-                rounds[side] = took(cell, sessions[side], replies.pop(side))
-            replies = {side: sessions[side].go_on(600.0) for side in chance.sample(sorted(replies), len(replies))}
+        while waiting := [side for side in sessions if side not in rounds]:
+            for side in chance.sample(waiting, len(waiting)):
+                if replies[side].get("reply") == "turn":
+                    replies[side] = sessions[side].go_on(600.0)
+                if replies[side].get("reply") != "turn":
+                    rounds[side] = took(cell, sessions[side], replies[side])
         return log_ratio(rounds["base"], rounds["other"])
+
+    def in_a_round(self, sides: Mapping[str, Session], cell: Cell, chance: random.Random, *, proven: bool) -> float:
+        """Measure a cell on one side, then on the other, in random order; return the logarithm of other over base."""
+        times = {side: self.median(sides[side], cell, proven=proven) for side in chance.sample(sorted(sides), 2)}
+        return math.log(times["other"] / times["base"])
 
 
 def took(cell: Cell, session: Session, reply: Mapping[str, Any]) -> Round:
@@ -134,15 +142,19 @@ def took(cell: Cell, session: Session, reply: Mapping[str, Any]) -> Round:
     return float(statistics.median(reply["seconds"])), turns
 
 
-def in_turns(place: Place, most: int, chance: random.Random) -> list[Pair]:
-    """Measure each cell on both sides in turns until its verdict falls; return how each ended."""
+Way = Callable[..., float]
+"""Takes sides, a cell, chance and ``proven``; returns the logarithm of a round's ratio."""
+
+
+def in_rounds(place: Place, way: Way, most: int, chance: random.Random) -> list[Pair]:
+    """Measure each cell on both sides round by round until its verdict falls; return how each ended."""
     logs: dict[Cell, list[float]] = {cell: [] for cell in place.cells}
     done: dict[Cell, Pair] = {}
     at = stats.looks(stats.FEWEST, most)
     for number in range(1, most + 1):
         sides = {"base": place.server("base"), "other": place.server("other")}
         for cell in shuffled([cell for cell in logs if cell not in done], chance):
-            logs[cell].append(place.turn_about(sides, cell, chance, proven=number > 1))
+            logs[cell].append(way(sides, cell, chance, proven=number > 1))
         for session in sides.values():
             session.close()
         if number in at:
@@ -204,26 +216,30 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=400)
     parser.add_argument("--most", type=int, default=20, help="rounds at most")
     parser.add_argument("--planted", type=float, default=0.0, help="per cent by which the other side is slower")
-    parser.add_argument("--control", action="store_true", help=f"{EARLY} rounds one side after the other, too")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of samples of each side in a round")
+    parser.add_argument("--control", action="store_true", help="two other ways, too")
     parser.add_argument("--lanes", type=int, default=1, help="pairs at work at the same time, a CPU each")
     parser.add_argument("--seed", type=int, default=4)
     parser.add_argument("--backend", default="auto", help="docker or venv: what has torch-1.12 made")
     given = parser.parse_args()
     found = ready(CELLS, Options(threads=1, backend=given.backend))
     turns: list[Pair] = []
+    rounds: list[Pair] = []
     after: list[Pair] = []
+    ways = {"in turns": turns, "one after the other in a round": rounds, "one side after the other": after}
 
     def lane(number: int) -> None:
-        place, chance = Place(found, given.planted / 100), random.Random(f"{given.seed} {number}")
+        place, chance = Place(found, given.planted / 100, given.seconds), random.Random(f"{given.seed} {number}")
         while len(turns) < given.pairs:
-            turns.extend(in_turns(place, given.most, chance))
+            turns.extend(in_rounds(place, place.turn_about, given.most, chance))
             if given.control:
+                rounds.extend(in_rounds(place, place.in_a_round, EARLY, chance))
                 after.extend(one_after_the_other(place, EARLY, chance))
             print(f"{len(turns)} pairs", flush=True)
 
     with alone(found.setup.place.cache / "measuring-cpu.lock", print), ThreadPoolExecutor(given.lanes) as lanes:
         list(lanes.map(lane, range(given.lanes)))
-    for name, pairs in (("in turns", turns), ("one after the other", after)):
+    for name, pairs in ways.items():
         for line in lines(name, pairs) if pairs else ():
             print(line)
 

@@ -150,8 +150,9 @@ def settle(place: Ready) -> Settled:
 
 
 def _called(record: Record) -> float:
-    """Return the seconds that the calls of a record took, warm-up among them."""
-    return float(record.facts["warmup_seconds"] + record.facts["batch"] * sum(record.seconds))
+    """Return the seconds that the calls of a record took, warm-up and leads among them."""
+    counted = [*record.seconds, *record.facts.get("leads", ())]
+    return float(record.facts["warmup_seconds"] + record.facts["batch"] * sum(counted))
 
 
 def fixed(place: Ready, pair: Pair) -> Fixed:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from runner.harness import workloads
+from runner.harness import timing, workloads
 from runner.model import Cell, Measurement, PlannedCell, Skip
 from runner.progress import duration
 from runner.workloads import CASES, forward_flops, training_bytes
@@ -44,6 +44,8 @@ def cell_seconds(cell: Cell, compiling: tuple[float, float], measurement: Measur
         return FORK_SECONDS + check + cold
     step = step_seconds(cell.case_id, plain, device, measurement.threads)
     measured = max(measurement.seconds, 5 * step)
+    if device == "cpu" and step < timing.LED:
+        measured *= 1 + step / max(step, timing.TURN)  # the calls that lead
     if cell.protocol == "published":
         measured = sum(workloads.iterations(cell.workload)) * step
     return FORK_SECONDS + check + cold + measured

@@ -129,7 +129,9 @@ class Gathered:
 def turns_of(record: Record) -> Turns | None:
     """Return the turns of a good record; None where it took none, or does not say how many samples each had."""
     counts, name = record.facts.get("turns"), record.facts.get("turns_with")
-    if not counts or not name or sum(counts) != len(record.seconds) or min(counts) < 1:
+    if not isinstance(counts, list) or not counts or not name or {type(one) for one in counts} != {int}:
+        return None
+    if min(counts) < 1 or sum(counts) != len(record.seconds):
         return None
     return Turns(f"{name}/{record.attempt}", turn_medians(record.seconds, counts))
 

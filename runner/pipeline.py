@@ -27,7 +27,7 @@ from runner.progress import Progress
 from runner.provision import provision
 from runner.store import Run
 
-MEMORY_SHARE = 0.8  # of what is free at the start, for all servers and the one child at work
+MEMORY_SHARE = 0.8  # of what is free at the start, for all servers, and the children that take turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,8 +160,8 @@ def run(
             limits = Limits(memory=int(MEMORY_SHARE * machine.room()), device=device(gpu), run=stored.id)
             wanted = Wanted(planned, stored, place.margin, progress.note)
             canary = functools.partial(controls.canary, planned.measurement.threads) if place.controls else None
-            calm = Calm(clocks.observed, progress.note)
-            steering = Steering(functools.partial(progress.status, "now"), wanted, canary, calm.measured)
+            calm = Calm(clocks.observed, progress.note).measured if gpu else None
+            steering = Steering(functools.partial(progress.status, "now"), wanted, canary, calm)
             ready = controls.provisioned(planned, ready)
             events = measure(planned, ready, backend, limits, references, steering)
             with contextlib.closing(events):  # type: ignore[type-var]  # ends the servers

@@ -1,7 +1,8 @@
 """Intervals, verdicts and the stopping rule, on arrays of logarithms of times.
 
-Axes: R rounds of one pair, P pairs of a table. The datum is the logarithm of a ratio of two medians in seconds, so that
-twice as slow and twice as fast lie equally far from 0, and so that a mean is the logarithm of a geometric mean.
+Axes: R rounds of one pair, P pairs of a table. The datum is the logarithm of a ratio of two times
+(``comparison.log_ratio``), so that twice as slow and twice as fast lie equally far from 0, and so that a mean is the
+logarithm of a geometric mean.
 
 Rounds are added while a verdict is open. Each look at the data spends a part of the error that is allowed in all, and
 ``spending.levels`` says how much is left for one look. So the intervals hold together at all looks, whatever ended the

@@ -9,7 +9,7 @@ from runner.doctor.look import Facts, Outlook
 from runner.progress import size
 
 State = Literal["ok", "warning", "missing"]
-LITTLE_MEMORY = 4 << 30  # two servers of a modern framework with one child at work on the smaller cases
+LITTLE_MEMORY = 4 << 30  # two servers of a modern framework with their children on the smaller cases
 DRIVER = "install NVIDIA's driver (580 or newer runs CUDA 13): https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/"
 TOOLKIT = (
     "install the NVIDIA Container Toolkit, then `sudo nvidia-ctk runtime configure && sudo systemctl restart docker`"

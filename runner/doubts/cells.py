@@ -11,7 +11,7 @@ from runner.harness.timing import WINDOW, WINDOWS
 if TYPE_CHECKING:
     from runner.shape import Modes, Shape
 
-FACTS = ("steady", "batch", "warmup_seconds", "throttled", "clock_mhz", "swapped_bytes")
+FACTS = ("steady", "batch", "warmup_seconds", "throttled", "clock_mhz", "swapped_bytes", "turns_with")
 """Facts of a record that are looked at where the table of rounds has a column of that name."""
 
 FEW = 3  # rounds; with two the interval reaches nine standard deviations to each side
@@ -112,17 +112,18 @@ def few_rounds(cell: Measured) -> Iterator[Doubt]:
 
 
 def _two_modes(cell: Measured) -> Iterator[Doubt]:
+    turns = bool(cell.known("turns_with"))  # their ratios are of moments, not of medians
     if cell.between:
         share, above = cell.between.share, cell.between.above
         text = f"the rounds fall in two clusters, {share:.0%} of them {above:.0%} above the rest"
-        yield cell.doubt("two-modes", text, serious=True, extent=above)
+        yield cell.doubt("two-modes", text, serious=not turns, extent=above)
         return
     found = [one.modes for one in cell.shapes if one.modes]
     if found:
         worst = max(found)
         text = f"two clusters, {worst.share:.0%} of the samples {worst.above:.0%} above the rest"
         text += f", {cell.often(len(found))}"
-        yield cell.doubt("two-modes", text, serious=cell.mostly(len(found)), extent=worst.above)
+        yield cell.doubt("two-modes", text, serious=cell.mostly(len(found)) and not turns, extent=worst.above)
 
 
 def _trend(cell: Measured) -> Iterator[Doubt]:

@@ -132,10 +132,18 @@ class Server(object):
         return found
 
     def turn(self, number: "int") -> "None":
-        """Tell the runner that the child waits, and return when it may go on. Raises BrokenPipeError where stdin ends."""
+        """Tell the runner that the child waits, and return when it may go on.
+
+        Raises:
+            BrokenPipeError: stdin ends.
+            ValueError: the runner says anything else.
+        """
         self.reply({"id": number, "reply": "turn"})
-        if not self.source.readline():
+        line = self.source.readline()
+        if not line:
             raise BrokenPipeError
+        if wire.decode(line) != {"op": "go", "id": number}:
+            raise ValueError("a child waits for its turn, and was told something else")
 
     def beat(self) -> "None":
         """Tell the runner that the child is still at work."""

@@ -140,7 +140,7 @@ def in_turns(
     A turn has one sample at least. Where samples are shorter than LED, the first one of a turn tells that it finds
     caches that others have used: it goes with the ``leads``, and counts for nothing.
     """
-    times, turns, leads, spent = [], [], [], 0.0
+    times, ranked, turns, leads, spent, look = [], [], [], [], 0.0, TURNS
     while len(times) < LEAST or spent < seconds:
         wait()
         if not times or batch * times[-1] < LED:
@@ -152,8 +152,12 @@ def in_turns(
             times.append(time)
         turns.append(len(times) - before)
         spent += now - start
-        if len(turns) >= TURNS and precise(times):
-            break
+        if len(turns) == look:
+            ranked += times[len(ranked) :]
+            ranked.sort()
+            if precise(ranked):
+                break
+            look += look // 2
     return {"seconds": times, "turns": turns, "leads": leads}
 
 

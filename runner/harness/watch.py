@@ -58,7 +58,7 @@ class Watch(object):
         except OSError:
             pass  # the child was faster
         self.parts = {self.result: [], self.log: []}
-        self.reaped = False
+        self.reaped = self.asks = False
 
     def follow(self, timeout: "float", memory: "object", beat: "object", turn: "object") -> "dict":
         """Return the child's message, or a failure with its class; kills what outlives ``timeout`` seconds.
@@ -72,14 +72,13 @@ class Watch(object):
         start = last = time.monotonic()
         verdict = code = message = None
         while code is None and message is None:
-            self.drain(0.001 if self.done() else POLL)
+            self.drain(0.001 if self.done() or self.asks else POLL)
             now = time.monotonic()
             if now - last >= HEARTBEAT:
                 beat()
                 last = now
             if self.stands_still():
-                turn()
-                os.kill(self.pid, signal.SIGCONT)
+                self.give(turn)
                 last, start = time.monotonic(), start + time.monotonic() - now
             message = self.message()
             if message is None:
@@ -98,9 +97,22 @@ class Watch(object):
 
     def stands_still(self) -> "bool":
         """Say whether the child waits for its turn: it has said so, and the kernel has stopped it, all its threads."""
-        if not select.select([self.turns], [], [], 0)[0] or not os.read(self.turns, 1):
+        if select.select([self.turns], [], [], 0)[0]:
+            self.asks = bool(os.read(self.turns, 1)) or self.asks
+        if not self.asks:
             return False
-        return os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT).si_code == CLD_STOPPED
+        found = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
+        return found is not None and found.si_code == CLD_STOPPED
+
+    def give(self, turn: "object") -> "None":
+        """Let the child go on once ``turn`` returns; where that raises, end it with all that it started."""
+        try:
+            turn()
+        except BaseException:
+            self.kill()
+            raise
+        self.asks = False
+        os.kill(self.pid, signal.SIGCONT)
 
     def ended(self, wait: "bool") -> "object":
         """Return the child's exit code, minus the signal that killed it, or None while it runs; ``wait`` kills it."""

@@ -1,6 +1,5 @@
 """Measure a plan round by round: all environments alive at once, the cells of every case in turns, in random order."""
 
-import operator
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -30,6 +29,7 @@ from runner.model import (
 __all__ = ["Steering", "given_up", "measure"]
 
 T = TypeVar("T")
+Ask = Callable[..., Outcome | None]
 FLEETING = ("crash", "engine")  # failures that may not come again; a cell that failed otherwise is not asked again
 
 
@@ -41,13 +41,13 @@ class Steering(NamedTuple):
         wanted: given the number of rounds there are, returns the cells of the next one; none of them ends the run.
             Without it every cell gets the plan's rounds.
         canary: returns the seconds of something that always is the same; asked before each case in a round.
-        around: asks for a cell, and may do so again; returns the outcome that counts.
+        around: asks for a cell, and may do so again; returns the outcome that counts. Without it, cells take turns.
     """
 
     say: Callable[[str], None]
     wanted: Callable[[int], Collection[Cell]] | None = None
     canary: Callable[[], float] | None = None
-    around: Callable[[Callable[[], Outcome]], Outcome] = operator.call
+    around: Callable[[Callable[[], Outcome]], Outcome] | None = None
 
 
 def given_up(past: Past) -> frozenset[Cell]:
@@ -108,6 +108,7 @@ class _Rounds:
         self.memory = memory
         self.say, self.next, self.canary, self.around = steering
         self.given_up = set(given_up(plan.past))
+        self.large: set[Cell] = set()  # cells that ran out of memory once; from then on nobody waits beside them
         self.unknown: set[str] = set()  # cases whose reference cannot be computed
         self.wanted = frozenset(cell for block in plan.blocks for cell in block.cells)
 
@@ -162,6 +163,9 @@ class _Rounds:
         for outcome in self.outcomes(block, cells, number):
             cell, failure = outcome.cell, outcome.reply.get("class")
             again = failure in FLEETING and cell.environment not in self.servers.broken
+            if failure == "oom" and cell not in self.large:  # others waited, and held memory, too
+                self.large.add(cell)
+                again = self.around is None and block.device == "cpu"
             if outcome.reply.get("status") != "ok" and not again:
                 self.given_up.add(cell)
             yield replace(outcome, attempt=attempt)
@@ -181,37 +185,49 @@ class _Rounds:
             return
         common = {**self.request(block), "key": self.references.key(block.spec)}
         ask = partial(self.servers.ask, number=number, common=common, truth=lambda: truth)
-        most = self.servers.limits.memory // 2 // max(block.held, 1) if block.device == "cpu" else 1
-        for place, together in enumerate(turns.sets(cells, most)):
-            alone = len(together) == 1
-            for outcome in self.alone(together[0], ask) if alone else self.in_turns(together, ask, f"{number}/{place}"):
-                if outcome.reply["status"] == "ok":
-                    self.servers.proven.add(outcome.cell)
-                yield outcome
+        for outcome in self.each(block, cells, ask, number):
+            if outcome.reply["status"] == "ok":
+                self.servers.proven.add(outcome.cell)
+            yield outcome
 
-    def alone(self, cell: Cell, ask: Callable[..., Outcome | None]) -> Iterator[Outcome]:
-        """Yield the outcome of a cell that has the machine to itself."""
+    def each(self, block: Block, cells: Sequence[Cell], ask: Ask, number: int) -> Iterator[Outcome]:
+        """Yield the outcomes of steps on a CPU in turns, and of all else one after the other."""
+        in_turns = block.device == "cpu" and self.around is None
+        steps = {cell for cell in cells if in_turns and cell.phase in turns.PHASES}
+        most = self.servers.limits.memory // 2 // max(block.held, 1)
+        found = turns.sets((cell for cell in block.cells if cell in steps - self.large), most)
+        found += [[cell] for cell in cells if cell in self.large & steps]
+        for cell in cells:
+            if cell not in steps:
+                yield self.alone(partial(ask, cell))
+        for place in self.shuffled(range(len(found)), f"{number}/{block.case_id}/sets"):
+            yield from self.in_turns(found[place], ask, f"{number}/{place}")
+
+    def alone(self, ask: Callable[[], Outcome | None]) -> Outcome:
+        """Return the outcome of a cell that is measured at one go."""
 
         def asked() -> Outcome:
-            outcome = ask(cell)
+            outcome = ask()
             assert outcome is not None, "a cell that takes no turns waits for one"
             return outcome
 
-        yield self.around(asked)
+        return self.around(asked) if self.around else asked()
 
-    def in_turns(self, cells: Sequence[Cell], ask: Callable[..., Outcome | None], name: str) -> Iterator[Outcome]:
+    def in_turns(self, cells: Sequence[Cell], ask: Ask, name: str) -> Iterator[Outcome]:
         """Yield the outcomes of cells that take turns, as they end; their records say who took turns with whom."""
         chance = random.Random(f"{self.plan.measurement.seed}/{cells[0].case_id}/{name}")
-        step: Callable[[Cell], Outcome | None] = partial(ask, turns=True)
-        left = list(cells)
-        while left:
-            for cell in left:
-                outcome = step(cell)
+        for cell in chance.sample(cells, len(cells)):
+            outcome = ask(cell, turns=True)
+            if outcome is not None:
+                yield outcome
+        waiting = self.servers.waiting
+        self.say(f"round {name.partition('/')[0]}: {len(waiting)} cells of {cells[0].case_id} take turns")
+        while waiting:
+            for cell in turns.order(waiting, chance):
+                outcome = self.servers.go_on(cell)
                 if outcome is not None:
-                    own = {"turns_with": name} if "turns" in outcome.reply else {}
+                    own = {"turns_with": name} if "turns" in outcome.reply and len(cells) > 1 else {}
                     yield replace(outcome, reply={**outcome.reply, **own})
-            left = turns.order(self.servers.waiting, chance)
-            step = self.servers.go_on
 
     def request(self, block: Block) -> dict[str, Any]:
         """Return the part of a measuring request that the cells of a block share."""

@@ -40,7 +40,7 @@ class Servers:
 
     def groups(self, environments: Sequence[str]) -> tuple[tuple[str, ...], ...]:
         """Return the environments in groups that fit in memory side by side; each holds the first one, the base."""
-        room = self.limits.memory // 2  # the other half is for the one child at work
+        room = self.limits.memory // 2  # the other half is for the children that take turns
         for name in environments:
             if name not in self.sizes and name not in self.broken:
                 self.session(name)

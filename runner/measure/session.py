@@ -48,7 +48,7 @@ class Session:
 
     def go_on(self, timeout: float) -> dict[str, Any]:
         """Let the child that waits for its turn go on; return what ``ask`` would have."""
-        return self._answer({"op": "go"}, timeout, SILENCE)
+        return self._answer({"op": "go", "id": self._asked}, timeout, SILENCE)
 
     def _answer(self, message: dict[str, Any], timeout: float, silence: float) -> dict[str, Any]:
         found = self._await(lambda reply: reply.get("id") == self._asked, timeout, silence, wire.encode(message))

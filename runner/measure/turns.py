@@ -1,5 +1,6 @@
 """Which cells of a case take turns within a round, and in which order they do."""
 
+import math
 import random
 from collections.abc import Iterable, Sequence
 
@@ -10,23 +11,25 @@ PHASES = ("forward", "gradient", "train")
 
 
 def sets(cells: Iterable[Cell], most: int) -> list[list[Cell]]:
-    """Return the cells of a case in sets that take turns; a set of one has the machine to itself.
+    """Return cells of a case in sets that take turns, those first that come first.
 
     A set is of one phase and precision and has an environment once, for a server has one child at a time. Cells of one
-    implementation stand side by side: they are what is compared most.
+    implementation stand side by side: they are what is compared most. Where memory does not hold all of them, they
+    are parted as evenly as can be, and in the same way whenever the same cells are asked for in the same order.
 
     Args:
-        cells: of one case, in any order, which the sets keep.
-        most: cells that memory holds side by side; fewer than two means that none take turns.
+        cells: of one case, with phases of ``PHASES``.
+        most: cells that memory holds side by side; less than one counts as one.
     """
+    most = max(1, most)
     alike: dict[tuple[str, str, str], list[Cell]] = {}
     for cell in cells:
         alike.setdefault((cell.phase, cell.precision, cell.implementation), []).append(cell)
     found: list[list[Cell]] = []
     for some in alike.values():
-        size = max(1, most) if some[0].phase in PHASES else 1
+        size = math.ceil(len(some) / math.ceil(len(some) / most))
         for part in (some[k : k + size] for k in range(0, len(some), size)):
-            host = next((one for one in found if size > 1 and _fits(one, part, size)), None)
+            host = next((one for one in found if _fits(one, part, most)), None)
             if host is None:
                 found.append(part)
             else:

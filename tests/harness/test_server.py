@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,6 +31,9 @@ def test_measures_under_this_interpreter(version: str, open_session: Callable[[s
     assert max(reply["gradient_errors"].values()) < 1e-5
     assert reply["forward_error"] < 1e-6
     assert request(session, "crashes", tmp_path)["class"] == "crash"
+    reply = to_its_end(session, request(session, "sound", tmp_path, turns=True))
+    assert reply["status"] == "ok", reply
+    assert len(reply["turns"]) >= 3
 
 
 @pytest.mark.parametrize(
@@ -199,9 +203,16 @@ def test_a_child_that_waits_for_its_turn_stands_still(ask: Ask, session: Session
 def test_waiting_for_a_turn_is_no_time_that_runs_out(ask: Ask, session: Session) -> None:
     reply = ask("sound", session, turns=True, timeout=2.0)
     time.sleep(3.0)
-    while reply["reply"] == "turn":
-        reply = session.go_on(20.0)
-    assert reply["status"] == "ok", reply
+    assert to_its_end(session, reply)["status"] == "ok"
+
+
+def test_what_a_child_started_does_not_outlive_a_server_that_ends_while_it_stands_still(
+    ask: Ask, session: Session
+) -> None:
+    assert ask("leaves-process", session, turns=True)["reply"] == "turn"
+    assert [line for line in command_lines() if "time.sleep(600)" in line]
+    session.close()
+    assert not sleepers()
 
 
 def test_a_child_that_is_killed_while_it_stands_still_is_seen_to_be_gone(ask: Ask, session: Session) -> None:
@@ -222,6 +233,13 @@ def test_a_child_that_stands_still_does_not_outlive_its_server(ask: Ask, session
             return
         time.sleep(0.05)
     raise AssertionError(f"process {pid} is still there")
+
+
+def to_its_end(session: Session, reply: dict[str, Any]) -> dict[str, Any]:
+    """Give a child turn after turn; return what it found."""
+    while reply.get("reply") == "turn":
+        reply = session.go_on(20.0)
+    return reply
 
 
 @pytest.fixture

@@ -494,7 +494,7 @@ def test_a_clock_that_there_is_not_ends_a_run_before_it_begins(standin: StandIn,
 def test_a_gpu_that_is_lost_ends_a_run_with_five_and_what_was_measured_is_kept(
     standin: StandIn, runner: Runner
 ) -> None:
-    standin.rule(0, "nvmlDeviceGetClockInfo", LOST, after=8)
+    standin.rule(0, "nvmlDeviceGetClockInfo", LOST, after=40)
     done = measured(runner, "--rounds", "50")
     assert done.returncode == 5, done.stderr
     assert "Stand-in Hopper: the GPU is lost" in done.stderr

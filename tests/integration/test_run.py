@@ -6,6 +6,7 @@ import os
 import signal
 import tarfile
 import time
+from collections import Counter
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,9 @@ def test_two_environments_are_measured_compared_and_exported(backend: str, runne
     assert {record["status"] for record in records} == {"ok"}
     assert {record["facts"]["backend"] for record in records} == {backend}
     assert {record["facts"]["server"] for record in records} >= {"np-old#1", "np-old#2", "np-new#2"}
+    together = Counter(record["facts"]["turns_with"] for record in records)
+    assert together == {f"{number}/{place}": 2 for number in (1, 2, 3) for place in (0, 1)}
+    assert all(sum(record["facts"]["turns"]) == len(record["seconds"]) for record in records)
     journal = journal_of(page.parent)
     assert [line["event"] for line in journal if line["event"] != "measured"] == [
         "begun",

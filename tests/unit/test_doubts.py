@@ -86,6 +86,12 @@ def test_two_modes_are_serious_where_half_of_the_rounds_have_them(tmp_path: Path
     assert (found.code, found.serious) == ("two-modes", True)
 
 
+def test_two_modes_say_nothing_against_a_ratio_that_was_taken_in_turns(tmp_path: Path) -> None:
+    jumping = samples(1) * np.where(np.arange(40) % 3 == 0, 1.3, 1.0)
+    found = planted(tmp_path, [jumping] * 3, [{"turns_with": "1/0"}] * 3)
+    assert (found.code, found.serious) == ("two-modes", False)
+
+
 def test_rounds_that_fall_in_two_clusters(tmp_path: Path) -> None:
     rounds = [samples(number, middle=1e-3 * (1.04 if number % 2 else 1.0)) for number in range(12)]
     rounds = [times * (1.04 if number % 2 else 1.0) for number, times in enumerate(rounds)]
