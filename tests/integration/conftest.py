@@ -90,14 +90,14 @@ def journal_of(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
-def containers() -> list[str]:
-    """Return the names of the runner's containers that are there."""
+def containers(*runs: str) -> list[str]:
+    """Return the names of the containers of runs that are there, and of nobody else's."""
     import docker
 
     client = docker.from_env()
     try:
         found = client.containers.list(all=True, filters={"label": "io.matrix-runner.run"}, ignore_removed=True)
-        return [str(one.name) for one in found]
+        return [str(one.name) for one in found if any(run in str(one.name) for run in runs)]
     finally:
         client.close()
 

@@ -54,7 +54,7 @@ def spent(folder: Path) -> list[float]:
 
 def none_left(run: str) -> bool:
     """Say whether no container of a run is there; other runs have theirs."""
-    return not [name for name in containers() if run in name]
+    return not containers(run)
 
 
 def kill(process: "subprocess.Popen[str]", seconds: float) -> bool:
@@ -327,11 +327,10 @@ def test_a_container_that_is_killed_never_stops_the_rest(runner: Runner) -> None
     client = docker.from_env()
 
     def one_is_killed() -> bool:
-        for name in containers():
-            if folder.name in name:
-                with suppress(docker.errors.APIError):
-                    client.api.kill(name)
-                    return True
+        for name in containers(folder.name):
+            with suppress(docker.errors.APIError):
+                client.api.kill(name)
+                return True
         return False
 
     wait_for(one_is_killed)

@@ -118,7 +118,7 @@ def test_an_interrupted_round_leaves_what_was_finished_and_nothing_else(
     assert all(record["status"] == "ok" for record in runner.records())
     assert runner("accuracy").returncode == 0
     if backend == "docker":
-        assert not containers()
+        assert not containers(*runs_of(runner))
 
 
 @pytest.mark.docker
@@ -126,9 +126,9 @@ def test_a_runner_that_is_killed_leaves_no_container(runner: Runner) -> None:
     assert runner("build", *TINY, "--backend", "docker").returncode == 0
     process = runner.start("run", *TINY, "--rounds", "500", "--backend", "docker")
     wait_for(lambda: len(runner.records()) >= 3)
-    assert containers()
+    assert containers(*runs_of(runner))
     process.kill()
-    wait_for(lambda: not containers())
+    wait_for(lambda: not containers(*runs_of(runner)))
 
 
 def test_a_child_that_is_killed_is_one_crash_and_the_rest_goes_on(runner: Runner) -> None:
@@ -148,6 +148,11 @@ def test_a_child_that_is_killed_is_one_crash_and_the_rest_goes_on(runner: Runner
     assert "SIGKILL" in failed[0]["reason"]
     assert len(records) == 4 * 6
     assert len(failed) < 6
+
+
+def runs_of(runner: Runner) -> list[str]:
+    """Return the ids of the runs in a folder."""
+    return [path.name for path in runner.folder.glob("reports/runs/*")]
 
 
 def is_child(pid: int) -> bool:
