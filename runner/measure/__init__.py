@@ -165,7 +165,7 @@ class _Rounds:
             again = failure in FLEETING and cell.environment not in self.servers.broken
             if failure == "oom" and cell not in self.large:  # others waited, and held memory, too
                 self.large.add(cell)
-                again = self.around is None and block.device == "cpu"
+                again = self.around is None and block.device == "cpu" and cell.phase in turns.PHASES
             if outcome.reply.get("status") != "ok" and not again:
                 self.given_up.add(cell)
             yield replace(outcome, attempt=attempt)
