@@ -10,6 +10,7 @@ from typing import Any
 from runner.errors import GpuError, Problem, RecordError
 from runner.gpu import ledger, leftover, nvml
 from runner.gpu.answers import Pair
+from runner.gpu.detect import answering
 from runner.gpu.guard import SUDO, Guard
 from runner.gpu.lease import allow
 from runner.gpu.ledger import Entry
@@ -23,9 +24,15 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
-    """A GPU that the driver shows, with its clocks in MHz now."""
+    """A GPU that the driver shows, with its clocks in MHz now.
+
+    Attributes:
+        index: as ``nvidia-smi`` numbers it.
+        cuda: as ``--device`` and frameworks do here; None where ``CUDA_VISIBLE_DEVICES`` hides it, or MIG has cut it.
+    """
 
     index: int
+    cuda: int | None
     uuid: str
     name: str
     sm: int | None
@@ -37,7 +44,8 @@ class Board:
         clocks = [f"{name} {mhz} MHz" for name, mhz in (("SM", self.sm), ("memory", self.memory)) if mhz is not None]
         if self.application:
             clocks.append(f"application clocks {self.application.sm} and {self.application.memory} MHz")
-        return f"cuda:{self.index}  {self.name}  {', '.join(clocks)}"
+        place = f"GPU {self.index}" if self.cuda is None else f"cuda:{self.cuda}"
+        return f"{place}  {self.name}  {', '.join(clocks)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +64,8 @@ class Held:
         who = f"run {self.entry.run or 'unknown'}, process {self.entry.runner}, since {self.entry.at}"
         if self.alive:
             return f"held by {who}: {self.entry.held or 'about to be set'}"
+        if self.entry.elsewhere:
+            return f"held on another machine by {who}: `runner clocks` there says more"
         if self.entry.gone:
             return "nothing is held: the machine was started anew since it was"
         why = f" ({self.entry.trouble})" if self.entry.trouble else ""
@@ -105,6 +115,7 @@ def show() -> Shown:
 
 def _boards() -> tuple[Board, ...]:
     found = []
+    numbers = {gpu.uuid: number for number, gpu in enumerate(answering())}
     with nvml.opened() as driver:
         for device in driver.devices():
             with suppress(GpuError):
@@ -112,6 +123,7 @@ def _boards() -> tuple[Board, ...]:
                 found.append(
                     Board(
                         index=device.index,
+                        cuda=numbers.get(gpu.uuid),
                         uuid=gpu.uuid,
                         name=gpu.name,
                         sm=now.sm,

@@ -11,6 +11,8 @@ OWN = (
     *("forward_error", "loss_error", "gradient_errors", "digest", "checked_case", "trained_weights"),
     *("batch", "clock_seconds", "warmup_seconds", "steady", "swapped_bytes", "child_seconds", "round_seconds"),
     *("turns", "turns_with", "leads"),
+    *("cpus", "load", "os_threads", "preempted", "stolen", "clock_mhz", "throttled", "held_back"),
+    *("dispatch_seconds", "device_seconds", "peak_bytes"),
 )
 
 

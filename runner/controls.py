@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from runner.model import Block, Cell, Plan, PlannedCell, Provisioned
@@ -58,24 +58,27 @@ def _origin(environment: str) -> str:
     return environment.removesuffix(TWIN)
 
 
-def canary(threads: int) -> float:
+def canary(threads: int, cpus: Sequence[int] = ()) -> float:
     """Return the median seconds of a product of 512 x 512 numbers in single precision, in a fresh process.
 
     The process is of this program's own interpreter and NumPy, so that what changes is the machine.
 
     Args:
         threads: of the BLAS.
+        cpus: the processors it keeps to; empty for any.
     """
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     environment = {**os.environ, **dict.fromkeys(names, str(threads))}
-    command = [sys.executable, "-P", "-m", "runner.controls"]
+    command = [sys.executable, "-P", "-m", "runner.controls", *map(str, cpus)]
     done = subprocess.run(command, capture_output=True, check=True, env=environment)
     times = sorted(json.loads(done.stdout)[WARM_UP:])
     return float(times[len(times) // 2])
 
 
-def main() -> None:
-    """Take the times of the products and give them as a JSON list on stdout, for ``canary``."""
+def main(cpus: Sequence[str] = ()) -> None:
+    """Take the times of the products on some CPUs, or any, and give them as a JSON list on stdout."""
+    if cpus:
+        os.sched_setaffinity(0, map(int, cpus))  # before BLAS counts them
     import numpy as np
 
     one, other = np.random.default_rng(0).random((2, SIZE, SIZE), dtype=np.float32)
@@ -88,4 +91,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -52,7 +52,6 @@ class _Machine(_Part):
     memory_limit_bytes: Annotated[int, Field(ge=1)] | None = None
     gpus: Annotated[tuple[_Gpu, ...], Field(strict=False)]
     cpu: str = "a processor"
-    os: str | None = None
     glibc: str | None = None
     engine: dict[str, Any] | None = None
     interpreters: dict[str, str | None] = {}
@@ -73,12 +72,11 @@ class Described:
         gpus: in the order in which a framework numbers them.
         engine: a container engine answers there; ``hands_over`` says that it can hand a GPU to a container.
         interpreters: the minor versions that were looked for -> whether there is one.
-        glibc: the C library; None where it is not said. Likewise ``os``.
+        glibc: the C library; None where it is not said.
     """
 
     file: Path
     cpu: str
-    os: str | None
     cores: int
     memory: int
     gpus: tuple[Gpu, ...]
@@ -110,7 +108,6 @@ def describe(path: Path) -> Described:
     return Described(
         file=path,
         cpu=found.cpu,
-        os=found.os,
         cores=found.cores,
         memory=found.memory_limit_bytes or found.memory_bytes,
         gpus=tuple(_gpu(number, gpu) for number, gpu in enumerate(found.gpus)),

@@ -67,6 +67,29 @@ def physical_cores(cpus: Collection[int]) -> int:
     return len(found)
 
 
+def apart(threads: int, cpus: Collection[int]) -> tuple[int, ...]:
+    """Return as many of some logical CPUs as there are threads, each on a core of its own, few packages first.
+
+    The core of CPU 0, which answers most interrupts, is left out where others are left. Empty where there are fewer
+    cores than threads, or the kernel does not tell where they are.
+    """
+    first: dict[tuple[int, int], int] = {}
+    for cpu in sorted(cpus):
+        topology = TOPOLOGY / f"cpu{cpu}" / "topology"
+        try:
+            place = (
+                int((topology / "physical_package_id").read_text()),
+                int((topology / "core_id").read_text()),
+            )
+        except (OSError, ValueError):
+            return ()
+        first.setdefault(place, cpu)
+    found = [cpu for (_, _), cpu in sorted(first.items(), key=lambda item: (item[0][0], item[1]))]
+    if len(found) > threads:
+        found = [cpu for cpu in found if cpu != 0]
+    return tuple(sorted(found[:threads])) if len(found) >= threads else ()
+
+
 def memory() -> tuple[int, int]:
     """Return (total, available) memory in bytes."""
     found = {}

@@ -38,7 +38,9 @@ class Options:
     seed: Annotated[int | None, typer.Option("--seed", help="orders the cells; drawn and recorded by default")] = None
     corpus: Annotated[Path | None, typer.Option("--corpus", help="a text whose words lm-lstm learns; UTF-8")] = None
     allow_jit: Annotated[bool, typer.Option("--allow-jit", help="also what only runs by PTX JIT on this GPU")] = False
-    no_pin: Annotated[bool, typer.Option("--no-pin", help="leave the GPU's clocks as they are, only read them")] = False
+    no_pin: Annotated[bool, typer.Option("--no-pin", help="hold no clocks and keep to no cores, only read them")] = (
+        False
+    )
     traceback: Annotated[bool, typer.Option("--traceback", help="show where an error came from")] = False
 
 

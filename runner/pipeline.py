@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,7 @@ from runner.progress import Progress
 from runner.provision import provision
 from runner.store import Run
 
+SIDE_BY_SIDE = 4  # servers, or children of theirs, that are made ready at a time
 MEMORY_SHARE = 0.8  # of what is free at the start, for all servers, and the children that take turns
 
 
@@ -52,6 +54,7 @@ class Place:
         margin: the change that counts as none, by the matrix.
         controls: whether A/A pairs and a canary are measured, by the matrix.
         clocks: what a GPU's clocks are held at.
+        pin: whether a step on the CPU is kept to cores of its own.
         telemetry: readings of a GPU in a second.
     """
 
@@ -62,6 +65,7 @@ class Place:
     margin: float = 0.02
     controls: bool = False
     clocks: Wish = LEAVE
+    pin: bool = False
     telemetry: float = 0.0
 
     @property
@@ -72,7 +76,12 @@ class Place:
     @property
     def origin(self) -> Mapping[str, Any]:
         """What a run has to remember of it."""
-        return {"matrix": str(self.file.absolute()), "python": self.python, "clocks": self.clocks.json()}
+        return {
+            "matrix": str(self.file.absolute()),
+            "python": self.python,
+            "clocks": self.clocks.json(),
+            "pin": self.pin,
+        }
 
 
 def prepare(matrix: Matrix, request: Request, backend: Backend, place: Place, gpu: Gpu | None) -> Prepared:
@@ -157,11 +166,14 @@ def run(
             references = References(place.cache / "references", planned.measurement.threads)
             stack.enter_context(alone(place.cache / f"measuring-{device(gpu)}.lock", progress.note))
             stack.enter_context(clocks.held(stored.id))
-            limits = Limits(memory=int(MEMORY_SHARE * machine.room()), device=device(gpu), run=stored.id)
+            limits = _limits(planned, place, gpu, stored.id)
             wanted = Wanted(planned, stored, place.margin, progress.note)
-            canary = functools.partial(controls.canary, planned.measurement.threads) if place.controls else None
-            calm = Calm(clocks.observed, progress.note).measured if gpu else None
-            steering = Steering(functools.partial(progress.status, "now"), wanted, canary, calm)
+            canary = (
+                functools.partial(controls.canary, planned.measurement.threads, limits.cpus) if place.controls else None
+            )
+            calm = Calm(clocks.observed, progress.note, celsius=clocks.celsius)
+            around, rested = (calm.measured, calm.rested) if gpu else (None, None)
+            steering = Steering(functools.partial(progress.status, "now"), wanted, canary, around, rested)
             ready = controls.provisioned(planned, ready)
             events = measure(planned, ready, backend, limits, references, steering)
             with contextlib.closing(events):  # type: ignore[type-var]  # ends the servers
@@ -169,6 +181,14 @@ def run(
                     keeper.keep(event, wanted.spent())
                     clocks.check()
         return keeper.totals()
+
+
+def _limits(planned: Plan, place: Place, gpu: Gpu | None, run: str) -> Limits:
+    """Return what a server and its children may use."""
+    pinned = place.pin and gpu is None
+    cpus = machine.apart(planned.measurement.threads, os.sched_getaffinity(0)) if pinned else ()
+    memory, several = int(MEMORY_SHARE * machine.room()), min(machine.cores(), SIDE_BY_SIDE)
+    return Limits(memory=memory, device=device(gpu), run=run, cpus=cpus, side_by_side=several)
 
 
 def _not_made(planned: Plan, failed: Mapping[str, ProvisionError], seen: Collection[str]) -> Iterator[Outcome]:

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 QUIET_SECONDS = 10.0  # between two plain lines about the same thing
 WIDTH = 100
 OVER = ("ready", "failed", "")  # what a status ends with; the one who ends it says so in a note
-FEW = 10  # measurements after which their pace is believed
+TRUST = (
+    0.25  # of what all of it is expected to take, that the expectation weighs beside the pace: the first round compiles
+)
 
 
 class Progress:
@@ -70,9 +72,8 @@ class Progress:
 
     def left(self) -> str:
         """Return the time left as text, from what is still expected and how far off the expectation has been."""
-        elapsed = self.clock() - self.begun
-        few = min(FEW, self.total // 4)
-        rate = elapsed / self.spent if self.finished >= few and self.spent else 1.0
+        elapsed, trust = self.clock() - self.begun, TRUST * self.expected
+        rate = (elapsed + trust) / (self.spent + trust) if self.spent else 1.0
         return duration(max(self.expected - self.spent, 0.0) * rate)
 
 

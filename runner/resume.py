@@ -61,8 +61,9 @@ def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Setu
 
 
 def _place(found: Setup, begun: Mapping[str, Any]) -> Place:
-    """Return where things are, with the clocks that the run began with."""
-    return replace(found.place, clocks=wish(begun["clocks"])) if "clocks" in begun else found.place
+    """Return where things are, with the clocks and the cores that the run began with."""
+    clocks = wish(begun["clocks"]) if "clocks" in begun else found.place.clocks
+    return replace(found.place, clocks=clocks, pin=begun.get("pin", False))
 
 
 def _spent(planned: Plan) -> str:

@@ -92,6 +92,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Setup:
         margin=matrix.measure.margin,
         controls=matrix.measure.controls,
         clocks=clocks(matrix.gpu, pin=not options.no_pin),
+        pin=not options.no_pin,
         telemetry=matrix.gpu.telemetry,
     )
     return Setup(matrix=matrix, request=request, backend=backend, place=place, gpu=gpu, note=note)
@@ -201,13 +202,19 @@ def choose_device(wanted: str | None) -> tuple[Device, Gpu | None]:
         wanted: ``cpu``, ``cuda``, ``cuda:1`` or a GPU's UUID; None for what there is.
 
     Raises:
-        GpuError: that GPU is not there.
+        GpuError: that GPU is not there; or nothing was asked for, and a driver is here that does not work.
     """
-    from runner.gpu.detect import answering, gpus
+    from runner.gpu.detect import gpus
 
     if wanted == "cpu":
         return "cpu", None
-    return pick_device(wanted, gpus() if wanted else answering(), "this machine")
+    try:
+        found = gpus()
+    except GpuError as error:
+        problem = error.problems[0]
+        hint = "; ".join(filter(None, [problem.hint, "`--device cpu` measures without a GPU"]))
+        raise GpuError(Problem(problem.message, hint=hint), kind=error.kind) from error
+    return pick_device(wanted, found, "this machine")
 
 
 def pick_device(wanted: str | None, found: Sequence[Gpu], where: str) -> tuple[Device, Gpu | None]:

@@ -19,6 +19,7 @@ CODES = (
     "throttled",
     "clock-moved",
     "swapping",
+    "stolen",
     "interference",
     "unsteady",
     "short-budget",

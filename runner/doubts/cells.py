@@ -11,12 +11,13 @@ from runner.harness.timing import WINDOW, WINDOWS
 if TYPE_CHECKING:
     from runner.shape import Modes, Shape
 
-FACTS = ("steady", "batch", "warmup_seconds", "throttled", "clock_mhz", "swapped_bytes", "turns_with")
+FACTS = ("steady", "batch", "warmup_seconds", "throttled", "clock_mhz", "swapped_bytes", "turns_with", "stolen")
 """Facts of a record that are looked at where the table of rounds has a column of that name."""
 
 FEW = 3  # rounds; with two the interval reaches nine standard deviations to each side
 MOVED = 0.02  # by which the clock's highest reading is above its lowest: the margin that counts as no change
 SWAPPED = 1 << 20  # bytes; a few pages that nobody touched again are not what a step waits for
+STOLEN = 0.02  # of the time of a cell's processors: the margin that counts as no change
 SLOW = 0.05  # of a round's samples
 SPREAD = 0.05  # standard deviation of the logarithms of a cell's rounds
 CALLS = WINDOWS * WINDOW  # samples of a warm-up at least, before it can be called steady
@@ -160,7 +161,8 @@ def _clock(cell: Measured) -> Iterator[Doubt]:
     read = [mhz for value in cell.known("clock_mhz") for mhz in _numbers(value)]
     if read and max(read) > (1 + MOVED) * min(read):
         text = f"the clock moved between {min(read):.0f} and {max(read):.0f} MHz"
-        yield cell.doubt("clock-moved", text, serious=True, extent=max(read) / min(read))
+        turns = bool(cell.known("turns_with"))
+        yield cell.doubt("clock-moved", text, serious=not turns, extent=max(read) / min(read))
 
 
 def _numbers(value: object) -> list[float]:
@@ -177,6 +179,13 @@ def _swapping(cell: Measured) -> Iterator[Doubt]:
     if found:
         text = f"{max(found) / (1 << 20):.0f} MiB of the process were in swap, {cell.often(len(found))}"
         yield cell.doubt("swapping", text, serious=True, extent=max(found))
+
+
+def _stolen(cell: Measured) -> Iterator[Doubt]:
+    found = [share for share in cell.known("stolen") if share > STOLEN]
+    if found:
+        text = f"a hypervisor gave up to {max(found):.0%} of its processors' time to others, {cell.often(len(found))}"
+        yield cell.doubt("stolen", text, serious=False, extent=max(found))
 
 
 def _spread(cell: Measured) -> Iterator[Doubt]:
@@ -199,6 +208,7 @@ LOOKS: tuple[Callable[[Measured], Iterator[Doubt]], ...] = (
     _throttled,
     _clock,
     _swapping,
+    _stolen,
     _spread,
 )
 """What is looked at in every cell."""

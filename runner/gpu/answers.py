@@ -109,12 +109,14 @@ class Reading:
     """A GPU at one moment; what the driver does not tell is None.
 
     Attributes:
+        at: seconds of the monotonic clock.
         sm: clock of its multiprocessors in MHz; ``memory`` of its memory.
         reasons: mask of the clocks' event reasons.
         watts: power now; ``joules`` is energy since the driver was loaded, ``celsius`` the core's temperature.
         counted: what held the clock back -> seconds since the driver was loaded, as far as they are counted.
     """
 
+    at: float = 0.0
     sm: int | None = None
     memory: int | None = None
     reasons: int | None = None

@@ -16,6 +16,7 @@ from runner.gpu.watch import Watch
 from runner.model import Gpu
 
 Say = Callable[[str], None]
+REST_SECONDS = 1.5  # before anything is measured, in which the idle draw is read
 OFF = 0.02  # by which a clock may miss what it is held at: the margin that counts as no change
 TAKEN_AGAIN = 3  # times that a guardian may die in a run
 
@@ -42,6 +43,7 @@ class Clocks:
         self.seconds = seconds
         self.lease: Lease | None = None
         self.watch: Watch | None = None
+        self.base: dict[str, float] = {}
         self.again = 0
         self.told: set[str] = set()
 
@@ -87,6 +89,7 @@ class Clocks:
             if self.rate:
                 self.watch = Watch(self.gpu.uuid, self.rate)
                 self.watch.start()
+                self.watch.rest(REST_SECONDS)
             yield
         finally:
             if self.lease is not None:
@@ -116,17 +119,28 @@ class Clocks:
         pin = Pin(how="none") if self.lease is not None and self.lease.lapsed else self.pin
         return {"clocks": pin.how, **({"pinned": str(pin)} if str(pin) else {})}
 
-    def observed(self) -> Mapping[str, Any]:
-        """Return the facts of what was read since the last time; see ``watch.facts``."""
-        read = self.watch.taken() if self.watch else {}
-        self._compare(read.get("clock_mhz"))
+    def observed(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the facts of what was read since the last time, while ``reply`` came to be; see ``watch.facts``."""
+        read = self.watch.taken(reply) if self.watch else {}
+        self._compare("clock", self.pin.sm, read.get("clock_mhz"))
+        self._compare("memory clock", self.pin.memory, read.get("memory_clock_mhz"))
         return read
 
-    def _compare(self, clock: list[float] | None) -> None:
-        """Say once that the clock is not what it is held at: a lock is a request, and power or heat may forbid it."""
-        mhz = self.pin.sm
-        if clock and isinstance(mhz, int) and abs(clock[1] - mhz) > OFF * mhz:
-            self._once(f"the GPU's clock is held at {mhz} MHz and was {clock[1]:g} MHz: power or heat allow no more")
+    def celsius(self) -> int | None:
+        """Return the GPU's temperature as it was read last."""
+        newest = self.watch.newest() if self.watch else None
+        return newest.celsius if newest else None
+
+    def _compare(self, name: str, held: int | str | None, read: list[float] | None) -> None:
+        """Say once that a clock is not what it is held at: a lock is a request, and power or heat may forbid it.
+
+        What ``base`` is in MHz no driver tells, so it is what the first cell was measured at.
+        """
+        if not read or held is None:
+            return
+        mhz = held if isinstance(held, int) else self.base.setdefault(name, read[1])
+        if abs(read[1] - mhz) > OFF * mhz:
+            self._once(f"the GPU's {name} is held at {mhz:g} MHz and was {read[1]:g} MHz: power or heat allow no more")
 
     def _once(self, text: str) -> None:
         if text.partition(" and was ")[0] not in self.told:

@@ -4,22 +4,32 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 
-from runner.errors import GpuError
+from runner.errors import GpuError, Problem
 from runner.gpu import nvml
 from runner.gpu.patience import within
 from runner.model import Gpu
+
+NONE = frozenset({"", "-1", "none", "void", "NoDevFiles"})  # what schedulers and users write who want no GPU
 
 
 def gpus(environ: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
     """Return the GPUs this process may use, in the order in which a framework would number them.
 
-    That is ``CUDA_VISIBLE_DEVICES`` where it is set, as a scheduler does; empty where there is no driver or no GPU.
+    That is ``CUDA_VISIBLE_DEVICES`` where it is set, as a scheduler does; empty where there is no driver or no GPU. Of
+    a GPU that MIG has cut, its slices are there.
 
     Raises:
-        GpuError: there is a driver, and it does not work or does not answer.
+        GpuError: there is a driver, and it does not work or answer; or the variable names nothing that is here.
     """
-    wanted = environ.get("CUDA_VISIBLE_DEVICES")
-    return present() if wanted is None else visible(present(), wanted)
+    found, wanted = present(), environ.get("CUDA_VISIBLE_DEVICES")
+    if wanted is None:
+        return found
+    chosen = visible(found, wanted)
+    if found and not chosen and wanted.strip() not in NONE:
+        here = ", ".join(f"{number} ({gpu.name}, {gpu.uuid})" for number, gpu in enumerate(found))
+        what = f"CUDA_VISIBLE_DEVICES is {wanted!r}, and no GPU here is called so"
+        raise GpuError(Problem(what, hint=f"there are {here}"))
+    return chosen
 
 
 def answering(environ: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
@@ -63,5 +73,5 @@ def _present() -> tuple[Gpu, ...]:
     with nvml.opened() as driver:
         for device in driver.devices():
             with suppress(GpuError):  # lost since it was counted
-                found.append(device.gpu())
+                found += [one.gpu() for one in device.slices() or (device,)]
     return tuple(found)

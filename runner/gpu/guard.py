@@ -17,6 +17,8 @@ from runner.gpu.patience import unanswered
 Answer = Mapping[str, Any]
 
 END_SECONDS = 90.0  # longer than a guardian's two tries
+LOOK_SECONDS = 0.2  # between two looks whether it still lives
+GRACE = 2.0  # seconds that a child gets, beyond its patience, whose guardian is dead
 LAST = frozenset({"restored", "left"})  # what a guardian says when it ends
 SUDO = ("sudo", "-n", *COMMAND)
 
@@ -44,6 +46,7 @@ class Guard:
         assert self.process.stdout
         self.stdin, self.stdout = self.process.stdin, self.process.stdout
         self.rest = b""
+        self.widowed = order.patience + GRACE
         with suppress(BrokenPipeError):
             self.stdin.write(order.line())
 
@@ -53,15 +56,19 @@ class Guard:
         return self.process.poll() is None
 
     def answer(self, seconds: float) -> Answer | None:
-        """Return its next answer; None where it has ended without one.
+        """Return its next answer, or that of its child; None where both have ended without one.
 
         Raises:
-            GpuError: it said nothing for so long.
+            GpuError: they said nothing for so long, or the child did not soon after the guardian was killed.
         """
-        until = time.monotonic() + seconds
+        until, dead = time.monotonic() + seconds, False
         while b"\n" not in self.rest:
-            if not select.select([self.stdout], [], [], max(until - time.monotonic(), 0.0))[0]:
-                raise unanswered(seconds)
+            if not select.select([self.stdout], [], [], max(min(until - time.monotonic(), LOOK_SECONDS), 0.0))[0]:
+                if time.monotonic() >= until:
+                    raise unanswered(seconds)
+                if not dead and not self.alive:
+                    dead, until = True, min(until, time.monotonic() + self.widowed)
+                continue
             part = os.read(self.stdout.fileno(), 1 << 16)
             if not part:
                 return None

@@ -26,6 +26,7 @@ from runner.gpu import ledger, nvml, pinning
 from runner.gpu.choose import choose
 from runner.gpu.ledger import Entry, Ledger
 from runner.gpu.order import Order, read
+from runner.gpu.sole import sole
 
 SECOND_TRY = 20  # times as long as the first: it has to open the driver
 STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -42,13 +43,22 @@ def main() -> int:
     try:
         with alone_now(ledger.lock(place, order.uuid)) as alone:
             if alone:
-                return Guardian(order, place).run()
+                return _alone(order, place)
             held = ledger.ledger(place, order.uuid).read()
             tell("busy", who=f"process {held.runner} for run {held.run}" if held and held.run else "another runner")
             return 0
     except RunnerError as error:
         tell("refused", kind="broken", why=error.problems[0].message, hint=error.problems[0].hint)
         return 1
+
+
+def _alone(order: Order, place: Path) -> int:
+    """Do what is asked where no guardian of another user is at work with the GPU; its files would not say so."""
+    with sole(order.uuid) as other:
+        if not other:
+            return Guardian(order, place).run()
+        tell("busy", who=other)
+        return 0
 
 
 def _first_line() -> bytes | None:
@@ -175,6 +185,7 @@ class Guardian:
                 guardian=os.getppid(),
                 at=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
                 boot=ledger.boot(),
+                machine=ledger.machine(),
                 before=able.application,
             )
         )

@@ -16,7 +16,7 @@ from runner.gpu.order import COMMAND, HOLD_SECONDS, Order
 Say = Callable[[str], None]
 
 GRACE = 2.0  # seconds that a guardian gets beyond its child
-BUSY_SECONDS = 0.5  # between two looks at clocks that another runner holds
+BUSY_SECONDS = (0.5, 10.0)  # between two looks at clocks that another runner holds: at first, and at most
 SUDOERS = "/etc/sudoers.d/matrix-runner"
 
 
@@ -29,15 +29,18 @@ def asked(order: Order, say: Say, seconds: float = HOLD_SECONDS) -> tuple[Guard,
         GpuError: there was no answer in time; nothing is held.
     """
     ways = [COMMAND, *([SUDO] if os.geteuid() != 0 and shutil.which("sudo") else [])]
+    pause, most = BUSY_SECONDS
     told = False
     while True:
         guard, answer = _first(order, ways, seconds)
         if answer["said"] != "busy":
             return guard, answer
+        guard.end()
         if not told:
             say(f"the GPU's clocks are held by {answer['who']}: waiting until it lets go of them")
         told = True
-        time.sleep(BUSY_SECONDS)
+        time.sleep(pause)
+        pause = min(1.5 * pause, most)
 
 
 def _first(order: Order, ways: Sequence[Sequence[str]], seconds: float) -> tuple[Guard, Answer]:
@@ -129,7 +132,8 @@ class Lease:
         if not self.tried or (last and last["said"] == "restored"):
             return True
         # Without a last word the guardian was killed, and its child has undone all; or it was, too, and nobody has yet.
-        why = last["why"] if last and "why" in last else taken_back(self.order.uuid)
+        patience = self.order.patience + GRACE
+        why = last["why"] if last and "why" in last else taken_back(self.order.uuid, patience)
         if why is None:
             return True
         self.say(f"the GPU's clocks are still held: {why}; `runner clocks reset` tries again, as the next run does")

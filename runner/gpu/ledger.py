@@ -20,6 +20,7 @@ VERSION = 1
 MACHINE = Path("/var/lib")  # where root keeps what is about the machine
 PROGRAM = Path("matrix-runner/clocks")
 BOOT = Path("/proc/sys/kernel/random/boot_id")
+MACHINE_ID = Path("/etc/machine-id")  # machine-id(5)
 UUID = re.compile(r"[A-Za-z]+-[0-9A-Fa-f-]+")
 
 Undo = Literal["sm", "memory", "application"]
@@ -35,6 +36,7 @@ class Entry:
         guardian: the process that undoes it.
         at: when, in UTC.
         boot: the start of the machine it was in: no clock stays held over the next one.
+        machine: the machine it was on: a user's folder may be shared by several.
         held: what is held, as a sentence; empty until it is.
         undo: what may have been set: locked clocks of the multiprocessors, of the memory, application clocks.
         before: the application clocks there were. Locked clocks cannot be read from any driver.
@@ -48,6 +50,7 @@ class Entry:
     guardian: int = 0
     at: str = ""
     boot: str = ""
+    machine: str = ""
     held: str = ""
     undo: tuple[Undo, ...] = ()
     before: Pair | None = None
@@ -55,8 +58,13 @@ class Entry:
 
     @property
     def gone(self) -> bool:
-        """The machine was started anew since then, and nothing is held any more."""
-        return bool(self.boot) and self.boot != boot()
+        """This machine was started anew since then, and nothing is held any more."""
+        return bool(self.boot) and self.boot != boot() and not self.elsewhere
+
+    @property
+    def elsewhere(self) -> bool:
+        """It is about another machine. A container has another id than its machine, but the same start."""
+        return bool(self.machine) and self.machine != machine() and self.boot != boot()
 
 
 @dataclass(slots=True)
@@ -169,8 +177,17 @@ def alive(path: Path) -> bool:
 
 def boot() -> str:
     """Return what names this start of the machine; empty where the kernel does not say."""
+    return _line(BOOT)
+
+
+def machine() -> str:
+    """Return what names this machine; empty where it has no name."""
+    return _line(MACHINE_ID)
+
+
+def _line(path: Path) -> str:
     try:
-        return BOOT.read_text().strip()
+        return path.read_text().strip()
     except OSError:
         return ""
 

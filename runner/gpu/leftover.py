@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -14,11 +15,12 @@ from runner.gpu.order import COMMAND, HOLD_SECONDS, Order
 
 Say = Callable[[str], None]
 
+LOOK_SECONDS = 0.05
 ROOTS = f"only root can let go of them: `sudo {sys.executable} -m runner clocks reset`"
 
 
 def leftovers(environ: Mapping[str, str] = os.environ) -> Iterator[tuple[Ledger, Entry | None]]:
-    """Give what dead guardians have left; None for a file that cannot be read."""
+    """Give what dead guardians have left on this machine; None for a file that cannot be read."""
     for place in ledger.folders(environ, os.geteuid()):
         for book in ledger.files(place):
             if ledger.alive(book.path):
@@ -28,15 +30,25 @@ def leftovers(environ: Mapping[str, str] = os.environ) -> Iterator[tuple[Ledger,
             except RecordError:
                 yield book, None
                 continue
-            if entry is not None:
+            if entry is not None and not entry.elsewhere:
                 yield book, entry
 
 
-def taken_back(uuid: str) -> str | None:
-    """Undo what a dead guardian has left of one GPU, if it has; return why that could not be done."""
-    for book, _ in tuple(leftovers()):
-        if book.path.stem == uuid:
-            return undone(Order(task="restore", uuid=uuid), book.path.parent)
+def taken_back(uuid: str, patience: float) -> str | None:
+    """Undo what a dead guardian has left of one GPU, if it has; return why that could not be done.
+
+    Args:
+        uuid: the GPU.
+        patience: seconds that a child of it, which may still be at work, gets to undo it by itself.
+    """
+    for place in ledger.folders(os.environ, os.geteuid()):
+        book, until = ledger.ledger(place, uuid), time.monotonic() + patience
+        while book.path.exists() and ledger.alive(book.path):
+            if time.monotonic() > until:
+                return "its driver does not answer"
+            time.sleep(LOOK_SECONDS)
+        if book.path.exists():
+            return undone(Order(task="restore", uuid=uuid), place)
     return None
 
 

@@ -3,6 +3,7 @@
 What the driver refuses is a GpuError with a sentence. What a GPU or a driver cannot say is None.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from runner.gpu import answers
 from runner.gpu.answers import COUNTERS, Abilities, Pair, Reading
 from runner.model import Gpu
 
+SLICE = "MIG-"  # what the UUID of a slice begins with
 POWER_NOW = 186  # the field: mW at this moment; power usage is a mean over a second on most boards, not on all
 TOLD = ("unsupported", "permission", "argument")  # kinds of an answer to a question that means: it does not say
 
@@ -49,31 +51,35 @@ class Driver:
         return tuple(found)
 
     def device(self, uuid: str) -> "Device":
-        """Return the GPU of a UUID.
+        """Return the GPU, or the slice of one, of a UUID.
 
         Raises:
             GpuError: there is none, or it is lost.
         """
-        handle = _call("nvmlDeviceGetHandleByUUID", uuid)
-        return Device(handle, int(_asked("nvmlDeviceGetIndex", handle) or 0), self.version)
+        handle, part = _call("nvmlDeviceGetHandleByUUID", uuid), None
+        if uuid.startswith(SLICE):
+            handle, part = _call("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", handle), handle
+        return Device(handle, int(_asked("nvmlDeviceGetIndex", handle) or 0), self.version, part)
 
 
 class Device:
-    """A GPU, while the driver is open. Clocks are in MHz.
+    """A GPU, or a slice that MIG has cut from one, while the driver is open. Clocks are in MHz.
 
+    A slice has a UUID, a name and memory of its own; all else is the GPU's, and so is what its neighbours do to it.
     Every method raises GpuError where the driver refuses, or the GPU is lost.
     """
 
-    def __init__(self, handle: object, index: int, driver: str) -> None:
-        """Take NVML's handle, the number by which ``nvidia-smi`` names it, and the driver's version."""
+    def __init__(self, handle: object, index: int, driver: str, part: object = None) -> None:
+        """Take NVML's handle, the number by which ``nvidia-smi`` names it, the driver's version, a slice's handle."""
         self.handle = handle
         self.index = index
         self.driver = driver
+        self.own = handle if part is None else part
 
     def gpu(self) -> Gpu:
         """Return what it is."""
         return Gpu(
-            uuid=str(_call("nvmlDeviceGetUUID", self.handle)),
+            uuid=str(_call("nvmlDeviceGetUUID", self.own)),
             name=self.name(),
             capability=self.capability(),
             driver=self.driver,
@@ -82,7 +88,7 @@ class Device:
 
     def name(self) -> str:
         """Return its name."""
-        return str(_call("nvmlDeviceGetName", self.handle))
+        return str(_call("nvmlDeviceGetName", self.own))
 
     def capability(self) -> tuple[int, int]:
         """Return its compute capability as (major, minor)."""
@@ -96,22 +102,25 @@ class Device:
 
     def memory(self) -> int:
         """Return its memory in bytes; 0 where it has none of its own, and the driver refuses to say."""
-        found = _asked("nvmlDeviceGetMemoryInfo", self.handle)
+        found = _asked("nvmlDeviceGetMemoryInfo", self.own)
         return int(found.total) if found else 0
 
     def persistent(self) -> bool | None:
         """Say whether the driver keeps it initialised while nobody uses it."""
         return _flag(_asked("nvmlDeviceGetPersistenceMode", self.handle))
 
-    def ecc(self) -> bool | None:
-        """Say whether its memory corrects errors."""
-        found = _asked("nvmlDeviceGetEccMode", self.handle)
-        return None if found is None else bool(found[0])
-
     def sliced(self) -> bool | None:
         """Say whether it is cut into slices, by MIG; None where it cannot be."""
         found = _asked("nvmlDeviceGetMigMode", self.handle)
         return None if found is None else bool(found[0])
+
+    def slices(self) -> tuple["Device", ...]:
+        """Return the slices it is cut into, by MIG; none of a whole one."""
+        if not self.sliced():
+            return ()
+        most = _asked("nvmlDeviceGetMaxMigDeviceCount", self.handle) or 0
+        found = (_asked("nvmlDeviceGetMigDeviceHandleByIndex", self.handle, number) for number in range(most))
+        return tuple(Device(self.handle, self.index, self.driver, part) for part in found if part)
 
     def processes(self) -> tuple[int, ...] | None:
         """Return the ids of the processes that compute on it."""
@@ -150,6 +159,7 @@ class Device:
             watts = None if found is None else found / 1e3
         energy = _asked("nvmlDeviceGetTotalEnergyConsumption", self.handle)
         return Reading(
+            at=time.monotonic(),
             sm=_asked("nvmlDeviceGetClockInfo", self.handle, _kind("SM")),
             memory=_asked("nvmlDeviceGetClockInfo", self.handle, _kind("MEM")),
             reasons=self.reasons(),

@@ -38,5 +38,5 @@ def within(question: Callable[[], T], seconds: float = ANSWER_SECONDS) -> T:
 
 def unanswered(seconds: float) -> GpuError:
     """Return the error of a driver that hangs."""
-    hint = "where `nvidia-smi` hangs, too, start the machine anew; `--device cpu` measures without a GPU"
+    hint = "where `nvidia-smi` hangs, too, start the machine anew"
     return GpuError(Problem(f"the GPU's driver did not answer within {seconds:g} s", hint=hint), kind="hang")

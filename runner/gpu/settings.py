@@ -1,5 +1,6 @@
 """How a GPU is set up, as far as that makes times noisy: read from the driver, and nothing is changed."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from runner.errors import GpuError
@@ -30,7 +31,7 @@ class Settings:
 
 
 def settings() -> tuple[Settings, ...]:
-    """Return the settings of each GPU that the driver shows; empty where there is no driver that works."""
+    """Return the settings of each GPU that the driver shows and that is well; empty where no driver works."""
     try:
         return within(_settings)
     except GpuError:
@@ -38,8 +39,12 @@ def settings() -> tuple[Settings, ...]:
 
 
 def _settings() -> tuple[Settings, ...]:
+    found = []
     with nvml.opened() as driver:
-        return tuple(map(_of, driver.devices()))
+        for device in driver.devices():
+            with suppress(GpuError):  # the others may be well
+                found.append(_of(device))
+    return tuple(found)
 
 
 def _of(device: nvml.Device) -> Settings:

@@ -8,9 +8,10 @@ from statistics import fmean, median
 from typing import Any
 
 from runner.errors import GpuError
-from runner.gpu import nvml
+from runner.gpu import energy, nvml
 from runner.gpu.answers import Reading, held_back
 
+PASSING = 5  # readings in a row that may fail: a driver that is asked by many does refuse one now and then
 LEAST_COUNTED = 0.001  # seconds that a counter has to move by: a clock that is set anew moves it by less
 
 
@@ -19,6 +20,7 @@ class Watch:
 
     Attributes:
         error: why nothing is read any more.
+        idle: watts that the GPU draws for having nothing to do; None where that is not known.
     """
 
     def __init__(self, uuid: str, rate: float) -> None:
@@ -26,6 +28,7 @@ class Watch:
         self.uuid = uuid
         self.pause = 1.0 / rate
         self.error: GpuError | None = None
+        self.idle: float | None = None
         self.readings: list[Reading] = []
         self.last: Reading | None = None
         self.lock = threading.Lock()
@@ -43,23 +46,44 @@ class Watch:
             self.thread.join(2.0)
 
     def _read(self) -> None:
+        failed = 0
         try:
             with nvml.opened() as driver:
                 device = driver.device(self.uuid)
                 while not self.over.is_set():
-                    found = device.reading()
-                    with self.lock:
-                        self.readings.append(found)
+                    try:
+                        found = device.reading()
+                    except GpuError as error:
+                        failed += 1
+                        if error.kind == "lost" or failed > PASSING:
+                            raise
+                    else:
+                        failed = 0
+                        with self.lock:
+                            self.readings.append(found)
                     self.over.wait(self.pause)
         except GpuError as error:
             self.error = error
 
-    def taken(self) -> Mapping[str, Any]:
-        """Return the facts of what was read since the last time."""
+    def rest(self, seconds: float) -> None:
+        """Learn in some seconds what the GPU draws before anything is asked of it."""
+        self.over.wait(seconds)
+        with self.lock:
+            self.idle = energy.idle_watts(self.readings)
+
+    def newest(self) -> Reading | None:
+        """Return the last reading there is."""
+        with self.lock:
+            return self.readings[-1] if self.readings else self.last
+
+    def taken(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the facts of what was read since the last time, while ``reply`` came to be."""
         with self.lock:
             found, self.readings = self.readings, []
         before, self.last = self.last, found[-1] if found else self.last
-        return facts(found, before)
+        joules = energy.per_step([*([before] if before else []), *found], reply, self.idle)
+        spent = {} if joules is None else {"joules_per_step": joules, "idle_watts": self.idle}
+        return {**facts(found, before), **spent}
 
 
 def facts(readings: Sequence[Reading], before: Reading | None = None) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import gc
 import time
 import traceback
 
-from . import adapters, caches, check, timing, workloads
+from . import adapters, beside, caches, check, cores, timing, workloads
 
 METHODS = {"forward": "forward", "gradient": "backward", "train": "train"}
 OUT_OF_MEMORY = ("out of memory", "allocate memory", "bad_alloc", "oom when allocating", "resourceexhausted", "alloc_failed")
@@ -61,11 +61,27 @@ def measure(request: "dict", truth: "dict", wait: "object" = None) -> "dict":
         call = getattr(program, METHODS[phase])
         if phase != "train":
             call()  # may be the first, which compiles: that is no warm-up
-        taken = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"], wait)
+        taken = timed(program, call, request, wait)
         trial.again(program, found, small == case, call if phase != "forward" else None)
         found.update(taken)
     found["child_seconds"] = time.perf_counter() - begin
     return found
+
+
+def timed(program: "object", call: "object", request: "dict", wait: "object") -> "dict":
+    """Return what ``timing.measure`` finds of a call, and what is seen of the device meanwhile.
+
+    Until the first turn others may be at work beside this process.
+    """
+    if wait:
+        wait()
+    if request["device"] == "cpu":
+        seen = cores.Seen()
+        taken = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"], seen.between(wait))
+        return dict(taken, **seen.facts())
+    taken = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"], wait)
+    ended = time.monotonic()
+    return dict(taken, ended=ended, **beside.told(program, call))
 
 
 class Trial(object):

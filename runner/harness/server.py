@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-from . import wire
+from . import cores, wire
 from .watch import Watch
 
 HEARTBEAT = 1.0
@@ -51,9 +51,10 @@ class Server(object):
                 self.reply({"reply": "gone"})
 
     def hello(self, request: "dict") -> "dict":
-        """Set the thread counts, import the framework and say what is here; facts of the device come from a child."""
+        """Set processors and thread counts, import the framework and say what is here; facts of the device come from a child."""
         for name in ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB_MAXIMUM"):
             os.environ[name + "_NUM_THREADS"] = str(request["threads"])
+        cores.stay(request.get("cpus") or [])  # before the import: libraries count the processors they may use
         self.settings = request
         begin = time.perf_counter()
         from . import adapters

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from runner.backends import Backend
 from runner.errors import RunnerError
 from runner.measure import turns
+from runner.measure.aside import side_by_side
 from runner.measure.references import References
 from runner.measure.servers import Servers
 from runner.model import (
@@ -42,12 +43,14 @@ class Steering(NamedTuple):
             Without it every cell gets the plan's rounds.
         canary: returns the seconds of something that always is the same; asked before each case in a round.
         around: asks for a cell, and may do so again; returns the outcome that counts. Without it, cells take turns.
+        rested: returns when the device is fit for the next case in a round.
     """
 
     say: Callable[[str], None]
     wanted: Callable[[int], Collection[Cell]] | None = None
     canary: Callable[[], float] | None = None
     around: Callable[[Callable[[], Outcome]], Outcome] | None = None
+    rested: Callable[[], None] | None = None
 
 
 def given_up(past: Past) -> frozenset[Cell]:
@@ -106,7 +109,7 @@ class _Rounds:
         self.servers = servers
         self.references = references
         self.memory = memory
-        self.say, self.next, self.canary, self.around = steering
+        self.say, self.next, self.canary, self.around, self.rested = steering
         self.given_up = set(given_up(plan.past))
         self.large: set[Cell] = set()  # cells that ran out of memory once; from then on nobody waits beside them
         self.unknown: set[str] = set()  # cases whose reference cannot be computed
@@ -138,6 +141,8 @@ class _Rounds:
             self.servers.next_round(alive)
         for block, cells in left:
             if cells:
+                if self.rested:
+                    self.rested()
                 if self.canary:
                     self.servers.settle()
                     yield Canary(block.case_id, number, self.canary())
@@ -214,16 +219,21 @@ class _Rounds:
         return self.around(asked) if self.around else asked()
 
     def in_turns(self, cells: Sequence[Cell], ask: Ask, name: str) -> Iterator[Outcome]:
-        """Yield the outcomes of cells that take turns, as they end; their records say who took turns with whom."""
+        """Yield the outcomes of cells that take turns, as they end; their records say who took turns with whom.
+
+        They are built and checked side by side, which nobody times, and stand still then. Their turns are theirs alone.
+        """
         chance = random.Random(f"{self.plan.measurement.seed}/{cells[0].case_id}/{name}")
-        for cell in chance.sample(cells, len(cells)):
-            outcome = ask(cell, turns=True)
+        self.servers.settle()
+        prepared = partial(ask, turns=True)
+        order = chance.sample(cells, len(cells))
+        for _, outcome in side_by_side(prepared, order, self.servers.limits.side_by_side):
             if outcome is not None:
                 yield outcome
         waiting = self.servers.waiting
         self.say(f"round {name.partition('/')[0]}: {len(waiting)} cells of {cells[0].case_id} take turns")
         while waiting:
-            for cell in turns.order(waiting, chance):
+            for cell in turns.order([cell for cell in order if cell in waiting], chance):
                 outcome = self.servers.go_on(cell)
                 if outcome is not None:
                     own = {"turns_with": name} if "turns" in outcome.reply and len(cells) > 1 else {}

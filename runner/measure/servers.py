@@ -7,6 +7,7 @@ from typing import Any
 
 from runner.backends import Backend
 from runner.errors import EngineError, Problem
+from runner.measure.aside import side_by_side
 from runner.measure.session import GRACE, Session
 from runner.model import Cell, Limits, Outcome, Plan, Provisioned
 
@@ -35,17 +36,15 @@ class Servers:
         self.broken: dict[str, dict[str, Any]] = {}
         self.started = dict(plan.past.servers)
         self.proven: set[Cell] = set()  # those that a measurement which counts has found right in this run
-        self.last: Session | None = None
         self.waiting: dict[Cell, int] = {}  # the round of each cell whose child waits for its turn
 
     def groups(self, environments: Sequence[str]) -> tuple[tuple[str, ...], ...]:
         """Return the environments in groups that fit in memory side by side; each holds the first one, the base."""
         room = self.limits.memory // 2  # the other half is for the children that take turns
-        for name in environments:
-            if name not in self.sizes and name not in self.broken:
-                self.session(name)
-                if sum(self.sizes.get(alive, 0) for alive in self.sessions) > room:
-                    self.retire(name)  # its size is known now, and that is all it was started for
+        new = [name for name in environments if name not in self.sizes and name not in self.broken]
+        for name, _ in side_by_side(self.session, new, self.limits.side_by_side):
+            if sum(self.sizes.get(alive, 0) for alive in tuple(self.sessions)) > room:
+                self.retire(name)  # its size is known now, and that is all it was started for
         found = admit(environments, self.sizes, room)
         for name in set(self.sessions) - set(found[0]):
             self.retire(name)
@@ -74,7 +73,8 @@ class Servers:
         session = Session(channel, f"{name}#{self.started[name]}")
         self.sessions[name] = session
         threads = self.plan.measurement.threads
-        found = session.hello(self.plan.frameworks[name], threads, self.plan.device, HELLO_SECONDS)
+        framework, device = self.plan.frameworks[name], self.plan.device
+        found = session.hello(framework, threads, device, HELLO_SECONDS, self.limits.cpus)
         if found["status"] != "ok":
             self._check(found)
             # A server that dies while it imports would do so again: it is not a crash that may not come back.
@@ -110,7 +110,7 @@ class Servers:
             session = self.sessions.get(name)
             if session is not None and session.rounds >= self.plan.measurement.restart:
                 self.retire(name)
-            session = self.session(name)
+        for _, session in side_by_side(self.session, sorted(wanted), self.limits.side_by_side):
             if session is not None:
                 session.rounds += 1
 
@@ -124,6 +124,8 @@ class Servers:
         turns: bool = False,
     ) -> Outcome | None:
         """Measure one cell in one round; a server that cannot start or dies gives a failed outcome.
+
+        Cells of several environments that take ``turns`` may be asked for from several threads, once all is settled.
 
         Returns:
             None where a cell that takes ``turns`` waits for one: it may ``go_on``.
@@ -145,8 +147,8 @@ class Servers:
             "proven": cell in self.proven,
             "turns": turns,
         }
-        self.settle()
-        self.last = session
+        if not turns:
+            self.settle()
         return self._outcome(cell, number, session, session.measure({**common, **own}, truth))
 
     def go_on(self, cell: Cell) -> Outcome | None:
@@ -157,7 +159,6 @@ class Servers:
         """
         number, session = self.waiting.pop(cell), self.sessions[cell.environment]
         self.settle()
-        self.last = session
         return self._outcome(cell, number, session, session.go_on(self.plan.measurement.timeout + GRACE))
 
     def _outcome(self, cell: Cell, number: int, session: Session, reply: dict[str, Any]) -> Outcome | None:
@@ -170,9 +171,9 @@ class Servers:
         return Outcome(cell=cell, round=number, reply=reply, facts=session.facts, ready=self.ready[cell.environment])
 
     def settle(self) -> None:
-        """Wait until the last child is gone with its memory."""
-        if self.last is not None:
-            self.last.settle()
+        """Wait until every child that has answered is gone with its memory."""
+        for session in self.sessions.values():
+            session.settle()
 
     def retire(self, name: str) -> None:
         """End the server of an environment, if it has one.

@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from runner.backends import Channel
@@ -78,9 +78,12 @@ class Session:
         self.alive = False
         return {"status": "failed", "class": kind, "reason": reason, "log": self.channel.words()}
 
-    def hello(self, framework: str, threads: int, device: str, timeout: float) -> dict[str, Any]:
-        """Have the server import its framework; its facts and size are kept."""
+    def hello(
+        self, framework: str, threads: int, device: str, timeout: float, cpus: Sequence[int] = ()
+    ) -> dict[str, Any]:
+        """Have the server import its framework, on some processors or any; its facts and size are kept."""
         request = {"op": "hello", "framework": framework, "threads": threads, "device": device, "timeout": timeout}
+        request["cpus"] = list(cpus)
         found = self.ask(request, timeout + GRACE, silence=timeout + GRACE)  # no heartbeat while it imports
         own: dict[str, Any] = {name: found[name] for name in ("python", "import_seconds") if name in found}
         self.facts = {**found.get("facts", {}), **own, "server": self.name, "packages": found.get("packages", {})}

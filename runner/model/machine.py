@@ -22,11 +22,15 @@ class Limits:
         memory: bytes of resident memory for a server with its child.
         device: ``cpu``, or the UUID of a GPU.
         run: id of the run, which names and labels what is started.
+        cpus: the processors it is to stay on; empty for any.
+        side_by_side: servers that may be at work at a time while nothing is timed.
     """
 
     memory: int
     device: str = "cpu"
     run: str = "run"
+    cpus: tuple[int, ...] = ()
+    side_by_side: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,7 +41,7 @@ class _Device(ctypes.Structure):
         *((name, u32) for name in ("architecture", "major", "minor", "lost")),
         *((name, u32) for name in ("mig", "ecc", "persistent", "has_application")),
         *((name, u32) for name in ("sm_lowest", "sm_highest", "sm_step", "sm_base")),
-        *((name, u32) for name in ("sm_slowed", "busy", "power", "celsius")),
+        *((name, u32) for name in ("sm_slowed", "busy", "power", "celsius", "slices", "unused")),
         ("memory_clocks", u32 * 8),
         *((name, u32 * 2) for name in ("application", "application_default", "locked_sm", "locked_memory")),
         ("processes", u32 * 8),

@@ -48,6 +48,7 @@ struct device {
     uint32_t mig, ecc, persistent, has_application; /* mig, ecc: 0 off, 1 on, 2 not supported */
     uint32_t sm_lowest, sm_highest, sm_step, sm_base;
     uint32_t sm_slowed, busy, power, celsius;
+    uint32_t slices, unused; /* that MIG has cut, where mig is on */
     uint32_t memory_clocks[STATES]; /* the highest first; 0 ends them */
     uint32_t application[2], application_default[2]; /* memory, SM */
     uint32_t locked_sm[2], locked_memory[2];
@@ -104,12 +105,25 @@ static struct device *of(void *handle)
     return state && number >= 1 && number <= state->devices ? &state->device[number - 1] : NULL;
 }
 
+/* A slice has a handle of its own, which only the calls that tell what it is take. */
+#define SLICE 0x100u
+static uint32_t slice_of(void *handle) { return (uint32_t)((uintptr_t)handle / SLICE); }
+static struct device *cut_from(void *handle) { return of((void *)((uintptr_t)handle % SLICE)); }
+
 #define ASKED                                                                                                          \
     answer refused = by_rule(__func__);                                                                                \
     if (refused)                                                                                                       \
         return refused;
 #define OF(handle)                                                                                                     \
     struct device *gpu = of(handle);                                                                                   \
+    ASKED                                                                                                              \
+    if (!gpu)                                                                                                          \
+        return INVALID;                                                                                                \
+    if (gpu->lost)                                                                                                     \
+        return LOST;
+
+#define OF_SLICE(handle)                                                                                               \
+    struct device *gpu = cut_from(handle);                                                                             \
     ASKED                                                                                                              \
     if (!gpu)                                                                                                          \
         return INVALID;                                                                                                \
@@ -207,20 +221,65 @@ answer nvmlDeviceGetHandleByIndex_v2(uint32_t index, void **handle)
     return state->device[index].lost ? LOST : OK;
 }
 
+static void name_of(const struct device *gpu, uint32_t slice, char *to, size_t room)
+{
+    if (slice)
+        snprintf(to, room, "MIG%.80s-%u", gpu->uuid + strlen("GPU"), slice);
+    else
+        snprintf(to, room, "%.95s", gpu->uuid);
+}
+
 answer nvmlDeviceGetHandleByUUID(const char *uuid, void **handle)
 {
     ASKED
     for (uint32_t k = 0; k < state->devices; k++)
-        if (!strcmp(state->device[k].uuid, uuid)) {
-            *handle = (void *)(uintptr_t)(k + 1);
-            return state->device[k].lost ? LOST : OK;
+        for (uint32_t slice = 0; slice <= state->device[k].slices; slice++) {
+            char own[96];
+            name_of(&state->device[k], slice, own, sizeof own);
+            if (!strcmp(own, uuid)) {
+                *handle = (void *)(uintptr_t)(k + 1 + SLICE * slice);
+                return state->device[k].lost ? LOST : OK;
+            }
         }
     return NOT_FOUND;
 }
 
+answer nvmlDeviceGetMaxMigDeviceCount(void *handle, uint32_t *count) { OF(handle) *count = gpu->mig == 1 ? 7 : 0; return OK; }
+
+answer nvmlDeviceGetMigDeviceHandleByIndex(void *handle, uint32_t index, void **slice)
+{
+    OF(handle)
+    if (index >= gpu->slices)
+        return NOT_FOUND;
+    *slice = (void *)((uintptr_t)handle + SLICE * (index + 1));
+    return OK;
+}
+
+answer nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *slice, void **handle)
+{
+    OF_SLICE(slice)
+    *handle = (void *)((uintptr_t)slice % SLICE);
+    return slice_of(slice) ? OK : INVALID;
+}
+
 answer nvmlDeviceGetIndex(void *handle, uint32_t *index) { OF(handle) *index = (uint32_t)(gpu - state->device); return OK; }
-answer nvmlDeviceGetUUID(void *handle, char *uuid, uint32_t room) { OF(handle) return text(uuid, room, gpu->uuid); }
-answer nvmlDeviceGetName(void *handle, char *name, uint32_t room) { OF(handle) return text(name, room, gpu->name); }
+
+answer nvmlDeviceGetUUID(void *handle, char *uuid, uint32_t room)
+{
+    OF_SLICE(handle)
+    char own[96];
+    name_of(gpu, slice_of(handle), own, sizeof own);
+    return text(uuid, room, own);
+}
+
+answer nvmlDeviceGetName(void *handle, char *name, uint32_t room)
+{
+    OF_SLICE(handle)
+    char own[112];
+    snprintf(own, sizeof own, "%.95s%s", gpu->name, slice_of(handle) ? " MIG 1g.10gb" : "");
+    return text(name, room, own);
+}
+
 answer nvmlDeviceGetArchitecture(void *handle, uint32_t *found) { OF(handle) *found = gpu->architecture; return OK; }
 
 answer nvmlDeviceGetCudaComputeCapability(void *handle, int *major, int *minor)
@@ -235,10 +294,11 @@ struct memory { unsigned long long total, free, used; };
 
 answer nvmlDeviceGetMemoryInfo(void *handle, struct memory *memory)
 {
-    OF(handle)
+    OF_SLICE(handle)
     if (!gpu->memory)
         return UNSUPPORTED;
-    *memory = (struct memory){gpu->memory, gpu->memory, 0};
+    uint64_t own = slice_of(handle) ? gpu->memory / 8 : gpu->memory;
+    *memory = (struct memory){own, own, 0};
     return OK;
 }
 

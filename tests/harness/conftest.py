@@ -3,7 +3,7 @@
 import functools
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,14 +65,14 @@ def python() -> str:
 
 
 @pytest.fixture
-def open_session(faulty_harness: bytes) -> Iterator[Callable[[str], Session]]:
+def open_session(faulty_harness: bytes) -> Iterator[Callable[..., Session]]:
     """Start servers with the faulty adapter; they are gone after the test."""
     opened: list[Session] = []
 
-    def start(interpreter: str) -> Session:
+    def start(interpreter: str, cpus: Sequence[int] = ()) -> Session:
         session = Session(ProcessChannel(interpreter, "cpu", faulty_harness), "test#1")
         opened.append(session)
-        found = session.hello("numpy", 1, "cpu", 60)
+        found = session.hello("numpy", 1, "cpu", 60, cpus)
         assert found["status"] == "ok", found
         return session
 
@@ -82,7 +82,7 @@ def open_session(faulty_harness: bytes) -> Iterator[Callable[[str], Session]]:
 
 
 @pytest.fixture
-def ask(open_session: Callable[[str], Session], python: str, tmp_path: Path) -> Ask:
+def ask(open_session: Callable[..., Session], python: str, tmp_path: Path) -> Ask:
     """Return a function that measures one slug in a fresh server, or in the session it is given."""
 
     def measure(slug: str, session: Session | None = None, **changes: object) -> dict[str, Any]:

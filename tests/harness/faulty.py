@@ -57,6 +57,25 @@ class Sound(Implementation):
         return self.network.gradients()[1]
 
 
+class OnADevice(Sound):
+    """Its device works on while the call has returned, and has a clock and a memory of its own."""
+
+    slug = "on-a-device"
+
+    def train(self):
+        Sound.train(self)
+        self.busy_until = time.perf_counter() + 0.002
+
+    def synchronize(self):
+        time.sleep(max(0.0, getattr(self, "busy_until", 0.0) - time.perf_counter()))
+
+    def device_seconds(self, call):
+        return 0.0015
+
+    def peak_bytes(self):
+        return 4096
+
+
 class Exits(Sound):
     slug = "exits"
 

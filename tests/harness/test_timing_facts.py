@@ -1,11 +1,17 @@
 """How a step was timed goes through the real protocol, and into the record."""
 
+import os
+import time
+from collections.abc import Callable
+
 import pytest
 
 from runner.collect import collect
+from runner.measure.session import Session
 from runner.model import Cell, Outcome, Provisioned
 from tests.harness.conftest import Ask
 
+Open = Callable[..., Session]
 HOW = ("batch", "clock_seconds", "warmup_seconds", "steady")
 CELL = Cell(environment="numpy", implementation="sound", workload="rnn-step", case="tiny", phase="train")
 READY = Provisioned(environment="numpy", framework="numpy", handle="", digest="d", seconds=0.0, cached=True)
@@ -21,6 +27,28 @@ def test_a_record_says_how_its_step_was_timed(phase: str, ask: Ask) -> None:
     assert facts["clock_seconds"] > 0
     assert facts["warmup_seconds"] >= sum(record.warmup[:5])
     assert isinstance(facts["steady"], bool)
+
+
+def test_a_record_says_what_was_seen_of_its_processors(ask: Ask, open_session: Open, python: str) -> None:
+    (first, *_) = sorted(os.sched_getaffinity(0))
+    session = open_session(python, cpus=[first])
+    for reply in (ask("sound", session), ask("sound", session, turns=False, phase="forward")):
+        assert reply["cpus"] == [first]
+        record, _ = collect(Outcome(cell=CELL, round=1, reply=reply, facts={}, ready=READY), "run", {})
+        assert {"cpus", "load", "os_threads", "preempted"} <= set(record.facts)
+    assert ask("sound")["cpus"] == sorted(os.sched_getaffinity(0))
+    assert "ended" not in reply
+    assert "dispatch_seconds" not in reply
+
+
+def test_a_record_says_what_host_and_device_each_spend(ask: Ask) -> None:
+    reply = ask("on-a-device", device="cuda")
+    assert reply["status"] == "ok", reply
+    assert reply["dispatch_seconds"] < min(reply["seconds"])
+    assert (reply["device_seconds"], reply["peak_bytes"]) == (0.0015, 4096)
+    assert 0 < time.monotonic() - reply["ended"] < 20
+    reply = ask("sound", device="cuda")
+    assert set(reply) & {"dispatch_seconds", "device_seconds", "peak_bytes", "cpus"} == {"dispatch_seconds"}
 
 
 def test_what_compiling_took_is_one_sample_without_a_batch(ask: Ask) -> None:

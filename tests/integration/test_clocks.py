@@ -1,5 +1,6 @@
 """Clocks are held, written down, read and given back, by a real guardian through the real binding, on the stand-in."""
 
+import getpass
 import json
 import os
 import signal
@@ -234,6 +235,59 @@ def test_a_second_runner_waits_for_the_first(standin: StandIn, take: Callable[..
     second.communicate(timeout=20)
     wait_for(lambda: not standin.pinned(), 10)
     assert [one.name[:5] for one in standin.sets()[before:]] == ["Reset", "Reset", "SetGp", "SetMe", "Reset", "Reset"]
+
+
+OTHER_HOME = """
+import sys
+from runner.gpu.lease import Lease
+from tests.integration.test_clocks import HOLD
+lease = Lease(HOLD, lambda text: print(text, flush=True))
+lease.take()
+lease.release()
+"""
+
+
+def test_a_runner_of_another_user_waits_too(standin: StandIn, take: Callable[..., Lease], tmp_path: Path) -> None:
+    lease = take()
+    assert lease.guard is not None
+    home = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "other")}
+    second = subprocess.Popen([sys.executable, "-c", OTHER_HOME], stdout=subprocess.PIPE, text=True, cwd=ROOT, env=home)
+    assert second.stdout is not None
+    line = second.stdout.readline()
+    assert f"held by the guardian of a runner of {getpass.getuser()}, process {lease.guard.process.pid}: " in line
+    before = len(standin.sets())
+    lease.release()
+    assert "are held: SM base" in second.stdout.readline()
+    second.communicate(timeout=20)
+    assert [one.name[:5] for one in standin.sets()[before:]] == ["Reset", "Reset", "SetGp", "SetMe", "Reset", "Reset"]
+
+
+def test_a_child_that_still_hangs_in_the_driver_is_told_of(
+    standin: StandIn, take: Callable[..., Lease], said: list[str]
+) -> None:
+    lease = take(patience=0.2)
+    assert lease.guard is not None
+    standin.rule(0, "nvmlDeviceReset*", seconds=600)
+    lease.guard.process.kill()  # its child finds out, and hangs in the driver while it undoes
+    assert not lease.release()
+    assert "still held: its driver does not answer; `runner clocks reset` tries again" in said[-1]
+    for pid in standin.open_in():
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not standin.open_in(), 10)
+    standin.no_rules()
+    assert leftover.recover(said.append) == ()
+    assert standin.pinned() == {}
+
+
+def test_what_is_held_on_another_machine_is_left_to_it(standin: StandIn, said: list[str], runner: Runner) -> None:
+    book = ledger.ledger(ledger.folder(os.environ, os.geteuid()), UUID.format(7))
+    book.write(Entry(uuid=UUID.format(7), run="r", boot="another one", machine="another one", undo=("sm",)))
+    assert leftover.recover(said.append) == ()
+    assert (said, standin.sets(), books()) == ([], [], [book.path])
+    assert "held on another machine by run r" in runner("clocks", "show").stdout
+    book.write(Entry(uuid=UUID.format(7), boot="another one", machine=ledger.machine(), undo=("sm",)))
+    assert leftover.recover(said.append) == ()
+    assert books() == []
 
 
 def test_nothing_stays_held_over_a_start_of_the_machine(standin: StandIn, said: list[str]) -> None:
@@ -515,7 +569,9 @@ def test_a_gpu_can_be_asked_for_and_refused_by_its_number(standin: StandIn, runn
     done = runner("plan", "--device", "cuda")
     assert done.returncode == 5
     assert "kernel module differ" in done.stderr
-    assert runner("plan").returncode == 0  # nobody asked for one
-    assert json.loads(runner("plan", "--format", "json").stdout)["device"] == "cpu"
+    done = runner("plan")  # nor is the CPU taken for it in silence
+    assert done.returncode == 5
+    assert "`--device cpu` measures without a GPU" in done.stderr
+    assert json.loads(runner("plan", "--device", "cpu", "--format", "json").stdout)["device"] == "cpu"
     standin.rule(0, "nvmlInitWithFlags", NO_PERMISSION)
     assert runner("plan", "--device", "cuda").returncode == 5

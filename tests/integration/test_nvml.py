@@ -68,7 +68,7 @@ def test_a_gpu_is_what_the_driver_says(here: StandIn) -> None:
     assert (gpu.driver, gpu.memory) == ("580.65.06", 80 << 30)
     with nvml.opened() as found:
         device = found.device(here.uuid)
-        assert (device.index, device.architecture(), device.ecc(), device.sliced()) == (0, 9, True, False)
+        assert (device.index, device.architecture(), device.sliced()) == (0, 9, False)
         assert (device.persistent(), device.processes(), device.most()) == (False, (), 1980)
         able = device.abilities()
     assert (able.memory, able.application, able.default) == ((2619, 1593), Pair(2619, 1500), Pair(2619, 1500))
@@ -91,16 +91,48 @@ def test_a_reading_has_all_there_is(here: StandIn) -> None:
 def test_what_a_gpu_cannot_say_is_none(here: StandIn) -> None:
     here.make(0, "Pascal", application=False)
     here.gpu.memory = here.gpu.sm_step = 0
-    here.gpu.ecc = 2
     for number, name in enumerate(("nvmlDeviceGetFieldValues", "nvmlDeviceGetPower*", "nvmlDeviceGetTemperature*")):
         here.rule(number, name, UNSUPPORTED)
     here.rule(3, "nvmlDeviceGetPersistenceMode", NO_PERMISSION)
     with nvml.opened() as found:
         device = found.device(here.uuid)
         reading, able = device.reading(), device.abilities()
-        assert (device.memory(), device.ecc(), device.sliced(), device.persistent()) == (0, None, None, None)
+        assert (device.memory(), device.sliced(), device.persistent()) == (0, None, None)
     assert (reading.watts, reading.joules, reading.celsius, reading.counted) == (None, None, None, {})
     assert able == Abilities(name="Stand-in Pascal", architecture=4, memory=(2619, 1593))
+
+
+def test_a_gpu_that_is_cut_is_its_slices(here: StandIn) -> None:
+    here.gpu.mig, here.gpu.slices, here.gpu.busy, here.gpu.processes[0] = 1, 2, 1, 4711
+    found = detect.gpus({})
+    assert [gpu.name for gpu in found] == ["Stand-in Hopper MIG 1g.10gb"] * 2
+    assert {gpu.memory for gpu in found} == {10 << 30}
+    assert [gpu.uuid for gpu in found] == [f"MIG{here.uuid[3:]}-{number}" for number in (1, 2)]
+    assert detect.gpus({"CUDA_VISIBLE_DEVICES": found[1].uuid}) == found[1:]
+    with pytest.raises(GpuError, match="no GPU here is called so"):
+        detect.gpus({"CUDA_VISIBLE_DEVICES": here.uuid})  # CUDA shows none then, either
+    with nvml.opened() as it:
+        part = it.device(found[1].uuid)
+        assert (part.gpu(), part.sliced(), part.processes()) == (found[1], True, (4711,))
+        assert part.reading().watts == 120.0  # the whole GPU's
+
+
+@pytest.mark.parametrize("wanted", ["", "-1", "NoDevFiles"])
+def test_a_user_may_hide_all_gpus_but_not_by_mistake(wanted: str, here: StandIn) -> None:
+    assert here.uuid
+    assert detect.gpus({"CUDA_VISIBLE_DEVICES": wanted}) == ()
+    with pytest.raises(GpuError, match="CUDA_VISIBLE_DEVICES is '7', and no GPU here is called so") as caught:
+        detect.gpus({"CUDA_VISIBLE_DEVICES": "7"})
+    assert f"0 (Stand-in Hopper, {here.uuid})" in str(caught.value)
+
+
+def test_one_gpu_that_fails_hides_no_other(driver_library: Path, tmp_path: Path) -> None:
+    both = StandIn(tmp_path / "two", 2)
+    with driver.in_this_process(driver_library, both):
+        both.rule(0, "nvmlDeviceGetPersistenceMode", 999)
+        both.state.rules[0].after = 1
+        assert [one.index for one in settings.settings()] == [0]
+    both.close()
 
 
 def test_an_older_driver_is_asked_by_older_names(here: StandIn) -> None:

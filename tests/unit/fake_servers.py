@@ -1,6 +1,7 @@
 """A backend whose servers live in memory and speak the real protocol; each does what the test says."""
 
 import contextlib
+import threading
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -37,6 +38,8 @@ class FakeServer:
         request = wire.decode(data)
         self.requests.append(request)
         assert not self.closed
+        if self.backend.together and request["op"] in {"hello", "measure"}:
+            self.backend.together.wait(10)
         if request["op"] == "hello":
             self.hello(request)
         elif request["op"] == "reference":
@@ -140,6 +143,7 @@ class FakeBackend:
         self.refused = ""
         self.gone = False
         self.stays_gone = True
+        self.together: threading.Barrier | None = None  # servers answer when so many were asked
 
     def does(self, cell: str, *deeds: str) -> None:
         """Say what happens at ``environment/implementation``, time after time; ok afterwards."""
@@ -232,6 +236,7 @@ def events(
 ) -> Iterator[Event]:
     """Measure blocks with a fake backend; the environment ``missing`` could not be made."""
     canary = how.pop("canary", None)
+    limits = Limits(memory=memory, side_by_side=how.pop("side_by_side", 1))
     environments = list(dict.fromkeys(name for one in blocks for name in one.environments))
     plan = Plan(
         device="cpu",
@@ -248,7 +253,7 @@ def events(
         if name != missing
     }
     steering = Steering((said if said is not None else []).append, wanted, canary)
-    return measure(plan, ready, backend, Limits(memory=memory), Known(Path("/nowhere"), 1), steering)
+    return measure(plan, ready, backend, limits, Known(Path("/nowhere"), 1), steering)
 
 
 def outcomes(backend: FakeBackend, *blocks: Block, **how: Any) -> Iterator[Outcome]:

@@ -28,9 +28,10 @@ class Place:
         self.waited: list[float] = []
         self.calm = Calm(self.observe, self.said.append, self.waited.append)
 
-    def observe(self) -> Mapping[str, Any]:
+    def observe(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the next look after a measurement, and what belongs to nobody between two of them."""
         fresh, self.fresh = self.fresh, False
+        assert bool(reply) == fresh
         return next(self.looks) if fresh else HOT
 
     def ask(self) -> Outcome:
@@ -93,3 +94,41 @@ def test_a_power_limit_and_a_failure_are_no_reason_to_wait(reason: str, status: 
     place = Place([{**HOT, "held_back": [reason]}], status)
     assert place.calm.measured(place.ask).device["held_back"] == [reason]
     assert place.waited == []
+
+
+class Resting:
+    """A GPU that has one temperature after the other."""
+
+    def __init__(self, *celsius: float | None) -> None:
+        """Begin with the first."""
+        self.celsius = iter(celsius)
+        self.waited: list[float] = []
+        self.calm = Calm(lambda _: {}, lambda _: None, self.waited.append, celsius=lambda: next(self.celsius))
+
+    def rested(self) -> int:
+        """Return how many times it was looked at before the next case."""
+        self.waited.clear()
+        self.calm.rested()
+        return len(self.waited)
+
+
+def test_a_gpu_rests_before_a_case_until_it_no_longer_cools_fast() -> None:
+    place = Resting(40, 42, 70, 60, 52, 47, 46.5, 44, 44)
+    assert place.rested() == 0  # nothing was measured yet
+    assert place.rested() == 0  # it is about as cool as it was
+    assert place.rested() == 4
+    assert place.waited == [2.0] * 4
+    assert place.rested() == 1  # warmer than it was, and no longer cooling
+
+
+def test_a_gpu_that_cools_for_ever_is_waited_for_only_so_long() -> None:
+    place = Resting(40, *(9000 - 2 * step for step in range(1000)))
+    place.calm.rested()
+    assert place.rested() == 15
+    assert sum(place.rested() for _ in range(20)) == MOST_SECONDS / 2 - 15
+
+
+def test_a_gpu_whose_temperature_nobody_knows_is_not_waited_for() -> None:
+    assert Resting(None).rested() == 0
+    place = Resting(40, 70, None)
+    assert (place.rested(), place.rested()) == (0, 1)

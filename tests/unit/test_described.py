@@ -52,7 +52,6 @@ def test_what_doctor_writes_is_read(tmp_path: Path) -> None:
     assert describe(path) == Described(
         file=path,
         cpu="EPYC",
-        os="Debian GNU/Linux 12 (bookworm)",
         cores=8,
         memory=7,
         gpus=(gpu,),
@@ -74,7 +73,7 @@ def test_little_is_enough(tmp_path: Path) -> None:
     found = describe(written(tmp_path, json.dumps(WHOLE)))
     uuid = "GPU-described-0"
     assert found.gpus == (Gpu(uuid=uuid, name="NVIDIA H200", capability=(9, 0), driver="580.95.05"),)
-    assert (found.engine, found.interpreters, found.glibc, found.os) == (False, {}, None, None)
+    assert (found.engine, found.interpreters, found.glibc) == (False, {}, None)
     assert describe(written(tmp_path, machine(gpus=[]))).gpus == ()
 
 

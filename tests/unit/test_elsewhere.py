@@ -24,7 +24,6 @@ H200 = Gpu(uuid="GPU-1", name="NVIDIA H200", capability=(9, 0), driver="595.71.0
 OTHER = Described(
     file=Path("other.json"),
     cpu="Xeon",
-    os=None,
     cores=37,
     memory=64_000_000_000,
     gpus=(H200, replace(H200, uuid="GPU-2", name="second", memory=1 << 28)),

@@ -150,6 +150,15 @@ class Implementation(object):
     def synchronize(self):
         """Wait until the device has done all it was asked."""
 
+    def device_seconds(self, call):
+        """Return the seconds of one call by the device's own clock, from the first thing it did for it to the last.
+
+        None where the framework shows no such clock, or the device is a CPU.
+        """
+
+    def peak_bytes(self):
+        """Return the most bytes that the framework has held on the device in this process; None where it does not tell."""
+
 
 def gates(array, order, source="ifgo"):
     """Reorder the gate blocks of the last axis, from the canonical order ``ifgo`` to ``order`` (or back).

@@ -1,4 +1,4 @@
-"""What PyTorch spells differently from release to release, by looking at what is there; and its choice of TF32."""
+"""What PyTorch spells differently from release to release, by looking at what is there; and its switches."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,12 +46,29 @@ def detached(states: "Any") -> "Any":
     return states.detach()
 
 
-def allow_tf32(allowed: "bool") -> "None":
-    """Let matrix products and cuDNN round to TF32, or not; does nothing where PyTorch does not know it."""
+def choose(tf32: "bool") -> "None":
+    """Set what a GPU's algorithms are chosen by, as far as PyTorch knows it.
+
+    Matrix products and cuDNN may round to TF32, or not. cuDNN neither tries its algorithms out, which takes the first
+    calls and may end differently each time, nor keeps to those that always give the same bits: both are the default.
+    """
+    for name in ("benchmark", "deterministic"):
+        if hasattr(torch.backends.cudnn, name):
+            setattr(torch.backends.cudnn, name, False)
     if hasattr(getattr(torch.backends, "cuda", None), "matmul"):
-        torch.backends.cuda.matmul.allow_tf32 = allowed
+        torch.backends.cuda.matmul.allow_tf32 = tf32
     if hasattr(torch.backends.cudnn, "allow_tf32"):
-        torch.backends.cudnn.allow_tf32 = allowed
+        torch.backends.cudnn.allow_tf32 = tf32
+
+
+def event_seconds(call: "Any") -> "float":
+    """Return the seconds between two events on the GPU, one before and one after all that a call asks of it."""
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    call()
+    end.record()
+    torch.cuda.synchronize()
+    return begin.elapsed_time(end) / 1e3
 
 
 def add_scaled(tensor: "Any", scale: "float", other: "Any") -> "None":

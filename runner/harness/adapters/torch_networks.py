@@ -56,7 +56,7 @@ class Network(Implementation):
         nn = compat.torch.nn
         self.case = case
         self.device = device
-        compat.allow_tf32(precision == "tf32")
+        compat.choose(precision == "tf32")
         self.lengths = tuple(int(n) for n in data.get("lengths", [case["steps"]] * case["batch"]))
         self.module = self._place(self.build())
         self.embedding = self.output = None
@@ -207,3 +207,12 @@ class Network(Implementation):
         """See Implementation."""
         if self.device == "cuda":
             compat.torch.cuda.synchronize()
+
+    def device_seconds(self, call):
+        """See Implementation."""
+        return compat.event_seconds(call) if self.device == "cuda" else None
+
+    def peak_bytes(self):
+        """See Implementation; PyTorch tells since 0.4."""
+        most = getattr(compat.torch.cuda, "max_memory_allocated", None)
+        return int(most()) if self.device == "cuda" and most else None

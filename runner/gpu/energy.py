@@ -1,0 +1,50 @@
+"""What a step takes of a GPU's energy, by what was read while it was measured."""
+
+import bisect
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from runner.gpu.answers import Reading
+
+LEAST_SECONDS = 0.5  # of samples: the driver renews its counter some ten to fifty times a second
+DECIMALS = 6
+
+
+def idle_watts(readings: Sequence[Reading]) -> float | None:
+    """Return the mean draw of a GPU that had nothing to do; None where it had, or does not tell."""
+    found = [one.watts for one in readings if one.watts is not None]
+    if not found or not all(one.idle for one in readings):
+        return None
+    return round(fmean(found), 1)
+
+
+def per_step(readings: Sequence[Reading], reply: Mapping[str, Any], idle: float | None) -> float | None:
+    """Return the joules of one step beyond what the GPU draws for having nothing to do.
+
+    None where that cannot be said: nothing is known of its idle draw or its energy, the samples took less than
+    LEAST_SECONDS, or they were not taken while these readings were.
+
+    Args:
+        readings: in order.
+        reply: a good measurement's ``seconds`` and ``batch``, and ``ended``, when the last sample did, in seconds of
+            the monotonic clock, which on Linux is one for all processes of a machine (clock_gettime(2)).
+        idle: watts.
+    """
+    known = [(one.at, one.joules) for one in readings if one.joules is not None]
+    if idle is None or len(known) < 2 or "ended" not in reply or not reply.get("seconds"):
+        return None
+    steps = int(reply.get("batch", 1)) * len(reply["seconds"])
+    length = sum(reply["seconds"]) * int(reply.get("batch", 1))
+    end = float(reply["ended"])
+    if length < LEAST_SECONDS or not known[0][0] <= end - length < end <= known[-1][0]:
+        return None
+    spent = _at(known, end) - _at(known, end - length) - idle * length
+    return round(float(spent / steps), DECIMALS)
+
+
+def _at(known: Sequence[tuple[float, float]], moment: float) -> float:
+    """Return what a counter showed at a moment between its first reading and its last, on a line between two."""
+    after = min(max(bisect.bisect_left(known, (moment,)), 1), len(known) - 1)
+    (begin, low), (end, high) = known[after - 1], known[after]
+    return low + (high - low) * (moment - begin) / (end - begin) if end > begin else high
