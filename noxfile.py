@@ -71,6 +71,13 @@ def nightly(session: nox.Session) -> None:
 
 
 @nox.session
+def pins(session: nox.Session) -> None:
+    """Ask the registries what the images of the matrix stand for now, and write docker/pins.toml."""
+    install(session)
+    session.run("runner", "lock", "--images", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Measure what this program costs, side by side with its peers; ``-- startup planning`` chooses figures."""
     install(session, "bench")

@@ -24,6 +24,7 @@ def pages() -> dict[str, str]:
         "gpus.md": gpus_page(DOCS / "machines", DOCS.parent / "matrix.yaml"),
         "coverage.md": coverage_page(coverage(built_alone(load(DOCS.parent / "matrix.yaml"), DOCS.parent))),
         "reference/cli.md": cli_page(app),
+        "reference/gpu-troubles.md": troubles_page(),
         "reference/matrix.md": matrix_page(schema()),
     }
 
@@ -47,6 +48,24 @@ def coverage_page(tables: str) -> str:
             ),
         ),
         "Of several reasons the first is shown. [Errors](errors.md#skip-codes) explains every reason there is.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def troubles_page() -> str:
+    """Return the page of what is known to go wrong between a GPU and who wants it."""
+    from runner.troubles import troubles
+
+    rows = [(f"`{one.sign}`", one.sentence, one.fix, f"`{one.failure}`", one.source, one.status) for one in troubles()]
+    parts = [
+        GENERATED,
+        "# When a GPU cannot be had",
+        (
+            "What engines, NVIDIA's tools and CUDA say, and what it means. A run that meets these words says the"
+            " sentence and the fix. A container that cannot be started ends the run with exit code 5; a cell that fails"
+            " gets the class. Most rows are from other people's reports, and nobody has met them with this program."
+        ),
+        table(("words", "what it means", "fix", "class", "from", "known"), rows),
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -10,6 +10,7 @@ import typer
 
 from runner import cli_clocks, cli_nightly, cli_stored, console
 from runner.cli_stored import MatrixFile, Output, Traceback
+from runner.errors import Problem, UsageError
 from runner.options import check_format, planning
 
 if TYPE_CHECKING:
@@ -166,16 +167,25 @@ def clean(
 
 @app.command()
 def lock(
-    environments: Annotated[list[str], typer.Argument(help="which environments")],
+    environments: Annotated[list[str] | None, typer.Argument(help="which environments")] = None,
     matrix: MatrixFile = Path("matrix.yaml"),
     find_links: Annotated[str | None, typer.Option("--find-links", help="a folder of wheels to look in first")] = None,
+    images: Annotated[bool, typer.Option("--images", help="pin all images by what their registries say now")] = False,
     traceback: Traceback = False,
 ) -> int:
-    """Resolve what environments require and write their locks, with a hash for every file."""
-    from runner.lock import lock_environments
+    """Resolve what environments require and write their locks, with a hash for every file; or pin the images."""
+    if not environments and not images:
+        raise UsageError(Problem("there is nothing to lock", hint="name environments, or pin all images with --images"))
+    if environments:
+        from runner.lock import lock_environments
 
-    for path, changed in lock_environments(matrix, environments, find_links):
-        console.note(f"{path}: {'written' if changed else 'as it was'}")
+        for path, changed in lock_environments(matrix, environments, find_links):
+            console.note(f"{path}: {'written' if changed else 'as it was'}")
+    if images:
+        from runner.pins import renew
+
+        for line in renew(matrix):
+            console.note(line)
     return 0
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runner.model import FAILURE_CLASSES, Outcome, Record
+from runner.troubles import known
 
 OF_ENVIRONMENT = ("packages",)  # facts that environments.json keeps once
 OWN = (
@@ -33,6 +34,8 @@ def collect(outcome: Outcome, run: str, common: Mapping[str, Any]) -> tuple[Reco
         status, failure, reason = "failed", "crash", "the harness answered without a time"
     if status != "ok" and failure not in FAILURE_CLASSES:
         failure, reason = "crash", f"the harness answered {failure!r}: {reason}"
+    if status != "ok" and common.get("device", "cpu") != "cpu":
+        failure, reason = _explained(failure, str(reason), str(reply.get("log", "")))
     errors = reply.get("gradient_errors") or {}
     told = {
         f"{name}_reported" if name in common else name: value
@@ -63,3 +66,11 @@ def collect(outcome: Outcome, run: str, common: Mapping[str, Any]) -> tuple[Reco
         facts=facts,
     )
     return record, str(reply.get("log", ""))
+
+
+def _explained(failure: str | None, reason: str, log: str) -> tuple[str | None, str]:
+    """Return class and reason of a failure on a GPU, with what it means where it is one of the well-known ones."""
+    trouble = known(reason) or known(log)
+    if trouble is None:
+        return failure, reason
+    return trouble.failure, f"{trouble.sentence}: {trouble.fix} ({reason})"

@@ -16,6 +16,7 @@ from runner.backends.docker_sweep import remove
 from runner.backends.lines import Lines
 from runner.errors import EngineError, GpuError, Problem
 from runner.model import Limits, Provisioned
+from runner.troubles import known
 
 LAST_BYTES = 64 * 1024
 HEADER = 8
@@ -26,8 +27,6 @@ SHORTEST = 0.001  # seconds; 0 would make a socket non-blocking
 ENDING_SECONDS = 3.0
 OOM_NEAR = 5  # seconds between the kernel's kill and the end of the container it caused
 KILLED = 137
-GPU_SIGNS = ("could not select device driver", "failed to discover GPU vendor", "nvidia-container-cli", "CDI device")
-GPU_HINT = "install the NVIDIA container toolkit and restart the engine"
 ATTACH = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
 
 
@@ -106,8 +105,10 @@ class DockerChannel:
         except BaseException as error:
             with suppress(EngineError):
                 self.close()
-            if limits.device != "cpu" and any(sign in str(error) for sign in GPU_SIGNS):
-                raise GpuError(Problem(f"the engine gives no GPU: {error}", hint=GPU_HINT)) from error
+            trouble = known(str(error)) if limits.device != "cpu" else None
+            if trouble:
+                what = f"the engine gives no GPU: {trouble.sentence} ({error})"
+                raise GpuError(Problem(what, hint=trouble.fix)) from error
             raise
 
     def _start(self, ready: Provisioned, limits: Limits, owner: str) -> None:

@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -38,7 +37,7 @@ class HostBackend:
         if found is None:
             hint = "name an interpreter with --python PATH"
             raise UsageError(Problem(f"there is no interpreter {python!r}", hint=hint))
-        self.python = found
+        self.python = str(Path(found).absolute())  # not where a link leads: a virtual environment's is one
         self.caches = folder / "caches"
 
     def framework(self) -> tuple[str, str, str]:
@@ -50,9 +49,7 @@ class HostBackend:
         names = [name for name in MODULES if name != "numpy"] + ["numpy"]
         command = [self.python, "-c", PROBE, *names]
         try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, check=False, timeout=PROBE_SECONDS, cwd=tempfile.gettempdir()
-            )
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PROBE_SECONDS, cwd="/")
         except (OSError, subprocess.TimeoutExpired) as error:
             raise UsageError(Problem(f"{self.python} cannot be asked what it has: {error}")) from error
         words = (done.stdout.strip().splitlines() or [""])[-1].split()  # banners come before it

@@ -114,6 +114,7 @@ class _Rounds:
         self.large: set[Cell] = set()  # cells that ran out of memory once; from then on nobody waits beside them
         self.unknown: set[str] = set()  # cases whose reference cannot be computed
         self.wanted = frozenset(cell for block in plan.blocks for cell in block.cells)
+        self.expected = {planned.cell: planned.seconds for planned in plan.cells}
 
     def all(self, groups: Sequence[Sequence[str]]) -> Iterator[Event]:
         """Yield the events of every round; each group has numbers of its own."""
@@ -227,7 +228,10 @@ class _Rounds:
         self.servers.settle()
         prepared = partial(ask, turns=True)
         order = chance.sample(cells, len(cells))
-        for _, outcome in side_by_side(prepared, order, self.servers.limits.side_by_side):
+        longest = sorted(
+            order, key=lambda cell: -self.expected.get(cell, 0.0)
+        )  # first, or all would wait for it at last
+        for _, outcome in side_by_side(prepared, longest, self.servers.limits.side_by_side):
             if outcome is not None:
                 yield outcome
         waiting = self.servers.waiting

@@ -106,6 +106,14 @@ def test_an_interpreter_that_is_not_there() -> None:
     assert text == "error: there is no interpreter '/no/such/python'\nhint: name an interpreter with --python PATH"
 
 
+def test_an_interpreter_is_found_by_a_path_from_here_wherever_it_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "python").symlink_to(sys.executable)
+    monkeypatch.chdir(tmp_path)
+    assert HostBackend("./python", tmp_path).python == str(tmp_path / "python")
+
+
 @pytest.mark.parametrize("device", ["cuda:97", "GPU-00000000-dead-beef", "gpu", "cudahost", "cpu:0", ""])
 def test_an_unknown_device(device: str) -> None:
     with pytest.raises(GpuError) as caught:

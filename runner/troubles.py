@@ -1,0 +1,44 @@
+"""What engines, drivers and CUDA say when a GPU cannot be had, and what it means: rows of ``troubles.csv``."""
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+TABLE = Path(__file__).with_suffix(".csv")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """One of the well-known failures.
+
+    Attributes:
+        sign: what is in the message, in whatever case.
+        failure: the class of a cell that ends with it.
+        sentence: what it means; ``fix`` is what mends it.
+        source: where it was seen, and ``status`` how far that was checked.
+    """
+
+    sign: str
+    failure: str
+    sentence: str
+    fix: str
+    source: str
+    status: str
+
+
+@cache
+def troubles() -> tuple[Trouble, ...]:
+    """Return all that are known, those with the more telling signs first."""
+    with TABLE.open(encoding="utf-8", newline="") as rows:
+        return tuple(Trouble(failure=row.pop("class"), **row) for row in csv.DictReader(rows))
+
+
+def known(text: str) -> Trouble | None:
+    """Return the first trouble whose sign a text has.
+
+    >>> known("CUDA error: no kernel image is available for execution on the device").failure
+    'arch'
+    """
+    lowered = text.lower()
+    return next((one for one in troubles() if one.sign.lower() in lowered), None)
