@@ -183,5 +183,6 @@ def _given_back(gpu: Gpu, holder: str | None) -> str:
         last = Guard(order, SUDO).end()
         why = None if last and last["said"] == "restored" else why
     if why:
-        raise GpuError(Problem(f"the clocks of {gpu.name} are as they were: {why}", hint=allow(os.geteuid())))
+        hint = "wait until it ends, or end it" if why.endswith(leftover.AT_WORK) else allow(os.geteuid())
+        raise GpuError(Problem(f"the clocks of {gpu.name} are as they were: {why}", hint=hint))
     return f"the clocks of {gpu.name} are its driver's own"

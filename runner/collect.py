@@ -7,6 +7,7 @@ from typing import Any
 from runner.model import FAILURE_CLASSES, Outcome, Record
 from runner.troubles import known
 
+EXPLAINED = ("crash", "import", "engine", "device", "arch")  # other classes say what it was
 OF_ENVIRONMENT = ("packages",)  # facts that environments.json keeps once
 OWN = (
     *("forward_error", "loss_error", "gradient_errors", "digest", "checked_case", "trained_weights"),
@@ -70,7 +71,7 @@ def collect(outcome: Outcome, run: str, common: Mapping[str, Any]) -> tuple[Reco
 
 def _explained(failure: str | None, reason: str, log: str) -> tuple[str | None, str]:
     """Return class and reason of a failure on a GPU, with what it means where it is one of the well-known ones."""
-    trouble = known(reason) or known(log)
-    if trouble is None:
+    trouble = known(reason) or (known(log) if failure == "crash" else None)
+    if trouble is None or failure not in EXPLAINED:
         return failure, reason
     return trouble.failure, f"{trouble.sentence}: {trouble.fix} ({reason})"

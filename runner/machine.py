@@ -68,26 +68,30 @@ def physical_cores(cpus: Collection[int]) -> int:
 
 
 def apart(threads: int, cpus: Collection[int]) -> tuple[int, ...]:
-    """Return as many of some logical CPUs as there are threads, each on a core of its own, few packages first.
+    """Return as many of some logical CPUs as there are threads, each on a core of its own.
 
-    The core of CPU 0, which answers most interrupts, is left out where others are left. Empty where there are fewer
-    cores than threads, or the kernel does not tell where they are.
+    They are of one package where one has enough. The core of CPU 0, which answers most interrupts, is left out where
+    that does not need a further package. Empty where there are fewer cores than threads, or the kernel does not tell.
     """
-    first: dict[tuple[int, int], int] = {}
-    for cpu in sorted(cpus):
-        topology = TOPOLOGY / f"cpu{cpu}" / "topology"
-        try:
-            place = (
-                int((topology / "physical_package_id").read_text()),
-                int((topology / "core_id").read_text()),
-            )
-        except (OSError, ValueError):
-            return ()
-        first.setdefault(place, cpu)
-    found = [cpu for (_, _), cpu in sorted(first.items(), key=lambda item: (item[0][0], item[1]))]
-    if len(found) > threads:
-        found = [cpu for cpu in found if cpu != 0]
-    return tuple(sorted(found[:threads])) if len(found) >= threads else ()
+    packages: dict[int, dict[int, int]] = {}
+    try:
+        for cpu in sorted(cpus):
+            package, core = _place(cpu)
+            packages.setdefault(package, {}).setdefault(core, cpu)
+        home = _place(0)
+    except (OSError, ValueError):
+        return ()
+    away = [[cpu for core, cpu in cores.items() if (name, core) != home] for name, cores in packages.items()]
+    whole = [list(cores.values()) for cores in packages.values()]
+    every = [cpu for part in sorted(whole, key=len, reverse=True) for cpu in part]
+    enough = [part for part in (*away, *whole, every) if len(part) >= threads]
+    return tuple(sorted(enough[0][:threads])) if enough else ()
+
+
+def _place(cpu: int) -> tuple[int, int]:
+    """Return the package and the core of a logical CPU; raises OSError or ValueError where the kernel does not tell."""
+    topology = TOPOLOGY / f"cpu{cpu}" / "topology"
+    return int((topology / "physical_package_id").read_text()), int((topology / "core_id").read_text())
 
 
 def memory() -> tuple[int, int]:

@@ -1,5 +1,6 @@
 """Pins: the digests that the names of a matrix's images stand for, so that two machines measure in the same image."""
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,12 +12,12 @@ from runner.matrix import Matrix, load
 from runner.model import Device
 
 DEVICES: tuple[Device, ...] = ("cpu", "cuda")
-TABLE = "[images]\n"
+TABLE = re.compile(r"^\s*\[images\]", re.MULTILINE)
 
 
 def images(matrix: Matrix) -> tuple[str, ...]:
     """Return the names of all images that a matrix builds on or uses as they are, each once, in order."""
-    found = []
+    found: list[str] = []
     for environment in matrix.environments.values():
         for variant in filter(None, map(environment.variant, DEVICES)):
             found += filter(None, [variant.image or variant.base])
@@ -38,7 +39,7 @@ def renew(path: Path) -> Iterator[str]:
     names = images(load(path))
     found, refused = digests(names)
     pinned = {name: found.get(name) or before[name] for name in names if name in found or name in before}
-    head = text.partition(TABLE)[0] + TABLE
+    head = re.split(TABLE, text, maxsplit=1)[0] + "[images]\n"
     lines = [f'"{name}" = "{digest}"\n' for name, digest in sorted(pinned.items())]
     if pinned != before:
         file.parent.mkdir(exist_ok=True)

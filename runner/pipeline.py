@@ -28,7 +28,7 @@ from runner.progress import Progress
 from runner.provision import provision
 from runner.store import Run
 
-SIDE_BY_SIDE = 4  # servers, or children of theirs, that are made ready at a time
+SIDE_BY_SIDE = 4  # servers that import their frameworks at a time; on a GPU they look at the device, one by one
 MEMORY_SHARE = 0.8  # of what is free at the start, for all servers, and the children that take turns
 
 
@@ -187,7 +187,7 @@ def _limits(planned: Plan, place: Place, gpu: Gpu | None, run: str) -> Limits:
     """Return what a server and its children may use."""
     pinned = place.pin and gpu is None
     cpus = machine.apart(planned.measurement.threads, os.sched_getaffinity(0)) if pinned else ()
-    memory, several = int(MEMORY_SHARE * machine.room()), min(machine.cores(), SIDE_BY_SIDE)
+    memory, several = int(MEMORY_SHARE * machine.room()), 1 if gpu else min(machine.cores(), SIDE_BY_SIDE)
     return Limits(memory=memory, device=device(gpu), run=run, cpus=cpus, side_by_side=several)
 
 

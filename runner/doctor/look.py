@@ -11,14 +11,12 @@ from runner import machine
 from runner.backends import interpreters
 from runner.environments import announce, specs
 from runner.errors import RunnerError
-from runner.gpu.detect import answering
+from runner.gpu.detect import answering, on_the_bus
 from runner.model import Gpu, Plan, Spec, Survey
 from runner.options import Options
 from runner.pipeline import prepare
 from runner.setup import Setup, cache_folder, setup
 
-PCI = Path("/sys/bus/pci/devices")
-NVIDIA = "0x10de"  # its vendor number, of the PCI SIG
 COMPILERS = ("c++", "g++", "clang++")
 
 
@@ -103,7 +101,7 @@ def look(pythons: Iterable[str], engine: Mapping[str, Any] | None) -> Facts:
         memory=machine.memory()[1],
         memory_limit=machine.memory_limit(),
         gpus=answering(),
-        nvidia=_nvidia(),
+        nvidia=on_the_bus(),
         engine=engine,
         interpreters={name: str(path) if path else None for name, path in found.items()},
         headers=frozenset(name for name, path in found.items() if path and has_headers(path, name)),
@@ -155,13 +153,3 @@ def has_headers(interpreter: Path, version: str) -> bool:
 
 def _parts(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
-
-
-def _nvidia() -> bool:
-    for vendor in PCI.glob("*/vendor"):
-        try:
-            if vendor.read_text().strip() == NVIDIA:
-                return True
-        except OSError:
-            continue
-    return False

@@ -11,7 +11,7 @@ from runner.harness.timing import WINDOW, WINDOWS
 if TYPE_CHECKING:
     from runner.shape import Modes, Shape
 
-FACTS = ("steady", "batch", "warmup_seconds", "throttled", "clock_mhz", "swapped_bytes", "turns_with", "stolen")
+FACTS = ("steady", "batch", "warmup_seconds", "throttled", "clock_mhz", "swapped_bytes", "turns_with", "stolen", "cpus")
 """Facts of a record that are looked at where the table of rounds has a column of that name."""
 
 FEW = 3  # rounds; with two the interval reaches nine standard deviations to each side
@@ -154,15 +154,15 @@ def _throttled(cell: Measured) -> Iterator[Doubt]:
     found = [int(count) for count in cell.known("throttled") if count]
     if found:
         text = f"the device was throttled {cell.often(len(found))}"
-        yield cell.doubt("throttled", text, serious=True, extent=len(found))
+        yield cell.doubt("throttled", text, serious=not cell.known("turns_with"), extent=len(found))
 
 
 def _clock(cell: Measured) -> Iterator[Doubt]:
     read = [mhz for value in cell.known("clock_mhz") for mhz in _numbers(value)]
     if read and max(read) > (1 + MOVED) * min(read):
         text = f"the clock moved between {min(read):.0f} and {max(read):.0f} MHz"
-        turns = bool(cell.known("turns_with"))
-        yield cell.doubt("clock-moved", text, serious=not turns, extent=max(read) / min(read))
+        held = not cell.known("cpus")  # a CPU's clock follows its load
+        yield cell.doubt("clock-moved", text, serious=held, extent=max(read) / min(read))
 
 
 def _numbers(value: object) -> list[float]:

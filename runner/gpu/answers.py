@@ -6,9 +6,9 @@ from typing import Literal
 
 from runner.errors import GpuError, Problem
 
-Kind = Literal["missing", "unsupported", "permission", "argument", "lost", "hang", "broken"]
-"""What an error comes to: no driver; this GPU or driver cannot; not for this user; not this value; no GPU any more;
-no answer in time; anything else."""
+Kind = Literal["missing", "unloaded", "unsupported", "permission", "argument", "lost", "hang", "broken"]
+"""What an error comes to: no driver; one that the kernel has not; this GPU or driver cannot; not for this user; not
+this value; no GPU any more; no answer in time; anything else."""
 
 ERRORS: Mapping[str, tuple[Kind, str]] = {
     "UNINITIALIZED": ("broken", "the driver's library was not opened"),
@@ -19,7 +19,7 @@ ERRORS: Mapping[str, tuple[Kind, str]] = {
     "NOT_FOUND": ("argument", "the driver finds no such GPU or value"),
     "INSUFFICIENT_SIZE": ("broken", "the driver has more to say than it was given room for"),
     "INSUFFICIENT_POWER": ("broken", "a GPU's power cables are not attached"),
-    "DRIVER_NOT_LOADED": ("missing", "NVIDIA's driver is not loaded"),
+    "DRIVER_NOT_LOADED": ("unloaded", "NVIDIA's driver is not loaded"),
     "TIMEOUT": ("hang", "the driver gave up waiting for the GPU"),
     "IRQ_ISSUE": ("broken", "the driver gets no interrupts from a GPU"),
     "LIBRARY_NOT_FOUND": ("missing", "NVIDIA's driver library, libnvidia-ml.so.1, is not here"),

@@ -49,12 +49,14 @@ class Calm:
         self.pauses = tuple(PAUSES if pauses is None else pauses)
         self.celsius = celsius
         self.cool: float | None = None
+        self.began = False
         self.left = self.resting = MOST_SECONDS
 
     def rested(self) -> None:
         """Wait, some time at most, while the GPU cools down from what was measured before."""
         before = self.celsius()
-        self.cool = before if self.cool is None else self.cool
+        if not self.began:
+            self.began, self.cool = True, before
         until = self.resting - REST_SECONDS
         while before is not None and self.cool is not None and before > self.cool + COOL:
             if self.resting - LOOK_SECONDS < max(until, 0.0):

@@ -122,7 +122,8 @@ class Clocks:
     def observed(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the facts of what was read since the last time, while ``reply`` came to be; see ``watch.facts``."""
         read = self.watch.taken(reply) if self.watch else {}
-        self._compare("clock", self.pin.sm, read.get("clock_mhz"))
+        if self.pin.sm != "base" or "clock" in self.base or not read.get("throttled"):
+            self._compare("clock", self.pin.sm, read.get("clock_mhz"))
         self._compare("memory clock", self.pin.memory, read.get("memory_clock_mhz"))
         return read
 
@@ -140,7 +141,8 @@ class Clocks:
             return
         mhz = held if isinstance(held, int) else self.base.setdefault(name, read[1])
         if abs(read[1] - mhz) > OFF * mhz:
-            self._once(f"the GPU's {name} is held at {mhz:g} MHz and was {read[1]:g} MHz: power or heat allow no more")
+            why = ": power or heat allow no more" if read[1] < mhz else ""
+            self._once(f"the GPU's {name} is held at {mhz:g} MHz and was {read[1]:g} MHz{why}")
 
     def _once(self, text: str) -> None:
         if text.partition(" and was ")[0] not in self.told:

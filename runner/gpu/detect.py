@@ -3,12 +3,14 @@
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 
 from runner.errors import GpuError, Problem
 from runner.gpu import nvml
 from runner.gpu.patience import within
 from runner.model import Gpu
 
+BUS = Path("/sys/bus/pci/devices")
 NONE = frozenset({"", "-1", "none", "void", "NoDevFiles"})  # what schedulers and users write who want no GPU
 
 
@@ -63,9 +65,22 @@ def present() -> tuple[Gpu, ...]:
     try:
         return within(_present)
     except GpuError as error:
-        if error.kind == "missing":
+        if error.kind == "missing" or (error.kind == "unloaded" and not on_the_bus()):
             return ()
         raise
+
+
+def on_the_bus() -> bool:
+    """Say whether a display controller of NVIDIA is there, with or without a driver (PCI vendor 10de, class 03)."""
+    devices = BUS.glob("*/vendor")
+    return any(_line(path) == "0x10de" and _line(path.with_name("class")).startswith("0x03") for path in devices)
+
+
+def _line(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
 
 
 def _present() -> tuple[Gpu, ...]:
@@ -73,5 +88,5 @@ def _present() -> tuple[Gpu, ...]:
     with nvml.opened() as driver:
         for device in driver.devices():
             with suppress(GpuError):  # lost since it was counted
-                found += [one.gpu() for one in device.slices() or (device,)]
+                found += [one.gpu() for one in (device.slices() if device.sliced() else (device,))]
     return tuple(found)

@@ -133,7 +133,7 @@ class Lease:
             return True
         # Without a last word the guardian was killed, and its child has undone all; or it was, too, and nobody has yet.
         patience = self.order.patience + GRACE
-        why = last["why"] if last and "why" in last else taken_back(self.order.uuid, patience)
+        why = last["why"] if last and "why" in last else taken_back(self.order, patience)
         if why is None:
             return True
         self.say(f"the GPU's clocks are still held: {why}; `runner clocks reset` tries again, as the next run does")

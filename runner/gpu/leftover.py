@@ -15,6 +15,7 @@ from runner.gpu.order import COMMAND, HOLD_SECONDS, Order
 
 Say = Callable[[str], None]
 
+AT_WORK = "is at work with it"
 LOOK_SECONDS = 0.05
 ROOTS = f"only root can let go of them: `sudo {sys.executable} -m runner clocks reset`"
 
@@ -34,22 +35,32 @@ def leftovers(environ: Mapping[str, str] = os.environ) -> Iterator[tuple[Ledger,
                 yield book, entry
 
 
-def taken_back(uuid: str, patience: float) -> str | None:
-    """Undo what a dead guardian has left of one GPU, if it has; return why that could not be done.
+def taken_back(order: Order, patience: float) -> str | None:
+    """Undo what this runner's guardian has left of a GPU, if it is dead and has; return why that could not be done.
 
     Args:
-        uuid: the GPU.
+        order: what the guardian was asked. What others hold is theirs.
         patience: seconds that a child of it, which may still be at work, gets to undo it by itself.
     """
+    until = time.monotonic() + patience
     for place in ledger.folders(os.environ, os.geteuid()):
-        book, until = ledger.ledger(place, uuid), time.monotonic() + patience
-        while book.path.exists() and ledger.alive(book.path):
+        while _own(place, order):
+            if not ledger.alive(place / f"{order.uuid}.json"):
+                why = undone(Order(task="restore", uuid=order.uuid), place)
+                return why if _own(place, order) else None  # another runner may have been faster, and holds it
             if time.monotonic() > until:
                 return "its driver does not answer"
             time.sleep(LOOK_SECONDS)
-        if book.path.exists():
-            return undone(Order(task="restore", uuid=uuid), place)
     return None
+
+
+def _own(place: Path, order: Order) -> bool:
+    """Say whether a folder has an entry of a GPU that is this runner's."""
+    try:
+        entry = ledger.ledger(place, order.uuid).read()
+    except (RecordError, ValueError):  # nothing that this program can undo
+        return False
+    return entry is not None and (entry.runner, entry.run) == (order.runner, order.run) and not entry.elsewhere
 
 
 def recover(say: Say, seconds: float = HOLD_SECONDS) -> tuple[str, ...]:
@@ -75,5 +86,5 @@ def undone(order: Order, place: Path, seconds: float = HOLD_SECONDS) -> str | No
     if last is None:  # sudo ends without an answer where it has no rule for this user
         return "its guardian gave no answer" if place == own else ROOTS
     if last["said"] == "busy":
-        return f"{last['who']} is at work with it"
+        return f"{last['who']} {AT_WORK}"
     return None if last["said"] == "restored" else str(last["why"])

@@ -41,13 +41,19 @@ class Driver:
         self.version = version
 
     def devices(self) -> tuple["Device", ...]:
-        """Return the GPUs in the driver's order; those that do not answer are left out."""
-        found = []
+        """Return the GPUs in the driver's order; those that do not answer are left out.
+
+        Raises:
+            GpuError: there are GPUs, and none of them answers.
+        """
+        found, silent = [], None
         for index in range(int(_call("nvmlDeviceGetCount"))):
             try:
                 found.append(Device(_call("nvmlDeviceGetHandleByIndex", index), index, self.version))
-            except GpuError:
-                continue
+            except GpuError as error:
+                silent = error
+        if silent and not found:
+            raise silent
         return tuple(found)
 
     def device(self, uuid: str) -> "Device":

@@ -1,4 +1,8 @@
-"""A GPU has one guardian on the whole machine, whichever user's it is: they all set the same clocks."""
+"""A GPU has one guardian on a machine, whichever user's it is: they all set the same clocks.
+
+The name that a guardian takes is one of its network namespace: one in a container without the host's network does not
+meet those outside.
+"""
 
 import errno
 import pwd

@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from statistics import fmean, median
@@ -11,6 +12,7 @@ from runner.errors import GpuError
 from runner.gpu import energy, nvml
 from runner.gpu.answers import Reading, held_back
 
+OPEN_SECONDS = 10.0  # a driver that keeps no GPU initialised
 PASSING = 5  # readings in a row that may fail: a driver that is asked by many does refuse one now and then
 LEAST_COUNTED = 0.001  # seconds that a counter has to move by: a clock that is set anew moves it by less
 
@@ -66,10 +68,22 @@ class Watch:
             self.error = error
 
     def rest(self, seconds: float) -> None:
-        """Learn in some seconds what the GPU draws before anything is asked of it."""
+        """Learn in some seconds what the GPU draws before anything is asked of it; the driver may be slow to open."""
+        until = time.monotonic() + OPEN_SECONDS
+        while self.newest() is None and self.error is None and time.monotonic() < until:
+            self.over.wait(self.pause)
         self.over.wait(seconds)
         with self.lock:
             self.idle = energy.idle_watts(self.readings)
+
+    def _until(self, moment: float) -> None:
+        """Wait for a reading after a moment, two pauses at most: between two of them the energy then is known."""
+        patience = time.monotonic() + 2 * self.pause
+        while self.error is None and time.monotonic() < patience:
+            newest = self.newest()
+            if newest is not None and newest.at >= moment:
+                return
+            self.over.wait(self.pause / 4)
 
     def newest(self) -> Reading | None:
         """Return the last reading there is."""
@@ -78,10 +92,15 @@ class Watch:
 
     def taken(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the facts of what was read since the last time, while ``reply`` came to be."""
+        self._until(float(reply.get("ended", 0.0)))
         with self.lock:
             found, self.readings = self.readings, []
         before, self.last = self.last, found[-1] if found else self.last
-        joules = energy.per_step([*([before] if before else []), *found], reply, self.idle)
+        joules = (
+            None
+            if self.uuid.startswith(nvml.SLICE)
+            else energy.per_step([*([before] if before else []), *found], reply, self.idle)
+        )
         spent = {} if joules is None else {"joules_per_step": joules, "idle_watts": self.idle}
         return {**facts(found, before), **spent}
 

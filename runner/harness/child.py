@@ -69,19 +69,14 @@ def measure(request: "dict", truth: "dict", wait: "object" = None) -> "dict":
 
 
 def timed(program: "object", call: "object", request: "dict", wait: "object") -> "dict":
-    """Return what ``timing.measure`` finds of a call, and what is seen of the device meanwhile.
-
-    Until the first turn others may be at work beside this process.
-    """
-    if wait:
-        wait()
+    """Return what ``timing.measure`` finds of a call, and what is seen of the device meanwhile."""
     if request["device"] == "cpu":
         seen = cores.Seen()
         taken = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"], seen.between(wait))
         return dict(taken, **seen.facts())
     taken = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"], wait)
     ended = time.monotonic()
-    return dict(taken, ended=ended, **beside.told(program, call))
+    return dict(taken, ended=ended, **beside.told(program, call, request["seconds"]))
 
 
 class Trial(object):

@@ -18,11 +18,14 @@ LOOKED_AT = 4  # processors whose clock is read: they have little to tell beside
 def stay(cpus: "list") -> "list":
     """Keep this process, and all that it starts from now on, on some processors; return those it is on then.
 
-    Where the kernel does not let it, or the list is empty, it stays on those it is on.
+    Where the kernel does not let it have all of them, or the list is empty, it stays on those it is on.
     """
+    before = os.sched_getaffinity(0)
     if cpus:
         try:
             os.sched_setaffinity(0, cpus)
+            if len(os.sched_getaffinity(0)) < len(cpus):  # the kernel takes what a control group has of them
+                os.sched_setaffinity(0, before)
         except (OSError, ValueError):
             pass
     return sorted(os.sched_getaffinity(0))
@@ -47,9 +50,10 @@ class Seen(object):
         }
 
     def look(self) -> "None":
-        """Read the clocks now, which have just been at work."""
-        found = [number(CLOCK.format(cpu)) for cpu in self.cpus[:LOOKED_AT]]
-        self.clocks.extend(kilohertz / 1e3 for kilohertz in found if kilohertz)
+        """Read the clock now of the fastest processor: one of them has just been at work."""
+        found = [kilohertz for kilohertz in (number(CLOCK.format(cpu)) for cpu in self.cpus[:LOOKED_AT]) if kilohertz]
+        if found:
+            self.clocks.append(max(found) / 1e3)
 
     def between(self, wait: "Any") -> "Any":
         """Return a function that looks and then waits for the turn; None where there are no turns."""
@@ -66,7 +70,7 @@ class Seen(object):
         """Return what was seen, by the names that a GPU's facts have where there is the like.
 
         ``cpus``, the processors; ``load``, the processes at work on the machine, a mean over a minute; ``os_threads``,
-        the threads of this process; ``preempted``, how often another process took a processor from it. As far as the
+        the threads of this process; ``preempted``, how often the kernel took a processor from one of them. As far as the
         machine tells: ``clock_mhz``, the lowest, the median and the highest; ``throttled``, how often a processor was
         slowed for heat, with ``held_back``; ``stolen``, the share of its processors' time that a hypervisor gave away.
         """
@@ -104,7 +108,7 @@ def times(cpus: "list") -> "list":
     return [sum(column) for column in zip(*found)]
 
 
-def number(path: "str") -> "object":
+def number(path: "str") -> "Any":
     """Return the number in a file of one; None where there is no such file."""
     try:
         with open(path, encoding="ascii") as handle:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, TypeVar
 from runner.backends import Backend
 from runner.errors import RunnerError
 from runner.measure import turns
-from runner.measure.aside import side_by_side
 from runner.measure.references import References
 from runner.measure.servers import Servers
 from runner.model import (
@@ -31,7 +30,11 @@ __all__ = ["Steering", "given_up", "measure"]
 
 T = TypeVar("T")
 Ask = Callable[..., Outcome | None]
-FLEETING = ("crash", "engine")  # failures that may not come again; a cell that failed otherwise is not asked again
+FLEETING = (
+    "crash",
+    "engine",
+    "device",
+)  # failures that may not come again; a cell that failed otherwise is not asked again
 
 
 class Steering(NamedTuple):
@@ -114,7 +117,6 @@ class _Rounds:
         self.large: set[Cell] = set()  # cells that ran out of memory once; from then on nobody waits beside them
         self.unknown: set[str] = set()  # cases whose reference cannot be computed
         self.wanted = frozenset(cell for block in plan.blocks for cell in block.cells)
-        self.expected = {planned.cell: planned.seconds for planned in plan.cells}
 
     def all(self, groups: Sequence[Sequence[str]]) -> Iterator[Event]:
         """Yield the events of every round; each group has numbers of its own."""
@@ -220,24 +222,16 @@ class _Rounds:
         return self.around(asked) if self.around else asked()
 
     def in_turns(self, cells: Sequence[Cell], ask: Ask, name: str) -> Iterator[Outcome]:
-        """Yield the outcomes of cells that take turns, as they end; their records say who took turns with whom.
-
-        They are built and checked side by side, which nobody times, and stand still then. Their turns are theirs alone.
-        """
+        """Yield the outcomes of cells that take turns, as they end; their records say who took turns with whom."""
         chance = random.Random(f"{self.plan.measurement.seed}/{cells[0].case_id}/{name}")
-        self.servers.settle()
-        prepared = partial(ask, turns=True)
-        order = chance.sample(cells, len(cells))
-        longest = sorted(
-            order, key=lambda cell: -self.expected.get(cell, 0.0)
-        )  # first, or all would wait for it at last
-        for _, outcome in side_by_side(prepared, longest, self.servers.limits.side_by_side):
+        for cell in chance.sample(cells, len(cells)):
+            outcome = ask(cell, turns=True)
             if outcome is not None:
                 yield outcome
         waiting = self.servers.waiting
         self.say(f"round {name.partition('/')[0]}: {len(waiting)} cells of {cells[0].case_id} take turns")
         while waiting:
-            for cell in turns.order([cell for cell in order if cell in waiting], chance):
+            for cell in turns.order(waiting, chance):
                 outcome = self.servers.go_on(cell)
                 if outcome is not None:
                     own = {"turns_with": name} if "turns" in outcome.reply and len(cells) > 1 else {}

@@ -1,6 +1,7 @@
 """The live servers of a run: started when they are needed, replaced every few rounds, as many as memory holds."""
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -36,6 +37,7 @@ class Servers:
         self.broken: dict[str, dict[str, Any]] = {}
         self.started = dict(plan.past.servers)
         self.proven: set[Cell] = set()  # those that a measurement which counts has found right in this run
+        self.lock, self.closed = threading.Lock(), False  # servers are started in several threads
         self.waiting: dict[Cell, int] = {}  # the round of each cell whose child waits for its turn
 
     def groups(self, environments: Sequence[str]) -> tuple[tuple[str, ...], ...]:
@@ -71,7 +73,7 @@ class Servers:
             self.broken[name] = self._unstarted(error)
             return None
         session = Session(channel, f"{name}#{self.started[name]}")
-        self.sessions[name] = session
+        self._live(name, session)
         threads = self.plan.measurement.threads
         framework, device = self.plan.frameworks[name], self.plan.device
         found = session.hello(framework, threads, device, HELLO_SECONDS, self.limits.cpus)
@@ -84,6 +86,15 @@ class Servers:
         self.sizes[name] = session.size
         self.say(f"{name}: ready after {time.monotonic() - begin:.1f} s")
         return session
+
+    def _live(self, name: str, session: Session) -> None:
+        """Count a server among those that are alive, unless all of them have been ended while it was started."""
+        with self.lock:
+            if not self.closed:
+                self.sessions[name] = session
+                return
+        self._end(session)
+        raise EngineError(Problem(f"{name} was started too late"))
 
     def _unstarted(self, error: OSError | EngineError) -> dict[str, Any]:
         """Return the failure of an environment whose server cannot be started."""
@@ -125,8 +136,6 @@ class Servers:
     ) -> Outcome | None:
         """Measure one cell in one round; a server that cannot start or dies gives a failed outcome.
 
-        Cells of several environments that take ``turns`` may be asked for from several threads, once all is settled.
-
         Returns:
             None where a cell that takes ``turns`` waits for one: it may ``go_on``.
 
@@ -147,8 +156,7 @@ class Servers:
             "proven": cell in self.proven,
             "turns": turns,
         }
-        if not turns:
-            self.settle()
+        self.settle()
         return self._outcome(cell, number, session, session.measure({**common, **own}, truth))
 
     def go_on(self, cell: Cell) -> Outcome | None:
@@ -192,10 +200,12 @@ class Servers:
 
     def close(self) -> None:
         """End every server, also when one of them cannot be ended; what a lost engine holds, the next start removes."""
-        with contextlib.ExitStack() as stack:
-            for session in self.sessions.values():
-                stack.callback(self._end, session)
+        with self.lock:
+            self.closed, alive = True, list(self.sessions.values())
             self.sessions.clear()
+        with contextlib.ExitStack() as stack:
+            for session in alive:
+                stack.callback(self._end, session)
 
     def _end(self, session: Session) -> None:
         try:

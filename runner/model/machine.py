@@ -23,7 +23,7 @@ class Limits:
         device: ``cpu``, or the UUID of a GPU.
         run: id of the run, which names and labels what is started.
         cpus: the processors it is to stay on; empty for any.
-        side_by_side: servers that may be at work at a time while nothing is timed.
+        side_by_side: servers that may start at a time.
     """
 
     memory: int

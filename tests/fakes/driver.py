@@ -3,6 +3,7 @@
 import ctypes
 import mmap
 import os
+import secrets
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -22,7 +23,8 @@ TDP = 0xFFFFFF01
 ARCHITECTURES = {"Kepler": 2, "Maxwell": 3, "Pascal": 4, "Volta": 5, "Turing": 6, "Ampere": 7, "Ada": 8, "Hopper": 9}
 CAPABILITIES = {"Kepler": (3, 7), "Maxwell": (5, 2), "Pascal": (6, 1), "Volta": (7, 0), "Turing": (7, 5)}
 CAPABILITIES |= {"Ampere": (8, 0), "Ada": (8, 9), "Hopper": (9, 0)}
-UUID = "GPU-00000000-0000-0000-0000-00000000000{}"
+SUITE = os.environ.setdefault("NVML_STANDIN_SUITE", secrets.token_hex(4))  # a GPU has one guardian on a machine
+UUID = f"GPU-{SUITE}-0000-0000-0000-00000000000{{}}"
 
 u32, u64 = ctypes.c_uint32, ctypes.c_uint64
 

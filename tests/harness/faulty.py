@@ -76,6 +76,13 @@ class OnADevice(Sound):
         return 4096
 
 
+class BreaksItsClock(OnADevice):
+    slug = "breaks-its-clock"
+
+    def device_seconds(self, call):
+        raise RuntimeError("no clock")
+
+
 class Exits(Sound):
     slug = "exits"
 

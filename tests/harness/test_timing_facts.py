@@ -47,8 +47,12 @@ def test_a_record_says_what_host_and_device_each_spend(ask: Ask) -> None:
     assert reply["dispatch_seconds"] < min(reply["seconds"])
     assert (reply["device_seconds"], reply["peak_bytes"]) == (0.0015, 4096)
     assert 0 < time.monotonic() - reply["ended"] < 20
-    reply = ask("sound", device="cuda")
-    assert set(reply) & {"dispatch_seconds", "device_seconds", "peak_bytes", "cpus"} == {"dispatch_seconds"}
+    reply = ask("sound", device="cuda")  # it shows no events
+    assert not set(reply) & {"dispatch_seconds", "device_seconds", "peak_bytes", "cpus"}
+    reply = ask("breaks-its-clock", device="cuda")
+    assert reply["status"] == "ok"
+    assert "no clock" in reply["log"]
+    assert "device_seconds" not in reply
 
 
 def test_what_compiling_took_is_one_sample_without_a_batch(ask: Ask) -> None:

@@ -1,8 +1,8 @@
 """Clocks are held, written down, read and given back, by a real guardian through the real binding, on the stand-in."""
 
-import getpass
 import json
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -250,15 +250,16 @@ lease.release()
 def test_a_runner_of_another_user_waits_too(standin: StandIn, take: Callable[..., Lease], tmp_path: Path) -> None:
     lease = take()
     assert lease.guard is not None
+    lease_guardian = lease.guard.process.pid
     home = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "other")}
-    second = subprocess.Popen([sys.executable, "-c", OTHER_HOME], stdout=subprocess.PIPE, text=True, cwd=ROOT, env=home)
-    assert second.stdout is not None
-    line = second.stdout.readline()
-    assert f"held by the guardian of a runner of {getpass.getuser()}, process {lease.guard.process.pid}: " in line
-    before = len(standin.sets())
-    lease.release()
-    assert "are held: SM base" in second.stdout.readline()
-    second.communicate(timeout=20)
+    command = [sys.executable, "-c", OTHER_HOME]
+    name = pwd.getpwuid(os.geteuid()).pw_name
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=home) as second:
+        assert second.stdout is not None
+        line, before = second.stdout.readline(), len(standin.sets())
+        lease.release()
+        assert f"held by the guardian of a runner of {name}, process {lease_guardian}: " in line
+        assert "are held: SM base" in second.stdout.readline()
     assert [one.name[:5] for one in standin.sets()[before:]] == ["Reset", "Reset", "SetGp", "SetMe", "Reset", "Reset"]
 
 
@@ -548,7 +549,7 @@ def test_a_clock_that_there_is_not_ends_a_run_before_it_begins(standin: StandIn,
 def test_a_gpu_that_is_lost_ends_a_run_with_five_and_what_was_measured_is_kept(
     standin: StandIn, runner: Runner
 ) -> None:
-    standin.rule(0, "nvmlDeviceGetClockInfo", LOST, after=40)
+    standin.rule(0, "nvmlDeviceGetClockInfo", LOST, after=200)  # ten seconds of readings
     done = measured(runner, "--rounds", "50")
     assert done.returncode == 5, done.stderr
     assert "Stand-in Hopper: the GPU is lost" in done.stderr

@@ -44,7 +44,8 @@ def test_pins_are_what_the_registries_say_and_are_renewed(runner: Runner) -> Non
     assert "tensorflow:1.8.0-gpu-py3: as it was (" in done.stderr
     assert "gone:1: the matrix has it no more" in done.stderr
     text = pins.read_text()
-    assert text.startswith("# ours\n[images]\n")
+    assert text.startswith("# ours\n")
+    assert text.count("[images]") == 1
     assert (registry.digest("newer") in text, registry.digest("three") in text, "gone" in text) == (True, True, False)
 
 

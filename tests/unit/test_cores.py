@@ -29,7 +29,8 @@ def topology(folder: Path, *places: tuple[int, int]) -> Path:
         ([(0, 0), (0, 0), (0, 1), (0, 1), (0, 2), (0, 2)], 2, (2, 4)),  # hyper-threads side by side
         ([(0, 0), (0, 1), (0, 0), (0, 1)], 2, (0, 1)),  # and behind each other
         ([(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)], 2, (2, 4)),  # of one package
-        ([(0, 0), (1, 0), (0, 1), (1, 1)], 3, (1, 2, 3)),
+        ([(0, 0), (1, 0), (0, 1), (1, 1)], 3, (0, 1, 2)),
+        ([(0, 0), (0, 1), (1, 0), (1, 1)], 2, (2, 3)),  # the other package has enough without CPU 0's core
     ],
 )
 def test_each_thread_has_a_core_of_its_own(
@@ -78,6 +79,7 @@ def test_what_the_kernel_tells_of_just_these_processors_is_seen(files: Path) -> 
     seen, waited = Seen(), list[int]()
     seen.between(lambda: waited.append(1))()
     (files / "clock-3").write_text("2400000\n")
+    (files / "clock-1").write_text("2000000\n")
     (files / "hot-3").write_text("7\n")
     stat(files, 20, 190)
     found = seen.facts()

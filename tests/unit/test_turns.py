@@ -3,7 +3,6 @@
 import itertools
 import math
 import random
-import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from runner.collect import collect
 from runner.compare import compare
 from runner.comparison import Turns, log_ratio
 from runner.drift import beside
-from runner.errors import EngineError
 from runner.gather import turns_of
 from runner.harness import timing
 from runner.measure import turns
@@ -99,33 +97,6 @@ def test_the_order_of_turns_is_random_and_comes_again_with_the_seed() -> None:
 
     assert order(1) == order(1) != order(2)
     assert len({tuple(order(1)[k : k + 3]) for k in range(0, 36, 3)}) > 2
-
-
-def test_servers_and_the_children_that_take_turns_are_made_ready_side_by_side() -> None:
-    backend = FakeBackend()
-    backend.together = threading.Barrier(2)
-    found = list(outcomes(backend, block(*cells("a/x", "b/x", "c/x", "d/x")), rounds=1, side_by_side=2))
-    assert [one.reply["turns"] for one in found] == [[1] * 2] * 4
-    with pytest.raises(threading.BrokenBarrierError):
-        list(outcomes(backend, block(*cells("a/x", "b/x")), rounds=1, side_by_side=1))
-
-
-def test_the_order_of_turns_does_not_depend_on_who_is_ready_first() -> None:
-    def order(several: int) -> list[str]:
-        backend = FakeBackend()
-        backend.patterns = {f"{name}/x": ["turn"] * 6 for name in "abcd"}
-        list(outcomes(backend, block(*cells("a/x", "b/x", "c/x", "d/x")), rounds=2, seed=1, side_by_side=several))
-        return backend.turns
-
-    assert order(1) == order(3)
-
-
-@pytest.mark.parametrize("several", [1, 2])
-def test_an_engine_that_goes_while_others_are_made_ready_ends_the_run(several: int) -> None:
-    backend = FakeBackend()
-    backend.does("b/x", "loses-its-engine")
-    with pytest.raises(EngineError):
-        list(outcomes(backend, block(*cells("a/x", "b/x", "c/x", "d/x")), rounds=1, side_by_side=several))
 
 
 @pytest.mark.parametrize(

@@ -151,9 +151,9 @@ class Implementation(object):
         """Wait until the device has done all it was asked."""
 
     def device_seconds(self, call):
-        """Return the seconds of one call by the device's own clock, from the first thing it did for it to the last.
+        """Return the seconds between two events on the device, one before and one after all that a call asks of it.
 
-        None where the framework shows no such clock, or the device is a CPU.
+        None where the framework shows no events, or the device is a CPU.
         """
 
     def peak_bytes(self):

@@ -26,7 +26,21 @@ def load(threads: "int") -> "str":
     os.environ["THEANO_FLAGS"] = flags(os.environ.get("THEANO_FLAGS", ""), threads, blas())
     import theano
 
+    keep_compiled(theano.gof.op.PureOp)
     return str(theano.__version__)
+
+
+def keep_compiled(kind: "type") -> "None":
+    """Let Theano's cache keep the code of operations that have no parameters.
+
+    Theano 1.0 puts ``__props__`` among the versions of the code, and takes an empty one for a version that is missing:
+    such code is compiled anew in each process, eight modules of a second or two for a network. Nothing else reads the
+    attribute once a class is made: how operations compare was made from it.
+    """
+    if vars(kind).get("__props__") == ():
+        del kind.__props__
+    for derived in kind.__subclasses__():
+        keep_compiled(derived)
 
 
 def flags(given: "str", threads: "int", ldflags: "str") -> "str":
