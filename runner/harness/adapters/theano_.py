@@ -26,7 +26,8 @@ def load(threads: "int") -> "str":
     os.environ["THEANO_FLAGS"] = flags(os.environ.get("THEANO_FLAGS", ""), threads, blas())
     import theano
 
-    keep_compiled(theano.gof.op.PureOp)
+    if int(theano.__version__.split(".")[0]) >= 1:
+        keep_compiled(theano.gof.op.PureOp)
     return str(theano.__version__)
 
 
@@ -35,7 +36,7 @@ def keep_compiled(kind: "type") -> "None":
 
     Theano 1.0 puts ``__props__`` among the versions of the code, and takes an empty one for a version that is missing:
     such code is compiled anew in each process, eight modules of a second or two for a network. Nothing else reads the
-    attribute once a class is made: how operations compare was made from it.
+    attribute there once a class is made: how operations compare was made from it. Before 1.0 it was looked at each time.
     """
     if vars(kind).get("__props__") == ():
         del kind.__props__
