@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from benchmarks.places import Ready, nothing, ready, request
 from benchmarks.table import Row, UnmeasurableError
-from runner import machine, merge, pipeline
+from runner import lanes, machine, merge, pipeline
 from runner.backends import Channel, archive
 from runner.backends.docker_channel import DockerChannel
 from runner.backends.docker_sweep import owner
@@ -140,7 +140,7 @@ def settle(place: Ready) -> Settled:
     with tempfile.TemporaryDirectory() as folder:
         here = replace(place.setup.place, reports=Path(folder), controls=False)
         begin = time.perf_counter()
-        totals = pipeline.run(place.prepared, place.backend, here, Progress(nothing), None)
+        totals = pipeline.run(place.prepared, place.backend, here, Progress(nothing), ())
         took = time.perf_counter() - begin
         if totals.bad:
             raise UnmeasurableError(f"failed: {', '.join(totals.bad)}")
@@ -189,7 +189,7 @@ def _side(place: Ready, made: Provisioned, cell: Cell, harness: bytes) -> tuple[
 
 def channel(place: Ready, made: Provisioned, harness: bytes) -> Channel:
     """Start a server with a harness of our own; its memory is limited as a run's would be."""
-    limits = Limits(memory=int(pipeline.MEMORY_SHARE * machine.room()), run="bench")
+    limits = Limits(memory=int(lanes.MEMORY_SHARE * machine.room()), run="bench")
     if place.backend.name == "docker":
         return DockerChannel(made, limits, owner(), harness)
     return ProcessChannel(made.handle, limits.device, harness)

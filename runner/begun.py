@@ -1,6 +1,6 @@
 """What a run began with: written down with its first line, and compared with what is here when it is resumed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any
 from runner import machine
 from runner.backends import archive
 from runner.errors import Problem, ProvisionError, UsageError
-from runner.model import Gpu, Plan, Provisioned
+from runner.model import Gpu, Plan, Provisioned, device_id
 from runner.plan_json import fingerprint, plan_json
 from runner.store import Run
 
@@ -17,7 +17,7 @@ HINT = "begin a new run: the records of both would not be comparable"
 
 
 def begin(
-    planned: Plan, reports: Path, origin: Mapping[str, Any], gpu: Gpu | None, ready: Mapping[str, Provisioned]
+    planned: Plan, reports: Path, origin: Mapping[str, Any], gpus: Sequence[Gpu], ready: Mapping[str, Provisioned]
 ) -> Run:
     """Make the folder of a new run, with all that it takes to resume it.
 
@@ -26,7 +26,7 @@ def begin(
         reports: where runs are kept.
         origin: ``matrix``, the matrix file, ``python``, the interpreter of the host backend, and ``clocks``, the clocks
             that were asked for.
-        gpu: the device; None is the CPU.
+        gpus: the devices; none is the CPU.
         ready: the environments that could be made.
     """
     document, cases = plan_json(planned), {block.case_id: block.spec for block in planned.blocks}
@@ -35,17 +35,12 @@ def begin(
         "plan": fingerprint(document, cases),
         "measurement": asdict(planned.measurement),
         "backend": planned.backend,
-        **_machine(gpu),
+        **_machine(gpus),
         **origin,
         "harness": archive.version(),
         "digests": digests(ready),
     }
-    return Run.create(reports, document, cases, machine.describe(gpu), begun, datetime.now(UTC))
-
-
-def device(gpu: Gpu | None) -> str:
-    """Return the name of a device that no other has: a UUID, or ``cpu``."""
-    return gpu.uuid if gpu else "cpu"
+    return Run.create(reports, document, cases, machine.describe(gpus), begun, datetime.now(UTC))
 
 
 def digests(ready: Mapping[str, Provisioned]) -> dict[str, str]:
@@ -67,9 +62,9 @@ def same_program(run: Run, begun: Mapping[str, Any]) -> None:
         raise UsageError(Problem(what, hint=f"{HINT}; or resume it with the program that began it"))
 
 
-def same_machine(run: Run, begun: Mapping[str, Any], gpu: Gpu | None) -> None:
+def same_machine(run: Run, begun: Mapping[str, Any], gpus: Sequence[Gpu]) -> None:
     """Raise UsageError where the device, or its driver, is another one."""
-    for name, found in _machine(gpu).items():
+    for name, found in _machine(gpus).items():
         if found != begun[name]:
             what = f"the {name.replace('_', ' ')} of run {run.id} was {begun[name]}, and here it is {found}"
             raise UsageError(Problem(what, hint=HINT))
@@ -95,9 +90,10 @@ def same_environments(
         raise UsageError(*(Problem(text, hint=f"put it back as it was, or {HINT}") for text in lost + other))
 
 
-def _machine(gpu: Gpu | None) -> dict[str, str | None]:
+def _machine(gpus: Sequence[Gpu]) -> dict[str, str | None]:
+    several = f"{len(gpus)} x " if len(gpus) > 1 else ""
     return {
-        "device": device(gpu),
-        "device_name": gpu.name if gpu else machine.cpu_name(),
-        "driver": gpu.driver if gpu else None,
+        "device": device_id(*gpus),
+        "device_name": f"{several}{gpus[0].name}" if gpus else machine.cpu_name(),
+        "driver": gpus[0].driver if gpus else None,
     }

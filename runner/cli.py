@@ -74,7 +74,7 @@ def plan(
 def doctor(
     environments: Annotated[list[str] | None, typer.Argument(help="which environments; all by default")] = None,
     matrix: MatrixFile = Path("matrix.yaml"),
-    device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:1 or a GPU's UUID")] = None,
+    device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:0,1, cuda:all or a UUID")] = None,
     format: Annotated[str, typer.Option(help="table or json")] = "table",
     output: Output = None,
     traceback: Traceback = False,
@@ -137,7 +137,7 @@ def run(
             found, prepared, again = stack.enter_context(resumed(options, progress.note))
         else:
             (found, prepared), again = _prepare(options, progress.note), None
-        totals = pipeline.run(prepared, found.backend, found.place, progress, found.gpu, again)
+        totals = pipeline.run(prepared, found.backend, found.place, progress, found.gpus, again)
         progress.note("writing the report")
         page = write_report(totals.run, found.matrix.measure.margin) if totals.good else totals.run.path
     console.note(f"{totals.good} cells measured, {len(totals.bad)} failed")

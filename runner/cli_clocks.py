@@ -24,7 +24,7 @@ def clocks(
 ) -> int:
     """Show what is held of the GPUs' clocks, or let go of what a run that was killed has left held."""
     from runner.clocks import reset, show
-    from runner.setup import choose_device
+    from runner.setup import choose_devices
 
     check_format(format, ("table", "json"))
     if action == "show":
@@ -33,8 +33,8 @@ def clocks(
         found = show()
         console.emit(console.json_text(found.json()) if format == "json" else found.text(), output)
         return 0
-    gpu = choose_device(device)[1] if device is not None else None
-    if device is not None and gpu is None:
+    gpus = choose_devices(device)[1] if device is not None else (None,)
+    if not gpus:
         raise UsageError(Problem(f"{device!r} has no clocks that are held", hint="name a GPU: --device cuda:0"))
-    console.emit(reset(gpu, console.note), output)
+    console.emit("\n".join([reset(gpu, console.note) for gpu in gpus]), output)
     return 0

@@ -9,7 +9,7 @@ from runner.matrix import load
 from runner.model import Plan, Skip, Spec
 from runner.options import Options
 from runner.plan import plan
-from runner.setup import Capacity, ask, pick_device
+from runner.setup import Capacity, ask, pick_devices
 
 
 def planned(options: Options, machine: Described, say: Callable[[str], None] = lambda _: None) -> Plan:
@@ -30,7 +30,8 @@ def planned(options: Options, machine: Described, say: Callable[[str], None] = l
     """
     matrix = load(options.matrix)
     backend = _backend(options, machine)
-    device, gpu = pick_device(options.device, machine.gpus, str(machine.file))
+    device, gpus = pick_devices(options.device, machine.gpus, str(machine.file))
+    gpu = gpus[0] if gpus else None
     capacity = Capacity(cores=machine.cores, memory=machine.memory, glibc=machine.glibc)
     request = ask(options, matrix, backend, (device, gpu), capacity)
     where = f"{gpu.name} with driver {gpu.driver}" if gpu else machine.cpu

@@ -13,6 +13,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO, NamedTuple
 
 from runner.documents import JOURNAL, Document, newest, parse_object, upgrade
@@ -43,7 +44,7 @@ class Journal(NamedTuple):
         entries: the finished records in the order they ended.
         warning: said where the last line was cut off, else None.
         begun: what the first line says, with the digests of all environments since; empty where there is none.
-        groups: environments that were alive side by side; empty where that was not decided yet.
+        groups: device -> environments that were alive side by side on it; lacks one where that was not decided yet.
         finished: (case id, round) of every round that a case has whole.
         canary: (case id, round, seconds) of each time that the canary was asked.
         ended: how the run ended; None while it is at work, and where it was killed.
@@ -53,7 +54,7 @@ class Journal(NamedTuple):
     entries: tuple[Entry, ...] = ()
     warning: str | None = None
     begun: Mapping[str, Any] = {}
-    groups: tuple[tuple[str, ...], ...] = ()
+    groups: Mapping[str, tuple[tuple[str, ...], ...]] = MappingProxyType({})
     finished: frozenset[tuple[str, int]] = frozenset()
     canary: tuple[tuple[str, int, float], ...] = ()
     ended: str | None = None
@@ -110,7 +111,7 @@ class _Reader:
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.begun: dict[str, Any] = {}
-        self.groups: tuple[tuple[str, ...], ...] = ()
+        self.groups: dict[str, tuple[tuple[str, ...], ...]] = {}
         self.finished: set[tuple[str, int]] = set()
         self.canary: list[tuple[str, int, float]] = []
         self.ended: str | None = None
@@ -128,7 +129,7 @@ class _Reader:
         elif event == "canary":
             self.canary.append((line["case"], line["round"], line["seconds"]))
         elif event == "groups":
-            self.groups = tuple(map(tuple, line["groups"]))
+            self.groups[line.get("device", "")] = tuple(map(tuple, line["groups"]))
         elif event == "ended":
             self.ended = line["how"]
         elif event == "begun":

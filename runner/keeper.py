@@ -10,7 +10,7 @@ from runner.backends import archive
 from runner.collect import collect
 from runner.errors import EngineError, GpuError, Problem, RecordError
 from runner.gpu.clocks import Clocks
-from runner.model import Canary, Event, Finished, Further, Grouped, Outcome, Plan
+from runner.model import Canary, Event, Finished, Further, Grouped, Outcome, Plan, device_id
 from runner.options import Options
 from runner.progress import Progress
 from runner.store import Run
@@ -28,13 +28,11 @@ class Totals:
 class Keeper:
     """Writes what happens the moment it happens, and counts."""
 
-    def __init__(self, planned: Plan, stored: Run, progress: Progress, clocks: Clocks) -> None:
+    def __init__(self, planned: Plan, stored: Run, progress: Progress) -> None:
         """Begin counting with what the run has already."""
         self.planned = planned
         self.stored = stored
         self.progress = progress
-        self.clocks = clocks
-        self.gpu = clocks.gpu
         self.environments: dict[str, Any] = dict(stored.environments())
         entries = stored.journal().counting()
         self.seen = {entry.cell for entry in entries}
@@ -50,19 +48,20 @@ class Keeper:
         ]
         progress.begin(len(left), sum(self.expected[cell] for cell in left))
 
-    def keep(self, event: Event, spent: float) -> None:
+    def keep(self, event: Event, spent: float, clocks: Clocks) -> None:
         """Keep what happened; it is on the disk when this returns.
 
         Args:
             event: what happened.
             spent: seconds that the run was measured for until then, all its parts together.
+            clocks: those of the device that it happened on.
         """
         so_far = round(spent, 3)
         match event:
             case Outcome():
-                self._outcome(event, so_far)
+                self._outcome(event, so_far, clocks)
             case Grouped(groups):
-                self.stored.note("groups", groups=groups, spent=so_far)
+                self.stored.note("groups", device=device_id(clocks.gpu), groups=groups, spent=so_far)
             case Further(number, cells):
                 self.stored.note("further", round=number, cells=len(cells), spent=so_far)
                 self.progress.extend(len(cells), sum(self.expected[cell] for cell in cells))
@@ -71,10 +70,10 @@ class Keeper:
             case Finished(case_id, number):
                 self.stored.note("round", case=case_id, round=number, spent=so_far)
 
-    def _outcome(self, outcome: Outcome, spent: float) -> None:
+    def _outcome(self, outcome: Outcome, spent: float, clocks: Clocks) -> None:
         """Make the record of an outcome and store it."""
         cell = outcome.cell
-        record, log = collect(outcome, self.stored.id, self._common(outcome))
+        record, log = collect(outcome, self.stored.id, self._common(outcome, clocks))
         self.stored.add(record, log if record.status != "ok" else "", spent)
         self._facts(outcome)
         self.seen.add(cell.id)
@@ -82,22 +81,22 @@ class Keeper:
             self.progress.note(f"{cell.id}: {record.failure}: {record.reason}")
         self.progress.advance(self.expected.get(cell, 0.0), cell.id)
 
-    def _common(self, outcome: Outcome) -> Mapping[str, Any]:
+    def _common(self, outcome: Outcome, clocks: Clocks) -> Mapping[str, Any]:
         """Return the facts that all records of a cell share."""
         cell = outcome.cell
-        framework = self.planned.frameworks[cell.environment]
+        gpu, framework = clocks.gpu, self.planned.frameworks[cell.environment]
         return {
             "environment": cell.environment,
             "framework": framework,
             "kind": self.kinds[cell],
             "backend": self.planned.backend,
-            "device": self.gpu.name if self.gpu else "cpu",
-            "device_uuid": self.gpu.uuid if self.gpu else None,
-            "driver": self.gpu.driver if self.gpu else None,
+            "device": gpu.name if gpu else "cpu",
+            "device_uuid": gpu.uuid if gpu else None,
+            "driver": gpu.driver if gpu else None,
             "threads": self.planned.measurement.threads,
             "precision": cell.precision,
             "protocol": cell.protocol,
-            **self.clocks.facts(),
+            **clocks.facts(),
             **outcome.device,
             "harness": archive.version(),
             **({"corpus": self.corpora[cell.case_id]} if cell.case_id in self.corpora else {}),

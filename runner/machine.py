@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,23 @@ def apart(threads: int, cpus: Collection[int]) -> tuple[int, ...]:
     return tuple(sorted(enough[0][:threads])) if enough else ()
 
 
+def shares(count: int, cpus: Collection[int]) -> tuple[tuple[int, ...], ...]:
+    """Return the logical CPUs of each of ``count`` processes that work side by side, whole cores of one package.
+
+    A share may span packages where a package has not enough. Empty shares where there are fewer cores than processes,
+    or the kernel does not tell.
+    """
+    found: dict[tuple[int, int], list[int]] = {}
+    try:
+        for cpu in sorted(cpus):
+            found.setdefault(_place(cpu), []).append(cpu)
+    except (OSError, ValueError):
+        found = {}
+    whole = [found[place] for place in sorted(found)]
+    each = len(whole) // count
+    return tuple(tuple(cpu for core in whole[k * each : (k + 1) * each] for cpu in core) for k in range(count))
+
+
 def _place(cpu: int) -> tuple[int, int]:
     """Return the package and the core of a logical CPU; raises OSError or ValueError where the kernel does not tell."""
     topology = TOPOLOGY / f"cpu{cpu}" / "topology"
@@ -111,8 +128,9 @@ def cpu_name() -> str:
     return platform.machine()
 
 
-def describe(gpu: Gpu | None) -> dict[str, Any]:
-    """Return the facts of this machine as JSON values."""
+def describe(gpus: Sequence[Gpu]) -> dict[str, Any]:
+    """Return the facts of this machine, and of the GPUs that are measured on, as JSON values."""
+    boards = [{"uuid": gpu.uuid, "name": gpu.name, "driver": gpu.driver} for gpu in gpus]
     governor = TOPOLOGY / "cpu0" / "cpufreq" / "scaling_governor"
     return {
         "version": 1,
@@ -124,7 +142,8 @@ def describe(gpu: Gpu | None) -> dict[str, Any]:
         "memory_bytes": memory()[0],
         "governor": governor.read_text().strip() if governor.exists() else None,
         "load_average": list(os.getloadavg()),
-        "gpu": None if gpu is None else {"uuid": gpu.uuid, "name": gpu.name, "driver": gpu.driver},
+        "gpu": boards[0] if boards else None,
+        **({"gpus": boards} if len(boards) > 1 else {}),
     }
 
 

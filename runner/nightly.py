@@ -58,7 +58,7 @@ class Nightly:
     def first(self) -> tuple[Night, Results]:
         """Measure everything once, and write its report."""
         found = self.found
-        self.totals = pipeline.run(self.prepared, found.backend, found.place, self.progress, found.gpu)
+        self.totals = pipeline.run(self.prepared, found.backend, found.place, self.progress, found.gpus)
         run = self.totals.run
         if self.totals.good:
             write_report(run, found.place.margin)
@@ -131,7 +131,7 @@ class Nightly:
         wanted = Prepared(plan=plan, specs=specs, survey=here, also={before.environment: before})
         self.progress.note(f"{environment} looks changed: measuring it in turns with {before.environment}")
         place = replace(found.place, reports=reports)
-        totals = pipeline.run(wanted, found.backend, place, self.progress, found.gpu)
+        totals = pipeline.run(wanted, found.backend, place, self.progress, found.gpus)
         if totals.good:
             write_report(totals.run, place.margin)
         one = next(iter(summarise(merge.results(totals.run), margin=place.margin)), None)

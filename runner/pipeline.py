@@ -1,35 +1,26 @@
 """The stages in order, and nothing else: plan, provision, measure, collect, and what is kept of them."""
 
 import contextlib
-import functools
-import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runner import controls, machine
+from runner import controls, lanes
 from runner.backends import Backend
-from runner.begun import begin, device, digests, now, same_environments
+from runner.begun import begin, digests, now, same_environments
 from runner.environments import announce, specs
 from runner.errors import NothingSelectedError, Problem, ProvisionError
 from runner.files import alone
-from runner.further import Wanted
-from runner.gpu.calm import Calm
 from runner.gpu.choose import LEAVE, Wish
 from runner.gpu.clocks import Clocks, recovered
 from runner.keeper import Keeper, Totals
 from runner.matrix import Matrix
-from runner.measure import Steering, measure
-from runner.measure.references import References
-from runner.model import Gpu, Limits, Outcome, Plan, Provisioned, Request, Skip, Spec, Survey
+from runner.model import Gpu, Outcome, Plan, Provisioned, Request, Skip, Spec, Survey, device_id
 from runner.plan import plan
 from runner.progress import Progress
 from runner.provision import provision
 from runner.store import Run
-
-SIDE_BY_SIDE = 4  # servers that import their frameworks at a time; on a GPU they look at the device, one by one
-MEMORY_SHARE = 0.8  # of what is free at the start, for all servers, and the children that take turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +118,12 @@ def left_out(planned: Plan) -> Mapping[str, Skip]:
 
 
 def run(
-    prepared: Prepared, backend: Backend, place: Place, progress: Progress, gpu: Gpu | None, again: Run | None = None
+    prepared: Prepared,
+    backend: Backend,
+    place: Place,
+    progress: Progress,
+    gpus: Sequence[Gpu],
+    again: Run | None = None,
 ) -> Totals:
     """Make the environments, measure every cell, and keep each record the moment it is there.
 
@@ -136,7 +132,7 @@ def run(
         backend: makes environments and starts servers.
         place: where things are.
         progress: told what happens.
-        gpu: the device; None is the CPU.
+        gpus: the devices, between which the cases are dealt out; none is the CPU.
         again: a run to go on with, held by the caller; None begins a new one.
 
     Raises:
@@ -146,49 +142,38 @@ def run(
         GpuError: the GPU is lost, likewise; or it has not the clock that was asked for.
     """
     recovered(place.clocks, progress.note)
-    clocks = Clocks(gpu, place.clocks, progress.note, rate=place.telemetry)
-    clocks.possible()
+    devices = [Clocks(gpu, place.clocks, progress.note, rate=place.telemetry) for gpu in gpus or (None,)]
+    for clocks in devices:
+        clocks.possible()
     planned = prepared.plan if again or not place.controls else controls.with_twins(prepared.plan)
     ready, failed = build(prepared, backend, progress)
     with contextlib.ExitStack() as stack:
         if again is None:
-            stored = begin(planned, place.reports, place.origin, gpu, ready)
+            stored = begin(planned, place.reports, place.origin, gpus, ready)
             stack.enter_context(stored.held())
         else:
             stored = again
             same_environments(stored.journal().begun["digests"], ready, failed)
             stored.note("resumed", at=now(), digests=digests(ready))
         progress.note(f"run {stored.id} on {planned.backend}, {planned.device}, {planned.measurement.threads} threads")
-        keeper = Keeper(planned, stored, progress, clocks)
+        keeper = Keeper(planned, stored, progress)
         with keeper.ending(resumes=not prepared.also):
             for outcome in _not_made(planned, failed, keeper.seen):
-                keeper.keep(outcome, planned.past.spent)
-            references = References(place.cache / "references", planned.measurement.threads)
-            stack.enter_context(alone(place.cache / f"measuring-{device(gpu)}.lock", progress.note))
-            stack.enter_context(clocks.held(stored.id))
-            limits = _limits(planned, place, gpu, stored.id)
-            wanted = Wanted(planned, stored, place.margin, progress.note)
-            canary = (
-                functools.partial(controls.canary, planned.measurement.threads, limits.cpus) if place.controls else None
-            )
-            calm = Calm(clocks.observed, progress.note, celsius=clocks.celsius)
-            around, rested = (calm.measured, calm.rested) if gpu else (None, None)
-            steering = Steering(functools.partial(progress.status, "now"), wanted, canary, around, rested)
+                keeper.keep(outcome, planned.past.spent, devices[0])
+            for name in sorted(device_id(one.gpu) for one in devices):  # in one order: no two runs wait for each other
+                stack.enter_context(alone(place.cache / f"measuring-{name}.lock", progress.note))
             ready = controls.provisioned(planned, ready)
-            events = measure(planned, ready, backend, limits, references, steering)
-            with contextlib.closing(events):  # type: ignore[type-var]  # ends the servers
-                for event in events:
-                    keeper.keep(event, wanted.spent())
-                    clocks.check()
+            shared = lanes.Shared(
+                backend=backend,
+                ready=ready,
+                keeper=keeper,
+                cache=place.cache,
+                margin=place.margin,
+                controls=place.controls,
+                pin=place.pin,
+            )
+            lanes.work(planned, devices, shared)
         return keeper.totals()
-
-
-def _limits(planned: Plan, place: Place, gpu: Gpu | None, run: str) -> Limits:
-    """Return what a server and its children may use."""
-    pinned = place.pin and gpu is None
-    cpus = machine.apart(planned.measurement.threads, os.sched_getaffinity(0)) if pinned else ()
-    memory, several = int(MEMORY_SHARE * machine.room()), 1 if gpu else min(machine.cores(), SIDE_BY_SIDE)
-    return Limits(memory=memory, device=device(gpu), run=run, cpus=cpus, side_by_side=several)
 
 
 def _not_made(planned: Plan, failed: Mapping[str, ProvisionError], seen: Collection[str]) -> Iterator[Outcome]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from runner import corpus, machine
 from runner.backends import Backend
+from runner.deal import alike
 from runner.errors import GpuError, NothingSelectedError, Problem, UsageError
 from runner.files import together
 from runner.gpu.choose import LEAVE, Wish
@@ -31,8 +32,13 @@ class Setup:
     request: Request
     backend: Backend
     place: Place
-    gpu: Gpu | None
+    gpus: tuple[Gpu, ...]
     note: str | None
+
+    @property
+    def gpu(self) -> Gpu | None:
+        """The first GPU, which stands for all of them in a plan; None is the CPU."""
+        return self.gpus[0] if self.gpus else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +87,8 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Setup:
         if options.selectors:
             raise UsageError(Problem("--backend host measures one interpreter", hint="leave the selectors out"))
         matrix = host_matrix(matrix, backend, options.name)
-    device, gpu = choose_device(options.device)
-    request = ask(options, matrix, backend.name, (device, gpu), here())
+    device, gpus = choose_devices(options.device)
+    request = ask(options, matrix, backend.name, (device, gpus[0] if gpus else None), here())
     python = getattr(backend, "python", None)  # the host's
     place = Place(
         file=options.matrix,
@@ -95,7 +101,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Setup:
         pin=not options.no_pin,
         telemetry=matrix.gpu.telemetry,
     )
-    return Setup(matrix=matrix, request=request, backend=backend, place=place, gpu=gpu, note=note)
+    return Setup(matrix=matrix, request=request, backend=backend, place=place, gpus=gpus, note=note)
 
 
 def clocks(settings: GpuSettings, *, pin: bool) -> Wish:
@@ -195,37 +201,47 @@ def host_matrix(matrix: Matrix, backend: Backend, name: str) -> Matrix:
     return matrix.model_copy(update={"environments": {name: found}})
 
 
-def choose_device(wanted: str | None) -> tuple[Device, Gpu | None]:
-    """Return the device: the first GPU where there is one, else the CPU; or the one that was asked for.
+def choose_devices(wanted: str | None) -> tuple[Device, tuple[Gpu, ...]]:
+    """Return the devices: the first GPU where there is one, else the CPU, which is no GPU; or what was asked for.
 
     Args:
-        wanted: ``cpu``, ``cuda``, ``cuda:1`` or a GPU's UUID; None for what there is.
+        wanted: ``cpu``, ``cuda``, ``cuda:1`` or a GPU's UUID; several GPUs as ``cuda:0,1``, or UUIDs with commas
+            between them; ``cuda:all`` for every one; None for what there is.
 
     Raises:
         GpuError: that GPU is not there; or nothing was asked for, and a driver is here that does not work.
+        UsageError: several were asked for that cannot share a run.
     """
     from runner.gpu.detect import gpus
 
     if wanted == "cpu":
-        return "cpu", None
+        return "cpu", ()
     try:
         found = gpus()
     except GpuError as error:
         problem = error.problems[0]
         hint = "; ".join(filter(None, [problem.hint, "`--device cpu` measures without a GPU"]))
         raise GpuError(Problem(problem.message, hint=hint), kind=error.kind) from error
-    return pick_device(wanted, found, "this machine")
+    return pick_devices(wanted, found, "this machine")
 
 
-def pick_device(wanted: str | None, found: Sequence[Gpu], where: str) -> tuple[Device, Gpu | None]:
-    """Return the device of a machine whose GPUs are known; ``where`` is what messages call it. See choose_device."""
-    if wanted == "cpu":
-        return "cpu", None
+def pick_devices(wanted: str | None, found: Sequence[Gpu], where: str) -> tuple[Device, tuple[Gpu, ...]]:
+    """Return the devices of a machine whose GPUs are known; ``where`` is what messages call it. See choose_devices."""
     if wanted is None:
-        return ("cuda", found[0]) if found else ("cpu", None)
+        return ("cuda", (found[0],)) if found else ("cpu", ())
+    if wanted == "cpu":
+        return "cpu", ()
+    if wanted == "cuda:all" and found:
+        return "cuda", alike(tuple(found))
+    names = (f"cuda:{name}" if place and name.isdigit() else name for place, name in enumerate(wanted.split(",")))
+    picked = (_pick(name, found, where) for name in names)
+    return "cuda", alike(tuple(dict.fromkeys(picked)))
+
+
+def _pick(wanted: str, found: Sequence[Gpu], where: str) -> Gpu:
     index = wanted.removeprefix("cuda").removeprefix(":") or "0"
     for number, gpu in enumerate(found):
         if wanted == gpu.uuid or (wanted.startswith("cuda") and index == str(number)):
-            return "cuda", gpu
+            return gpu
     seen = ", ".join(f"cuda:{number} ({gpu.name})" for number, gpu in enumerate(found)) or "no GPU at all"
     raise GpuError(Problem(f"there is no device {wanted!r}", hint=f"{where} shows {seen}; or --device cpu"))

@@ -94,7 +94,7 @@ def look(pythons: Iterable[str], engine: Mapping[str, Any] | None) -> Facts:
     cache = cache_folder(os.environ)
     quota = machine.quota()
     return Facts(
-        common={name: value for name, value in machine.describe(None).items() if name not in {"version", "gpu"}},
+        common={name: value for name, value in machine.describe(()).items() if name not in {"version", "gpu"}},
         system=machine.system(),
         physical_cores=machine.physical_cores(range(os.cpu_count() or 1)),
         quota=None if quota == float("inf") else quota,

@@ -12,14 +12,14 @@ import sys
 import tempfile
 import time
 
-from . import cores, wire
+from . import ahead, cores, wire
 from .watch import Watch
 
 HEARTBEAT = 1.0
 
 
 class Server(object):
-    """Answers ``hello``, ``reference`` and ``measure``, one at a time, in order."""
+    """Answers ``hello``, ``cold``, ``reference`` and ``measure``, one at a time, in order."""
 
     def __init__(self, source: "object", out: "int"):
         """Read requests from the binary stream ``source``; write replies to the descriptor ``out``."""
@@ -40,7 +40,7 @@ class Server(object):
 
     def serve(self) -> "None":
         """Answer until stdin ends."""
-        answers = {"hello": self.hello, "reference": self.reference, "measure": self.measure}
+        answers = {"hello": self.hello, "cold": self.cold, "reference": self.reference, "measure": self.measure}
         for line in iter(self.source.readline, b""):
             request = wire.decode(line)
             found = dict(answers[request["op"]](request), id=request["id"], reply="result")
@@ -89,6 +89,14 @@ class Server(object):
 
         return dict(self.adapter.facts(self.settings["device"]), numpy=numpy.__version__)
 
+    def cold(self, request: "dict") -> "dict":
+        """Say which cells have to be compiled for long."""
+        return {"status": "ok", "cold": ahead.cold(self.classes(), request["cache"], self.settings["threads"], request["cells"])}
+
+    def classes(self) -> "dict":
+        """Return the implementations of the framework by slug."""
+        return {found.slug: found for found in self.adapter.IMPLEMENTATIONS}
+
     def reference(self, request: "dict") -> "dict":
         """Keep the reference of a case for the children that come."""
         gradients = {name: wire.unpack(packed) for name, packed in request["gradients"].items()}
@@ -120,7 +128,11 @@ class Server(object):
                 return first
             self.primed.add(name)
         turns = request.get("turns")
-        return self.fork(lambda wait: child.run(request, truth, self.load, wait if turns else None), request)
+        found = self.fork(lambda wait: child.run(request, truth, self.load, wait if turns else None), request)
+        chosen = self.classes().get(request["implementation"])
+        if chosen is not None and found["status"] == "ok":
+            ahead.made(chosen, request, request["cache"], self.settings["threads"])
+        return found
 
     def fork(self, work: "object", request: "dict") -> "dict":
         """Run ``work`` in a child under the request's limits; return its result or how it ended."""

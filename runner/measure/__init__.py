@@ -1,16 +1,16 @@
 """Measure a plan round by round: all environments alive at once, the cells of every case in turns, in random order."""
 
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from runner.backends import Backend
 from runner.errors import RunnerError
 from runner.measure import turns
+from runner.measure.ahead import Job, compile_ahead
 from runner.measure.references import References
-from runner.measure.servers import Servers
+from runner.measure.servers import Numbers, Servers
 from runner.model import (
     Block,
     Canary,
@@ -19,14 +19,12 @@ from runner.model import (
     Finished,
     Further,
     Grouped,
-    Limits,
     Outcome,
     Past,
     Plan,
-    Provisioned,
 )
 
-__all__ = ["Steering", "given_up", "measure"]
+__all__ = ["Numbers", "Servers", "Steering", "given_up", "measure"]
 
 T = TypeVar("T")
 Ask = Callable[..., Outcome | None]
@@ -61,14 +59,7 @@ def given_up(past: Past) -> frozenset[Cell]:
     return frozenset(cell for cell, failure in past.failed if failure not in FLEETING)
 
 
-def measure(
-    plan: Plan,
-    ready: Mapping[str, Provisioned],
-    backend: Backend,
-    limits: Limits,
-    references: References,
-    steering: Steering,
-) -> Iterator[Event]:
+def measure(plan: Plan, servers: Servers, references: References, steering: Steering) -> Iterator[Event]:
     """Yield one outcome for each cell and round in the order in which they were measured, and what was decided.
 
     A round goes through all cases before the next one begins. After each, ``steering`` says which cells get another, up
@@ -77,41 +68,33 @@ def measure(
 
     Args:
         plan: what to measure and how.
-        ready: the environments that could be made; cells of others are left out.
-        backend: starts servers.
-        limits: memory and device of each server.
+        servers: start as they are needed, in the environments that could be made; cells of others are left out. The
+            caller ends them; ended from elsewhere, they end the measuring with an error.
         references: the float64 truth of each case.
         steering: is told what is about to happen, and asked what is wanted.
 
     Raises:
         EngineError: the engine is gone; nothing is yielded for the cell at work.
     """
-    servers = Servers(plan, ready, backend, limits, steering.say)
     names = dict.fromkeys(name for block in plan.blocks for name in block.environments)
-    present = tuple(name for name in names if name in ready)
+    present = tuple(name for name in names if name in servers.ready)
     if not present:
         return
-    try:
-        groups = plan.past.groups
-        if not groups:
-            groups = servers.groups(present)
-            yield Grouped(groups)
-        memory = None if backend.limits_memory else limits.memory
-        yield from _Rounds(plan, servers, references, memory, steering).all(groups)
-    finally:
-        servers.close()
+    groups = plan.past.groups.get(servers.limits.device)
+    if groups is None:
+        groups = servers.groups(present)
+        yield Grouped(groups)
+    yield from _Rounds(plan, servers, references, steering).all(groups)
 
 
 class _Rounds:
     """The rounds of a plan, one after the other; a cell that failed for good is not asked again."""
 
-    def __init__(
-        self, plan: Plan, servers: Servers, references: References, memory: int | None, steering: Steering
-    ) -> None:
+    def __init__(self, plan: Plan, servers: Servers, references: References, steering: Steering) -> None:
         self.plan = plan
         self.servers = servers
         self.references = references
-        self.memory = memory
+        self.memory = None if servers.backend.limits_memory else servers.limits.memory
         self.say, self.next, self.canary, self.around, self.rested = steering
         self.given_up = set(given_up(plan.past))
         self.large: set[Cell] = set()  # cells that ran out of memory once; from then on nobody waits beside them
@@ -133,24 +116,34 @@ class _Rounds:
 
     def round(self, group: Sequence[str], number: int, *, first: bool) -> Iterator[Event]:
         """Yield the events of one round of one group, if there is anything left of it to measure."""
-        left: list[tuple[Block, list[Cell]]] = []
+        left = [(block, cells) for block, cells in self.left(group, number, first=first) if cells]
+        alive = {cell.environment for _, cells in left for cell in cells}
+        if alive:
+            self.servers.next_round(alive)
+        if not self.plan.past.finished and self.plan.measurement.turn(number) == 1:
+            compile_ahead(self.servers, [job for block, cells in left for job in self.jobs(block, cells)])
+        for block, cells in left:
+            if self.rested:
+                self.rested()
+            if self.canary:
+                self.servers.settle()
+                yield Canary(block.case_id, number, self.canary())
+            yield from self.block(block, cells, number)
+            yield Finished(block.case_id, number)
+
+    def left(self, group: Sequence[str], number: int, *, first: bool) -> Iterator[tuple[Block, list[Cell]]]:
+        """Yield the cases whose round is not finished yet, in random order, each with its cells, likewise."""
         for block in self.shuffled(self.plan.blocks, str(number)):
             if block.case_id not in self.unknown and (block.case_id, number) not in self.plan.past.finished:
                 order = self.shuffled(block.cells, f"{number}/{block.case_id}")
                 mine = self.share(block, group, first=first) & self.wanted - self.given_up
-                left.append((block, [cell for cell in order if cell in mine]))
-        alive = {cell.environment for _, cells in left for cell in cells}
-        if alive:
-            self.servers.next_round(alive)
-        for block, cells in left:
-            if cells:
-                if self.rested:
-                    self.rested()
-                if self.canary:
-                    self.servers.settle()
-                    yield Canary(block.case_id, number, self.canary())
-                yield from self.block(block, cells, number)
-                yield Finished(block.case_id, number)
+                yield block, [cell for cell in order if cell in mine]
+
+    def jobs(self, block: Block, cells: Sequence[Cell]) -> Iterator[Job]:
+        """Yield what it takes to have the cells of a case compiled."""
+        common = {**self.request(block), "key": self.references.key(block.spec)}
+        for cell in cells:
+            yield Job(cell, {**common, **self.servers.own(cell)}, partial(self.references.get, block.spec))
 
     def share(self, block: Block, group: Sequence[str], *, first: bool) -> set[Cell]:
         """Return the cells of a block that a group measures: none where the base would be alone in a further group."""

@@ -15,6 +15,21 @@ from runner.model import Cell, Limits, Outcome, Plan, Provisioned
 HELLO_SECONDS = 300.0  # a cold import of an old framework from a slow disk, at worst
 
 
+class Numbers:
+    """Numbers the servers of each environment in a run, those of all its devices together."""
+
+    def __init__(self, behind: Mapping[str, int]) -> None:
+        """Number on from those that a resumed run has behind it."""
+        self.last = dict(behind)
+        self.lock = threading.Lock()
+
+    def next(self, name: str) -> int:
+        """Return the number of an environment's next server."""
+        with self.lock:
+            self.last[name] = self.last.get(name, 0) + 1
+            return self.last[name]
+
+
 class Servers:
     """One session for each environment at most."""
 
@@ -25,8 +40,9 @@ class Servers:
         backend: Backend,
         limits: Limits,
         say: Callable[[str], None],
+        numbers: Numbers | None = None,
     ) -> None:
-        """Start nothing yet; servers are numbered on from those of the plan's past."""
+        """Start nothing yet; without ``numbers``, servers are numbered on from those of the plan's past."""
         self.plan = plan
         self.ready = ready
         self.backend = backend
@@ -35,7 +51,7 @@ class Servers:
         self.sessions: dict[str, Session] = {}
         self.sizes: dict[str, int] = {}
         self.broken: dict[str, dict[str, Any]] = {}
-        self.started = dict(plan.past.servers)
+        self.numbers = numbers or Numbers(plan.past.servers)
         self.proven: set[Cell] = set()  # those that a measurement which counts has found right in this run
         self.lock, self.closed = threading.Lock(), False  # servers are started in several threads
         self.waiting: dict[Cell, int] = {}  # the round of each cell whose child waits for its turn
@@ -66,19 +82,18 @@ class Servers:
         self.retire(name)
         self.say(f"{name}: starting")
         begin = time.monotonic()
-        self.started[name] = self.started.get(name, 0) + 1
         try:
             channel = self.backend.open(self.ready[name], self.limits)
         except (OSError, EngineError) as error:
             self.broken[name] = self._unstarted(error)
             return None
-        session = Session(channel, f"{name}#{self.started[name]}")
+        session = Session(channel, f"{name}#{self.numbers.next(name)}")
         self._live(name, session)
         threads = self.plan.measurement.threads
         framework, device = self.plan.frameworks[name], self.plan.device
         found = session.hello(framework, threads, device, HELLO_SECONDS, self.limits.cpus)
         if found["status"] != "ok":
-            self._check(found)
+            self.check(found)
             # A server that dies while it imports would do so again: it is not a crash that may not come back.
             self.broken[name] = {**found, "class": "import"} if found["class"] == "crash" else found
             self.retire(name)
@@ -103,7 +118,7 @@ class Servers:
             return {"status": "failed", "class": "engine", "reason": error.problems[0].message}
         return {"status": "failed", "class": "import", "reason": f"the harness server cannot be started: {error}"}
 
-    def _check(self, reply: Mapping[str, Any]) -> None:
+    def check(self, reply: Mapping[str, Any]) -> None:
         """Raise EngineError where a server was lost because its engine is gone: that is no failure of a cell."""
         if reply.get("class") == "engine":
             self._must_answer(str(reply.get("reason")))
@@ -147,17 +162,21 @@ class Servers:
         self.say(f"round {number}: {cell.id}")
         if session is None:
             return Outcome(cell=cell, round=number, reply=self.broken[cell.environment], facts={}, ready=ready)
-        own = {
+        self.settle()
+        request = {**common, **self.own(cell), "turns": turns}
+        return self._outcome(cell, number, session, session.measure(request, truth))
+
+    def own(self, cell: Cell) -> dict[str, Any]:
+        """Return the part of a measuring request that is a cell's own."""
+        ready = self.ready[cell.environment]
+        return {
             "framework": ready.framework,
             "implementation": cell.implementation,
             "phase": cell.phase,
             "precision": cell.precision,
             "cache": self.backend.cache(ready),
             "proven": cell in self.proven,
-            "turns": turns,
         }
-        self.settle()
-        return self._outcome(cell, number, session, session.measure({**common, **own}, truth))
 
     def go_on(self, cell: Cell) -> Outcome | None:
         """Give a cell its turn; return its outcome, or None where it waits for another turn.
@@ -170,7 +189,7 @@ class Servers:
         return self._outcome(cell, number, session, session.go_on(self.plan.measurement.timeout + GRACE))
 
     def _outcome(self, cell: Cell, number: int, session: Session, reply: dict[str, Any]) -> Outcome | None:
-        self._check(reply)
+        self.check(reply)
         if not session.alive:
             self.retire(cell.environment)  # at once: its child may still be at work, beside everybody else's
         if reply.get("reply") == "turn":

@@ -90,6 +90,12 @@ class Session:
         self.size = int(found.get("bytes", 0))
         return found
 
+    def cold(self, cache: str, cells: Sequence[Mapping[str, Any]]) -> Mapping[str, float]:
+        """Return about how many seconds cells will compile, by place; see ``harness.ahead.cold``."""
+        request = {"op": "cold", "cache": cache, "cells": list(cells)}
+        found: Mapping[str, float] = self.ask(request, GRACE).get("cold", {})
+        return found
+
     def measure(self, request: dict[str, Any], truth: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Measure one cell once; the reference is sent first where this server has not seen the case.
 

@@ -14,6 +14,11 @@ class Gpu:
     memory: int = 0
 
 
+def device_id(*gpus: Gpu | None) -> str:
+    """Return the name of a device that no other has: a UUID, several with commas between them; ``cpu`` for no GPU."""
+    return ",".join(gpu.uuid for gpu in gpus if gpu) or "cpu"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What a server and its children may use.

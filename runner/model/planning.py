@@ -70,7 +70,7 @@ class Past:
         attempts: (case id, round) -> the last attempt that left a record.
         failed: (cell, failure class) of every cell that failed, as often as it failed differently.
         servers: environment -> how many servers it has had.
-        groups: environments that were alive side by side; empty where that was not decided yet.
+        groups: device -> environments that were alive side by side on it; lacks one where that was not decided yet.
         spent: seconds that it was measured for, as far as its journal says.
     """
 
@@ -78,7 +78,7 @@ class Past:
     attempts: Mapping[tuple[str, int], int] = field(default_factory=dict)
     failed: frozenset[tuple[Cell, str]] = frozenset()
     servers: Mapping[str, int] = field(default_factory=dict)
-    groups: tuple[tuple[str, ...], ...] = ()
+    groups: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     spent: float = 0.0
 
 

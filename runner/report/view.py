@@ -212,7 +212,9 @@ def _line(key: Key, style: _Style, medians: list[float], row: Row | None, *, bas
 def _device(results: Results) -> str:
     """Return the names of the devices that were measured on."""
     names = [name for name in results.rounds["device_name"].unique().tolist() if name]
-    return words.few(names) or ", ".join(results.rounds["device"].unique().tolist()) or "no device"
+    boards = len(results.machine.get("gpus", ()))  # each of them measured cases of its own
+    found = words.few(names) or ", ".join(results.rounds["device"].unique().tolist()) or "no device"
+    return f"{boards} x {found}" if boards > 1 else found
 
 
 def _facts(results: Results, device: str) -> Iterable[Fact]:

@@ -224,6 +224,11 @@ class LeavesProcess(Sound):
         Sound.train(self)
 
 
+class CompilesLong(Sound):
+    slug = "compiles-long"
+    compile_seconds = (60.0, 3.0)
+
+
 IMPLEMENTATIONS = tuple(
     found for found in globals().values() if isinstance(found, type) and issubclass(found, Sound)
 )

@@ -12,7 +12,9 @@ import pytest
 
 from runner.backends import archive
 from runner.backends.process import ProcessChannel
+from runner.harness import workloads
 from runner.measure.session import Session
+from tests.cases import TINY
 from tests.harness.conftest import VERSIONS, Ask, environment, request
 
 
@@ -183,6 +185,19 @@ def test_compiling_cold_and_warm_gives_one_time_each(ask: Ask) -> None:
         reply = ask("sound", phase=phase)
         assert reply["status"] == "ok", reply
         assert reply["seconds"] == [reply["compile_seconds"]]
+
+
+def test_a_server_knows_what_it_has_not_compiled_yet(ask: Ask, session: Session, tmp_path: Path) -> None:
+    names = ("key", "implementation", "phase", "precision")
+    cells = [
+        dict(zip(names, (workloads.key(TINY), slug, "train", "fp32"), strict=True))
+        for slug in ("sound", "compiles-long")
+    ]
+    assert session.cold(str(tmp_path), cells) == {"1": 60.0}
+    assert ask("compiles-long", session, phase="forward")["status"] == "ok"
+    assert session.cold(str(tmp_path), cells) == {"1": 60.0}
+    assert ask("compiles-long", session)["status"] == "ok"
+    assert session.cold(str(tmp_path), cells) == {}
 
 
 def test_a_child_that_waits_for_its_turn_stands_still(ask: Ask, session: Session) -> None:

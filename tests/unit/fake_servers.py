@@ -10,7 +10,8 @@ from typing import Any
 from runner.backends import Say
 from runner.errors import EngineError, RunnerError
 from runner.harness import wire
-from runner.measure import Steering, measure
+from runner.measure import Servers, Steering, measure
+from runner.measure.ahead import SECONDS
 from runner.measure.references import References
 from runner.model import Block, Cell, Event, Limits, Measurement, Outcome, Past, Plan, Provisioned, Spec, Survey
 
@@ -21,10 +22,11 @@ CASE = {"workload": "rnn-step", "name": "tiny"}
 class FakeServer:
     """A Channel; ``deeds`` says what happens at a cell: ok, a failure class, or what ``act`` knows."""
 
-    def __init__(self, backend: "FakeBackend", environment: str) -> None:
+    def __init__(self, backend: "FakeBackend", environment: str, device: str) -> None:
         """Serve one environment."""
         self.backend = backend
         self.environment = environment
+        self.device = device
         self.lines: deque[bytes] = deque()
         self.requests: list[dict[str, Any]] = []
         self.patience: list[float] = []
@@ -42,6 +44,12 @@ class FakeServer:
             self.backend.together.wait(10)
         if request["op"] == "hello":
             self.hello(request)
+        elif request["op"] == "cold":
+            slugs = [cell["implementation"] for cell in request["cells"]]
+            cold = {
+                str(place): self.backend.cold[slug] for place, slug in enumerate(slugs) if slug in self.backend.cold
+            }
+            self.reply(request, status="ok", cold=cold)
         elif request["op"] == "reference":
             self.reply(request, status="ok")
         elif request["op"] == "go":
@@ -49,6 +57,8 @@ class FakeServer:
             self.turn(self.waiting)
         else:
             assert not self.waiting, "a server has one child at a time"
+            if self.backend.compiling and request["seconds"] == SECONDS:
+                self.backend.compiling.wait(10)
             self.backend.alive.append({one.environment for one in self.backend.opened if not one.closed})
             self.act(request, self.backend.deed(self.environment, request["implementation"]))
 
@@ -139,10 +149,12 @@ class FakeBackend:
         self.deeds: dict[str, deque[str]] = {}
         self.hellos: dict[str, deque[str]] = {}
         self.sizes: dict[str, int] = {}
+        self.cold: dict[str, float] = {}  # implementations that compile, and for how many seconds
         self.stuck = ""
         self.refused = ""
         self.gone = False
         self.stays_gone = True
+        self.compiling: threading.Barrier | None = None  # they compile when so many were asked to
         self.together: threading.Barrier | None = None  # servers answer when so many were asked
 
     def does(self, cell: str, *deeds: str) -> None:
@@ -180,13 +192,14 @@ class FakeBackend:
         return f"/cache/{ready.environment}"
 
     def open(self, ready: Provisioned, limits: Limits) -> FakeServer:
-        """See Backend; one server of an environment at a time."""
+        """See Backend; one server of an environment at a time on each device."""
         assert limits.run
         if self.gone or self.refused == ready.environment:
             raise EngineError(f"cannot start a container for {ready.environment!r}")
-        assert not [one for one in self.opened if one.environment == ready.environment and not one.closed]
-        self.opened.append(FakeServer(self, ready.environment))
-        return self.opened[-1]
+        name, device = ready.environment, limits.device
+        assert not [one for one in self.opened if (one.environment, one.device) == (name, device) and not one.closed]
+        self.opened.append(server := FakeServer(self, name, device))
+        return server
 
     def answers(self) -> bool:
         """See Backend."""
@@ -203,6 +216,10 @@ class FakeBackend:
 
 class Known(References):
     """References that are known already; the one of a case called ``unknown`` cannot be computed."""
+
+    def known(self, case: Mapping[str, Any]) -> bool:
+        """See References."""
+        return bool(case["name"] != "unknown")
 
     def get(self, case: Mapping[str, Any]) -> dict[str, Any]:
         """See References."""
@@ -253,7 +270,8 @@ def events(
         if name != missing
     }
     steering = Steering((said if said is not None else []).append, wanted, canary)
-    return measure(plan, ready, backend, limits, Known(Path("/nowhere"), 1), steering)
+    with contextlib.closing(Servers(plan, ready, backend, limits, steering.say)) as servers:
+        yield from measure(plan, servers, Known(Path("/nowhere"), 1), steering)
 
 
 def outcomes(backend: FakeBackend, *blocks: Block, **how: Any) -> Iterator[Outcome]:

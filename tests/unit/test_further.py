@@ -174,7 +174,7 @@ def test_further_rounds_that_are_whole_are_not_announced_again() -> None:
     two = cells("a/x", "b/x")
     attempts = {("rnn-step/tiny", number): 1 for number in (1, 2, 3)}
     finished = frozenset({("rnn-step/tiny", 1), ("rnn-step/tiny", 2)})
-    behind = Past(attempts=attempts, finished=finished, groups=(("a", "b"),))
+    behind = Past(attempts=attempts, finished=finished, groups={"cpu": (("a", "b"),)})
     found = list(events(FakeBackend(), block(*two), rounds=1, max_rounds=4, wanted=lambda _: two, past=behind))
     assert [one.round for one in found if isinstance(one, Further)] == [3, 4]
     assert [(one.round, one.attempt) for one in found if isinstance(one, Outcome)] == [(3, 2), (3, 2), (4, 1), (4, 1)]

@@ -99,11 +99,12 @@ def cut(found: list[Event], count: int) -> Past:
     """Return what a run has behind it that was killed after some events."""
     kept = found[:count]
     done = [one for one in kept if isinstance(one, Outcome)]
+    grouped = [one.groups for one in kept if isinstance(one, Grouped)]
     return Past(
         finished=frozenset((one.case_id, one.round) for one in kept if isinstance(one, Finished)),
         attempts={(one.cell.case_id, one.round): one.attempt for one in done},
         servers={"a": 1, "b": 1} if done else {},
-        groups=next((one.groups for one in kept if isinstance(one, Grouped)), ()),
+        groups={"cpu": grouped[0]} if grouped else {},
     )
 
 
@@ -129,12 +130,12 @@ def case_of(name: str) -> str:
 def test_nothing_is_started_where_nothing_is_left() -> None:
     backend = FakeBackend()
     finished = frozenset((case_id, number) for case_id in WHERE for number in (1, 2, 3))
-    assert list(events(backend, TINY, LARGE, past=Past(finished=finished, groups=(("a", "b"),)))) == []
+    assert list(events(backend, TINY, LARGE, past=Past(finished=finished, groups={"cpu": (("a", "b"),)}))) == []
     assert backend.opened == []
 
 
 def test_servers_are_numbered_on() -> None:
-    before = Past(servers={"a": 4}, groups=(("a", "b"),), finished=frozenset({("rnn-step/tiny", 1)}))
+    before = Past(servers={"a": 4}, groups={"cpu": (("a", "b"),)}, finished=frozenset({("rnn-step/tiny", 1)}))
     found = list(outcomes(FakeBackend(), TINY, past=before, restart=1))
     servers = {(one.cell.environment, one.round): one.facts["server"] for one in found}
     assert servers == {("a", 2): "a#5", ("a", 3): "a#6", ("b", 2): "b#1", ("b", 3): "b#2"}
@@ -150,7 +151,7 @@ def test_a_cell_that_failed_for_good_is_not_asked_again_and_a_crash_is() -> None
 
 def test_the_groups_of_the_beginning_stay() -> None:
     backend = FakeBackend()
-    before = Past(groups=(("a", "b"), ("a", "c")))
+    before = Past(groups={"cpu": (("a", "b"), ("a", "c"))})
     found = list(outcomes(backend, block(*cells("a/x", "b/x", "c/x")), past=before, rounds=2))
     assert {one.round for one in found if one.cell.environment == "c"} == {3, 4}
     assert {frozenset(alive) for alive in backend.alive} == {frozenset("ab"), frozenset("ac")}
@@ -234,7 +235,7 @@ def test_what_is_behind_a_run_is_read_from_its_journal_and_records(tmp_path: Pat
             bad(other, 2, "oom", "too much", server="tf-1.15#9"),
         ],
     )
-    run.note("groups", groups=[["torch-2.x", "tf-1.15"]])
+    run.note("groups", device="cpu", groups=[["torch-2.x", "tf-1.15"]])
     run.note("round", case=one.case_id, round=1)
     found = past(run, run.journal())
     assert found == Past(
@@ -242,7 +243,7 @@ def test_what_is_behind_a_run_is_read_from_its_journal_and_records(tmp_path: Pat
         attempts={(one.case_id, 1): 1, (one.case_id, 2): 1},
         failed=frozenset({(other, "oom")}),
         servers={"torch-2.x": 12, "tf-1.15": 9},
-        groups=(("torch-2.x", "tf-1.15"),),
+        groups={"cpu": (("torch-2.x", "tf-1.15"),)},
     )
 
 
@@ -258,6 +259,9 @@ def test_what_a_run_has_spent_is_read_from_its_journal_whatever_was_written_last
     assert past(run, run.journal()).spent == 8.75
 
 
+CPU = Clocks(None, Wish(), pytest.fail)
+
+
 def test_each_event_is_kept_with_what_was_spent_until_then(tmp_path: Path) -> None:
     (one, other) = cells("a/x", "b/x")
     both = tuple(PlannedCell(cell=each, device="cpu", seconds=3.0) for each in (one, other))
@@ -270,7 +274,7 @@ def test_each_event_is_kept_with_what_was_spent_until_then(tmp_path: Path) -> No
         frameworks=dict.fromkeys("ab", "torch"),
     )
     run = make(tmp_path, [])
-    keeper = Keeper(plan, run, Progress(lambda _: None), Clocks(None, Wish(), pytest.fail))
+    keeper = Keeper(plan, run, Progress(lambda _: None))
     reply = {"status": "ok", "seconds": [0.5]}
     kept: list[Event] = [
         Grouped((("a", "b"),)),
@@ -281,7 +285,7 @@ def test_each_event_is_kept_with_what_was_spent_until_then(tmp_path: Path) -> No
         Further(4, frozenset({one})),
     ]
     for count, event in enumerate(kept, 1):
-        keeper.keep(event, count + 0.00049)
+        keeper.keep(event, count + 0.00049, CPU)
     lines = [json.loads(line) for line in (run.path / "journal.jsonl").read_text().splitlines()[1:]]
     names = ["groups", "canary", "measured", "measured", "round", "further"]
     assert [(line["event"], line["spent"]) for line in lines] == list(zip(names, range(1, 7), strict=True))

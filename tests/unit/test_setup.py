@@ -11,7 +11,7 @@ from runner.backends.venv import VenvBackend
 from runner.errors import GpuError, MatrixError, NothingSelectedError, RunnerError, UsageError
 from runner.matrix import load
 from runner.options import Options
-from runner.setup import cache_folder, choose_backend, choose_device, host_matrix, setup
+from runner.setup import cache_folder, choose_backend, choose_devices, host_matrix, setup
 
 ROOT = Path(__file__).parents[2]
 TYPED = Options(matrix=ROOT / "matrix.yaml", backend="venv", device="cpu", reports=Path("r"))
@@ -117,13 +117,13 @@ def test_an_interpreter_is_found_by_a_path_from_here_wherever_it_is_started(
 @pytest.mark.parametrize("device", ["cuda:97", "GPU-00000000-dead-beef", "gpu", "cudahost", "cpu:0", ""])
 def test_an_unknown_device(device: str) -> None:
     with pytest.raises(GpuError) as caught:
-        choose_device(device)
+        choose_devices(device)
     assert str(caught.value).startswith(f"error: there is no device {device!r}\nhint: this machine shows ")
     assert str(caught.value).endswith("; or --device cpu")
 
 
 def test_the_cpu_is_always_there() -> None:
-    assert choose_device("cpu") == ("cpu", None)
+    assert choose_devices("cpu") == ("cpu", ())
 
 
 def test_an_unknown_environment_and_an_empty_selection() -> None:

@@ -65,6 +65,11 @@ class Implementation(object):
         return cls.kind
 
     @classmethod
+    def compiling(cls) -> "tuple":
+        """Return ``compile_seconds`` as it is with what is installed here."""
+        return cls.compile_seconds
+
+    @classmethod
     def concerns(cls, case: "dict") -> "bool":
         """Say whether the case is of this class's kind at all; one that is not is left out of the plan, without a skip."""
         return case["cell"] in cls.cells

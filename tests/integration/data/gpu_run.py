@@ -7,7 +7,7 @@ import typer
 from runner import console, pipeline
 from runner.gpu import calm
 from runner.options import Options, planning
-from runner.setup import at_work, choose_device, prepared
+from runner.setup import at_work, choose_devices, prepared
 
 app = typer.Typer()
 calm.PAUSES = (0.1, 0.2)  # no test waits for a minute
@@ -19,8 +19,8 @@ def run(options: Options) -> int:
     """Measure, and print where the run is."""
     with console.progress() as progress, at_work():
         found, wanted = prepared(replace(options, device="cpu"), progress.note)
-        _, gpu = choose_device("cuda")
-        totals = pipeline.run(wanted, found.backend, found.place, progress, gpu)
+        _, gpus = choose_devices(options.device or "cuda")
+        totals = pipeline.run(wanted, found.backend, found.place, progress, gpus)
     console.emit(str(totals.run.path), None)
     return 1 if totals.bad else 0
 

@@ -1,0 +1,132 @@
+"""The measuring of a run: each device with servers, clocks and steering of its own, all devices side by side."""
+
+import contextlib
+import functools
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runner import controls, machine
+from runner.backends import Backend
+from runner.deal import deal
+from runner.further import Wanted
+from runner.gpu.calm import Calm
+from runner.gpu.clocks import Clocks
+from runner.keeper import Keeper
+from runner.measure import Numbers, Servers, Steering, measure
+from runner.measure.aside import side_by_side
+from runner.measure.references import References
+from runner.model import Limits, Plan, Provisioned, device_id
+
+SIDE_BY_SIDE = 4  # servers that import their frameworks at a time; on a GPU they look at the device, one by one
+MEMORY_SHARE = 0.8  # of what is free at the start, for all servers, and the children that take turns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """What the devices of a run have in common.
+
+    Attributes:
+        backend: starts servers.
+        ready: the environments that could be made.
+        keeper: keeps what happens, and tells of it.
+        cache: where references are kept.
+        margin: the change that counts as none.
+        controls: whether a canary is measured.
+        pin: whether servers are kept to cores of their own.
+        lock: held while something is kept.
+        over: set when nothing more is to be kept.
+    """
+
+    backend: Backend
+    ready: Mapping[str, Provisioned]
+    keeper: Keeper
+    cache: Path
+    margin: float
+    controls: bool
+    pin: bool
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    over: threading.Event = field(default_factory=threading.Event)
+
+    def end(self) -> None:
+        """Keep nothing from here on: what devices say that others have interrupted is no result."""
+        with self.lock:
+            self.over.set()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """One device with its part of the plan, its clocks, and servers; ``name`` is what its progress is shown under."""
+
+    name: str
+    plan: Plan
+    clocks: Clocks
+    servers: Servers
+    alone: bool
+
+    def work(self, shared: Shared) -> None:
+        """Measure the part, and keep each event the moment it is there.
+
+        Raises:
+            EngineError: the engine is gone, or the servers were ended from elsewhere.
+            GpuError: the GPU is lost.
+        """
+        keeper, limits, threads = shared.keeper, self.servers.limits, self.plan.measurement.threads
+        say = keeper.progress.note
+        wanted = Wanted(self.plan, keeper.stored, shared.margin, say)
+        # Beside other devices at work, a slower canary would tell of them.
+        canary = functools.partial(controls.canary, threads, limits.cpus) if shared.controls and self.alone else None
+        calm = Calm(self.clocks.observed, say, celsius=self.clocks.celsius)
+        around, rested = (calm.measured, calm.rested) if self.clocks.gpu else (None, None)
+        status = functools.partial(keeper.progress.status, self.name)
+        steering = Steering(status, wanted, canary, around, rested)
+        references = References(shared.cache / "references", threads)
+        for event in measure(self.plan, self.servers, references, steering):
+            with shared.lock:
+                if shared.over.is_set():
+                    return
+                keeper.keep(event, wanted.spent(), self.clocks)
+            self.clocks.check()
+
+
+def work(planned: Plan, devices: Sequence[Clocks], shared: Shared) -> None:
+    """Measure a plan on devices side by side; a device or an engine that is lost ends all of it.
+
+    Args:
+        planned: the plan; its blocks are dealt out.
+        devices: their clocks, which are held meanwhile. A device for which there is no case does nothing.
+        shared: what they have in common; afterwards it keeps nothing more.
+
+    Raises:
+        EngineError, GpuError: as ``Lane.work`` does.
+    """
+    parts, numbers = deal(planned, len(devices)), Numbers(planned.past.servers)
+    cores = _cores(len(parts), planned, devices, pin=shared.pin)
+    memory = int(MEMORY_SHARE * machine.room()) // len(parts)
+    with contextlib.ExitStack() as stack:
+        lanes: list[Lane] = []
+        for place, (part, clocks, cpus) in enumerate(zip(parts, devices, cores, strict=False)):
+            several = 1 if clocks.gpu else min(machine.cores(), SIDE_BY_SIDE)
+            run = shared.keeper.stored.id
+            limits = Limits(memory=memory, device=device_id(clocks.gpu), run=run, cpus=cpus, side_by_side=several)
+            name = f"now, device {place + 1}" if len(parts) > 1 else "now"
+            stack.enter_context(clocks.held(run))
+            say = functools.partial(shared.keeper.progress.status, name)
+            servers = Servers(part, shared.ready, shared.backend, limits, say, numbers)
+            stack.enter_context(contextlib.closing(servers))
+            lanes.append(Lane(name=name, plan=part, clocks=clocks, servers=servers, alone=len(parts) == 1))
+        stack.callback(shared.end)
+        for _ in side_by_side(lambda lane: lane.work(shared), lanes, len(lanes)):
+            pass
+
+
+def _cores(count: int, planned: Plan, devices: Sequence[Clocks], *, pin: bool) -> Sequence[tuple[int, ...]]:
+    """Return the processors that the servers of each part stay on; empty for any."""
+    cpus, threads = os.sched_getaffinity(0), planned.measurement.threads
+    if not pin or (count == 1 and devices[0].gpu):
+        return ((),) * count
+    if count == 1:
+        return (machine.apart(threads, cpus),)
+    return tuple(share if len(share) >= threads else () for share in machine.shares(count, cpus))

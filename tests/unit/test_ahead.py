@@ -1,0 +1,111 @@
+"""Compilers at work before the first round."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.harness import ahead
+from runner.harness.adapters.api import Implementation
+from runner.measure.ahead import SECONDS
+from runner.model import Past
+from tests.unit.fake_servers import FakeBackend, block, cells, outcomes
+
+CELLS = cells("a/x", "a/y", "b/x", "c/z")
+
+
+def asked(backend: FakeBackend) -> list[tuple[str, str, float]]:
+    """Return environment, implementation and seconds of each measuring request, by server."""
+    found = []
+    for server in backend.opened:
+        requests = [request for request in server.requests if request["op"] == "measure"]
+        found += [(server.environment, request["implementation"], request["seconds"]) for request in requests]
+    return found
+
+
+@pytest.fixture
+def backend() -> FakeBackend:
+    found = FakeBackend()
+    found.cold = {"x": 60.0}
+    return found
+
+
+def test_what_compiles_for_long_is_built_once_before_the_first_round(backend: FakeBackend) -> None:
+    found = list(outcomes(backend, block(*CELLS), side_by_side=2, seconds=2.0, rounds=1))
+    assert len(found) == len(CELLS)  # what was measured ahead is no outcome
+    early = [one for one in asked(backend) if one[2] == SECONDS]
+    assert sorted(early) == [("a", "x", SECONDS), ("b", "x", SECONDS)]
+    for server in backend.opened:
+        kinds = [float(request["seconds"]) for request in server.requests if request["op"] == "measure"]
+        assert kinds == sorted(kinds)  # before the round
+    assert sorted(asked(backend) + early) == sorted(
+        [(cell.environment, cell.implementation, 2.0) for cell in CELLS] + early * 2
+    )
+
+
+def test_environments_compile_side_by_side(backend: FakeBackend) -> None:
+    backend.compiling = threading.Barrier(2)
+    assert len(list(outcomes(backend, block(*CELLS), side_by_side=2, rounds=1))) == len(CELLS)
+
+
+@pytest.mark.parametrize("deed", ["crash", "dies", "wrong-result", "oom"])
+def test_what_fails_ahead_has_its_round_all_the_same(backend: FakeBackend, deed: str) -> None:
+    backend.does("a/x", deed)
+    found = list(outcomes(backend, block(*CELLS), side_by_side=2, rounds=1))
+    assert {one.reply["status"] for one in found} == {"ok"}
+    assert len(found) == len(CELLS)
+
+
+def test_a_case_without_a_reference_is_left_to_its_round(backend: FakeBackend) -> None:
+    unknown = block(*cells("a/x", "b/x", case="unknown"))
+    found = list(outcomes(backend, unknown, block(*CELLS), side_by_side=2, rounds=1))
+    assert sorted(one.reply["status"] for one in found) == ["failed"] * 2 + ["ok"] * 4
+
+
+def test_nothing_is_compiled_ahead_where_servers_start_alone_or_a_run_goes_on(backend: FakeBackend) -> None:
+    list(outcomes(backend, block(*CELLS), rounds=1))
+    past = Past(finished=frozenset({("rnn-step/tiny", 1)}), groups={"cpu": (("a", "b", "c"),)})
+    list(outcomes(backend, block(*CELLS), side_by_side=2, rounds=2, past=past))
+    assert SECONDS not in {seconds for _, _, seconds in asked(backend)}
+
+
+class Slow(Implementation):
+    """Compiles for a minute."""
+
+    slug = "slow"
+    compile_seconds = (60.0, 3.0)
+
+
+class Quick(Implementation):
+    """Compiles at once."""
+
+    slug = "quick"
+
+
+def request(slug: str, **changes: Any) -> dict[str, Any]:
+    return {"implementation": slug, "key": "k", "phase": "train", "precision": "fp32", **changes}
+
+
+def test_a_cell_is_cold_until_it_was_compiled_and_each_of_its_kind_alone(tmp_path: Path) -> None:
+    classes = {"slow": Slow, "quick": Quick}
+
+    def cold(*asked: dict[str, Any], threads: int = 2) -> dict[str, float]:
+        found: dict[str, float] = ahead.cold(classes, str(tmp_path), threads, list(asked))
+        return found
+
+    every = (request("slow"), request("quick"), request("unknown"), request("slow", phase="compile"))
+    assert cold(*every) == {"0": 60.0}
+    for chosen in (Slow, Quick):
+        ahead.made(chosen, request(chosen.slug), str(tmp_path), 2)
+    assert cold(*every) == {}
+    assert len(list((tmp_path / "compiled").iterdir())) == 1  # nothing is remembered of what compiles at once
+    others = (request("slow", key="other"), request("slow", phase="forward"), request("slow", precision="tf32"))
+    assert cold(*others) == {"0": 60.0, "1": 60.0, "2": 60.0}
+    assert cold(request("slow"), threads=1) == {"0": 60.0}  # flags of the compiler change with the threads
+
+
+def test_a_cache_that_cannot_be_written_is_no_failure(tmp_path: Path) -> None:
+    (tmp_path / "compiled").write_text("in the way")
+    ahead.made(Slow, request("slow"), str(tmp_path), 1)
+    assert ahead.cold({"slow": Slow}, str(tmp_path), 1, [request("slow")]) == {"0": 60.0}

@@ -1,0 +1,111 @@
+"""Cases dealt out between GPUs, and GPUs that may share a run."""
+
+from dataclasses import replace
+
+import pytest
+
+from runner.deal import alike, deal
+from runner.errors import GpuError, UsageError
+from runner.model import Gpu, Measurement, Past, Plan, PlannedCell
+from runner.setup import pick_devices
+from tests.unit.fake_servers import block, cells
+
+FIRST = Gpu(uuid="GPU-1", name="H200", capability=(9, 0), driver="580.65", memory=141 << 30)
+SECOND = replace(FIRST, uuid="GPU-2", memory=FIRST.memory - (1 << 20))
+OTHER = replace(FIRST, uuid="GPU-3", name="A100", capability=(8, 0))
+COSTS = {"one": 50.0, "two": 30.0, "three": 20.0, "four": 20.0, "five": 1.0}
+
+
+def plan(past: Past = Past()) -> Plan:  # noqa: B008  frozen
+    blocks = tuple(block(*cells("a/x", "b/x", case=name)) for name in COSTS)
+    planned = tuple(
+        PlannedCell(cell=cell, device="cuda", seconds=COSTS[cell.case]) for one in blocks for cell in one.cells
+    )
+    return Plan(
+        device="cuda",
+        backend="fake",
+        measurement=Measurement(),
+        cells=planned,
+        blocks=blocks,
+        frameworks={"a": "torch", "b": "torch"},
+        past=past,
+    )
+
+
+def test_each_case_is_dealt_to_one_device_the_longest_first() -> None:
+    parts = deal(plan(), 2)
+    assert [[one.spec["name"] for one in part.blocks] for part in parts] == [["one", "three"], ["two", "four", "five"]]
+    assert [{one.cell.case for one in part.cells} for part in parts] == [
+        {"one", "three"},
+        {"two", "four", "five"},
+    ]
+    assert parts == deal(plan(), 2)
+
+
+def test_fewer_cases_than_devices_make_as_many_parts_as_cases() -> None:
+    assert [len(part.blocks) for part in deal(plan(), 9)] == [1] * 5
+    assert deal(plan(), 1) == (plan(),)
+    alone = replace(plan(), blocks=plan().blocks[:1])
+    assert deal(alone, 4) == (alone,)
+
+
+def test_each_part_has_what_is_behind_it_and_no_other() -> None:
+    failed = frozenset({(plan().blocks[0].cells[0], "oom"), (plan().blocks[1].cells[0], "nan")})
+    past = Past(
+        finished=frozenset({("rnn-step/one", 1), ("rnn-step/two", 1), ("rnn-step/two", 2)}),
+        attempts={("rnn-step/one", 2): 1, ("rnn-step/two", 3): 1},
+        failed=failed,
+        servers={"a": 4},
+        groups={"GPU-1": (("a", "b"),)},
+        spent=3.0,
+    )
+    first, second = (part.past for part in deal(plan(past), 2))
+    assert first.finished == {("rnn-step/one", 1)}
+    assert [part.begun for part in deal(plan(past), 2)] == [2, 3]
+    assert {kind for _, kind in first.failed} == {"oom"}
+    assert {kind for _, kind in second.failed} == {"nan"}
+    assert (first.servers, first.groups, first.spent) == (past.servers, past.groups, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        (None, ["GPU-1"]),
+        ("cuda", ["GPU-1"]),
+        ("cuda:1", ["GPU-2"]),
+        ("cuda:all", ["GPU-1", "GPU-2"]),
+        ("cuda:0,1", ["GPU-1", "GPU-2"]),
+        ("cuda:1,cuda:0", ["GPU-2", "GPU-1"]),
+        ("GPU-2,GPU-1", ["GPU-2", "GPU-1"]),
+        ("cuda:0,GPU-1", ["GPU-1"]),
+    ],
+)
+def test_devices_as_they_are_asked_for(asked: str | None, names: list[str]) -> None:
+    device, gpus = pick_devices(asked, (FIRST, SECOND), "this machine")
+    assert (device, [gpu.uuid for gpu in gpus]) == ("cuda", names)
+
+
+@pytest.mark.parametrize("asked", ["cuda:0,5", "cuda:0,cpu", "cpu,cuda:0", "cuda:0,", "cuda:all,cuda:0", "1"])
+def test_a_device_among_several_that_is_not_there(asked: str) -> None:
+    with pytest.raises(GpuError, match="there is no device"):
+        pick_devices(asked, (FIRST, SECOND), "this machine")
+
+
+def test_all_of_no_gpu_is_an_error() -> None:
+    with pytest.raises(GpuError, match="this machine shows no GPU at all"):
+        pick_devices("cuda:all", (), "this machine")
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        (OTHER, "H200 and A100 cannot share a run: they are not of one kind"),
+        (replace(SECOND, driver="570.1"), "they are not of one kind"),
+        (replace(SECOND, memory=SECOND.memory // 2), "they have not as much memory"),
+        (replace(SECOND, uuid="MIG-1"), "slices of a board share its power and its clocks"),
+    ],
+)
+def test_gpus_that_are_unlike_share_no_run(other: Gpu, why: str) -> None:
+    assert alike((FIRST, SECOND)) == (FIRST, SECOND)
+    with pytest.raises(UsageError, match=why):
+        alike((FIRST, other))

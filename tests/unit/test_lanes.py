@@ -1,0 +1,136 @@
+"""Several devices side by side in one run, without any of them: servers live in memory."""
+
+import json
+import threading
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.begun import begin
+from runner.errors import EngineError
+from runner.gpu.choose import LEAVE
+from runner.gpu.clocks import Clocks
+from runner.keeper import Keeper
+from runner.lanes import Shared, work
+from runner.model import Gpu, Plan
+from runner.progress import Progress
+from runner.resume import past
+from runner.store import Run
+from tests.unit import test_deal
+from tests.unit.fake_servers import FakeBackend, Known
+from tests.unit.test_resume import made
+
+GPUS = (test_deal.FIRST, test_deal.SECOND)
+READY = {name: made(name, "1") for name in "ab"}
+
+
+@pytest.fixture(autouse=True)
+def references(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.lanes.References", Known)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return begin(test_deal.plan(), tmp_path, {}, GPUS, READY)
+
+
+def measured(run: Run, backend: FakeBackend, plan: Plan, gpus: tuple[Gpu, ...] = GPUS) -> None:
+    progress = Progress(lambda _: None)
+    shared = Shared(
+        backend=backend,
+        ready=READY,
+        keeper=Keeper(plan, run, progress),
+        cache=run.path / "cache",
+        margin=0.02,
+        controls=True,
+        pin=False,
+    )
+    work(plan, [Clocks(gpu, LEAVE, progress.note) for gpu in gpus], shared)
+
+
+def places(run: Run) -> dict[str, set[str]]:
+    """Return the devices that measured each case."""
+    found: dict[str, set[str]] = {}
+    for record in run.records():
+        found.setdefault(record.cell.case, set()).add(str(record.facts["device_uuid"]))
+    return found
+
+
+def journal(run: Run) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run.path / "journal.jsonl").read_text().splitlines()]
+
+
+def test_a_case_stays_on_its_device_and_all_are_measured(run: Run) -> None:
+    backend = FakeBackend()
+    measured(run, backend, test_deal.plan())
+    assert places(run) == {
+        **{name: {"GPU-1"} for name in ("one", "three")},
+        **{name: {"GPU-2"} for name in ("two", "four", "five")},
+    }
+    assert Counter(record.cell.case for record in run.records()) == dict.fromkeys(test_deal.COSTS, 6)
+    assert {server.device for server in backend.opened} == {"GPU-1", "GPU-2"}
+    assert all(server.closed == 1 for server in backend.opened)
+    numbers = [record.facts["server"] for record in run.records()]
+    on = {record.facts["server"]: record.facts["device_uuid"] for record in run.records()}
+    assert all(on[record.facts["server"]] == record.facts["device_uuid"] for record in run.records())
+    assert len(set(numbers)) == len(backend.opened)
+
+
+def test_the_journal_names_the_devices_and_has_no_canary(run: Run) -> None:
+    measured(run, FakeBackend(), test_deal.plan())
+    lines = journal(run)
+    assert (lines[0]["device"], lines[0]["device_name"]) == ("GPU-1,GPU-2", "2 x H200")
+    assert run.journal().groups == {"GPU-1": (("a", "b"),), "GPU-2": (("a", "b"),)}
+    assert not [line for line in lines if line["event"] == "canary"]  # it would tell of the neighbour
+
+
+def test_devices_are_at_work_at_the_same_time(run: Run) -> None:
+    backend = FakeBackend()
+    backend.together = threading.Barrier(2)  # a server says hello when that of the other device is asked, too
+    measured(run, backend, test_deal.plan())
+    assert len(places(run)) == 5
+
+
+def test_an_engine_that_is_lost_on_one_device_ends_all_and_what_was_measured_is_kept(run: Run) -> None:
+    backend = FakeBackend()
+    backend.does("a/x", "ok", "ok", "ok", "loses-its-engine")
+    with pytest.raises(EngineError):
+        measured(run, backend, test_deal.plan())
+    before = journal(run)
+    assert all(server.closed for server in backend.opened)
+    assert {record.status for record in run.records()} == {"ok"}
+    for thread in threading.enumerate():
+        if thread.name == "aside":
+            thread.join(10)
+    assert journal(run) == before  # whoever was interrupted left nothing
+
+
+def test_a_run_goes_on_where_each_device_was(run: Run) -> None:
+    backend = FakeBackend()
+    backend.does("a/x", *["ok"] * 8, "loses-its-engine")
+    with pytest.raises(EngineError):
+        measured(run, backend, test_deal.plan())
+    then = past(run, run.journal())
+    assert then.finished
+    again = FakeBackend()
+    measured(run, again, test_deal.plan(then))
+    rounds = [(line["case"], line["round"]) for line in journal(run) if line["event"] == "round"]
+    assert len(rounds) == len(set(rounds)) == 15
+    assert all(len(devices) == 1 for devices in places(run).values())
+    first = {f"{server.environment}" for server in again.opened}
+    assert first == {"a", "b"}
+    counts = Counter((record.cell, record.round) for record in run.records())
+    assert set(counts.values()) == {1}
+    assert len(counts) == 30
+
+
+def test_a_device_too_many_does_nothing(run: Run) -> None:
+    third = replace(test_deal.FIRST, uuid="GPU-9")
+    plan = test_deal.plan()
+    few = replace(plan, blocks=plan.blocks[:2], cells=plan.cells[:4])
+    backend = FakeBackend()
+    measured(run, backend, few, (*GPUS, third))
+    assert {server.device for server in backend.opened} == {"GPU-1", "GPU-2"}
