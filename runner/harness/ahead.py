@@ -3,6 +3,7 @@
 import hashlib
 import os
 
+PHASES = ("forward", "gradient", "train")
 LONG = 10.0  # seconds that one layer takes more with empty caches than with warm ones
 
 
@@ -14,12 +15,14 @@ def cold(implementations: "dict", cache: "str", threads: "int", cells: "list") -
         cache: the folder that compilers keep things in.
         threads: of the server; compilers are told of them.
         cells: requests, each with ``key``, ``implementation``, ``phase``, ``precision``; those that time a cold start
-            are left out.
+            are left out, and so are original programs, which have to be run to their end.
     """
     found = {}
     for place, cell in enumerate(cells):
         chosen = implementations.get(cell["implementation"])
-        if chosen is not None and cell["phase"] != "compile" and long(chosen) and not os.path.exists(mark(cell, cache, threads)):
+        if chosen is None or cell["phase"] not in PHASES or not long(chosen):
+            continue
+        if not os.path.exists(mark(cell, cache, threads)):
             found[str(place)] = chosen.compiling()[0]
     return found
 

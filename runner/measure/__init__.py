@@ -98,6 +98,7 @@ class _Rounds:
         self.say, self.next, self.canary, self.around, self.rested = steering
         self.given_up = set(given_up(plan.past))
         self.large: set[Cell] = set()  # cells that ran out of memory once; from then on nobody waits beside them
+        self.built: set[Cell] = set()  # ahead of their rounds, whether that went well or not
         self.unknown: set[str] = set()  # cases whose reference cannot be computed
         self.wanted = frozenset(cell for block in plan.blocks for cell in block.cells)
 
@@ -120,9 +121,10 @@ class _Rounds:
         alive = {cell.environment for _, cells in left for cell in cells}
         if alive:
             self.servers.next_round(alive)
-        if not self.plan.past.finished and self.plan.measurement.turn(number) == 1:
-            compile_ahead(self.servers, [job for block, cells in left for job in self.jobs(block, cells)])
-        for block, cells in left:
+        for place, (block, cells) in enumerate(left):
+            if self.plan.measurement.turn(number) == 1:
+                jobs = [job for found in left[place:] for job in self.jobs(*found) if job.cell not in self.built]
+                self.built.update(compile_ahead(self.servers, jobs, cells))
             if self.rested:
                 self.rested()
             if self.canary:

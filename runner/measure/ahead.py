@@ -1,12 +1,13 @@
-"""Compilers that take minutes do so before the first round, those of several environments side by side.
+"""Compilers that take minutes do so before a case is measured for the first time, several environments side by side.
 
-In a round, one cell is built after the other. What is measured here is thrown away, and what fails here will fail in
-its round; all that stays is what compilers keep on disk.
+While a case is measured, one cell is built after the other. What is measured here is thrown away, and what fails here
+will fail there; all that stays is what compilers keep on disk.
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from runner.errors import RunnerError
@@ -15,6 +16,8 @@ from runner.measure.servers import Servers
 from runner.model import Cell
 
 SECONDS = 0.01  # of measuring
+AT_ONCE = 600.0  # seconds of compiling, one after the other, for which measuring waits
+SIDE_BY_SIDE = 4  # more than cores are no loss where nothing is timed
 
 
 class Job(NamedTuple):
@@ -25,48 +28,62 @@ class Job(NamedTuple):
     truth: Callable[[], dict[str, Any]]
 
 
-def compile_ahead(servers: Servers, jobs: Sequence[Job]) -> None:
-    """Have each environment compile what it will need and has not yet, the longest first.
+def compile_ahead(servers: Servers, jobs: Sequence[Job], now: Collection[Cell]) -> Collection[Cell]:
+    """Have each environment compile what it will need and has not yet; return the cells that were tried.
 
     Nothing happens where servers do not start side by side, as on a GPU.
+
+    Args:
+        servers: of the environments.
+        jobs: what is measured from now on, in this order.
+        now: the cells that are measured next. Where one of them is cold, those of later cases are built with it, as
+            far as that is no long wait.
 
     Raises:
         EngineError: the engine is gone.
     """
-    most = servers.limits.side_by_side
-    if most < 2:
-        return
+    if servers.limits.side_by_side < 2:
+        return ()
     names = dict.fromkeys(job.cell.environment for job in jobs)
     mine = {name: [job for job in jobs if job.cell.environment == name] for name in names}
-    waiting = dict(side_by_side(lambda name: _cold(servers, mine[name]), list(names), most))
-    order = sorted((name for name in names if waiting[name]), key=lambda name: -sum(waiting[name].values()))
+    cold: dict[Cell, float] = {}
+    for _, found in side_by_side(lambda name: _cold(servers, mine[name]), list(names), SIDE_BY_SIDE):
+        cold.update(found)
+    if not cold.keys() & set(now):
+        return ()
+    waiting = [job for job in jobs if job.cell in cold]
+    spent = accumulate(cold[job.cell] for job in waiting)
+    chosen = [job for job, seconds in zip(waiting, spent, strict=True) if seconds <= AT_ONCE or job.cell in now]
+    work = {name: [job for job in chosen if job.cell.environment == name] for name in names}
+    order = sorted(filter(work.get, names), key=lambda name: -sum(cold[job.cell] for job in work[name]))
     lock = threading.Lock()  # references are read one at a time
-    for _ in side_by_side(lambda name: _compile(servers, mine[name], waiting[name], lock), order, most):
+    for _ in side_by_side(lambda name: _compile(servers, work[name], lock), order, SIDE_BY_SIDE):
         pass
+    return {job.cell for job in chosen}
 
 
-def _cold(servers: Servers, jobs: Sequence[Job]) -> dict[int, float]:
-    """Return the places of the jobs that have to be compiled, with a guess at the seconds."""
+def _cold(servers: Servers, jobs: Sequence[Job]) -> dict[Cell, float]:
+    """Return the cells that have to be compiled, with a guess at the seconds."""
     session = servers.session(jobs[0].cell.environment)
     if session is None:
         return {}
     names = ("key", "implementation", "phase", "precision")
     cells = [{name: job.request[name] for name in names} for job in jobs]
     found = session.cold(jobs[0].request["cache"], cells)
-    return {int(place): float(seconds) for place, seconds in found.items()}
+    return {jobs[int(place)].cell: float(seconds) for place, seconds in found.items()}
 
 
-def _compile(servers: Servers, jobs: Sequence[Job], places: Mapping[int, float], lock: threading.Lock) -> None:
+def _compile(servers: Servers, jobs: Sequence[Job], lock: threading.Lock) -> None:
     """Build the cells of one environment; its server may be lost over it, and is started anew when it is needed."""
     session = servers.session(jobs[0].cell.environment)
-    for place in places:
+    for job in jobs:
         if session is None or not session.alive:
             return
-        servers.say(f"compiling before the first round: {jobs[place].cell.id}")
+        servers.say(f"compiling ahead: {job.cell.id}")
         try:
             with lock:
-                truth = jobs[place].truth()
-        except RunnerError:  # the round tells of it
+                truth = job.truth()
+        except RunnerError:  # it is told of when the case is measured
             continue
-        servers.check(session.measure({**jobs[place].request, "seconds": SECONDS}, partial(dict, truth)))
+        servers.check(session.measure({**job.request, "seconds": SECONDS}, partial(dict, truth)))
         session.settle()

@@ -94,7 +94,13 @@ def test_a_cell_is_cold_until_it_was_compiled_and_each_of_its_kind_alone(tmp_pat
         found: dict[str, float] = ahead.cold(classes, str(tmp_path), threads, list(asked))
         return found
 
-    every = (request("slow"), request("quick"), request("unknown"), request("slow", phase="compile"))
+    every = (
+        request("slow"),
+        request("quick"),
+        request("unknown"),
+        request("slow", phase="compile"),
+        request("slow", phase="train+published"),
+    )
     assert cold(*every) == {"0": 60.0}
     for chosen in (Slow, Quick):
         ahead.made(chosen, request(chosen.slug), str(tmp_path), 2)
@@ -109,3 +115,19 @@ def test_a_cache_that_cannot_be_written_is_no_failure(tmp_path: Path) -> None:
     (tmp_path / "compiled").write_text("in the way")
     ahead.made(Slow, request("slow"), str(tmp_path), 1)
     assert ahead.cold({"slow": Slow}, str(tmp_path), 1, [request("slow")]) == {"0": 60.0}
+
+
+def test_later_cases_are_built_with_the_next_as_far_as_that_is_no_long_wait(backend: FakeBackend) -> None:
+    backend.cold = {"x": 250.0}
+    blocks = [block(*cells("a/x", case=name)) for name in ("one", "two", "three", "four")]
+    list(outcomes(backend, *blocks, side_by_side=2, rounds=1, seconds=2.0))
+    (server,) = backend.opened
+    order = [request["seconds"] == SECONDS for request in server.requests if request["op"] == "measure"]
+    assert order == [True, True, False, False, True, True, False, False]
+
+
+def test_what_was_tried_once_is_not_tried_before_the_next_case(backend: FakeBackend) -> None:
+    backend.does("a/x", "crash", "crash")
+    blocks = [block(*cells("a/x", case=name)) for name in ("one", "two")]
+    list(outcomes(backend, *blocks, side_by_side=2, rounds=1, seconds=2.0))
+    assert [seconds for _, _, seconds in asked(backend)] == [SECONDS, SECONDS, 2.0, 2.0]
