@@ -20,7 +20,7 @@ def deal(plan: Plan, count: int) -> tuple[Plan, ...]:
     """
     if count < 2 or len(plan.blocks) < 2:
         return (plan,)
-    seconds = {one.cell: one.seconds for one in plan.cells}
+    seconds = {one.cell: round(one.seconds, 2) for one in plan.cells}  # as plan.json has it
     costs = {block.case_id: sum(seconds[cell] for cell in block.cells) for block in plan.blocks}
     hands: list[list[Block]] = [[] for _ in range(min(count, len(plan.blocks)))]
     for block in sorted(plan.blocks, key=lambda one: (-costs[one.case_id], one.case_id)):

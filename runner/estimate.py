@@ -68,23 +68,25 @@ def too_much(cell: Cell, seconds: float, measurement: Measurement, memory: int) 
     return None
 
 
-def affordable(planned: tuple[PlannedCell, ...], measurement: Measurement) -> tuple[PlannedCell, ...]:
-    """Return the cells with a skip for each case whose first rounds do not fit into what is left of the budget."""
+def affordable(planned: tuple[PlannedCell, ...], measurement: Measurement, devices: int = 1) -> tuple[PlannedCell, ...]:
+    """Return the cells with a skip for each case whose first rounds do not fit into what is left of the budget.
+
+    Each of several ``devices`` has the whole of it.
+    """
     if measurement.budget is None:
         return planned
     costs: dict[str, float] = {}
     for found in planned:
         if found.skip is None:
             costs[found.cell.case_id] = costs.get(found.cell.case_id, 0.0) + found.seconds
-    left, skips = measurement.budget, dict[str, Skip]()
+    whole = devices * measurement.budget
+    left, skips = whole, dict[str, Skip]()
     for case_id, seconds in costs.items():
         if seconds <= left:
             left -= seconds
             continue
         rounds = f"{measurement.rounds} rounds of {case_id} take about {duration(seconds)}"
-        skips[case_id] = Skip(
-            "over-budget", f"{rounds}, and {duration(left)} of {duration(measurement.budget)} are left"
-        )
+        skips[case_id] = Skip("over-budget", f"{rounds}, and {duration(left)} of {duration(whole)} are left")
     return tuple(
         replace(found, skip=skips[found.cell.case_id]) if found.skip is None and found.cell.case_id in skips else found
         for found in planned

@@ -15,7 +15,7 @@ from runner.comparison import COMPARABLE, Turns
 from runner.doubts import FACTS as DOUBTFUL
 from runner.model import Record
 
-FACTS = (*COMPARABLE, "digest", "server")
+FACTS = (*COMPARABLE, "device_uuid", "digest", "server")
 ROUND_COLUMNS = (
     *frames.WORDS,
     *(name for name in FACTS if name not in frames.WORDS),

@@ -38,7 +38,7 @@ class Keeper:
         self.seen = {entry.cell for entry in entries}
         rounds = planned.measurement.rounds
         self.kinds = {p.cell: p.kind for p in planned.cells}
-        self.expected = {p.cell: p.seconds / rounds for p in planned.cells}
+        self.expected = {p.cell: p.seconds / rounds / planned.devices for p in planned.cells}
         self.corpora = {block.case_id: block.spec["corpus"] for block in planned.blocks if "corpus" in block.spec}
         finished = planned.past.finished
         left = [

@@ -11,6 +11,7 @@ from pathlib import Path
 from runner import controls, machine
 from runner.backends import Backend
 from runner.deal import deal
+from runner.errors import RunnerError
 from runner.further import Wanted
 from runner.gpu.calm import Calm
 from runner.gpu.clocks import Clocks
@@ -88,7 +89,9 @@ class Lane:
                 if shared.over.is_set():
                     return
                 keeper.keep(event, wanted.spent(), self.clocks)
-            self.clocks.check()
+                self.clocks.check()
+        self.servers.close()  # other devices may be at work for hours
+        self.clocks.unwatched()
 
 
 def work(planned: Plan, devices: Sequence[Clocks], shared: Shared) -> None:
@@ -104,15 +107,20 @@ def work(planned: Plan, devices: Sequence[Clocks], shared: Shared) -> None:
     """
     parts, numbers = deal(planned, len(devices)), Numbers(planned.past.servers)
     cores = _cores(len(parts), planned, devices, pin=shared.pin)
+    if not any(cores) and shared.pin and len(parts) > 1:
+        shared.keeper.progress.note("there are too few cores: the servers of all devices share them")
+    if len(parts) > 1:
+        _references(planned, shared)
     memory = int(MEMORY_SHARE * machine.room()) // len(parts)
     with contextlib.ExitStack() as stack:
         lanes: list[Lane] = []
+        for clocks in devices[: len(parts)]:
+            stack.enter_context(clocks.held(shared.keeper.stored.id))
         for place, (part, clocks, cpus) in enumerate(zip(parts, devices, cores, strict=False)):
             several = 1 if clocks.gpu else min(machine.cores(), SIDE_BY_SIDE)
             run = shared.keeper.stored.id
             limits = Limits(memory=memory, device=device_id(clocks.gpu), run=run, cpus=cpus, side_by_side=several)
             name = f"now, device {place + 1}" if len(parts) > 1 else "now"
-            stack.enter_context(clocks.held(run))
             say = functools.partial(shared.keeper.progress.status, name)
             servers = Servers(part, shared.ready, shared.backend, limits, say, numbers)
             stack.enter_context(contextlib.closing(servers))
@@ -129,4 +137,15 @@ def _cores(count: int, planned: Plan, devices: Sequence[Clocks], *, pin: bool) -
         return ((),) * count
     if count == 1:
         return (machine.apart(threads, cpus),)
-    return tuple(share if len(share) >= threads else () for share in machine.shares(count, cpus))
+    shares = machine.shares(count, cpus)
+    return shares if all(machine.physical_cores(share) >= threads for share in shares) else ((),) * count
+
+
+def _references(planned: Plan, shared: Shared) -> None:
+    """Compute what is missing before anything is timed: it would be beside what other devices do."""
+    references = References(shared.cache / "references", planned.measurement.threads)
+    for block in planned.blocks:
+        if not references.known(block.spec):
+            shared.keeper.progress.status("now", f"{block.case_id}: computing the reference")
+            with contextlib.suppress(RunnerError):  # it is told of when the case is measured
+                references.get(block.spec)

@@ -44,12 +44,14 @@ class Earlier:
         refused: cell -> why the newest good one may not be compared, where no other may.
         broken: a cell that failed tonight -> the run that has the newest good record of it.
         notes: runs that could not be read, and why.
+        boards: case -> the UUID of the GPU that it was measured on tonight, empty for none.
     """
 
     formers: dict[Cell, Former] = field(default_factory=dict)
     refused: dict[Cell, str] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    boards: Mapping[str, str] = field(default_factory=dict)
 
 
 def earlier(
@@ -64,7 +66,7 @@ def earlier(
         failed: ids of the cells that have no good record tonight.
         open_: run -> ids of the cells that its night left open or found slower, which are no good ones.
     """
-    found = Earlier()
+    found = Earlier(boards=boards(tonight))
     begun = run.journal().begun
     left = measured(tonight)
     failed = [name for name in failed if not is_twin(name.partition("/")[0])]
@@ -88,6 +90,13 @@ def measured(results: Results) -> dict[Cell, Measured]:
     return {cell: found for name in names if not is_twin(name) for cell, found in side(results, name).measured.items()}
 
 
+def boards(results: Results) -> dict[str, str]:
+    """Return the UUID of the GPU that each case was measured on, empty for none: several may share a run."""
+    rounds = results.rounds
+    names = (rounds["workload"].astype(str) + "/" + rounds["case"].astype(str)).tolist()
+    return dict(zip(names, rounds["device_uuid"].astype(str).tolist(), strict=True))
+
+
 def _look(
     one: Run,
     begun: Mapping[str, Any],
@@ -108,11 +117,14 @@ def _look(
         return False
     results = merge.results(one)
     formers = {name: _former(results, journal, name) for name in {cell.environment for cell in wanted}}
+    then = boards(results)
     for cell in wanted:
         former = formers[cell.environment]
         different = differences(former.side.measured[cell], left[cell], f"run {one.id}", "tonight")
         if different:
             found.refused.setdefault(cell, "; ".join(different.values()))
+        elif then[cell.case_id] != found.boards[cell.case_id]:
+            found.refused.setdefault(cell, f"run {one.id} measured its case on another GPU of the same kind")
         else:
             found.formers[cell] = former
     return True

@@ -89,10 +89,10 @@ def apart(threads: int, cpus: Collection[int]) -> tuple[int, ...]:
 
 
 def shares(count: int, cpus: Collection[int]) -> tuple[tuple[int, ...], ...]:
-    """Return the logical CPUs of each of ``count`` processes that work side by side, whole cores of one package.
+    """Return the logical CPUs of each of ``count`` processes that work side by side: whole cores, package by package.
 
-    A share may span packages where a package has not enough. Empty shares where there are fewer cores than processes,
-    or the kernel does not tell.
+    One core is left for who asks, if there are more cores than processes. Empty shares where there are fewer, or the
+    kernel does not tell.
     """
     found: dict[tuple[int, int], list[int]] = {}
     try:
@@ -101,8 +101,9 @@ def shares(count: int, cpus: Collection[int]) -> tuple[tuple[int, ...], ...]:
     except (OSError, ValueError):
         found = {}
     whole = [found[place] for place in sorted(found)]
-    each = len(whole) // count
-    return tuple(tuple(cpu for core in whole[k * each : (k + 1) * each] for cpu in core) for k in range(count))
+    spare = len(whole) > count
+    each = (len(whole) - spare) // count
+    return tuple(tuple(cpu for core in whole[spare:][k * each : (k + 1) * each] for cpu in core) for k in range(count))
 
 
 def _place(cpu: int) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from typing import Any
 from runner import controls, lanes
 from runner.backends import Backend
 from runner.begun import begin, digests, now, same_environments
+from runner.deal import deal
 from runner.environments import announce, specs
 from runner.errors import NothingSelectedError, Problem, ProvisionError
 from runner.files import alone
@@ -142,10 +143,12 @@ def run(
         GpuError: the GPU is lost, likewise; or it has not the clock that was asked for.
     """
     recovered(place.clocks, progress.note)
+    planned = prepared.plan if again or not place.controls else controls.with_twins(prepared.plan)
+    parts = deal(planned, len(gpus))
+    gpus = gpus[: len(parts)]  # what there is no case for is left alone
     devices = [Clocks(gpu, place.clocks, progress.note, rate=place.telemetry) for gpu in gpus or (None,)]
     for clocks in devices:
         clocks.possible()
-    planned = prepared.plan if again or not place.controls else controls.with_twins(prepared.plan)
     ready, failed = build(prepared, backend, progress)
     with contextlib.ExitStack() as stack:
         if again is None:
@@ -158,8 +161,9 @@ def run(
         progress.note(f"run {stored.id} on {planned.backend}, {planned.device}, {planned.measurement.threads} threads")
         keeper = Keeper(planned, stored, progress)
         with keeper.ending(resumes=not prepared.also):
-            for outcome in _not_made(planned, failed, keeper.seen):
-                keeper.keep(outcome, planned.past.spent, devices[0])
+            for part, clocks in zip(parts, devices, strict=True):
+                for outcome in _not_made(part, failed, keeper.seen):
+                    keeper.keep(outcome, planned.past.spent, clocks)
             for name in sorted(device_id(one.gpu) for one in devices):  # in one order: no two runs wait for each other
                 stack.enter_context(alone(place.cache / f"measuring-{name}.lock", progress.note))
             ready = controls.provisioned(planned, ready)

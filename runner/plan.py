@@ -37,7 +37,7 @@ def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu:
         for cell in _cells(matrix, request)
         if request.chosen is None or request.chosen(cell.id)
     )
-    planned = estimate.affordable(planned, measurement)
+    planned = estimate.affordable(planned, measurement, request.devices)
     if not planned:
         raise NothingSelectedError(_nothing(request))
     if request.corpus and not any(CASES[found.cell.case_id]["vocabulary"] for found in planned):
@@ -48,6 +48,7 @@ def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu:
             runnable.setdefault(found.cell.case_id, []).append(found.cell)
     return Plan(
         device=request.device,
+        devices=request.devices,
         backend=request.backend,
         measurement=measurement,
         cells=planned,

@@ -39,12 +39,16 @@ def plan_table(plan: Plan, width: int = WIDTH) -> str:
     rounds = plan.measurement.rounds
     console.print(
         f"\n{len(running)} of {len(plan.cells)} cells run, {rounds} round{'s' if rounds > 1 else ''} each, on "
-        f"{plan.backend} ({plan.device}, {plan.measurement.threads} threads): "
+        f"{plan.backend} ({_device(plan)}, {plan.measurement.threads} threads): "
         f"about {duration(plan.seconds)} of measuring{_further(plan)}",
         soft_wrap=True,
     )
     assert isinstance(console.file, io.StringIO)
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+
+
+def _device(plan: Plan) -> str:
+    return f"{plan.devices} x {plan.device}" if plan.devices > 1 else plan.device
 
 
 def _further(plan: Plan) -> str:

@@ -55,6 +55,7 @@ def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Setu
         planned = _plan(run, journal)
         found = setup(_options(options, journal.begun, planned))
         found = replace(found, place=_place(found, journal.begun))
+        planned = replace(planned, devices=max(1, len(found.gpus)))
         same_machine(run, journal.begun, found.gpus)
         say(f"run {run.id} goes on: {len(tuple(journal.counting()))} records are there{_spent(planned)}")
         yield found, _prepared(planned, found), run

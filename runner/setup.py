@@ -49,6 +49,10 @@ class Capacity:
     memory: int
     glibc: str | None
 
+    def each(self, devices: int) -> int:
+        """Return the cores for each of several devices, one left for the runner; all of them where there is one."""
+        return self.cores if devices < 2 else max(1, (self.cores - 1) // devices)
+
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
     """Return where this program keeps what can be made again: ``XDG_CACHE_HOME``/matrix-runner."""
@@ -88,7 +92,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Setup:
             raise UsageError(Problem("--backend host measures one interpreter", hint="leave the selectors out"))
         matrix = host_matrix(matrix, backend, options.name)
     device, gpus = choose_devices(options.device)
-    request = ask(options, matrix, backend.name, (device, gpus[0] if gpus else None), here())
+    request = ask(options, matrix, backend.name, (device, gpus), here())
     python = getattr(backend, "python", None)  # the host's
     place = Place(
         file=options.matrix,
@@ -118,7 +122,7 @@ def here() -> Capacity:
 
 
 def ask(
-    options: Options, matrix: Matrix, backend: str, device: tuple[Device, Gpu | None], capacity: Capacity
+    options: Options, matrix: Matrix, backend: str, device: tuple[Device, Sequence[Gpu]], capacity: Capacity
 ) -> Request:
     """Return what is asked to be planned, with the selection resolved.
 
@@ -126,7 +130,7 @@ def ask(
         options: what was typed.
         matrix: the checked matrix.
         backend: the name of the backend that is taken.
-        device: where to measure, and the GPU of it.
+        device: where to measure, and its GPUs.
         capacity: what the machine has to offer.
 
     Raises:
@@ -138,7 +142,7 @@ def ask(
     ):
         if name not in known:
             raise UsageError(Problem(f"there is no {kind} {name!r}", hint=f"there are {', '.join(known)}"))
-    gpu = device[1]
+    gpus = device[1]
     return Request(
         environments=_environments(matrix, options.selectors or ()),
         chosen=choose_cells(matrix, options.selectors) if options.selectors else None,
@@ -150,10 +154,11 @@ def ask(
         max_rounds=options.max_rounds,
         budget=seconds(options.budget) if options.budget else None,
         seconds=options.seconds,
-        threads=options.threads or matrix.measure.threads or capacity.cores,
+        threads=options.threads or matrix.measure.threads or capacity.each(len(gpus)),
+        devices=max(1, len(gpus)),
         seed=random.randrange(1 << 31) if options.seed is None else options.seed,
         protocol=options.protocol,
-        memory=gpu.memory if gpu else capacity.memory,
+        memory=gpus[0].memory if gpus else capacity.memory,
         corpus=corpus.read(options.corpus) if options.corpus else None,
         allow_jit=options.allow_jit,
         glibc=capacity.glibc,
@@ -234,8 +239,8 @@ def pick_devices(wanted: str | None, found: Sequence[Gpu], where: str) -> tuple[
     if wanted == "cuda:all" and found:
         return "cuda", alike(tuple(found))
     names = (f"cuda:{name}" if place and name.isdigit() else name for place, name in enumerate(wanted.split(",")))
-    picked = (_pick(name, found, where) for name in names)
-    return "cuda", alike(tuple(dict.fromkeys(picked)))
+    picked = {_pick(name, found, where) for name in names}
+    return "cuda", alike(tuple(gpu for gpu in found if gpu in picked))
 
 
 def _pick(wanted: str, found: Sequence[Gpu], where: str) -> Gpu:

@@ -97,6 +97,11 @@ class Clocks:
             if self.watch is not None:
                 self.watch.stop()
 
+    def unwatched(self) -> None:
+        """Read no more; what was read is not asked for again."""
+        if self.watch is not None:
+            self.watch.stop()
+
     def _others(self) -> None:
         """Say who else computes on the GPU, before anything of ours does."""
         assert self.gpu is not None

@@ -36,7 +36,8 @@ def measure(request: "dict", truth: "dict", wait: "object" = None) -> "dict":
 
     Args:
         request: ``framework``, ``implementation``, ``case``, ``phase``, ``device``, ``precision``, ``seconds``,
-            ``cache``, and where it is so ``proven``: an earlier round of the run has found the cell right.
+            ``cache``, and where it is so ``proven``: an earlier round of the run has found the cell right, and
+            ``ahead``: all that is wanted is what compilers leave in the cache.
         truth: ``loss``, ``gradients``, ``outputs`` and ``digest`` of the reference for this case.
         wait: returns when it is this process's turn; None where it has the machine to itself.
 
@@ -52,7 +53,10 @@ def measure(request: "dict", truth: "dict", wait: "object" = None) -> "dict":
     else:
         program, found = trial.apart(case, small)
     phase, _, protocol = request["phase"].partition("+")
-    if phase.startswith("compile"):
+    if request.get("ahead"):
+        getattr(program, METHODS[phase])()  # may be the first, which compiles
+        found.update(seconds=[], warmup=[])
+    elif phase.startswith("compile"):
         found.update(seconds=[found["compile_seconds"]], warmup=[])
     elif protocol == "published":
         del program  # it has shown that the implementation is right; what is timed is the original's own

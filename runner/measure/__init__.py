@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from runner.errors import RunnerError
 from runner.measure import turns
-from runner.measure.ahead import Job, compile_ahead
+from runner.measure.ahead import Job, compile_ahead, possible
 from runner.measure.references import References
 from runner.measure.servers import Numbers, Servers
 from runner.model import (
@@ -98,7 +98,6 @@ class _Rounds:
         self.say, self.next, self.canary, self.around, self.rested = steering
         self.given_up = set(given_up(plan.past))
         self.large: set[Cell] = set()  # cells that ran out of memory once; from then on nobody waits beside them
-        self.built: set[Cell] = set()  # ahead of their rounds, whether that went well or not
         self.unknown: set[str] = set()  # cases whose reference cannot be computed
         self.wanted = frozenset(cell for block in plan.blocks for cell in block.cells)
 
@@ -121,10 +120,12 @@ class _Rounds:
         alive = {cell.environment for _, cells in left for cell in cells}
         if alive:
             self.servers.next_round(alive)
-        for place, (block, cells) in enumerate(left):
-            if self.plan.measurement.turn(number) == 1:
-                jobs = [job for found in left[place:] for job in self.jobs(*found) if job.cell not in self.built]
-                self.built.update(compile_ahead(self.servers, jobs, cells))
+        first_time = self.plan.measurement.turn(number) == 1 and possible(self.servers)
+        jobs = [job for found in left for job in self.jobs(*found)] if first_time else []
+        for block, cells in left:
+            if jobs:
+                built = compile_ahead(self.servers, jobs, cells)
+                jobs = [job for job in jobs if job.cell.case_id != block.case_id and job.cell not in built]
             if self.rested:
                 self.rested()
             if self.canary:
@@ -145,7 +146,7 @@ class _Rounds:
         """Yield what it takes to have the cells of a case compiled."""
         common = {**self.request(block), "key": self.references.key(block.spec)}
         for cell in cells:
-            yield Job(cell, {**common, **self.servers.own(cell)}, partial(self.references.get, block.spec))
+            yield Job(cell, block.held, {**common, **self.servers.own(cell)}, partial(self.references.get, block.spec))
 
     def share(self, block: Block, group: Sequence[str], *, first: bool) -> set[Cell]:
         """Return the cells of a block that a group measures: none where the base would be alone in a further group."""

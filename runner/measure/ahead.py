@@ -10,20 +10,23 @@ from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple
 
+from runner.controls import is_twin
 from runner.errors import RunnerError
 from runner.measure.aside import side_by_side
 from runner.measure.servers import Servers
+from runner.measure.session import Session
 from runner.model import Cell
 
-SECONDS = 0.01  # of measuring
 AT_ONCE = 600.0  # seconds of compiling, one after the other, for which measuring waits
 SIDE_BY_SIDE = 4  # more than cores are no loss where nothing is timed
+PARALLEL = 2  # cores without which there is nothing to win
 
 
 class Job(NamedTuple):
-    """A cell, the request to measure it, and what gives the packed reference of its case."""
+    """A cell, the bytes it holds, the request to measure it, and what gives the packed reference of its case."""
 
     cell: Cell
+    held: int
     request: Mapping[str, Any]
     truth: Callable[[], dict[str, Any]]
 
@@ -31,7 +34,7 @@ class Job(NamedTuple):
 def compile_ahead(servers: Servers, jobs: Sequence[Job], now: Collection[Cell]) -> Collection[Cell]:
     """Have each environment compile what it will need and has not yet; return the cells that were tried.
 
-    Nothing happens where servers do not start side by side, as on a GPU.
+    Nothing happens where servers do not start side by side, as on a GPU, or have one core.
 
     Args:
         servers: of the environments.
@@ -42,8 +45,9 @@ def compile_ahead(servers: Servers, jobs: Sequence[Job], now: Collection[Cell]) 
     Raises:
         EngineError: the engine is gone.
     """
-    if servers.limits.side_by_side < 2:
+    if not possible(servers):
         return ()
+    jobs = [job for job in jobs if not is_twin(job.cell.environment)]  # it has the cache of its other half
     names = dict.fromkeys(job.cell.environment for job in jobs)
     mine = {name: [job for job in jobs if job.cell.environment == name] for name in names}
     cold: dict[Cell, float] = {}
@@ -57,9 +61,16 @@ def compile_ahead(servers: Servers, jobs: Sequence[Job], now: Collection[Cell]) 
     work = {name: [job for job in chosen if job.cell.environment == name] for name in names}
     order = sorted(filter(work.get, names), key=lambda name: -sum(cold[job.cell] for job in work[name]))
     lock = threading.Lock()  # references are read one at a time
-    for _ in side_by_side(lambda name: _compile(servers, work[name], lock), order, SIDE_BY_SIDE):
+    room = servers.limits.memory // 2 // max(1, *(job.held for job in chosen))
+    for _ in side_by_side(lambda name: _compile(servers, work[name], lock), order, max(1, min(SIDE_BY_SIDE, room))):
         pass
     return {job.cell for job in chosen}
+
+
+def possible(servers: Servers) -> bool:
+    """Say whether anything is compiled ahead."""
+    limits = servers.limits
+    return min(limits.side_by_side, len(limits.cpus) or limits.side_by_side) >= PARALLEL
 
 
 def _cold(servers: Servers, jobs: Sequence[Job]) -> dict[Cell, float]:
@@ -70,6 +81,7 @@ def _cold(servers: Servers, jobs: Sequence[Job]) -> dict[Cell, float]:
     names = ("key", "implementation", "phase", "precision")
     cells = [{name: job.request[name] for name in names} for job in jobs]
     found = session.cold(jobs[0].request["cache"], cells)
+    _lost(servers, jobs[0].cell.environment, session)
     return {jobs[int(place)].cell: float(seconds) for place, seconds in found.items()}
 
 
@@ -78,12 +90,19 @@ def _compile(servers: Servers, jobs: Sequence[Job], lock: threading.Lock) -> Non
     session = servers.session(jobs[0].cell.environment)
     for job in jobs:
         if session is None or not session.alive:
-            return
+            break
         servers.say(f"compiling ahead: {job.cell.id}")
         try:
             with lock:
                 truth = job.truth()
         except RunnerError:  # it is told of when the case is measured
             continue
-        servers.check(session.measure({**job.request, "seconds": SECONDS}, partial(dict, truth)))
+        servers.check(session.measure({**job.request, "ahead": True}, partial(dict, truth)))
         session.settle()
+    _lost(servers, jobs[0].cell.environment, session)
+
+
+def _lost(servers: Servers, name: str, session: Session | None) -> None:
+    """End a server that was given up: its child may still be at work."""
+    if session is not None and not session.alive:
+        servers.retire(name)

@@ -166,6 +166,11 @@ class Servers:
         request = {**common, **self.own(cell), "turns": turns}
         return self._outcome(cell, number, session, session.measure(request, truth))
 
+    def cache(self, ready: Provisioned) -> str:
+        """Return the folder where compilers keep what they made for an environment on the device."""
+        folder, device = self.backend.cache(ready), self.limits.device
+        return folder if device == "cpu" else f"{folder}/{device}"
+
     def own(self, cell: Cell) -> dict[str, Any]:
         """Return the part of a measuring request that is a cell's own."""
         ready = self.ready[cell.environment]
@@ -174,7 +179,7 @@ class Servers:
             "implementation": cell.implementation,
             "phase": cell.phase,
             "precision": cell.precision,
-            "cache": self.backend.cache(ready),
+            "cache": self.cache(ready),
             "proven": cell in self.proven,
         }
 

@@ -94,11 +94,13 @@ class Plan:
     frameworks: Mapping[str, str]
     """environment id -> framework"""
     past: Past = Past()
+    devices: int = 1
+    """how many share the cases"""
 
     @property
     def seconds(self) -> float:
-        """The estimated duration of the measuring, without provisioning."""
-        return sum(planned.seconds for planned in self.cells if planned.skip is None)
+        """The estimated duration of the measuring, without provisioning; that of several devices is about even."""
+        return sum(planned.seconds for planned in self.cells if planned.skip is None) / self.devices
 
     @property
     def begun(self) -> int:
@@ -125,6 +127,7 @@ class Request:
         workloads: names, of which a cell's workload must be one; empty for all.
         preset: name of a preset in the matrix, or None for all that the matrix lists.
         device: where to measure.
+        devices: how many of them share the cases.
         backend: ``docker``, ``venv`` or ``host``.
         protocol: ``aligned`` or ``published``; None is what the preset says, else aligned.
         memory: bytes that a measured process may hold; 0 where that is not known.
@@ -140,6 +143,7 @@ class Request:
     workloads: tuple[str, ...] = ()
     preset: str | None = None
     device: Device = "cpu"
+    devices: int = 1
     backend: str = "venv"
     rounds: int | None = None
     max_rounds: int | None = None

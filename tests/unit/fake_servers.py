@@ -11,7 +11,6 @@ from runner.backends import Say
 from runner.errors import EngineError, RunnerError
 from runner.harness import wire
 from runner.measure import Servers, Steering, measure
-from runner.measure.ahead import SECONDS
 from runner.measure.references import References
 from runner.model import Block, Cell, Event, Limits, Measurement, Outcome, Past, Plan, Provisioned, Spec, Survey
 
@@ -57,8 +56,8 @@ class FakeServer:
             self.turn(self.waiting)
         else:
             assert not self.waiting, "a server has one child at a time"
-            if self.backend.compiling and request["seconds"] == SECONDS:
-                self.backend.compiling.wait(10)
+            if self.backend.compiling and request.get("ahead"):
+                self.backend.compiling.wait(3)
             self.backend.alive.append({one.environment for one in self.backend.opened if not one.closed})
             self.act(request, self.backend.deed(self.environment, request["implementation"]))
 

@@ -1,6 +1,7 @@
 """Compilers at work before the first round."""
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,19 +9,18 @@ import pytest
 
 from runner.harness import ahead
 from runner.harness.adapters.api import Implementation
-from runner.measure.ahead import SECONDS
 from runner.model import Past
-from tests.unit.fake_servers import FakeBackend, block, cells, outcomes
+from tests.unit.fake_servers import GB, FakeBackend, block, cells, outcomes
 
 CELLS = cells("a/x", "a/y", "b/x", "c/z")
 
 
-def asked(backend: FakeBackend) -> list[tuple[str, str, float]]:
-    """Return environment, implementation and seconds of each measuring request, by server."""
+def asked(backend: FakeBackend) -> list[tuple[str, str, bool]]:
+    """Return environment, implementation and whether it is ahead of each measuring request, by server."""
     found = []
     for server in backend.opened:
         requests = [request for request in server.requests if request["op"] == "measure"]
-        found += [(server.environment, request["implementation"], request["seconds"]) for request in requests]
+        found += [(server.environment, request["implementation"], request.get("ahead", False)) for request in requests]
     return found
 
 
@@ -34,19 +34,36 @@ def backend() -> FakeBackend:
 def test_what_compiles_for_long_is_built_once_before_the_first_round(backend: FakeBackend) -> None:
     found = list(outcomes(backend, block(*CELLS), side_by_side=2, seconds=2.0, rounds=1))
     assert len(found) == len(CELLS)  # what was measured ahead is no outcome
-    early = [one for one in asked(backend) if one[2] == SECONDS]
-    assert sorted(early) == [("a", "x", SECONDS), ("b", "x", SECONDS)]
+    early = [one for one in asked(backend) if one[2]]
+    assert sorted(early) == [("a", "x", True), ("b", "x", True)]
     for server in backend.opened:
-        kinds = [float(request["seconds"]) for request in server.requests if request["op"] == "measure"]
-        assert kinds == sorted(kinds)  # before the round
-    assert sorted(asked(backend) + early) == sorted(
-        [(cell.environment, cell.implementation, 2.0) for cell in CELLS] + early * 2
-    )
+        kinds = [request.get("ahead", False) for request in server.requests if request["op"] == "measure"]
+        assert kinds == sorted(kinds, reverse=True)  # before the round
+    measured = [(cell.environment, cell.implementation, False) for cell in CELLS]
+    assert sorted(asked(backend)) == sorted(measured + early)
 
 
 def test_environments_compile_side_by_side(backend: FakeBackend) -> None:
     backend.compiling = threading.Barrier(2)
     assert len(list(outcomes(backend, block(*CELLS), side_by_side=2, rounds=1))) == len(CELLS)
+
+
+def test_memory_bounds_how_many_compile_at_a_time(backend: FakeBackend) -> None:
+    backend.compiling = threading.Barrier(2)
+    large = replace(block(*CELLS), held=3 * GB)
+    with pytest.raises(threading.BrokenBarrierError):
+        list(outcomes(backend, large, side_by_side=2, rounds=1, memory=10 * GB))
+
+
+def test_a_twin_has_the_cache_of_its_other_half(backend: FakeBackend) -> None:
+    list(outcomes(backend, block(*cells("a/x", "a@twin/x")), side_by_side=2, rounds=1))
+    assert [name for name, _, early in asked(backend) if early] == ["a"]
+
+
+def test_a_server_that_is_given_up_over_it_is_ended(backend: FakeBackend) -> None:
+    backend.does("a/x", "hangs")
+    list(outcomes(backend, block(*CELLS), side_by_side=2, rounds=1))
+    assert [server.closed for server in backend.opened if server.environment == "a"] == [1, 1]
 
 
 @pytest.mark.parametrize("deed", ["crash", "dies", "wrong-result", "oom"])
@@ -67,7 +84,7 @@ def test_nothing_is_compiled_ahead_where_servers_start_alone_or_a_run_goes_on(ba
     list(outcomes(backend, block(*CELLS), rounds=1))
     past = Past(finished=frozenset({("rnn-step/tiny", 1)}), groups={"cpu": (("a", "b", "c"),)})
     list(outcomes(backend, block(*CELLS), side_by_side=2, rounds=2, past=past))
-    assert SECONDS not in {seconds for _, _, seconds in asked(backend)}
+    assert not any(early for _, _, early in asked(backend))
 
 
 class Slow(Implementation):
@@ -122,7 +139,7 @@ def test_later_cases_are_built_with_the_next_as_far_as_that_is_no_long_wait(back
     blocks = [block(*cells("a/x", case=name)) for name in ("one", "two", "three", "four")]
     list(outcomes(backend, *blocks, side_by_side=2, rounds=1, seconds=2.0))
     (server,) = backend.opened
-    order = [request["seconds"] == SECONDS for request in server.requests if request["op"] == "measure"]
+    order = [request.get("ahead", False) for request in server.requests if request["op"] == "measure"]
     assert order == [True, True, False, False, True, True, False, False]
 
 
@@ -130,4 +147,4 @@ def test_what_was_tried_once_is_not_tried_before_the_next_case(backend: FakeBack
     backend.does("a/x", "crash", "crash")
     blocks = [block(*cells("a/x", case=name)) for name in ("one", "two")]
     list(outcomes(backend, *blocks, side_by_side=2, rounds=1, seconds=2.0))
-    assert [seconds for _, _, seconds in asked(backend)] == [SECONDS, SECONDS, 2.0, 2.0]
+    assert [early for _, _, early in asked(backend)] == [True, True, False, False]

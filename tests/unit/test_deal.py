@@ -75,8 +75,8 @@ def test_each_part_has_what_is_behind_it_and_no_other() -> None:
         ("cuda:1", ["GPU-2"]),
         ("cuda:all", ["GPU-1", "GPU-2"]),
         ("cuda:0,1", ["GPU-1", "GPU-2"]),
-        ("cuda:1,cuda:0", ["GPU-2", "GPU-1"]),
-        ("GPU-2,GPU-1", ["GPU-2", "GPU-1"]),
+        ("cuda:1,cuda:0", ["GPU-1", "GPU-2"]),
+        ("GPU-2,GPU-1", ["GPU-1", "GPU-2"]),
         ("cuda:0,GPU-1", ["GPU-1"]),
     ],
 )

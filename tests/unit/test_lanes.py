@@ -3,19 +3,22 @@
 import json
 import threading
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from runner.begun import begin
+from runner.deal import deal
 from runner.errors import EngineError
 from runner.gpu.choose import LEAVE
 from runner.gpu.clocks import Clocks
 from runner.keeper import Keeper
 from runner.lanes import Shared, work
-from runner.model import Gpu, Plan
+from runner.model import Gpu, Past, Plan
+from runner.plan_json import plan_json, read_plan
 from runner.progress import Progress
 from runner.resume import past
 from runner.store import Run
@@ -125,6 +128,39 @@ def test_a_run_goes_on_where_each_device_was(run: Run) -> None:
     counts = Counter((record.cell, record.round) for record in run.records())
     assert set(counts.values()) == {1}
     assert len(counts) == 30
+
+
+def test_a_plan_that_was_read_back_is_dealt_in_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.estimate.held_bytes", {f"rnn-step/{name}": 1 for name in test_deal.COSTS}.get)
+
+    def dealt(plan: Plan) -> list[list[str]]:
+        return [[block.case_id for block in part.blocks] for part in deal(plan, 2)]
+
+    costs = {"one": 20.004, "two": 20.0, "three": 10.001, "four": 10.004, "five": 10.0}
+    close = test_deal.plan()
+    cells = tuple(replace(one, seconds=costs[one.cell.case]) for one in close.cells)
+    close = replace(close, cells=cells)
+    document, cases = plan_json(close), {block.case_id: block.spec for block in close.blocks}
+    again = read_plan(json.loads(json.dumps(document)), cases, asdict(close.measurement), Past())
+    assert dealt(again) == dealt(close)
+
+
+def test_references_are_computed_before_anything_is_timed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    backend, order = FakeBackend(), list[str]()
+
+    class Missing(Known):
+        def known(self, case: Mapping[str, Any]) -> bool:
+            return case["name"] in order
+
+        def get(self, case: Mapping[str, Any]) -> dict[str, Any]:
+            if case["name"] not in order:
+                assert not backend.opened
+                order.append(case["name"])
+            return super().get(case)
+
+    monkeypatch.setattr("runner.lanes.References", Missing)
+    measured(run, backend, test_deal.plan())
+    assert sorted(order) == sorted(test_deal.COSTS)
 
 
 def test_a_device_too_many_does_nothing(run: Run) -> None:
