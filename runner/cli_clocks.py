@@ -34,7 +34,9 @@ def clocks(
         console.emit(console.json_text(found.json()) if format == "json" else found.text(), output)
         return 0
     gpus = choose_devices(device)[1] if device is not None else (None,)
-    if len(gpus) != 1:
-        raise UsageError(Problem(f"{device!r} has no clocks that are held", hint="name one GPU: --device cuda:0"))
+    if len(gpus) > 1:
+        raise UsageError(Problem("the clocks of one GPU are reset at a time", hint="name one: --device cuda:0"))
+    if not gpus:
+        raise UsageError(Problem(f"{device!r} has no clocks that are held", hint="name a GPU: --device cuda:0"))
     console.emit(reset(gpus[0], console.note), output)
     return 0

@@ -45,7 +45,7 @@ def _part(plan: Plan, hand: list[Block]) -> Plan:
 
 
 def alike(gpus: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
-    """Return GPUs that may work side by side.
+    """Return GPUs that may work side by side, in an order that no numbering decides: a resumed run has them as before.
 
     Raises:
         UsageError: they are not of one kind; or they are slices of one board, which share its power and its clocks.
@@ -54,7 +54,7 @@ def alike(gpus: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
         for what in _apart(gpus[0], gpu):
             hint = "measure on one, or on several that are the same"
             raise UsageError(Problem(f"{gpus[0].name} and {gpu.name} cannot share a run: {what}", hint=hint))
-    return gpus
+    return tuple(sorted(gpus, key=lambda gpu: gpu.uuid))
 
 
 def _apart(one: Gpu, other: Gpu) -> Iterator[str]:

@@ -71,7 +71,7 @@ def too_much(cell: Cell, seconds: float, measurement: Measurement, memory: int) 
 def affordable(planned: tuple[PlannedCell, ...], measurement: Measurement, devices: int = 1) -> tuple[PlannedCell, ...]:
     """Return the cells with a skip for each case whose first rounds do not fit into what is left of the budget.
 
-    Each of several ``devices`` has the whole of it.
+    Each of several ``devices`` has the whole of it, and a case is measured on one.
     """
     if measurement.budget is None:
         return planned
@@ -79,14 +79,15 @@ def affordable(planned: tuple[PlannedCell, ...], measurement: Measurement, devic
     for found in planned:
         if found.skip is None:
             costs[found.cell.case_id] = costs.get(found.cell.case_id, 0.0) + found.seconds
-    whole = devices * measurement.budget
-    left, skips = whole, dict[str, Skip]()
+    left, skips = [measurement.budget] * devices, dict[str, Skip]()
     for case_id, seconds in costs.items():
-        if seconds <= left:
-            left -= seconds
+        most = max(left)
+        if seconds <= most:
+            left[left.index(most)] -= seconds
             continue
         rounds = f"{measurement.rounds} rounds of {case_id} take about {duration(seconds)}"
-        skips[case_id] = Skip("over-budget", f"{rounds}, and {duration(left)} of {duration(whole)} are left")
+        there = f"{duration(most)} of {duration(measurement.budget)} are left"
+        skips[case_id] = Skip("over-budget", f"{rounds}, and {there}")
     return tuple(
         replace(found, skip=skips[found.cell.case_id]) if found.skip is None and found.cell.case_id in skips else found
         for found in planned

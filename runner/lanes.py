@@ -39,6 +39,7 @@ class Shared:
         pin: whether servers are kept to cores of their own.
         lock: held while something is kept.
         over: set when nothing more is to be kept.
+        failed: references that cannot be computed, and why.
     """
 
     backend: Backend
@@ -50,6 +51,7 @@ class Shared:
     pin: bool
     lock: threading.Lock = field(default_factory=threading.Lock)
     over: threading.Event = field(default_factory=threading.Event)
+    failed: dict[str, RunnerError] = field(default_factory=dict)
 
     def end(self) -> None:
         """Keep nothing from here on: what devices say that others have interrupted is no result."""
@@ -83,15 +85,16 @@ class Lane:
         around, rested = (calm.measured, calm.rested) if self.clocks.gpu else (None, None)
         status = functools.partial(keeper.progress.status, self.name)
         steering = Steering(status, wanted, canary, around, rested)
-        references = References(shared.cache / "references", threads)
+        references = References(shared.cache / "references", threads, shared.failed)
         for event in measure(self.plan, self.servers, references, steering):
             with shared.lock:
                 if shared.over.is_set():
                     return
                 keeper.keep(event, wanted.spent(), self.clocks)
-                self.clocks.check()
+            self.clocks.check()
         self.servers.close()  # other devices may be at work for hours
         self.clocks.unwatched()
+        status("")
 
 
 def work(planned: Plan, devices: Sequence[Clocks], shared: Shared) -> None:
@@ -143,9 +146,11 @@ def _cores(count: int, planned: Plan, devices: Sequence[Clocks], *, pin: bool) -
 
 def _references(planned: Plan, shared: Shared) -> None:
     """Compute what is missing before anything is timed: it would be beside what other devices do."""
-    references = References(shared.cache / "references", planned.measurement.threads)
+    references = References(shared.cache / "references", planned.measurement.threads, shared.failed)
+    behind = {case_id for case_id, number in planned.past.finished if number >= planned.measurement.most}
     for block in planned.blocks:
-        if not references.known(block.spec):
+        if block.case_id not in behind and not references.known(block.spec):
             shared.keeper.progress.status("now", f"{block.case_id}: computing the reference")
             with contextlib.suppress(RunnerError):  # it is told of when the case is measured
                 references.get(block.spec)
+    shared.keeper.progress.status("now", "")

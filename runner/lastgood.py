@@ -131,8 +131,10 @@ def _look(
 
 
 def _comparable(journal: Journal, begun: Mapping[str, Any]) -> bool:
-    """Say whether a run ended, and was measured on the device and backend of another one."""
-    same = all(journal.begun.get(name) == begun.get(name) for name in ("device", "device_name", "backend"))
+    """Say whether a run ended, and was measured on the backend of another one, on a device of its, or several."""
+    then, now = ({*str(one.get("device")).split(",")} for one in (journal.begun, begun))
+    kinds = {str(one.get("device_name")).rpartition(" x ")[2] for one in (journal.begun, begun)}
+    same = bool(then & now) and len(kinds) == 1 and journal.begun.get("backend") == begun.get("backend")
     return journal.ended == "done" and same
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +146,7 @@ def run(
     planned = prepared.plan if again or not place.controls else controls.with_twins(prepared.plan)
     parts = deal(planned, len(gpus))
     gpus = gpus[: len(parts)]  # what there is no case for is left alone
+    planned = replace(planned, devices=len(parts))
     devices = [Clocks(gpu, place.clocks, progress.note, rate=place.telemetry) for gpu in gpus or (None,)]
     for clocks in devices:
         clocks.possible()

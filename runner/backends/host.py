@@ -7,6 +7,7 @@ from pathlib import Path
 
 from runner.backends import Say
 from runner.backends.process import ProcessChannel
+from runner.controls import TWIN
 from runner.errors import Problem, UsageError
 from runner.harness.adapters import MODULES
 from runner.model import Limits, Provisioned, Spec, Survey
@@ -79,8 +80,8 @@ class HostBackend:
         """See Backend."""
 
     def cache(self, ready: Provisioned) -> str:
-        """See Backend."""
-        return str(self.caches / ready.environment)
+        """See Backend; a twin is the same interpreter."""
+        return str(self.caches / ready.environment.removesuffix(TWIN))
 
     def open(self, ready: Provisioned, limits: Limits) -> ProcessChannel:
         """See Backend."""

@@ -46,6 +46,7 @@ class Clocks:
         self.base: dict[str, float] = {}
         self.again = 0
         self.told: set[str] = set()
+        self.over = False  # the block that held them has ended, perhaps in another thread
 
     @property
     def pin(self) -> Pin:
@@ -92,6 +93,7 @@ class Clocks:
                 self.watch.rest(REST_SECONDS)
             yield
         finally:
+            self.over = True
             if self.lease is not None:
                 self.lease.release()
             if self.watch is not None:
@@ -166,8 +168,10 @@ class Clocks:
             raise GpuError(Problem(f"{self.gpu.name}: {error.problems[0].message}"), kind="lost") from error
         if error is not None:
             self._once(f"the GPU is no longer read: {error.problems[0].message}")
-        if self.lease is not None and self.lease.lapsed:
+        if self.lease is not None and self.lease.lapsed and not self.over:
             self._take_again(self.lease)
+            if self.over:
+                self.lease.release()
 
     def _take_again(self, lapsed: Lease) -> None:
         self.again += 1

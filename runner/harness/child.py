@@ -55,6 +55,7 @@ def measure(request: "dict", truth: "dict", wait: "object" = None) -> "dict":
     phase, _, protocol = request["phase"].partition("+")
     if request.get("ahead"):
         getattr(program, METHODS[phase])()  # may be the first, which compiles
+        program.outputs()
         found.update(seconds=[], warmup=[])
     elif phase.startswith("compile"):
         found.update(seconds=[found["compile_seconds"]], warmup=[])

@@ -1,7 +1,7 @@
 """Compilers that take minutes do so before a case is measured for the first time, several environments side by side.
 
-While a case is measured, one cell is built after the other. What is measured here is thrown away, and what fails here
-will fail there; all that stays is what compilers keep on disk.
+While a case is measured, one cell is built after the other. Here nothing is measured, and what fails here will fail
+there; all that stays is what compilers keep on disk.
 """
 
 import threading

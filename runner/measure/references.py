@@ -17,8 +17,12 @@ from runner.harness import workloads
 class References:
     """Gives the packed reference of a case; a cache on disk is keyed by the case and the code that computes it."""
 
-    def __init__(self, folder: Path, threads: int) -> None:
-        """Keep references under ``folder`` and compute with ``threads`` threads."""
+    def __init__(self, folder: Path, threads: int, failed: dict[str, RunnerError] | None = None) -> None:
+        """Keep references under ``folder`` and compute with ``threads`` threads.
+
+        ``failed`` has those that cannot be computed, by key: none of them is tried again, and more are added.
+        """
+        self.failed = {} if failed is None else failed
         self.folder = folder
         self.threads = threads
         self.loaded: dict[str, dict[str, Any]] = {}
@@ -37,13 +41,22 @@ class References:
     def get(self, case: Mapping[str, Any]) -> dict[str, Any]:
         """Return ``loss``, packed ``gradients`` and ``digest`` of a case, computing them where they are not kept."""
         key = self.key(case)
+        if key in self.failed:
+            raise self.failed[key]
         if key not in self.loaded:
             path = self._path(key)
             if not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
-                write_whole(path, self._compute(case))
+                write_whole(path, self._computed(key, case))
             self.loaded = {key: json.loads(path.read_bytes())}  # one at a time: they are large
         return self.loaded[key]
+
+    def _computed(self, key: str, case: Mapping[str, Any]) -> bytes:
+        try:
+            return self._compute(case)
+        except RunnerError as error:
+            self.failed[key] = error
+            raise
 
     def _compute(self, case: Mapping[str, Any]) -> bytes:
         environment = dict(os.environ, OPENBLAS_NUM_THREADS=str(self.threads), OMP_NUM_THREADS=str(self.threads))

@@ -62,8 +62,14 @@ def test_a_twin_has_the_cache_of_its_other_half(backend: FakeBackend) -> None:
 
 def test_a_server_that_is_given_up_over_it_is_ended(backend: FakeBackend) -> None:
     backend.does("a/x", "hangs")
-    list(outcomes(backend, block(*CELLS), side_by_side=2, rounds=1))
-    assert [server.closed for server in backend.opened if server.environment == "a"] == [1, 1]
+    closed: list[list[int]] = []
+
+    def canary() -> float:
+        closed.append([server.closed for server in backend.opened if server.environment == "a"])
+        return 0.5
+
+    list(outcomes(backend, block(*CELLS), side_by_side=2, rounds=1, canary=canary))
+    assert closed == [[1]]  # before anything of the round was timed
 
 
 @pytest.mark.parametrize("deed", ["crash", "dies", "wrong-result", "oom"])

@@ -6,6 +6,7 @@ import pytest
 
 from runner.deal import alike, deal
 from runner.errors import GpuError, UsageError
+from runner.estimate import affordable
 from runner.model import Gpu, Measurement, Past, Plan, PlannedCell
 from runner.setup import pick_devices
 from tests.unit.fake_servers import block, cells
@@ -85,6 +86,11 @@ def test_devices_as_they_are_asked_for(asked: str | None, names: list[str]) -> N
     assert (device, [gpu.uuid for gpu in gpus]) == ("cuda", names)
 
 
+@pytest.mark.parametrize("asked", ["cuda:all", "cuda:0,1", "GPU-1,GPU-2"])
+def test_another_numbering_gives_the_same_gpus_in_the_same_order(asked: str) -> None:
+    assert pick_devices(asked, (SECOND, FIRST), "this machine")[1] == (FIRST, SECOND)
+
+
 @pytest.mark.parametrize("asked", ["cuda:0,5", "cuda:0,cpu", "cpu,cuda:0", "cuda:0,", "cuda:all,cuda:0", "1"])
 def test_a_device_among_several_that_is_not_there(asked: str) -> None:
     with pytest.raises(GpuError, match="there is no device"):
@@ -109,3 +115,19 @@ def test_gpus_that_are_unlike_share_no_run(other: Gpu, why: str) -> None:
     assert alike((FIRST, SECOND)) == (FIRST, SECOND)
     with pytest.raises(UsageError, match=why):
         alike((FIRST, other))
+
+
+def test_a_budget_is_time_on_each_gpu_and_no_case_is_split() -> None:
+    measurement = Measurement(budget=100.0)
+    kept = [one.cell.case for one in affordable(plan().cells, measurement, 2) if one.skip is None]
+    assert list(dict.fromkeys(kept)) == ["one", "two", "three"]
+    alone = affordable(plan().cells, Measurement(budget=90.0), 8)
+    assert {one.cell.case for one in alone if one.skip} == {"one"}  # 100 s on whichever
+    reasons = {one.skip.reason for one in alone if one.skip}
+    assert reasons == {"3 rounds of rnn-step/one take about 1 min 40 s, and 1 min 30 s of 1 min 30 s are left"}
+
+
+def test_the_estimate_is_that_of_the_gpu_with_most_to_do() -> None:
+    assert plan().seconds == 242.0
+    assert replace(plan(), devices=2).seconds == 121.0
+    assert replace(plan(), devices=9).seconds == 100.0

@@ -127,6 +127,24 @@ def test_a_run_on_another_device_is_passed_over(tmp_path: Path) -> None:
     assert not earlier(tmp_path, ended(tmp_path, {ONE: STEADY}, later=20)).formers
 
 
+@pytest.mark.parametrize("board", ["GPU-1", "GPU-2"])
+def test_a_case_is_compared_with_itself_on_the_same_board_alone(tmp_path: Path, board: str) -> None:
+    def night(uuid: str, devices: str, later: int) -> Run:
+        facts = {"device": "H200", "device_name": "H200", "device_uuid": uuid}
+        run = make(tmp_path, [replace(one, facts={**one.facts, **facts}) for one in rounds(ONE, STEADY)], later=later)
+        journal = run.path / "journal.jsonl"
+        first, *rest = journal.read_text().splitlines(keepends=True)
+        names = {"device": devices, "device_name": f"{devices.count(',') + 1} x H200"}
+        journal.write_text(json.dumps({**json.loads(first), **names}) + "\n" + "".join(rest))
+        run.note("ended", how="done")
+        return run
+
+    night("GPU-1", "GPU-1,GPU-2", 0)
+    tonight = earlier(tmp_path, night(board, "GPU-1,GPU-2,GPU-3", 20))
+    assert bool(tonight.formers) == (board == "GPU-1")
+    assert (ONE in tonight.refused) == (board == "GPU-2")
+
+
 def test_a_cell_that_failed_tonight_names_the_run_where_it_did_not(tmp_path: Path) -> None:
     whole = ended(tmp_path, {ONE: STEADY, TWO: STEADY})
     records = [*rounds(ONE, STEADY), bad(TWO, 0, "crash", "it fell")]
