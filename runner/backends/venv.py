@@ -21,7 +21,8 @@ READY = ".ready"
 WAIT_SECONDS = 0.5
 OLD_PIP = ("3.6", "3.5")
 PIP_FOR_OLD = "pip==21.3.1"  # the last for Python 3.6; the one that ensurepip brings knows no manylinux2014
-PIP_PATIENCE = ("--retries", "1", "--timeout", "15")  # an index that does not answer costs 7 s a package otherwise
+# A mirror may have to fetch a large wheel first; an index that is not there costs some 2 s a package.
+PIP_PATIENCE = ("--retries", "3", "--timeout", "60")
 LAST_LINES = 15
 
 
