@@ -32,7 +32,9 @@ _OWN = (
     *("effective_precision", "device", "device_name", "round", "attempt", "compile_seconds"),
 )
 """Columns that are no plain facts of a record, in the order of ``_own``."""
-_PLAIN = tuple(dict.fromkeys(name for name in (*ROUND_COLUMNS, *DOUBTFUL) if name not in _OWN))
+SEEN = (*DOUBTFUL, "dispatch_seconds", "device_seconds", "peak_bytes")
+"""Further columns of the rounds, of whatever type the fact has; None where a record lacks it."""
+_PLAIN = tuple(dict.fromkeys(name for name in (*ROUND_COLUMNS, *SEEN) if name not in _OWN))
 
 
 class Tables(NamedTuple):
@@ -81,7 +83,7 @@ class Gathered:
         columns = _columns(self.good)
         rounds = _table(columns)
         samples = self._samples(rounds)
-        facts = {name: pd.Series(columns[name], dtype=object) for name in DOUBTFUL}
+        facts = {name: pd.Series(columns[name], dtype=object) for name in SEEN}
         medians, counts = np.array(self.medians, dtype=np.float64), np.array(self.counts, dtype=np.int64)
         kinds = _categories([failure for failure, _ in self.ends])
         return Tables(

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from runner import controls, machine
 from runner.backends import Backend
-from runner.deal import deal
 from runner.errors import RunnerError
 from runner.further import Wanted
 from runner.gpu.calm import Calm
@@ -97,45 +96,55 @@ class Lane:
         status("")
 
 
-def work(planned: Plan, devices: Sequence[Clocks], shared: Shared) -> None:
-    """Measure a plan on devices side by side; a device or an engine that is lost ends all of it.
+def work(parts: Sequence[Plan], devices: Sequence[Clocks], shared: Shared) -> None:
+    """Measure the parts of a plan side by side; a device or an engine that is lost ends all of it.
 
     Args:
-        planned: the plan; its blocks are dealt out.
-        devices: their clocks, which are held meanwhile. A device for which there is no case does nothing.
+        parts: of one plan, as ``deal`` gives them.
+        devices: the clocks of as many devices, which are held meanwhile.
         shared: what they have in common; afterwards it keeps nothing more.
 
     Raises:
         EngineError, GpuError: as ``Lane.work`` does.
     """
-    parts, numbers = deal(planned, len(devices)), Numbers(planned.past.servers)
-    cores = _cores(len(parts), planned, devices, pin=shared.pin)
-    if not any(cores) and shared.pin and len(parts) > 1:
-        shared.keeper.progress.note("there are too few cores: the servers of all devices share them")
     if len(parts) > 1:
-        _references(planned, shared)
-    memory = int(MEMORY_SHARE * machine.room()) // len(parts)
+        _references(parts, shared)
     with contextlib.ExitStack() as stack:
-        lanes: list[Lane] = []
-        for clocks in devices[: len(parts)]:
+        for clocks in devices:
             stack.enter_context(clocks.held(shared.keeper.stored.id))
-        for place, (part, clocks, cpus) in enumerate(zip(parts, devices, cores, strict=False)):
-            several = 1 if clocks.gpu else min(machine.cores(), SIDE_BY_SIDE)
-            run = shared.keeper.stored.id
-            limits = Limits(memory=memory, device=device_id(clocks.gpu), run=run, cpus=cpus, side_by_side=several)
-            name = f"now, device {place + 1}" if len(parts) > 1 else "now"
-            say = functools.partial(shared.keeper.progress.status, name)
-            servers = Servers(part, shared.ready, shared.backend, limits, say, numbers)
-            stack.enter_context(contextlib.closing(servers))
-            lanes.append(Lane(name=name, plan=part, clocks=clocks, servers=servers, alone=len(parts) == 1))
+        lanes = _lanes(parts, devices, shared)
+        for lane in lanes:
+            stack.enter_context(contextlib.closing(lane.servers))
         stack.callback(shared.end)
         for _ in side_by_side(lambda lane: lane.work(shared), lanes, len(lanes)):
             pass
 
 
-def _cores(count: int, planned: Plan, devices: Sequence[Clocks], *, pin: bool) -> Sequence[tuple[int, ...]]:
+def _lanes(parts: Sequence[Plan], devices: Sequence[Clocks], shared: Shared) -> Sequence[Lane]:
+    """Return each device with its part, and servers that are yet to start."""
+    cores, keeper = _cores(parts, devices, pin=shared.pin), shared.keeper
+    if not any(cores) and shared.pin and len(parts) > 1:
+        keeper.progress.note("there are too few cores: the servers of all devices share them")
+    memory, numbers = int(MEMORY_SHARE * machine.room()) // len(parts), Numbers(parts[0].past.servers)
+    lanes = []
+    for place, (part, clocks, cpus) in enumerate(zip(parts, devices, cores, strict=True), 1):
+        limits = Limits(
+            memory=memory,
+            device=device_id(clocks.gpu),
+            run=keeper.stored.id,
+            cpus=cpus,
+            side_by_side=1 if clocks.gpu else min(machine.cores(), SIDE_BY_SIDE),
+        )
+        name = f"now, device {place}" if len(parts) > 1 else "now"
+        say = functools.partial(keeper.progress.status, name)
+        servers = Servers(part, shared.ready, shared.backend, limits, say, numbers)
+        lanes.append(Lane(name=name, plan=part, clocks=clocks, servers=servers, alone=len(parts) == 1))
+    return lanes
+
+
+def _cores(parts: Sequence[Plan], devices: Sequence[Clocks], *, pin: bool) -> Sequence[tuple[int, ...]]:
     """Return the processors that the servers of each part stay on; empty for any."""
-    cpus, threads = os.sched_getaffinity(0), planned.measurement.threads
+    count, cpus, threads = len(parts), os.sched_getaffinity(0), parts[0].measurement.threads
     if not pin or (count == 1 and devices[0].gpu):
         return ((),) * count
     if count == 1:
@@ -144,13 +153,14 @@ def _cores(count: int, planned: Plan, devices: Sequence[Clocks], *, pin: bool) -
     return shares if all(machine.physical_cores(share) >= threads for share in shares) else ((),) * count
 
 
-def _references(planned: Plan, shared: Shared) -> None:
+def _references(parts: Sequence[Plan], shared: Shared) -> None:
     """Compute what is missing before anything is timed: it would be beside what other devices do."""
-    references = References(shared.cache / "references", planned.measurement.threads, shared.failed)
-    behind = {case_id for case_id, number in planned.past.finished if number >= planned.measurement.most}
-    for block in planned.blocks:
-        if block.case_id not in behind and not references.known(block.spec):
-            shared.keeper.progress.status("now", f"{block.case_id}: computing the reference")
-            with contextlib.suppress(RunnerError):  # it is told of when the case is measured
-                references.get(block.spec)
+    for part in parts:
+        references = References(shared.cache / "references", part.measurement.threads, shared.failed)
+        behind = {case_id for case_id, number in part.past.finished if number >= part.measurement.most}
+        for block in part.blocks:
+            if block.case_id not in behind and not references.known(block.spec):
+                shared.keeper.progress.status("now", f"{block.case_id}: computing the reference")
+                with contextlib.suppress(RunnerError):  # it is told of when the case is measured
+                    references.get(block.spec)
     shared.keeper.progress.status("now", "")

@@ -35,6 +35,8 @@ def results(folder: Run | Path) -> Results:
     run = folder if isinstance(folder, Run) else Run.open(folder)
     machine, environments = run.machine(), run.environments()
     journal = run.journal()
+    if journal.begun.get("device") == "cpu" and "pin" in journal.begun:  # beside one GPU, servers are not kept to any
+        machine = {**machine, "kept_to_cores": journal.begun["pin"]}
     found = Gathered(machine, environments)
     for record in run.records(journal):
         found.add(record)

@@ -177,7 +177,7 @@ def run(
                 controls=place.controls,
                 pin=place.pin,
             )
-            lanes.work(planned, devices, shared)
+            lanes.work(parts, devices, shared)
         return keeper.totals()
 
 

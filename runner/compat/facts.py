@@ -6,6 +6,7 @@
     drivers.csv       which CUDA a driver branch brings
     cudnn.csv         the oldest GPUs that a cuDNN serves
     bases.csv         the C library, the cuDNN and further code of images
+    peaks.csv         what a GPU could compute and move in a second, see ``peaks``
 
 In each file ``source`` names where the row is from, ``status`` how far it was checked, and ``unverified`` the columns
 that were not; a sentence that rests on one of these ends in "(unverified)".
@@ -163,7 +164,7 @@ def toolkits() -> tuple[Toolkit, ...]:
             sass=_capabilities(row["sass"]),
             driver=row["driver"],
             oldest=row["oldest"],
-            **_fact(row),
+            **fact(row),
         )
         for row in rows("toolkits.csv")
     )
@@ -187,7 +188,7 @@ def generation(found: Capability) -> Generation | None:
     for row in rows("generations.csv"):
         known = _capabilities(row["capabilities"])
         if found in known:
-            return Generation(name=row["name"], capabilities=known, first=row["first"], last=row["last"], **_fact(row))
+            return Generation(name=row["name"], capabilities=known, first=row["first"], last=row["last"], **fact(row))
     return None
 
 
@@ -197,7 +198,7 @@ def branch(driver: str) -> Branch | None:
     wanted = driver.partition(".")[0]
     for row in rows("drivers.csv"):
         if row["branch"] == wanted:
-            return Branch(branch=wanted, cuda=row["cuda"], **_fact(row))
+            return Branch(branch=wanted, cuda=row["cuda"], **fact(row))
     return None
 
 
@@ -208,7 +209,7 @@ def cudnn(version: str) -> Cudnn | None:
     if not older:
         return None
     row = older[-1]
-    return Cudnn(since=row["since"], oldest=capability(row["oldest"]), last=row["last"], **_fact(row))
+    return Cudnn(since=row["since"], oldest=capability(row["oldest"]), last=row["last"], **fact(row))
 
 
 @cache
@@ -217,7 +218,7 @@ def base(image: str) -> Base | None:
     for row in rows("bases.csv"):
         if fnmatchcase(image, row["image"]):
             texts: dict[str, Any] = {name: row[name] for name in ("image", "glibc", "cudnn")}
-            return Base(sass=_capabilities(row["sass"]), ptx=_capabilities(row["ptx"]), **texts, **_fact(row))
+            return Base(sass=_capabilities(row["sass"]), ptx=_capabilities(row["ptx"]), **texts, **fact(row))
     return None
 
 
@@ -235,11 +236,12 @@ def _build(row: Mapping[str, str]) -> Build:
         fails_from=_capability(row["fails_from"]),
         unprobed_from=_capability(row["unprobed_from"]),
         **texts,
-        **_fact(row),
+        **fact(row),
     )
 
 
-def _fact(row: Mapping[str, str]) -> dict[str, Any]:
+def fact(row: Mapping[str, str]) -> dict[str, Any]:
+    """Return what every row has: where it is from, and how far it was checked."""
     return {"source": row["source"], "status": row["status"], "unverified": frozenset(_words(row["unverified"]))}
 
 

@@ -31,13 +31,14 @@ class Examination:
     @property
     def verdict(self) -> str:
         """What ``--backend auto`` would do, in a sentence."""
+        run = "runner run --device cpu" if self.facts.trouble else "runner run"
         auto = self.outlooks[0]
         other = next((found for found in self.outlooks[1:] if found.ready), None)
         if auto.ready:
-            return f"`runner run` takes {auto.name} and measures {auto.cells} cells"
+            return f"`{run}` takes {auto.name} and measures {auto.cells} cells"
         if other:
-            return f"`runner run` takes {auto.name}, where nothing runs: `--backend {other.name}` would do"
-        return f"nothing runs here: `runner run` takes {auto.name}"
+            return f"`{run}` takes {auto.name}, where nothing runs: `--backend {other.name}` would do"
+        return f"nothing runs here: `{run}` takes {auto.name}"
 
     def json(self) -> dict[str, Any]:
         """Return all of it as JSON values: ``machine`` is what a plan depends on, ``findings`` what is printed."""

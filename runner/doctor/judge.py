@@ -69,8 +69,8 @@ def _gpu(facts: Facts) -> Iterator[Finding]:
     if facts.gpus:
         if facts.engine is not None and not facts.engine["gpus"]:
             yield Finding("gpu in containers", "missing", "the engine cannot hand a GPU to a container", TOOLKIT)
-    elif facts.nvidia:
-        yield Finding("gpu", "missing", "there is an NVIDIA device, and no driver answers for it", DRIVER)
+    elif facts.trouble:
+        yield Finding("gpu", "missing", facts.trouble.message, facts.trouble.hint or DRIVER)
     else:
         fix = "measure on a machine with one, or live with the CPU: cells that need a GPU are skipped"
         yield Finding("gpu", "missing", "none", fix)

@@ -3,15 +3,15 @@
 import os
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from runner import machine
 from runner.backends import interpreters
 from runner.environments import announce, specs
-from runner.errors import RunnerError
-from runner.gpu.detect import answering, on_the_bus
+from runner.errors import GpuError, Problem, RunnerError
+from runner.gpu import detect
 from runner.model import Gpu, Plan, Spec, Survey
 from runner.options import Options
 from runner.pipeline import prepare
@@ -31,7 +31,7 @@ class Facts:
         quota: how many CPUs the control group may use at a time; None without a limit.
         memory: bytes that are available now.
         memory_limit: bytes that the control group may hold; None without a limit.
-        nvidia: a device of NVIDIA is on the bus, with or without a driver.
+        trouble: why none can be used though there is a driver, or a device of NVIDIA; else None.
         engine: what the container engine says of itself, see ``docker_survey.engine``; None where none answers.
         interpreters: minor version that the matrix names -> the interpreter, None where there is none.
         headers: those of them that come with what a C compiler needs.
@@ -46,7 +46,7 @@ class Facts:
     memory: int
     memory_limit: int | None
     gpus: tuple[Gpu, ...]
-    nvidia: bool
+    trouble: Problem | None
     engine: Mapping[str, Any] | None
     interpreters: Mapping[str, str | None]
     headers: frozenset[str]
@@ -93,6 +93,7 @@ def look(pythons: Iterable[str], engine: Mapping[str, Any] | None) -> Facts:
     found = {name: interpreters.find(name) for name in sorted(set(pythons), key=_parts)}
     cache = cache_folder(os.environ)
     quota = machine.quota()
+    gpus, trouble = _gpus()
     return Facts(
         common={name: value for name, value in machine.describe(()).items() if name not in {"version", "gpu"}},
         system=machine.system(),
@@ -100,8 +101,8 @@ def look(pythons: Iterable[str], engine: Mapping[str, Any] | None) -> Facts:
         quota=None if quota == float("inf") else quota,
         memory=machine.memory()[1],
         memory_limit=machine.memory_limit(),
-        gpus=answering(),
-        nvidia=on_the_bus(),
+        gpus=gpus,
+        trouble=trouble,
         engine=engine,
         interpreters={name: str(path) if path else None for name, path in found.items()},
         headers=frozenset(name for name, path in found.items() if path and has_headers(path, name)),
@@ -111,14 +112,28 @@ def look(pythons: Iterable[str], engine: Mapping[str, Any] | None) -> Facts:
     )
 
 
+def _gpus() -> tuple[tuple[Gpu, ...], Problem | None]:
+    try:
+        return detect.gpus(), None
+    except GpuError as error:
+        return (), error.problems[0]
+
+
 def outlooks(options: Options) -> tuple[tuple[Outlook, ...], Mapping[str, Any] | None]:
     """Return what each backend could run here of what is selected, the one that ``auto`` takes first, and the engine.
 
-    Nothing is fetched or made. Without an engine there is one outlook.
+    Nothing is fetched or made. Without an engine there is one outlook. Where no device was asked for and the GPU cannot
+    be used, they are those of the CPU: ``Facts.trouble`` says why.
     """
     from runner.backends.docker import DockerBackend
 
-    first = setup(options)
+    try:
+        first = setup(options)
+    except GpuError:
+        if options.device is not None:
+            raise
+        options = replace(options, device="cpu")
+        first = setup(options)
     found = [_outlook(first)]
     if not isinstance(first.backend, DockerBackend):
         return tuple(found), None

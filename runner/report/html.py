@@ -93,7 +93,7 @@ def _environment() -> jinja2.Environment:
         of_rows=doubtful.of_rows,
         sentence=words.sentence,
     )
-    made.globals.update(interval=words.interval, reasons=words.reasons, phase_of=words.phase)
+    made.globals.update(interval=words.interval, reasons=words.reasons, phase_of=words.phase, dash=words.DASH)
     made.globals.update(differing=differs.sentence, differences_of=differs.groups)
     made.globals.update(taken_over=words.taken_over, mean_of=words.sentence(words.MEAN))
     return made

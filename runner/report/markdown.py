@@ -9,7 +9,16 @@ from runner.report.doubtful import Mark, Section, marks
 from runner.report.view import Line, Page
 
 HEAD = ("implementation", "environment", "phase", "base", "time", "ratio", "95 % interval", "rounds", "verdict")
-TIMES = ("implementation", "environment", "phase", "median", "95 % interval", "rounds", "that is")
+TIMES = (
+    "implementation",
+    "environment",
+    "phase",
+    "median",
+    "95 % interval",
+    "rounds",
+    "that is",
+    "rate, share of peak",
+)
 DOUBTS = "doubts"
 
 
@@ -118,8 +127,9 @@ def _doubted(
 
 
 def _time(line: Line) -> Sequence[str]:
-    found = (line.implementation, line.environment, line.label, line.shown, line.interval, str(line.rounds))
-    return (*found, line.quoted)
+    shown = f"{line.shown} ({line.spent})" if line.spent else line.shown
+    found = (line.implementation, line.environment, line.label, shown, line.interval, str(line.rounds))
+    return (*found, line.quoted, line.rate)
 
 
 def _cells(row: Row, rows: Sequence[Row]) -> Sequence[str]:

@@ -15,6 +15,8 @@ from runner.doubts import doubts, marked
 from runner.report import words
 from runner.report.accuracy import Accuracy, accuracy
 from runner.report.doubtful import Mark, Section, by_cell, section
+from runner.report.endings import Ending, endings
+from runner.report.reached import Reached, reached
 
 Key = tuple[str, str, str, str, str]
 Fact = tuple[str, str]
@@ -30,6 +32,8 @@ class Line:
         low: end of the 95 % interval of the geometric mean over rounds; None with one round, as ``high``.
         shown: the time with its unit; ``interval`` the ends in the same unit, a dash where there are none.
         quoted: the time in the unit of its workload's figures; a dash for a compile phase.
+        rate: operations in a second, and their share of the device's peak; a dash where they are not known.
+        spent: what host and device spend on a step of a GPU; empty where that is not known.
         row: against the base of the framework; None for the base and where there is none.
         base: whether others of its framework are held against it.
         marks: what is doubtful about it, then what is serious about the cell it is compared with.
@@ -48,6 +52,8 @@ class Line:
     shown: str
     interval: str
     quoted: str
+    rate: str
+    spent: str
     row: Row | None
     base: bool
     marks: tuple[Mark, ...]
@@ -66,22 +72,14 @@ class Case:
     lines: tuple[Line, ...]
 
 
-class Ending(NamedTuple):
-    """Why some cells of an environment have no record: a failure class or a skip code, and a sentence."""
-
-    environment: str
-    what: str
-    code: str
-    reason: str
-    cells: list[str]
-
-
 class _Style(NamedTuple):
     kind: str
     label: str
     scale: words.Unit
     marks: tuple[Mark, ...]
     ends: tuple[float, float] | None
+    rate: str
+    spent: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,18 +108,23 @@ def arrange(results: Results, comparisons: Sequence[Comparison]) -> Page:
     """
     found = doubts(results)
     comparisons = tuple(marked(one, {results.run: found}) for one in comparisons)
-    cases = _cases(results, comparisons, found)
+    far = reached(results, {cell: median(seconds) for cell, seconds in _medians(results).items()})
+    cases = _cases(results, comparisons, found, far)
     doubtful = section(found, comparisons) if cases else None
     device = _device(results)
     count = len({line.environment for case in cases for line in case.lines if not is_twin(line.environment)})
     return Page(
         title=f"{words.counted(count, 'environment')}, {words.counted(len(cases), 'case')}, on {device}",
         run=results.run,
-        facts=(*_facts(results, device), *([("Doubts", doubtful.total)] if doubtful else ())),
+        facts=(
+            *_facts(results, device),
+            *(("Peak", said) for said in far.peaks),
+            *([("Doubts", doubtful.total)] if doubtful else ()),
+        ),
         comparisons=comparisons,
         doubts=doubtful,
         cases=cases,
-        failures=tuple(_endings(results)),
+        failures=tuple(endings(results)),
         accuracy=tuple(one for one in accuracy(results) if not is_twin(one.environment)),
         environments={
             name: tuple(words.facts(found)) for name, found in results.environments.items() if not is_twin(name)
@@ -131,16 +134,23 @@ def arrange(results: Results, comparisons: Sequence[Comparison]) -> Page:
     )
 
 
-def _cases(results: Results, comparisons: Sequence[Comparison], found: Sequence[Doubt]) -> tuple[Case, ...]:
-    rounds = results.rounds
-    own: dict[str, list[float]] = defaultdict(list)
-    for cell, seconds in zip(rounds["cell"].tolist(), rounds["seconds"].tolist(), strict=True):
-        own[cell].append(seconds)
+def _medians(results: Results) -> Mapping[str, list[float]]:
+    """Return the id of each cell -> the medians of its rounds in seconds."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for cell, seconds in zip(results.rounds["cell"].tolist(), results.rounds["seconds"].tolist(), strict=True):
+        found[cell].append(seconds)
+    return found
+
+
+def _cases(
+    results: Results, comparisons: Sequence[Comparison], found: Sequence[Doubt], far: Reached
+) -> tuple[Case, ...]:
+    own = _medians(results)
     medians: dict[Key, list[float]] = {}
     kinds: dict[str, str] = {}
     precisions: dict[str, set[str]] = defaultdict(set)
     names = ("cell", "workload", "case", "phase", "precision", "implementation", "environment", "kind")
-    first = rounds.drop_duplicates("cell")
+    first = results.rounds.drop_duplicates("cell")
     for row in zip(*(first[name].tolist() for name in names), strict=True):
         cell, workload, case, phase, precision, implementation, environment, kind = row
         medians[f"{workload}/{case}", phase, precision, implementation, environment] = own[cell]
@@ -155,8 +165,9 @@ def _cases(results: Results, comparisons: Sequence[Comparison], found: Sequence[
         scale = words.unit(median(medians[key]) for key in group)
         for key in group:
             label = words.phase(key[1], key[2], precisions[key[0]])
-            known = noted.get("/".join((*reversed(key[3:]), *key[:3])), ())
-            style = _Style(kinds[key[3]], label, scale, known, ends[key])
+            cell = "/".join((*reversed(key[3:]), *key[:3]))
+            far_by = far.rates.get(cell, words.DASH), far.spent.get(cell, "")
+            style = _Style(kinds[key[3]], label, scale, noted.get(cell, ()), ends[key], *far_by)
             lines[key[0]].append(_line(key, style, medians[key], rows.get(key), base=key[4] in bases))
     return tuple(Case(name, tuple(one)) for name, one in lines.items())
 
@@ -203,6 +214,8 @@ def _line(key: Key, style: _Style, medians: list[float], row: Row | None, *, bas
         shown=words.duration(seconds, style.scale),
         interval=f" {words.DASH} ".join(shown) or words.DASH,
         quoted=words.quoted(key[0], key[1], seconds),
+        rate=style.rate,
+        spent=style.spent,
         row=row,
         base=base and row is None,
         marks=style.marks,
@@ -239,18 +252,3 @@ def _facts(results: Results, device: str) -> Iterable[Fact]:
 def _span(counts: Sequence[int]) -> str:
     least, most = min(counts, default=0), max(counts, default=0)
     return str(least) if least == most else f"{least} to {most}"
-
-
-def _endings(results: Results) -> Iterable[Ending]:
-    """Give the failures, then the skips, each reason once with its cells."""
-    names = ("environment", "failure", "reason", "cell")
-    failed = zip(*(results.failures[name].tolist() for name in names), strict=True)
-    skipped = (
-        (one.cell.environment, one.code, one.reason, one.cell.id) for one in results.plan if one.verdict == "skip"
-    )
-    for what, endings in (("failed", failed), ("skipped", skipped)):
-        found: dict[tuple[str, str, str], dict[str, None]] = defaultdict(dict)
-        for environment, code, reason, cell in endings:
-            found[environment, code, reason][cell.partition("/")[2]] = None
-        for (environment, code, reason), cells in found.items():
-            yield Ending(environment, what, code, reason, list(cells))

@@ -209,6 +209,8 @@ def facts(known: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _text(name: str, value: object) -> str:
     if name.endswith("bytes") and isinstance(value, int):
         return f"{value / 2**30:.1f} GiB"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {_text('', item)}" for key, item in sorted(value.items()))
     if isinstance(value, (list, tuple)):

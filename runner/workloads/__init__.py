@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runner.workloads import asr_lstm, lm_lstm, rnn_sequence, rnn_step
-from runner.workloads.recurrent import forward_bytes, forward_flops, parameters, training_bytes
+from runner.workloads.recurrent import forward_bytes, forward_flops, parameters, product_flops, training_bytes
 
 __all__ = [
     "CASES",
@@ -13,6 +13,7 @@ __all__ = [
     "forward_bytes",
     "forward_flops",
     "parameters",
+    "product_flops",
     "training_bytes",
 ]
 

@@ -50,21 +50,33 @@ def parameters(case: Mapping[str, Any]) -> int:
     return int(found + ways * hidden * case["classes"] + (case["classes"] if case["output_bias"] else 0))
 
 
-def forward_flops(case: Mapping[str, Any]) -> int:
-    """Return the floating-point operations of one forward pass, a multiply and an add counted as two.
+def product_flops(case: Mapping[str, Any], phase: str) -> int:
+    """Return the operations of all matrix products in one step, a multiply and an add counted as two.
 
-    2 T B D G H (I_k + H) for the products of each layer k, plus the pointwise part, plus 2 B D H C for the output
-    layer, at every step where the loss wants it. Training costs about three times as much (forward, and two products
-    of the same size on the way back).
+    ``forward``: 2 T B D G H (I_k + H) for each layer k, with I_0 = I and I_k = D H above, the product with the inputs
+    included, and 2 O D H C for the output layer, where O is T B if the loss wants every step, else B. ``gradient`` and
+    ``train`` add as much again for the gradients of the weights, and for those of states and inputs, but for what the
+    first layer would give to its inputs, which nobody asks for unless they are embeddings.
+
+    Products alone are what shares of a peak are quoted of (Chowdhery et al. 2022, arXiv 2204.02311, appendix B), and
+    what DeepBench counts: 8 T B H^2 for an LSTM, without its inputs. Padded steps count.
     """
     frames, hidden, ways = case["steps"] * case["batch"], case["hidden"], directions(case)
-    found, inputs = 0, case["inputs"]
+    once, inputs = 2 * frames * ways * GATES[case["cell"]] * hidden, case["inputs"]
+    found = 0
     for _ in range(case["layers"]):
-        found += 2 * frames * ways * GATES[case["cell"]] * hidden * (inputs + hidden)
-        found += POINTWISE[case["cell"]] * frames * ways * hidden
+        found += once * (inputs + hidden)
         inputs = ways * hidden
     outputs = frames if case["loss"] in EVERY_STEP else case["batch"]
-    return int(found + 2 * outputs * ways * hidden * case["classes"])
+    found += 2 * outputs * ways * hidden * case["classes"]
+    spared = 0 if case["vocabulary"] else once * case["inputs"]
+    return int(found if phase == "forward" else 3 * found - spared)
+
+
+def forward_flops(case: Mapping[str, Any]) -> int:
+    """Return about how many operations one forward pass takes, those between the products included: an estimate."""
+    units = case["layers"] * case["steps"] * case["batch"] * directions(case) * case["hidden"]
+    return product_flops(case, "forward") + int(POINTWISE[case["cell"]] * units)
 
 
 def forward_bytes(case: Mapping[str, Any]) -> int:

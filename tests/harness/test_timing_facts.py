@@ -1,12 +1,15 @@
 """How a step was timed goes through the real protocol, and into the record."""
 
 import os
+import sys
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
 from runner.collect import collect
+from runner.harness.adapters import tensorflow2
 from runner.measure.session import Session
 from runner.model import Cell, Outcome, Provisioned
 from tests.harness.conftest import Ask
@@ -53,6 +56,18 @@ def test_a_record_says_what_host_and_device_each_spend(ask: Ask) -> None:
     assert reply["status"] == "ok"
     assert "no clock" in reply["log"]
     assert "device_seconds" not in reply
+
+
+@pytest.mark.parametrize(("place", "peak"), [("/gpu:0", 4096), ("/cpu:0", None)])
+def test_tensorflow_tells_its_peak_since_there_is_one_to_tell(
+    place: str, peak: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = {"GPU:0": {"current": 1024, "peak": 4096}}
+    new, old = SimpleNamespace(get_memory_info=told.__getitem__), SimpleNamespace()
+    monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(config=SimpleNamespace(experimental=new)))
+    assert tensorflow2.peak_bytes(place) == peak
+    monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(config=SimpleNamespace(experimental=old)))
+    assert tensorflow2.peak_bytes(place) is None
 
 
 def test_what_compiling_took_is_one_sample_without_a_batch(ask: Ask) -> None:

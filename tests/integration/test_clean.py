@@ -17,6 +17,7 @@ from runner.backends.venv import READY
 from runner.files import together
 from runner.model import Spec
 from runner.setup import IN_USE
+from tests.fakes.driver import StandIn
 from tests.integration.conftest import Runner
 
 ROOT = Path(__file__).parents[2]
@@ -92,6 +93,19 @@ def test_doctor_without_an_engine_takes_virtual_environments(runner: Runner, cac
     states = {one["what"]: one["state"] for one in found["findings"]}
     assert (states["engine"], states["python 3.11"], states["with venv"]) == ("missing", "ok", "ok")
     assert not (cache / "venvs" / "np-old").exists()
+
+
+def test_doctor_names_the_variable_that_hides_every_gpu(
+    standin: StandIn, runner: Runner, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
+    assert standin.uuid
+    assert runner("run").returncode == 5
+    done = runner("doctor")
+    assert done.returncode == 0, done.stderr
+    assert "missing  gpu " in done.stdout
+    assert "CUDA_VISIBLE_DEVICES is '7', and no GPU here is called so" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("`runner run --device cpu` takes venv and measures ")
 
 
 def test_doctor_where_nothing_can_run_ends_with_one(runner: Runner, cache: Path) -> None:

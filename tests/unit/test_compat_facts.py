@@ -13,7 +13,7 @@ from runner.compat.numbers import Capability, release, same_series
 from runner.compat.rules import Setting, by_cudnn, has_code_for_it, judge, native, portable
 from runner.model import Gpu
 
-FILES = ("builds.csv", "toolkits.csv", "generations.csv", "drivers.csv", "cudnn.csv", "bases.csv")
+FILES = ("builds.csv", "toolkits.csv", "generations.csv", "drivers.csv", "cudnn.csv", "bases.csv", "peaks.csv")
 BOARDS: Mapping[str, Capability] = {
     "GTX 1080": (6, 1),
     "V100 SXM2": (7, 0),

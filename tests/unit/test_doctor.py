@@ -12,6 +12,7 @@ from runner.backends.interpreters import remedy
 from runner.doctor import Examination
 from runner.doctor.judge import Finding, judge
 from runner.doctor.look import Facts, Outlook, has_headers
+from runner.errors import Problem
 from runner.matrix import parse
 from runner.model import Gpu, Request, Skip, Spec, Survey
 from runner.plan import plan
@@ -42,7 +43,7 @@ FACTS = Facts(
     memory=50_000_000_000,
     memory_limit=None,
     gpus=(),
-    nvidia=False,
+    trouble=None,
     engine=ENGINE,
     interpreters={"3.6": "/p/3.6/bin/python3.6"},
     headers=frozenset({"3.6"}),
@@ -107,7 +108,7 @@ def test_what_is_not_ok_has_a_fix_and_what_is_ok_has_none() -> None:
         interpreters={"3.6": None},
         compiler=None,
     )
-    for facts in (FACTS, bad, replace(FACTS, gpus=(H200,)), replace(FACTS, nvidia=True)):
+    for facts in (FACTS, bad, replace(FACTS, gpus=(H200,)), replace(FACTS, trouble=Problem("no driver"))):
         for one in judge(facts, (outlook(), outlook("venv", BOTH, no_room="no room", images={"x": "gone; pull it"}))):
             assert one.state in {"ok", "warning", "missing"}
             assert bool(one.fix) == (one.state != "ok"), one
@@ -143,7 +144,11 @@ def test_gpus_and_what_hides_them() -> None:
     assert about("gpu in containers", gpus=(H200,)).state == "missing"
     able = {one.what for one in judge(replace(FACTS, gpus=(H200,), engine={**ENGINE, "gpus": True}), ())}
     assert "gpu in containers" not in able
-    assert "no driver answers" in about("gpu", nvidia=True).found
+    found = about("gpu", trouble=Problem("no driver answers"))
+    assert (found.state, found.found) == ("missing", "no driver answers")
+    assert "install NVIDIA's driver" in str(found.fix)
+    found = about("gpu", trouble=Problem("CUDA_VISIBLE_DEVICES is '7'", hint="there are 0 and 1"))
+    assert (found.found, found.fix) == ("CUDA_VISIBLE_DEVICES is '7'", "there are 0 and 1")
     assert about("gpu").found == "none"
 
 

@@ -51,7 +51,8 @@ def measured(run: Run, backend: FakeBackend, plan: Plan, gpus: tuple[Gpu, ...] =
         controls=True,
         pin=False,
     )
-    work(plan, [Clocks(gpu, LEAVE, progress.note) for gpu in gpus], shared)
+    devices = [Clocks(gpu, LEAVE, progress.note) for gpu in gpus]
+    work(deal(plan, len(devices)), devices, shared)
 
 
 def places(run: Run) -> dict[str, set[str]]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.workloads import CASES, PUBLISHED, forward_flops, parameters, training_bytes
+from runner.workloads import CASES, PUBLISHED, forward_flops, parameters, product_flops, training_bytes
 from runner.workloads.units import quoted
 
 
@@ -25,6 +25,16 @@ def test_flops_of_layers_ways_and_an_output_at_every_step() -> None:
     frames = 32 * 1000
     products = 2 * frames * 2 * 1280 * ((123 + 320) + 3 * (640 + 320)) + 2 * frames * 640 * 59
     assert forward_flops(case) == products + 4 * 2 * 25 * frames * 320
+
+
+def test_a_training_step_has_the_gradients_of_weights_and_of_inputs_that_somebody_wants() -> None:
+    speech = CASES["asr-lstm/1x320-ce-short"]
+    inputs, recurrent, output = 2 * 6400 * 1280 * 123, 2 * 6400 * 1280 * 320, 2 * 64 * 320 * 10
+    assert product_flops(speech, "forward") == inputs + recurrent + output
+    assert product_flops(speech, "gradient") == product_flops(speech, "train") == 2 * inputs + 3 * (recurrent + output)
+    words = CASES["lm-lstm/ptb-large"]  # its first inputs are embeddings, which are trained
+    assert product_flops(words, "train") == 3 * product_flops(words, "forward")
+    assert product_flops(words, "forward") == 2 * 700 * (2 * 6000 * 3000 + 1500 * 10_000)
 
 
 def test_weights_of_a_language_model() -> None:

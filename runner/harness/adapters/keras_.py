@@ -105,6 +105,7 @@ class Recurrent(Implementation):
         self.engine = engine.Engine(case, self.layer, self.layout.data(data), arrays, masks, settings)
         self.reset, self.forward, self.train = self.engine.reset, self.engine.forward, self.engine.train
         self.backward, self.loss, self.synchronize = self.engine.backward, self.engine.loss, self.engine.synchronize
+        self.peak_bytes = getattr(self.engine, "peak_bytes", self.peak_bytes)
 
     def layer(self, own, outer):
         """Return one recurrent layer.

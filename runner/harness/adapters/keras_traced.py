@@ -8,6 +8,7 @@ from .. import check
 from .keras_layers import Network
 from .keras_losses import clipped, mean_loss
 from .tensorflow1 import INTER_OP_THREADS
+from .tensorflow2 import peak_bytes
 
 BLANK_LAST = False
 
@@ -151,3 +152,7 @@ class Engine(object):
         """Wait for a GPU: a scalar's copy to the host comes after all that was asked before. A CPU is done already."""
         if self.place != "/cpu:0":
             self.value.numpy()
+
+    def peak_bytes(self):
+        """See ``tensorflow2.peak_bytes``."""
+        return peak_bytes(self.place)

@@ -110,6 +110,7 @@ class Engine(object):
             self.output = {name: tf.get_variable(name, a.shape) for name, a in arrays.items() if name.startswith(OUTER)}
             self._build(tensorflow1_networks.build(slug, case, arrays), arrays)
             self.feed = {self.weights[name].initializer.inputs[1]: arrays[name] for name in arrays}
+            self.most = tf.contrib.memory_stats.MaxBytesInUse() if cuda else None
         self.session = tf.Session(graph=graph, config=config(settings["threads"]))
         if cuda:
             require([part for part in self.session.list_devices() if part.device_type == "GPU"])
@@ -209,6 +210,10 @@ class Engine(object):
 
     def synchronize(self) -> "None":
         """Do nothing: see the module."""
+
+    def peak_bytes(self) -> "object":
+        """Return the most bytes that TensorFlow has held on a GPU; None for a CPU, of which it tells nothing."""
+        return None if self.most is None else int(self.session.run(self.most))
 
 
 def touched(slope: "object") -> "object":

@@ -54,6 +54,14 @@ def ctc(logits: "object", labels: "object", lengths: "object") -> "object":
     return tf.nn.ctc_loss(tensorflow_losses.sparse(tf, labels), logits, None, lengths, blank_index=0)
 
 
+def peak_bytes(place: "str") -> "object":
+    """Return the most bytes that TensorFlow has held on a GPU; None for a CPU, and before 2.5, which tells nothing."""
+    import tensorflow as tf
+
+    told = getattr(tf.config.experimental, "get_memory_info", None)
+    return int(told("GPU:0")["peak"]) if told and place != "/cpu:0" else None
+
+
 class Engine(object):
     """One network with its loss, gradients and optimiser as traced functions."""
 
@@ -152,3 +160,7 @@ class Engine(object):
         """Wait for a GPU: a scalar's copy to the host comes after all that was asked before. A CPU is done already."""
         if self.place != "/cpu:0":
             self.value.numpy()
+
+    def peak_bytes(self) -> "object":
+        """Return what ``peak_bytes`` of this module does."""
+        return peak_bytes(self.place)

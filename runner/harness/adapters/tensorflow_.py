@@ -90,7 +90,7 @@ class Recurrent(Implementation):
         engine = engines().Engine(self.slug, case, self.held(data), arrays, settings)
         self.reset, self.forward, self.backward, self.train = engine.reset, engine.forward, engine.backward, engine.train
         self.outputs, self.loss, self.synchronize = engine.outputs, engine.loss, engine.synchronize
-        self.engine = engine
+        self.peak_bytes, self.engine = engine.peak_bytes, engine
 
     def held(self, data):
         """Return the arrays that stay on the device and are never trained.
