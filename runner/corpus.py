@@ -40,7 +40,7 @@ def given(case: Mapping[str, Any], corpus: Corpus | None) -> Mapping[str, Any]:
     Raises:
         UsageError: the text is too short.
     """
-    if corpus is None or not case["vocabulary"]:
+    if corpus is None or not case.get("vocabulary"):
         return case
     return {**with_words(case, corpus.text), "corpus": {"name": corpus.name, "digest": corpus.digest}}
 
@@ -64,7 +64,7 @@ def with_words(case: Mapping[str, Any], text: str) -> Mapping[str, Any]:
     Raises:
         UsageError: the text is too short.
     """
-    if not case["vocabulary"]:
+    if not case.get("vocabulary"):
         return case
     needed = case["batch"] * (case["steps"] + 1)
     words, ranked = _counted(text)

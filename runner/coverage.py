@@ -45,19 +45,19 @@ def coverage(planned: Plan) -> str:
     of_environment = _grouped((found.cell.environment, found) for found in planned.cells)
     for held in _held_back(of_framework):
         raise _wordless(held)
-    cells = _cells_of_workloads(planned)
+    cases = _cases_of_workloads(planned)
     frameworks = [name for name in FRAMEWORKS if name in planned.frameworks.values()]
     by_framework = [
-        (work, *(_word(of_framework.get((work, name), ()), name, cells[work]) for name in frameworks)) for work in cells
+        (work, *(_word(of_framework.get((work, name), ()), name, cases[work]) for name in frameworks)) for work in cases
     ]
     by_environment = [
-        (name, *(_word(of_environment.get((work, name), ()), framework, cells[work]) for work in cells))
+        (name, *(_word(of_environment.get((work, name), ()), framework, cases[work]) for work in cases))
         for name, framework in planned.frameworks.items()
     ]
     used = sorted({found.skip.code for found in planned.cells if found.skip})
     notes = [f"`{WORD[code]}` stands for `{code}` as well." for code in used if WORD.get(code, code) != code]
     return "\n\n".join(
-        [table(("workload", *frameworks), by_framework), *notes, table(("environment", *cells), by_environment)]
+        [table(("workload", *frameworks), by_framework), *notes, table(("environment", *cases), by_environment)]
     )
 
 
@@ -103,18 +103,18 @@ def _wordless(held: PlannedCell) -> UsageError:
     )
 
 
-def _cells_of_workloads(plan: Plan) -> Mapping[str, set[str]]:
-    """Return workload -> the recurrent cells of its planned cases."""
+def _cases_of_workloads(plan: Plan) -> Mapping[str, set[str]]:
+    """Return workload -> its planned cases."""
     found: dict[str, set[str]] = {}
     for one in plan.cells:
-        found.setdefault(one.cell.workload, set()).add(CASES[one.cell.case_id]["cell"])
+        found.setdefault(one.cell.workload, set()).add(one.cell.case_id)
     return found
 
 
-def _word(group: Sequence[PlannedCell], framework: str, cells: set[str]) -> str:
+def _word(group: Sequence[PlannedCell], framework: str, cases: set[str]) -> str:
     if not group:
-        offered = {cell for found in implementations(framework) for cell in found.cells}
-        return "" if offered & cells else "framework-lacks"
+        offered = (one.concerns(dict(CASES[case_id])) for one in implementations(framework) for case_id in cases)
+        return "" if any(offered) else "framework-lacks"
     skips = [found.skip for found in group if found.skip]
     if len(skips) < len(group):
         return RUNS

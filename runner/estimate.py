@@ -8,11 +8,12 @@ from typing import Any
 from runner.harness import timing, workloads
 from runner.model import Cell, Measurement, PlannedCell, Skip
 from runner.progress import duration
-from runner.workloads import CASES, forward_flops, training_bytes
+from runner.workloads import CASES, forward_bytes, forward_flops, is_kernel, training_bytes
 
 FLOPS_PER_THREAD = 3e10  # what these networks reached on one thread of a 2024 server CPU
 FLOPS_GPU = 5e11
 FORK_SECONDS = 0.3  # data, weights and the fork
+DRAWN = 1e-8  # seconds that a byte of an operation's arrays takes to be drawn and summed up
 STEP_SECONDS = 2e-5  # what starting the operations of one time step of one layer takes at least
 TRAINING = 3  # a training step costs about three forward passes
 CHECKED = 5 * TRAINING + 2  # forward passes of the check: first step, gradients, three steps, outputs twice
@@ -104,6 +105,8 @@ def held_bytes(case_id: str) -> int:
 def _before(case_id: str, device: str, threads: int) -> tuple[float, float]:
     """Return the seconds of the check, and how many times one layer's compiling all of it takes."""
     case = CASES[case_id]
+    if is_kernel(case):
+        return 2 * _forward_seconds(case, device, threads) + DRAWN * forward_bytes(case), 1.0
     small: Mapping[str, Any] = workloads.checked(dict(case))
     check = CHECKED * _forward_seconds(small, device, threads)
     whole = small == case
@@ -115,6 +118,8 @@ def _before(case_id: str, device: str, threads: int) -> tuple[float, float]:
 
 def _forward_seconds(case: Mapping[str, Any], device: str, threads: int) -> float:
     rate = FLOPS_GPU if device == "cuda" else FLOPS_PER_THREAD * threads
+    if is_kernel(case):
+        return forward_flops(case) / rate + STEP_SECONDS
     ways = 2 if case["bidirectional"] else 1
     steps: int = case["steps"] * case["layers"] * ways
     return forward_flops(case) / rate + STEP_SECONDS * steps

@@ -25,6 +25,7 @@ ROUND_COLUMNS = (
     "compile_seconds",
     "loss_error",
     "gradient_error",
+    "forward_error",
 )
 _WORDS = {*frames.WORDS, *FACTS, "kind"}
 _OWN = (

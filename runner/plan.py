@@ -12,7 +12,7 @@ from runner.harness.adapters import implementation, implementations
 from runner.harness.adapters.api import Implementation
 from runner.matrix import Matrix
 from runner.model import Block, Cell, Gpu, Measurement, Plan, PlannedCell, Request, Skip
-from runner.workloads import CASES, ORIGINAL_PHASES, PUBLISHED
+from runner.workloads import CASES, ORIGINAL_PHASES, PHASES, PUBLISHED
 
 
 def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu: Gpu | None = None) -> Plan:
@@ -40,7 +40,7 @@ def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu:
     planned = estimate.affordable(planned, measurement, request.devices)
     if not planned:
         raise NothingSelectedError(_nothing(request))
-    if request.corpus and not any(CASES[found.cell.case_id]["vocabulary"] for found in planned):
+    if request.corpus and not any(CASES[found.cell.case_id].get("vocabulary") for found in planned):
         raise UsageError(Problem("--corpus is for language models, and none is selected", hint="--workload lm-lstm"))
     runnable: dict[str, list[Cell]] = {}
     for found in planned:
@@ -108,9 +108,10 @@ def _selects(globs: tuple[str, ...], case_id: str, phase: str) -> bool:
 
 
 def _timed(case_id: str, phases: tuple[str, ...], protocol: str) -> tuple[str, ...]:
-    """Return the phases of a case in a protocol, each once; none where its original timed nothing of them."""
+    """Return the phases of a case in a protocol, each once; none where it has none, or its original timed none."""
     if protocol == "aligned":
-        return tuple(dict.fromkeys(phases))
+        has = PHASES.get(CASES[case_id]["workload"], phases)
+        return tuple(dict.fromkeys(phase for phase in phases if phase in has))
     known = ORIGINAL_PHASES[CASES[case_id]["workload"]] if case_id in PUBLISHED else ()
     named = (phase if phase.startswith("compile") else f"{phase}+published" for phase in phases if phase in known)
     return tuple(dict.fromkeys(named))

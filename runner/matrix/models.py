@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 from runner.model import Device, Protocol
 
 Framework = Literal["torch", "tensorflow", "keras", "theano", "jax", "torch7", "numpy"]
-WorkloadName = Literal["rnn-step", "rnn-sequence", "asr-lstm", "lm-lstm"]
+WorkloadName = Literal["rnn-step", "rnn-sequence", "asr-lstm", "lm-lstm", "deepbench-gemm"]
 Phase = Literal["compile", "compile-warm", "forward", "gradient", "train"]
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "int8"]
 

@@ -6,7 +6,22 @@ from typing import NamedTuple
 from runner.comparison import Results
 from runner.report import words
 
-HEAD = ("environment", "implementation", "precision", "loss error", "in", "gradient error", "in")
+ERRORS = (
+    "The largest relative error of a loss, and of a gradient and of a result as a share of its norm, against a float64 "
+    "reference"
+)
+HEAD = ("environment", "implementation", "precision", "loss", "gradient", "result", "in")
+
+
+class Worst(NamedTuple):
+    """The largest error of a kind; None where none was recorded.
+
+    ``case`` is where it was, and ``failed`` says whether a cell that failed the check had it.
+    """
+
+    error: float | None = None
+    case: str = ""
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,26 +29,32 @@ class Accuracy:
     """The largest errors of an implementation in an environment, over all cells and rounds, failed ones too.
 
     Attributes:
-        loss_error: |loss - reference| / |reference|, the largest over the checked steps; None where none was recorded.
-        gradient_error: norm of the difference over the norm of the reference, the largest over the parameters.
-        loss_case: where it was; empty where there is none. ``gradient_case`` likewise.
-        failed: whether the larger of them is from a cell that failed the check.
+        loss: |loss - reference| / |reference|, the largest over the checked steps.
+        gradient: norm of the difference over the norm of the reference, the largest over the parameters.
+        result: the same of what a forward pass or an operation gives.
     """
 
     environment: str
     implementation: str
     precision: str
-    loss_error: float | None
-    loss_case: str
-    gradient_error: float | None
-    gradient_case: str
-    failed: bool
+    loss: Worst
+    gradient: Worst
+    result: Worst
 
+    @property
+    def worst(self) -> tuple[Worst, Worst, Worst]:
+        """Loss, gradient and result."""
+        return self.loss, self.gradient, self.result
 
-class _Worst(NamedTuple):
-    error: float | None = None
-    case: str = ""
-    failed: bool = False
+    @property
+    def cases(self) -> tuple[str, ...]:
+        """Where they were, each case once."""
+        return tuple(dict.fromkeys(worst.case for worst in self.worst if worst.case))
+
+    @property
+    def failed(self) -> bool:
+        """Whether one of them is from a cell that failed the check."""
+        return any(worst.failed for worst in self.worst)
 
 
 Key = tuple[str, str, str]
@@ -45,38 +66,34 @@ def accuracy(results: Results) -> tuple[Accuracy, ...]:
 
     Environments stand in the plan's order, their implementations by name.
     """
-    losses, gradients = _worst(results, "loss_error"), _worst(results, "gradient_error")
+    found = [_worst(results, f"{name}_error") for name in ("loss", "gradient", "forward")]
     order = {name: place for place, name in enumerate(dict.fromkeys(one.cell.environment for one in results.plan))}
-    rows = (
-        _row(key, losses.get(key, _Worst()), gradients.get(key, _Worst()))
-        for key in dict.fromkeys((*losses, *gradients))
-    )
+    rows = []
+    for key in dict.fromkeys(key for worst in found for key in worst):
+        loss, gradient, result = (worst.get(key, Worst()) for worst in found)
+        environment, implementation, precision = key
+        rows.append(
+            Accuracy(
+                environment=environment,
+                implementation=implementation,
+                precision=precision,
+                loss=loss,
+                gradient=gradient,
+                result=result,
+            )
+        )
     return tuple(sorted(rows, key=lambda row: (order.get(row.environment, len(order)), row.implementation)))
 
 
-def _row(key: Key, of_loss: _Worst, of_gradient: _Worst) -> Accuracy:
-    environment, implementation, precision = key
-    return Accuracy(
-        environment=environment,
-        implementation=implementation,
-        precision=precision,
-        loss_error=of_loss.error,
-        loss_case=of_loss.case,
-        gradient_error=of_gradient.error,
-        gradient_case=of_gradient.case,
-        failed=of_loss.failed or of_gradient.failed,
-    )
-
-
-def _worst(results: Results, column: str) -> dict[Key, _Worst]:
+def _worst(results: Results, column: str) -> dict[Key, Worst]:
     """Return the largest error in a column, over good records and failed ones."""
-    found: dict[Key, _Worst] = {}
+    found: dict[Key, Worst] = {}
     for frame, failed in ((results.rounds, False), (results.failures, True)):
         known = frame[frame[column].notna()]
         places = known.groupby(["environment", "implementation", "precision"], observed=True)[column].idxmax()
         for row in known.loc[places].itertuples():
             key = (str(row.environment), str(row.implementation), str(row.precision))
-            worst = _Worst(float(getattr(row, column)), f"{row.workload}/{row.case}", failed)
+            worst = Worst(float(getattr(row, column)), f"{row.workload}/{row.case}", failed)
             found[key] = max(found.get(key, worst), worst, key=lambda one: one.error or 0.0)
     return found
 
@@ -90,12 +107,5 @@ def text(rows: tuple[Accuracy, ...]) -> str:
 
 
 def _line(row: Accuracy) -> tuple[str, ...]:
-    return (
-        row.environment,
-        row.implementation,
-        row.precision,
-        words.error(row.loss_error),
-        row.loss_case or words.DASH,
-        words.error(row.gradient_error),
-        row.gradient_case or words.DASH,
-    )
+    errors = (words.error(worst.error) for worst in row.worst)
+    return (row.environment, row.implementation, row.precision, *errors, ", ".join(row.cases))

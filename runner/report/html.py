@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from runner.comparison import Comparison, Row
 from runner.report import differs, doubtful, words
+from runner.report.accuracy import ERRORS
 from runner.report.beside import Beside
 from runner.report.charts import MOST_LINES, chart
 from runner.report.view import Line, Page
@@ -93,7 +94,8 @@ def _environment() -> jinja2.Environment:
         of_rows=doubtful.of_rows,
         sentence=words.sentence,
     )
-    made.globals.update(interval=words.interval, reasons=words.reasons, phase_of=words.phase, dash=words.DASH)
+    made.globals.update(interval=words.interval, reasons=words.reasons, phase_of=words.phase)
+    made.globals.update(dash=words.DASH, errors=ERRORS)
     made.globals.update(differing=differs.sentence, differences_of=differs.groups)
     made.globals.update(taken_over=words.taken_over, mean_of=words.sentence(words.MEAN))
     return made

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from runner.comparison import Comparison, Overall, Row
 from runner.report import differs, words
+from runner.report.accuracy import ERRORS
 from runner.report.beside import Beside
 from runner.report.doubtful import Mark, Section, marks
 from runner.report.view import Line, Page
@@ -89,11 +90,11 @@ def page_text(page: Page, reference: Beside | None = None) -> str:
         parts += ["## Not measured", table(("environment", "code", "reason", "cells"), failed)]
     if page.accuracy:
         lines_of = (
-            (one.environment, one.implementation, words.error(one.loss_error), words.error(one.gradient_error))
+            (one.environment, one.implementation, one.precision, *(words.error(worst.error) for worst in one.worst))
             for one in page.accuracy
         )
-        names = ("environment", "implementation", "largest loss error", "largest gradient error")
-        parts += ["## Same computation", table(names, lines_of)]
+        names = ("environment", "implementation", "precision", "loss", "gradient", "result")
+        parts += ["## Same computation", f"{ERRORS}.", table(names, lines_of)]
     return "\n\n".join([*parts, *notes.text()]) + "\n"
 
 

@@ -1,23 +1,27 @@
 """The cases of every workload with their sizes, and what one step of them costs in arithmetic and memory traffic."""
 
 from collections.abc import Mapping
+from types import ModuleType
 from typing import Any
 
-from runner.workloads import asr_lstm, lm_lstm, rnn_sequence, rnn_step
-from runner.workloads.recurrent import forward_bytes, forward_flops, parameters, product_flops, training_bytes
+from runner.workloads import asr_lstm, deepbench_gemm, lm_lstm, recurrent, rnn_sequence, rnn_step
 
 __all__ = [
     "CASES",
     "ORIGINAL_PHASES",
+    "PHASES",
     "PUBLISHED",
     "forward_bytes",
     "forward_flops",
+    "is_kernel",
     "parameters",
     "product_flops",
     "training_bytes",
 ]
 
-_MODULES = (rnn_step, rnn_sequence, asr_lstm, lm_lstm)
+_MODULES = (rnn_step, rnn_sequence, asr_lstm, lm_lstm, deepbench_gemm)
+_KERNELS: Mapping[str, ModuleType] = {deepbench_gemm.WORKLOAD: deepbench_gemm}
+"""Workloads of single operations, each with its costs; those of the others are ``recurrent``'s."""
 
 CASES: Mapping[str, Mapping[str, Any]] = {
     f"{case['workload']}/{case['name']}": case for module in _MODULES for case in module.CASES
@@ -33,3 +37,37 @@ ORIGINAL_PHASES: Mapping[str, tuple[str, ...]] = {
     module.CASES[0]["workload"]: ("compile", *module.ORIGINAL_PHASES) for module in _MODULES
 }
 """workload -> the phases that its original program timed; compile times are of the aligned protocol."""
+
+PHASES: Mapping[str, tuple[str, ...]] = {name: module.PHASES for name, module in _KERNELS.items()}
+"""workload -> the phases that it has, where it has not all of them."""
+
+parameters = recurrent.parameters
+
+
+def is_kernel(case: Mapping[str, Any]) -> bool:
+    """Say whether a case is a single operation, which nothing is trained in."""
+    return case["workload"] in _KERNELS
+
+
+def product_flops(case: Mapping[str, Any], phase: str) -> int:
+    """Return the operations of the matrix products in one step of a phase; see the module of the workload."""
+    return int(_costs(case).product_flops(case, phase))
+
+
+def forward_flops(case: Mapping[str, Any]) -> int:
+    """Return about how many operations one forward pass takes, those between the products included."""
+    return int(_costs(case).forward_flops(case))
+
+
+def forward_bytes(case: Mapping[str, Any]) -> int:
+    """Return the bytes of one forward pass that must move at least."""
+    return int(_costs(case).forward_bytes(case))
+
+
+def training_bytes(case: Mapping[str, Any]) -> int:
+    """Return about how many bytes of memory a step holds at once."""
+    return int(_costs(case).training_bytes(case))
+
+
+def _costs(case: Mapping[str, Any]) -> ModuleType:
+    return _KERNELS.get(case["workload"], recurrent)

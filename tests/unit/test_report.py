@@ -250,20 +250,17 @@ def test_a_wide_table_has_times_in_one_unit_and_says_what_it_ran_on(tmp_path: Pa
 def test_accuracy_is_the_worst_over_cells_and_rounds_with_its_case(tmp_path: Path) -> None:
     other = cell(case="4x320-ce-long")
     records = [
-        good(cell(), 0, [1.0], loss_error=1e-7, gradient_error=3e-6),
+        good(cell(), 0, [1.0], loss_error=1e-7, gradient_error=3e-6, forward_error=1.9e-7),
         good(cell(), 1, [1.0], loss_error=2e-7, gradient_error=1e-6),
-        bad(other, 0, "wrong-result", "off", loss_error=0.5, gradient_error=None),
-        good(cell("tf-1.15", "lstm-cell"), 0, [1.0], loss_error=None, gradient_error=None),
+        bad(other, 0, "wrong-result", "off", loss_error=0.5, gradient_error=None, forward_error=None),
+        good(cell("tf-1.15", "lstm-cell"), 0, [1.0], loss_error=None, gradient_error=None, forward_error=None),
     ]
     (row,) = accuracy(merge.results(make(tmp_path, records)))
-    assert (row.loss_error, row.loss_case, row.failed) == (0.5, "asr-lstm/4x320-ce-long", True)
-    assert (row.gradient_error, row.gradient_case) == (3e-6, "asr-lstm/1x320-ce-short")
-    assert accuracy_text((row,)).splitlines()[1].split()[3:] == [
-        "5.0e-01",
-        "asr-lstm/4x320-ce-long",
-        "3.0e-06",
-        row.gradient_case,
-    ]
+    assert (row.loss, row.failed) == ((0.5, "asr-lstm/4x320-ce-long", True), True)
+    assert row.gradient == (3e-6, "asr-lstm/1x320-ce-short", False)
+    assert row.result == (1.9e-7, "asr-lstm/1x320-ce-short", False)
+    line = accuracy_text((row,)).splitlines()[1].split(maxsplit=6)
+    assert line[3:] == ["5.0e-01", "3.0e-06", "1.9e-07", "asr-lstm/4x320-ce-long, asr-lstm/1x320-ce-short"]
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ class Implementation(object):
     @classmethod
     def concerns(cls, case: "dict") -> "bool":
         """Say whether the case is of this class's kind at all; one that is not is left out of the plan, without a skip."""
-        return case["cell"] in cls.cells
+        return case.get("cell") in cls.cells
 
     @classmethod
     def lacks(cls, case: "dict", release: "tuple", device: "str", precision: "str") -> "tuple":
@@ -90,6 +90,11 @@ class Implementation(object):
             return "framework-lacks", "{} cannot keep to each sample's own length".format(cls.slug)
         if case["bidirectional"] and not cls.bidirectional:
             return "framework-lacks", "{} runs one way only".format(cls.slug)
+        return cls.lacks_here(release, device, precision)
+
+    @classmethod
+    def lacks_here(cls, release: "tuple", device: "str", precision: "str") -> "tuple":
+        """Return what ``lacks`` does, whatever the case is."""
         if release < cls.since:
             return "framework-lacks", "{} came with {}".format(cls.slug, ".".join(map(str, cls.since)))
         if cls.before is not None and release >= cls.before:

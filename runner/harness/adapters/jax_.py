@@ -10,14 +10,13 @@ that ``compile`` starts cold and ``compile-warm`` finds them.
 
 import os
 
-from .. import check
 from . import jax_networks as networks
 from .api import Implementation
+from .jax_device import choose, peak_bytes, prepare
+from .jax_kernels import Matmul
 
 FRAMEWORK = "jax"
 FORK_AFTER_IMPORT = False  # JAX starts threads, and warns that a fork is likely to end in a deadlock
-
-PRECISIONS = {"fp32": "highest", "tf32": "tensorfloat32"}
 
 
 def load(threads: "int") -> "str":
@@ -43,33 +42,6 @@ def facts(device: "str") -> "dict":
     if device == "cuda":
         found.update(gpu=place.device_kind, platform=place.client.platform_version)
     return found
-
-
-def choose(device: "str") -> "object":
-    """Let JAX see this kind of device alone, so that it never takes another one instead; return the first of them.
-
-    Raises:
-        check.Failure: class ``device``, where there is none.
-    """
-    import jax
-
-    jax.config.update("jax_platforms", device)
-    try:
-        return jax.devices(device)[0]
-    except (AssertionError, RuntimeError) as error:  # 0.10.2 without its CUDA plugin: an assertion without a word
-        reason = str(error) or "its plugin is missing"
-        raise check.Failure("device", "JAX has no {} device here: {}".format(device, reason)) from error
-
-
-def prepare(device: "str", precision: "str") -> "None":
-    """Choose device, precision of products, and where compiled programs are kept."""
-    import jax
-
-    choose(device)
-    jax.config.update("jax_default_matmul_precision", PRECISIONS[precision])
-    jax.config.update("jax_compilation_cache_dir", os.environ.get("JAX_COMPILATION_CACHE_DIR"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
 class Scan(Implementation):
@@ -168,10 +140,8 @@ class Scan(Implementation):
         jax.block_until_ready((self.state, self.value, self.last))
 
     def peak_bytes(self):
-        """See Implementation; XLA's CPU client tells nothing."""
-        import jax
-
-        return (jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use")
+        """See Implementation."""
+        return peak_bytes()
 
 
-IMPLEMENTATIONS = (Scan,)
+IMPLEMENTATIONS = (Scan, Matmul)

@@ -1,6 +1,7 @@
 """NumPy itself as a framework: the reference in float32, for machines and tests that have nothing else."""
 
 from .. import reference
+from . import kernels
 from .api import Implementation
 
 FRAMEWORK = "numpy"
@@ -51,4 +52,29 @@ class NumpyLoop(Implementation):
         return self.network.gradients()[1]
 
 
-IMPLEMENTATIONS = (NumpyLoop,)
+class Matmul(kernels.Gemm):
+    """``numpy.dot`` into an array that is there."""
+
+    devices = ("cpu",)
+    precisions = ("fp32",)
+
+    def __init__(self, case, data, weights, device, precision):
+        """See Implementation."""
+        import numpy
+
+        left, left_turned, right, right_turned = self.factors(case, data)
+        self.left, self.right = left.T if left_turned else left, right.T if right_turned else right
+        self.result = numpy.dot(self.left, self.right)
+        self.dot = numpy.dot
+
+    def forward(self):
+        """See Implementation."""
+        self.dot(self.left, self.right, self.result)
+
+    def outputs(self):
+        """See Implementation."""
+        self.forward()
+        return self.result
+
+
+IMPLEMENTATIONS = (NumpyLoop, Matmul)

@@ -15,7 +15,7 @@ import os
 import warnings
 
 from .. import reference
-from . import tensorflow1, tensorflow2, tensorflow_layouts
+from . import kernels, tensorflow1, tensorflow1_kernels, tensorflow2, tensorflow2_kernels, tensorflow_layouts
 from . import tensorflow_published as published
 from .api import Implementation
 
@@ -199,4 +199,34 @@ class GRUCell(Recurrent):
     cells = ("gru",)
 
 
-IMPLEMENTATIONS = (BasicLSTMCell, LSTMCell, LSTMBlockCell, LSTMBlockFusedCell, CudnnLSTM, BasicRNNCell, GRUCell)
+class Matmul(kernels.Gemm):
+    """``tf.matmul``; what is transposed is so by its own arguments."""
+
+    precisions = ("fp32", "tf32", "fp16", "bf16")
+
+    @classmethod
+    def lacks(cls, case, release, device, precision):
+        """See Implementation; also, 1.x has no bf16 here, and TF32 came with 2.4."""
+        found = super(Matmul, cls).lacks(case, release, device, precision)
+        if found is None and precision in ("tf32", "bf16") and release < (2, 4):
+            return "precision-lacks", "{} is measured from TensorFlow 2.4 on".format(precision)
+        return found
+
+    def __init__(self, case, data, weights, device, precision):
+        """See Implementation."""
+        module = tensorflow1_kernels if engines() is tensorflow1 else tensorflow2_kernels
+        engine = module.Product(self.factors(case, data), dict(SETTINGS, device=device, precision=precision))
+        self.forward, self.outputs, self.synchronize = engine.forward, engine.outputs, engine.synchronize
+        self.peak_bytes, self.engine = engine.peak_bytes, engine
+
+
+IMPLEMENTATIONS = (
+    BasicLSTMCell,
+    LSTMCell,
+    LSTMBlockCell,
+    LSTMBlockFusedCell,
+    CudnnLSTM,
+    BasicRNNCell,
+    GRUCell,
+    Matmul,
+)

@@ -61,6 +61,17 @@ def choose(tf32: "bool") -> "None":
         torch.backends.cudnn.allow_tf32 = tf32
 
 
+def full_sums() -> "None":
+    """Have products of fp16 and bf16 added up in single precision, as far as PyTorch can be asked to."""
+    matmul = getattr(getattr(torch.backends, "cuda", None), "matmul", None)
+    for name in ("allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction"):
+        try:
+            getattr(matmul, name)
+        except (AttributeError, AssertionError):  # 1.12 says that it knows no such name by the latter
+            continue
+        setattr(matmul, name, False)
+
+
 def event_seconds(call: "Any") -> "float":
     """Return the seconds between two events on the GPU, one before and one after all that a call asks of it."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))

@@ -13,6 +13,7 @@ from . import torch_compat as compat
 from . import torch_published as published
 from . import torch_training as training
 from .api import Implementation
+from .torch_device import OnDevice
 
 PARTS = {"kernel": "weight_ih", "recurrent": "weight_hh", "bias": "bias_ih"}
 SECOND_BIAS = "bias_hh"
@@ -39,7 +40,7 @@ def widths(case: "dict") -> "list":
     return [case["inputs"]] + [case["hidden"] * len(ways(case))] * (case["layers"] - 1)
 
 
-class Network(Implementation):
+class Network(OnDevice, Implementation):
     """What all PyTorch implementations share; they differ in how recurrent layers are made and run."""
 
     @classmethod
@@ -202,17 +203,3 @@ class Network(Implementation):
         """See Implementation."""
         self._backward()
         return {name: layout(name, p.grad.data.cpu().numpy()) for name, p in self.parameters.items()}
-
-    def synchronize(self):
-        """See Implementation."""
-        if self.device == "cuda":
-            compat.torch.cuda.synchronize()
-
-    def device_seconds(self, call):
-        """See Implementation."""
-        return compat.event_seconds(call) if self.device == "cuda" else None
-
-    def peak_bytes(self):
-        """See Implementation; PyTorch tells since 0.4."""
-        most = getattr(compat.torch.cuda, "max_memory_allocated", None)
-        return int(most()) if self.device == "cuda" and most else None

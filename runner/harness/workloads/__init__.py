@@ -44,12 +44,25 @@ def key(case: "dict") -> "str":
     return hashlib.sha256(json.dumps(case, sort_keys=True).encode("ascii")).hexdigest()[:16]
 
 
+def is_kernel(case: "dict") -> "bool":
+    """Say whether a case is a single operation, which nothing is trained in."""
+    return case.get("family") == "kernel"
+
+
+def summed(case: "dict", outputs: "object") -> "object":
+    """Return what the result of a single operation is compared by: sums of it, in float64."""
+    return find(case["workload"]).summed(case, outputs)
+
+
 def checked(case: "dict") -> "dict":
     """Return the case on which implementations of ``case`` are checked: itself, or a smaller one of the same code path.
 
     A reference costs float64 products and its gradients travel to every server, so a case beyond MOST_PRODUCTS or
-    MOST_WEIGHTS gives up words, then units, or steps, then samples, by halves, until it is below or at LEAST.
+    MOST_WEIGHTS gives up words, then units, or steps, then samples, by halves, until it is below or at LEAST. A single
+    operation is checked as it is, by sums of its result.
     """
+    if is_kernel(case):
+        return case
     small = dict(case)
     while True:
         products, weights = cost(small)

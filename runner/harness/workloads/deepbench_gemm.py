@@ -1,0 +1,45 @@
+"""deepbench-gemm: one matrix product, C = op(A) op(B), in DeepBench's column-major layout.
+
+Arrays are the row-major views of what lies in memory: ``a`` is (k, m), and (m, k) where A is transposed; ``b`` is
+(n, k), and (k, n) where B is. So C, seen in the same way, is (n, m) = op(b) op(a).
+"""
+
+import numpy
+
+COLUMNS = 16  # sums that a result is checked by
+
+
+def data(case: "dict", random: "numpy.random.RandomState") -> "dict":
+    """Return ``a`` and ``b``, uniform in [-1, 1), float32."""
+    m, n, k = case["m"], case["n"], case["k"]
+    shapes = (("a", (m, k) if case["a_transposed"] else (k, m)), ("b", (k, n) if case["b_transposed"] else (n, k)))
+    return {name: random.uniform(-1, 1, shape).astype(numpy.float32) for name, shape in shapes}
+
+
+def weights(case: "dict", random: "numpy.random.RandomState") -> "dict":
+    """Return none: nothing is trained."""
+    return {}
+
+
+def summed(case: "dict", outputs: "object") -> "object":
+    """Return C (n, m) as (COLUMNS, m) sums over n with random signs, in float64; C itself where n is no more.
+
+    An element that is wrong is in every sum, and two that are do not cancel in all of them (Freivalds 1977).
+    """
+    outputs = numpy.asarray(outputs)
+    if case["n"] <= COLUMNS or outputs.shape != (case["n"], case["m"]):
+        return outputs.astype(numpy.float64)
+    return signs(case).dot(outputs.astype(numpy.float64))
+
+
+def expected(case: "dict", data: "dict") -> "object":
+    """Return what ``summed`` has to give: the sums of op(b), times op(a), so that no whole product is needed."""
+    a, b = (data[name].astype(numpy.float64) for name in ("a", "b"))
+    a, b = (a.T if case["a_transposed"] else a), (b.T if case["b_transposed"] else b)
+    return (b if case["n"] <= COLUMNS else signs(case).dot(b)).dot(a)
+
+
+def signs(case: "dict") -> "object":
+    """Return COLUMNS rows of n signs, +1 or -1, the same each time."""
+    random = numpy.random.RandomState(case["seed"] + 1)
+    return random.randint(0, 2, (COLUMNS, case["n"])) * 2.0 - 1.0
