@@ -85,7 +85,7 @@ class NnLstmPadded(stacks.Stack):
     @classmethod
     def concerns(cls, case: "dict") -> "bool":
         """See Implementation; where all samples are as long it is nn-lstm."""
-        return case["ragged"] and case["cell"] in cls.cells
+        return case.get("ragged", False) and super(NnLstmPadded, cls).concerns(case)
 
     def layer(self, inputs):
         """See Stack."""

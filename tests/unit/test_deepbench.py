@@ -1,0 +1,113 @@
+"""DeepBench's lists, what an operation of them costs, and the sums that its result is checked by."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runner import estimate
+from runner.harness import check, reference, workloads
+from runner.harness.workloads import deepbench_gemm as drawn
+from runner.workloads import CASES, forward_bytes, forward_flops, product_flops, training_bytes
+from runner.workloads.units import quoted
+
+GEMM = {name: case for name, case in CASES.items() if case["workload"] == "deepbench-gemm"}
+
+
+def gemm(m: int, n: int, k: int, turned: str = "nn") -> dict[str, Any]:
+    case = dict(GEMM["deepbench-gemm/train-001-1760x16x1760-nn"], m=m, n=n, k=k)
+    return {**case, "a_transposed": turned[0] == "t", "b_transposed": turned[1] == "t"}
+
+
+def whole(case: dict[str, Any], data: dict[str, Any]) -> Any:
+    """Return op(b) op(a) in float64, by its definition."""
+    a, b = (data[name].astype(np.float64) for name in "ab")
+    return (b.T if case["b_transposed"] else b) @ (a.T if case["a_transposed"] else a)
+
+
+def test_the_lists_are_whole_and_every_case_has_a_name_of_its_own() -> None:
+    assert Counter(case["name"].partition("-")[0] for case in GEMM.values()) == {
+        "train": 160,
+        "server": 75,
+        "device": 13,
+    }
+    assert len(GEMM) == 248
+    assert Counter(name[-2:] for name in GEMM) == {"nn": 165, "tn": 73, "nt": 10}
+    assert {case["application"].partition(",")[0] for case in GEMM.values()} == {
+        *("DeepSpeech", "Language Modelling", "Speaker ID", "KWS"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "flops", "moved"),
+    [
+        ("train-001-1760x16x1760-nn", 99_123_200, 4 * (1760 * 1760 + 1760 * 16 + 1760 * 16)),
+        ("server-001-5124x700x2048-nn", 14_691_532_800, 4 * (5124 * 2048 + 2048 * 700 + 5124 * 700)),
+        ("device-004-64x1x1216-nn", 155_648, 4 * (64 * 1216 + 1216 + 64)),
+    ],
+)
+def test_an_operation_by_hand(name: str, flops: int, moved: int) -> None:
+    case = GEMM[f"deepbench-gemm/{name}"]
+    assert product_flops(case, "forward") == forward_flops(case) == flops
+    assert forward_bytes(case) == moved
+    assert training_bytes(case) > 2 * moved
+    assert quoted(case, 1e-3) == (1000.0, "µs")
+
+
+def test_the_largest_is_a_matter_of_seconds_and_is_checked_as_it_is() -> None:
+    largest = max(GEMM, key=lambda name: forward_flops(GEMM[name]))
+    assert 1 < estimate.step_seconds(largest, "forward", "cpu", 2) < 60
+    assert workloads.checked(dict(GEMM[largest])) == GEMM[largest]
+
+
+@pytest.mark.parametrize("turned", ["nn", "tn", "nt", "tt"])
+@pytest.mark.parametrize("n", [1, 16, 17, 40])
+def test_the_reference_is_the_sums_of_the_product(n: int, turned: str) -> None:
+    case = gemm(24, n, 20, turned)
+    truth = reference.compute(case)
+    data, _ = workloads.materialise(case)
+    assert (truth["loss"], truth["gradients"]) == ([], {})
+    assert truth["digest"] == workloads.digest(data, {})
+    assert truth["outputs"].shape == (min(n, drawn.COLUMNS), 24)
+    np.testing.assert_allclose(workloads.summed(case, whole(case, data)), truth["outputs"], rtol=0, atol=1e-12)
+
+
+def test_numbers_are_of_both_signs_and_fill_their_range() -> None:
+    data, _ = workloads.materialise(gemm(100, 50, 80, "tn"))
+    assert (data["a"].shape, data["b"].shape) == ((100, 80), (50, 80))
+    for array in data.values():
+        assert array.dtype == np.float32
+        assert -1 <= array.min() < -0.99 < 0.99 < array.max() < 1
+
+
+def error(case: dict[str, Any], result: Any) -> float:
+    """Return the error by which a result is judged."""
+    return float(check.relative(workloads.summed(case, result), reference.compute(case)["outputs"]))
+
+
+def test_an_error_is_as_large_in_the_sums_as_in_the_result() -> None:
+    case = gemm(96, 80, 64)
+    right = whole(case, workloads.materialise(case)[0])
+    noise = np.random.default_rng(0).normal(size=right.shape)
+    for share in (1e-6, 1e-3, 0.1):
+        wrong = right + share * np.linalg.norm(right) / np.linalg.norm(noise) * noise
+        assert error(case, wrong) == pytest.approx(share, rel=0.2)
+    assert error(case, right) < 1e-14
+
+
+def test_one_wrong_element_a_lost_row_and_a_transposition_are_seen() -> None:
+    case = gemm(64, 64, 64)
+    data, _ = workloads.materialise(case)
+    right = whole(case, data)
+    wrong, lost = right.copy(), right.copy()
+    wrong[63, 63] += np.linalg.norm(right) * 0.01
+    lost[17] = 0
+    assert error(case, wrong) == pytest.approx(0.01, rel=0.3)
+    assert error(case, lost) > 0.05
+    assert error(case, whole(gemm(64, 64, 64, "nt"), data)) > 0.5
+    assert error(case, right.T) > 0.5
+
+
+def test_a_result_of_another_shape_is_not_summed_up() -> None:
+    assert error(gemm(8, 40, 8), np.zeros((8, 40))) == float("inf")
