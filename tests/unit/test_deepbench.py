@@ -70,7 +70,8 @@ def test_the_reference_is_the_sums_of_the_product(n: int, turned: str) -> None:
     assert (truth["loss"], truth["gradients"]) == ([], {})
     assert truth["digest"] == workloads.digest(data, {})
     assert truth["outputs"].shape == (min(n, drawn.COLUMNS), 24)
-    np.testing.assert_allclose(workloads.summed(case, whole(case, data)), truth["outputs"], rtol=0, atol=1e-12)
+    found: Any = workloads.summed(case, whole(case, data))
+    np.testing.assert_allclose(found, truth["outputs"], rtol=0, atol=1e-12)
 
 
 def test_numbers_are_of_both_signs_and_fill_their_range() -> None:
