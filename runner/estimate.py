@@ -25,8 +25,9 @@ GIB = 1 << 30
 @cache
 def step_seconds(case_id: str, phase: str, device: str, threads: int) -> float:
     """Return the seconds of one iteration of a phase."""
-    share = 1 if phase == "forward" else TRAINING
-    return share * _forward_seconds(CASES[case_id], device, threads)
+    case = CASES[case_id]
+    share = 1 if phase == "forward" or is_kernel(case) else TRAINING
+    return share * _forward_seconds(case, device, threads)
 
 
 def cell_seconds(cell: Cell, compiling: tuple[float, float], measurement: Measurement, device: str) -> float:

@@ -6,6 +6,7 @@ import time
 from . import check, timing, workloads
 
 METHODS = {"forward": "forward", "gradient": "backward", "train": "train"}
+METHODS.update({"backward-weights": "backward_weights", "backward-inputs": "backward_inputs"})
 
 
 class Trial(object):
@@ -124,7 +125,11 @@ class Trial(object):
 class KernelTrial(Trial):
     """The same of a single operation, in which nothing is trained: sums of its result have to be the reference's."""
 
-    begins = "forward"
+    def __init__(self, chosen, request, truth):
+        """See Trial."""
+        Trial.__init__(self, chosen, request, truth)
+        self.phase = request["phase"]
+        self.begins = METHODS[self.phase]
 
     def judged(self, program, found, later):
         """See Trial; a result that is not compared now is compared after the timing."""
@@ -137,5 +142,5 @@ class KernelTrial(Trial):
 
     def same(self, program, found, when=""):
         """Raise check.Failure where the result is not the reference's."""
-        outputs = workloads.summed(self.case, program.outputs())
-        check.same_outputs(outputs, self.truth, self.place[1], found, when)
+        sums = workloads.summed(self.case, self.phase, program.result(self.phase))
+        check.same_outputs(sums, {"outputs": self.truth["gradients"][self.phase]}, self.place[1], found, when)

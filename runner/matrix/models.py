@@ -9,8 +9,8 @@ from pydantic_core import PydanticCustomError
 from runner.model import Device, Protocol
 
 Framework = Literal["torch", "tensorflow", "keras", "theano", "jax", "torch7", "numpy"]
-WorkloadName = Literal["rnn-step", "rnn-sequence", "asr-lstm", "lm-lstm", "deepbench-gemm"]
-Phase = Literal["compile", "compile-warm", "forward", "gradient", "train"]
+WorkloadName = Literal["rnn-step", "rnn-sequence", "asr-lstm", "lm-lstm", "deepbench-gemm", "deepbench-conv"]
+Phase = Literal["compile", "compile-warm", "forward", "gradient", "train", "backward-weights", "backward-inputs"]
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "int8"]
 
 WORKLOADS: tuple[WorkloadName, ...] = get_args(WorkloadName)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from runner.model import Cell
 
-PHASES = ("forward", "gradient", "train")
+PHASES = ("forward", "gradient", "train", "backward-weights", "backward-inputs")
 """What has many short calls. A compile has one, and what was published was timed at one go."""
 
 

@@ -31,8 +31,9 @@ class Cell:
         implementation: slug such as ``nn-lstm``.
         workload: ``rnn-step``, ``asr-lstm``, ...
         case: the workload's sizes by name, ``1x320-ce-short``.
-        phase: ``compile``, ``compile-warm``, ``forward``, ``gradient`` or ``train``; with ``+published`` after it where
-            the original program's choices are timed, quirks and all.
+        phase: ``compile``, ``compile-warm``, ``forward``, ``gradient`` or ``train``, of an operation ``forward``,
+            ``backward-weights`` or ``backward-inputs``; with ``+published`` after it where the original program's
+            choices are timed, quirks and all.
         precision: ``fp32``, ``tf32``, ...
     """
 

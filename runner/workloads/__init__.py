@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from runner.workloads import asr_lstm, deepbench_gemm, lm_lstm, recurrent, rnn_sequence, rnn_step
+from runner.workloads import asr_lstm, deepbench_conv, deepbench_gemm, lm_lstm, recurrent, rnn_sequence, rnn_step
 
 __all__ = [
     "CASES",
     "ORIGINAL_PHASES",
-    "PHASES",
     "PUBLISHED",
     "forward_bytes",
     "forward_flops",
@@ -19,8 +18,8 @@ __all__ = [
     "training_bytes",
 ]
 
-_MODULES = (rnn_step, rnn_sequence, asr_lstm, lm_lstm, deepbench_gemm)
-_KERNELS: Mapping[str, ModuleType] = {deepbench_gemm.WORKLOAD: deepbench_gemm}
+_MODULES = (rnn_step, rnn_sequence, asr_lstm, lm_lstm, deepbench_gemm, deepbench_conv)
+_KERNELS: Mapping[str, ModuleType] = {module.WORKLOAD: module for module in (deepbench_gemm, deepbench_conv)}
 """Workloads of single operations, each with its costs; those of the others are ``recurrent``'s."""
 
 CASES: Mapping[str, Mapping[str, Any]] = {
@@ -37,9 +36,6 @@ ORIGINAL_PHASES: Mapping[str, tuple[str, ...]] = {
     module.CASES[0]["workload"]: ("compile", *module.ORIGINAL_PHASES) for module in _MODULES
 }
 """workload -> the phases that its original program timed; compile times are of the aligned protocol."""
-
-PHASES: Mapping[str, tuple[str, ...]] = {name: module.PHASES for name, module in _KERNELS.items()}
-"""workload -> the phases that it has, where it has not all of them."""
 
 parameters = recurrent.parameters
 

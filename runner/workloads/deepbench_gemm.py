@@ -26,6 +26,7 @@ def _cases() -> Iterator[Mapping[str, Any]]:
             yield {
                 "workload": WORKLOAD,
                 "family": "kernel",
+                "phases": ("forward",),
                 "name": f"{row['mode']}-{index:03}-{m}x{n}x{k}-{'nt'[a]}{'nt'[b]}",
                 "application": row["application"],
                 "m": m,
@@ -38,7 +39,6 @@ def _cases() -> Iterator[Mapping[str, Any]]:
 
 
 CASES = tuple(_cases())
-PHASES = ("forward",)
 PUBLISHED: Mapping[str, tuple[str, ...]] = {}
 ORIGINAL_PHASES: tuple[str, ...] = ()
 

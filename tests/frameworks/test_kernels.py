@@ -1,12 +1,13 @@
 """Single operations in every framework that has them: they agree with the reference, and planted errors are found."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from runner.matrix import load
+from runner.workloads.deepbench_conv import SIZES as SIZES_OF_CONV
 from tests.frameworks import drive
 from tests.frameworks.conftest import ROOT
 
@@ -15,22 +16,45 @@ pytestmark = pytest.mark.frameworks
 ENVIRONMENTS = ("torch-1.0", "torch-1.12", "torch-2.x", "tf-1.8", "tf-1.15", "tf-2.x", "jax")
 PRECISIONS = {"torch-2.x": ("fp32", "bf16")}  # on a CPU
 SIZES = {"wide": (48, 40, 56), "square": (48, 48, 48), "narrow": (64, 2, 32), "vector": (64, 1, 32)}
-LARGEST = {"fp32": 1.2e-6, "bf16": 1.2e-2}  # four times what was seen; the product's are 1e-3 and 5e-2
-TRANSPOSED = "\nGemm.factors = staticmethod(lambda case, data: (data['b'], case['b_transposed'], data['a'], {}))\n"
+# width, height, c, n, k, filter's width and height, padding, strides, likewise
+CONVOLUTIONS = {
+    "3x3": (10, 12, 5, 3, 7, 3, 3, 1, 1, 1, 1),
+    "strided": (13, 12, 3, 2, 4, 3, 3, 1, 1, 2, 2),
+    "bare": (14, 14, 6, 2, 8, 1, 1, 0, 0, 2, 2),
+    "first": (23, 22, 3, 2, 8, 7, 7, 3, 3, 2, 2),
+    "speech": (41, 20, 1, 2, 6, 20, 5, 8, 8, 8, 2),
+    "wide": (30, 16, 2, 9, 11, 10, 5, 0, 0, 2, 1),
+}
+PASSES = ("forward", "backward-weights", "backward-inputs")
+LARGEST = {"fp32": 1.2e-6, "bf16": 1.2e-2}  # four times what was seen and more; the product's are 1e-3 and 5e-2
+KERNELS = "harness/adapters/kernels.py"
 PLANTS = {
-    "a transposition": ("kernels.py", TRANSPOSED.format("not case['a_transposed']")),
-    "rounding": (
-        "../check.py",
-        "\n_same = same_outputs\ndef same_outputs(said, *rest):\n    _same(said * 1.002, *rest)\n",
-    ),
+    "another transposition": {
+        KERNELS: "\nGemm.factors = staticmethod(lambda c, data: (data['b'], c['b_transposed'], data['a'], True))\n"
+    },
+    "exchanged strides": {
+        KERNELS: "\n_right = Conv.geometry\nConv.geometry = staticmethod(lambda c: (_right(c)[0][::-1], (0, 0)))\n"
+    },
+    "rounding": {
+        "harness/check.py": "\n_same = same_outputs\ndef same_outputs(said, *rest):\n    _same(said * 1.002, *rest)\n"
+    },
 }
 
 
 def gemm(size: str, turned: str) -> dict[str, Any]:
     """Return a product of a few numbers; ``turned`` has a t for each factor that is transposed, ``nt`` for example."""
     m, n, k = SIZES[size]
-    sizes = {"m": m, "n": n, "k": k, "a_transposed": turned[0] == "t", "b_transposed": turned[1] == "t", "seed": 5}
-    return {"workload": "deepbench-gemm", "family": "kernel", "name": size, "application": "none", **sizes}
+    sizes: dict[str, Any] = {"m": m, "n": n, "k": k, "a_transposed": turned[0] == "t", "b_transposed": turned[1] == "t"}
+    return {**kernel("deepbench-gemm", size, ("forward",)), **sizes}
+
+
+def conv(size: str) -> dict[str, Any]:
+    """Return a convolution of a few numbers."""
+    return {**kernel("deepbench-conv", size, PASSES), **dict(zip(SIZES_OF_CONV, CONVOLUTIONS[size], strict=True))}
+
+
+def kernel(workload: str, name: str, phases: tuple[str, ...]) -> dict[str, Any]:
+    return {"workload": workload, "family": "kernel", "name": name, "phases": phases, "application": "none", "seed": 5}
 
 
 @pytest.fixture(scope="module", params=ENVIRONMENTS)
@@ -48,22 +72,33 @@ def test_products_agree_with_the_reference(client: drive.Client, environment: st
         assert result["seconds"]
 
 
+@pytest.mark.parametrize("phase", PASSES)
+@pytest.mark.parametrize("size", CONVOLUTIONS)
+def test_convolutions_agree_with_the_reference(client: drive.Client, environment: str, size: str, phase: str) -> None:
+    for precision in PRECISIONS.get(environment, ("fp32",)):
+        result = client.measure("conv2d", conv(size), phase, precision=precision)
+        assert (result["status"], result.get("reason")) == ("ok", None)
+        assert (precision, result["forward_error"]) < (precision, LARGEST[precision])
+
+
 @pytest.fixture(scope="module", params=PLANTS)
 def planted(python: Path, environment: str, request: pytest.FixtureRequest) -> Iterator[drive.Client]:
     """A server whose harness has an error."""
-    file, text = PLANTS[request.param]
-    more: Mapping[str, str] = {str(Path("harness/adapters", file)).replace("adapters/../", ""): text}
     framework = load(ROOT / "matrix.yaml").environments[environment].framework
-    with drive.server(python, framework, more=more) as client:
+    with drive.server(python, framework, more=PLANTS[request.param]) as client:
         assert client.hello()["status"] == "ok"
         yield client
 
 
-@pytest.mark.parametrize("turned", ["nn", "nt"])
-def test_planted_errors_are_found(planted: drive.Client, turned: str) -> None:
-    result = planted.measure("matmul", gemm("square", turned), "forward")
-    assert (result["status"], result["class"]) == ("failed", "wrong-result")
-    assert "the forward pass is off by" in result["reason"]
+def test_planted_errors_are_found(planted: drive.Client, request: pytest.FixtureRequest) -> None:
+    plant = str(request.node.callspec.params["planted"])
+    asked = [("matmul", gemm("square", turned), "forward") for turned in ("nn", "nt") if plant != "exchanged strides"]
+    asked += [("conv2d", conv("wide"), phase) for phase in PASSES if plant != "another transposition"]
+    for slug, case, phase in asked:
+        result = planted.measure(slug, case, phase)
+        assert (plant, slug, phase, result["status"]) == (plant, slug, phase, "failed")
+        assert plant != "rounding" or result["class"] == "wrong-result"
+        assert plant != "another transposition" or "the forward pass is off by" in result["reason"]
 
 
 def test_a_list_s_largest_is_checked_as_it_is(client: drive.Client, environment: str) -> None:

@@ -67,11 +67,11 @@ def test_the_reference_is_the_sums_of_the_product(n: int, turned: str) -> None:
     case = gemm(24, n, 20, turned)
     truth = reference.compute(case)
     data, _ = workloads.materialise(case)
-    assert (truth["loss"], truth["gradients"]) == ([], {})
+    assert (truth["loss"], list(truth["gradients"]), truth["outputs"].size) == ([], ["forward"], 0)
     assert truth["digest"] == workloads.digest(data, {})
-    assert truth["outputs"].shape == (min(n, drawn.COLUMNS), 24)
-    found: Any = workloads.summed(case, whole(case, data))
-    np.testing.assert_allclose(found, truth["outputs"], rtol=0, atol=1e-12)
+    assert truth["gradients"]["forward"].shape == (min(n, drawn.COLUMNS), 24)
+    found: Any = workloads.summed(case, "forward", whole(case, data))
+    np.testing.assert_allclose(found, truth["gradients"]["forward"], rtol=0, atol=1e-12)
 
 
 def test_numbers_are_of_both_signs_and_fill_their_range() -> None:
@@ -84,7 +84,9 @@ def test_numbers_are_of_both_signs_and_fill_their_range() -> None:
 
 def error(case: dict[str, Any], result: Any) -> float:
     """Return the error by which a result is judged."""
-    return float(check.relative(workloads.summed(case, result), reference.compute(case)["outputs"]))
+    return float(
+        check.relative(workloads.summed(case, "forward", result), reference.compute(case)["gradients"]["forward"])
+    )
 
 
 def test_an_error_is_as_large_in_the_sums_as_in_the_result() -> None:

@@ -13,7 +13,7 @@ import os
 from . import jax_networks as networks
 from .api import Implementation
 from .jax_device import choose, peak_bytes, prepare
-from .jax_kernels import Matmul
+from .jax_kernels import Conv2d, Matmul
 
 FRAMEWORK = "jax"
 FORK_AFTER_IMPORT = False  # JAX starts threads, and warns that a fork is likely to end in a deadlock
@@ -144,4 +144,4 @@ class Scan(Implementation):
         return peak_bytes()
 
 
-IMPLEMENTATIONS = (Scan, Matmul)
+IMPLEMENTATIONS = (Scan, Matmul, Conv2d)

@@ -5,36 +5,19 @@ from . import jax_device, kernels
 TYPES = {"fp32": "float32", "tf32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 
 
-class Matmul(kernels.Gemm):
-    """``jax.numpy.matmul``, compiled; XLA makes a new result each time."""
+class InJax(object):
+    """What all share: precisions, arrays on the device, and waiting for what was made last."""
 
     precisions = ("fp32", "tf32", "fp16", "bf16")
+    last = None
 
-    def __init__(self, case, data, weights, device, precision):
-        """See Implementation."""
-        jax_device.prepare(device, precision)
+    @staticmethod
+    def held(array, precision):
+        """Return an array on the device, in the type of a precision."""
         import jax
         from jax import numpy
 
-        left, left_turned, right, right_turned = self.factors(case, data)
-        self.left, self.right = (jax.device_put(numpy.asarray(one, TYPES[precision])) for one in (left, right))
-
-        def product(left, right):
-            return numpy.matmul(left.T if left_turned else left, right.T if right_turned else right)
-
-        self.product = jax.jit(product)
-        self.last = None
-
-    def forward(self):
-        """See Implementation."""
-        self.last = self.product(self.left, self.right)
-
-    def outputs(self):
-        """See Implementation."""
-        import numpy
-
-        self.forward()
-        return numpy.asarray(self.last, numpy.float32)
+        return jax.device_put(numpy.asarray(array, TYPES[precision]))
 
     def synchronize(self):
         """See Implementation."""
@@ -45,3 +28,76 @@ class Matmul(kernels.Gemm):
     def peak_bytes(self):
         """See Implementation."""
         return jax_device.peak_bytes()
+
+
+class Matmul(InJax, kernels.Gemm):
+    """``jax.numpy.matmul``, compiled; XLA makes a new result each time."""
+
+    def __init__(self, case, data, weights, device, precision):
+        """See Implementation."""
+        jax_device.prepare(device, precision)
+        import jax
+        from jax import numpy
+
+        left, left_turned, right, right_turned = self.factors(case, data)
+        self.left, self.right = self.held(left, precision), self.held(right, precision)
+
+        def product(left, right):
+            return numpy.matmul(left.T if left_turned else left, right.T if right_turned else right)
+
+        self.product = jax.jit(product)
+
+    def forward(self):
+        """See Implementation."""
+        self.last = self.product(self.left, self.right)
+
+    def result(self, phase):
+        """See Kernel."""
+        import numpy
+
+        self.forward()
+        return numpy.asarray(self.last, numpy.float32)
+
+
+class Conv2d(InJax, kernels.Conv):
+    """``lax.conv_general_dilated``, and its linear transposes, each a compiled program of its own."""
+
+    def __init__(self, case, data, weights, device, precision):
+        """See Implementation."""
+        jax_device.prepare(device, precision)
+        import jax
+        from jax import lax
+
+        stride, (down, along) = self.geometry(case)
+        self.data = {name: self.held(data[name], precision) for name in data}
+
+        def conv(x, filters):
+            edges, axes = ((down, down), (along, along)), ("NCHW", "OIHW", "NCHW")
+            return lax.conv_general_dilated(x, filters, stride, edges, dimension_numbers=axes)
+
+        def to_filters(x, filters, slope):
+            return jax.vjp(lambda one: conv(x, one), filters)[1](slope)[0]
+
+        def to_inputs(x, filters, slope):
+            return jax.vjp(lambda one: conv(one, filters), x)[1](slope)[0]
+
+        self.conv, self.to_filters, self.to_inputs = jax.jit(conv), jax.jit(to_filters), jax.jit(to_inputs)
+
+    def forward(self):
+        """See Implementation."""
+        self.last = self.conv(self.data["x"], self.data["filters"])
+
+    def backward_weights(self):
+        """See Conv."""
+        self.last = self.to_filters(**self.data)
+
+    def backward_inputs(self):
+        """See Conv."""
+        self.last = self.to_inputs(**self.data)
+
+    def result(self, phase):
+        """See Kernel."""
+        import numpy
+
+        self.compute(phase)
+        return numpy.asarray(self.last, numpy.float32)

@@ -1,4 +1,4 @@
-"""What an implementation of a single operation promises: it is built on canonical arrays, and ``forward`` computes it."""
+"""What an implementation of a single operation promises: it is built on canonical arrays, and computes its phases."""
 
 from .api import Implementation
 
@@ -30,12 +30,40 @@ class Kernel(Implementation):
             return "precision-lacks", "{} does not compute {} on a CPU".format(cls.slug, precision)
         return found
 
+    def compute(self, phase):
+        """Compute a phase: each has a method of its name."""
+        getattr(self, phase.replace("-", "_"))()
+
+    def result(self, phase):
+        """Return what a phase computes as a float32 array, in the canonical layout."""
+        raise NotImplementedError
+
     def reset(self):
         """See Implementation."""
 
 
+class Conv(Kernel):
+    """A convolution, NCHW: ``x`` (n, c, h, w), ``filters`` (k, c, r, s), result and ``slope`` (n, k, q, p); no bias."""
+
+    slug = "conv2d"
+    workload = "deepbench-conv"
+
+    def backward_weights(self):
+        """Compute the gradient of the filters from ``slope``."""
+        raise NotImplementedError
+
+    def backward_inputs(self):
+        """Compute the gradient of ``x`` from ``slope``."""
+        raise NotImplementedError
+
+    @staticmethod
+    def geometry(case):
+        """Return ((stride down, along), (padding down, along))."""
+        return (case["stride_h"], case["stride_w"]), (case["pad_h"], case["pad_w"])
+
+
 class Gemm(Kernel):
-    """C = op(A) op(B), seen row by row: (n, m) = op(b) op(a); ``outputs`` returns it as float32."""
+    """C = op(A) op(B), seen row by row: (n, m) = op(b) op(a)."""
 
     slug = "matmul"
     workload = "deepbench-gemm"

@@ -64,17 +64,17 @@ class Matmul(kernels.Gemm):
 
         left, left_turned, right, right_turned = self.factors(case, data)
         self.left, self.right = left.T if left_turned else left, right.T if right_turned else right
-        self.result = numpy.dot(self.left, self.right)
+        self.made = numpy.dot(self.left, self.right)
         self.dot = numpy.dot
 
     def forward(self):
         """See Implementation."""
-        self.dot(self.left, self.right, self.result)
+        self.dot(self.left, self.right, self.made)
 
-    def outputs(self):
-        """See Implementation."""
+    def result(self, phase):
+        """See Kernel."""
         self.forward()
-        return self.result
+        return self.made
 
 
 IMPLEMENTATIONS = (NumpyLoop, Matmul)

@@ -1,37 +1,43 @@
-"""Single operations in TensorFlow 1.x: a graph of one, whose result is never fetched while it is timed."""
+"""Single operations in TensorFlow 1.x: one graph, whose results are never fetched while they are timed."""
 
 from . import tensorflow1
 
 
-class Product(object):
-    """``tf.matmul`` of two variables, which the graph's optimiser cannot fold."""
+class Program(object):
+    """The phases of an operation in a session."""
 
-    def __init__(self, factors: "tuple", settings: "dict") -> "None":
-        """Build the graph, open the session and move both factors to the device; ``kernels.Gemm.factors`` has them."""
+    def __init__(self, arrays: "dict", passes: "dict", settings: "dict") -> "None":
+        """Build the graph, open the session and move the arrays to the device.
+
+        Args:
+            arrays: by name; variables, which the graph's optimiser cannot fold.
+            passes: phase -> f(held arrays by name) -> tensor.
+            settings: ``threads``, ``device``, and ``type``, the name of the arrays'.
+        """
         import tensorflow as tf
 
-        left, left_turned, right, right_turned = factors
-        kind = "float16" if settings["precision"] == "fp16" else "float32"
         cuda = settings["device"] == "cuda"
         graph = tf.Graph()
         with graph.as_default(), tf.device("/gpu:0" if cuda else "/cpu:0"):
-            held, feed = tensorflow1.hold({"left": left.astype(kind), "right": right.astype(kind)})
-            made = tf.matmul(held["left"], held["right"], transpose_a=left_turned, transpose_b=right_turned)
-            self.result, self.work = tf.cast(made, tf.float32), made.op
+            variables, feed = tensorflow1.hold({name: arrays[name].astype(settings["type"]) for name in arrays})
+            held = {name: variable.read_value() for name, variable in variables.items()}
+            made = {phase: passes[phase](held) for phase in passes}
+            self.results = {phase: tf.cast(made[phase], tf.float32) for phase in made}
+            self.work = {phase: made[phase].op for phase in made}
             self.most = tf.contrib.memory_stats.MaxBytesInUse() if cuda else None
         self.session = tf.Session(graph=graph, config=tensorflow1.config(settings["threads"]))
         if cuda:
             tensorflow1.require([part for part in self.session.list_devices() if part.device_type == "GPU"])
-        self.session.run([variable.initializer for variable in held.values()], feed)
+        self.session.run([variable.initializer for variable in variables.values()], feed)
         graph.finalize()
 
-    def forward(self) -> "None":
-        """Compute it; returns when it is there."""
-        self.session.run(self.work)
+    def caller(self, phase: "str") -> "object":
+        """Return a function that computes a phase; it returns when it is done."""
+        return lambda: self.session.run(self.work[phase])
 
-    def outputs(self) -> "object":
-        """Return the result."""
-        return self.session.run(self.result)
+    def result(self, phase: "str") -> "object":
+        """Return what a phase computes, float32."""
+        return self.session.run(self.results[phase])
 
     def synchronize(self) -> "None":
         """Do nothing: ``Session.run`` has waited."""

@@ -1,36 +1,40 @@
-"""Single operations in TensorFlow 2.x: a traced function of one."""
+"""Single operations in TensorFlow 2.x: a traced function of each phase."""
 
 from . import tensorflow2
 
-TYPES = {"fp16": "float16", "bf16": "bfloat16"}
 
+class Program(object):
+    """The phases of an operation."""
 
-class Product(object):
-    """``tf.matmul`` of two variables."""
-
-    def __init__(self, factors: "tuple", settings: "dict") -> "None":
-        """Move both factors to the device; ``kernels.Gemm.factors`` has them."""
+    def __init__(self, arrays: "dict", passes: "dict", settings: "dict") -> "None":
+        """Move the arrays to the device; see the program of 1.x. ``settings`` have ``precision`` as well."""
         import tensorflow as tf
 
         tensorflow2.prepare(settings["device"], settings["precision"])
-        left, left_turned, right, right_turned = factors
         self.place = "/gpu:0" if settings["device"] == "cuda" else "/cpu:0"
-        kind = TYPES.get(settings["precision"], "float32")
         with tf.device(self.place):
-            self.left, self.right = (tf.Variable(tf.cast(one, kind), trainable=False) for one in (left, right))
+            self.held = {name: tf.Variable(tf.cast(arrays[name], settings["type"]), trainable=False) for name in arrays}
             self.value = tf.Variable(0.0, trainable=False)
+        self.traced = {phase: tf.function(self._made(passes[phase]), autograph=False) for phase in passes}
 
-        def product():
-            with tf.device(self.place):
-                return tf.matmul(self.left, self.right, transpose_a=left_turned, transpose_b=right_turned)
-
-        self.forward = tf.function(product, autograph=False)
-
-    def outputs(self) -> "object":
-        """Return the result."""
+    def _made(self, compute):
         import tensorflow as tf
 
-        return tf.cast(self.forward(), tf.float32).numpy()
+        def made():
+            with tf.device(self.place):
+                return compute({name: held.value() for name, held in self.held.items()})
+
+        return made
+
+    def caller(self, phase: "str") -> "object":
+        """Return a function that asks for a phase; need not wait for the device."""
+        return self.traced[phase]
+
+    def result(self, phase: "str") -> "object":
+        """Return what a phase computes, float32."""
+        import tensorflow as tf
+
+        return tf.cast(self.traced[phase](), tf.float32).numpy()
 
     def synchronize(self) -> "None":
         """Wait for a GPU: a scalar's copy to the host comes after all that was asked before. A CPU is done already."""

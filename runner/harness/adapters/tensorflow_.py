@@ -15,22 +15,16 @@ import os
 import warnings
 
 from .. import reference
-from . import kernels, tensorflow1, tensorflow1_kernels, tensorflow2, tensorflow2_kernels, tensorflow_layouts
+from . import tensorflow1, tensorflow_layouts
 from . import tensorflow_published as published
 from .api import Implementation
+from .tensorflow_installed import SETTINGS, engines
+from .tensorflow_kernels import Conv2d, Matmul
 
 FRAMEWORK = "tensorflow"
 FORK_AFTER_IMPORT = True  # no session and no eager context before the fork; 1.8, 1.15 and 2.21 then survive it
 
-SETTINGS = {"threads": 1}
 EPSILON = reference.ADAM["epsilon"] * (1 - reference.ADAM["beta2"]) ** 0.5
-
-
-def engines() -> "object":
-    """Return the module that drives the TensorFlow that is installed."""
-    import tensorflow
-
-    return tensorflow1 if hasattr(tensorflow, "Session") else tensorflow2
 
 
 def load(threads: "int") -> "str":
@@ -199,27 +193,6 @@ class GRUCell(Recurrent):
     cells = ("gru",)
 
 
-class Matmul(kernels.Gemm):
-    """``tf.matmul``; what is transposed is so by its own arguments."""
-
-    precisions = ("fp32", "tf32", "fp16", "bf16")
-
-    @classmethod
-    def lacks(cls, case, release, device, precision):
-        """See Implementation; also, 1.x has no bf16 here, and TF32 came with 2.4."""
-        found = super(Matmul, cls).lacks(case, release, device, precision)
-        if found is None and precision in ("tf32", "bf16") and release < (2, 4):
-            return "precision-lacks", "{} is measured from TensorFlow 2.4 on".format(precision)
-        return found
-
-    def __init__(self, case, data, weights, device, precision):
-        """See Implementation."""
-        module = tensorflow1_kernels if engines() is tensorflow1 else tensorflow2_kernels
-        engine = module.Product(self.factors(case, data), dict(SETTINGS, device=device, precision=precision))
-        self.forward, self.outputs, self.synchronize = engine.forward, engine.outputs, engine.synchronize
-        self.peak_bytes, self.engine = engine.peak_bytes, engine
-
-
 IMPLEMENTATIONS = (
     BasicLSTMCell,
     LSTMCell,
@@ -229,4 +202,5 @@ IMPLEMENTATIONS = (
     BasicRNNCell,
     GRUCell,
     Matmul,
+    Conv2d,
 )

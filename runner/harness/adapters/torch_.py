@@ -12,7 +12,7 @@ from . import torch_compat as compat
 from . import torch_published as published
 from . import torch_stacks as stacks
 from . import torch_steps as steps
-from .torch_kernels import Matmul
+from .torch_kernels import Conv2d, Matmul
 from .torch_vendor import NnGru, NnLstm, NnLstmPadded, NnRnn
 
 FRAMEWORK = "torch"
@@ -225,4 +225,5 @@ IMPLEMENTATIONS = (
     TorchscriptCell,
     CompiledCell,
     Matmul,
+    Conv2d,
 )

@@ -9,8 +9,8 @@ SINCE = {"tf32": (1, 7), "bf16": (2,)}
 """Precision -> the release from which it is measured; those without have no limit."""
 
 
-class Matmul(OnDevice, kernels.Gemm):
-    """``torch.mm`` into a tensor that is there; transposed factors are views, as a user would pass them."""
+class InTorch(OnDevice):
+    """What all share: their precisions, and arrays on the device in the type of one."""
 
     precisions = ("fp32", "tf32", "fp16", "bf16")
     on_cpu = ("fp32", "bf16")
@@ -18,11 +18,22 @@ class Matmul(OnDevice, kernels.Gemm):
     @classmethod
     def lacks(cls, case, release, device, precision):
         """See Implementation."""
-        found = super(Matmul, cls).lacks(case, release, device, precision)
+        found = super(InTorch, cls).lacks(case, release, device, precision)
         if found is None and release < SINCE.get(precision, (0,)):
             since = ".".join(map(str, SINCE[precision]))
             return "precision-lacks", "{} is measured from PyTorch {} on".format(precision, since)
         return found
+
+    def held(self, array, precision):
+        """Return an array on the device, in the type of a precision."""
+        found = compat.torch.from_numpy(array)
+        if self.device == "cuda":
+            found = found.cuda()
+        return getattr(found, TYPES[precision])()
+
+
+class Matmul(InTorch, kernels.Gemm):
+    """``torch.mm`` into a tensor that is there; transposed factors are views, as a user would pass them."""
 
     def __init__(self, case, data, weights, device, precision):
         """See Implementation."""
@@ -30,22 +41,64 @@ class Matmul(OnDevice, kernels.Gemm):
         compat.full_sums()
         self.device = device
         left, left_turned, right, right_turned = self.factors(case, data)
-        self.left, self.right = self._held(left, precision, left_turned), self._held(right, precision, right_turned)
-        self.result = compat.torch.mm(self.left, self.right)
-
-    def _held(self, array, precision, turned):
-        """Return an array on the device, in the type of a precision; ``turned`` is a view with its axes exchanged."""
-        found = compat.torch.from_numpy(array)
-        if self.device == "cuda":
-            found = found.cuda()
-        found = getattr(found, TYPES[precision])()
-        return found.t() if turned else found
+        self.left, self.right = self.held(left, precision), self.held(right, precision)
+        self.left = self.left.t() if left_turned else self.left
+        self.right = self.right.t() if right_turned else self.right
+        self.made = compat.torch.mm(self.left, self.right)
 
     def forward(self):
         """See Implementation."""
-        compat.torch.mm(self.left, self.right, out=self.result)
+        compat.torch.mm(self.left, self.right, out=self.made)
 
-    def outputs(self):
-        """See Implementation."""
+    def result(self, phase):
+        """See Kernel."""
         self.forward()
-        return self.result.float().cpu().numpy()
+        return self.made.float().cpu().numpy()
+
+
+class Conv2d(InTorch, kernels.Conv):
+    """``nn.functional.conv2d``, and autograd from its result back to one of its factors alone.
+
+    cuDNN tries its algorithms out in the first call, as DeepBench does and as TensorFlow always does.
+    """
+
+    since = (0, 2)  # torch.autograd.grad
+
+    def __init__(self, case, data, weights, device, precision):
+        """See Implementation."""
+        compat.choose(precision == "tf32")
+        compat.torch.backends.cudnn.benchmark = True
+        compat.full_sums()
+        self.device = device
+        variable, held = compat.torch.autograd.Variable, {name: self.held(data[name], precision) for name in data}
+        self.stride, self.padding = self.geometry(case)
+        self.still = [compat.variable(held[name], True) for name in ("x", "filters")]
+        self.made = None
+        if "slope" in held:
+            self.x, self.filters = (variable(held[name], requires_grad=True) for name in ("x", "filters"))
+            self.slope = variable(held["slope"])
+            self.said = self._conv(self.x, self.filters)
+
+    def _conv(self, x, filters):
+        return compat.torch.nn.functional.conv2d(x, filters, None, self.stride, self.padding)
+
+    def _back(self, to):
+        (self.made,) = compat.torch.autograd.grad(self.said, (to,), self.slope, retain_graph=True)
+
+    def forward(self):
+        """See Implementation."""
+        self.made = compat.inference(lambda: self._conv(*self.still))
+
+    def backward_weights(self):
+        """See Conv."""
+        self._back(self.filters)
+
+    def backward_inputs(self):
+        """See Conv."""
+        self._back(self.x)
+
+    def result(self, phase):
+        """See Kernel."""
+        self.made = None
+        self.compute(phase)
+        return self.made.data.float().cpu().numpy()

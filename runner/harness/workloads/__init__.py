@@ -49,9 +49,9 @@ def is_kernel(case: "dict") -> "bool":
     return case.get("family") == "kernel"
 
 
-def summed(case: "dict", outputs: "object") -> "object":
-    """Return what the result of a single operation is compared by: sums of it, in float64."""
-    return find(case["workload"]).summed(case, outputs)
+def summed(case: "dict", phase: "str", result: "object") -> "object":
+    """Return what the result of a phase of a single operation is compared by: sums of it, in float64."""
+    return find(case["workload"]).summed(case, phase, result)
 
 
 def checked(case: "dict") -> "dict":

@@ -21,7 +21,7 @@ def weights(case: "dict", random: "numpy.random.RandomState") -> "dict":
     return {}
 
 
-def summed(case: "dict", outputs: "object") -> "object":
+def summed(case: "dict", phase: "str", outputs: "object") -> "object":
     """Return C (n, m) as (COLUMNS, m) sums over n with random signs, in float64; C itself where n is no more.
 
     An element that is wrong is in every sum, and two that are do not cancel in all of them (Freivalds 1977).
@@ -32,11 +32,11 @@ def summed(case: "dict", outputs: "object") -> "object":
     return signs(case).dot(outputs.astype(numpy.float64))
 
 
-def expected(case: "dict", data: "dict") -> "object":
-    """Return what ``summed`` has to give: the sums of op(b), times op(a), so that no whole product is needed."""
+def expected(case: "dict", data: "dict") -> "dict":
+    """Return phase -> what ``summed`` has to give: the sums of op(b), times op(a), so that no whole product is needed."""
     a, b = (data[name].astype(numpy.float64) for name in ("a", "b"))
     a, b = (a.T if case["a_transposed"] else a), (b.T if case["b_transposed"] else b)
-    return (b if case["n"] <= COLUMNS else signs(case).dot(b)).dot(a)
+    return {"forward": (b if case["n"] <= COLUMNS else signs(case).dot(b)).dot(a)}
 
 
 def signs(case: "dict") -> "object":

@@ -1,0 +1,139 @@
+"""Single operations in TensorFlow, the same for 1.x (``tensorflow1_kernels``) and 2.x (``tensorflow2_kernels``)."""
+
+from . import kernels, tensorflow1, tensorflow1_kernels, tensorflow2_kernels
+from .tensorflow_installed import SETTINGS, engines
+
+PRECISIONS = {"fp32": "float32", "tf32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+"""Precision -> the type that arrays are held in."""
+
+
+def product(factors):
+    """Return (arrays, passes) of a product; ``kernels.Gemm.factors`` has its factors."""
+    import tensorflow as tf
+
+    left, left_turned, right, right_turned = factors
+
+    def matmul(held):
+        return tf.matmul(held["left"], held["right"], transpose_a=left_turned, transpose_b=right_turned)
+
+    return {"left": left, "right": right}, {"forward": matmul}
+
+
+def same(size, width, stride, edge):
+    """Say whether TensorFlow's padding SAME puts as many zeros on both sides as ``edge``."""
+    made = -(-size // stride)
+    return made == 1 + (size - width + 2 * edge) // stride and max((made - 1) * stride + width - size, 0) == 2 * edge
+
+
+class Layout(object):
+    """How a convolution's arrays lie: NCHW on a GPU; NHWC on a CPU, which has no kernels for the other."""
+
+    def __init__(self, cuda: "bool") -> "None":
+        """Choose by the device."""
+        self.name = "NCHW" if cuda else "NHWC"
+        self.cuda = cuda
+
+    def lay(self, data: "dict") -> "dict":
+        """Return canonical arrays as they are held; filters are (r, s, c, k) on any device."""
+        found = {name: array if self.cuda else array.transpose(0, 2, 3, 1) for name, array in data.items()}
+        return dict(found, filters=data["filters"].transpose(2, 3, 1, 0))
+
+    def revert(self, phase: "str", result: "object") -> "object":
+        """Return a result in the canonical layout."""
+        if phase == "backward-weights":
+            return result.transpose(3, 2, 0, 1)
+        return result if self.cuda else result.transpose(0, 3, 1, 2)
+
+    def around(self, down: "object", along: "object", edge: "object") -> "list":
+        """Return what belongs to height and width as a list for all axes, with ``edge`` for the others."""
+        return [edge, edge, down, along] if self.cuda else [edge, down, along, edge]
+
+
+def convolution(case: "dict", layout: "Layout", geometry: "tuple") -> "dict":
+    """Return the passes of a convolution.
+
+    Where SAME is not what the case wants, zeros are put around the inputs by an operation of its own: explicit padding
+    came with 1.14.
+    """
+    import tensorflow as tf
+
+    (down, along), (above, beside) = geometry
+    strides = layout.around(down, along, 1)
+    edges = layout.around([above, above], [beside, beside], [0, 0])
+    fits = same(case["h"], case["filter_h"], down, above) and same(case["w"], case["filter_w"], along, beside)
+
+    def conv(x, filters):
+        padded = tf.pad(x, edges) if not fits and (above or beside) else x
+        kind = "SAME" if fits and (above or beside) else "VALID"
+        return tf.nn.conv2d(padded, filters, strides=strides, padding=kind, data_format=layout.name)
+
+    def back(name):
+        def slopes(held):
+            factors = [held["x"], held["filters"]]
+            return tf.gradients(conv(*factors), [held[name]], grad_ys=[held["slope"]])[0]
+
+        return slopes
+
+    forward = {"forward": lambda held: conv(held["x"], held["filters"])}
+    return dict(forward, **{"backward-weights": back("filters"), "backward-inputs": back("x")})
+
+
+class Operation(object):
+    """What single operations share: the program of the installed version does the work."""
+
+    precisions = PRECISIONS
+
+    @classmethod
+    def lacks(cls, case, release, device, precision):
+        """See Implementation; also, 1.x has no bf16 here, and TF32 came with 2.4."""
+        found = super(Operation, cls).lacks(case, release, device, precision)
+        if found is None and precision in ("tf32", "bf16") and release < (2, 4):
+            return "precision-lacks", "{} is measured from TensorFlow 2.4 on".format(precision)
+        return found
+
+    def build(self, arrays, passes, device, precision):
+        """Make the program of ``passes``, phase -> f(held arrays by name) -> tensor."""
+        module = tensorflow1_kernels if engines() is tensorflow1 else tensorflow2_kernels
+        kind = PRECISIONS[precision]
+        self.program = module.Program(arrays, passes, dict(SETTINGS, device=device, precision=precision, type=kind))
+        self.synchronize, self.peak_bytes = self.program.synchronize, self.program.peak_bytes
+        self.calls = {phase: self.program.caller(phase) for phase in passes}
+
+    def forward(self):
+        """See Implementation."""
+        self.calls["forward"]()
+
+    def result(self, phase):
+        """See Kernel."""
+        return self.program.result(phase)
+
+
+class Matmul(Operation, kernels.Gemm):
+    """``tf.matmul``; what is transposed is so by its own arguments."""
+
+    def __init__(self, case, data, weights, device, precision):
+        """See Implementation."""
+        self.build(*(product(self.factors(case, data)) + (device, precision)))
+
+
+class Conv2d(Operation, kernels.Conv):
+    """``nn.conv2d``, and ``tf.gradients`` of it, which leave out what is not asked for."""
+
+    def __init__(self, case, data, weights, device, precision):
+        """See Implementation."""
+        self.layout = Layout(device == "cuda")
+        passes = convolution(case, self.layout, self.geometry(case))
+        wanted = {phase: passes[phase] for phase in case["phases"]}
+        self.build(self.layout.lay(data), wanted, device, precision)
+
+    def backward_weights(self):
+        """See Conv."""
+        self.calls["backward-weights"]()
+
+    def backward_inputs(self):
+        """See Conv."""
+        self.calls["backward-inputs"]()
+
+    def result(self, phase):
+        """See Kernel."""
+        return self.layout.revert(phase, self.program.result(phase))

@@ -1,0 +1,75 @@
+"""deepbench-conv: every convolution of DeepBench's lists: forward, and in training both passes back.
+
+``deepbench_conv.csv`` holds ``conv_problems.h`` of baidu-research/DeepBench, its newest, with the application of its
+spreadsheets, but for a line that is commented out there. No bias; the pass to the inputs is left out where the
+original's tables leave it out, for the first layer of a network. A shape may be in a list twice.
+
+Departures: numbers are uniform in [-1, 1), as in ``deepbench_gemm``. The lists are of NCHW; what cannot compute in it
+keeps NHWC, which an implementation says of itself.
+"""
+
+import csv
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+WORKLOAD = "deepbench-conv"
+LIST = Path(__file__).with_suffix(".csv")
+COPIES = 2  # canonical arrays, and those of the framework
+SIZES = ("w", "h", "c", "n", "k", "filter_w", "filter_h", "pad_w", "pad_h", "stride_w", "stride_h")
+
+
+def _cases() -> Iterator[Mapping[str, Any]]:
+    with LIST.open(encoding="utf-8", newline="") as stream:
+        for row in csv.DictReader(stream):
+            sizes = {name: int(row[name]) for name in SIZES}
+            back = ("backward-weights", "backward-inputs") if row["back_to_inputs"] == "1" else ("backward-weights",)
+            shape = "{w}x{h}x{c}-n{n}-k{k}-{filter_w}x{filter_h}".format(**sizes)
+            yield {
+                "workload": WORKLOAD,
+                "family": "kernel",
+                "phases": ("forward", *(back if row["mode"] == "train" else ())),
+                "name": f"{row['mode']}-{int(row['index']):03}-{shape}",
+                "application": row["application"],
+                **sizes,
+                "seed": 0,
+            }
+
+
+CASES = tuple(_cases())
+PUBLISHED: Mapping[str, tuple[str, ...]] = {}
+ORIGINAL_PHASES: tuple[str, ...] = ()
+
+
+def outputs(case: Mapping[str, Any]) -> tuple[int, int]:
+    """Return height and width of the result: 1 + floor((size - filter + 2 padding) / stride)."""
+    height, width = (
+        1 + (case[size] - case[f"filter_{size}"] + 2 * case[f"pad_{size}"]) // case[f"stride_{size}"] for size in "hw"
+    )
+    return height, width
+
+
+def product_flops(case: Mapping[str, Any], phase: str) -> int:
+    """Return 2 P Q n k c r s for each of the three passes (``conv_bench`` of DeepBench)."""
+    del phase
+    height, width = outputs(case)
+    return int(2 * height * width * case["n"] * case["k"] * case["c"] * case["filter_w"] * case["filter_h"])
+
+
+def forward_flops(case: Mapping[str, Any]) -> int:
+    """Return the same: there is nothing but the products."""
+    return product_flops(case, "forward")
+
+
+def forward_bytes(case: Mapping[str, Any]) -> int:
+    """Return the bytes that must move at least in single precision: inputs, filters and result once."""
+    height, width = outputs(case)
+    inputs, filters = case["n"] * case["c"] * case["h"] * case["w"], case["filter_w"] * case["filter_h"]
+    return int(4 * (inputs + filters * case["c"] * case["k"] + case["n"] * case["k"] * height * width))
+
+
+def training_bytes(case: Mapping[str, Any]) -> int:
+    """Return about how many bytes of memory a process holds at once, patches of the inputs unrolled among them."""
+    height, width = outputs(case)
+    patches = 4 * height * width * case["c"] * case["filter_w"] * case["filter_h"]
+    return int(2 * COPIES * forward_bytes(case) + case["n"] * patches)
