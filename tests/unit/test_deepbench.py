@@ -8,8 +8,10 @@ import pytest
 
 from runner import estimate
 from runner.harness import check, reference, workloads
+from runner.harness.workloads import deepbench_conv as drawn_conv
 from runner.harness.workloads import deepbench_gemm as drawn
 from runner.workloads import CASES, forward_bytes, forward_flops, product_flops, training_bytes
+from runner.workloads.deepbench_conv import outputs
 from runner.workloads.units import quoted
 
 GEMM = {name: case for name, case in CASES.items() if case["workload"] == "deepbench-gemm"}
@@ -114,3 +116,84 @@ def test_one_wrong_element_a_lost_row_and_a_transposition_are_seen() -> None:
 
 def test_a_result_of_another_shape_is_not_summed_up() -> None:
     assert error(gemm(8, 40, 8), np.zeros((8, 40))) == float("inf")
+
+
+CONV = {name: case for name, case in CASES.items() if case["workload"] == "deepbench-conv"}
+
+
+def conv(**sizes: int) -> dict[str, Any]:
+    small = {"w": 9, "h": 8, "c": 3, "n": 2, "k": 4, "filter_w": 3, "filter_h": 2, "pad_w": 1, "pad_h": 2}
+    first = CONV["deepbench-conv/train-038-56x56x64-n8-k256-1x1"]
+    return {**first, **small, "stride_w": 2, "stride_h": 1, **sizes}
+
+
+def patches(case: dict[str, Any], x: Any) -> Any:
+    """Return (n, c, filter_h, filter_w, Q, P) of padded inputs, by the definition, one place after the other."""
+    height, width = drawn_conv.outputs(case)
+    around = ((0, 0), (0, 0), (case["pad_h"],) * 2, (case["pad_w"],) * 2)
+    padded = np.pad(x.astype(np.float64), around)
+    found = np.zeros((*x.shape[:2], case["filter_h"], case["filter_w"], height, width))
+    for r, s, q, p in np.ndindex(case["filter_h"], case["filter_w"], height, width):
+        found[:, :, r, s, q, p] = padded[:, :, r + q * case["stride_h"], s + p * case["stride_w"]]
+    return found
+
+
+def test_the_convolutions_are_whole_and_the_disabled_one_is_left_out() -> None:
+    assert Counter(case["name"].partition("-")[0] for case in CONV.values()) == {
+        "train": 94,
+        "server": 107,
+        "device": 16,
+    }
+    assert len(CONV) == 217
+    passes = Counter(case["phases"][1:] for case in CONV.values())
+    assert passes == {(): 123, ("backward-weights",): 10, ("backward-weights", "backward-inputs"): 84}
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "flops"),
+    [
+        ("train-001-700x161x1-n4-k32-20x5", (79, 341), 2 * 79 * 341 * 4 * 32 * 20 * 5),
+        ("train-038-56x56x64-n8-k256-1x1", (28, 28), 2 * 28 * 28 * 8 * 256 * 64),
+        ("device-002-112x112x64-n1-k64-1x1", (112, 112), 102_760_448),
+    ],
+)
+def test_a_convolution_by_hand(name: str, size: tuple[int, int], flops: int) -> None:
+    case = CONV[f"deepbench-conv/{name}"]
+    assert drawn_conv.outputs(dict(case)) == outputs(case) == size
+    assert {product_flops(case, phase) for phase in case["phases"]} == {flops}
+    filters = case["filter_w"] * case["filter_h"] * case["c"] * case["k"]
+    moved = case["n"] * (case["c"] * case["h"] * case["w"] + case["k"] * size[0] * size[1]) + filters
+    assert forward_bytes(case) == 4 * moved
+    assert training_bytes(case) > 2 * forward_bytes(case)
+
+
+@pytest.mark.parametrize("sizes", [{}, {"stride_w": 1, "pad_h": 0}, {"filter_w": 1, "filter_h": 1, "pad_w": 0, "c": 9}])
+def test_the_sums_of_each_pass_are_those_of_the_whole(sizes: dict[str, int]) -> None:
+    case = conv(**sizes)
+    data, _ = workloads.materialise(case)
+    truth = reference.compute(case)["gradients"]
+    x, filters, slope = patches(case, data["x"]), data["filters"].astype(np.float64), data["slope"].astype(np.float64)
+    whole = {
+        "forward": np.einsum("ncrsqp,kcrs->nkqp", x, filters),
+        "backward-weights": np.einsum("ncrsqp,nkqp->kcrs", x, slope),
+        "backward-inputs": np.stack([to_inputs(case, filters, slope, place) for place in np.ndindex(data["x"].shape)]),
+    }
+    whole["backward-inputs"] = whole["backward-inputs"].reshape(data["x"].shape)
+    for phase, found in whole.items():
+        sums: Any = workloads.summed(case, phase, found)
+        assert sums.shape == truth[phase].shape
+        assert sums.shape[0] == drawn_conv.ROWS
+        np.testing.assert_allclose(sums, truth[phase], rtol=0, atol=1e-12)
+
+
+def to_inputs(case: dict[str, Any], filters: Any, slope: Any, place: tuple[int, ...]) -> float:
+    """Return the slope of one input: that input alone, forward, times what comes back."""
+    x = np.zeros((case["n"], case["c"], case["h"], case["w"]))
+    x[place] = 1
+    return float((np.einsum("ncrsqp,kcrs->nkqp", patches(case, x), filters) * slope).sum())
+
+
+def test_the_reference_of_a_large_convolution_is_small() -> None:
+    case = {**CONV["deepbench-conv/train-001-700x161x1-n4-k32-20x5"]}
+    shapes = {phase: sums.shape for phase, sums in reference.compute(case)["gradients"].items()}
+    assert shapes == {"forward": (drawn_conv.ROWS, 79, 341), "backward-weights": (drawn_conv.ROWS, 5, 20)}

@@ -42,7 +42,7 @@ SUMMED = {"forward": "nk", "backward-weights": "kc", "backward-inputs": "nc"}  #
 def summed(case: "dict", phase: "str", result: "object") -> "object":
     """Return (ROWS, height, width) sums of a pass's result over its first two axes."""
     result = numpy.asarray(result)
-    one, two = SUMMED[phase]
+    one, two = SUMMED[phase][0], SUMMED[phase][1]
     if result.ndim != 4 or result.shape[:2] != (case[one], case[two]):
         return result.astype(numpy.float64)
     return both(result, signs(case, one), signs(case, two))
@@ -55,7 +55,7 @@ def both(array: "object", one: "object", two: "object") -> "object":
     return (half * two[:, :, None, None]).sum(1)
 
 
-def along(array: "object", rows: "object", axis: "int") -> "object":
+def along(array, rows, axis):
     """Return ``array`` with one of its first two axes summed up with rows of signs, which become the first axis."""
     moved = numpy.moveaxis(array, axis, 0)
     return rows.dot(moved.reshape(len(moved), -1).astype(numpy.float64)).reshape((ROWS,) + moved.shape[1:])
@@ -64,7 +64,7 @@ def along(array: "object", rows: "object", axis: "int") -> "object":
 def expected(case: "dict", data: "dict") -> "dict":
     """Return phase -> what ``summed`` has to give."""
     x, filters, slope = data["x"], data["filters"], data.get("slope")
-    n, c, k = (signs(case, axis) for axis in "nck")
+    n, c, k = signs(case, "n"), signs(case, "c"), signs(case, "k")
     found = {"forward": forward(case, along(x, n, 0), along(filters, k, 0))}
     if "backward-weights" in case["phases"]:
         found["backward-weights"] = to_weights(case, along(x, c, 1), along(slope, k, 1))
