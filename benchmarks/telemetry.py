@@ -2,7 +2,9 @@
 
 The driver is the stand-in of the tests: its answers cost what the binding and a library call cost, and no GPU's time.
 The step is in a process of its own, as everything that is measured is; the reader is where the runner has it, in a
-thread of a process that waits. Looks are planned as those of a run are, and the last is where the effect is known.
+thread of a process that waits. Turns are short, for a machine that others share is slower now and then for tenths of a
+second; each opens the driver anew and has two readings at the default rate, which is more than a run has. Looks are
+planned as those of a run are, and the last is where the effect is known.
 """
 
 import math
@@ -24,8 +26,8 @@ from runner.matrix import GpuSettings
 from tests.fakes import driver
 
 TARGET = 0.005
-FIRST, MOST = 20, 400  # pairs of turns
-TURN = 0.3  # seconds of steps
+FIRST, MOST = 40, 1600  # pairs of turns
+TURN = 0.15  # seconds of steps
 STEP = """
 import sys, time
 import numpy

@@ -114,23 +114,23 @@ def same_gradients(gradients: "dict", truth: "dict", precision: "str", found: "d
         raise Failure("wrong-result", text.format(worst, errors[worst], limit), found)
 
 
-def same_outputs(outputs: "object", truth: "dict", precision: "str", found: "dict", when: "str" = "") -> "None":
+def same_outputs(outputs, truth, precision, found, when="", what="forward pass"):
     """Compare what the network said at the canonical weights, and keep the error in ``found`` as ``forward_error``.
 
     Raises:
-        Failure: as ``same_computation``; ``when`` goes into its sentence, and ``found`` with it.
+        Failure: as ``same_computation``; ``what`` was compared and ``when`` go into its sentence, and ``found`` with it.
     """
     error = relative(*counted(outputs, truth))
     found["forward_error"] = error
     shape, wanted = numpy.shape(outputs), numpy.shape(truth["outputs"])
     if shape != wanted:
-        raise Failure("wrong-result", "the forward pass gives the shape {}, not {}{}".format(shape, wanted, when), found)
+        raise Failure("wrong-result", "the {} has the shape {}, not {}{}".format(what, shape, wanted, when), found)
     if math.isnan(error) or math.isinf(error):
-        raise Failure("nan", "an output of the forward pass is not finite" + when, found)
+        raise Failure("nan", "a number of the {} is not finite{}".format(what, when), found)
     limit = TOLERANCES[precision][1]
     if not error <= limit:
-        text = "the forward pass is off by {:.1e} of its norm{}, {:.0e} allowed"
-        raise Failure("wrong-result", text.format(error, when, limit), found)
+        text = "the {} is off by {:.1e} of its norm{}, {:.0e} allowed"
+        raise Failure("wrong-result", text.format(what, error, when, limit), found)
 
 
 def as_long(step: "object", forward: "object", found: "dict") -> "None":

@@ -143,4 +143,5 @@ class KernelTrial(Trial):
     def same(self, program, found, when=""):
         """Raise check.Failure where the result is not the reference's."""
         sums = workloads.summed(self.case, self.phase, program.result(self.phase))
-        check.same_outputs(sums, {"outputs": self.truth["gradients"][self.phase]}, self.place[1], found, when)
+        truth = {"outputs": self.truth["gradients"][self.phase]}
+        check.same_outputs(sums, truth, self.place[1], found, when, "result")

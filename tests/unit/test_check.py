@@ -177,10 +177,10 @@ def test_a_gradient_that_is_not_there_is_a_wrong_result() -> None:
     [
         ([[6.0, 7.0]], "wrong-result", "the forward pass is off by 1.0e-01 of its norm, 1e-03 allowed"),
         ([[0.0, 0.0]], "wrong-result", "the forward pass is off by 1.0e+00 of its norm, 1e-03 allowed"),
-        ([6.0, 8.0], "wrong-result", "the forward pass gives the shape (2,), not (1, 2)"),
-        (None, "wrong-result", "the forward pass gives the shape (), not (1, 2)"),
-        ([[6.0, math.nan]], "nan", "an output of the forward pass is not finite"),
-        ([[6.0, math.inf]], "nan", "an output of the forward pass is not finite"),
+        ([6.0, 8.0], "wrong-result", "the forward pass has the shape (2,), not (1, 2)"),
+        (None, "wrong-result", "the forward pass has the shape (), not (1, 2)"),
+        ([[6.0, math.nan]], "nan", "a number of the forward pass is not finite"),
+        ([[6.0, math.inf]], "nan", "a number of the forward pass is not finite"),
     ],
 )
 def test_a_forward_pass_that_says_something_else_is_found(said: Any, kind: str, reason: str) -> None:

@@ -12,9 +12,9 @@ from runner.harness import workloads
 from runner.matrix import parse
 from runner.model import Corpus, Plan, Request
 from runner.plan import plan
-from runner.workloads import CASES
+from tests.networks import NETWORKS
 
-MODEL = dict(CASES["lm-lstm/lm-small"], steps=2, batch=2, vocabulary=4, classes=4)
+MODEL = dict(NETWORKS["lm-lstm/lm-small"], steps=2, batch=2, vocabulary=4, classes=4)
 
 
 def numbers(text: str, **sizes: int) -> list[int]:
@@ -47,14 +47,14 @@ def test_the_vocabulary_is_that_of_the_whole_text() -> None:
 
 
 def test_only_language_models_take_words() -> None:
-    for case in CASES.values():
+    for case in NETWORKS.values():
         if not case["vocabulary"]:
             assert with_words(case, "") is case
 
 
 def test_every_language_model_there_is_can_be_given_a_text() -> None:
     text = "\n".join(" ".join(f"w{number * line % 977}" for number in range(30)) for line in range(200))
-    models = [case for case in CASES.values() if case["vocabulary"]]
+    models = [case for case in NETWORKS.values() if case["vocabulary"]]
     assert models
     for case in models:
         found = with_words(case, text)
@@ -121,10 +121,10 @@ def planned(corpus: Corpus | None, workload: str = "lm-lstm") -> Plan:
 
 def test_the_planned_blocks_of_language_models_carry_the_words_and_what_they_are_from() -> None:
     specs = {block.case_id: block.spec for block in planned(TEXT).blocks}
-    assert specs["lm-lstm/lm-small"]["words"] == with_words(CASES["lm-lstm/lm-small"], TEXT.text)["words"]
+    assert specs["lm-lstm/lm-small"]["words"] == with_words(NETWORKS["lm-lstm/lm-small"], TEXT.text)["words"]
     assert specs["lm-lstm/lm-small"]["corpus"] == {"name": "own.txt", "digest": "sha256:ab"}
-    assert specs["lm-lstm/template-2x64"] == CASES["lm-lstm/template-2x64"]
-    assert {block.case_id: block.spec for block in planned(None).blocks} == {name: CASES[name] for name in specs}
+    assert specs["lm-lstm/template-2x64"] == NETWORKS["lm-lstm/template-2x64"]
+    assert {block.case_id: block.spec for block in planned(None).blocks} == {name: NETWORKS[name] for name in specs}
     assert given(MODEL, None) is MODEL
 
 

@@ -1,20 +1,28 @@
 """DeepBench's lists, what an operation of them costs, and the sums that its result is checked by."""
 
+import math
 from collections import Counter
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 from runner import estimate
-from runner.harness import check, reference, workloads
+from runner.harness import adapters, check, reference, workloads
+from runner.harness.adapters.kernels import Kernel
 from runner.harness.workloads import deepbench_conv as drawn_conv
 from runner.harness.workloads import deepbench_gemm as drawn
+from runner.matrix.models import Precision
 from runner.workloads import CASES, forward_bytes, forward_flops, product_flops, training_bytes
 from runner.workloads.deepbench_conv import outputs
 from runner.workloads.units import quoted
 
 GEMM = {name: case for name, case in CASES.items() if case["workload"] == "deepbench-gemm"}
+CONV = {name: case for name, case in CASES.items() if case["workload"] == "deepbench-conv"}
+NAMES = {
+    "matmul": "deepbench-gemm/train-001-1760x16x1760-nn",
+    "conv2d": "deepbench-conv/train-038-56x56x64-n8-k256-1x1",
+}
 
 
 def gemm(m: int, n: int, k: int, turned: str = "nn") -> dict[str, Any]:
@@ -118,7 +126,52 @@ def test_a_result_of_another_shape_is_not_summed_up() -> None:
     assert error(gemm(8, 40, 8), np.zeros((8, 40))) == float("inf")
 
 
-CONV = {name: case for name, case in CASES.items() if case["workload"] == "deepbench-conv"}
+KERNELS = [
+    (framework, found)
+    for framework in ("torch", "tensorflow", "jax", "numpy")
+    for found in adapters.implementations(framework)
+    if issubclass(found, Kernel)
+]
+
+
+@pytest.mark.parametrize("found", [found for _, found in KERNELS])
+def test_a_kernel_is_of_its_own_workload_and_of_no_network(found: Any) -> None:
+    own = [case for case in CASES.values() if found.concerns(dict(case))]
+    assert {case["workload"] for case in own} == {found.workload}
+    assert len(own) == len(GEMM if found.slug == "matmul" else CONV)
+    assert found.lacks(dict(own[0]), (2, math.inf), "cpu", "fp32") is None
+    code, reason = found.lacks(dict(CASES["rnn-step/lstm-b32-h128"]), (2, math.inf), "cpu", "fp32")
+    assert (code, reason) == ("framework-lacks", f"{found.slug} computes {found.workload} only")
+    assert found.lacks({**own[0], "protocol": "published"}, (2, math.inf), "cpu", "fp32")[0] == "framework-lacks"
+
+
+@pytest.mark.parametrize(
+    ("framework", "release", "device", "precisions"),
+    [
+        ("torch", (1, 0, 0), "cpu", {"fp32"}),
+        ("torch", (2, math.inf), "cpu", {"fp32", "bf16"}),
+        ("torch", (1, 0, 0), "cuda", {"fp32", "fp16"}),
+        ("torch", (1, 12, 1), "cuda", {"fp32", "tf32", "fp16"}),
+        ("torch", (2, math.inf), "cuda", {"fp32", "tf32", "fp16", "bf16"}),
+        ("tensorflow", (1, 15, 5), "cuda", {"fp32", "fp16"}),
+        ("tensorflow", (2, math.inf), "cuda", {"fp32", "tf32", "fp16", "bf16"}),
+        ("tensorflow", (2, math.inf), "cpu", {"fp32"}),
+        ("jax", (0, 10, 2), "cuda", {"fp32", "tf32", "fp16", "bf16"}),
+    ],
+)
+def test_precisions_by_release_and_device(
+    framework: str, release: tuple[float, ...], device: str, precisions: set[str]
+) -> None:
+    for _, found in (one for one in KERNELS if one[0] == framework):
+        case = dict((GEMM if found.slug == "matmul" else CONV)[NAMES[found.slug]])
+        able = {name for name in get_args(Precision) if found.lacks(case, release, device, name) is None}
+        assert (found.slug, able) == (found.slug, precisions)
+
+
+def test_automatic_differentiation_to_one_factor_came_with_0_2() -> None:
+    (conv2d,) = (found for name, found in KERNELS if (name, found.slug) == ("torch", "conv2d"))
+    lacks = conv2d.lacks(dict(CONV[NAMES["conv2d"]]), (0, 1, 12), "cpu", "fp32")
+    assert lacks == ("framework-lacks", "conv2d came with 0.2")
 
 
 def conv(**sizes: int) -> dict[str, Any]:

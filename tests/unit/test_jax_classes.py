@@ -8,13 +8,13 @@ import pytest
 
 from runner.harness import adapters
 from runner.harness.adapters import jax_, torch7
-from runner.workloads import CASES
+from tests.networks import NETWORKS
 
 NEWEST = (0, math.inf)
 
 
 def lacks(case_id: str, device: str = "cpu", precision: str = "fp32", **changes: Any) -> Any:
-    return jax_.Scan.lacks({**CASES[case_id], **changes}, NEWEST, device, precision)
+    return jax_.Scan.lacks({**NETWORKS[case_id], **changes}, NEWEST, device, precision)
 
 
 def test_reading_the_classes_needs_no_jax() -> None:
@@ -26,12 +26,14 @@ def test_slugs_and_kinds() -> None:
     found = [(found.slug, found.kind, found.cells) for found in (*jax_.IMPLEMENTATIONS, *torch7.IMPLEMENTATIONS)]
     assert found == [
         ("jax-scan", "flexible", ("lstm", "rnn", "gru")),
+        ("matmul", "vendor", ()),
+        ("conv2d", "vendor", ()),
         ("seq-lstm", "fused", ("lstm",)),
         ("seq-rnn", "flexible", ("rnn",)),
     ]
 
 
-@pytest.mark.parametrize("case_id", CASES)
+@pytest.mark.parametrize("case_id", NETWORKS)
 def test_jax_computes_every_case_on_either_device(case_id: str) -> None:
     assert lacks(case_id) is None
     assert lacks(case_id, "cuda", "tf32") is None
@@ -54,7 +56,7 @@ def test_jax_may_not_be_forked_after_its_import() -> None:
 def test_no_image_of_torch7_can_be_measured(slug: str, case: str, protocol: str) -> None:
     found = next(found for found in torch7.IMPLEMENTATIONS if found.slug == slug)
     for device in ("cpu", "cuda"):
-        code, reason = found.lacks({**CASES[f"rnn-step/{case}"], "protocol": protocol}, (7,), device, "fp32")
+        code, reason = found.lacks({**NETWORKS[f"rnn-step/{case}"], "protocol": protocol}, (7,), device, "fp32")
         assert code == "image-unavailable"
         assert "Lua" in reason
 
@@ -62,7 +64,7 @@ def test_no_image_of_torch7_can_be_measured(slug: str, case: str, protocol: str)
 @pytest.mark.parametrize("case_id", ["asr-lstm/1x320-ce-short", "lm-lstm/ptb-large"])
 def test_torch7_is_there_for_rnn_step_alone(case_id: str) -> None:
     for found in torch7.IMPLEMENTATIONS:
-        assert found.lacks(dict(CASES[case_id]), (7,), "cuda", "fp32")[0] == "framework-lacks"
+        assert found.lacks(dict(NETWORKS[case_id]), (7,), "cuda", "fp32")[0] == "framework-lacks"
 
 
 def test_a_run_that_is_forced_says_why_it_cannot_be() -> None:

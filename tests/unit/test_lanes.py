@@ -162,12 +162,3 @@ def test_references_are_computed_before_anything_is_timed(run: Run, monkeypatch:
     monkeypatch.setattr("runner.lanes.References", Missing)
     measured(run, backend, test_deal.plan())
     assert sorted(order) == sorted(test_deal.COSTS)
-
-
-def test_a_device_too_many_does_nothing(run: Run) -> None:
-    third = replace(test_deal.FIRST, uuid="GPU-9")
-    plan = test_deal.plan()
-    few = replace(plan, blocks=plan.blocks[:2], cells=plan.cells[:4])
-    backend = FakeBackend()
-    measured(run, backend, few, (*GPUS, third))
-    assert {server.device for server in backend.opened} == {"GPU-1", "GPU-2"}

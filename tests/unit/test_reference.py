@@ -9,8 +9,9 @@ import pytest
 
 from runner.harness import layers, losses, reference, truth, wire, workloads
 from runner.harness.workloads import recurrent
-from runner.workloads import CASES, forward_bytes, forward_flops, parameters
+from runner.workloads import forward_bytes, forward_flops, parameters
 from tests.cases import TINY
+from tests.networks import NETWORKS
 
 SPEECH = {**TINY, "workload": "asr-lstm", "classes": 5, "loss": "ce", "optimizer": "adam"}
 SHAPES = (
@@ -33,7 +34,7 @@ def tiny(cell: str, loss: str, optimizer: str = "sgd") -> Any:
 
 
 def shrunk(case_id: str) -> Any:
-    found = {**CASES[case_id], "steps": 5, "batch": 3, "hidden": 3, "inputs": 2}
+    found = {**NETWORKS[case_id], "steps": 5, "batch": 3, "hidden": 3, "inputs": 2}
     if found["vocabulary"]:
         found.update(vocabulary=7, classes=7)
     if found["loss"] == "ctc":
@@ -137,9 +138,9 @@ def test_states_are_carried_by_train_alone_and_reset_puts_them_back() -> None:
     assert [network.train() for _ in range(3)] == trace
 
 
-@pytest.mark.parametrize("case_id", CASES)
+@pytest.mark.parametrize("case_id", NETWORKS)
 def test_a_case_is_checked_on_one_that_is_small_enough_and_of_the_same_code_path(case_id: str) -> None:
-    whole = dict(CASES[case_id])
+    whole = dict(NETWORKS[case_id])
     small: Any = workloads.checked(whole)
     products, weights = workloads.cost(small)
     assert products <= workloads.MOST_PRODUCTS
@@ -243,7 +244,7 @@ def test_sigmoid_does_not_overflow() -> None:
 )
 def test_the_data_of_a_case_are_these_very_bits(case_id: str, digest: str) -> None:
     """A change here makes every stored loss incomparable: it needs a new case, not a new digest."""
-    assert workloads.digest(*workloads.materialise(dict(CASES[case_id]))) == digest
+    assert workloads.digest(*workloads.materialise(dict(NETWORKS[case_id]))) == digest
 
 
 def test_a_digest_changes_with_any_bit_and_any_name() -> None:
@@ -267,9 +268,9 @@ def test_a_key_names_the_numbers_in_any_order() -> None:
     assert workloads.key(TINY) != workloads.key({**TINY, "batch": 3})
 
 
-@pytest.mark.parametrize("case_id", CASES)
+@pytest.mark.parametrize("case_id", NETWORKS)
 def test_shapes_and_kinds_of_every_shipped_case(case_id: str) -> None:
-    case = workloads.checked(dict(CASES[case_id]))
+    case = workloads.checked(dict(NETWORKS[case_id]))
     data, weights = workloads.materialise(case)
     assert [(name, weights[name].shape) for name in weights] == recurrent.shapes(case)
     steps, batch, width = case["steps"], case["batch"], case["hidden"] * (2 if case["bidirectional"] else 1)
@@ -287,24 +288,24 @@ def test_shapes_and_kinds_of_every_shipped_case(case_id: str) -> None:
 def test_the_networks_of_the_paper_have_its_numbers_of_weights() -> None:
     """Braun 2018 with one bias, table of the repository: TensorFlow's LSTMCell."""
     expected = {"1x320-ce-short": 571_520, "4x320-ce-long": 8_523_520, "4x320-ctc-long": 8_554_880}
-    assert {name: parameters(CASES[f"asr-lstm/{name}"]) for name in expected} == expected
+    assert {name: parameters(NETWORKS[f"asr-lstm/{name}"]) for name in expected} == expected
 
 
 def test_lengths_are_those_of_the_original() -> None:
-    case = {**CASES["asr-lstm/4x320-ctc-long"], "hidden": 1}
+    case = {**NETWORKS["asr-lstm/4x320-ctc-long"], "hidden": 1}
     lengths = workloads.materialise(case)[0]["lengths"]
     assert (lengths[:2].tolist(), lengths[-2:].tolist(), int(lengths.sum())) == ([500, 516], [983, 1000], 23985)
 
 
 def test_a_text_of_one_s_own_is_read_sample_after_sample() -> None:
-    case = {**CASES["lm-lstm/lm-small"], "steps": 2, "batch": 2, "words": [1, 2, 3, 7, 8, 9]}
+    case = {**NETWORKS["lm-lstm/lm-small"], "steps": 2, "batch": 2, "words": [1, 2, 3, 7, 8, 9]}
     data, _ = workloads.materialise(case)
     assert data["x"].tolist() == [[1, 7], [2, 8]]
     assert data["target"].tolist() == [[2, 8], [3, 9]]
 
 
 def test_the_forget_gate_has_its_bias_and_no_other_gate() -> None:
-    case = dict(CASES["asr-lstm/1x320-ce-short"])
+    case = dict(NETWORKS["asr-lstm/1x320-ce-short"])
     bias = workloads.materialise(case)[1]["layer0/bias"].reshape(4, 320)
     plain = workloads.materialise({**case, "forget_bias": 0.0})[1]["layer0/bias"].reshape(4, 320)
     bound = 320**-0.5
@@ -315,7 +316,7 @@ def test_the_forget_gate_has_its_bias_and_no_other_gate() -> None:
 
 
 def test_labels_of_asr_lstm_leave_out_the_last_class() -> None:
-    case = {**CASES["asr-lstm/1x320-ce-short"], "batch": 5000, "steps": 1, "inputs": 1}
+    case = {**NETWORKS["asr-lstm/1x320-ce-short"], "batch": 5000, "steps": 1, "inputs": 1}
     data, _ = workloads.materialise(case)
     assert sorted(set(data["target"].tolist())) == list(range(9))
     assert -1 <= data["x"].min() < -0.99
@@ -323,7 +324,7 @@ def test_labels_of_asr_lstm_leave_out_the_last_class() -> None:
 
 
 def test_inputs_and_targets_of_rnn_step_are_between_0_and_1() -> None:
-    data, _ = workloads.materialise(dict(CASES["rnn-step/lstm-b32-h128"]))
+    data, _ = workloads.materialise(dict(NETWORKS["rnn-step/lstm-b32-h128"]))
     for values in data.values():
         assert 0 <= values.min() < 0.01
         assert 0.99 < values.max() <= 1
@@ -335,8 +336,8 @@ def test_an_unknown_workload_names_what_is_missing() -> None:
 
 
 def test_flops_and_bytes_of_one_case_by_hand() -> None:
-    case = CASES["rnn-step/rnn-b32-h128"]
+    case = NETWORKS["rnn-step/rnn-b32-h128"]
     assert forward_flops(case) == 2 * 30 * 32 * 128 * 256 + 2 * 30 * 32 * 128
     assert forward_bytes(case) == 4 * (30 * 32 * 256 + 128 * 257)
-    speech = CASES["asr-lstm/1x320-ce-short"]
+    speech = NETWORKS["asr-lstm/1x320-ce-short"]
     assert forward_flops(speech) == 2 * 6400 * 1280 * 443 + 25 * 6400 * 320 + 2 * 64 * 320 * 10

@@ -10,10 +10,10 @@ import pytest
 from runner.harness import adapters
 from runner.harness.adapters import tensorflow1_networks, tensorflow_, tensorflow_layouts
 from runner.harness.workloads import recurrent
-from runner.workloads import CASES
 from runner.workloads.recurrent import case as recurrent_case
+from tests.networks import NETWORKS
 
-CLASSES = {found.slug: found for found in tensorflow_.IMPLEMENTATIONS}
+CLASSES = {found.slug: found for found in tensorflow_.IMPLEMENTATIONS if found.cells}
 NEWEST = (2, math.inf)
 LSTMS = ["basic-lstm-cell", "lstm-block-cell", "lstm-block-fused-cell"]
 
@@ -53,6 +53,8 @@ def test_slugs_and_kinds() -> None:
         ("cudnn-lstm", "vendor"),
         ("basic-rnn-cell", "flexible"),
         ("gru-cell", "flexible"),
+        ("matmul", "vendor"),
+        ("conv2d", "vendor"),
     ]
 
 
@@ -99,11 +101,11 @@ def test_originals_are_of_1() -> None:
         assert lacks("basic-lstm-cell", release=release, **published) == ("framework-lacks", sentence)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", NETWORKS)
 def test_every_shipped_case_has_implementations(name: str) -> None:
     for release in ((1, 8, 0), (1, 15, 5), NEWEST):
-        able = [slug for slug in CLASSES if lacks(slug, release=release, **CASES[name]) is None]
-        one = {"rnn": ["basic-rnn-cell"], "gru": ["gru-cell"]}.get(CASES[name]["cell"])
+        able = [slug for slug in CLASSES if lacks(slug, release=release, **NETWORKS[name]) is None]
+        one = {"rnn": ["basic-rnn-cell"], "gru": ["gru-cell"]}.get(NETWORKS[name]["cell"])
         assert able == one if one else set(LSTMS) <= set(able)
 
 

@@ -10,18 +10,18 @@ import pytest
 from runner.harness import adapters
 from runner.harness.adapters import theano_, theano_cudnn, theano_lasagne
 from runner.harness.workloads import materialise
-from runner.workloads import CASES
+from tests.networks import NETWORKS
 
 CLASSES: dict[str, Any] = {found.slug: found for found in theano_.IMPLEMENTATIONS}
 LAST_OF_LASAGNE, FIRST_OF_GPUARRAY, NEWEST = (0, 8, 2), (0, 9), (1, 0, 5)
-STEP = CASES["rnn-step/lstm-b32-h128"]
-WITHOUT_CTC = {name: case for name, case in CASES.items() if case["loss"] != "ctc"}
+STEP = NETWORKS["rnn-step/lstm-b32-h128"]
+WITHOUT_CTC = {name: case for name, case in NETWORKS.items() if case["loss"] != "ctc"}
 
 
 def lacks(
     slug: str, case: str = "rnn-step/lstm-b32-h128", release: tuple[int, ...] = LAST_OF_LASAGNE, device: str = "cpu"
 ) -> Any:
-    return CLASSES[slug].lacks(CASES[case], release, device, "fp32")
+    return CLASSES[slug].lacks(NETWORKS[case], release, device, "fp32")
 
 
 def test_reading_the_classes_needs_no_theano() -> None:
@@ -118,7 +118,7 @@ def test_a_blas_that_flags_cannot_name_is_left_alone(monkeypatch: pytest.MonkeyP
 
 
 def test_lasagne_keeps_weights_by_gate_and_gives_them_back() -> None:
-    case = {**CASES["asr-lstm/4x320-ce-long"], "steps": 2, "batch": 2, "hidden": 3, "inputs": 2}
+    case = {**NETWORKS["asr-lstm/4x320-ce-long"], "steps": 2, "batch": 2, "hidden": 3, "inputs": 2}
     _, weights = materialise(case)
     program: Any = object.__new__(theano_lasagne.LasagneLstmLayer)
     program.weights = program.stored(weights)
@@ -169,7 +169,7 @@ def test_cudnn_packs_and_unpacks_by_views(monkeypatch: pytest.MonkeyPatch) -> No
     module.gpuarray_shared_constructor = Shared
     monkeypatch.setitem(sys.modules, "theano.gpuarray.type", module)
     sizes = {"layers": 2, "bidirectional": True, "steps": 2, "batch": 2, "hidden": 3, "inputs": 2}
-    case = {**CASES["rnn-step/gru-b32-h128"], **sizes}
+    case = {**NETWORKS["rnn-step/gru-b32-h128"], **sizes}
     _, weights = materialise(case)
     program: Any = object.__new__(theano_cudnn.TheanoCudnn)
     program.case, program.size, program.block = case, [2, 2], Block()

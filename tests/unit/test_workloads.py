@@ -4,11 +4,13 @@ import pytest
 
 from runner.workloads import CASES, PUBLISHED, forward_flops, parameters, product_flops, training_bytes
 from runner.workloads.units import quoted
+from tests.networks import NETWORKS
 
 
 def test_every_case_has_an_id_of_its_own_and_every_key() -> None:
-    assert len(CASES) == 36 + 33 + 5 + 5
-    assert len({frozenset(case) for case in CASES.values()}) == 1
+    assert len(NETWORKS) == 36 + 33 + 5 + 5
+    assert len({frozenset(case) for case in NETWORKS.values()}) == 1
+    assert len(CASES) == len(NETWORKS) + 248 + 217
 
 
 def test_the_published_cases_are_those_of_the_documents() -> None:

@@ -80,7 +80,7 @@ class Implementation(object):
 
         ``release`` is the framework's version as a tuple of numbers; a floating ``2.*`` is (2, inf).
         """
-        if case["cell"] not in cls.cells:
+        if case.get("cell") not in cls.cells:
             return "framework-lacks", "{} computes {} only".format(cls.slug, " and ".join(cls.cells))
         if case.get("protocol") == "published" and case["workload"] not in cls.originals:
             return "framework-lacks", "{} repeats no original program of {}".format(cls.slug, case["workload"])

@@ -12,6 +12,7 @@ class Kernel(Implementation):
 
     workload = ""
     kind = "vendor"
+    cells = ()
     on_cpu = ("fp32",)  # those of its precisions that a CPU computes in
     compile_seconds = (0.01, 0.01)
 
@@ -23,6 +24,8 @@ class Kernel(Implementation):
     @classmethod
     def lacks(cls, case, release, device, precision):
         """See Implementation."""
+        if not cls.concerns(case):
+            return "framework-lacks", "{} computes {} only".format(cls.slug, cls.workload)
         if case.get("protocol") == "published":
             return "framework-lacks", "the original program is of CUDA and C++, and is not repeated"
         found = cls.lacks_here(release, device, precision)
