@@ -85,7 +85,8 @@ def test_an_unknown_preset() -> None:
 
 def test_an_unknown_workload() -> None:
     assert said(replace(TYPED, workload=["rnn-step", "rnn"]), UsageError) == (
-        "error: there is no workload 'rnn'\nhint: there are rnn-step, rnn-sequence, asr-lstm, lm-lstm, deepbench-gemm, deepbench-conv"
+        "error: there is no workload 'rnn'\n"
+        "hint: there are rnn-step, rnn-sequence, asr-lstm, lm-lstm, deepbench-gemm, deepbench-conv"
     )
 
 
