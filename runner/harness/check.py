@@ -114,7 +114,9 @@ def same_gradients(gradients: "dict", truth: "dict", precision: "str", found: "d
         raise Failure("wrong-result", text.format(worst, errors[worst], limit), found)
 
 
-def same_outputs(outputs, truth, precision, found, when="", what="forward pass"):
+def same_outputs(
+    outputs: "object", truth: "dict", precision: "str", found: "dict", when: "str" = "", what: "str" = "forward pass"
+) -> "None":
     """Compare what the network said at the canonical weights, and keep the error in ``found`` as ``forward_error``.
 
     Raises:
