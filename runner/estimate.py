@@ -107,7 +107,7 @@ def _before(case_id: str, device: str, threads: int) -> tuple[float, float]:
     """Return the seconds of the check, and how many times one layer's compiling all of it takes."""
     case = CASES[case_id]
     if is_kernel(case):
-        return 2 * _forward_seconds(case, device, threads) + DRAWN * forward_bytes(case), 1.0
+        return 4 * _forward_seconds(case, device, threads) + DRAWN * forward_bytes(case), 1.0
     small: Mapping[str, Any] = workloads.checked(dict(case))
     check = CHECKED * _forward_seconds(small, device, threads)
     whole = small == case

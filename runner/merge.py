@@ -35,12 +35,13 @@ def results(folder: Run | Path) -> Results:
     run = folder if isinstance(folder, Run) else Run.open(folder)
     machine, environments = run.machine(), run.environments()
     journal = run.journal()
-    if journal.begun.get("device") == "cpu" and "pin" in journal.begun:  # beside one GPU, servers are not kept to any
-        machine = {**machine, "kept_to_cores": journal.begun["pin"]}
     found = Gathered(machine, environments)
     for record in run.records(journal):
         found.add(record)
     tables, plan = found.tables(), run.plan()
+    used = {len(one) for one in tables.rounds["cpus"] if isinstance(one, list)}
+    if used:  # a step that is not kept to its cores may use all of them
+        machine = {**machine, "processors_used": " or ".join(map(str, sorted(used)))}
     return Results(
         run=run.id,
         samples=tables.samples,

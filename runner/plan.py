@@ -12,7 +12,7 @@ from runner.harness.adapters import implementation, implementations
 from runner.harness.adapters.api import Implementation
 from runner.matrix import Matrix
 from runner.model import Block, Cell, Gpu, Measurement, Plan, PlannedCell, Request, Skip
-from runner.workloads import CASES, ORIGINAL_PHASES, PUBLISHED
+from runner.workloads import CASES, ORIGINAL_PHASES, PHASES, PUBLISHED
 
 
 def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu: Gpu | None = None) -> Plan:
@@ -110,7 +110,7 @@ def _selects(globs: tuple[str, ...], case_id: str, phase: str) -> bool:
 def _timed(case_id: str, phases: tuple[str, ...], protocol: str) -> tuple[str, ...]:
     """Return the phases of a case in a protocol, each once; none where it has none, or its original timed none."""
     if protocol == "aligned":
-        has = CASES[case_id].get("phases", phases)
+        has = CASES[case_id].get("phases", PHASES)
         return tuple(dict.fromkeys(phase for phase in phases if phase in has))
     known = ORIGINAL_PHASES[CASES[case_id]["workload"]] if case_id in PUBLISHED else ()
     named = (phase if phase.startswith("compile") else f"{phase}+published" for phase in phases if phase in known)

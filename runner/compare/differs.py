@@ -44,7 +44,7 @@ PLACES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("processor", "machine", ("cpu",)),
     ("cores", "machine", ("cores",)),
     ("memory", "machine", ("memory_bytes",)),
-    ("kept to cores", "machine", ("kept_to_cores",)),
+    ("processors used", "machine", ("processors_used",)),
     ("governor", "machine", ("governor",)),
     ("kernel", "machine", ("kernel",)),
     ("base image", "facts", ("base",)),

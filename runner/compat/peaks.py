@@ -17,13 +17,13 @@ class Peak(Fact):
         operations: precision -> operations in a second, dense, a multiply and an add counted as two; those of fp16 and
             bf16 add in fp32, those of int8 in int32. A precision that it has no units for is missing.
         bandwidth: bytes in a second to and from its memory.
-        mhz: the clock at which it would do that.
+
+    All at the highest clock that the maker quotes, which need not be the same for all precisions.
     """
 
     gpu: str
     operations: Mapping[str, float]
     bandwidth: float
-    mhz: int
 
 
 @cache
@@ -40,7 +40,6 @@ def peak(name: str) -> Peak | None:
                 gpu=wanted,
                 operations={name: float(row[name]) * 1e12 for name in PRECISIONS if row[name]},
                 bandwidth=float(row["bandwidth"]) * 1e9,
-                mhz=int(row["mhz"]),
                 **fact(row),
             )
     return None

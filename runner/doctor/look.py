@@ -114,9 +114,12 @@ def look(pythons: Iterable[str], engine: Mapping[str, Any] | None) -> Facts:
 
 def _gpus() -> tuple[tuple[Gpu, ...], Problem | None]:
     try:
-        return detect.gpus(), None
+        found = detect.gpus()
     except GpuError as error:
         return (), error.problems[0]
+    if not found and "CUDA_VISIBLE_DEVICES" not in os.environ and detect.on_the_bus():
+        return (), Problem("there is an NVIDIA device, and no driver answers for it")
+    return found, None
 
 
 def outlooks(options: Options) -> tuple[tuple[Outlook, ...], Mapping[str, Any] | None]:

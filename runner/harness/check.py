@@ -8,6 +8,9 @@ from .reference import STEPS
 
 # precision -> (largest relative error of a loss, largest error of a gradient or of the outputs as a share of the norm)
 TOLERANCES = {"fp32": (1e-5, 1e-3), "tf32": (1e-2, 1e-2), "fp16": (1e-2, 1e-2), "bf16": (5e-2, 5e-2), "int8": (0.0, 0.0)}
+# precision -> the same of sums of an operation's result; right ones are within 3e-7, 4e-4, 4e-4 and 3e-3
+OPERATIONS = {"fp32": 1e-4, "tf32": 2e-3, "fp16": 2e-3, "bf16": 2e-2}
+FURTHEST = 10  # times as far may the sums at one place be off, of what sums are in the mean
 LEFT_OUT = 0.3  # of a forward pass; training took 1.5 times one at least wherever it was measured, and 0.002 where not
 TURNS = 7
 
@@ -133,6 +136,24 @@ def same_outputs(
     if not error <= limit:
         text = "the {} is off by {:.1e} of its norm{}, {:.0e} allowed"
         raise Failure("wrong-result", text.format(what, error, when, limit), found)
+
+
+def same_sums(sums: "object", truth: "object", precision: "str", found: "dict", when: "str" = "") -> "None":
+    """Compare sums (rows, places...) of an operation's result; keep their error in ``found`` as ``forward_error``.
+
+    As a whole, and at each place by itself: a few columns that nobody has written are little beside a large result.
+
+    Raises:
+        Failure: as ``same_outputs``.
+    """
+    limit = OPERATIONS[precision]
+    same_outputs(sums, {"outputs": truth}, precision, found, when, "result")
+    sums, truth = (numpy.asarray(one, numpy.float64).reshape(len(one), -1) for one in (sums, truth))
+    usual = float(numpy.sqrt((truth ** 2).sum(0).mean())) or 1.0
+    furthest = float(numpy.sqrt(((sums - truth) ** 2).sum(0)).max()) / usual
+    if found["forward_error"] > limit or furthest > FURTHEST * limit:
+        text = "the result is off by {:.1e} of its norm, at one place by {:.1e}{}, {:.0e} allowed"
+        raise Failure("wrong-result", text.format(found["forward_error"], furthest, when, limit), found)
 
 
 def as_long(step: "object", forward: "object", found: "dict") -> "None":

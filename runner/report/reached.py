@@ -11,6 +11,7 @@ from runner.controls import SIZE
 from runner.report import words
 from runner.workloads import CASES, product_flops
 
+NONE = (0.0, "")
 HOST_AND_DEVICE = ("dispatch_seconds", "device_seconds")
 
 
@@ -39,7 +40,7 @@ def reached(results: Results, seconds: Mapping[str, float]) -> Reached:
         done = operations(f"{workload}/{case}", phase, seconds[cell])
         if done is None:
             continue
-        top, said = product if device == "cpu" else _of_board(peak(name), precision)
+        top, said = _of_board(peak(name), precision) if device != "cpu" else product if precision == "fp32" else NONE
         rates[cell] = _rate(done) + (f", {_share(done / top)}" if top else "")
         peaks.update(dict.fromkeys([said] if top else []))
     return Reached(rates, dict(_spent(results)), tuple(peaks))
@@ -59,17 +60,17 @@ def _product(results: Results) -> tuple[float, str]:
     """Return the most that the canary reached, the peak of a CPU; 0 where there was none."""
     times = [seconds for _, _, seconds in results.canary]
     if not times:
-        return 0.0, ""
+        return NONE
     found = 2 * SIZE**3 / min(times)
     return found, f"{_rate(found)}, the most that NumPy reached beside it in a product of {SIZE} x {SIZE} numbers"
 
 
 def _of_board(found: Peak | None, precision: str) -> tuple[float, str]:
     if found is None or precision not in found.operations:
-        return 0.0, ""
+        return NONE
     doubt = " (unverified)" if precision in found.unverified else ""
     top = found.operations[precision]
-    return top, f"{_rate(top)} in {precision}, {found.gpu} at {found.mhz} MHz by its data sheet{doubt}"
+    return top, f"{_rate(top)} in {precision}, {found.gpu} by its data sheet{doubt}"
 
 
 def _rate(operations: float) -> str:

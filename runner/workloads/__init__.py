@@ -9,6 +9,7 @@ from runner.workloads import asr_lstm, deepbench_conv, deepbench_gemm, lm_lstm, 
 __all__ = [
     "CASES",
     "ORIGINAL_PHASES",
+    "PHASES",
     "PUBLISHED",
     "forward_bytes",
     "forward_flops",
@@ -36,6 +37,9 @@ ORIGINAL_PHASES: Mapping[str, tuple[str, ...]] = {
     module.CASES[0]["workload"]: ("compile", *module.ORIGINAL_PHASES) for module in _MODULES
 }
 """workload -> the phases that its original program timed; compile times are of the aligned protocol."""
+
+PHASES = ("compile", "compile-warm", "forward", "gradient", "train")
+"""Phases of a network; an operation's case has ``phases`` of its own."""
 
 parameters = recurrent.parameters
 

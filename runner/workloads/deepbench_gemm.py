@@ -61,6 +61,5 @@ def forward_bytes(case: Mapping[str, Any]) -> int:
 
 
 def training_bytes(case: Mapping[str, Any]) -> int:
-    """Return about how many bytes of memory a process holds at once: the arrays are drawn in double precision."""
-    m, n, k = case["m"], case["n"], case["k"]
-    return COPIES * forward_bytes(case) + int(8 * max(m * k, k * n, m * n))
+    """Return about how many bytes of memory a process holds at once: the sums of the result are taken in float64."""
+    return COPIES * forward_bytes(case) + int(8 * case["m"] * case["n"])

@@ -26,7 +26,7 @@ CONVOLUTIONS = {
     "wide": (30, 16, 2, 9, 11, 10, 5, 0, 0, 2, 1),
 }
 PASSES = ("forward", "backward-weights", "backward-inputs")
-LARGEST = {"fp32": 1.2e-6, "bf16": 1.2e-2}  # four times what was seen and more; the product's are 1e-3 and 5e-2
+LARGEST = {"fp32": 1.2e-6, "bf16": 1.2e-2}  # four times what was seen; the product's are 1e-4 and 2e-2
 KERNELS = "harness/adapters/kernels.py"
 PLANTS = {
     "another transposition": {
@@ -35,8 +35,11 @@ PLANTS = {
     "exchanged strides": {
         KERNELS: "\n_right = Conv.geometry\nConv.geometry = staticmethod(lambda c: (_right(c)[0][::-1], (0, 0)))\n"
     },
-    "rounding": {
-        "harness/check.py": "\n_same = same_outputs\ndef same_outputs(said, *rest):\n    _same(said * 1.002, *rest)\n"
+    "products of ten bits": {
+        KERNELS: "\nimport numpy\ndef _cut(one):\n"
+        "    return (one.view('uint32') & numpy.uint32(0xFFFFE000)).view('float32')\n"
+        "Gemm.factors = staticmethod("
+        "lambda c, data: (_cut(data['b']), c['b_transposed'], _cut(data['a']), c['a_transposed']))\n"
     },
 }
 
@@ -93,12 +96,12 @@ def planted(python: Path, environment: str, request: pytest.FixtureRequest) -> I
 def test_planted_errors_are_found(planted: drive.Client, request: pytest.FixtureRequest) -> None:
     plant = str(request.node.callspec.params["planted"])
     asked = [("matmul", gemm("square", turned), "forward") for turned in ("nn", "nt") if plant != "exchanged strides"]
-    asked += [("conv2d", conv("wide"), phase) for phase in PASSES if plant != "another transposition"]
+    asked += [("conv2d", conv("wide"), phase) for phase in PASSES if plant == "exchanged strides"]
     for slug, case, phase in asked:
         result = planted.measure(slug, case, phase)
         assert (plant, slug, phase, result["status"]) == (plant, slug, phase, "failed")
-        assert plant != "rounding" or result["class"] == "wrong-result"
-        assert plant != "another transposition" or "the result is off by" in result["reason"]
+        assert plant == "exchanged strides" or result["class"] == "wrong-result"
+        assert plant == "exchanged strides" or "the result is off by" in result["reason"]
 
 
 def test_a_list_s_largest_is_checked_as_it_is(client: drive.Client, environment: str) -> None:

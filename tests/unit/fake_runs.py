@@ -125,7 +125,6 @@ def make(
     *,
     later: int = 0,
     each: float | None = None,
-    begun: Mapping[str, object] | None = None,
     **machine: object,
 ) -> Run:
     """Make a run folder that holds records; ``later`` minutes after NOW, each of ``each`` seconds."""
@@ -133,7 +132,7 @@ def make(
     cells = list(dict.fromkeys(record.cell for record in records))
     known = environments([*cells, *(skips or {})])
     now = NOW + timedelta(minutes=later)
-    run = Run.create(reports, plan(cells, skips), {}, {**MACHINE, **machine}, begun or {}, now)
+    run = Run.create(reports, plan(cells, skips), {}, {**MACHINE, **machine}, {}, now)
     run.write_environments(known)
     for count, record in enumerate(records, 1):
         run.add(replace(record, run=run.id), f"log of {record.cell.id}\n", each and count * each)

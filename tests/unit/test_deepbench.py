@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -12,7 +13,10 @@ from runner.harness import adapters, check, reference, workloads
 from runner.harness.adapters.kernels import Kernel
 from runner.harness.workloads import deepbench_conv as drawn_conv
 from runner.harness.workloads import deepbench_gemm as drawn
+from runner.matrix import load
 from runner.matrix.models import Precision
+from runner.model import Request
+from runner.plan import plan
 from runner.workloads import CASES, forward_bytes, forward_flops, product_flops, training_bytes
 from runner.workloads.deepbench_conv import outputs
 from runner.workloads.units import quoted
@@ -120,6 +124,57 @@ def test_one_wrong_element_a_lost_row_and_a_transposition_are_seen() -> None:
     assert error(case, lost) > 0.05
     assert error(case, whole(gemm(64, 64, 64, "nt"), data)) > 0.5
     assert error(case, right.T) > 0.5
+
+
+def judged(case: dict[str, Any], result: Any, precision: str = "fp32") -> str:
+    """Return what the check says of a result."""
+    try:
+        sums = workloads.summed(case, "forward", result)
+        check.same_sums(sums, reference.compute(case)["gradients"]["forward"], precision, {})
+    except check.Failure as failure:
+        return str(failure.reason)
+    return ""
+
+
+def test_a_few_columns_that_nobody_wrote_are_seen_beside_a_large_result() -> None:
+    case = gemm(4096, 64, 48)
+    right = whole(case, workloads.materialise(case)[0])
+    lost = right.copy()
+    lost[:, -1] = 0
+    assert error(case, lost) < check.OPERATIONS["bf16"]
+    assert judged(case, right, "bf16") == ""
+    assert "at one place by" in judged(case, lost, "bf16")
+    assert "a number of the result is not finite" in judged(case, np.where(lost == 0, np.nan, lost))
+
+
+@pytest.mark.parametrize(
+    ("bits", "right", "wrong"), [(10, ("tf32", "fp16", "bf16"), "fp32"), (7, ("bf16",), "fp16"), (23, ("fp32",), "")]
+)
+def test_numbers_of_fewer_bits_than_were_asked_for_are_seen(bits: int, right: tuple[str, ...], wrong: str) -> None:
+    case = gemm(64, 48, 2048)
+    data, _ = workloads.materialise(case)
+    cut = {name: (one.view(np.uint32) >> (23 - bits) << (23 - bits)).view(np.float32) for name, one in data.items()}
+    result = whole(case, cut)
+    assert [judged(case, result, precision) for precision in right] == [""] * len(right)
+    assert not wrong or "the result is off by" in judged(case, result, wrong)
+
+
+def test_the_parts_of_a_draw_are_the_bits_of_the_whole() -> None:
+    shape = (3, workloads.DRAWN // 2)
+    one, other = (np.random.RandomState(7) for _ in range(2))
+    found: Any = workloads.uniform(one, shape)
+    assert found.dtype == np.float32
+    assert (found == other.uniform(-1, 1, shape).astype(np.float32)).all()
+
+
+@pytest.mark.parametrize("preset", ["quick", "standard"])
+def test_no_preset_asks_a_case_for_a_phase_that_it_has_not(preset: str) -> None:
+    matrix = load(Path(__file__).parents[2] / "matrix.yaml")
+    planned = plan(matrix, Request(environments=tuple(matrix.environments), backend="docker", preset=preset), {})
+    for one in planned.cells:
+        has = CASES[one.cell.case_id].get("phases", ("compile", "compile-warm", "forward", "gradient", "train"))
+        assert one.cell.phase in has, one.cell.id
+    assert {"backward-inputs", "gradient"} <= {one.cell.phase for one in planned.cells}
 
 
 def test_a_result_of_another_shape_is_not_summed_up() -> None:

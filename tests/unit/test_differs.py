@@ -223,14 +223,14 @@ def test_sides_of_different_runs_differ_in_their_machines_too(tmp_path: Path) ->
     assert [one.name for one in found] == ["device", "kernel"]
 
 
-@pytest.mark.parametrize(("device", "told"), [("cpu", [("yes", "no")]), ("GPU-1", [])])
+@pytest.mark.parametrize(("cpus", "told"), [([[2, 3], [0, 1, 2, 3]], [("2", "4")]), ([[2, 3], [0, 1]], [])])
 def test_steps_that_roam_over_the_cores_differ_from_those_that_do_not(
-    device: str, told: list[tuple[str, str]], tmp_path: Path
+    cpus: list[list[int]], told: list[tuple[str, str]], tmp_path: Path
 ) -> None:
-    make(tmp_path, [good(cell("torch-1.0"), 1, [1.0])], begun={"device": device, "pin": True})
-    make(tmp_path, [good(cell(), 1, [1.0])], later=9, begun={"device": device, "pin": False})
+    make(tmp_path, [good(cell("torch-1.0"), 1, [1.0], cpus=cpus[0])])
+    make(tmp_path, [good(cell(), 1, [1.0], cpus=cpus[1])], later=9)
     found = compared(tmp_path, "torch-1.0", "torch-2.x").differences["torch-2.x"]
-    assert [(one.base, one.other) for one in found if one.name == "kept to cores"] == told
+    assert [(one.base, one.other) for one in found if one.name == "processors used"] == told
 
 
 def test_a_published_side_has_no_facts_to_differ_in(tmp_path: Path) -> None:

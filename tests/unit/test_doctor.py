@@ -11,8 +11,9 @@ from runner.backends.docker_survey import engine
 from runner.backends.interpreters import remedy
 from runner.doctor import Examination
 from runner.doctor.judge import Finding, judge
-from runner.doctor.look import Facts, Outlook, has_headers
+from runner.doctor.look import Facts, Outlook, has_headers, look
 from runner.errors import Problem
+from runner.gpu import detect
 from runner.matrix import parse
 from runner.model import Gpu, Request, Skip, Spec, Survey
 from runner.plan import plan
@@ -150,6 +151,23 @@ def test_gpus_and_what_hides_them() -> None:
     found = about("gpu", trouble=Problem("CUDA_VISIBLE_DEVICES is '7'", hint="there are 0 and 1"))
     assert (found.found, found.fix) == ("CUDA_VISIBLE_DEVICES is '7'", "there are 0 and 1")
     assert about("gpu").found == "none"
+
+
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("hidden", [None, ""])
+def test_a_device_without_a_driver_is_no_machine_without_a_device(
+    told: bool,  # noqa: FBT001
+    hidden: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(detect, "gpus", lambda: ())
+    monkeypatch.setattr(detect, "on_the_bus", lambda: told)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if hidden is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
+    found = look((), None)
+    assert found.gpus == ()
+    assert ("no driver answers" in str(found.trouble)) == (told and hidden is None)
 
 
 def test_an_engine_that_is_not_there_or_cannot_limit_memory() -> None:

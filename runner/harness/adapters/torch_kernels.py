@@ -59,6 +59,9 @@ class Matmul(InTorch, kernels.Gemm):
 class Conv2d(InTorch, kernels.Conv):
     """``nn.functional.conv2d``, and autograd from its result back to one of its factors alone.
 
+    Each way back has a graph of its own, in which the other factor wants no gradient: old releases compute the gradient
+    of whatever wants one, whoever asks for what.
+
     cuDNN tries its algorithms out in the first call, as DeepBench does and as TensorFlow always does.
     """
 
@@ -70,20 +73,26 @@ class Conv2d(InTorch, kernels.Conv):
         compat.torch.backends.cudnn.benchmark = True
         compat.full_sums()
         self.device = device
-        variable, held = compat.torch.autograd.Variable, {name: self.held(data[name], precision) for name in data}
+        self.data = {name: self.held(data[name], precision) for name in data}
         self.stride, self.padding = self.geometry(case)
-        self.still = [compat.variable(held[name], True) for name in ("x", "filters")]
+        self.still = [compat.variable(self.data[name], True) for name in ("x", "filters")]
+        self.graphs = {}
         self.made = None
-        if "slope" in held:
-            self.x, self.filters = (variable(held[name], requires_grad=True) for name in ("x", "filters"))
-            self.slope = variable(held["slope"])
-            self.said = self._conv(self.x, self.filters)
 
     def _conv(self, x, filters):
         return compat.torch.nn.functional.conv2d(x, filters, None, self.stride, self.padding)
 
+    def graph(self, to):
+        """Return (result, the factor ``to``, which alone wants a gradient, and what comes back), made once."""
+        if to not in self.graphs:
+            variable = compat.torch.autograd.Variable
+            held = {name: variable(self.data[name], requires_grad=name == to) for name in self.data}
+            self.graphs[to] = self._conv(held["x"], held["filters"]), held[to], held["slope"]
+        return self.graphs[to]
+
     def _back(self, to):
-        (self.made,) = compat.torch.autograd.grad(self.said, (to,), self.slope, retain_graph=True)
+        said, factor, slope = self.graph(to)
+        (self.made,) = compat.torch.autograd.grad(said, (factor,), slope, retain_graph=True)
 
     def forward(self):
         """See Implementation."""
@@ -91,11 +100,11 @@ class Conv2d(InTorch, kernels.Conv):
 
     def backward_weights(self):
         """See Conv."""
-        self._back(self.filters)
+        self._back("filters")
 
     def backward_inputs(self):
         """See Conv."""
-        self._back(self.x)
+        self._back("x")
 
     def result(self, phase):
         """See Kernel."""

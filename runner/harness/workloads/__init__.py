@@ -6,6 +6,7 @@ import json
 
 MOST_PRODUCTS = 10 ** 9  # multiplications of a forward pass that is checked as it is: a second of float64 on two cores
 MOST_WEIGHTS = 2 * 10 ** 6
+DRAWN = 1 << 20  # numbers at a time
 LEAST = {"steps": 8, "batch": 4, "vocabulary": 500, "hidden": 64}
 
 
@@ -42,6 +43,18 @@ def digest(data: "dict", weights: "dict") -> "str":
 def key(case: "dict") -> "str":
     """Return 16 hexadecimal digits that name a case's numbers, whatever the case is called."""
     return hashlib.sha256(json.dumps(case, sort_keys=True).encode("ascii")).hexdigest()[:16]
+
+
+def uniform(random: "object", shape: "tuple") -> "object":
+    """Return numbers in [-1, 1), float32: the bits of one draw, a part at a time, for each is drawn in double precision."""
+    import numpy
+
+    found = numpy.empty(shape, numpy.float32)
+    flat = found.reshape(-1)
+    for start in range(0, len(flat), DRAWN):
+        part = flat[start : start + DRAWN]
+        part[:] = random.uniform(-1, 1, len(part))
+    return found
 
 
 def is_kernel(case: "dict") -> "bool":

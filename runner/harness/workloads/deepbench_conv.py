@@ -7,6 +7,8 @@ signs are the same pass of sums: of one channel, or of one sample. See ``deepben
 
 import numpy
 
+from . import uniform
+
 ROWS = 8  # sums that a result is checked by
 
 
@@ -22,7 +24,7 @@ def data(case: "dict", random: "numpy.random.RandomState") -> "dict":
     n, c, k = case["n"], case["c"], case["k"]
     shapes = [("x", (n, c, case["h"], case["w"])), ("filters", (k, c, case["filter_h"], case["filter_w"]))]
     shapes += [("slope", (n, k) + outputs(case))] if len(case["phases"]) > 1 else []
-    return {name: random.uniform(-1, 1, shape).astype(numpy.float32) for name, shape in shapes}
+    return {name: uniform(random, shape) for name, shape in shapes}
 
 
 def weights(case: "dict", random: "numpy.random.RandomState") -> "dict":

@@ -6,6 +6,8 @@ Arrays are the row-major views of what lies in memory: ``a`` is (k, m), and (m, 
 
 import numpy
 
+from . import uniform
+
 COLUMNS = 16  # sums that a result is checked by
 
 
@@ -13,7 +15,7 @@ def data(case: "dict", random: "numpy.random.RandomState") -> "dict":
     """Return ``a`` and ``b``, uniform in [-1, 1), float32."""
     m, n, k = case["m"], case["n"], case["k"]
     shapes = (("a", (m, k) if case["a_transposed"] else (k, m)), ("b", (k, n) if case["b_transposed"] else (n, k)))
-    return {name: random.uniform(-1, 1, shape).astype(numpy.float32) for name, shape in shapes}
+    return {name: uniform(random, shape) for name, shape in shapes}
 
 
 def weights(case: "dict", random: "numpy.random.RandomState") -> "dict":
