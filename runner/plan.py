@@ -26,7 +26,8 @@ def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu:
 
     Raises:
         NothingSelectedError: no cell is left.
-        UsageError: the corpus is too short, or no language model is there to learn it.
+        UsageError: the corpus is too short, or no language model is there to learn it; or a workload has not the phase
+            that the matrix asks it for.
     """
     measurement = _measurement(matrix, request)
     served: Mapping[str, compat.Judgement] = {}
@@ -91,6 +92,7 @@ def _cases(matrix: Matrix, request: Request) -> Iterator[tuple[str, tuple[str, .
     for workload, choice in matrix.workloads.items():
         if request.workloads and workload not in request.workloads:
             continue
+        _known(workload, choice.phases)
         for case_id, spec in CASES.items():
             if spec["workload"] != workload:
                 continue
@@ -100,6 +102,17 @@ def _cases(matrix: Matrix, request: Request) -> Iterator[tuple[str, tuple[str, .
             elif not any(fnmatchcase(spec["name"], glob) for glob in choice.cases):
                 continue
             yield case_id, phases, tuple(dict.fromkeys(choice.precisions))
+
+
+@cache
+def _known(workload: str, phases: tuple[str, ...]) -> None:
+    """Raise UsageError where no case of a workload has one of the phases."""
+    of_cases = (spec.get("phases", PHASES) for spec in CASES.values() if spec["workload"] == workload)
+    known = dict.fromkeys(phase for found in of_cases for phase in found)
+    for phase in phases:
+        if phase not in known:
+            hint = f"it has {', '.join(known)}: change its phases below workloads in the matrix file"
+            raise UsageError(Problem(f"{workload} has no phase {phase!r}", hint=hint))
 
 
 def _selects(globs: tuple[str, ...], case_id: str, phase: str) -> bool:

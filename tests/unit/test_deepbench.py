@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from runner import estimate
+from runner.errors import UsageError
 from runner.harness import adapters, check, reference, workloads
 from runner.harness.adapters.kernels import Kernel
 from runner.harness.workloads import deepbench_conv as drawn_conv
 from runner.harness.workloads import deepbench_gemm as drawn
-from runner.matrix import load
+from runner.matrix import load, parse
 from runner.matrix.models import Precision
 from runner.model import Request
 from runner.plan import plan
@@ -175,6 +176,15 @@ def test_no_preset_asks_a_case_for_a_phase_that_it_has_not(preset: str) -> None:
         has = CASES[one.cell.case_id].get("phases", ("compile", "compile-warm", "forward", "gradient", "train"))
         assert one.cell.phase in has, one.cell.id
     assert {"backward-inputs", "gradient"} <= {one.cell.phase for one in planned.cells}
+
+
+def test_a_phase_that_a_workload_has_not_is_named() -> None:
+    text = (Path(__file__).parents[2] / "matrix.yaml").read_text()
+    wrong = text.replace("deepbench-gemm: {phases: [forward]}", "deepbench-gemm: {phases: [forward, train]}")
+    matrix = parse(wrong.encode(), "matrix.yaml")
+    with pytest.raises(UsageError, match="deepbench-gemm has no phase 'train'") as caught:
+        plan(matrix, Request(environments=("jax",), backend="docker"), {})
+    assert "it has forward" in str(caught.value)
 
 
 def test_a_result_of_another_shape_is_not_summed_up() -> None:
