@@ -2,8 +2,10 @@
 
 ``python benchmarks/agreement.py --python PATH`` takes some minutes. PATH is an interpreter that has torch and pyperf:
 ``pip install torch==2.13.0 pyperf`` in a virtual environment of Python 3.11 makes one. It needs nothing else.
-All sides compute on one thread, and the machine should be idle. torch.utils.benchmark takes its turns in one process
-with ours; pyperf starts processes of its own, so there each turn of ours is a fresh process, too.
+All sides compute on one thread, and the machine should be idle. The peers' medians are of means, over blocks of as many
+calls as fill some milliseconds; ours is of single calls. Where some calls are disturbed, a mean is above a median: so
+ours is shown in blocks of as many calls, too, which says whether both measure the same. torch.utils.benchmark takes its
+turns in one process with ours; pyperf starts processes of its own, so there each turn of ours is a fresh process, too.
 """
 
 import argparse
@@ -28,34 +30,39 @@ from runner.workloads import CASES
 
 TURNS, SECONDS = 12, 0.5  # how many, and the budget of one
 TARGET, LOOKING = 0.02, 0.01
-PEERS = ("blocked_autorange", "adaptive_autorange", "pyperf")
+BLOCKS = "blocked_autorange, in blocks"
+PEERS = (BLOCKS, "blocked_autorange", "adaptive_autorange", "pyperf")
 NAMES = ("LSTM forward", "matmul 256x256", "add 8 numbers")
-GEMMS = (
-    "train-001-1760x16x1760-nn",
-    "train-021-1760x16x1760-tn",
-)  # of deepbench-gemm
+OPERATIONS = (  # of DeepBench, forward
+    "deepbench-gemm/train-001-1760x16x1760-nn",
+    "deepbench-gemm/train-021-1760x16x1760-tn",
+    "deepbench-conv/server-105-7x7x512-n2-k2048-1x1",
+    "deepbench-conv/server-079-56x56x256-n1-k128-1x1",
+)
 
 Pair = tuple[float, float]
 Row = tuple[str, str, str, str, str, bool]
 
 
-def functions() -> dict[str, Callable[[], object]]:
-    """Return what is measured, by name: 2 ms, 0.5 ms, 1 us and twice 2 ms are usual."""
+def function(name: str) -> Callable[[], object]:
+    """Return what is measured: 2 ms, 0.5 ms, 1 us are usual, and 2 to 30 ms of an operation."""
     import torch
 
     torch.set_num_threads(1)
     torch.set_grad_enabled(mode=False)
+    if name in OPERATIONS:
+        return operation(name)
     network, steps = torch.nn.LSTM(128, 128), torch.randn(16, 32, 128)
     matrix, numbers = torch.randn(256, 256), torch.randn(8)
     calls = (lambda: network(steps), lambda: torch.mm(matrix, matrix), lambda: torch.add(numbers, numbers))
-    return {**dict(zip(NAMES, calls, strict=True)), **{name: gemm(name) for name in GEMMS}}
+    return dict(zip(NAMES, calls, strict=True))[name]
 
 
-def gemm(name: str) -> Callable[[], object]:
-    """Return a product of DeepBench's as it is measured."""
+def operation(name: str) -> Callable[[], object]:
+    """Return an operation of DeepBench's as it is measured."""
     torch_.load(1)
-    case = dict(CASES[f"deepbench-gemm/{name}"])
-    made: Any = torch_kernels.Matmul
+    case = dict(CASES[name])
+    made: Any = torch_kernels.Matmul if "gemm" in name else torch_kernels.Conv2d
     found: Callable[[], object] = made(case, *workloads.materialise(case), "cpu", "fp32").forward
     return found
 
@@ -67,6 +74,14 @@ def nothing() -> None:
 def ours(call: Callable[[], object]) -> float:
     """Return our median in seconds."""
     return float(timing.median(timing.measure(call, nothing, time.perf_counter, SECONDS)["seconds"]))
+
+
+def in_blocks(call: Callable[[], object], number: int) -> float:
+    """Return the median of our means over blocks of so many calls, in seconds."""
+    once = timing.median(timing.count(call, nothing, time.perf_counter, 5))
+    blocks = max(5, int(SECONDS / once / number))
+    times = timing.count(call, nothing, time.perf_counter, blocks * number)
+    return statistics.median(statistics.fmean(times[k * number : (k + 1) * number]) for k in range(blocks))
 
 
 def looking() -> float:
@@ -93,9 +108,12 @@ def in_turns(name: str, peer: str, turns: int) -> list[Pair]:
     """Return (ours, theirs) of each turn, in seconds, by a method of torch's Timer."""
     from torch.utils.benchmark import Timer
 
-    call = functions()[name]
-    method = getattr(Timer("call()", globals={"call": call}), peer)  # on one thread, as all here
-    return alternate([lambda: ours(call), lambda: float(method(min_run_time=SECONDS).median)], turns)
+    call = function(name)
+    timer = Timer("call()", globals={"call": call})  # on one thread, as all here
+    method = getattr(timer, peer.partition(",")[0])
+    number = timer.blocked_autorange(min_run_time=0.1).number_per_run
+    mine = (lambda: in_blocks(call, number)) if peer == BLOCKS else (lambda: ours(call))
+    return alternate([mine, lambda: float(method(min_run_time=SECONDS).median)], turns)
 
 
 def inside(python: str, *words: str) -> str:
@@ -106,7 +124,7 @@ def inside(python: str, *words: str) -> str:
 def of_pyperf(python: str, name: str) -> float:
     """Return pyperf's median in seconds, of ten values in one process, each of a tenth of a second or more."""
     here = str(Path(__file__).parent)
-    setup = f"import sys; sys.path.insert(0, {here!r}); import agreement; call = agreement.functions()[{name!r}]"
+    setup = f"import sys; sys.path.insert(0, {here!r}); import agreement; call = agreement.function({name!r})"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "found.json")
         command = [python, "-m", "pyperf", "timeit", "-q", "-p1", "-n10", "-o", str(path), "-s", setup, "call()"]
@@ -140,7 +158,7 @@ def row(name: str, peer: str, found: list[Pair]) -> Row:
 
 def rows(python: str, turns: int = TURNS) -> list[Row]:
     """Return (figure, ours, the peer's, ratio with its 95 % interval, target, met) of every function and peer."""
-    found = [row(name, peer, pairs(python, name, peer, turns)) for name in (*NAMES, *GEMMS) for peer in PEERS]
+    found = [row(name, peer, pairs(python, name, peer, turns)) for name in (*NAMES, *OPERATIONS) for peer in PEERS]
     share = looking()
     return [*found, ("looking, a share of the samples", f"{share:.2%}", "", "", f"{LOOKING:.0%}", share < LOOKING)]
 
@@ -154,7 +172,7 @@ def main() -> None:
     wanted = parser.parse_args()
     if wanted.inside:
         name, peer, turns = wanted.inside
-        print(ours(functions()[name]) if peer == "ours" else json.dumps(in_turns(name, peer, int(turns))))
+        print(ours(function(name)) if peer == "ours" else json.dumps(in_turns(name, peer, int(turns))))
         return
     print("figure | ours | peer | ratio | target | met")
     for line in rows(wanted.python, wanted.turns):

@@ -38,7 +38,7 @@ from runner.progress import Progress
 ROUNDS, MOST, SECONDS = 3, 20, 0.25  # the seconds are those of the quick preset
 TARGET = 0.2
 SETTLED = ("slower", "faster", "same")
-LEFT_OUT, KEPT = workloads.iterations("asr-lstm")
+LEFT_OUT, KEPT = workloads.iterations({"workload": "asr-lstm"})
 MADE, FIRST = 60, 10  # iterations of the peer; those of them that are left out
 FIXED = f"""
 

@@ -1,17 +1,20 @@
 """What reading a GPU does to a step of a millisecond on a CPU, in turns with not reading it.
 
 The driver is the stand-in of the tests: its answers cost what the binding and a library call cost, and no GPU's time.
-The step is in a process of its own, as everything that is measured is; the reader is where the runner has it, in a
-thread of a process that waits. Turns are short, for a machine that others share is slower now and then for tenths of a
-second; each opens the driver anew and has two readings at the default rate, which is more than a run has. Looks are
-planned as those of a run are, and the last is where the effect is known.
+The step is in a process of its own and kept to a processor, as everything that is measured is; the reader is where the
+runner has it, in a thread of a process that waits, and has opened the driver before the step begins, as a run has done
+once for all of its cells. Turns are short, for a machine that others share is slower now and then for tenths of a
+second, and have one or two readings at the default rate. Looks are planned as those of a run are, and the last is where
+the effect is known.
 """
 
 import math
+import os
 import random
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -20,7 +23,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks.table import Row, UnmeasurableError
-from runner import stats
+from runner import machine, stats
 from runner.gpu.watch import Watch
 from runner.matrix import GpuSettings
 from tests.fakes import driver
@@ -29,7 +32,9 @@ TARGET = 0.005
 FIRST, MOST = 40, 1600  # pairs of turns
 TURN = 0.15  # seconds of steps
 STEP = """
-import sys, time
+import os, sys, time
+if sys.argv[1:]:
+    os.sched_setaffinity(0, map(int, sys.argv[1:]))
 import numpy
 left = numpy.random.RandomState(0).rand(160, 160).astype("f4")
 
@@ -75,7 +80,8 @@ def rows() -> Iterator[Row]:
 @contextmanager
 def _step() -> Iterator["subprocess.Popen[str]"]:
     """Lend the process that makes steps, on one thread."""
-    command = [sys.executable, "-c", STEP]
+    cpus = machine.apart(1, os.sched_getaffinity(0))
+    command = [sys.executable, "-c", STEP, *map(str, cpus)]
     threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=threads) as process:
         try:
@@ -107,6 +113,8 @@ def _turn(step: "subprocess.Popen[str]", uuid: str, rate: float) -> float:
     watch = Watch(uuid, rate) if rate else None
     if watch:
         watch.start()
+        while watch.newest() is None and watch.error is None:
+            time.sleep(0.001)
     step.stdin.write(f"{TURN}\n")
     step.stdin.flush()
     found = float(step.stdout.readline())
