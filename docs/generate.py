@@ -43,6 +43,7 @@ def coverage_page(tables: str) -> str:
             (
                 ("`runs`", "at least one cell runs: an implementation, a case, a phase"),
                 ("`needs-gpu`", "what would run computes on a GPU only, or on another one than this machine has"),
+                ("`processors`", "its cases are of more processes than a step may have threads"),
                 ("`image-unavailable`", "the image cannot be pulled, or the environment has no lock to be built from"),
                 ("`framework-lacks`", "no implementation of these releases computes it"),
             ),

@@ -13,7 +13,7 @@ from runner.report.markdown import table
 from runner.workloads import CASES
 
 RUNS = "runs"
-WORDS = ("needs-gpu", "image-unavailable", "framework-lacks")
+WORDS = ("needs-gpu", "processors", "image-unavailable", "framework-lacks")
 """Why nothing of a field runs; of several reasons the first of these is shown."""
 
 WORD: Mapping[str, str] = {
@@ -64,6 +64,8 @@ def coverage(planned: Plan) -> str:
 def built_alone(matrix: Matrix, folder: Path) -> Plan:
     """Return the plan of a machine without a GPU that can build every locked environment and pull no image.
 
+    It has a thread for each process of the cases with the fewest of them.
+
     Args:
         matrix: the checked matrix; all its environments and cases are planned.
         folder: what the locks' paths are relative to.
@@ -77,7 +79,7 @@ def built_alone(matrix: Matrix, folder: Path) -> Plan:
         for spec in wanted
         if spec.image or not spec.lock
     }
-    return plan(matrix, Request(environments=names, backend="docker"), {**skips, **lost})
+    return plan(matrix, Request(environments=names, backend="docker", threads=2), {**skips, **lost})
 
 
 def _grouped(cells: Iterable[tuple[str, PlannedCell]]) -> Groups:

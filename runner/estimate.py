@@ -49,12 +49,12 @@ def cell_seconds(cell: Cell, compiling: tuple[float, float], measurement: Measur
     if device == "cpu" and step < timing.LED:
         measured *= 1 + step / max(step, timing.TURN)  # the calls that lead
     if cell.protocol == "published":
-        measured = sum(workloads.iterations(cell.workload)) * step
+        measured = sum(workloads.iterations(dict(CASES[cell.case_id]))) * step
     return FORK_SECONDS + check + cold + measured
 
 
 def too_much(cell: Cell, seconds: float, measurement: Measurement, memory: int) -> Skip | None:
-    """Return why a cell would not fit in a round's time or in the device's memory, with the figure; None where it fits.
+    """Return why a cell would not fit in a round's time, the device's memory or its processors; None where it does.
 
     Args:
         cell: what to measure.
@@ -64,6 +64,10 @@ def too_much(cell: Cell, seconds: float, measurement: Measurement, memory: int) 
     """
     if seconds > measurement.timeout:
         return Skip("over-budget", f"a round takes about {seconds:.0f} s here, {measurement.timeout:.0f} s are allowed")
+    chips = CASES[cell.case_id].get("chips", 1)
+    if chips > measurement.threads:
+        there = f"{measurement.threads} threads are there"
+        return Skip("processors", f"{chips} processes of a thread each are wanted, and {there}")
     needed = held_bytes(cell.case_id)
     if memory and needed > memory:
         return Skip("no-memory", f"it holds about {needed / GIB:.1f} GiB at once, {memory / GIB:.1f} GiB are there")

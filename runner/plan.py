@@ -122,10 +122,10 @@ def _selects(globs: tuple[str, ...], case_id: str, phase: str) -> bool:
 
 def _timed(case_id: str, phases: tuple[str, ...], protocol: str) -> tuple[str, ...]:
     """Return the phases of a case in a protocol, each once; none where it has none, or its original timed none."""
+    has = CASES[case_id].get("phases", PHASES)
     if protocol == "aligned":
-        has = CASES[case_id].get("phases", PHASES)
         return tuple(dict.fromkeys(phase for phase in phases if phase in has))
-    known = ORIGINAL_PHASES[CASES[case_id]["workload"]] if case_id in PUBLISHED else ()
+    known = [one for one in ORIGINAL_PHASES[CASES[case_id]["workload"]] if one in has] if case_id in PUBLISHED else ()
     named = (phase if phase.startswith("compile") else f"{phase}+published" for phase in phases if phase in known)
     return tuple(dict.fromkeys(named))
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from runner.compare.sides import Measured, Side
 from runner.comparison import COMPARABLE
 from runner.model import Cell
-from runner.published import Figure, select, sides
+from runner.published import SOURCES, Figure, select, sides
 
 MAKERS = frozenset({"nvidia", "geforce", "tesla", "founders", "edition"})
 """Words of a GPU's name that one driver or writer gives and another leaves out."""
@@ -55,6 +55,7 @@ def _cell(figure: Figure) -> Cell:
         workload=workload,
         case=case,
         phase=figure.phase,
+        precision=figure.precision,
     )
 
 
@@ -63,8 +64,8 @@ def _measured(figure: Figure) -> Measured:
     known = {
         "device": figure.device,
         "device_name": figure.device,
-        "protocol": "published",
-        "effective_precision": "fp32",
+        "protocol": SOURCES[figure.source].protocol,
+        "effective_precision": figure.precision,
     }
     facts = {name: frozenset({known[name]} if name in known else ()) for name in COMPARABLE}
     return Measured({}, figure.seconds, facts)

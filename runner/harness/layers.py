@@ -1,7 +1,7 @@
 """One recurrent layer in one direction, forward and back through time, in NumPy; the cells of ``adapters.api``.
 
 Formulas: Hochreiter and Schmidhuber 1997 with the forget gate of Gers et al. 2000 (no peepholes); the GRU of Cho et al.
-2014 with the reset gate after the product, as in cuDNN; Elman's network with tanh.
+2014 with the reset gate after the product, as in cuDNN; Elman's network with tanh, or with max(0, x) (``relu``).
 """
 
 import numpy
@@ -16,11 +16,11 @@ class Layer(object):
     """Keeps what the way back needs of the last ``forward``."""
 
     def __init__(self, cell, weights):
-        """Take ``lstm``, ``gru`` or ``rnn``, and (kernel (I, G*H), recurrent (H, G*H), bias (G*H,))."""
+        """Take ``lstm``, ``gru``, ``rnn`` or ``relu``, and (kernel (I, G*H), recurrent (H, G*H), bias (G*H,))."""
         self.kernel, self.recurrent, self.bias = weights
-        self.step, self.back = {"lstm": (self._lstm, self._lstm_back), "gru": (self._gru, self._gru_back)}.get(
-            cell, (self._rnn, self._rnn_back)
-        )
+        known = {"lstm": (self._lstm, self._lstm_back), "gru": (self._gru, self._gru_back)}
+        known.update(rnn=(self._rnn, self._rnn_back), relu=(self._relu, self._relu_back))
+        self.step, self.back = known[cell]
 
     def forward(self, x, state):
         """Return (hidden states (T, B, H), last (h, c)) of x (T, B, I) from ``state``, (h, c) of (B, H) each."""
@@ -91,6 +91,13 @@ class Layer(object):
 
     def _rnn_back(self, t, dh, dc, products):
         self.gates[t] = products[t] = dh * (1 - self.gates[t] ** 2)
+        return 0, dc
+
+    def _relu(self, t, product):
+        self.gates[t] = self.h[t + 1] = numpy.maximum(self.gates[t] + product, 0)
+
+    def _relu_back(self, t, dh, dc, products):
+        self.gates[t] = products[t] = dh * (self.gates[t] > 0)
         return 0, dc
 
 

@@ -9,7 +9,17 @@ from pydantic_core import PydanticCustomError
 from runner.model import Device, Protocol
 
 Framework = Literal["torch", "tensorflow", "keras", "theano", "jax", "torch7", "numpy"]
-WorkloadName = Literal["rnn-step", "rnn-sequence", "asr-lstm", "lm-lstm", "deepbench-gemm", "deepbench-conv"]
+WorkloadName = Literal[
+    "rnn-step",
+    "rnn-sequence",
+    "asr-lstm",
+    "lm-lstm",
+    "deepbench-rnn",
+    "deepbench-gemm",
+    "deepbench-conv",
+    "deepbench-sparse",
+    "deepbench-allreduce",
+]
 Phase = Literal["compile", "compile-warm", "forward", "gradient", "train", "backward-weights", "backward-inputs"]
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "int8"]
 

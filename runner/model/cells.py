@@ -17,6 +17,7 @@ SKIP_CODES = (
     "arch",
     "driver",
     "no-memory",
+    "processors",
     "over-budget",
     "excluded",
 )

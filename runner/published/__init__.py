@@ -6,9 +6,9 @@
     environment     the environment that it comes nearest to: ``torch-0.4``; not every one is in the shipped matrix
     framework       as in the matrix; ``release`` as the source has it
     implementation  slug, with its ``kind``; ``name`` is what the source calls it
-    case, phase     as in ``runner.workloads``; precision is fp32 throughout
+    case, phase     as in ``runner.workloads``; ``precision`` as in the matrix
     seconds         of one step; ``spread`` a standard deviation in seconds, empty where the source has none
-    value, unit     as printed: ``us/example`` times the batch, ``ms/batch``, or 35 * 20 words over ``words/s``
+    value, unit     as printed: ``us/example`` times the batch, ``ms/batch``, ``ms``, or 35 * 20 words over ``words/s``
     device, system  what it was measured on
     note            in what the program differs from the aligned case, beyond what the source's ``timed`` says
 
@@ -47,6 +47,7 @@ class Figure:
     name: str
     case: str
     phase: str
+    precision: str
     seconds: float
     spread: float | None
     value: str

@@ -14,6 +14,7 @@ class Source:
         url: where it can be read: a paper, or a repository at one commit.
         timed: what one figure is the time of, and what it averages.
         spread: what the spread is and where it is from; empty where the source gives none.
+        protocol: ``published`` where our cells of that protocol repeat the program; else what was run instead.
     """
 
     title: str
@@ -21,6 +22,7 @@ class Source:
     url: str
     timed: str
     spread: str = ""
+    protocol: str = "published"
 
     @property
     def citation(self) -> str:
@@ -82,6 +84,14 @@ SOURCES: Mapping[str, Source] = {
         year=2017,
         url=f"{_THEANO_CODE}00fd5a4",
         timed=f"a forward pass, or one with gradients and no update, printed for each example of the batch; {_BLOCK}",
+    ),
+    "deepbench2017": Source(
+        title="Baidu Research, DeepBench, the tables of June 28 for NVIDIA's GPUs",
+        year=2017,
+        url="https://github.com/baidu-research/DeepBench",
+        timed="one call of cuBLAS, cuSPARSE or cuDNN; the mean of many after one, in whole microseconds, of recurrent "
+        "layers forward and back together",
+        protocol="calls of cuBLAS, cuSPARSE and cuDNN",
     ),
     "tfcudnnlstm2018": Source(
         title="Choe, TFCudnnLSTM",

@@ -11,7 +11,7 @@ from runner.published import source as find
 from runner.report import words
 from runner.report.view import Case, Line
 
-AS_PRINTED = {"ms/batch": words.Unit(1e3, "ms"), "s": words.Unit(1.0, "s")}
+AS_PRINTED = {"ms/batch": words.Unit(1e3, "ms"), "ms": words.Unit(1e3, "ms"), "s": words.Unit(1.0, "s")}
 """Units that are shown as they were printed; the others are times of something else than a step."""
 
 
@@ -123,7 +123,7 @@ def _tables(published: Sequence[Figure], lines: Sequence[Line], results: Results
 
 
 def _table(framework: str, own: Sequence[Figure], lines: Sequence[Line], devices: Mapping[str, str]) -> Table:
-    first = {(one.environment, one.implementation, one.phase): _printed(one) for one in own}
+    first = {(_headed(one.environment, one.precision), one.implementation, one.phase): _printed(one) for one in own}
     second = {(_head(line), line.implementation, _phase(line)): _measured(line) for line in lines}
     published, measured = (tuple(dict.fromkeys(key[0] for key in cells)) for cells in (first, second))
     keys = sorted(dict.fromkeys(key[1:] for key in (*first, *second)), key=lambda key: words.phase_key(key[1]))
@@ -149,7 +149,11 @@ def _phase(line: Line) -> str:
 def _head(line: Line) -> str:
     """Return the environment of a line, with the protocol and the precision where they are not the usual ones."""
     suffix = PHASE if line.phase.endswith(PHASE) else ""
-    return f"{line.environment}{suffix}" + (f" {line.precision}" if line.precision != "fp32" else "")
+    return _headed(f"{line.environment}{suffix}", line.precision)
+
+
+def _headed(name: str, precision: str) -> str:
+    return name if precision == "fp32" else f"{name} {precision}"
 
 
 def _printed(figure: Figure) -> Entry:

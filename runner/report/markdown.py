@@ -82,9 +82,11 @@ def page_text(page: Page, reference: Beside | None = None) -> str:
     parts += _overall(page.comparisons)
     parts += _doubts(page.doubts) if page.doubts else []
     parts += _reference(reference) if reference else []
-    for case in page.cases:
+    fields = [case.field for case in page.cases]
+    for before, case in zip(["", *fields], page.cases, strict=False):
         doubted = [line.marks for line in case.lines]
-        parts += [f"## {plain(case.name)}", _doubted(TIMES, list(map(_time, case.lines)), doubted, notes)]
+        parts += [f"## {case.field}"] if case.field != before else []
+        parts += [f"### {plain(case.name)}", _doubted(TIMES, list(map(_time, case.lines)), doubted, notes)]
     if page.failures:
         failed = ((one.environment, one.code, one.reason, words.few(one.cells)) for one in page.failures)
         parts += ["## Not measured", table(("environment", "code", "reason", "cells"), failed)]

@@ -17,6 +17,11 @@ from runner.report.accuracy import Accuracy, accuracy
 from runner.report.doubtful import Mark, Section, by_cell, section
 from runner.report.endings import Ending, endings
 from runner.report.reached import Reached, reached
+from runner.workloads import CASES
+from runner.workloads.fields import FIELDS, field
+
+OWN = "Own corpora"
+FIELD_ORDER = (*FIELDS, OWN)
 
 Key = tuple[str, str, str, str, str]
 Fact = tuple[str, str]
@@ -66,10 +71,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The measured cells of one case, by phase, implementation and environment."""
+    """The measured cells of one case, by phase, implementation and environment; and the field it is of."""
 
     name: str
     lines: tuple[Line, ...]
+    field: str
 
 
 class _Style(NamedTuple):
@@ -169,7 +175,8 @@ def _cases(
             far_by = far.rates.get(cell, words.DASH), far.spent.get(cell, "")
             style = _Style(kinds[key[3]], label, scale, noted.get(cell, ()), ends[key], *far_by)
             lines[key[0]].append(_line(key, style, medians[key], rows.get(key), base=key[4] in bases))
-    return tuple(Case(name, tuple(one)) for name, one in lines.items())
+    cases = (Case(name, tuple(one), field(CASES[name]) if name in CASES else OWN) for name, one in lines.items())
+    return tuple(sorted(cases, key=lambda case: FIELD_ORDER.index(case.field)))  # those of a field stay as they were
 
 
 def _groups(medians: Mapping[Key, object], results: Results) -> Iterable[list[Key]]:

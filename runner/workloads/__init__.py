@@ -4,7 +4,18 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from runner.workloads import asr_lstm, deepbench_conv, deepbench_gemm, lm_lstm, recurrent, rnn_sequence, rnn_step
+from runner.workloads import (
+    asr_lstm,
+    deepbench_allreduce,
+    deepbench_conv,
+    deepbench_gemm,
+    deepbench_rnn,
+    deepbench_sparse,
+    lm_lstm,
+    recurrent,
+    rnn_sequence,
+    rnn_step,
+)
 
 __all__ = [
     "CASES",
@@ -14,13 +25,15 @@ __all__ = [
     "forward_bytes",
     "forward_flops",
     "is_kernel",
+    "moved_bytes",
     "parameters",
     "product_flops",
     "training_bytes",
 ]
 
-_MODULES = (rnn_step, rnn_sequence, asr_lstm, lm_lstm, deepbench_gemm, deepbench_conv)
-_KERNELS: Mapping[str, ModuleType] = {module.WORKLOAD: module for module in (deepbench_gemm, deepbench_conv)}
+_SINGLE = (deepbench_gemm, deepbench_conv, deepbench_sparse, deepbench_allreduce)
+_MODULES = (rnn_step, rnn_sequence, asr_lstm, lm_lstm, deepbench_rnn, *_SINGLE)
+_KERNELS: Mapping[str, ModuleType] = {module.WORKLOAD: module for module in _SINGLE}
 """Workloads of single operations, each with its costs; those of the others are ``recurrent``'s."""
 
 CASES: Mapping[str, Mapping[str, Any]] = {
@@ -31,7 +44,7 @@ CASES: Mapping[str, Mapping[str, Any]] = {
 PUBLISHED: Mapping[str, tuple[str, ...]] = {
     f"{module.CASES[0]['workload']}/{name}": slugs for module in _MODULES for name, slugs in module.PUBLISHED.items()
 }
-"""``workload/case`` of the cases that a seed document gives figures for -> the implementations it measured."""
+"""``workload/case`` of the published protocol -> the implementations that were measured, or come nearest to it."""
 
 ORIGINAL_PHASES: Mapping[str, tuple[str, ...]] = {
     module.CASES[0]["workload"]: ("compile", *module.ORIGINAL_PHASES) for module in _MODULES
@@ -39,8 +52,9 @@ ORIGINAL_PHASES: Mapping[str, tuple[str, ...]] = {
 """workload -> the phases that its original program timed; compile times are of the aligned protocol."""
 
 PHASES = ("compile", "compile-warm", "forward", "gradient", "train")
-"""Phases of a network; an operation's case has ``phases`` of its own."""
+"""Phases of a network; a case of DeepBench has ``phases`` of its own."""
 
+ALLREDUCE = deepbench_allreduce.WORKLOAD
 parameters = recurrent.parameters
 
 
@@ -62,6 +76,20 @@ def forward_flops(case: Mapping[str, Any]) -> int:
 def forward_bytes(case: Mapping[str, Any]) -> int:
     """Return the bytes of one forward pass that must move at least."""
     return int(_costs(case).forward_bytes(case))
+
+
+def moved_bytes(case: Mapping[str, Any], precision: str) -> int | None:
+    """Return the bytes that a single operation moves at least, in a precision; None for a network.
+
+    Each factor and the result count once. Of a sum over processes it is what DeepBench's bandwidths are of: 4 bytes a
+    number and process.
+    """
+    if not is_kernel(case):
+        return None
+    if precision == "int8":  # products alone have it
+        return deepbench_gemm.whole_bytes(case)
+    found = deepbench_allreduce.aggregate_bytes(case) if case["workload"] == ALLREDUCE else forward_bytes(case)
+    return found // (2 if precision in ("fp16", "bf16") else 1)
 
 
 def training_bytes(case: Mapping[str, Any]) -> int:

@@ -6,8 +6,10 @@ Axes: T steps, B batch, I inputs, H hidden units, L layers, D directions, C clas
 from collections.abc import Mapping
 from typing import Any
 
-GATES = {"lstm": 4, "gru": 3, "rnn": 1}
-POINTWISE = {"lstm": 25, "gru": 20, "rnn": 2}  # operations a hidden unit and step: activations counted as 4, sums as 1
+GATES = {"lstm": 4, "gru": 3, "rnn": 1, "relu": 1}
+POINTWISE = {"lstm": 25, "gru": 20, "rnn": 2, "relu": 2}
+"""Operations a hidden unit and step: activations are counted as 4, sums as 1."""
+
 EVERY_STEP = ("ctc", "lm")  # losses whose output layer works at every step
 OPTIMIZER_COPIES = {"adam": 2, "sgd": 0}
 

@@ -9,10 +9,10 @@ def quoted(case: Mapping[str, Any], seconds: float) -> tuple[float, str]:
 
     ``µs/example`` for rnn-step and rnn-sequence: the step over its batch, whatever the number of time steps
     (glample/rnn-benchmarks, MaximumEntropy/cudnn_rnn_theano_benchmarks). ``words/s`` for language models: T B words a
-    step (TensorFlow's PTB tutorial). ``µs`` for single operations, as DeepBench prints them. ``ms/batch`` for the rest
+    step (TensorFlow's PTB tutorial). ``µs`` for what is DeepBench's, as it prints them. ``ms/batch`` for the rest
     (Braun 2018; PyTorch's word_language_model).
     """
-    if case.get("family") == "kernel":
+    if case["workload"].startswith("deepbench-"):
         return seconds * 1e6, "µs"
     if case["workload"] in ("rnn-step", "rnn-sequence"):
         return seconds * 1e6 / case["batch"], "µs/example"

@@ -90,7 +90,7 @@ def assert_close(name: object, loss: float, gradient: float, forward: float) -> 
     assert (name, forward) < (name, 4e-6)
 
 
-def able(framework: str, release: tuple[int, ...], case: Mapping[str, Any]) -> list[str]:
+def able(framework: str, release: tuple[float, ...], case: Mapping[str, Any]) -> list[str]:
     """Return the slugs that a release has for a case on a CPU."""
     classes = adapters.implementations(framework)
     return [c.slug for c in classes if c.concerns(dict(case)) and c.lacks(dict(case), release, "cpu", "fp32") is None]
@@ -149,6 +149,8 @@ SHAPES: dict[str, dict[str, Any]] = {
     **{f"{cell}-step": shrunk(f"rnn-step/{cell}-b32-h128") for cell in ("lstm", "rnn", "gru")},
     **{f"{cell}-step-l3": shrunk(f"rnn-step/{cell}-l3-b32-h128") for cell in ("lstm", "rnn", "gru")},
     **{f"{cell}-sequence": shrunk(f"rnn-sequence/{cell}-l3-t30-b32-h128") for cell in ("lstm", "rnn", "gru")},
+    "relu-step": shrunk("rnn-step/rnn-b32-h128", cell="relu"),
+    "relu-sequence": shrunk("deepbench-rnn/train-001-vanilla-h1760-b16-t50"),
     "ce": shrunk("asr-lstm/1x320-ce-short"),
     "ce-4-both-ways": shrunk("asr-lstm/4x320-ce-long"),
     "ctc": shrunk("asr-lstm/4x320-ctc-long"),

@@ -40,7 +40,7 @@ def plants(environment: str, name: str) -> list[str]:
     if name not in PLANTED:
         return []
     case = SHAPES[name]
-    found = ["lose_bias", "transpose" if case["cell"] == "rnn" else "swap_gates"]
+    found = ["lose_bias", "transpose" if case["cell"] in ("rnn", "relu") else "swap_gates"]
     found += ["lose_forget_bias"] if case["cell"] == "lstm" and case["forget_bias"] else []
     found += ["swap_ways"] if case["bidirectional"] else []
     if environment == "keras-2.1-theano":

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from runner.compat import release
 from runner.matrix import load
 from runner.workloads.deepbench_conv import SIZES as SIZES_OF_CONV
 from tests.frameworks import drive
@@ -15,6 +16,8 @@ pytestmark = pytest.mark.frameworks
 
 ENVIRONMENTS = ("torch-1.0", "torch-1.12", "torch-2.x", "tf-1.8", "tf-1.15", "tf-2.x", "jax")
 PRECISIONS = {"torch-2.x": ("fp32", "bf16")}  # on a CPU
+WHOLE = ("torch-2.x", "jax")  # where products are of int8, too
+SUMS = ("torch-1.0", "torch-1.12", "torch-2.x")
 SIZES = {"wide": (48, 40, 56), "square": (48, 48, 48), "narrow": (64, 2, 32), "vector": (64, 1, 32)}
 # width, height, c, n, k, filter's width and height, padding, strides, likewise
 CONVOLUTIONS = {
@@ -25,12 +28,19 @@ CONVOLUTIONS = {
     "speech": (41, 20, 1, 2, 6, 20, 5, 8, 8, 8, 2),
     "wide": (30, 16, 2, 9, 11, 10, 5, 0, 0, 2, 1),
 }
+HAVE = {
+    "sparse-csr": ("torch-1.12", "torch-2.x"),
+    "sparse-coo": tuple(name for name in ENVIRONMENTS if name != "jax"),
+    "sparse-dense": tuple(name for name in ENVIRONMENTS if name != "jax"),
+}
 PASSES = ("forward", "backward-weights", "backward-inputs")
-LARGEST = {"fp32": 1.2e-6, "bf16": 1.2e-2}  # four times what was seen; the product's are 1e-4 and 2e-2
+LARGEST = {"fp32": 1.2e-6, "bf16": 1.2e-2, "int8": 1e-15}  # four times what was seen; the product's are 1e-4 and 2e-2
+SPARSE = {"matrix": (70, 9, 60), "vector": (70, 1, 60)}
+ALL_REDUCE = "harness/adapters/torch_allreduce.py"
 KERNELS = "harness/adapters/kernels.py"
 PLANTS = {
     "another transposition": {
-        KERNELS: "\nGemm.factors = staticmethod(lambda c, data: (data['b'], c['b_transposed'], data['a'], True))\n"
+        KERNELS: "\nGemm.factors = staticmethod(lambda c, data, *_: (data['b'], c['b_transposed'], data['a'], True))\n"
     },
     "exchanged strides": {
         KERNELS: "\n_right = Conv.geometry\nConv.geometry = staticmethod(lambda c: (_right(c)[0][::-1], (0, 0)))\n"
@@ -39,8 +49,21 @@ PLANTS = {
         KERNELS: "\nimport numpy\ndef _cut(one):\n"
         "    return (one.view('uint32') & numpy.uint32(0xFFFFE000)).view('float32')\n"
         "Gemm.factors = staticmethod("
-        "lambda c, data: (_cut(data['b']), c['b_transposed'], _cut(data['a']), c['a_transposed']))\n"
+        "lambda c, data, *_: (_cut(data['b']), c['b_transposed'], _cut(data['a']), c['a_transposed']))\n"
     },
+    "a number lost": {
+        KERNELS: "\n_places = CooProduct.coordinates\ndef _lost(dense):\n    indices, values = _places(dense)\n"
+        "    return indices, values * (values != values[0])\nCooProduct.coordinates = staticmethod(_lost)\n"
+    },
+    "a process left out": {
+        ALL_REDUCE: "\n_own = deepbench_allreduce.own\n"
+        "deepbench_allreduce.own = lambda case, rank: _own(case, rank) * (rank != 1)\n"
+    },
+}
+PLANTED = {
+    "exchanged strides": [("conv2d", "wide", phase) for phase in PASSES],
+    "a number lost": [("sparse-coo", "matrix", "forward")],
+    "a process left out": [("allreduce-gloo", "2", "forward")],
 }
 
 
@@ -56,6 +79,17 @@ def conv(size: str) -> dict[str, Any]:
     return {**kernel("deepbench-conv", size, PASSES), **dict(zip(SIZES_OF_CONV, CONVOLUTIONS[size], strict=True))}
 
 
+def product(size: str) -> dict[str, Any]:
+    """Return a sparse product of a few numbers."""
+    sizes = dict(zip(("m", "n", "k"), SPARSE[size], strict=True))
+    return {**kernel("deepbench-sparse", size, ("forward",)), **sizes, "sparsity": 0.9}
+
+
+def shared(chips: str) -> dict[str, Any]:
+    """Return a sum of so many processes' arrays."""
+    return {**kernel("deepbench-allreduce", chips, ("forward",)), "floats": 5003, "chips": int(chips)}
+
+
 def kernel(workload: str, name: str, phases: tuple[str, ...]) -> dict[str, Any]:
     return {"workload": workload, "family": "kernel", "name": name, "phases": phases, "application": "none", "seed": 5}
 
@@ -68,7 +102,7 @@ def environment(request: pytest.FixtureRequest) -> str:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("turned", ["nn", "tn", "nt", "tt"])
 def test_products_agree_with_the_reference(client: drive.Client, environment: str, size: str, turned: str) -> None:
-    for precision in PRECISIONS.get(environment, ("fp32",)):
+    for precision in PRECISIONS.get(environment, ("fp32",)) + (("int8",) if environment in WHOLE else ()):
         result = client.measure("matmul", gemm(size, turned), "forward", precision=precision)
         assert (result["status"], result.get("reason")) == ("ok", None)
         assert (precision, result["forward_error"]) < (precision, LARGEST[precision])
@@ -84,6 +118,39 @@ def test_convolutions_agree_with_the_reference(client: drive.Client, environment
         assert (precision, result["forward_error"]) < (precision, LARGEST[precision])
 
 
+@pytest.mark.parametrize("size", SPARSE)
+def test_sparse_products_agree_with_the_reference(client: drive.Client, environment: str, size: str) -> None:
+    found = load(ROOT / "matrix.yaml").environments[environment]
+    slugs = drive.able(found.framework, release(found.release), product(size))
+    assert set(slugs) == {slug for slug, names in HAVE.items() if environment in names}
+    for slug in slugs:
+        result = client.measure(slug, product(size), "forward")
+        assert (slug, result["status"], result.get("reason")) == (slug, "ok", None)
+        assert (slug, result["forward_error"]) < (slug, LARGEST["fp32"])
+
+
+def test_a_process_that_cannot_join_ends_the_sum(python: Path, environment: str) -> None:
+    if environment not in SUMS:
+        return  # has no such operation
+    broken = "\ndef _none(case, rank):\n    raise MemoryError('no room for {}'.format(rank))\n"
+    broken += "deepbench_allreduce.own = _none\n"
+    data = "\nimport numpy\ndef data(case, random):\n    return {'x': numpy.zeros(case['floats'], 'f4')}\n"
+    more = {ALL_REDUCE: broken, "harness/workloads/deepbench_allreduce.py": data}
+    with drive.server(python, "torch", more=more) as client:
+        assert client.hello()["status"] == "ok"
+        result = client.measure("allreduce-gloo", shared("3"), "forward")
+        assert result["status"] == "failed"
+        assert "no room for" in result["log"]
+
+
+def test_sums_over_processes_agree_with_the_reference(client: drive.Client, environment: str) -> None:
+    for chips in ("2", "3") if environment in SUMS else ():
+        result = client.measure("allreduce-gloo", shared(chips), "forward")
+        assert (chips, result["status"], result.get("reason")) == (chips, "ok", None)
+        assert (chips, result["forward_error"]) < (chips, LARGEST["fp32"])
+        assert len(result["seconds"]) > 20  # past the calls after which the first numbers are put back
+
+
 @pytest.fixture(scope="module", params=PLANTS)
 def planted(python: Path, environment: str, request: pytest.FixtureRequest) -> Iterator[drive.Client]:
     """A server whose harness has an error."""
@@ -93,10 +160,13 @@ def planted(python: Path, environment: str, request: pytest.FixtureRequest) -> I
         yield client
 
 
-def test_planted_errors_are_found(planted: drive.Client, request: pytest.FixtureRequest) -> None:
+def test_planted_errors_are_found(planted: drive.Client, environment: str, request: pytest.FixtureRequest) -> None:
     plant = str(request.node.callspec.params["planted"])
-    asked = [("matmul", gemm("square", turned), "forward") for turned in ("nn", "nt") if plant != "exchanged strides"]
-    asked += [("conv2d", conv("wide"), phase) for phase in PASSES if plant == "exchanged strides"]
+    if (plant, environment) == ("a number lost", "jax") or (plant == "a process left out" and environment not in SUMS):
+        return  # has no such operation
+    makers = {"conv2d": conv, "sparse-coo": product, "allreduce-gloo": shared}
+    asked = [(slug, makers[slug](size), phase) for slug, size, phase in PLANTED.get(plant, ())]
+    asked = asked or [("matmul", gemm("square", turned), "forward") for turned in ("nn", "nt")]
     for slug, case, phase in asked:
         result = planted.measure(slug, case, phase)
         assert (plant, slug, phase, result["status"]) == (plant, slug, phase, "failed")

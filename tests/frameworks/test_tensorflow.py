@@ -115,7 +115,7 @@ def test_what_is_able_where(environment: str, name: str) -> None:
     slugs = ["basic-lstm-cell", "lstm-cell", "lstm-block-cell", "lstm-block-fused-cell"]
     if environment == "tf-2.x":
         slugs.remove("lstm-cell")
-    other = {"rnn": ["basic-rnn-cell"], "gru": ["gru-cell"]}
+    other = {"rnn": ["basic-rnn-cell"], "relu": ["basic-rnn-cell"], "gru": ["gru-cell"]}
     assert able(environment, CASES[name]) == other.get(CASES[name]["cell"], slugs)
 
 

@@ -37,7 +37,7 @@ def able(environment: str, case: Mapping[str, Any]) -> list[str]:
 def plants(name: str) -> list[str]:
     """Return the errors that a case must show."""
     case = SHAPES[name]
-    found = ["lose_bias", "forward", "transpose" if case["cell"] == "rnn" else "swap_gates"]
+    found = ["lose_bias", "forward", "transpose" if case["cell"] in ("rnn", "relu") else "swap_gates"]
     found += ["lose_forget_bias"] if case["cell"] == "lstm" and case["forget_bias"] else []
     found += ["swap_ways"] if case["bidirectional"] else []
     found += ["shift_words"] if case["vocabulary"] else []

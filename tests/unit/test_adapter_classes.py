@@ -64,6 +64,10 @@ def test_slugs_and_kinds() -> None:
         ("compiled-cell", "fused"),
         ("matmul", "vendor"),
         ("conv2d", "vendor"),
+        ("sparse-csr", "vendor"),
+        ("sparse-coo", "vendor"),
+        ("sparse-dense", "vendor"),
+        ("allreduce-gloo", "vendor"),
     ]
 
 
@@ -78,7 +82,7 @@ def test_the_newest_release_lacks_nothing_on_either_device(slug: str) -> None:
     ("slug", "cell", "sentence"),
     [
         ("nn-lstm", "rnn", "nn-lstm computes lstm only"),
-        ("rnn-cell-basic", "lstm", "rnn-cell-basic computes rnn only"),
+        ("rnn-cell-basic", "lstm", "rnn-cell-basic computes rnn and relu only"),
         ("nn-lstm-padded", "gru", "nn-lstm-padded computes lstm only"),
     ],
 )

@@ -18,7 +18,7 @@ from runner.matrix import load, parse
 from runner.matrix.models import Precision
 from runner.model import Request
 from runner.plan import plan
-from runner.workloads import CASES, forward_bytes, forward_flops, product_flops, training_bytes
+from runner.workloads import CASES, forward_bytes, forward_flops, moved_bytes, product_flops, training_bytes
 from runner.workloads.deepbench_conv import outputs
 from runner.workloads.units import quoted
 
@@ -82,7 +82,7 @@ def test_the_reference_is_the_sums_of_the_product(n: int, turned: str) -> None:
     case = gemm(24, n, 20, turned)
     truth = reference.compute(case)
     data, _ = workloads.materialise(case)
-    assert (truth["loss"], list(truth["gradients"]), truth["outputs"].size) == ([], ["forward"], 0)
+    assert (truth["loss"], list(truth["gradients"]), truth["outputs"].size) == ([], ["forward", "forward/int8"], 0)
     assert truth["digest"] == workloads.digest(data, {})
     assert truth["gradients"]["forward"].shape == (min(n, drawn.COLUMNS), 24)
     found: Any = workloads.summed(case, "forward", whole(case, data))
@@ -131,7 +131,8 @@ def judged(case: dict[str, Any], result: Any, precision: str = "fp32") -> str:
     """Return what the check says of a result."""
     try:
         sums = workloads.summed(case, "forward", result)
-        check.same_sums(sums, reference.compute(case)["gradients"]["forward"], precision, {})
+        truth = reference.compute(case)["gradients"][workloads.compared("forward", precision)]
+        check.same_sums(sums, truth, precision, {})
     except check.Failure as failure:
         return str(failure.reason)
     return ""
@@ -195,7 +196,7 @@ KERNELS = [
     (framework, found)
     for framework in ("torch", "tensorflow", "jax", "numpy")
     for found in adapters.implementations(framework)
-    if issubclass(found, Kernel)
+    if issubclass(found, Kernel) and found.workload in ("deepbench-gemm", "deepbench-conv")
 ]
 
 
@@ -207,7 +208,7 @@ def test_a_kernel_is_of_its_own_workload_and_of_no_network(found: Any) -> None:
     assert found.lacks(dict(own[0]), (2, math.inf), "cpu", "fp32") is None
     code, reason = found.lacks(dict(CASES["rnn-step/lstm-b32-h128"]), (2, math.inf), "cpu", "fp32")
     assert (code, reason) == ("framework-lacks", f"{found.slug} computes {found.workload} only")
-    assert found.lacks({**own[0], "protocol": "published"}, (2, math.inf), "cpu", "fp32")[0] == "framework-lacks"
+    assert found.lacks({**own[0], "protocol": "published"}, (2, math.inf), "cpu", "fp32") is None
 
 
 @pytest.mark.parametrize(
@@ -230,7 +231,36 @@ def test_precisions_by_release_and_device(
     for _, found in (one for one in KERNELS if one[0] == framework):
         case = dict((GEMM if found.slug == "matmul" else CONV)[NAMES[found.slug]])
         able = {name for name in get_args(Precision) if found.lacks(case, release, device, name) is None}
-        assert (found.slug, able) == (found.slug, precisions)
+        counts = framework == "jax" or (framework == "torch" and device == "cpu" and release >= (2, 4))
+        more = {"int8"} if counts and found.slug == "matmul" else set()
+        assert (found.slug, able) == (found.slug, precisions | more)
+
+
+@pytest.mark.parametrize(("size", "able"), [((64, 17, 64), True), ((64, 16, 64), False), ((60, 32, 64), False)])
+def test_int8_of_pytorch_on_a_gpu_wants_its_sizes(size: tuple[int, int, int], able: bool) -> None:  # noqa: FBT001
+    (matmul,) = (found for name, found in KERNELS if (name, found.slug) == ("torch", "matmul"))
+    for device in ("cuda", "cpu"):
+        lacks = matmul.lacks(gemm(*size, "tn"), (2, 13, 0), device, "int8")
+        assert (lacks is None) == (able or device == "cpu")
+        for turned in ("nn", "nt", "tt"):
+            assert (matmul.lacks(gemm(*size, turned), (2, 13, 0), device, "int8") is None) == (device == "cpu")
+    assert matmul.lacks(gemm(*size), (2, 3, 1), "cpu", "int8")[0] == "precision-lacks"
+
+
+def test_int8_is_of_whole_numbers_and_exact() -> None:
+    case = gemm(24, 40, 20, "tn")
+    drawn: Any = workloads.materialise(case)[0]
+    small: dict[str, Any] = {name: workloads.whole_numbers(array) for name, array in drawn.items()}
+    assert {array.dtype.name for array in small.values()} == {"int8"}
+    assert {int(array.min()) for array in small.values()} <= {-127, -126}
+    right = whole(case, small)
+    assert judged(case, right, "int8") == ""
+    wrong = right.copy()
+    wrong[3, 5] += 1
+    assert "0e+00 allowed" in judged(case, wrong, "int8")
+    assert moved_bytes(case, "int8") == 24 * 20 + 20 * 40 + 4 * 24 * 40
+    assert moved_bytes(case, "bf16") == forward_bytes(case) // 2
+    assert moved_bytes(CASES["rnn-step/lstm-b32-h128"], "fp32") is None
 
 
 def test_automatic_differentiation_to_one_factor_came_with_0_2() -> None:

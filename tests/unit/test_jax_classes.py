@@ -25,7 +25,7 @@ def test_reading_the_classes_needs_no_jax() -> None:
 def test_slugs_and_kinds() -> None:
     found = [(found.slug, found.kind, found.cells) for found in (*jax_.IMPLEMENTATIONS, *torch7.IMPLEMENTATIONS)]
     assert found == [
-        ("jax-scan", "flexible", ("lstm", "rnn", "gru")),
+        ("jax-scan", "flexible", ("lstm", "rnn", "relu", "gru")),
         ("matmul", "vendor", ()),
         ("conv2d", "vendor", ()),
         ("seq-lstm", "fused", ("lstm",)),

@@ -48,7 +48,7 @@ def test_slugs_and_cells() -> None:
         ("keras-lstm-cell", ("lstm",)),
         ("keras-lstm", ("lstm",)),
         ("keras-cudnn-lstm", ("lstm",)),
-        ("keras-simple-rnn", ("rnn",)),
+        ("keras-simple-rnn", ("rnn", "relu")),
         ("keras-gru", ("gru",)),
     ]
 

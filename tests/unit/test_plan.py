@@ -227,9 +227,21 @@ def test_the_published_protocol_is_in_the_id_and_of_what_was_published_alone() -
     assert {one.cell.protocol for one in found.cells if one.cell.phase != "compile"} == {"published"}
     assert {one.cell.phase for one in found.cells} == {
         *("compile", "forward+published", "gradient+published", "train+published"),
+        *("backward-weights+published", "backward-inputs+published"),
     }
+    assert {one.cell.workload for one in found.cells if one.cell.phase == "compile"} == {"rnn-step", "rnn-sequence"}
     cases = collections.Counter(case.partition("/")[0] for case in {one.cell.case_id for one in found.cells})
-    assert cases == {"rnn-step": 12, "rnn-sequence": 10, "asr-lstm": 4, "lm-lstm": 4}
+    assert cases == {
+        "rnn-step": 12,
+        "rnn-sequence": 10,
+        "asr-lstm": 4,
+        "lm-lstm": 4,
+        "deepbench-gemm": 160 + 75 + 13,
+        "deepbench-conv": 94 + 107 + 16,
+        "deepbench-rnn": 53 + 69 + 3,
+        "deepbench-sparse": 24 + 8,
+        "deepbench-allreduce": 35,
+    }
     slugs = {case: {one.cell.implementation for one in found.cells if one.cell.case == case} for case in CASE_NAMES}
     assert [len(slugs[case]) for case in CASE_NAMES] == [10, 10, 5, 4]
     typed = planned(shipped(), workloads=("asr-lstm",), protocol="published", environments=("torch-2.x",))

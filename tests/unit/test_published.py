@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from runner.compare.beside import published_side
 from runner.errors import UsageError
 from runner.harness.adapters import implementation
 from runner.published import SOURCES, Figure, figures, is_published, select, sides, source
-from runner.workloads import CASES
+from runner.workloads import CASES, product_flops
+from runner.workloads.deepbench_rnn import recurrent_flops
 
 COUNTS = {
     "glample2016": 108,  # 12 cases, 3 libraries, compile, train and forward
@@ -19,6 +21,7 @@ COUNTS = {
     "braun2018": 54,  # 31 bars and 31 bars, of which 8 are in both charts
     "braun2018-raw": 19,
     "braun2018-bars": 40,
+    "deepbench2017": 22,  # 3 and 3 in training, 4 in each of the four tables of inference on servers
     "tfcudnnlstm2018": 6,
 }
 SUMS = {  # of the seconds, to six digits: a figure that changes shows here
@@ -29,6 +32,7 @@ SUMS = {  # of the seconds, to six digits: a figure that changes shows here
     "braun2018": "32.159",
     "braun2018-raw": "9.61983",
     "braun2018-bars": "24.2165",
+    "deepbench2017": "2.93212",
     "tfcudnnlstm2018": "0.357718",
 }
 WORDS = 35 * 20
@@ -81,8 +85,9 @@ def test_a_figure_is_what_its_document_says(key: tuple[str, str, str, str, str],
 def test_every_time_follows_from_the_printed_value_and_the_case(name: str) -> None:
     for found in (f for f in figures() if f.source == name):
         value = float(found.value.replace("k", "e3"))
-        batch = CASES[found.case]["batch"]
+        batch = CASES[found.case].get("batch", 1)
         times = {"s": value, "us/example": value * 1e-6 * batch, "ms/batch": value * 1e-3, "words/s": WORDS / value}
+        times["ms"] = times["ms/batch"]
         assert found.seconds == pytest.approx(times[found.unit], rel=1e-9), found
 
 
@@ -93,7 +98,7 @@ def test_every_case_slug_and_phase_is_one_of_this_project() -> None:
         release = tuple(int(part) for part in re.findall(r"\d+", found.release)[:3])
         known: Any = implementation(found.framework, found.implementation)
         assert found.kind == known.kind_in(release)
-        assert CASES[found.case]["cell"] in known.cells
+        assert known.concerns(dict(CASES[found.case]))
 
 
 def test_every_figure_stands_once_and_says_what_it_was_measured_on() -> None:
@@ -144,7 +149,8 @@ def test_every_source_can_be_looked_up() -> None:
     for found in SOURCES.values():
         assert found.citation.startswith(found.title)
         assert re.fullmatch(
-            r"https://(arxiv\.org/abs/\d{4}\.\d{5}|github\.com/\w+/\w+[\w-]*/tree/[0-9a-f]{7})", found.url
+            r"https://(arxiv\.org/abs/\d{4}\.\d{5}|github\.com/\w+/\w+[\w-]*/tree/[0-9a-f]{7}|github\.com/baidu-research/DeepBench)",
+            found.url,
         )
         assert str(found.year) in found.citation
     assert source("braun2018").year == 2018
@@ -188,3 +194,71 @@ def test_an_unknown_name_is_a_usage_error_that_says_what_there_is(name: str, wor
 def test_an_unknown_source_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match=r"did you mean 'glample2016'"):
         source("glample")
+
+
+PRINTED = {  # TFLOP/s as DeepBench's tables have them, beside the times
+    "deepbench-gemm/train-004-1760x128x1760-nn": 3.42,
+    "deepbench-gemm/train-063-7680x64x2560-nn": 4.15,
+    "deepbench-gemm/train-013-2560x64x2560-nn": 2.57,
+    "deepbench-gemm/server-001-5124x700x2048-nn": 31.94,
+    "deepbench-gemm/server-002-35x700x2048-nn": 2.09,
+    "deepbench-gemm/server-031-3072x3000x1024-nn": 38.36,
+    "deepbench-gemm/server-066-512x6000x2816-nn": 40.71,
+    "deepbench-conv/server-028-224x224x3-n1-k64-7x7": 1.64,
+    "deepbench-conv/server-079-56x56x256-n1-k128-1x1": 3.43,
+    "deepbench-conv/server-105-7x7x512-n2-k2048-1x1": 11.42,
+    "deepbench-rnn/server-012-lstm-h1536-b4-t50": 0.55,
+    "deepbench-rnn/server-015-lstm-h256-b4-t150": 0.19,
+    "deepbench-rnn/server-016-gru-h2816-b1-t1500": 0.20,
+    "deepbench-rnn/server-058-gru-h2560-b2-t375": 0.39,
+}
+OTHERWISE = {  # what the tables count otherwise: the zeros, the forward pass alone, a result's size in fractions
+    "deepbench-sparse/server-001-7680x1x2560-0.95": 1.10,
+    "deepbench-sparse/server-002-7860x2x2560-0.95": 1.74,
+    "deepbench-sparse/server-004-7680x1500x2560-0.95": 1.88,
+    "deepbench-sparse/server-019-10752x1x3584-0.90": 0.72,
+    "deepbench-rnn/train-035-gru-h2816-b32-t1500": 4.05,
+    "deepbench-rnn/train-041-gru-h2048-b32-t375": 3.11,
+    "deepbench-rnn/train-053-gru-h1024-b64-t1500": 3.06,
+    "deepbench-conv/server-006-341x79x32-n4-k32-10x5": 8.45,
+}
+
+
+def counted(found: Figure) -> int:
+    case = CASES[found.case]
+    return recurrent_flops(case) if case["workload"] == "deepbench-rnn" else product_flops(case, "forward")
+
+
+def between(found: Figure, flops: float) -> tuple[float, float]:
+    """Return the least and the most TFLOP/s of a time that was rounded to its printed digits."""
+    half = 0.5 * 10.0 ** -len(found.value.partition(".")[2]) * 1e-3
+    return flops / (found.seconds + half) / 1e12, flops / (found.seconds - half) / 1e12
+
+
+def test_printed_operations_in_a_second_follow_from_the_times_and_the_exceptions_do_not() -> None:
+    own = {found.case: found for found in figures() if found.source == "deepbench2017"}
+    assert set(own) == {*PRINTED, *OTHERWISE}
+    for case, printed in PRINTED.items():
+        least, most = between(own[case], counted(own[case]))
+        assert least - 0.005 <= printed <= most + 0.005, case
+    for case, printed in OTHERWISE.items():
+        least, most = between(own[case], counted(own[case]))
+        assert not least - 0.005 <= printed <= most + 0.005, case
+
+
+def test_what_no_cell_repeats_has_a_protocol_of_its_own() -> None:
+    own = {name: one.protocol for name, one in SOURCES.items() if one.protocol != "published"}
+    assert own == {"deepbench2017": "calls of cuBLAS, cuSPARSE and cuDNN"}
+    side = published_side("published:deepbench2017/cuda")
+    assert {fact for one in side.measured.values() for fact in one.facts["protocol"]} == set(own.values())
+    precisions = {fact for one in side.measured.values() for fact in one.facts["effective_precision"]}
+    assert precisions == {cell.precision for cell in side.measured} == {"fp32", "fp16", "int8"}
+
+
+def test_the_zeros_of_sparse_products_are_what_the_tables_count() -> None:
+    for case, printed in OTHERWISE.items():
+        if case.startswith("deepbench-sparse"):
+            (found,) = (one for one in figures() if one.case == case)
+            m, n, k, sparsity = (CASES[case][name] for name in ("m", "n", "k", "sparsity"))
+            least, most = between(found, 2 * m * n * k * sparsity)
+            assert least - 0.005 <= printed <= most + 0.005, case

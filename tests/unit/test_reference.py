@@ -18,6 +18,7 @@ SHAPES = (
     "rnn-step/lstm-b32-h128",
     "rnn-step/rnn-l3-b32-h128",
     "rnn-step/gru-l3-b32-h128",
+    "deepbench-rnn/train-001-vanilla-h1760-b16-t50",
     "rnn-sequence/lstm-l3-t30-b32-h128",
     "asr-lstm/1x320-ce-short",
     "asr-lstm/4x320-ce-long",
@@ -210,7 +211,7 @@ def test_what_is_printed_of_a_case_holds_the_same_numbers() -> None:
         np.testing.assert_array_equal(wire.unpack(printed["gradients"][name]), gradient)
 
 
-@pytest.mark.parametrize("cell", ["lstm", "rnn", "gru"])
+@pytest.mark.parametrize("cell", ["lstm", "rnn", "relu", "gru"])
 def test_a_network_says_its_last_hidden_state_or_its_logits(cell: str) -> None:
     plain, classes = tiny(cell, "mse"), tiny(cell, "ce")
     assert plain.predict().shape == (2, 4)

@@ -86,7 +86,8 @@ def test_an_unknown_preset() -> None:
 def test_an_unknown_workload() -> None:
     assert said(replace(TYPED, workload=["rnn-step", "rnn"]), UsageError) == (
         "error: there is no workload 'rnn'\n"
-        "hint: there are rnn-step, rnn-sequence, asr-lstm, lm-lstm, deepbench-gemm, deepbench-conv"
+        "hint: there are rnn-step, rnn-sequence, asr-lstm, lm-lstm, deepbench-rnn, deepbench-gemm, deepbench-conv, "
+        "deepbench-sparse, deepbench-allreduce"
     )
 
 

@@ -55,6 +55,8 @@ def test_slugs_and_kinds() -> None:
         ("gru-cell", "flexible"),
         ("matmul", "vendor"),
         ("conv2d", "vendor"),
+        ("sparse-coo", "vendor"),
+        ("sparse-dense", "vendor"),
     ]
 
 
@@ -70,7 +72,7 @@ def test_what_every_release_has_on_either_device(slug: str, release: tuple[float
     ("slug", "cell", "sentence"),
     [
         ("basic-lstm-cell", "rnn", "basic-lstm-cell computes lstm only"),
-        ("basic-rnn-cell", "lstm", "basic-rnn-cell computes rnn only"),
+        ("basic-rnn-cell", "lstm", "basic-rnn-cell computes rnn and relu only"),
         ("lstm-cell", "rnn", "lstm-cell computes lstm only"),
         ("cudnn-lstm", "gru", "cudnn-lstm computes lstm only"),
         ("gru-cell", "lstm", "gru-cell computes gru only"),
@@ -105,7 +107,7 @@ def test_originals_are_of_1() -> None:
 def test_every_shipped_case_has_implementations(name: str) -> None:
     for release in ((1, 8, 0), (1, 15, 5), NEWEST):
         able = [slug for slug in CLASSES if lacks(slug, release=release, **NETWORKS[name]) is None]
-        one = {"rnn": ["basic-rnn-cell"], "gru": ["gru-cell"]}.get(NETWORKS[name]["cell"])
+        one = {"rnn": ["basic-rnn-cell"], "relu": ["basic-rnn-cell"], "gru": ["gru-cell"]}.get(NETWORKS[name]["cell"])
         assert able == one if one else set(LSTMS) <= set(able)
 
 
@@ -128,7 +130,9 @@ def test_the_first_of_2_cannot_put_their_optimisers_back() -> None:
     assert lacks("basic-lstm-cell", release=(2, 11, 0)) is None
 
 
-@pytest.mark.parametrize(("cell", "layout"), [("lstm", "cells"), ("lstm", "cudnn"), ("rnn", "cells"), ("gru", "cells")])
+@pytest.mark.parametrize(
+    ("cell", "layout"), [("lstm", "cells"), ("lstm", "cudnn"), ("rnn", "cells"), ("relu", "cells"), ("gru", "cells")]
+)
 @pytest.mark.parametrize("both_ways", [False, True])
 def test_what_is_converted_comes_back(cell: str, layout: str, both_ways: bool) -> None:  # noqa: FBT001
     case = sizes(cell, layers=3, bidirectional=both_ways, output_bias=True, vocabulary=4)

@@ -3,23 +3,38 @@
 import pytest
 
 from runner.workloads import CASES, PUBLISHED, forward_flops, parameters, product_flops, training_bytes
+from runner.workloads.fields import FIELDS, field
 from runner.workloads.units import quoted
 from tests.networks import NETWORKS
 
+DEEPBENCH = {"gemm": 248, "conv": 217, "rnn": 125, "sparse": 32, "allreduce": 35}
+
 
 def test_every_case_has_an_id_of_its_own_and_every_key() -> None:
-    assert len(NETWORKS) == 36 + 33 + 5 + 5
-    assert len({frozenset(case) for case in NETWORKS.values()}) == 1
-    assert len(CASES) == len(NETWORKS) + 248 + 217
+    assert len(NETWORKS) == 36 + 33 + 5 + 5 + 125
+    assert {frozenset(case) - {"phases", "application"} for case in NETWORKS.values()} == {
+        frozenset(NETWORKS["rnn-step/lstm-b32-h128"])
+    }
+    assert len(CASES) == len(NETWORKS) + 248 + 217 + 32 + 35
 
 
 def test_the_published_cases_are_those_of_the_documents() -> None:
     counts: dict[str, int] = {}
     for case_id in PUBLISHED:
         counts[CASES[case_id]["workload"]] = counts.get(CASES[case_id]["workload"], 0) + 1
+    deepbench = {f"deepbench-{name}": counts.pop(f"deepbench-{name}") for name in DEEPBENCH}
+    assert deepbench == {f"deepbench-{name}": count for name, count in DEEPBENCH.items()}
     assert counts == {"rnn-step": 12, "rnn-sequence": 10, "asr-lstm": 4, "lm-lstm": 4}
     assert [len(PUBLISHED[f"asr-lstm/{name}"]) for name in ("1x320-ce-short", "1x320-ce-long")] == [10, 10]
     assert [len(PUBLISHED[f"asr-lstm/{name}"]) for name in ("4x320-ce-long", "4x320-ctc-long")] == [5, 4]
+
+
+def test_every_case_is_of_a_field() -> None:
+    found = {name: field(case) for name, case in CASES.items()}
+    assert set(found.values()) == set(FIELDS)
+    assert found["asr-lstm/1x320-ce-short"] == found["deepbench-gemm/train-001-1760x16x1760-nn"] == "Speech"
+    assert found["deepbench-conv/train-038-56x56x64-n8-k256-1x1"] == "Vision"
+    assert found["deepbench-rnn/server-001-lstm-h512-b1-t25"] == found["lm-lstm/ptb-large"] == "Language"
 
 
 def test_flops_of_layers_ways_and_an_output_at_every_step() -> None:

@@ -15,7 +15,7 @@ class Implementation(object):
     """One way a framework offers to compute a recurrent network, on one case and one device.
 
     Axes: T steps, B batch, I inputs, H hidden units, L layers, D directions (2 where ``bidirectional``), C classes,
-    V words, N labels, G gates (4 in an LSTM, 3 in a GRU, 1 in a plain RNN).
+    V words, N labels, G gates (4 in an LSTM, 3 in a GRU, 1 in a plain RNN, ``rnn`` or ``relu``).
 
     Canonical arrays are float32. Layer k has ``layer<k>/kernel`` (I_k, G*H), ``layer<k>/recurrent`` (H, G*H) and
     ``layer<k>/bias`` (G*H,), where I_0 = I and I_k = D*H above; the way back of a bidirectional layer has the same
@@ -25,7 +25,7 @@ class Implementation(object):
 
     LSTM: gates i, f, g, o; the bias of f holds the case's forget bias already. GRU: gates r, z, n with
     n = tanh(x W_n + b_n + r * (h U_n)) and h' = (1 - z) * n + z * h, as in cuDNN with its second bias at zero. RNN:
-    tanh. All states start at zero.
+    tanh, in ``relu`` max(0, x) in its place. All states start at zero.
 
     ``loss``     what the network says (``outputs``)           ``target``             the loss
     ``mse``      last hidden state (B, D*H)                    (B, D*H) float32       mean of squares over all
@@ -99,8 +99,10 @@ class Implementation(object):
             return "framework-lacks", "{} came with {}".format(cls.slug, ".".join(map(str, cls.since)))
         if cls.before is not None and release >= cls.before:
             return "framework-lacks", "{} went with {}".format(cls.slug, ".".join(map(str, cls.before)))
-        if device not in cls.devices:
+        if device == "cpu" and device not in cls.devices:
             return "needs-gpu", "{} has no CPU kernel".format(cls.slug)
+        if device not in cls.devices:
+            return "framework-lacks", "{} computes on a CPU only".format(cls.slug)
         if precision not in cls.precisions or (precision == "tf32" and device == "cpu"):
             return "precision-lacks", "{} does not compute {} on {}".format(cls.slug, precision, device)
         return None

@@ -53,7 +53,7 @@ class Scan(Implementation):
 
     slug = "jax-scan"
     kind = "flexible"
-    cells = ("lstm", "rnn", "gru")
+    cells = ("lstm", "rnn", "relu", "gru")
     compile_seconds = (1.5, 0.4)
 
     def __init__(self, case, data, weights, device, precision):

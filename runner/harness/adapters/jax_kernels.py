@@ -2,7 +2,7 @@
 
 from . import jax_device, kernels
 
-TYPES = {"fp32": "float32", "tf32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+TYPES = {"fp32": "float32", "tf32": "float32", "fp16": "float16", "bf16": "bfloat16", "int8": "int8"}
 
 
 class InJax(object):
@@ -33,17 +33,22 @@ class InJax(object):
 class Matmul(InJax, kernels.Gemm):
     """``jax.numpy.matmul``, compiled; XLA makes a new result each time."""
 
+    precisions = InJax.precisions + ("int8",)
+    on_cpu = ("fp32", "int8")
+
     def __init__(self, case, data, weights, device, precision):
         """See Implementation."""
         jax_device.prepare(device, precision)
         import jax
         from jax import numpy
 
-        left, left_turned, right, right_turned = self.factors(case, data)
+        left, left_turned, right, right_turned = self.factors(case, data, precision)
+        sums = "int32" if precision == "int8" else None
         self.left, self.right = self.held(left, precision), self.held(right, precision)
 
         def product(left, right):
-            return numpy.matmul(left.T if left_turned else left, right.T if right_turned else right)
+            factors = left.T if left_turned else left, right.T if right_turned else right
+            return numpy.matmul(*factors, preferred_element_type=sums)
 
         self.product = jax.jit(product)
 
@@ -56,7 +61,7 @@ class Matmul(InJax, kernels.Gemm):
         import numpy
 
         self.forward()
-        return numpy.asarray(self.last, numpy.float32)
+        return numpy.asarray(self.last, numpy.float64)
 
 
 class Conv2d(InJax, kernels.Conv):

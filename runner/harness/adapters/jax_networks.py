@@ -35,7 +35,14 @@ def rnn(z, state, recurrent):
     return (numpy.tanh(z + state[0] @ recurrent),)
 
 
-CELLS = {"lstm": lstm, "gru": gru, "rnn": rnn}
+def relu(z, state, recurrent):
+    """Return the state (h,) after one step of a plain RNN with max(0, x) for its tanh; see ``rnn``."""
+    from jax import nn
+
+    return (nn.relu(z + state[0] @ recurrent),)
+
+
+CELLS = {"lstm": lstm, "gru": gru, "rnn": rnn, "relu": relu}
 
 
 def zeros(case: "dict") -> "dict":

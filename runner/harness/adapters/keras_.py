@@ -183,13 +183,14 @@ class SimpleRNN(Recurrent):
 
     slug = "keras-simple-rnn"
     kind = "flexible"
-    cells = ("rnn",)
+    cells = ("rnn", "relu")
 
     def layer(self, own, outer):
         """See Recurrent."""
         from keras import layers
 
-        return layers.SimpleRNN(self.case["hidden"], **dict(own, **outer))
+        squash = "relu" if self.case["cell"] == "relu" else "tanh"
+        return layers.SimpleRNN(self.case["hidden"], activation=squash, **dict(own, **outer))
 
 
 class GRU(Recurrent):

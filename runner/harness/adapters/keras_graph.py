@@ -134,7 +134,7 @@ class Engine(object):
 
         case = self.case
         held = held_on_device(data, case)
-        network = Network(case, layer, {} if case["cell"] == "rnn" else {"implementation": 2})
+        network = Network(case, layer, {} if case["cell"] in ("rnn", "relu") else {"implementation": 2})
         x = layers.Input(tensor=held["x"], dtype=backend.dtype(held["x"]))
         self.found, ends = network(x, held.get("mask"))
         self.weights = network.weights()

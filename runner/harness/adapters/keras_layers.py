@@ -94,7 +94,7 @@ class Network(object):
         from keras import layers
 
         own = {"kernel_initializer": "zeros", "recurrent_initializer": "zeros"}  # the real ones follow
-        if case["cell"] != "rnn":
+        if case["cell"] not in ("rnn", "relu"):
             own["recurrent_activation"] = "sigmoid"
         if case["cell"] == "lstm":
             own["unit_forget_bias"] = False

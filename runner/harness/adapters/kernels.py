@@ -1,5 +1,6 @@
 """What an implementation of a single operation promises: it is built on canonical arrays, and computes its phases."""
 
+from ..workloads import whole_numbers
 from .api import Implementation
 
 
@@ -26,8 +27,6 @@ class Kernel(Implementation):
         """See Implementation."""
         if not cls.concerns(case):
             return "framework-lacks", "{} computes {} only".format(cls.slug, cls.workload)
-        if case.get("protocol") == "published":
-            return "framework-lacks", "the original program is of CUDA and C++, and is not repeated"
         found = cls.lacks_here(release, device, precision)
         if found is None and device == "cpu" and precision not in cls.on_cpu:
             return "precision-lacks", "{} does not compute {} on a CPU".format(cls.slug, precision)
@@ -65,13 +64,47 @@ class Conv(Kernel):
         return (case["stride_h"], case["stride_w"]), (case["pad_h"], case["pad_w"])
 
 
+class SparseProduct(Kernel):
+    """Y (m, n) = S (m, k) B (k, n), of arrays ``s``, most of which is zero, and ``b``."""
+
+    workload = "deepbench-sparse"
+    on_cpu = precisions = ("fp32",)
+
+
+class DenseProduct(SparseProduct):
+    """The same with S as it is drawn, zeros and all: what a sparse product has to beat."""
+
+    slug = "sparse-dense"
+
+
+class CooProduct(SparseProduct):
+    """The same with S as its numbers that are not zero, row and column beside each."""
+
+    slug = "sparse-coo"
+
+    @staticmethod
+    def coordinates(dense):
+        """Return (indices (numbers, 2) int64 by rows and columns, values (numbers,)) of what is not zero."""
+        import numpy
+
+        rows, columns = numpy.nonzero(dense)
+        return numpy.stack([rows, columns], axis=1).astype(numpy.int64), dense[rows, columns]
+
+
+class CsrProduct(SparseProduct):
+    """The same with S as its numbers that are not zero, row by row, the column beside each."""
+
+    slug = "sparse-csr"
+
+
 class Gemm(Kernel):
-    """C = op(A) op(B), seen row by row: (n, m) = op(b) op(a)."""
+    """C = op(A) op(B), seen row by row: (n, m) = op(b) op(a). In int8 of whole numbers, added up in int32."""
 
     slug = "matmul"
     workload = "deepbench-gemm"
 
     @staticmethod
-    def factors(case, data):
-        """Return (left, its transposition is meant, right, likewise): what is multiplied, row by row."""
-        return data["b"], case["b_transposed"], data["a"], case["a_transposed"]
+    def factors(case, data, precision="fp32"):
+        """Return (left, its transposition is meant, right, likewise): what is multiplied, row by row; int8 for int8."""
+        held = {name: whole_numbers(data[name]) for name in data} if precision == "int8" else data
+        return held["b"], case["b_transposed"], held["a"], case["a_transposed"]

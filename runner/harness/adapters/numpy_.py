@@ -27,7 +27,7 @@ class NumpyLoop(Implementation):
 
     slug = "numpy-loop"
     kind = "flexible"
-    cells = ("lstm", "rnn", "gru")
+    cells = ("lstm", "rnn", "relu", "gru")
     devices = ("cpu",)
     precisions = ("fp32",)
 
@@ -77,4 +77,20 @@ class Matmul(kernels.Gemm):
         return self.made
 
 
-IMPLEMENTATIONS = (NumpyLoop, Matmul)
+class DenseMatmul(kernels.DenseProduct):
+    """``numpy.dot`` into an array that is there."""
+
+    devices = ("cpu",)
+
+    def __init__(self, case, data, weights, device, precision):
+        """See Implementation."""
+        import numpy
+
+        self.left, self.right = data["s"], data["b"]
+        self.made = numpy.dot(self.left, self.right)
+        self.dot = numpy.dot
+
+    forward, result = Matmul.forward, Matmul.result
+
+
+IMPLEMENTATIONS = (NumpyLoop, Matmul, DenseMatmul)

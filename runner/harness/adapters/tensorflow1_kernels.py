@@ -12,7 +12,7 @@ class Program(object):
         """Build the graph, open the session and move the arrays to the device.
 
         Args:
-            arrays: by name; variables, which the graph's optimiser cannot fold.
+            arrays: by name; variables, which the graph's optimiser cannot fold. Whole numbers stay as they are.
             passes: phase -> f(held arrays by name) -> tensor.
             settings: ``threads``, ``device``, and ``type``, the name of the arrays'.
         """
@@ -22,7 +22,8 @@ class Program(object):
         cuda = settings["device"] == "cuda"
         graph = tf.Graph()
         with graph.as_default(), tf.device("/gpu:0" if cuda else "/cpu:0"):
-            variables, feed = tensorflow1.hold({name: arrays[name].astype(settings["type"]) for name in arrays})
+            kinds = {name: array.dtype if array.dtype.kind == "i" else settings["type"] for name, array in arrays.items()}
+            variables, feed = tensorflow1.hold({name: arrays[name].astype(kinds[name]) for name in arrays})
             held = {name: variable.read_value() for name, variable in variables.items()}
             made = {phase: passes[phase](held) for phase in passes}
             self.results = {phase: tf.cast(made[phase], tf.float32) for phase in made}

@@ -126,7 +126,7 @@ def build(slug: "str", case: "dict", arrays: "dict") -> "object":
         "basic-lstm-cell": lambda: tf.nn.rnn_cell.BasicLSTMCell(hidden, **options),
         "lstm-cell": lambda: tf.nn.rnn_cell.LSTMCell(hidden, **options),
         "lstm-block-cell": lambda: contrib.LSTMBlockCell(hidden, **options),
-        "basic-rnn-cell": lambda: tf.nn.rnn_cell.BasicRNNCell(hidden),
+        "basic-rnn-cell": lambda: tf.nn.rnn_cell.BasicRNNCell(hidden, tf.nn.relu if case["cell"] == "relu" else tf.tanh),
         "gru-cell": lambda: cudnn_rnn_ops.CudnnCompatibleGRUCell(hidden),
     }
     return Cells(case, makers[slug])

@@ -12,8 +12,9 @@ class Program(object):
 
         tensorflow2.prepare(settings["device"], settings["precision"])
         self.place = "/gpu:0" if settings["device"] == "cuda" else "/cpu:0"
+        kinds = {name: array.dtype if array.dtype.kind == "i" else settings["type"] for name, array in arrays.items()}
         with tf.device(self.place):
-            self.held = {name: tf.Variable(tf.cast(arrays[name], settings["type"]), trainable=False) for name in arrays}
+            self.held = {name: tf.Variable(tf.cast(arrays[name], kinds[name]), trainable=False) for name in arrays}
             self.value = tf.Variable(0.0, trainable=False)
         self.traced = {phase: tf.function(self._made(passes[phase]), autograph=False) for phase in passes}
 

@@ -29,9 +29,10 @@ def basic_rnn_cell(case: "dict", held: "dict") -> "object":
     import tensorflow as tf
 
     kernel, bias = held["kernel"], held["bias"]
+    squash = tf.nn.relu if case["cell"] == "relu" else tf.tanh
 
     def cell(frame, state):
-        return (tf.tanh(tf.nn.bias_add(tf.matmul(tf.concat([frame, state[0]], 1), kernel), bias)),)
+        return (squash(tf.nn.bias_add(tf.matmul(tf.concat([frame, state[0]], 1), kernel), bias)),)
 
     return cell
 

@@ -15,11 +15,12 @@ import os
 import warnings
 
 from .. import reference
+from ..workloads import repeats
 from . import tensorflow1, tensorflow_layouts
 from . import tensorflow_published as published
 from .api import Implementation
 from .tensorflow_installed import SETTINGS, engines
-from .tensorflow_kernels import Conv2d, Matmul
+from .tensorflow_kernels import Conv2d, CooMatmul, DenseMatmul, Matmul
 
 FRAMEWORK = "tensorflow"
 FORK_AFTER_IMPORT = True  # no session and no eager context before the fork; 1.8, 1.15 and 2.21 then survive it
@@ -62,7 +63,7 @@ class Recurrent(Implementation):
     def lacks(cls, case, release, device, precision):
         """See Implementation; also, TF32 came with 2.4, resettable optimisers with 2.11."""
         found = super(Recurrent, cls).lacks(case, release, device, precision)
-        if found is None and case.get("protocol") == "published" and release >= (2,):
+        if found is None and case.get("protocol") == "published" and release >= (2,) and not repeats(case):
             return "framework-lacks", "the original programs are of TensorFlow 1.x: there is none for 2.x"
         if found is None and (2,) <= release < (2, 11):
             return "framework-lacks", "Keras optimisers cannot be put back to their start before TensorFlow 2.11"
@@ -150,7 +151,7 @@ class CudnnLSTM(Recurrent):
 
     slug = "cudnn-lstm"
     kind = "vendor"
-    originals = ("asr-lstm",)
+    originals = ("asr-lstm", "deepbench-rnn")
     devices = ("cuda",)
     layout = "cudnn"
     compile_seconds = (1.0, 1.0)  # not measured
@@ -173,12 +174,12 @@ class CudnnLSTM(Recurrent):
 
 
 class BasicRNNCell(Recurrent):
-    """``nn.rnn_cell.BasicRNNCell`` (tanh) in ``nn.dynamic_rnn``; in 2.x the same operations in a ``tf.while_loop``."""
+    """``nn.rnn_cell.BasicRNNCell`` in ``nn.dynamic_rnn``; in 2.x the same operations in a ``tf.while_loop``."""
 
     slug = "basic-rnn-cell"
     kind = "flexible"
     originals = ("rnn-step",)
-    cells = ("rnn",)
+    cells = ("rnn", "relu")
 
 
 class GRUCell(Recurrent):
@@ -203,4 +204,6 @@ IMPLEMENTATIONS = (
     GRUCell,
     Matmul,
     Conv2d,
+    CooMatmul,
+    DenseMatmul,
 )

@@ -108,6 +108,36 @@ class Operation(object):
         return self.program.result(phase)
 
 
+class DenseMatmul(Operation, kernels.DenseProduct):
+    """``tf.matmul`` of dense tensors."""
+
+    precisions = ("fp32",)
+
+    def __init__(self, case, data, weights, device, precision):
+        """See Implementation."""
+        import tensorflow as tf
+
+        self.build(data, {"forward": lambda held: tf.matmul(held["s"], held["b"])}, device, precision)
+
+
+class CooMatmul(Operation, kernels.CooProduct):
+    """``tf.sparse_tensor_dense_matmul``, which 2.x calls ``tf.sparse.sparse_dense_matmul``."""
+
+    precisions = ("fp32",)
+
+    def __init__(self, case, data, weights, device, precision):
+        """See Implementation."""
+        import tensorflow as tf
+
+        multiply = getattr(tf, "sparse_tensor_dense_matmul", None) or tf.sparse.sparse_dense_matmul
+
+        def product(held):
+            return multiply(tf.SparseTensor(held["indices"], held["values"], data["s"].shape), held["b"])
+
+        indices, values = self.coordinates(data["s"])
+        self.build({"indices": indices, "values": values, "b": data["b"]}, {"forward": product}, device, precision)
+
+
 class Matmul(Operation, kernels.Gemm):
     """``tf.matmul``; what is transposed is so by its own arguments."""
 

@@ -16,8 +16,8 @@ import numpy
 from ..workloads import recurrent
 from .api import gates
 
-CANONICAL = {"lstm": "ifgo", "gru": "rzn", "rnn": "h"}
-KEPT = {"lstm": "igfo", "rnn": "h"}
+CANONICAL = {"lstm": "ifgo", "gru": "rzn", "rnn": "h", "relu": "h"}
+KEPT = {"lstm": "igfo", "rnn": "h", "relu": "h"}
 
 
 def held(case: "dict", layout: "str") -> "dict":

@@ -120,7 +120,7 @@ class TheanoScan(networks.Network):
 
     slug = "theano-scan"
     kind = "flexible"
-    cells = ("lstm", "rnn", "gru")
+    cells = ("lstm", "rnn", "relu", "gru")
     originals = ("rnn-step", "rnn-sequence")
     compile_seconds = (60.0, 3.0)
 
@@ -156,8 +156,8 @@ class TheanoScan(networks.Network):
         back = name.endswith("reverse/")
         kernel, recurrent, bias = (self.weights[name + part] for part in ("kernel", "recurrent", "bias"))
         z = T.dot(x.reshape((steps * batch, x.shape[2])), kernel) + bias
-        z = z.reshape((steps, batch, z.shape[1]))
-        step = {"lstm": self._lstm, "gru": self._gru, "rnn": self._rnn}[self.case["cell"]]
+        z = networks.free(z.reshape((steps, batch, z.shape[1])))
+        step = {"lstm": self._lstm, "gru": self._gru, "rnn": self._rnn, "relu": self._relu}[self.case["cell"]]
         traces, _ = theano.scan(step, z, list(states), [recurrent], go_backwards=back, strict=True)
         traces = traces if isinstance(traces, list) else [traces]
         return [trace[::-1] for trace in traces] if back else traces
@@ -185,6 +185,11 @@ class TheanoScan(networks.Network):
         import theano.tensor as T
 
         return T.tanh(z + T.dot(h, recurrent))
+
+    def _relu(self, z, h, recurrent):
+        import theano.tensor as T
+
+        return T.nnet.relu(z + T.dot(h, recurrent))
 
 
 IMPLEMENTATIONS = (TheanoScan, LasagneLstmLayer, TheanoCudnn)

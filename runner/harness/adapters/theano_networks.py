@@ -118,15 +118,15 @@ class Network(Implementation):
         """Return states of zero."""
         import theano.tensor as T
 
-        return [T.zeros(shape, "float32") for shape in self.state_shapes()]
+        return [free(T.zeros(shape, "float32")) for shape in self.state_shapes()]
 
     def _forward(self):
         said, _ = self.say(self.at_rest())
-        return [(self._result("said", said), said)]
+        return [(self._result("said", said), free(said))]
 
     def _backward(self):
         loss = self.loss_of(self.say(self.at_rest())[0])
-        return [(self._result(name, slope), slope) for name, slope in self.slopes(loss).items()]
+        return [(self._result(name, slope), free(slope)) for name, slope in self.slopes(loss).items()]
 
     def _train(self):
         said, last = self.say(self.carried or self.at_rest())
@@ -189,6 +189,13 @@ class Network(Implementation):
         """See Implementation."""
         if self.cuda and self.last is not None:
             self.last.sync_shared()
+
+
+def free(value):
+    """Return a variable whose axes of length one are as others are; Theano has a type of its own for such."""
+    import theano.tensor as T
+
+    return T.unbroadcast(value, *range(value.ndim)) if any(value.broadcastable) else value
 
 
 def use_cuda():

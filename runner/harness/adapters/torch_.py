@@ -12,7 +12,10 @@ from . import torch_compat as compat
 from . import torch_published as published
 from . import torch_stacks as stacks
 from . import torch_steps as steps
+from .torch_allreduce import AllReduce
 from .torch_kernels import Conv2d, Matmul
+from .torch_networks import NONLINEARITIES
+from .torch_sparse import CooMatmul, CsrMatmul, DenseMatmul
 from .torch_vendor import NnGru, NnLstm, NnLstmPadded, NnRnn
 
 FRAMEWORK = "torch"
@@ -109,7 +112,7 @@ class RnnCellBasic(LstmCellBasic):
 
     slug = "rnn-cell-basic"
     originals = ()
-    cells = ("rnn",)
+    cells = ("rnn", "relu")
 
 
 class GruCellBasic(LstmCellBasic):
@@ -134,12 +137,15 @@ class LstmCellFused(stacks.CellLoop):
 
 
 class RnnCellFused(LstmCellFused):
-    """nn.RNNCell, whose default is tanh."""
+    """nn.RNNCell."""
 
     slug = "rnn-cell-fused"
     originals = ()
-    cells = ("rnn",)
-    named = "RNNCell"
+    cells = ("rnn", "relu")
+
+    def layer(self, inputs):
+        """See Stack."""
+        return compat.torch.nn.RNNCell(inputs, self.case["hidden"], nonlinearity=NONLINEARITIES[self.case["cell"]])
 
 
 class GruCellFused(LstmCellFused):
@@ -156,7 +162,7 @@ class TorchscriptCell(stacks.Stack):
 
     slug = "torchscript-cell"
     kind = "fused"
-    cells = ("lstm", "rnn", "gru")
+    cells = ("lstm", "rnn", "relu", "gru")
     since = (1, 0)
     compile_seconds = (2.5, 2.5)  # in the first three steps: it profiles, then compiles, and keeps nothing on disk
     layer = LstmCellBasic.layer
@@ -193,7 +199,7 @@ class CompiledCell(LstmCellBasic):
     slug = "compiled-cell"
     kind = "fused"
     originals = ()
-    cells = ("lstm", "rnn", "gru")
+    cells = ("lstm", "rnn", "relu", "gru")
     since = (2, 0)
     compile_seconds = (20.0, 4.0)
 
@@ -226,4 +232,8 @@ IMPLEMENTATIONS = (
     CompiledCell,
     Matmul,
     Conv2d,
+    CsrMatmul,
+    CooMatmul,
+    DenseMatmul,
+    AllReduce,
 )

@@ -4,8 +4,8 @@ from . import kernels
 from . import torch_compat as compat
 from .torch_device import OnDevice
 
-TYPES = {"fp32": "float", "tf32": "float", "fp16": "half", "bf16": "bfloat16"}
-SINCE = {"tf32": (1, 7), "bf16": (2,)}
+TYPES = {"fp32": "float", "tf32": "float", "fp16": "half", "bf16": "bfloat16", "int8": "char"}
+SINCE = {"tf32": (1, 7), "bf16": (2,), "int8": (2, 4)}
 """Precision -> the release from which it is measured; those without have no limit."""
 
 
@@ -33,27 +33,47 @@ class InTorch(OnDevice):
 
 
 class Matmul(InTorch, kernels.Gemm):
-    """``torch.mm`` into a tensor that is there; transposed factors are views, as a user would pass them."""
+    """``torch.mm`` into a tensor that is there; transposed factors are views, as a user would pass them.
+
+    In int8 ``torch._int_mm``, which has no public name: cuBLAS on a GPU, oneDNN on a CPU.
+    """
+
+    precisions = InTorch.precisions + ("int8",)
+    on_cpu = InTorch.on_cpu + ("int8",)
+
+    @classmethod
+    def lacks(cls, case, release, device, precision):
+        """See Implementation; also, what cuBLAS wants of the sizes in int8."""
+        found = super(Matmul, cls).lacks(case, release, device, precision)
+        if found is not None or (device, precision) != ("cuda", "int8"):
+            return found
+        if case["n"] <= 16 or case["k"] % 8 or case["m"] % 8:
+            return "precision-lacks", "PyTorch multiplies int8 on a GPU from 17 columns on, with m and k multiples of 8"
+        if case["b_transposed"] or not case["a_transposed"]:
+            return "precision-lacks", "cuBLAS multiplies int8 where A is transposed and B is not"
+        return None
 
     def __init__(self, case, data, weights, device, precision):
         """See Implementation."""
         compat.choose(precision == "tf32")
         compat.full_sums()
         self.device = device
-        left, left_turned, right, right_turned = self.factors(case, data)
+        left, left_turned, right, right_turned = self.factors(case, data, precision)
         self.left, self.right = self.held(left, precision), self.held(right, precision)
         self.left = self.left.t() if left_turned else self.left
         self.right = self.right.t() if right_turned else self.right
-        self.made = compat.torch.mm(self.left, self.right)
+        self.whole = precision == "int8"
+        self.multiply = compat.torch._int_mm if self.whole else compat.torch.mm
+        self.made = self.multiply(self.left, self.right)
 
     def forward(self):
         """See Implementation."""
-        compat.torch.mm(self.left, self.right, out=self.made)
+        self.multiply(self.left, self.right, out=self.made)
 
     def result(self, phase):
         """See Kernel."""
         self.forward()
-        return self.made.float().cpu().numpy()
+        return (self.made if self.whole else self.made.float()).cpu().numpy()
 
 
 class Conv2d(InTorch, kernels.Conv):

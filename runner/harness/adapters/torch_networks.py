@@ -17,6 +17,7 @@ from .torch_device import OnDevice
 
 PARTS = {"kernel": "weight_ih", "recurrent": "weight_hh", "bias": "bias_ih"}
 SECOND_BIAS = "bias_hh"
+NONLINEARITIES = {"rnn": "tanh", "relu": "relu"}
 
 
 def layout(name: "str", array: "object") -> "object":

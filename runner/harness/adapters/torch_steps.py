@@ -5,6 +5,8 @@ Loops have no annotations: TorchScript reads them, and knows none in quotes.
 
 import functools
 
+from ..workloads.recurrent import GATES
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -31,6 +33,12 @@ def rnn_step(x, h, weight_ih, weight_hh, bias):
     return gates.tanh()
 
 
+def relu_step(x, h, weight_ih, weight_hh, bias):
+    """Return h after one step of a plain RNN with max(0, x) for its tanh."""
+    gates = torch.nn.functional.linear(x, weight_ih, bias) + torch.nn.functional.linear(h, weight_hh)
+    return torch.nn.functional.relu(gates)
+
+
 def gru_step(x, h, weight_ih, weight_hh, bias):
     """Return h after one step of a GRU whose reset gate works on the product, as in cuDNN (see ``api``)."""
     r, z, n = torch.nn.functional.linear(x, weight_ih, bias).chunk(3, 1)
@@ -39,7 +47,7 @@ def gru_step(x, h, weight_ih, weight_hh, bias):
     return n + (z + update).sigmoid() * (h - n)
 
 
-STEPS = {"lstm": lstm_step, "rnn": rnn_step, "gru": gru_step}
+STEPS = {"lstm": lstm_step, "rnn": rnn_step, "relu": relu_step, "gru": gru_step}
 
 
 @functools.lru_cache(maxsize=None)
@@ -49,7 +57,7 @@ def basic_cell(cell: "str") -> "Any":
     It has the interface of nn.LSTMCell, nn.RNNCell and nn.GRUCell, and one bias; its weights are zero.
     """
     step = STEPS[cell]
-    gates = {"lstm": 4, "rnn": 1, "gru": 3}[cell]
+    gates = GATES[cell]
 
     class Basic(torch.nn.Module):
         """What a user writes who wants to change the equations."""
@@ -97,6 +105,17 @@ def rnn_loop(x, h, weight_ih, weight_hh, bias):
     return torch.stack(outputs), h
 
 
+def relu_loop(x, h, weight_ih, weight_hh, bias):
+    """Return (every h, the last h) of a sequence (T, B, I); see ``lstm_loop``."""
+    outputs = []
+    inputs = torch.unbind(x)
+    for t in range(len(inputs)):
+        gates = torch.addmm(bias, inputs[t], weight_ih.t()) + torch.mm(h, weight_hh.t())
+        h = gates.relu()
+        outputs.append(h)
+    return torch.stack(outputs), h
+
+
 def gru_loop(x, h, weight_ih, weight_hh, bias):
     """Return (every h, the last h) of a sequence (T, B, I); see ``lstm_loop`` and ``gru_step``."""
     outputs = []
@@ -112,4 +131,4 @@ def gru_loop(x, h, weight_ih, weight_hh, bias):
 
 def scripted(cell: "str") -> "Any":
     """Return the loop of ``cell``, compiled; PyTorch 1.0 looks for the name ``torch`` where ``script`` is called."""
-    return torch.jit.script({"lstm": lstm_loop, "rnn": rnn_loop, "gru": gru_loop}[cell])
+    return torch.jit.script({"lstm": lstm_loop, "rnn": rnn_loop, "relu": relu_loop, "gru": gru_loop}[cell])

@@ -23,7 +23,7 @@ class NnLstm(networks.Network):
 
     slug = "nn-lstm"
     kind = "vendor"
-    originals = ("asr-lstm", "lm-lstm")
+    originals = ("asr-lstm", "lm-lstm", "deepbench-rnn")
     named = "LSTM"
 
     def __init__(self, case, data, weights, device, precision):
@@ -36,7 +36,12 @@ class NnLstm(networks.Network):
         """See Network."""
         case = self.case
         make = getattr(compat.torch.nn, self.named)
-        return make(case["inputs"], case["hidden"], case["layers"], bidirectional=case["bidirectional"])
+        named = {"bidirectional": case["bidirectional"], **self.choices()}
+        return make(case["inputs"], case["hidden"], case["layers"], **named)
+
+    def choices(self):
+        """Return what else the module is told."""
+        return {}
 
     def recurrent(self):
         """See Network."""
@@ -59,19 +64,23 @@ class NnLstm(networks.Network):
 
 
 class NnRnn(NnLstm):
-    """nn.RNN, whose default is tanh."""
+    """nn.RNN."""
 
     slug = "nn-rnn"
-    originals = ()
-    cells = ("rnn",)
+    originals = ("deepbench-rnn",)
+    cells = ("rnn", "relu")
     named = "RNN"
+
+    def choices(self):
+        """See NnLstm."""
+        return {"nonlinearity": networks.NONLINEARITIES[self.case["cell"]]}
 
 
 class NnGru(NnLstm):
     """nn.GRU."""
 
     slug = "nn-gru"
-    originals = ()
+    originals = ("deepbench-rnn",)
     cells = ("gru",)
     named = "GRU"
 

@@ -15,9 +15,10 @@ def find(workload: "str") -> "object":
     return importlib.import_module("{}.{}".format(__name__, workload.replace("-", "_")))
 
 
-def iterations(workload: "str") -> "tuple":
-    """Return how many iterations of a workload the published protocol leaves out, and how many it keeps."""
-    return find(workload).ITERATIONS
+def iterations(case: "dict") -> "tuple":
+    """Return how many iterations of a case the published protocol leaves out, and how many it keeps."""
+    module = find(case["workload"])
+    return module.iterations(case) if hasattr(module, "iterations") else module.ITERATIONS
 
 
 def materialise(case: "dict") -> "tuple":
@@ -57,9 +58,29 @@ def uniform(random: "object", shape: "tuple") -> "object":
     return found
 
 
+def whole_numbers(array: "object") -> "object":
+    """Return numbers in [-1, 1) as whole ones in [-127, 127], int8: what int8 computes with."""
+    import numpy
+
+    return numpy.rint(127 * array).astype(numpy.int8)
+
+
+def compared(phase: "str", precision: "str") -> "str":
+    """Return the name under which a reference has the sums of an operation's phase: int8 has numbers of its own."""
+    return phase + "/int8" if precision == "int8" else phase
+
+
 def is_kernel(case: "dict") -> "bool":
     """Say whether a case is a single operation, which nothing is trained in."""
     return case.get("family") == "kernel"
+
+
+def repeats(case: "dict") -> "bool":
+    """Say whether the published protocol times the program that was checked, as often as the original was timed.
+
+    DeepBench's originals are of CUDA and C++: there is no framework's program of them to repeat.
+    """
+    return case["workload"].startswith("deepbench-")
 
 
 def summed(case: "dict", phase: "str", result: "object") -> "object":

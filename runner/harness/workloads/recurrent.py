@@ -2,7 +2,7 @@
 
 import numpy
 
-GATES = {"lstm": 4, "gru": 3, "rnn": 1}
+GATES = {"lstm": 4, "gru": 3, "rnn": 1, "relu": 1}
 
 
 def ways(case: "dict") -> "tuple":
