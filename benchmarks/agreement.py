@@ -77,11 +77,11 @@ def ours(call: Callable[[], object]) -> float:
 
 
 def in_blocks(call: Callable[[], object], number: int) -> float:
-    """Return the median of our means over blocks of so many calls, in seconds."""
-    once = timing.median(timing.count(call, nothing, time.perf_counter, 5))
-    blocks = max(5, int(SECONDS / once / number))
-    times = timing.count(call, nothing, time.perf_counter, blocks * number)
-    return statistics.median(statistics.fmean(times[k * number : (k + 1) * number]) for k in range(blocks))
+    """Return our median of blocks of so many calls, which is what the harness does with short steps, in seconds."""
+    found: list[float] = []
+    while len(found) < 5 or number * sum(found) < SECONDS:
+        found.append(timing.sample(call, nothing, time.perf_counter, number)[0])
+    return statistics.median(found)
 
 
 def looking() -> float:
@@ -111,7 +111,7 @@ def in_turns(name: str, peer: str, turns: int) -> list[Pair]:
     call = function(name)
     timer = Timer("call()", globals={"call": call})  # on one thread, as all here
     method = getattr(timer, peer.partition(",")[0])
-    number = timer.blocked_autorange(min_run_time=0.1).number_per_run
+    number = timer.blocked_autorange(min_run_time=SECONDS).number_per_run
     mine = (lambda: in_blocks(call, number)) if peer == BLOCKS else (lambda: ours(call))
     return alternate([mine, lambda: float(method(min_run_time=SECONDS).median)], turns)
 
