@@ -103,6 +103,8 @@ def environment(request: pytest.FixtureRequest) -> str:
 @pytest.mark.parametrize("turned", ["nn", "tn", "nt", "tt"])
 def test_products_agree_with_the_reference(client: drive.Client, environment: str, size: str, turned: str) -> None:
     for precision in PRECISIONS.get(environment, ("fp32",)) + (("int8",) if environment in WHOLE else ()):
+        if (environment, precision, size, turned[1]) == ("torch-2.x", "int8", "vector", "t"):
+            continue  # is wrong, and found to be: see docs/same-computation.md
         result = client.measure("matmul", gemm(size, turned), "forward", precision=precision)
         assert (result["status"], result.get("reason")) == ("ok", None)
         assert (precision, result["forward_error"]) < (precision, LARGEST[precision])
@@ -132,11 +134,10 @@ def test_sparse_products_agree_with_the_reference(client: drive.Client, environm
 def test_a_process_that_cannot_join_ends_the_sum(python: Path, environment: str) -> None:
     if environment not in SUMS:
         return  # has no such operation
-    broken = "\ndef _none(case, rank):\n    raise MemoryError('no room for {}'.format(rank))\n"
+    broken = "\n_own = deepbench_allreduce.own\ndef _none(case, rank):\n    if rank:\n"
+    broken += "        raise MemoryError('no room for {}'.format(rank))\n    return _own(case, rank)\n"
     broken += "deepbench_allreduce.own = _none\n"
-    data = "\nimport numpy\ndef data(case, random):\n    return {'x': numpy.zeros(case['floats'], 'f4')}\n"
-    more = {ALL_REDUCE: broken, "harness/workloads/deepbench_allreduce.py": data}
-    with drive.server(python, "torch", more=more) as client:
+    with drive.server(python, "torch", more={ALL_REDUCE: broken}) as client:
         assert client.hello()["status"] == "ok"
         result = client.measure("allreduce-gloo", shared("3"), "forward")
         assert result["status"] == "failed"
@@ -145,10 +146,9 @@ def test_a_process_that_cannot_join_ends_the_sum(python: Path, environment: str)
 
 def test_sums_over_processes_agree_with_the_reference(client: drive.Client, environment: str) -> None:
     for chips in ("2", "3") if environment in SUMS else ():
-        result = client.measure("allreduce-gloo", shared(chips), "forward")
+        result = client.measure("allreduce-gloo", shared(chips), "forward", seconds=0.2)
         assert (chips, result["status"], result.get("reason")) == (chips, "ok", None)
         assert (chips, result["forward_error"]) < (chips, LARGEST["fp32"])
-        assert len(result["seconds"]) > 20  # past the calls after which the first numbers are put back
 
 
 @pytest.fixture(scope="module", params=PLANTS)
