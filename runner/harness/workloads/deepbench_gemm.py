@@ -7,9 +7,9 @@ Arrays are the row-major views of what lies in memory: ``a`` is (k, m), and (m, 
 import numpy
 
 from . import uniform, whole_numbers
+from .sums import ROWS, along
 
 ITERATIONS = (1, 400)  # left out and kept, in the published protocol
-COLUMNS = 16  # sums that a result is checked by
 
 
 def data(case: "dict", random: "numpy.random.RandomState") -> "dict":
@@ -25,14 +25,14 @@ def weights(case: "dict", random: "numpy.random.RandomState") -> "dict":
 
 
 def summed(case: "dict", phase: "str", outputs: "object") -> "object":
-    """Return C (n, m) as (COLUMNS, m) sums over n with random signs, in float64; C itself where n is no more.
+    """Return C (n, m) as (ROWS, m) sums over n with random signs, in float64; C itself where n is no more.
 
     An element that is wrong is in every sum, and two that are do not cancel in all of them (Freivalds 1977).
     """
     outputs = numpy.asarray(outputs)
-    if case["n"] <= COLUMNS or outputs.shape != (case["n"], case["m"]):
+    if case["n"] <= ROWS or outputs.shape != (case["n"], case["m"]):
         return outputs.astype(numpy.float64)
-    return signs(case).dot(outputs.astype(numpy.float64))
+    return along(case["seed"], outputs)
 
 
 def expected(case: "dict", data: "dict") -> "dict":
@@ -45,10 +45,4 @@ def product(case, data):
     """Return the sums of op(b), times op(a), in float64: so no whole product is needed."""
     a, b = (data[name].astype(numpy.float64) for name in ("a", "b"))
     a, b = (a.T if case["a_transposed"] else a), (b.T if case["b_transposed"] else b)
-    return (b if case["n"] <= COLUMNS else signs(case).dot(b)).dot(a)
-
-
-def signs(case: "dict") -> "object":
-    """Return COLUMNS rows of n signs, +1 or -1, the same each time."""
-    random = numpy.random.RandomState(case["seed"] + 1)
-    return random.randint(0, 2, (COLUMNS, case["n"])) * 2.0 - 1.0
+    return (b if case["n"] <= ROWS else along(case["seed"], b)).dot(a)
