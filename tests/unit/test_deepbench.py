@@ -13,7 +13,7 @@ from runner.errors import UsageError
 from runner.harness import adapters, check, reference, workloads
 from runner.harness.adapters.kernels import Kernel
 from runner.harness.workloads import deepbench_conv as drawn_conv
-from runner.harness.workloads import deepbench_gemm as drawn
+from runner.harness.workloads.sums import ROWS
 from runner.matrix import load, parse
 from runner.matrix.models import Precision
 from runner.model import Request
@@ -84,7 +84,7 @@ def test_the_reference_is_the_sums_of_the_product(n: int, turned: str) -> None:
     data, _ = workloads.materialise(case)
     assert (truth["loss"], list(truth["gradients"]), truth["outputs"].size) == ([], ["forward", "forward/int8"], 0)
     assert truth["digest"] == workloads.digest(data, {})
-    assert truth["gradients"]["forward"].shape == (min(n, drawn.ROWS), 24)
+    assert truth["gradients"]["forward"].shape == (min(n, ROWS), 24)
     found: Any = workloads.summed(case, "forward", whole(case, data))
     np.testing.assert_allclose(found, truth["gradients"]["forward"], rtol=0, atol=1e-12)
 
