@@ -86,8 +86,8 @@ def moved_bytes(case: Mapping[str, Any], precision: str) -> int | None:
     """
     if not is_kernel(case):
         return None
-    if precision == "int8":  # products alone have it
-        return deepbench_gemm.whole_bytes(case)
+    if precision == "int8":  # products and convolutions have it
+        return int(_costs(case).whole_bytes(case))
     found = deepbench_allreduce.aggregate_bytes(case) if case["workload"] == ALLREDUCE else forward_bytes(case)
     return found // (2 if precision in ("fp16", "bf16") else 1)
 

@@ -68,6 +68,13 @@ def forward_bytes(case: Mapping[str, Any]) -> int:
     return int(4 * (inputs + filters * case["c"] * case["k"] + case["n"] * case["k"] * height * width))
 
 
+def whole_bytes(case: Mapping[str, Any]) -> int:
+    """Return the same in int8: inputs and filters of one byte a number, and four of the result, whose sums are int32."""
+    height, width = outputs(case)
+    inputs, filters = case["n"] * case["c"] * case["h"] * case["w"], case["filter_w"] * case["filter_h"]
+    return int(inputs + filters * case["c"] * case["k"] + 4 * case["n"] * case["k"] * height * width)
+
+
 def training_bytes(case: Mapping[str, Any]) -> int:
     """Return about how many bytes of memory a process holds at once, patches of the inputs unrolled among them."""
     height, width = outputs(case)

@@ -15,8 +15,17 @@ from tests.frameworks.conftest import ROOT
 pytestmark = pytest.mark.frameworks
 
 ENVIRONMENTS = ("torch-1.0", "torch-1.12", "torch-2.x", "tf-1.8", "tf-1.15", "tf-2.x", "jax")
-PRECISIONS = {"torch-2.x": ("fp32", "bf16")}  # on a CPU
-WHOLE = ("torch-2.x", "jax")  # where products are of int8, too
+WITHOUT = {"torch": ("speech",), "tf-1.": ("speech", "wide"), "tf-2.": ("speech", "wide")}
+"""Convolutions of int8 that are wrong in PyTorch, and mostly found to be: see docs/same-computation.md; TensorFlow has
+none of unequal strides."""
+MODERN = ("fp32", "fp16", "bf16", "int8")
+PRECISIONS = {
+    "torch-2.x": MODERN,
+    "tf-2.x": MODERN,
+    "jax": MODERN,
+    "tf-1.8": ("fp32", "int8"),
+    "tf-1.15": ("fp32", "int8"),
+}
 SUMS = ("torch-1.0", "torch-1.12", "torch-2.x")
 SIZES = {"wide": (48, 40, 56), "square": (48, 48, 48), "narrow": (64, 2, 32), "vector": (64, 1, 32)}
 # width, height, c, n, k, filter's width and height, padding, strides, likewise
@@ -34,7 +43,7 @@ HAVE = {
     "sparse-dense": tuple(name for name in ENVIRONMENTS if name != "jax"),
 }
 PASSES = ("forward", "backward-weights", "backward-inputs")
-LARGEST = {"fp32": 1.2e-6, "bf16": 1.2e-2, "int8": 1e-15}  # four times what was seen; the product's are 1e-4 and 2e-2
+LARGEST = {"fp32": 1.2e-6, "fp16": 1.2e-3, "bf16": 1.2e-2, "int8": 1e-15}  # four times what was seen or less
 SPARSE = {"matrix": (70, 9, 60), "vector": (70, 1, 60)}
 ALL_REDUCE = "harness/adapters/torch_allreduce.py"
 KERNELS = "harness/adapters/kernels.py"
@@ -102,7 +111,7 @@ def environment(request: pytest.FixtureRequest) -> str:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("turned", ["nn", "tn", "nt", "tt"])
 def test_products_agree_with_the_reference(client: drive.Client, environment: str, size: str, turned: str) -> None:
-    for precision in PRECISIONS.get(environment, ("fp32",)) + (("int8",) if environment in WHOLE else ()):
+    for precision in PRECISIONS.get(environment, ("fp32",)):
         if (environment, precision, size, turned[1]) == ("torch-2.x", "int8", "vector", "t"):
             continue  # is wrong, and found to be: see docs/same-computation.md
         result = client.measure("matmul", gemm(size, turned), "forward", precision=precision)
@@ -115,7 +124,12 @@ def test_products_agree_with_the_reference(client: drive.Client, environment: st
 @pytest.mark.parametrize("size", CONVOLUTIONS)
 def test_convolutions_agree_with_the_reference(client: drive.Client, environment: str, size: str, phase: str) -> None:
     for precision in PRECISIONS.get(environment, ("fp32",)):
-        result = client.measure("conv2d", conv(size), phase, precision=precision)
+        case = conv(size)
+        if precision == "int8":
+            case["phases"] = ("forward",)
+        if phase not in case["phases"] or (precision == "int8" and size in WITHOUT.get(environment[:5], ())):
+            continue
+        result = client.measure("conv2d", case, phase, precision=precision)
         assert (result["status"], result.get("reason")) == ("ok", None)
         assert (precision, result["forward_error"]) < (precision, LARGEST[precision])
 

@@ -215,25 +215,38 @@ def test_a_kernel_is_of_its_own_workload_and_of_no_network(found: Any) -> None:
     ("framework", "release", "device", "precisions"),
     [
         ("torch", (1, 0, 0), "cpu", {"fp32"}),
-        ("torch", (2, math.inf), "cpu", {"fp32", "bf16"}),
+        ("torch", (2, 0, 1), "cpu", {"fp32", "bf16"}),
+        ("torch", (2, math.inf), "cpu", {"fp32", "fp16", "bf16", "int8"}),
         ("torch", (1, 0, 0), "cuda", {"fp32", "fp16"}),
         ("torch", (1, 12, 1), "cuda", {"fp32", "tf32", "fp16"}),
         ("torch", (2, math.inf), "cuda", {"fp32", "tf32", "fp16", "bf16"}),
+        ("tensorflow", (1, 15, 5), "cpu", {"fp32", "int8"}),
         ("tensorflow", (1, 15, 5), "cuda", {"fp32", "fp16"}),
         ("tensorflow", (2, math.inf), "cuda", {"fp32", "tf32", "fp16", "bf16"}),
-        ("tensorflow", (2, math.inf), "cpu", {"fp32"}),
+        ("tensorflow", (2, math.inf), "cpu", {"fp32", "fp16", "bf16", "int8"}),
+        ("jax", (0, 10, 2), "cpu", {"fp32", "fp16", "bf16", "int8"}),
         ("jax", (0, 10, 2), "cuda", {"fp32", "tf32", "fp16", "bf16"}),
+        ("numpy", (2, 0, 0), "cpu", {"fp32"}),
     ],
 )
 def test_precisions_by_release_and_device(
     framework: str, release: tuple[float, ...], device: str, precisions: set[str]
 ) -> None:
     for _, found in (one for one in KERNELS if one[0] == framework):
-        case = dict((GEMM if found.slug == "matmul" else CONV)[NAMES[found.slug]])
+        products = found.slug == "matmul"
+        case = dict(GEMM[NAMES["matmul"]] if products else CONV["deepbench-conv/server-105-7x7x512-n2-k2048-1x1"])
         able = {name for name in get_args(Precision) if found.lacks(case, release, device, name) is None}
-        counts = framework == "jax" or (framework == "torch" and device == "cpu" and release >= (2, 4))
-        more = {"int8"} if counts and found.slug == "matmul" else set()
+        more = {"int8"} if products and framework == "jax" else set()  # of a GPU; PyTorch's is below
         assert (found.slug, able) == (found.slug, precisions | more)
+
+
+def test_int8_goes_no_way_back_and_in_tensorflow_by_equal_steps() -> None:
+    for framework, found in (one for one in KERNELS if one[1].slug == "conv2d"):
+        for case in (case for case in CONV.values() if found.lacks(dict(case), (2, math.inf), "cpu", "int8") is None):
+            assert case["phases"] == ("forward",)
+            assert framework != "tensorflow" or case["stride_w"] == case["stride_h"]
+        code, reason = found.lacks(dict(CONV[NAMES["conv2d"]]), (2, math.inf), "cpu", "int8")
+        assert (code, "for training" in reason) == ("precision-lacks", True)
 
 
 @pytest.mark.parametrize(("size", "able"), [((64, 17, 64), True), ((64, 16, 64), False), ((60, 32, 64), False)])
@@ -252,7 +265,7 @@ def test_int8_is_of_whole_numbers_and_exact() -> None:
     drawn: Any = workloads.materialise(case)[0]
     small: dict[str, Any] = {name: workloads.whole_numbers(array) for name, array in drawn.items()}
     assert {array.dtype.name for array in small.values()} == {"int8"}
-    assert {int(array.min()) for array in small.values()} <= {-127, -126}
+    assert {int(abs(array).max()) for array in small.values()} == {63}
     right = whole(case, small)
     assert judged(case, right, "int8") == ""
     wrong = right.copy()
@@ -339,6 +352,18 @@ def to_inputs(case: dict[str, Any], filters: Any, slope: Any, place: tuple[int, 
     x = np.zeros((case["n"], case["c"], case["h"], case["w"]))
     x[place] = 1
     return float((np.einsum("ncrsqp,kcrs->nkqp", patches(case, x), filters) * slope).sum())
+
+
+def test_the_whole_numbers_of_a_convolution_are_compared_exactly() -> None:
+    case: dict[str, Any] = {**conv(), "phases": ("forward",)}
+    data: Any = workloads.materialise(case)[0]
+    small: dict[str, Any] = {name: workloads.whole_numbers(array) for name, array in data.items()}
+    right = np.einsum("ncrsqp,kcrs->nkqp", patches(case, small["x"]), small["filters"].astype(np.float64))
+    assert judged(case, right, "int8") == ""
+    wrong = right.copy()
+    wrong[1, 2, 3, 1] += 1
+    assert "0e+00 allowed" in judged(case, wrong, "int8")
+    assert moved_bytes(case, "int8") == small["x"].size + small["filters"].size + 4 * right.size
 
 
 def test_the_reference_of_a_large_convolution_is_small() -> None:

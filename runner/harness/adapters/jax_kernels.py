@@ -8,7 +8,10 @@ TYPES = {"fp32": "float32", "tf32": "float32", "fp16": "float16", "bf16": "bfloa
 class InJax(object):
     """What all share: precisions, arrays on the device, and waiting for what was made last."""
 
-    precisions = ("fp32", "tf32", "fp16", "bf16")
+    able = {
+        "cpu": {"fp32": (0,), "fp16": (0,), "bf16": (0,), "int8": (0,)},
+        "cuda": {"fp32": (0,), "tf32": (0,), "fp16": (0,), "bf16": (0,)},
+    }
     last = None
 
     @staticmethod
@@ -33,8 +36,7 @@ class InJax(object):
 class Matmul(InJax, kernels.Gemm):
     """``jax.numpy.matmul``, compiled; XLA makes a new result each time."""
 
-    precisions = InJax.precisions + ("int8",)
-    on_cpu = ("fp32", "int8")
+    able = dict(InJax.able, cuda=dict(InJax.able["cuda"], int8=(0,)))
 
     def __init__(self, case, data, weights, device, precision):
         """See Implementation."""
@@ -65,7 +67,10 @@ class Matmul(InJax, kernels.Gemm):
 
 
 class Conv2d(InJax, kernels.Conv):
-    """``lax.conv_general_dilated``, and its linear transposes, each a compiled program of its own."""
+    """``lax.conv_general_dilated``, and its linear transposes, each a compiled program of its own.
+
+    int8 is of CPUs alone, for nobody has seen XLA do it on a GPU; on a CPU it has no fast kernel for it.
+    """
 
     def __init__(self, case, data, weights, device, precision):
         """See Implementation."""
@@ -74,11 +79,13 @@ class Conv2d(InJax, kernels.Conv):
         from jax import lax
 
         stride, (down, along) = self.geometry(case)
+        data = kernels.whole(data) if precision == "int8" else data
         self.data = {name: self.held(data[name], precision) for name in data}
+        kind = {"dimension_numbers": ("NCHW", "OIHW", "NCHW")}
+        kind["preferred_element_type"] = "int32" if precision == "int8" else None
 
         def conv(x, filters):
-            edges, axes = ((down, down), (along, along)), ("NCHW", "OIHW", "NCHW")
-            return lax.conv_general_dilated(x, filters, stride, edges, dimension_numbers=axes)
+            return lax.conv_general_dilated(x, filters, stride, ((down, down), (along, along)), **kind)
 
         def to_filters(x, filters, slope):
             return jax.vjp(lambda one: conv(x, one), filters)[1](slope)[0]
@@ -105,4 +112,4 @@ class Conv2d(InJax, kernels.Conv):
         import numpy
 
         self.compute(phase)
-        return numpy.asarray(self.last, numpy.float32)
+        return numpy.asarray(self.last, numpy.float64)

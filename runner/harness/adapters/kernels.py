@@ -4,6 +4,11 @@ from ..workloads import whole_numbers
 from .api import Implementation
 
 
+def whole(data):
+    """Return arrays by name in whole numbers, int8."""
+    return {name: whole_numbers(data[name]) for name in data}
+
+
 class Kernel(Implementation):
     """One operation on one device: no weights, no loss, nothing to put back.
 
@@ -14,7 +19,8 @@ class Kernel(Implementation):
     workload = ""
     kind = "vendor"
     cells = ()
-    on_cpu = ("fp32",)  # those of its precisions that a CPU computes in
+    precisions = ("fp32", "tf32", "fp16", "bf16", "int8")
+    able = {"cpu": {"fp32": (0,)}, "cuda": {"fp32": (0,)}}  # device -> precision -> the release it is measured from
     compile_seconds = (0.01, 0.01)
 
     @classmethod
@@ -28,9 +34,15 @@ class Kernel(Implementation):
         if not cls.concerns(case):
             return "framework-lacks", "{} computes {} only".format(cls.slug, cls.workload)
         found = cls.lacks_here(release, device, precision)
-        if found is None and device == "cpu" and precision not in cls.on_cpu:
-            return "precision-lacks", "{} does not compute {} on a CPU".format(cls.slug, precision)
-        return found
+        if found is not None:
+            return found
+        place = "a CPU" if device == "cpu" else "a GPU"
+        if precision not in cls.able[device]:
+            return "precision-lacks", "{} does not compute {} on {}".format(cls.slug, precision, place)
+        if release < cls.able[device][precision]:
+            since = ".".join(map(str, cls.able[device][precision]))
+            return "precision-lacks", "{} on {} is measured from release {} on".format(precision, place, since)
+        return None
 
     def compute(self, phase):
         """Compute a phase: each has a method of its name."""
@@ -45,10 +57,21 @@ class Kernel(Implementation):
 
 
 class Conv(Kernel):
-    """A convolution, NCHW: ``x`` (n, c, h, w), ``filters`` (k, c, r, s), result and ``slope`` (n, k, q, p); no bias."""
+    """A convolution, NCHW: ``x`` (n, c, h, w), ``filters`` (k, c, r, s), result and ``slope`` (n, k, q, p); no bias.
+
+    In int8 of whole numbers, added up in int32; forward alone, as DeepBench has it.
+    """
 
     slug = "conv2d"
     workload = "deepbench-conv"
+
+    @classmethod
+    def lacks(cls, case, release, device, precision):
+        """See Implementation; also, int8 goes no way back."""
+        found = super(Conv, cls).lacks(case, release, device, precision)
+        if found is None and precision == "int8" and len(case["phases"]) > 1:
+            return "precision-lacks", "int8 is of the lists for inference, and this is a list for training"
+        return found
 
     def backward_weights(self):
         """Compute the gradient of the filters from ``slope``."""
@@ -68,7 +91,7 @@ class SparseProduct(Kernel):
     """Y (m, n) = S (m, k) B (k, n), of arrays ``s``, most of which is zero, and ``b``."""
 
     workload = "deepbench-sparse"
-    on_cpu = precisions = ("fp32",)
+    precisions = ("fp32",)
 
 
 class DenseProduct(SparseProduct):
@@ -106,5 +129,5 @@ class Gemm(Kernel):
     @staticmethod
     def factors(case, data, precision="fp32"):
         """Return (left, its transposition is meant, right, likewise): what is multiplied, row by row; int8 for int8."""
-        held = {name: whole_numbers(data[name]) for name in data} if precision == "int8" else data
+        held = whole(data) if precision == "int8" else data
         return held["b"], case["b_transposed"], held["a"], case["a_transposed"]

@@ -56,7 +56,6 @@ class Matmul(kernels.Gemm):
     """``numpy.dot`` into an array that is there."""
 
     devices = ("cpu",)
-    precisions = ("fp32",)
 
     def __init__(self, case, data, weights, device, precision):
         """See Implementation."""

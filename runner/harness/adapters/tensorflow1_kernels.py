@@ -26,7 +26,7 @@ class Program(object):
             variables, feed = tensorflow1.hold({name: arrays[name].astype(kinds[name]) for name in arrays})
             held = {name: variable.read_value() for name, variable in variables.items()}
             made = {phase: passes[phase](held) for phase in passes}
-            self.results = {phase: tf.cast(made[phase], tf.float32) for phase in made}
+            self.results = {phase: tf.cast(made[phase], tf.float64) for phase in made}
             self.work = {phase: made[phase].op for phase in made}
             self.most = tf.contrib.memory_stats.MaxBytesInUse() if cuda else None
         self.session = tf.Session(graph=graph, config=tensorflow1.config(settings["threads"]))
@@ -40,7 +40,7 @@ class Program(object):
         return lambda: self.session.run(self.work[phase])
 
     def result(self, phase: "str") -> "object":
-        """Return what a phase computes, float32."""
+        """Return what a phase computes, float64, which holds the sums of int8 as they are."""
         return self.session.run(self.results[phase])
 
     def synchronize(self) -> "None":

@@ -32,10 +32,10 @@ class Program(object):
         return self.traced[phase]
 
     def result(self, phase: "str") -> "object":
-        """Return what a phase computes, float32."""
+        """Return what a phase computes, float64, which holds the sums of int8 as they are."""
         import tensorflow as tf
 
-        return tf.cast(self.traced[phase](), tf.float32).numpy()
+        return tf.cast(self.traced[phase](), tf.float64).numpy()
 
     def synchronize(self) -> "None":
         """Wait for a GPU: a scalar's copy to the host comes after all that was asked before. A CPU is done already."""

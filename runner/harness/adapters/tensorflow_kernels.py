@@ -1,20 +1,18 @@
 """Single operations in TensorFlow, the same for 1.x (``tensorflow1_kernels``) and 2.x (``tensorflow2_kernels``)."""
 
-from . import kernels, tensorflow1, tensorflow1_kernels, tensorflow2_kernels
+from . import kernels, tensorflow1, tensorflow1_kernels, tensorflow2_kernels, tensorflow_whole
 from .tensorflow_installed import SETTINGS, engines
 
-PRECISIONS = {"fp32": "float32", "tf32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+TYPES = {"fp32": "float32", "tf32": "float32", "fp16": "float16", "bf16": "bfloat16", "int8": "uint8"}
 """Precision -> the type that arrays are held in."""
 
 
-def product(factors):
-    """Return (arrays, passes) of a product; ``kernels.Gemm.factors`` has its factors."""
-    import tensorflow as tf
-
+def product(factors, multiply):
+    """Return (arrays, passes) of a product; ``kernels.Gemm.factors`` has its factors, ``multiply`` is ``tf.matmul``."""
     left, left_turned, right, right_turned = factors
 
     def matmul(held):
-        return tf.matmul(held["left"], held["right"], transpose_a=left_turned, transpose_b=right_turned)
+        return multiply(held["left"], held["right"], transpose_a=left_turned, transpose_b=right_turned)
 
     return {"left": left, "right": right}, {"forward": matmul}
 
@@ -49,8 +47,8 @@ class Layout(object):
         return [edge, edge, down, along] if self.cuda else [edge, down, along, edge]
 
 
-def convolution(case: "dict", layout: "Layout", geometry: "tuple") -> "dict":
-    """Return the passes of a convolution.
+def convolution(case: "dict", layout: "Layout", geometry: "tuple", conv2d: "object", zero: "int") -> "dict":
+    """Return the passes of a convolution by ``conv2d``, ``tf.nn.conv2d``, of numbers whose zero is held as ``zero``.
 
     Where SAME is not what the case wants, zeros are put around the inputs by an operation of its own: explicit padding
     came with 1.14.
@@ -63,9 +61,9 @@ def convolution(case: "dict", layout: "Layout", geometry: "tuple") -> "dict":
     fits = same(case["h"], case["filter_h"], down, above) and same(case["w"], case["filter_w"], along, beside)
 
     def conv(x, filters):
-        padded = tf.pad(x, edges) if not fits and (above or beside) else x
+        padded = tf.pad(x, edges, constant_values=zero) if not fits and (above or beside) else x
         kind = "SAME" if fits and (above or beside) else "VALID"
-        return tf.nn.conv2d(padded, filters, strides=strides, padding=kind, data_format=layout.name)
+        return conv2d(padded, filters, strides=strides, padding=kind, data_format=layout.name)
 
     def back(name):
         def slopes(held):
@@ -79,22 +77,20 @@ def convolution(case: "dict", layout: "Layout", geometry: "tuple") -> "dict":
 
 
 class Operation(object):
-    """What single operations share: the program of the installed version does the work."""
+    """What single operations share: the program of the installed version does the work.
 
-    precisions = PRECISIONS
+    TF32 came with 2.4. On a CPU, 1.x adds products of fp16 up in fp16. What computes int8 it has on a CPU alone.
+    """
 
-    @classmethod
-    def lacks(cls, case, release, device, precision):
-        """See Implementation; also, 1.x has no bf16 here, and TF32 came with 2.4."""
-        found = super(Operation, cls).lacks(case, release, device, precision)
-        if found is None and precision in ("tf32", "bf16") and release < (2, 4):
-            return "precision-lacks", "{} is measured from TensorFlow 2.4 on".format(precision)
-        return found
+    able = {
+        "cpu": {"fp32": (0,), "fp16": (2, 4), "bf16": (2, 4), "int8": (0,)},
+        "cuda": {"fp32": (0,), "tf32": (2, 4), "fp16": (0,), "bf16": (2, 4)},
+    }
 
     def build(self, arrays, passes, device, precision):
         """Make the program of ``passes``, phase -> f(held arrays by name) -> tensor."""
         module = tensorflow1_kernels if engines() is tensorflow1 else tensorflow2_kernels
-        kind = PRECISIONS[precision]
+        kind = TYPES[precision]
         self.program = module.Program(arrays, passes, dict(SETTINGS, device=device, precision=precision, type=kind))
         self.synchronize, self.peak_bytes = self.program.synchronize, self.program.peak_bytes
         self.calls = {phase: self.program.caller(phase) for phase in passes}
@@ -111,8 +107,6 @@ class Operation(object):
 class DenseMatmul(Operation, kernels.DenseProduct):
     """``tf.matmul`` of dense tensors."""
 
-    precisions = ("fp32",)
-
     def __init__(self, case, data, weights, device, precision):
         """See Implementation."""
         import tensorflow as tf
@@ -122,8 +116,6 @@ class DenseMatmul(Operation, kernels.DenseProduct):
 
 class CooMatmul(Operation, kernels.CooProduct):
     """``tf.sparse_tensor_dense_matmul``, which 2.x calls ``tf.sparse.sparse_dense_matmul``."""
-
-    precisions = ("fp32",)
 
     def __init__(self, case, data, weights, device, precision):
         """See Implementation."""
@@ -143,16 +135,38 @@ class Matmul(Operation, kernels.Gemm):
 
     def __init__(self, case, data, weights, device, precision):
         """See Implementation."""
-        self.build(*(product(self.factors(case, data)) + (device, precision)))
+        import tensorflow as tf
+
+        left, left_turned, right, right_turned = self.factors(case, data, precision)
+        multiply = tf.matmul
+        if precision == "int8":
+            left, right, multiply = tensorflow_whole.shifted(left), tensorflow_whole.shifted(right), tensorflow_whole.matmul
+        made = product((left, left_turned, right, right_turned), multiply)
+        self.build(*(made + (device, precision)))
 
 
 class Conv2d(Operation, kernels.Conv):
-    """``nn.conv2d``, and ``tf.gradients`` of it, which leave out what is not asked for."""
+    """``nn.conv2d``, and ``tf.gradients`` of it, which leave out what is not asked for; in int8 its quantised one."""
+
+    @classmethod
+    def lacks(cls, case, release, device, precision):
+        """See Implementation; also, the quantised one steps as far down as along."""
+        found = super(Conv2d, cls).lacks(case, release, device, precision)
+        if found is None and precision == "int8" and case["stride_w"] != case["stride_h"]:
+            return "precision-lacks", "TensorFlow's convolution of int8 wants equal strides"
+        return found
 
     def __init__(self, case, data, weights, device, precision):
         """See Implementation."""
+        import tensorflow as tf
+
         self.layout = Layout(device == "cuda")
-        passes = convolution(case, self.layout, self.geometry(case))
+        conv2d, zero = tf.nn.conv2d, 0
+        if precision == "int8":
+            held = kernels.whole(data)
+            data = {name: tensorflow_whole.shifted(held[name]) for name in held}
+            conv2d, zero = tensorflow_whole.conv2d, tensorflow_whole.ZERO
+        passes = convolution(case, self.layout, self.geometry(case), conv2d, zero)
         wanted = {phase: passes[phase] for phase in case["phases"]}
         self.build(self.layout.lay(data), wanted, device, precision)
 

@@ -1,28 +1,22 @@
 """Single operations in PyTorch."""
 
-from . import kernels
+from . import kernels, torch_whole
 from . import torch_compat as compat
 from .torch_device import OnDevice
 
 TYPES = {"fp32": "float", "tf32": "float", "fp16": "half", "bf16": "bfloat16", "int8": "char"}
-SINCE = {"tf32": (1, 7), "bf16": (2,), "int8": (2, 4)}
-"""Precision -> the release from which it is measured; those without have no limit."""
 
 
 class InTorch(OnDevice):
-    """What all share: their precisions, and arrays on the device in the type of one."""
+    """What all share: their precisions, and arrays on the device in the type of one.
 
-    precisions = ("fp32", "tf32", "fp16", "bf16")
-    on_cpu = ("fp32", "bf16")
+    On a CPU, fp16 came with 2.2, and what computes int8 with 2.4 at the latest.
+    """
 
-    @classmethod
-    def lacks(cls, case, release, device, precision):
-        """See Implementation."""
-        found = super(InTorch, cls).lacks(case, release, device, precision)
-        if found is None and release < SINCE.get(precision, (0,)):
-            since = ".".join(map(str, SINCE[precision]))
-            return "precision-lacks", "{} is measured from PyTorch {} on".format(precision, since)
-        return found
+    able = {
+        "cpu": {"fp32": (0,), "bf16": (2,), "fp16": (2, 4), "int8": (2, 4)},
+        "cuda": {"fp32": (0,), "tf32": (1, 7), "fp16": (0,), "bf16": (2,)},
+    }
 
     def held(self, array, precision):
         """Return an array on the device, in the type of a precision."""
@@ -38,8 +32,7 @@ class Matmul(InTorch, kernels.Gemm):
     In int8 ``torch._int_mm``, which has no public name: cuBLAS on a GPU, oneDNN on a CPU.
     """
 
-    precisions = InTorch.precisions + ("int8",)
-    on_cpu = InTorch.on_cpu + ("int8",)
+    able = dict(InTorch.able, cuda=dict(InTorch.able["cuda"], int8=(2, 4)))
 
     @classmethod
     def lacks(cls, case, release, device, precision):
@@ -82,7 +75,8 @@ class Conv2d(InTorch, kernels.Conv):
     Each way back has a graph of its own, in which the other factor wants no gradient: old releases compute the gradient
     of whatever wants one, whoever asks for what.
 
-    cuDNN tries its algorithms out in the first call, as DeepBench does and as TensorFlow always does.
+    cuDNN tries its algorithms out in the first call, as DeepBench does and as TensorFlow always does. In int8 see
+    ``torch_whole``.
     """
 
     since = (0, 2)  # torch.autograd.grad
@@ -93,11 +87,14 @@ class Conv2d(InTorch, kernels.Conv):
         compat.torch.backends.cudnn.benchmark = True
         compat.full_sums()
         self.device = device
-        self.data = {name: self.held(data[name], precision) for name in data}
         self.stride, self.padding = self.geometry(case)
+        self.made = None
+        self.whole = torch_whole.convolution(kernels.whole(data), self.stride, self.padding) if precision == "int8" else None
+        if self.whole:
+            return
+        self.data = {name: self.held(data[name], precision) for name in data}
         self.still = [compat.variable(self.data[name], True) for name in ("x", "filters")]
         self.graphs = {}
-        self.made = None
 
     def _conv(self, x, filters):
         return compat.torch.nn.functional.conv2d(x, filters, None, self.stride, self.padding)
@@ -116,7 +113,7 @@ class Conv2d(InTorch, kernels.Conv):
 
     def forward(self):
         """See Implementation."""
-        self.made = compat.inference(lambda: self._conv(*self.still))
+        self.made = self.whole() if self.whole else compat.inference(lambda: self._conv(*self.still))
 
     def backward_weights(self):
         """See Conv."""

@@ -8,8 +8,6 @@ from .torch_kernels import InTorch
 class SparseMatmul(InTorch):
     """What all share; a subclass says how S is held."""
 
-    on_cpu = precisions = ("fp32",)
-
     def __init__(self, case, data, weights, device, precision):
         """See Implementation."""
         compat.choose(False)
