@@ -1,6 +1,7 @@
 """Devices that work side by side: GPUs of one kind, each of which measures cases of its own.
 
-A case is never split: all of its cells, and the pair that tells its noise, are measured on one GPU.
+A case is never split: all of its cells, and the pair that tells its noise, are measured on one GPU; but for a case that
+wants several GPUs at once, which has all of them to itself.
 """
 
 from collections.abc import Iterator
@@ -10,6 +11,19 @@ from runner.errors import Problem, UsageError
 from runner.model import Block, Gpu, Past, Plan
 
 LARGE = 1 << 28  # bytes by which the memory of boards of one kind may differ: rows that are broken are left out
+
+
+def apart(plan: Plan) -> tuple[Plan, Plan]:
+    """Return the part of a plan that one device measures, and the part whose cases want several GPUs at once."""
+    wide = [block for block in plan.blocks if plan.device == "cuda" and wanted(block) > 1]
+    if not wide:
+        return plan, _part(plan, [])
+    return _part(plan, [block for block in plan.blocks if block not in wide]), _part(plan, wide)
+
+
+def wanted(block: Block) -> int:
+    """Return how many GPUs a case wants at once."""
+    return int(block.spec.get("chips", 1))
 
 
 def deal(plan: Plan, count: int) -> tuple[Plan, ...]:

@@ -53,7 +53,7 @@ def cell_seconds(cell: Cell, compiling: tuple[float, float], measurement: Measur
     return FORK_SECONDS + check + cold + measured
 
 
-def too_much(cell: Cell, seconds: float, measurement: Measurement, memory: int) -> Skip | None:
+def too_much(cell: Cell, seconds: float, measurement: Measurement, memory: int, gpus: int = 0) -> Skip | None:
     """Return why a cell would not fit in a round's time, the device's memory or its processors; None where it does.
 
     Args:
@@ -61,14 +61,18 @@ def too_much(cell: Cell, seconds: float, measurement: Measurement, memory: int) 
         seconds: the estimate of one round.
         measurement: its time-out is the budget of a round.
         memory: bytes that the device has; 0 where that is not known.
+        gpus: how many there are; 0 on a CPU.
     """
     if seconds > measurement.timeout:
         return Skip("over-budget", f"a round takes about {seconds:.0f} s here, {measurement.timeout:.0f} s are allowed")
     chips = CASES[cell.case_id].get("chips", 1)
-    if chips > measurement.threads:
+    if gpus and chips > gpus:
+        there = f"the run has {gpus}: `--device cuda:all` takes all"
+        return Skip("processors", f"{chips} GPUs are wanted at once, and {there}")
+    if not gpus and chips > measurement.threads:
         there = f"{measurement.threads} threads are there"
         return Skip("processors", f"{chips} processes of a thread each are wanted, and {there}")
-    needed = held_bytes(cell.case_id)
+    needed = held_bytes(cell.case_id) // (chips if gpus else 1)
     if memory and needed > memory:
         return Skip("no-memory", f"it holds about {needed / GIB:.1f} GiB at once, {memory / GIB:.1f} GiB are there")
     return None

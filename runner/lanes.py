@@ -14,6 +14,7 @@ from runner.errors import RunnerError
 from runner.further import Wanted
 from runner.gpu.calm import Calm
 from runner.gpu.clocks import Clocks
+from runner.gpu.several import Several
 from runner.keeper import Keeper
 from runner.measure import Numbers, Servers, Steering, measure
 from runner.measure.aside import side_by_side
@@ -96,37 +97,42 @@ class Lane:
         status("")
 
 
-def work(parts: Sequence[Plan], devices: Sequence[Clocks], shared: Shared) -> None:
+def work(parts: Sequence[Plan], devices: Sequence[Clocks], shared: Shared, wide: Plan | None = None) -> None:
     """Measure the parts of a plan side by side; a device or an engine that is lost ends all of it.
 
     Args:
         parts: of one plan, as ``deal`` gives them.
-        devices: the clocks of as many devices, which are held meanwhile.
+        devices: the clocks of as many devices or more, which are held meanwhile.
         shared: what they have in common; afterwards it keeps nothing more.
+        wide: what all devices compute together, and before the parts.
 
     Raises:
         EngineError, GpuError: as ``Lane.work`` does.
     """
     if len(parts) > 1:
         _references(parts, shared)
+    numbers = Numbers(parts[0].past.servers)
+    first = _lanes([wide], [Several(devices)], shared, numbers) if wide and wide.blocks else ()
     with contextlib.ExitStack() as stack:
         for clocks in devices:
             stack.enter_context(clocks.held(shared.keeper.stored.id))
-        lanes = _lanes(parts, devices, shared)
-        for lane in lanes:
+        lanes = _lanes(parts, devices[: len(parts)], shared, numbers)
+        for lane in (*first, *lanes):
             stack.enter_context(contextlib.closing(lane.servers))
         stack.callback(shared.end)
+        for lane in first:
+            lane.work(shared)
         for _ in side_by_side(lambda lane: lane.work(shared), lanes, len(lanes)):
             pass
 
 
-def _lanes(parts: Sequence[Plan], devices: Sequence[Clocks], shared: Shared) -> Sequence[Lane]:
+def _lanes(parts: Sequence[Plan], devices: Sequence[Clocks], shared: Shared, numbers: Numbers) -> Sequence[Lane]:
     """Return each device with its part, and servers that are yet to start."""
     cores, keeper = _cores(parts, devices, pin=shared.pin), shared.keeper
     if not any(cores) and shared.pin and len(parts) > 1:
         keeper.progress.note("there are too few cores: the servers of all devices share them")
-    memory, numbers = int(MEMORY_SHARE * machine.room()) // len(parts), Numbers(parts[0].past.servers)
-    lanes = []
+    memory = int(MEMORY_SHARE * machine.room()) // len(parts)
+    lanes, alone = [], len(parts) == 1 and not isinstance(devices[0], Several)
     for place, (part, clocks, cpus) in enumerate(zip(parts, devices, cores, strict=True), 1):
         limits = Limits(
             memory=memory,
@@ -138,7 +144,7 @@ def _lanes(parts: Sequence[Plan], devices: Sequence[Clocks], shared: Shared) -> 
         name = f"now, device {place}" if len(parts) > 1 else "now"
         say = functools.partial(keeper.progress.status, name)
         servers = Servers(part, shared.ready, shared.backend, limits, say, numbers)
-        lanes.append(Lane(name=name, plan=part, clocks=clocks, servers=servers, alone=len(parts) == 1))
+        lanes.append(Lane(name=name, plan=part, clocks=clocks, servers=servers, alone=alone))
     return lanes
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from runner import controls, lanes
 from runner.backends import Backend
 from runner.begun import begin, digests, now, same_environments
-from runner.deal import deal
+from runner.deal import apart, deal, wanted
 from runner.environments import announce, specs
 from runner.errors import NothingSelectedError, Problem, ProvisionError
 from runner.files import alone
@@ -144,8 +144,9 @@ def run(
     """
     recovered(place.clocks, progress.note)
     planned = prepared.plan if again or not place.controls else controls.with_twins(prepared.plan)
-    parts = deal(planned, len(gpus))
-    gpus = gpus[: len(parts)]  # what there is no case for is left alone
+    narrow, wide = apart(planned)
+    parts = deal(narrow, len(gpus))
+    gpus = gpus[: max(len(parts), *map(wanted, wide.blocks), 0)]  # what there is no case for is left alone
     planned = replace(planned, devices=len(parts))
     devices = [Clocks(gpu, place.clocks, progress.note, rate=place.telemetry) for gpu in gpus or (None,)]
     for clocks in devices:
@@ -162,7 +163,7 @@ def run(
         progress.note(f"run {stored.id} on {planned.backend}, {planned.device}, {planned.measurement.threads} threads")
         keeper = Keeper(planned, stored, progress)
         with keeper.ending(resumes=not prepared.also):
-            for part, clocks in zip(parts, devices, strict=True):
+            for part, clocks in [*zip(parts, devices, strict=False), (wide, devices[0])]:
                 for outcome in _not_made(part, failed, keeper.seen):
                     keeper.keep(outcome, planned.past.spent, clocks)
             for name in sorted(device_id(one.gpu) for one in devices):  # in one order: no two runs wait for each other
@@ -177,7 +178,7 @@ def run(
                 controls=place.controls,
                 pin=place.pin,
             )
-            lanes.work(parts, devices, shared)
+            lanes.work(parts, devices, shared, wide)
         return keeper.totals()
 
 

@@ -178,7 +178,8 @@ def _judged(
     judged = served.get(cell.environment)
     on_gpu = judged.skip(kind, allow_jit=request.allow_jit) if judged else None
     skip = _skip(matrix, cell, request, on_gpu or unavailable.get(cell.environment))
-    skip = skip or estimate.too_much(cell, seconds, measurement, request.memory)
+    gpus = request.devices if request.device == "cuda" else 0
+    skip = skip or estimate.too_much(cell, seconds, measurement, request.memory, gpus)
     return PlannedCell(
         cell=cell,
         device=request.device,

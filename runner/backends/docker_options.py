@@ -14,7 +14,7 @@ from typing import Any
 from docker.types import DeviceRequest
 
 from runner.backends import archive
-from runner.model import Limits, Spec
+from runner.model import Limits, Spec, file_name
 
 RUN = "io.matrix-runner.run"
 OWNER = "io.matrix-runner.owner"
@@ -159,7 +159,7 @@ def container_name(run: str, environment: str) -> str:
 
 def cache_volume(image: str, device: str) -> str:
     """Return the name of the volume that keeps what compilers made, for one image and one device."""
-    return f"matrix-runner-cache-{image.removeprefix('sha256:')[:12]}-{device}"
+    return f"matrix-runner-cache-{image.removeprefix('sha256:')[:12]}-{file_name(device)}"
 
 
 def volume_image(volume: str) -> str:
@@ -168,12 +168,13 @@ def volume_image(volume: str) -> str:
 
 
 def device_requests(device: str, *, cdi: bool) -> list[DeviceRequest]:
-    """Return the request for one GPU by its UUID, none for ``cpu``."""
+    """Return the request for GPUs by their UUIDs, with commas between them; none for ``cpu``."""
     if device == "cpu":
         return []
+    names = device.split(",")
     if cdi:
-        return [DeviceRequest(driver="cdi", device_ids=[cdi_name(device)])]
-    return [DeviceRequest(device_ids=[device], capabilities=[["gpu"]])]
+        return [DeviceRequest(driver="cdi", device_ids=[cdi_name(name) for name in names])]
+    return [DeviceRequest(device_ids=names, capabilities=[["gpu"]])]
 
 
 def cdi_name(device: str) -> str:
@@ -182,9 +183,9 @@ def cdi_name(device: str) -> str:
 
 
 def has_cdi(info: Mapping[str, Any], device: str) -> bool:
-    """Say whether an engine's ``info`` lists a GPU among its CDI devices; engines before 28.3 list none."""
-    found = info.get("DiscoveredDevices") or []
-    return any(entry.get("ID") == cdi_name(device) for entry in found)
+    """Say whether an engine's ``info`` lists GPUs among its CDI devices; engines before 28.3 list none."""
+    found = {entry.get("ID") for entry in info.get("DiscoveredDevices") or []}
+    return found >= {cdi_name(name) for name in device.split(",")}
 
 
 def pins(path: Path) -> dict[str, str]:

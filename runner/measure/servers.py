@@ -10,7 +10,7 @@ from runner.backends import Backend
 from runner.errors import EngineError, Problem
 from runner.measure.aside import side_by_side
 from runner.measure.session import GRACE, Session
-from runner.model import Cell, Limits, Outcome, Plan, Provisioned
+from runner.model import Cell, Limits, Outcome, Plan, Provisioned, file_name
 
 HELLO_SECONDS = 300.0  # a cold import of an old framework from a slow disk, at worst
 
@@ -169,7 +169,7 @@ class Servers:
     def cache(self, ready: Provisioned) -> str:
         """Return the folder where compilers keep what they made for an environment on the device."""
         folder, device = self.backend.cache(ready), self.limits.device
-        return folder if device == "cpu" else f"{folder}/{device}"
+        return folder if device == "cpu" else f"{folder}/{file_name(device)}"
 
     def own(self, cell: Cell) -> dict[str, Any]:
         """Return the part of a measuring request that is a cell's own."""

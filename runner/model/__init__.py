@@ -6,7 +6,7 @@ Numbers are in seconds and bytes everywhere; scaling happens where text is made.
 from runner.model.cells import SKIP_CODES, Cell, Device, PlannedCell, Protocol, Skip, Verdict
 from runner.model.environments import Provisioned, Spec, Survey
 from runner.model.events import FAILURE_CLASSES, Canary, Event, Finished, Further, Grouped, Outcome, Record
-from runner.model.machine import Gpu, Leftover, Limits, device_id
+from runner.model.machine import Gpu, Leftover, Limits, device_id, file_name
 from runner.model.planning import Block, Corpus, Measurement, Past, Plan, Request
 
 __all__ = [
@@ -38,4 +38,5 @@ __all__ = [
     "Survey",
     "Verdict",
     "device_id",
+    "file_name",
 ]

@@ -1,5 +1,6 @@
 """The machine that measures: its GPU, what a server may use of it, and what this program has left on it."""
 
+import hashlib
 from dataclasses import dataclass
 
 
@@ -19,13 +20,24 @@ def device_id(*gpus: Gpu | None) -> str:
     return ",".join(gpu.uuid for gpu in gpus if gpu) or "cpu"
 
 
+def file_name(device: str) -> str:
+    """Return what files and volumes of a device are called: its id, or a short one of several GPUs.
+
+    >>> file_name("GPU-1"), file_name("GPU-1,GPU-2")
+    ('GPU-1', 'several-843de91d')
+    """
+    if "," not in device:
+        return device
+    return f"several-{hashlib.sha256(device.encode()).hexdigest()[:8]}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What a server and its children may use.
 
     Attributes:
         memory: bytes of resident memory for a server with its child.
-        device: ``cpu``, or the UUID of a GPU.
+        device: ``cpu``, or the UUID of a GPU; of several that compute together, with commas between them.
         run: id of the run, which names and labels what is started.
         cpus: the processors it is to stay on; empty for any.
         side_by_side: servers that may start at a time.

@@ -1,7 +1,8 @@
 """deepbench-allreduce: the sum of as many arrays as there are processes, left in each: seven sizes on 2 to 32 of them.
 
 ``deepbench_allreduce.csv`` holds ``all_reduce_problems.h`` of baidu-research/DeepBench, its newest, with the numbers of
-chips of its spreadsheet; a case of the original runs on one chip for each process. Each process here has one thread.
+chips of its spreadsheet; a case of the original runs on one chip for each process. Each process here has one thread of
+a CPU, or a GPU.
 
 Departures: each array is drawn by itself and uniform in [-1, 1). The original writes the sum elsewhere; PyTorch puts it
 in the array's place, so that the next sum is of sums: the first numbers are put back before every sixteenth.
@@ -34,7 +35,7 @@ def _cases() -> Iterator[Mapping[str, Any]]:
 
 
 CASES = tuple(_cases())
-PUBLISHED: Mapping[str, tuple[str, ...]] = {found["name"]: ("allreduce-gloo",) for found in CASES}
+PUBLISHED: Mapping[str, tuple[str, ...]] = {found["name"]: ("allreduce-gloo", "allreduce-nccl") for found in CASES}
 ORIGINAL_PHASES: tuple[str, ...] = ("forward",)
 
 

@@ -69,7 +69,7 @@ def forward_bytes(case: Mapping[str, Any]) -> int:
 
 
 def whole_bytes(case: Mapping[str, Any]) -> int:
-    """Return the same in int8: inputs and filters of one byte a number, and four of the result, whose sums are int32."""
+    """Return the same in int8: inputs and filters of one byte a number, the result of four, for its sums are int32."""
     height, width = outputs(case)
     inputs, filters = case["n"] * case["c"] * case["h"] * case["w"], case["filter_w"] * case["filter_h"]
     return int(inputs + filters * case["c"] * case["k"] + 4 * case["n"] * case["k"] * height * width)

@@ -68,6 +68,7 @@ def test_slugs_and_kinds() -> None:
         ("sparse-coo", "vendor"),
         ("sparse-dense", "vendor"),
         ("allreduce-gloo", "vendor"),
+        ("allreduce-nccl", "vendor"),
     ]
 
 

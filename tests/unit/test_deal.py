@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from runner.deal import alike, deal
+from runner.deal import alike, apart, deal
 from runner.errors import GpuError, UsageError
 from runner.estimate import affordable
 from runner.model import Gpu, Measurement, Past, Plan, PlannedCell
@@ -41,6 +41,24 @@ def test_each_case_is_dealt_to_one_device_the_longest_first() -> None:
         {"two", "four", "five"},
     ]
     assert parts == deal(plan(), 2)
+
+
+def test_cases_that_want_several_gpus_at_once_are_dealt_to_nobody() -> None:
+    narrow, none = apart(plan())
+    assert (narrow, none.blocks, none.cells) == (plan(), (), ())
+    rest, wide = apart(with_wide(plan()))
+    assert [block.spec["name"] for block in wide.blocks] == ["two"]
+    assert {one.cell.case for one in wide.cells} == {"two"}
+    assert [block.spec["name"] for block in rest.blocks] == ["one", "three", "four", "five"]
+    on_cpu = replace(with_wide(plan()), device="cpu")
+    assert apart(on_cpu)[0] == on_cpu
+
+
+def with_wide(planned: Plan) -> Plan:
+    """Return the plan with a case that two GPUs compute together."""
+    more = {"two": {"chips": 2}}
+    blocks = tuple(replace(one, spec={**one.spec, **more.get(one.spec["name"], {})}) for one in planned.blocks)
+    return replace(planned, blocks=blocks)
 
 
 def test_fewer_cases_than_devices_make_as_many_parts_as_cases() -> None:

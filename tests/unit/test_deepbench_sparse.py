@@ -131,19 +131,30 @@ def test_the_original_s_repeats() -> None:
     assert workloads.iterations(dict(SPARSE["deepbench-sparse/server-012-10752x6000x3584-0.95"])) == (1, 10)
 
 
+def allreduce(chips: int, case: str = "train-001-100000") -> Cell:
+    return Cell(
+        environment="torch-2.x",
+        implementation="allreduce-gloo",
+        workload="deepbench-allreduce",
+        case=f"{case}-c{chips}",
+        phase="forward",
+    )
+
+
 def test_more_processes_than_threads_are_a_skip() -> None:
-    skips = {}
-    for chips in (2, 4):
-        cell = Cell(
-            environment="torch-2.x",
-            implementation="allreduce-gloo",
-            workload="deepbench-allreduce",
-            case=f"train-001-100000-c{chips}",
-            phase="forward",
-        )
-        skips[chips] = estimate.too_much(cell, 1.0, Measurement(threads=2), 0)
+    skips = {chips: estimate.too_much(allreduce(chips), 1.0, Measurement(threads=2), 0) for chips in (2, 4)}
     said = "4 processes of a thread each are wanted, and 2 threads are there"
     assert skips == {2: None, 4: Skip("processors", said)}
+
+
+def test_more_processes_than_gpus_are_a_skip_whatever_threads_there_are() -> None:
+    measurement = Measurement(threads=1)
+    skips = {chips: estimate.too_much(allreduce(chips), 1.0, measurement, 0, gpus=2) for chips in (2, 4)}
+    said = "4 GPUs are wanted at once, and the run has 2: `--device cuda:all` takes all"
+    assert skips == {2: None, 4: Skip("processors", said)}
+    large = allreduce(32, "train-007-64500000")
+    assert estimate.too_much(large, 1.0, measurement, 4 << 30, gpus=32) is None  # each holds its own part
+    assert estimate.too_much(large, 1.0, Measurement(threads=32), 4 << 30)
 
 
 KERNELS = [
@@ -156,7 +167,7 @@ KERNELS = [
 
 def test_who_has_what() -> None:
     assert {(framework, found.slug) for framework, found in KERNELS} == {
-        *(("torch", slug) for slug in ("sparse-csr", "sparse-coo", "sparse-dense", "allreduce-gloo")),
+        *(("torch", slug) for slug in ("sparse-csr", "sparse-coo", "sparse-dense", "allreduce-gloo", "allreduce-nccl")),
         *(("tensorflow", slug) for slug in ("sparse-coo", "sparse-dense")),
         ("numpy", "sparse-dense"),
     }
@@ -171,6 +182,8 @@ def test_who_has_what() -> None:
         ("allreduce-gloo", (1, 0, 0), "cpu", None),
         ("allreduce-gloo", (2, 13, 0), "cuda", "framework-lacks"),
         ("allreduce-gloo", (0, 4, 1), "cpu", "framework-lacks"),
+        ("allreduce-nccl", (1, 0, 0), "cuda", None),
+        ("allreduce-nccl", (2, 13, 0), "cpu", "needs-gpu"),
     ],
 )
 def test_what_pytorch_lacks(slug: str, release: tuple[int, ...], device: str, code: str | None) -> None:
@@ -178,4 +191,4 @@ def test_what_pytorch_lacks(slug: str, release: tuple[int, ...], device: str, co
     own = next(dict(case) for case in CASES.values() if case["workload"] == found.workload)
     lacks = found.lacks(own, release, device, "fp32")
     assert (lacks and lacks[0]) == code
-    assert found.lacks(own, (2, 13, 0), "cpu", "bf16")[0] == "precision-lacks"
+    assert found.lacks(own, (2, 13, 0), found.devices[0], "bf16")[0] == "precision-lacks"

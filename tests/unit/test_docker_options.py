@@ -3,6 +3,7 @@
 import inspect
 import io
 import os
+import re
 import socket
 import tarfile
 import urllib.error
@@ -80,6 +81,17 @@ def test_cdi_is_used_where_the_engine_lists_the_gpu() -> None:
     assert asked.has_cdi(info, GPU)
     assert not asked.has_cdi(info, "GPU-other")
     assert not asked.has_cdi({"DiscoveredDevices": None}, GPU)
+    assert not asked.has_cdi(info, f"{GPU},GPU-other")
+
+
+def test_gpus_that_compute_together_are_asked_for_one_by_one_and_share_a_short_name() -> None:
+    several = f"{GPU},GPU-other"
+    assert asked.device_requests(several, cdi=False) == [
+        DeviceRequest(device_ids=[GPU, "GPU-other"], capabilities=[["gpu"]])
+    ]
+    (request,) = asked.device_requests(several, cdi=True)
+    assert request["DeviceIDs"] == [f"nvidia.com/gpu={GPU}", "nvidia.com/gpu=GPU-other"]
+    assert re.fullmatch(r"matrix-runner-cache-0{12}-several-[0-9a-f]{8}", asked.cache_volume("0" * 64, several))
     request = container(GPU, cdi=True)["device_requests"]
     assert request == [DeviceRequest(driver="cdi", device_ids=[f"nvidia.com/gpu={GPU}"])]
 

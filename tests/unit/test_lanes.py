@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from runner.begun import begin
-from runner.deal import deal
+from runner.deal import apart, deal
 from runner.errors import EngineError
 from runner.gpu.choose import LEAVE
 from runner.gpu.clocks import Clocks
@@ -52,7 +52,8 @@ def measured(run: Run, backend: FakeBackend, plan: Plan, gpus: tuple[Gpu, ...] =
         pin=False,
     )
     devices = [Clocks(gpu, LEAVE, progress.note) for gpu in gpus]
-    work(deal(plan, len(devices)), devices, shared)
+    narrow, wide = apart(plan)
+    work(deal(narrow, len(devices)), devices, shared, wide)
 
 
 def places(run: Run) -> dict[str, set[str]]:
@@ -81,6 +82,33 @@ def test_a_case_stays_on_its_device_and_all_are_measured(run: Run) -> None:
     on = {record.facts["server"]: record.facts["device_uuid"] for record in run.records()}
     assert all(on[record.facts["server"]] == record.facts["device_uuid"] for record in run.records())
     assert len(set(numbers)) == len(backend.opened)
+
+
+def test_a_case_of_several_gpus_has_all_of_them_before_the_others_begin(run: Run) -> None:
+    backend = FakeBackend()
+    measured(run, backend, test_deal.with_wide(test_deal.plan()))
+    found = places(run)
+    assert found.pop("two") == {"GPU-1,GPU-2"}
+    assert (sorted(found), set.union(*found.values())) == (["five", "four", "one", "three"], {"GPU-1", "GPU-2"})
+    order = [server.device for server in backend.opened]
+    together = order.count("GPU-1,GPU-2")
+    assert order[:together] == ["GPU-1,GPU-2"] * together
+    assert all(server.closed == 1 for server in backend.opened)
+    assert [record.cell.case for record in run.records()][:6] == ["two"] * 6
+    assert len(list(run.records())) == 30
+
+
+def test_a_run_goes_on_with_a_case_of_several_gpus(run: Run) -> None:
+    planned = test_deal.with_wide(test_deal.plan())
+    backend = FakeBackend()
+    backend.does("a/x", "ok", "ok", "loses-its-engine")
+    with pytest.raises(EngineError):
+        measured(run, backend, planned)
+    behind = past(run, run.journal())
+    assert set(behind.groups) == {"GPU-1,GPU-2"}
+    measured(run, FakeBackend(), replace(planned, past=behind))
+    assert places(run)["two"] == {"GPU-1,GPU-2"}
+    assert Counter(record.cell.case for record in run.records())["two"] == 6
 
 
 def test_the_journal_names_the_devices_and_has_no_canary(run: Run) -> None:

@@ -12,7 +12,7 @@ from . import torch_compat as compat
 from . import torch_published as published
 from . import torch_stacks as stacks
 from . import torch_steps as steps
-from .torch_allreduce import AllReduce
+from .torch_allreduce import AllReduce, NcclAllReduce
 from .torch_kernels import Conv2d, Matmul
 from .torch_networks import NONLINEARITIES
 from .torch_sparse import CooMatmul, CsrMatmul, DenseMatmul
@@ -236,4 +236,5 @@ IMPLEMENTATIONS = (
     CooMatmul,
     DenseMatmul,
     AllReduce,
+    NcclAllReduce,
 )
