@@ -18,6 +18,7 @@ FIGURES: Mapping[str, Callable[[], Iterable[Row]]] = {
     "verdicts": verdict_speed.rows,
     "telemetry": telemetry.rows,
     "agreement": beside_torch.rows,
+    "agreement-docker": beside_torch.in_container,
     "asv": beside_asv.rows,
     "settling": settling.rows,
 }

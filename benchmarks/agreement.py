@@ -29,15 +29,21 @@ from runner.harness.adapters import torch_, torch_kernels
 from runner.workloads import CASES
 
 TURNS, SECONDS = 12, 0.5  # how many, and the budget of one
+SHORTER = (
+    8  # in one process: so many more turns, so much shorter, for what disturbs a second is in both sides of a pair
+)
 TARGET, LOOKING = 0.02, 0.01
 BLOCKS = "blocked_autorange, in blocks"
-PEERS = (BLOCKS, "blocked_autorange", "adaptive_autorange", "pyperf")
+OF_TORCH = (BLOCKS, "blocked_autorange", "adaptive_autorange")
+PEERS = (*OF_TORCH, "pyperf")
 NAMES = ("LSTM forward", "matmul 256x256", "add 8 numbers")
 OPERATIONS = (  # of DeepBench, forward
     "deepbench-gemm/train-001-1760x16x1760-nn",
     "deepbench-gemm/train-021-1760x16x1760-tn",
+    "deepbench-gemm/train-004-1760x128x1760-nn",
     "deepbench-conv/server-105-7x7x512-n2-k2048-1x1",
     "deepbench-conv/server-079-56x56x256-n1-k128-1x1",
+    "deepbench-conv/server-012-54x54x64-n1-k64-3x3",
 )
 
 Pair = tuple[float, float]
@@ -71,15 +77,15 @@ def nothing() -> None:
     """Wait for a CPU."""
 
 
-def ours(call: Callable[[], object]) -> float:
+def ours(call: Callable[[], object], seconds: float = SECONDS) -> float:
     """Return our median in seconds."""
-    return float(timing.median(timing.measure(call, nothing, time.perf_counter, SECONDS)["seconds"]))
+    return float(timing.median(timing.measure(call, nothing, time.perf_counter, seconds)["seconds"]))
 
 
-def in_blocks(call: Callable[[], object], number: int) -> float:
+def in_blocks(call: Callable[[], object], number: int, seconds: float) -> float:
     """Return our median of blocks of so many calls, which is what the harness does with short steps, in seconds."""
     found: list[float] = []
-    while len(found) < 5 or number * sum(found) < SECONDS:
+    while len(found) < 5 or number * sum(found) < seconds:
         found.append(timing.sample(call, nothing, time.perf_counter, number)[0])
     return statistics.median(found)
 
@@ -111,9 +117,18 @@ def in_turns(name: str, peer: str, turns: int) -> list[Pair]:
     call = function(name)
     timer = Timer("call()", globals={"call": call})  # on one thread, as all here
     method = getattr(timer, peer.partition(",")[0])
-    number = timer.blocked_autorange(min_run_time=SECONDS).number_per_run
-    mine = (lambda: in_blocks(call, number)) if peer == BLOCKS else (lambda: ours(call))
-    return alternate([mine, lambda: float(method(min_run_time=SECONDS).median)], turns)
+    seconds = SECONDS / SHORTER
+    last = method(min_run_time=seconds)
+
+    def theirs() -> float:
+        nonlocal last
+        last = method(min_run_time=seconds)
+        return float(last.median)
+
+    def mine() -> float:  # the peer makes up its mind anew each time how many calls a block has
+        return in_blocks(call, last.number_per_run, seconds) if peer == BLOCKS else ours(call, seconds)
+
+    return alternate([mine, theirs], SHORTER * turns)
 
 
 def inside(python: str, *words: str) -> str:

@@ -1,10 +1,12 @@
 """The rows of ``benchmarks/agreement.py``, measured by an interpreter that has torch and pyperf.
 
 None is installed for it: a virtual environment for the length of a run sees the packages of the matrix's newest torch,
-and after them those of this interpreter, pyperf among them.
+and after them those of this interpreter, pyperf among them. Where an engine answers, the operations are measured in a
+container of that torch as well, beside torch.utils.benchmark in the same process.
 """
 
 import importlib.util
+import json
 import subprocess
 import sysconfig
 import tempfile
@@ -13,8 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks import agreement
-from benchmarks.places import nothing, ready
+from benchmarks.places import ROOT, nothing, ready
 from benchmarks.table import Row, UnmeasurableError
+from runner.backends.docker_engine import connect
+from runner.backends.docker_options import HARDENED
 from runner.files import alone
 from runner.options import Options
 
@@ -32,6 +36,25 @@ def rows() -> Iterator[Row]:
     with alone(place.setup.place.cache / "measuring-cpu.lock", nothing), _interpreter(made.handle) as python:
         for line in agreement.rows(python, TURNS):
             yield Row(f"harness, {line[0]}", *line[1:])
+
+
+def in_container() -> Iterator[Row]:
+    """Give DeepBench's operations in a container, beside torch.utils.benchmark in turns in the same process."""
+    place = ready([CELL], Options(backend="docker"))
+    made = place.backend.provision(place.prepared.specs[0], nothing)
+    with alone(place.setup.place.cache / "measuring-cpu.lock", nothing):
+        for name in agreement.OPERATIONS:
+            for peer in agreement.OF_TORCH:
+                line = agreement.row(f"{name} in a container", peer, _contained(made.handle, name, peer))
+                yield Row(f"harness, {line[0]}", *line[1:])
+
+
+def _contained(image: str, name: str, peer: str) -> list[agreement.Pair]:
+    """Return (ours, theirs) of each turn, measured in a container that is hardened as those of a run are."""
+    words = ["python", "/repo/benchmarks/agreement.py", "--inside", name, peer, str(TURNS)]
+    here = {str(ROOT): {"bind": "/repo", "mode": "ro"}}
+    said = connect().containers.run(image, words, volumes=here, remove=True, **HARDENED)
+    return [(a, b) for a, b in json.loads(said)]
 
 
 @contextmanager
