@@ -200,6 +200,7 @@ class Overall:
         ratio_low: end of its 95 % interval; None with one round, as ``ratio_high``.
         cells: how many ratios it is the mean of; ``workloads`` are theirs, sorted.
         rounds: those that all of these cells share; it is taken over them alone.
+        noise: a sentence where an environment was as far from itself; else empty.
     """
 
     environment: str
@@ -209,6 +210,7 @@ class Overall:
     cells: int
     workloads: tuple[str, ...]
     rounds: int
+    noise: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from runner import published, stats
 from runner.compare import differs
 from runner.compare.beside import published_side
-from runner.compare.floor import Floor, Work, above, floors
+from runner.compare.floor import Floor, Work, above, floors, mean_floor, over_the_noise
 from runner.compare.overall import overall
 from runner.compare.rows import Draft, draft, judged
 from runner.compare.sides import Pair, Side, pairs, side
@@ -59,7 +59,7 @@ def compare(
         devices=_devices(usable) if runs.published else {},
         figures=tuple(dict.fromkeys(figure for match in usable for figure in match.figures())),
         differences=differs.between(((one.base, one.other, one.pairs) for one in usable), runs.told),
-        overall=() if best else overall(drafts),
+        overall=() if best else tuple(over_the_noise(overall(drafts), runs.mean_floor(usable))),
     )
 
 
@@ -99,6 +99,7 @@ class _Runs:
         self._kept: list[Mapping[str, Side]] = []
         self.told: dict[str, differs.Told] = {}
         self.floors: dict[str, Mapping[Work, Floor]] = {}
+        self._mean_floors: dict[str, Floor | None] = {}
 
     def __iter__(self) -> Iterator[Mapping[str, Side]]:
         yield from self._kept
@@ -106,12 +107,18 @@ class _Runs:
             self.environments |= {one.cell.environment for one in results.plan} | set(results.environments)
             self.environments |= set(results.rounds["environment"].unique())
             self.floors[results.run] = floors(results)
+            self._mean_floors[results.run] = mean_floor(results)
             self.told[results.run] = differs.Told(results.machine, results.environments)
             self._kept.append({**self.published, **{name: side(results, name) for name in self._asked}})
             yield self._kept[-1]
         if self.published and not self._kept:
             self._kept.append({**self.published, **{name: Side(environment=name) for name in self._asked}})
             yield self._kept[-1]
+
+    def mean_floor(self, matches: Iterable[_Match]) -> Floor | None:
+        """Return the noise of means over cells in the runs of some sides, of the noisiest; None where none is known."""
+        runs = {side.run for one in matches for side in (one.base, one.other)}
+        return max((found for run in runs if (found := self._mean_floors.get(run))), default=None)
 
 
 def _choose(runs: _Runs, base: str, other: str, *, best: bool) -> _Match | None:

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from statistics import fmean
 from typing import NamedTuple
 
 from runner import stats
-from runner.comparison import Results, Row
+from runner.comparison import Overall, Results, Row
 from runner.controls import TWIN, is_twin
 from runner.drift import beside
 
@@ -36,6 +37,36 @@ def floors(results: Results) -> dict[Work, Floor]:
         for work in ((f"{workload}/{case}", phase, precision), (f"{workload}/{case}", "", "")):
             found[work] = max(found.get(work, floor), floor)
     return found
+
+
+def mean_floor(results: Results) -> Floor | None:
+    """Return how far apart an environment beside itself came out in the mean over its cells; None with fewer than two.
+
+    It is taken as ``overall`` takes its means: each workload with the same weight, without compile times. Of several
+    environments it is that which is farthest apart; its phase and precision are empty.
+    """
+    found: dict[str, dict[str, list[float]]] = {}
+    for one in beside(results.rounds):
+        environment, _, workload, _, phase, _ = one.cell.split("/")
+        if not phase.startswith("compile"):
+            of_environment = found.setdefault(environment.removesuffix(TWIN), {})
+            of_environment.setdefault(workload, []).append(math.log(one.ratio))
+    means = [
+        Floor(abs(fmean(map(fmean, logs.values()))), name, "", "")
+        for name, logs in found.items()
+        if sum(map(len, logs.values())) > 1
+    ]
+    return max(means, default=None)
+
+
+def over_the_noise(means: Iterable[Overall], floor: Floor | None) -> Iterator[Overall]:
+    """Yield the means, those told apart that are no farther from 1 than an environment beside itself came out."""
+    for one in means:
+        if floor and not is_twin(one.environment) and abs(math.log(one.ratio)) <= floor.apart:
+            noise = f"{floor.environment} beside itself came out {math.expm1(floor.apart):.1%} apart, no less than this"
+            yield replace(one, noise=noise)
+        else:
+            yield one
 
 
 def above(rows: Iterable[Row], known: Mapping[str, Mapping[Work, Floor]]) -> Iterator[Row]:

@@ -163,7 +163,8 @@ def _overall(comparisons: Iterable[Comparison]) -> list[str]:
 
 def _mean(base: str, one: Overall) -> Sequence[str]:
     ends = words.interval(one.ratio_low, one.ratio_high)
-    return one.environment, base, words.ratio(one.ratio), ends, words.taken_over(one)
+    over = "; ".join(filter(None, (words.taken_over(one), plain(one.noise))))
+    return one.environment, base, words.ratio(one.ratio), ends, over
 
 
 def _doubts(found: Section) -> Iterable[str]:

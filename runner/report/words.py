@@ -108,7 +108,8 @@ def overall(comparison: Comparison) -> list[str]:
         ends = interval(one.ratio_low, one.ratio_high)
         said = "no interval from one round" if one.ratio_low is None else f"95 % interval {ends}"
         name = f"{one.environment} against {comparison.base}"
-        found.append(f"{name}: geometric mean over {taken_over(one)}: {ratio(one.ratio)}, {said}")
+        noise = f"; {one.noise}" if one.noise else ""
+        found.append(f"{name}: geometric mean over {taken_over(one)}: {ratio(one.ratio)}, {said}{noise}")
     return found
 
 

@@ -214,6 +214,7 @@ def test_json_has_it_by_environment_and_csv_has_rows_alone(laptop: Comparison) -
         "cells": 12,
         "workloads": ["asr-lstm", "rnn-step"],
         "rounds": 5,
+        "noise": "",
     }
     assert len(list(csv.DictReader(io.StringIO(render(laptop, "csv"))))) == len(laptop.rows)
 
@@ -226,6 +227,40 @@ def test_a_report_has_it_beside_the_verdicts(tmp_path: Path) -> None:
         verdicts = str(files[name]).partition("Verdicts")[2].partition("asr-lstm/")[0]
         assert words.ratio(first.ratio) in verdicts
         assert "12 cells in 2 workloads" in verdicts
+
+
+def beside_itself(ratios: Sequence[float], **work: str) -> list[Record]:
+    """Return rounds of the base on its second server, that many times as long as ``pair`` has it on the first."""
+    base = [1.0 + 0.1 * number for number in range(len(ratios))]
+    return rounds(
+        cell("torch-1.0@twin", "nn-lstm", **work), [one * ratio for one, ratio in zip(base, ratios, strict=True)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("other", "apart", "noisy"),
+    [(1.03, (1.06, 1.02), True), (0.97, (1.06, 1.02), True), (1.06, (1.06, 1.02), False), (1.03, (1.06, 0.94), False)],
+)
+def test_a_mean_that_is_no_farther_from_1_than_an_environment_from_itself_says_so(
+    tmp_path: Path,
+    other: float,
+    apart: tuple[float, float],
+    noisy: bool,  # noqa: FBT001
+) -> None:
+    records = pair([other] * 3) + pair([other] * 3, **STEP)
+    records += beside_itself([apart[0]] * 3) + beside_itself([apart[1]] * 3, **STEP)
+    compile_time = {"phase": "compile"}
+    records += pair([1.0] * 3, **compile_time) + beside_itself([9.0] * 3, **compile_time)
+    found = compared(tmp_path, records)
+    said = "torch-1.0 beside itself came out 4.0% apart, no less than this"
+    assert only(found).noise == (said if noisy else "")
+    for form in ("table", "md", "html"):
+        assert (said in " ".join(render(found, form).split())) == noisy
+
+
+def test_one_cell_beside_itself_is_no_mean(tmp_path: Path) -> None:
+    records = pair([1.03] * 3) + pair([1.03] * 3, **STEP) + beside_itself([1.06] * 3)
+    assert only(compared(tmp_path, records)).noise == ""
 
 
 def test_where_there_is_no_mean_nobody_speaks_of_one(tmp_path: Path) -> None:
