@@ -54,7 +54,8 @@ def coverage(planned: Plan) -> str:
         (name, *(_word(of_environment.get((work, name), ()), framework, cases[work]) for work in cases))
         for name, framework in planned.frameworks.items()
     ]
-    used = sorted({found.skip.code for found in planned.cells if found.skip})
+    groups = [*of_framework.values(), *of_environment.values()]
+    used = sorted({code for group in groups for code in _standing(group)})
     notes = [f"`{WORD[code]}` stands for `{code}` as well." for code in used if WORD.get(code, code) != code]
     return "\n\n".join(
         [table(("workload", *frameworks), by_framework), *notes, table(("environment", *cases), by_environment)]
@@ -111,6 +112,13 @@ def _cases_of_workloads(plan: Plan) -> Mapping[str, set[str]]:
     for one in plan.cells:
         found.setdefault(one.cell.workload, set()).add(one.cell.case_id)
     return found
+
+
+def _standing(group: Sequence[PlannedCell]) -> set[str]:
+    """Return the codes behind the word that a group is shown by; none where it runs."""
+    codes = {found.skip.code if found.skip else RUNS for found in group}
+    shown = next((word for word in WORDS if word in {WORD.get(code) for code in codes}), None)
+    return set() if RUNS in codes else {code for code in codes if WORD.get(code) == shown}
 
 
 def _word(group: Sequence[PlannedCell], framework: str, cases: set[str]) -> str:

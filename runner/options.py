@@ -25,6 +25,9 @@ class Options:
     reports: Annotated[Path, typer.Option("--reports", help="where runs are kept")] = Path("reports")
     workload: Annotated[list[str] | None, typer.Option("--workload", help="only this one; may be repeated")] = None
     preset: Annotated[str | None, typer.Option("--preset", help="a preset of the matrix")] = None
+    precision: Annotated[
+        list[str] | None, typer.Option("--precision", help="bf16, say, for what the matrix has; may be repeated")
+    ] = None
     device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:0,1, cuda:all or a UUID")] = None
     backend: Annotated[str, typer.Option("--backend", help="auto, docker, venv or host")] = "auto"
     python: Annotated[str | None, typer.Option("--python", help="the interpreter --backend host measures")] = None

@@ -10,7 +10,7 @@ from runner.corpus import given
 from runner.errors import NothingSelectedError, Problem, UsageError
 from runner.harness.adapters import implementation, implementations
 from runner.harness.adapters.api import Implementation
-from runner.matrix import Matrix
+from runner.matrix import Matrix, Preset
 from runner.model import Block, Cell, Gpu, Measurement, Plan, PlannedCell, Request, Skip
 from runner.workloads import CASES, ORIGINAL_PHASES, PHASES, PUBLISHED
 
@@ -101,7 +101,13 @@ def _cases(matrix: Matrix, request: Request) -> Iterator[tuple[str, tuple[str, .
                 phases = tuple(p for p in preset.phases or choice.phases if _selects(preset.select, case_id, p))
             elif not any(fnmatchcase(spec["name"], glob) for glob in choice.cases):
                 continue
-            yield case_id, phases, tuple(dict.fromkeys(choice.precisions))
+            yield case_id, phases, request.precisions or _precisions(choice.precisions, preset)
+
+
+def _precisions(listed: tuple[str, ...], preset: Preset | None) -> tuple[str, ...]:
+    """Return the precisions of a workload, each once; those of a preset among them, where it names some."""
+    wanted = preset.precisions if preset and preset.precisions is not None else listed
+    return tuple(dict.fromkeys(precision for precision in listed if precision in wanted))
 
 
 @cache

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from runner import corpus, machine
 from runner.backends import Backend
@@ -16,7 +17,7 @@ from runner.files import together
 from runner.gpu.choose import LEAVE, Wish
 from runner.matrix import Environment, Matrix, choose_cells, load, select_environments
 from runner.matrix.models import GpuSettings
-from runner.model import Device, Gpu, Request
+from runner.model import Device, Gpu, Precision, Request
 from runner.options import Options, seconds
 from runner.pipeline import Place, Prepared, prepare
 
@@ -139,6 +140,7 @@ def ask(
     for kind, name, known in (
         *(("preset", name, tuple(matrix.presets)) for name in (options.preset,) if name),
         *(("workload", name, tuple(matrix.workloads)) for name in options.workload or ()),
+        *(("precision", name, get_args(Precision)) for name in options.precision or ()),
     ):
         if name not in known:
             raise UsageError(Problem(f"there is no {kind} {name!r}", hint=f"there are {', '.join(known)}"))
@@ -148,6 +150,7 @@ def ask(
         chosen=choose_cells(matrix, options.selectors) if options.selectors else None,
         workloads=tuple(options.workload or ()),
         preset=options.preset,
+        precisions=tuple(dict.fromkeys(options.precision or ())),
         device=device[0],
         backend=backend,
         rounds=options.rounds,

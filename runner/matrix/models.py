@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NamedTuple, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from runner.model import Device, Protocol
+from runner.model import Device, Precision, Protocol
 
 Framework = Literal["torch", "tensorflow", "keras", "theano", "jax", "torch7", "numpy"]
 WorkloadName = Literal[
@@ -21,7 +21,6 @@ WorkloadName = Literal[
     "deepbench-allreduce",
 ]
 Phase = Literal["compile", "compile-warm", "forward", "gradient", "train", "backward-weights", "backward-inputs"]
-Precision = Literal["fp32", "tf32", "fp16", "bf16", "int8"]
 
 WORKLOADS: tuple[WorkloadName, ...] = get_args(WorkloadName)
 FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
@@ -43,6 +42,7 @@ Count = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(ge=1, le=1000)]
 Bytes = Annotated[int, Field(ge=0)]
 Phases = Annotated[tuple[Phase, ...], Field(strict=False)]
+Precisions = Annotated[tuple[Precision, ...], Field(strict=False)]
 
 
 class BrokenRule(NamedTuple):
@@ -157,7 +157,7 @@ class WorkloadChoice(_Part):
     """Case names; * and ? stand for any text and any letter."""
     phases: Phases = ("forward", "train")
     """What is timed."""
-    precisions: Annotated[tuple[Precision, ...], Field(strict=False)] = ("fp32",)
+    precisions: Precisions = ("fp32",)
     """In which precisions."""
 
 
@@ -185,6 +185,8 @@ class Preset(_Part):
     """Seconds of measured iterations for each cell and round."""
     phases: Phases | None = None
     """What is timed, where it is not what the workload says."""
+    precisions: Precisions | None = None
+    """In which precisions, of those that the workload lists; in all of them, where it is left out."""
     exclude: Annotated[tuple[Exclude, ...], Field(strict=False)] = ()
     """Cells that this preset leaves out, and why."""
 

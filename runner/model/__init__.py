@@ -3,7 +3,7 @@
 Numbers are in seconds and bytes everywhere; scaling happens where text is made.
 """
 
-from runner.model.cells import SKIP_CODES, Cell, Device, PlannedCell, Protocol, Skip, Verdict
+from runner.model.cells import SKIP_CODES, Cell, Device, PlannedCell, Precision, Protocol, Skip, Verdict
 from runner.model.environments import Provisioned, Spec, Survey
 from runner.model.events import FAILURE_CLASSES, Canary, Event, Finished, Further, Grouped, Outcome, Record
 from runner.model.machine import Gpu, Leftover, Limits, device_id, file_name
@@ -29,6 +29,7 @@ __all__ = [
     "Past",
     "Plan",
     "PlannedCell",
+    "Precision",
     "Protocol",
     "Provisioned",
     "Record",

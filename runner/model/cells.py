@@ -6,6 +6,7 @@ from typing import Literal
 Verdict = Literal["run", "skip"]
 Device = Literal["cpu", "cuda"]
 Protocol = Literal["aligned", "published"]
+Precision = Literal["fp32", "tf32", "fp16", "bf16", "int8"]
 
 SKIP_CODES = (
     "no-interpreter",

@@ -130,6 +130,7 @@ class Request:
         chosen: says of a cell id whether it is wanted; None wants all.
         workloads: names, of which a cell's workload must be one; empty for all.
         preset: name of a preset in the matrix, or None for all that the matrix lists.
+        precisions: what to compute in; empty for what the matrix says.
         device: where to measure.
         devices: how many of them share the cases.
         backend: ``docker``, ``venv`` or ``host``.
@@ -146,6 +147,7 @@ class Request:
     chosen: Callable[[str], bool] | None = None
     workloads: tuple[str, ...] = ()
     preset: str | None = None
+    precisions: tuple[str, ...] = ()
     device: Device = "cpu"
     devices: int = 1
     backend: str = "venv"

@@ -15,8 +15,7 @@ from runner.harness.adapters.kernels import Kernel
 from runner.harness.workloads import deepbench_conv as drawn_conv
 from runner.harness.workloads.sums import ROWS
 from runner.matrix import load, parse
-from runner.matrix.models import Precision
-from runner.model import Request
+from runner.model import Precision, Request
 from runner.plan import plan
 from runner.workloads import CASES, forward_bytes, forward_flops, moved_bytes, product_flops, training_bytes
 from runner.workloads.deepbench_conv import outputs
@@ -181,7 +180,7 @@ def test_no_preset_asks_a_case_for_a_phase_that_it_has_not(preset: str) -> None:
 
 def test_a_phase_that_a_workload_has_not_is_named() -> None:
     text = (Path(__file__).parents[2] / "matrix.yaml").read_text()
-    wrong = text.replace("deepbench-gemm: {phases: [forward]}", "deepbench-gemm: {phases: [forward, train]}")
+    wrong = text.replace("deepbench-gemm: {phases: [forward]", "deepbench-gemm: {phases: [forward, train]")
     matrix = parse(wrong.encode(), "matrix.yaml")
     with pytest.raises(UsageError, match="deepbench-gemm has no phase 'train'") as caught:
         plan(matrix, Request(environments=("jax",), backend="docker"), {})

@@ -15,8 +15,8 @@ from runner.comparison import COMPARABLE, WORDS
 from runner.errors import RunnerError
 from runner.frames import COLUMNS
 from runner.harness.check import TOLERANCES
-from runner.matrix import Phase, Precision, load, parse, schema
-from runner.model import FAILURE_CLASSES, SKIP_CODES
+from runner.matrix import Phase, load, parse, schema
+from runner.model import FAILURE_CLASSES, SKIP_CODES, Precision
 from runner.progress import size
 from runner.report import tables
 

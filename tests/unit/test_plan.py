@@ -222,6 +222,19 @@ def test_a_preset_chooses_phases_of_a_case() -> None:
     ]
 
 
+def test_a_preset_chooses_among_the_precisions_of_a_workload_and_a_request_among_all() -> None:
+    text = SMALL.replace("phases: [train]", "phases: [train], precisions: [fp32, tf32]")
+    text += "presets:\n  few: {select: [rnn-step/*], precisions: [int8, tf32]}\n  all: {select: [rnn-step/*]}\n"
+
+    def precisions(**asked: Any) -> list[str]:
+        cells = planned(small(text=text), **asked).cells
+        return list(dict.fromkeys(one.cell.precision for one in cells if one.cell.workload == "rnn-step"))
+
+    assert precisions() == precisions(preset="all") == ["fp32", "tf32"]
+    assert precisions(preset="few") == ["tf32"]
+    assert precisions(preset="few", precisions=("bf16", "fp32")) == ["bf16", "fp32"]
+
+
 def test_the_published_protocol_is_in_the_id_and_of_what_was_published_alone() -> None:
     found = planned(shipped(), preset="published")
     assert {one.cell.protocol for one in found.cells if one.cell.phase != "compile"} == {"published"}
