@@ -5,6 +5,7 @@ and after them those of this interpreter, pyperf among them. Where an engine ans
 container of that torch as well, beside torch.utils.benchmark in the same process.
 """
 
+import contextlib
 import importlib.util
 import json
 import subprocess
@@ -18,7 +19,8 @@ from benchmarks import agreement
 from benchmarks.places import ROOT, nothing, ready
 from benchmarks.table import Row, UnmeasurableError
 from runner.backends.docker_engine import connect
-from runner.backends.docker_options import HARDENED
+from runner.backends.docker_options import HARDENED, OWNER, RUN
+from runner.backends.docker_sweep import owner
 from runner.files import alone
 from runner.options import Options
 
@@ -50,10 +52,18 @@ def in_container() -> Iterator[Row]:
 
 
 def _contained(image: str, name: str, peer: str) -> list[agreement.Pair]:
-    """Return (ours, theirs) of each turn, measured in a container that is hardened as those of a run are."""
+    """Return (ours, theirs) of each turn, measured in a container as hardened as those of a run, but for memory."""
     words = ["python", "/repo/benchmarks/agreement.py", "--inside", name, peer, str(TURNS)]
     here = {str(ROOT): {"bind": "/repo", "mode": "ro"}}
-    said = connect().containers.run(image, words, volumes=here, remove=True, **HARDENED)
+    with contextlib.closing(connect()) as client:
+        labels = {RUN: "bench", OWNER: owner()}  # a later run removes it, should this one be killed
+        made = client.containers.create(image, words, volumes=here, labels=labels, **HARDENED)
+        try:
+            made.start()
+            made.wait()
+            said = made.logs(stderr=False)
+        finally:
+            made.remove(force=True)
     return [(a, b) for a, b in json.loads(said)]
 
 

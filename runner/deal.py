@@ -15,15 +15,10 @@ LARGE = 1 << 28  # bytes by which the memory of boards of one kind may differ: r
 
 def apart(plan: Plan) -> tuple[Plan, Plan]:
     """Return the part of a plan that one device measures, and the part whose cases want several GPUs at once."""
-    wide = [block for block in plan.blocks if plan.device == "cuda" and wanted(block) > 1]
+    wide = [block for block in plan.blocks if plan.device == "cuda" and block.chips > 1]
     if not wide:
         return plan, _part(plan, [])
     return _part(plan, [block for block in plan.blocks if block not in wide]), _part(plan, wide)
-
-
-def wanted(block: Block) -> int:
-    """Return how many GPUs a case wants at once."""
-    return int(block.spec.get("chips", 1))
 
 
 def deal(plan: Plan, count: int) -> tuple[Plan, ...]:

@@ -67,12 +67,11 @@ def too_much(cell: Cell, seconds: float, measurement: Measurement, memory: int, 
         return Skip("over-budget", f"a round takes about {seconds:.0f} s here, {measurement.timeout:.0f} s are allowed")
     chips = CASES[cell.case_id].get("chips", 1)
     if gpus and chips > gpus:
-        there = f"the run has {gpus}: `--device cuda:all` takes all"
-        return Skip("processors", f"{chips} GPUs are wanted at once, and {there}")
+        return Skip("processors", f"{chips} GPUs are wanted at once, and this is on {gpus}")
     if not gpus and chips > measurement.threads:
         there = f"{measurement.threads} threads are there"
         return Skip("processors", f"{chips} processes of a thread each are wanted, and {there}")
-    needed = held_bytes(cell.case_id) // (chips if gpus else 1)
+    needed = held_bytes(cell.case_id, chips if gpus else 1)
     if memory and needed > memory:
         return Skip("no-memory", f"it holds about {needed / GIB:.1f} GiB at once, {memory / GIB:.1f} GiB are there")
     return None
@@ -81,7 +80,7 @@ def too_much(cell: Cell, seconds: float, measurement: Measurement, memory: int, 
 def affordable(planned: tuple[PlannedCell, ...], measurement: Measurement, devices: int = 1) -> tuple[PlannedCell, ...]:
     """Return the cells with a skip for each case whose first rounds do not fit into what is left of the budget.
 
-    Each of several ``devices`` has the whole of it, and a case is measured on one.
+    Each of several ``devices`` has the whole of it, and a case is measured on one, or has all of them.
     """
     if measurement.budget is None:
         return planned
@@ -91,9 +90,10 @@ def affordable(planned: tuple[PlannedCell, ...], measurement: Measurement, devic
             costs[found.cell.case_id] = costs.get(found.cell.case_id, 0.0) + found.seconds
     left, skips = [measurement.budget] * devices, dict[str, Skip]()
     for case_id, seconds in costs.items():
-        most = max(left)
+        together = devices > 1 and CASES.get(case_id, {}).get("chips", 1) > 1
+        most = min(left) if together else max(left)
         if seconds <= most:
-            left[left.index(most)] -= seconds
+            left = [one - seconds if together or at == left.index(most) else one for at, one in enumerate(left)]
             continue
         rounds = f"{measurement.rounds} rounds of {case_id} take about {duration(seconds)}"
         there = f"{duration(most)} of {duration(measurement.budget)} are left"
@@ -105,9 +105,9 @@ def affordable(planned: tuple[PlannedCell, ...], measurement: Measurement, devic
 
 
 @cache
-def held_bytes(case_id: str) -> int:
-    """Return about how many bytes a process holds that trains a case."""
-    return OVERHEAD + training_bytes(CASES[case_id])
+def held_bytes(case_id: str, parts: int = 1) -> int:
+    """Return about how many bytes are held by a process that trains a case, or by each of several that share it."""
+    return OVERHEAD + training_bytes(CASES[case_id]) // parts
 
 
 @cache

@@ -25,6 +25,7 @@ class Wanted:
         margin: float,
         say: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
+        before: float = 0.0,
     ) -> None:
         """Start the budget's clock, with what the earlier parts of the run have spent on it.
 
@@ -34,13 +35,15 @@ class Wanted:
             margin: the change that counts as none.
             say: told why there is no further round.
             clock: seconds, monotonic.
+            before: seconds of the budget that other cases had first, in this part of the run.
         """
         self.measurement = planned.measurement
         self.stored = stored
         self.margin = margin
         self.say = say
         self.clock = clock
-        self.begun = clock() - planned.past.spent
+        self.before = before
+        self.begun = clock() - planned.past.spent - before
         self.behind = planned.begun
         self.looks = frozenset(stats.looks(self.measurement.rounds, self.measurement.most))
         running = [one for one in planned.cells if one.skip is None]
@@ -101,7 +104,7 @@ class Wanted:
         entries = self.stored.journal().entries
         timed = [entry.cell for entry in entries if entry.status == "ok" and entry.spent is not None]
         expected = sum(costs.get(name, 0.0) for name in timed)
-        return self.spent() / expected if expected else 1.0
+        return (self.spent() - self.before) / expected if expected else 1.0
 
     def _costs(self, comparisons: Iterable[Comparison]) -> Iterable[tuple[float, set[Cell]]]:
         """Yield for each open pair the seconds of the rounds that would about decide it, and its two cells."""

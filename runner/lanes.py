@@ -4,8 +4,9 @@ import contextlib
 import functools
 import os
 import threading
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from runner import controls, machine
@@ -61,13 +62,22 @@ class Shared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
-    """One device with its part of the plan, its clocks, and servers; ``name`` is what its progress is shown under."""
+    """One device with its part of the plan, its clocks, and servers.
+
+    Attributes:
+        name: what its progress is shown under.
+        alone: no other device is at work meanwhile.
+        before: seconds that all devices together were at work first.
+        cool: degrees that it had before that; None where it was not at work yet, or nobody knows.
+    """
 
     name: str
     plan: Plan
     clocks: Clocks
     servers: Servers
     alone: bool
+    before: float = 0.0
+    cool: float | None = None
 
     def work(self, shared: Shared) -> None:
         """Measure the part, and keep each event the moment it is there.
@@ -78,10 +88,10 @@ class Lane:
         """
         keeper, limits, threads = shared.keeper, self.servers.limits, self.plan.measurement.threads
         say = keeper.progress.note
-        wanted = Wanted(self.plan, keeper.stored, shared.margin, say)
+        wanted = Wanted(self.plan, keeper.stored, shared.margin, say, before=self.before)
         # Beside other devices at work, a slower canary would tell of them.
         canary = functools.partial(controls.canary, threads, limits.cpus) if shared.controls and self.alone else None
-        calm = Calm(self.clocks.observed, say, celsius=self.clocks.celsius)
+        calm = Calm(self.clocks.observed, say, celsius=self.clocks.celsius, cool=self.cool)
         around, rested = (calm.measured, calm.rested) if self.clocks.gpu else (None, None)
         status = functools.partial(keeper.progress.status, self.name)
         steering = Steering(status, wanted, canary, around, rested)
@@ -120,8 +130,11 @@ def work(parts: Sequence[Plan], devices: Sequence[Clocks], shared: Shared, wide:
         for lane in (*first, *lanes):
             stack.enter_context(contextlib.closing(lane.servers))
         stack.callback(shared.end)
-        for lane in first:
-            lane.work(shared)
+        if first:
+            begin, cool = time.monotonic(), [lane.clocks.celsius() for lane in lanes]
+            first[0].work(shared)
+            before = time.monotonic() - begin
+            lanes = [replace(lane, before=before, cool=one) for lane, one in zip(lanes, cool, strict=True)]
         for _ in side_by_side(lambda lane: lane.work(shared), lanes, len(lanes)):
             pass
 

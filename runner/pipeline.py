@@ -9,12 +9,13 @@ from typing import Any
 from runner import controls, lanes
 from runner.backends import Backend
 from runner.begun import begin, digests, now, same_environments
-from runner.deal import apart, deal, wanted
+from runner.deal import apart, deal
 from runner.environments import announce, specs
 from runner.errors import NothingSelectedError, Problem, ProvisionError
 from runner.files import alone
 from runner.gpu.choose import LEAVE, Wish
 from runner.gpu.clocks import Clocks, recovered
+from runner.gpu.several import Several
 from runner.keeper import Keeper, Totals
 from runner.matrix import Matrix
 from runner.model import Gpu, Outcome, Plan, Provisioned, Request, Skip, Spec, Survey, device_id
@@ -146,7 +147,7 @@ def run(
     planned = prepared.plan if again or not place.controls else controls.with_twins(prepared.plan)
     narrow, wide = apart(planned)
     parts = deal(narrow, len(gpus))
-    gpus = gpus[: max(len(parts), *map(wanted, wide.blocks), 0)]  # what there is no case for is left alone
+    gpus = gpus[: max(len(parts), *(block.chips for block in wide.blocks), 0)]  # what has no case is left alone
     planned = replace(planned, devices=len(parts))
     devices = [Clocks(gpu, place.clocks, progress.note, rate=place.telemetry) for gpu in gpus or (None,)]
     for clocks in devices:
@@ -163,7 +164,8 @@ def run(
         progress.note(f"run {stored.id} on {planned.backend}, {planned.device}, {planned.measurement.threads} threads")
         keeper = Keeper(planned, stored, progress)
         with keeper.ending(resumes=not prepared.also):
-            for part, clocks in [*zip(parts, devices, strict=False), (wide, devices[0])]:
+            owners = [*zip(parts, devices, strict=False), *([(wide, Several(devices))] if wide.blocks else [])]
+            for part, clocks in owners:
                 for outcome in _not_made(part, failed, keeper.seen):
                     keeper.keep(outcome, planned.past.spent, clocks)
             for name in sorted(device_id(one.gpu) for one in devices):  # in one order: no two runs wait for each other

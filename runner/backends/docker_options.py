@@ -113,6 +113,8 @@ class Container:
 
     def _environment(self) -> dict[str, str]:
         gpu = {"NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
+        if "," in self.limits.device:  # else CUDA numbers them in an order of its own
+            gpu["CUDA_VISIBLE_DEVICES"] = self.limits.device
         none = {"NVIDIA_VISIBLE_DEVICES": "void"}  # else an engine with the nvidia runtime by default hands over all
         shown = none if self.limits.device == "cpu" else gpu
         return {"HOME": "/work", "USER": "bench", "TMPDIR": "/tmp", **shown}  # noqa: S108  the container's own

@@ -27,7 +27,7 @@ class ProcessChannel:
 
         Args:
             python: an interpreter.
-            device: ``cpu``, or the UUID of the one GPU it may see.
+            device: ``cpu``, or the UUID of the GPU it may see; of several, with commas between them.
             harness: what ``archive.pack`` returns; the shipped harness by default.
             isolated: leave out what is installed for the user or named by ``PYTHONPATH``.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from runner import published, stats
 from runner.compare import differs
 from runner.compare.beside import published_side
-from runner.compare.floor import Floor, Work, above, floors, mean_floor, over_the_noise
+from runner.compare.floor import Floor, Work, above, floors, mean_floors, over_the_noise
 from runner.compare.overall import overall
 from runner.compare.rows import Draft, draft, judged
 from runner.compare.sides import Pair, Side, pairs, side
@@ -59,7 +59,7 @@ def compare(
         devices=_devices(usable) if runs.published else {},
         figures=tuple(dict.fromkeys(figure for match in usable for figure in match.figures())),
         differences=differs.between(((one.base, one.other, one.pairs) for one in usable), runs.told),
-        overall=() if best else tuple(over_the_noise(overall(drafts), runs.mean_floor(usable))),
+        overall=() if best else tuple(over_the_noise(overall(drafts), base, runs.mean_floors(usable))),
     )
 
 
@@ -99,7 +99,7 @@ class _Runs:
         self._kept: list[Mapping[str, Side]] = []
         self.told: dict[str, differs.Told] = {}
         self.floors: dict[str, Mapping[Work, Floor]] = {}
-        self._mean_floors: dict[str, Floor | None] = {}
+        self._read: dict[str, Results] = {}
 
     def __iter__(self) -> Iterator[Mapping[str, Side]]:
         yield from self._kept
@@ -107,7 +107,7 @@ class _Runs:
             self.environments |= {one.cell.environment for one in results.plan} | set(results.environments)
             self.environments |= set(results.rounds["environment"].unique())
             self.floors[results.run] = floors(results)
-            self._mean_floors[results.run] = mean_floor(results)
+            self._read[results.run] = results
             self.told[results.run] = differs.Told(results.machine, results.environments)
             self._kept.append({**self.published, **{name: side(results, name) for name in self._asked}})
             yield self._kept[-1]
@@ -115,10 +115,11 @@ class _Runs:
             self._kept.append({**self.published, **{name: Side(environment=name) for name in self._asked}})
             yield self._kept[-1]
 
-    def mean_floor(self, matches: Iterable[_Match]) -> Floor | None:
-        """Return the noise of means over cells in the runs of some sides, of the noisiest; None where none is known."""
+    def mean_floors(self, matches: Iterable[_Match]) -> Mapping[str, float]:
+        """Return by how much environments differed from themselves in the runs of some sides, the newest last."""
         runs = {side.run for one in matches for side in (one.base, one.other)}
-        return max((found for run in runs if (found := self._mean_floors.get(run))), default=None)
+        found = [mean_floors(results) for run, results in self._read.items() if run in runs]
+        return {name: floor for floors in reversed(found) for name, floor in floors.items()}
 
 
 def _choose(runs: _Runs, base: str, other: str, *, best: bool) -> _Match | None:

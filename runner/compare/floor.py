@@ -3,10 +3,12 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from statistics import fmean
 from typing import NamedTuple
 
 from runner import stats
+from runner.compare.overall import overall
+from runner.compare.rows import draft
+from runner.compare.sides import pairs, side
 from runner.comparison import Overall, Results, Row
 from runner.controls import TWIN, is_twin
 from runner.drift import beside
@@ -39,31 +41,29 @@ def floors(results: Results) -> dict[Work, Floor]:
     return found
 
 
-def mean_floor(results: Results) -> Floor | None:
-    """Return how far apart an environment beside itself came out in the mean over its cells; None with fewer than two.
+def mean_floors(results: Results) -> dict[str, float]:
+    """Return environment -> by how much it differed from itself in the mean over its cells: a logarithm, at least 0.
 
-    It is taken as ``overall`` takes its means: each workload with the same weight, without compile times. Of several
-    environments it is that which is farthest apart; its phase and precision are empty.
+    Environments without a twin, and those with one cell beside it, are missing.
     """
-    found: dict[str, dict[str, list[float]]] = {}
-    for one in beside(results.rounds):
-        environment, _, workload, _, phase, _ = one.cell.split("/")
-        if not phase.startswith("compile"):
-            of_environment = found.setdefault(environment.removesuffix(TWIN), {})
-            of_environment.setdefault(workload, []).append(math.log(one.ratio))
-    means = [
-        Floor(abs(fmean(map(fmean, logs.values()))), name, "", "")
-        for name, logs in found.items()
-        if sum(map(len, logs.values())) > 1
-    ]
-    return max(means, default=None)
+    found = {}
+    for name in sorted(name for name in results.rounds["environment"].unique() if is_twin(name)):
+        base, other = side(results, name.removesuffix(TWIN)), side(results, name)
+        for mean in overall(draft(base, other, pair) for pair in pairs(base, other, best=False)):
+            found[base.environment] = abs(math.log(mean.ratio))
+    return found
 
 
-def over_the_noise(means: Iterable[Overall], floor: Floor | None) -> Iterator[Overall]:
-    """Yield the means, those told apart that are no farther from 1 than an environment beside itself came out."""
+def over_the_noise(means: Iterable[Overall], base: str, floors: Mapping[str, float]) -> Iterator[Overall]:
+    """Yield the means, those told apart that are no farther from 1 than an environment beside itself came out.
+
+    That is one of the two sides where one of them has a floor, else any: the one that is farthest apart.
+    """
     for one in means:
-        if floor and not is_twin(one.environment) and abs(math.log(one.ratio)) <= floor.apart:
-            noise = f"{floor.environment} beside itself came out {math.expm1(floor.apart):.1%} apart, no less than this"
+        own = floors.keys() & {base, one.environment} or floors.keys()
+        name = max(own, key=lambda name: floors[name], default="")
+        if name and not is_twin(one.environment) and abs(math.log(one.ratio)) <= floors[name]:
+            noise = f"{name} beside itself came out {math.expm1(floors[name]):.1%} apart, no less than this"
             yield replace(one, noise=noise)
         else:
             yield one

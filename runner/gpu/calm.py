@@ -32,6 +32,7 @@ class Calm:
         wait: Callable[[float], None] = time.sleep,
         pauses: Sequence[float] | None = None,
         celsius: Callable[[], float | None] = lambda: None,
+        cool: float | None = None,
     ) -> None:
         """Measure nothing yet.
 
@@ -42,13 +43,14 @@ class Calm:
             wait: returns after so many seconds.
             pauses: seconds, each longer than the one before; None for PAUSES.
             celsius: returns the temperature now; None where nobody knows.
+            cool: what it was before the run; None for what it is at the first case.
         """
         self.observe = observe
         self.say = say
         self.wait = wait
         self.pauses = tuple(PAUSES if pauses is None else pauses)
         self.celsius = celsius
-        self.cool: float | None = None
+        self.cool = cool
         self.began = False
         self.left = self.resting = MOST_SECONDS
 
@@ -56,7 +58,7 @@ class Calm:
         """Wait, some time at most, while the GPU cools down from what was measured before."""
         before = self.celsius()
         if not self.began:
-            self.began, self.cool = True, before
+            self.began, self.cool = True, before if self.cool is None else self.cool
         until = self.resting - REST_SECONDS
         while before is not None and self.cool is not None and before > self.cool + COOL:
             if self.resting - LOOK_SECONDS < max(until, 0.0):

@@ -29,15 +29,16 @@ class Several(Clocks):
         yield
 
     def facts(self) -> Mapping[str, Any]:
-        """Return how the clocks are held; of the first that is not held as the others are, where one is not."""
-        found = [one.facts() for one in self.each]
-        return next((facts for facts in found if facts != found[0]), found[0])
+        """Return how the clocks are held; of the first that is held at nothing, where one is not held."""
+        return min((one.facts() for one in self.each), key=lambda facts: "pinned" in facts)
 
     def observed(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what was read of the first that was held back, else of the first; not the energy of one."""
+        """Return what was read of the first that was held back, else of the first; what held back any; no energy."""
         found = [one.observed(reply) for one in self.each]
         worst = next((read for read in found if read.get("throttled")), found[0])
-        return {name: value for name, value in worst.items() if name not in OF_ONE}
+        words = {word for read in found for word in read.get("held_back", ())}
+        seen = {name: value for name, value in worst.items() if name not in OF_ONE}
+        return {**seen, "held_back": sorted(words)} if words else seen
 
     def celsius(self) -> int | None:
         """Return the temperature of the hottest."""

@@ -56,6 +56,11 @@ class Block:
     held: int = 0
 
     @property
+    def chips(self) -> int:
+        """How many processes compute it together, each on a GPU of its own where it is on GPUs."""
+        return int(self.spec.get("chips", 1))
+
+    @property
     def environments(self) -> tuple[str, ...]:
         """The environments the block needs alive, in order of first appearance."""
         return tuple(dict.fromkeys(cell.environment for cell in self.cells))
@@ -99,12 +104,16 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """The estimated duration of the measuring, without provisioning: of several devices, each has about as much."""
+        """The estimated duration of the measuring, without provisioning: of several devices, each has about as much.
+
+        A case that wants several GPUs at once has all of them.
+        """
         costs: dict[str, float] = {}
         for one in self.cells:
             if one.skip is None:
                 costs[one.cell.case_id] = costs.get(one.cell.case_id, 0.0) + one.seconds
-        return max(sum(costs.values()) / self.devices, max(costs.values(), default=0.0))
+        wide = [costs.pop(block.case_id) for block in self.blocks if self.device == "cuda" and block.chips > 1]
+        return sum(wide) + max(sum(costs.values()) / self.devices, max(costs.values(), default=0.0))
 
     @property
     def begun(self) -> int:

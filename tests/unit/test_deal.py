@@ -145,6 +145,29 @@ def test_a_budget_is_time_on_each_gpu_and_no_case_is_split() -> None:
     assert reasons == {"3 rounds of rnn-step/one take about 1 min 40 s, and 1 min 30 s of 1 min 30 s are left"}
 
 
+def test_a_case_of_all_gpus_takes_from_the_budget_of_each() -> None:
+    (cell,) = cells("a/x")
+    both, one = "deepbench-allreduce", "rnn-step"
+    cases = [
+        (both, "train-001-100000-c2"),
+        (one, "lstm-b32-h128"),
+        (one, "lstm-b128-h128"),
+        (both, "train-002-3097600-c2"),
+    ]
+    wanted = [
+        PlannedCell(cell=replace(cell, workload=work, case=case), device="cuda", seconds=60.0) for work, case in cases
+    ]
+    found = affordable(tuple(wanted), Measurement(budget=125.0), 2)
+    assert [planned.skip is not None for planned in found] == [False, False, False, True]
+
+
+def test_the_estimate_has_the_cases_of_all_gpus_whole() -> None:
+    shared = replace(plan(), devices=2)
+    assert shared.seconds == sum(COSTS.values())  # two cells a case, on two GPUs
+    longest = 2 * COSTS["one"]  # of the others
+    assert with_wide(shared).seconds == 2 * COSTS["two"] + longest
+
+
 def test_the_estimate_is_that_of_the_gpu_with_most_to_do() -> None:
     assert plan().seconds == 242.0
     assert replace(plan(), devices=2).seconds == 121.0

@@ -150,7 +150,7 @@ def test_more_processes_than_threads_are_a_skip() -> None:
 def test_more_processes_than_gpus_are_a_skip_whatever_threads_there_are() -> None:
     measurement = Measurement(threads=1)
     skips = {chips: estimate.too_much(allreduce(chips), 1.0, measurement, 0, gpus=2) for chips in (2, 4)}
-    said = "4 GPUs are wanted at once, and the run has 2: `--device cuda:all` takes all"
+    said = "4 GPUs are wanted at once, and this is on 2"
     assert skips == {2: None, 4: Skip("processors", said)}
     large = allreduce(32, "train-007-64500000")
     assert estimate.too_much(large, 1.0, measurement, 4 << 30, gpus=32) is None  # each holds its own part

@@ -82,6 +82,8 @@ def test_cdi_is_used_where_the_engine_lists_the_gpu() -> None:
     assert not asked.has_cdi(info, "GPU-other")
     assert not asked.has_cdi({"DiscoveredDevices": None}, GPU)
     assert not asked.has_cdi(info, f"{GPU},GPU-other")
+    request = container(GPU, cdi=True)["device_requests"]
+    assert request == [DeviceRequest(driver="cdi", device_ids=[f"nvidia.com/gpu={GPU}"])]
 
 
 def test_gpus_that_compute_together_are_asked_for_one_by_one_and_share_a_short_name() -> None:
@@ -92,8 +94,8 @@ def test_gpus_that_compute_together_are_asked_for_one_by_one_and_share_a_short_n
     (request,) = asked.device_requests(several, cdi=True)
     assert request["DeviceIDs"] == [f"nvidia.com/gpu={GPU}", "nvidia.com/gpu=GPU-other"]
     assert re.fullmatch(r"matrix-runner-cache-0{12}-several-[0-9a-f]{8}", asked.cache_volume("0" * 64, several))
-    request = container(GPU, cdi=True)["device_requests"]
-    assert request == [DeviceRequest(driver="cdi", device_ids=[f"nvidia.com/gpu={GPU}"])]
+    assert container(several)["environment"]["CUDA_VISIBLE_DEVICES"] == several
+    assert "CUDA_VISIBLE_DEVICES" not in container(GPU)["environment"]
 
 
 def test_a_containers_name_is_one_the_engine_takes() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -16,7 +17,7 @@ from runner.errors import EngineError
 from runner.gpu.choose import LEAVE
 from runner.gpu.clocks import Clocks
 from runner.keeper import Keeper
-from runner.lanes import Shared, work
+from runner.lanes import Lane, Shared, work
 from runner.model import Gpu, Past, Plan
 from runner.plan_json import plan_json, read_plan
 from runner.progress import Progress
@@ -96,6 +97,28 @@ def test_a_case_of_several_gpus_has_all_of_them_before_the_others_begin(run: Run
     assert all(server.closed == 1 for server in backend.opened)
     assert [record.cell.case for record in run.records()][:6] == ["two"] * 6
     assert len(list(run.records())) == 30
+
+
+def test_what_all_gpus_took_first_is_of_the_budget_and_cooling_is_to_what_was_before(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, tuple[float, float | None]] = {}
+    worked = Lane.work
+
+    def work_(lane: Lane, shared: Shared) -> None:
+        seen[str(lane.clocks.gpu and lane.clocks.gpu.uuid)] = lane.before, lane.cool
+        if lane.clocks.gpu and "," in lane.clocks.gpu.uuid:
+            time.sleep(0.2)
+        worked(lane, shared)
+
+    monkeypatch.setattr(Lane, "work", work_)
+    monkeypatch.setattr(Clocks, "celsius", lambda clocks: {"GPU-1": 40, "GPU-2": 43}.get(clocks.gpu.uuid))
+    measured(run, FakeBackend(), test_deal.with_wide(test_deal.plan()))
+    assert seen["GPU-1,GPU-2"] == (0.0, None)
+    assert (seen["GPU-1"][1], seen["GPU-2"][1]) == (40, 43)
+    assert min(seen["GPU-1"][0], seen["GPU-2"][0]) > 0.2
+    spent = [line["spent"] for line in journal(run) if "spent" in line]
+    assert spent[-1] > 0.2
 
 
 def test_a_run_goes_on_with_a_case_of_several_gpus(run: Run) -> None:

@@ -1,7 +1,9 @@
 """GPUs that compute a case together: what is said of their clocks, and how PyTorch's processes find them."""
 
+import ctypes
 import os
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from runner.gpu.choose import LEAVE
 from runner.gpu.clocks import Clocks
 from runner.gpu.several import Several
 from runner.harness.adapters import torch_allreduce, torch_compat
+from runner.harness.workloads import deepbench_allreduce
 from tests.unit.test_deal import FIRST, SECOND
 
 
@@ -22,7 +25,7 @@ class _Told(Clocks):
         self.read, self.degrees, self.how, self.checked = read, celsius, how, 0
 
     def facts(self) -> dict[str, Any]:
-        return {"clocks": self.how}
+        return {"clocks": self.how, **({"pinned": "SM base"} if self.how == "pinned" else {})}
 
     def observed(self, reply: Any) -> dict[str, Any]:
         return {**self.read, "of": reply["step"]}
@@ -38,11 +41,14 @@ class _Told(Clocks):
 
 def test_the_first_that_was_held_back_is_told_of_and_no_energy_of_one() -> None:
     one = _Told("GPU-1", {"clock_mhz": [1, 1, 1], "joules_per_step": 3.0, "idle_watts": 60.0}, 40)
-    two = _Told("GPU-2", {"clock_mhz": [2, 2, 2], "throttled": 1}, 71)
+    two = _Told("GPU-2", {"clock_mhz": [2, 2, 2], "throttled": 1, "held_back": ["a power limit"]}, 71)
+    hot = _Told("GPU-3", {"clock_mhz": [3, 3, 3], "throttled": 1, "held_back": ["heat"]}, 90)
     found = Several([one, two])
     assert found.gpu
     assert (found.gpu.uuid, found.gpu.name) == ("GPU-1,GPU-2", "H200")
-    assert found.observed({"step": 7}) == {"clock_mhz": [2, 2, 2], "throttled": 1, "of": 7}
+    seen = {"clock_mhz": [2, 2, 2], "throttled": 1, "of": 7}
+    assert found.observed({"step": 7}) == {**seen, "held_back": ["a power limit"]}
+    assert Several([two, hot]).observed({"step": 7}) == {**seen, "held_back": ["a power limit", "heat"]}
     assert Several([one, one]).observed({"step": 7}) == {"clock_mhz": [1, 1, 1], "of": 7}
     assert found.celsius() == 71
     assert Several([_Told("GPU-1", {}, None), _Told("GPU-2", {}, None)]).celsius() is None
@@ -50,8 +56,9 @@ def test_the_first_that_was_held_back_is_told_of_and_no_energy_of_one() -> None:
 
 def test_one_that_is_not_held_or_is_lost_is_seen() -> None:
     one, two, lost = _Told("GPU-1", {}, 1), _Told("GPU-2", {}, 1, "none"), _Told("GPU-3", {}, 1, "gone")
-    assert Several([one, two]).facts() == {"clocks": "none"}
-    assert Several([one, one]).facts() == {"clocks": "pinned"}
+    assert Several([one, two]).facts() == Several([two, one]).facts() == {"clocks": "none"}
+    assert Several([two, one, one]).facts() == {"clocks": "none"}
+    assert Several([one, one]).facts() == {"clocks": "pinned", "pinned": "SM base"}
     Several([one, two]).check()
     assert (one.checked, two.checked) == (1, 1)
     with pytest.raises(GpuError):
@@ -98,6 +105,44 @@ def test_each_process_of_a_sum_has_the_gpu_of_its_number(
     again = [("copy_", fake), ("all_reduce", fake)]
     assert fake.asked == [("set_num_threads", 1), ("from_numpy", "numbers"), *placed, ("clone",), joined, *again]
     assert {os.environ[name] for name in torch_allreduce.INTERFACES} == {"lo"}
+
+
+@pytest.mark.parametrize(
+    ("device", "error", "killed"),
+    [
+        ("cpu", RuntimeError("the connection is closed"), False),
+        ("cpu", MemoryError(), True),
+        ("cuda", RuntimeError("CUDA error: an illegal memory access"), True),
+    ],
+)
+def test_a_process_that_fails_ends_the_sum_unless_it_was_over(
+    device: str,
+    error: Exception,
+    killed: bool,  # noqa: FBT001
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ends: list[Any] = []
+
+    class Part:
+        def __init__(self, *_: Any) -> None:
+            self.sums = 0
+
+        def reduce(self) -> None:
+            self.sums += 1
+            if self.sums == 3:
+                raise error
+
+        def synchronize(self) -> None:
+            pass
+
+    monkeypatch.setattr(torch_allreduce, "Part", Part)
+    monkeypatch.setattr(deepbench_allreduce, "own", lambda *_: None)
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(prctl=lambda *_: 0))
+    monkeypatch.setattr(os, "kill", lambda pid, _: ends.append(pid))
+    monkeypatch.setattr(os, "_exit", lambda code: ends.append(f"exit {code}"))
+    other: Any = torch_allreduce.other
+    other({"chips": 2}, 1, "/folder", device)
+    assert ends == [*([os.getppid()] if killed else []), "exit 0"]
 
 
 def test_two_gpus_of_one_kind_are_one_device() -> None:
