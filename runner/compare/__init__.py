@@ -99,7 +99,7 @@ class _Runs:
         self._kept: list[Mapping[str, Side]] = []
         self.told: dict[str, differs.Told] = {}
         self.floors: dict[str, Mapping[Work, Floor]] = {}
-        self._read: dict[str, Results] = {}
+        self._mean_floors: dict[str, Mapping[str, float]] = {}
 
     def __iter__(self) -> Iterator[Mapping[str, Side]]:
         yield from self._kept
@@ -107,7 +107,7 @@ class _Runs:
             self.environments |= {one.cell.environment for one in results.plan} | set(results.environments)
             self.environments |= set(results.rounds["environment"].unique())
             self.floors[results.run] = floors(results)
-            self._read[results.run] = results
+            self._mean_floors[results.run] = mean_floors(results)
             self.told[results.run] = differs.Told(results.machine, results.environments)
             self._kept.append({**self.published, **{name: side(results, name) for name in self._asked}})
             yield self._kept[-1]
@@ -118,7 +118,7 @@ class _Runs:
     def mean_floors(self, matches: Iterable[_Match]) -> Mapping[str, float]:
         """Return by how much environments differed from themselves in the runs of some sides, the newest last."""
         runs = {side.run for one in matches for side in (one.base, one.other)}
-        found = [mean_floors(results) for run, results in self._read.items() if run in runs]
+        found = [floors for run, floors in self._mean_floors.items() if run in runs]
         return {name: floor for floors in reversed(found) for name, floor in floors.items()}
 
 

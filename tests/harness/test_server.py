@@ -294,6 +294,23 @@ def test_the_version_of_the_harness_changes_with_the_code_and_not_with_its_words
     assert version('"""One."""\nx = 2\n') != first
 
 
+def test_moving_code_between_files_keeps_the_version_of_the_harness(tmp_path: Path) -> None:
+    def version(**files: str) -> str:
+        paths = tuple(tmp_path / f"{name}.py" for name in files)
+        for path, text in zip(paths, files.values(), strict=True):
+            path.write_text(text)
+        archive.code_hash.cache_clear()
+        return archive.code_hash(paths)
+
+    first = version(timing="def median(): return 1\n", child="from .timing import median\ndef run(): return median()\n")
+    renamed = version(
+        clock="def median(): return 1\n", worker="from .clock import median\ndef run(): return median()\n"
+    )
+    merged = version(worker="def run(): return median()\ndef median(): return 1\n")
+    assert first == renamed == merged
+    assert version(worker="def run(): return median()\ndef median(): return 2\n") != first
+
+
 def sleepers() -> list[str]:
     """Return the command lines of the processes that the faulty adapter left behind, once they had time to go."""
     found: list[str] = []
