@@ -24,9 +24,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from runner.harness import timing, workloads
-from runner.harness.adapters import torch_, torch_kernels
-from runner.workloads import CASES
+from runner.catalog.cases import CASES
+from runner.harness import cases, timing
+from runner.harness.adapters import torch as torch_
+from runner.harness.adapters.torch import kernels
 
 TURNS, SECONDS = 12, 0.5  # how many, and the budget of one
 SHORTER = (
@@ -68,8 +69,8 @@ def operation(name: str) -> Callable[[], object]:
     """Return an operation of DeepBench's as it is measured."""
     torch_.load(1)
     case = dict(CASES[name])
-    made: Any = torch_kernels.Matmul if "gemm" in name else torch_kernels.Conv2d
-    found: Callable[[], object] = made(case, *workloads.materialise(case), "cpu", "fp32").forward
+    made: Any = kernels.Matmul if "gemm" in name else kernels.Conv2d
+    found: Callable[[], object] = made(case, *cases.materialise(case), "cpu", "fp32").forward
     return found
 
 

@@ -18,11 +18,11 @@ from pathlib import Path
 from benchmarks import agreement
 from benchmarks.places import ROOT, nothing, ready
 from benchmarks.table import Row, UnmeasurableError
-from runner.backends.docker_engine import connect
-from runner.backends.docker_options import HARDENED, OWNER, RUN
-from runner.backends.docker_sweep import owner
-from runner.files import alone
-from runner.options import Options
+from runner.backends.docker.cleanup import owner
+from runner.backends.docker.client import connect
+from runner.backends.docker.options import HARDENED, OWNER, RUN
+from runner.core.files import alone
+from runner.workflows.options import Options
 
 CELL = "torch-2.x/nn-lstm/rnn-step/lstm-b32-h128/train/fp32"
 TURNS = 8

@@ -11,13 +11,13 @@ from benchmarks.places import MATRIX, backends, nothing
 from benchmarks.table import Row, UnmeasurableError
 from benchmarks.turns import command, in_turns
 from runner.backends import Backend
+from runner.core.model import Request
 from runner.matrix import load, parse
-from runner.model import Request
-from runner.options import Options
-from runner.pipeline import prepare
-from runner.plan import plan
-from runner.plan_json import plan_json
-from runner.setup import setup
+from runner.plan.document import plan_json
+from runner.plan.planner import plan
+from runner.workflows.context import setup
+from runner.workflows.options import Options
+from runner.workflows.run import prepare
 
 REPEATS = 15
 LISTINGS = 3  # of sessions or environments, up to seconds each

@@ -23,15 +23,15 @@ from scipy.stats import binomtest
 
 from benchmarks.places import Ready, nothing, ready, request
 from benchmarks.settling import channel
-from runner import stats
-from runner.backends import archive
-from runner.comparison import Round, Turns, log_ratio
-from runner.files import alone
-from runner.gather import turn_medians
+from runner.analysis import statistics as stats
+from runner.analysis.model import Round, Turns, log_ratio
+from runner.analysis.tables import turn_medians
+from runner.backends import harness_archive
+from runner.core.files import alone
+from runner.core.model import Cell, Provisioned
 from runner.measure.references import References
 from runner.measure.session import Session
-from runner.model import Cell, Provisioned
-from runner.options import Options
+from runner.workflows.options import Options
 
 CELLS = [
     f"torch-1.12/{slug}/rnn-step/{kind}-b32-h128/forward/fp32"
@@ -86,13 +86,13 @@ class Place:
         threads = found.setup.request.threads
         self.references = References(found.setup.place.cache / "references", threads)
         self.servers = 0
-        self.harness = {"base": archive.pack(), "other": archive.pack()}
+        self.harness = {"base": harness_archive.pack(), "other": harness_archive.pack()}
         if planted:
             with TemporaryDirectory() as folder:
-                copy = Path(copytree(archive.FOLDER, Path(folder) / "harness"))
+                copy = Path(copytree(harness_archive.FOLDER, Path(folder) / "harness"))
                 with (copy / "timing.py").open("a", encoding="ascii") as file:
                     file.write(WAIT.format(share=planted))
-                self.harness["other"] = archive.pack(copy)
+                self.harness["other"] = harness_archive.pack(copy)
 
     def server(self, side: str) -> Session:
         """Start a server."""

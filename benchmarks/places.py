@@ -8,12 +8,12 @@ from typing import Any
 
 from benchmarks.table import UnmeasurableError
 from runner.backends import Backend
-from runner.errors import EngineError, NothingSelectedError
-from runner.harness import workloads
-from runner.model import Cell, Provisioned
-from runner.options import Options
-from runner.pipeline import Prepared, prepare
-from runner.setup import Setup, cache_folder, choose_backend, setup
+from runner.core.errors import EngineError, NothingSelectedError
+from runner.core.model import Cell, Provisioned
+from runner.harness import cases
+from runner.workflows.context import Setup, cache_folder, choose_backend, setup
+from runner.workflows.options import Options
+from runner.workflows.run import Prepared, prepare
 
 ROOT = Path(__file__).parent.parent
 MATRIX = ROOT / "matrix.yaml"
@@ -73,7 +73,7 @@ def request(place: Ready, made: Provisioned, cell: Cell, seconds: float) -> dict
     (case,) = (block.spec for block in place.prepared.plan.blocks if cell in block.cells)
     return {
         "case": dict(case),
-        "key": workloads.key(dict(case)),
+        "key": cases.key(dict(case)),
         "framework": made.framework,
         "implementation": cell.implementation,
         "phase": cell.phase,

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.table import Row
-from runner.model import Cell
+from runner.core.model import Cell
 
 ROOT = Path(__file__).parent.parent
 CASES, ENVIRONMENTS, SLUGS, ROUNDS, SAMPLES = 100, 10, 10, 3, 34
@@ -61,11 +61,12 @@ def _child(what: str, folder: str) -> dict[str, float]:
 
 def make(reports: Path) -> dict[str, float]:
     """Write a run, and its samples as Parquet."""
-    from runner import frames, merge
-    from runner.store import runs
+    from runner.analysis import dataset
+    from runner.store import samples as frames
+    from runner.store.run import runs
 
     _write_run(reports)
-    frames.write(merge.results(runs(reports)[0]).samples, reports / SAMPLES_FILE)
+    frames.write(dataset.results(runs(reports)[0]).samples, reports / SAMPLES_FILE)
     return {}
 
 
@@ -73,11 +74,11 @@ def _write_run(reports: Path) -> None:
     """Write a run: 100 cases x 10 environments x 10 implementations, 3 rounds of 34 samples each."""
     import numpy as np
 
-    from runner import record_json
-    from runner.documents import JOURNAL, newest, text
-    from runner.journal import Entry
-    from runner.model import Record
-    from runner.store import Run
+    from runner.core.model import Record
+    from runner.store import records
+    from runner.store.documents import JOURNAL, newest, text
+    from runner.store.journal import Entry
+    from runner.store.run import Run
 
     draw = np.random.default_rng(0)
     names = [f"torch-2.{number}" for number in range(ENVIRONMENTS)]
@@ -103,7 +104,7 @@ def _write_run(reports: Path) -> None:
             facts = _facts(cell)
             record = Record(cell=cell, run=run.id, round=number, status="ok", seconds=seconds, facts=facts)
             file = f"records/{cell.id.replace('/', '~')}.{number}.1.json"
-            (run.path / file).write_text(text(record_json.encode(record, 1)))
+            (run.path / file).write_text(text(records.encode(record, 1)))
             entry = Entry(cell.id, number, 1, "ok", file)
             lines.append(json.dumps({"version": newest(JOURNAL), "event": "measured", **entry._asdict()}) + "\n")
     (run.path / "journal.jsonl").write_text("".join(lines))
@@ -117,14 +118,16 @@ def _facts(cell: Cell) -> dict[str, object]:
 def ours(reports: Path) -> dict[str, float]:
     """Make the page as ``runner report`` does; what it imports is counted."""
     begin, used = time.perf_counter(), time.process_time()
-    from runner import console, merge
-    from runner.compare.summary import summarise
-    from runner.report import html, view
-    from runner.store import runs
+    from runner.analysis import dataset
+    from runner.analysis.compare.summary import summarise
+    from runner.cli import console
+    from runner.report import html
+    from runner.report import page as view
+    from runner.store.run import runs
 
     gc.set_threshold(*console.GARBAGE)
     loaded = time.perf_counter()
-    results = merge.results(runs(reports)[0])
+    results = dataset.results(runs(reports)[0])
     merged = time.perf_counter()
     comparisons = summarise(results)
     compared = time.perf_counter()

@@ -13,14 +13,14 @@ import docker
 from benchmarks.places import Ready, nothing, ready
 from benchmarks.table import Row, UnmeasurableError
 from benchmarks.turns import seconds
-from runner.backends.docker_options import OWNER
-from runner.backends.docker_sweep import owner
-from runner.files import alone
+from runner.backends.docker.cleanup import owner
+from runner.backends.docker.options import OWNER
+from runner.catalog.cases import CASES
+from runner.core.files import alone
+from runner.core.model import Limits, Provisioned
 from runner.measure.references import References
 from runner.measure.session import Session
-from runner.model import Limits, Provisioned
-from runner.options import Options
-from runner.workloads import CASES
+from runner.workflows.options import Options
 
 CELL = "torch-2.x/nn-lstm/rnn-step/lstm-b32-h128/train/fp32"
 CASE = "rnn-step/lstm-b32-h128"

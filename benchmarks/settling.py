@@ -20,25 +20,28 @@ from typing import NamedTuple
 
 from benchmarks.places import Ready, nothing, ready, request
 from benchmarks.table import Row, UnmeasurableError
-from runner import lanes, machine, merge, pipeline
-from runner.backends import Channel, archive
-from runner.backends.docker_channel import DockerChannel
-from runner.backends.docker_sweep import owner
-from runner.backends.process import ProcessChannel
-from runner.compare.summary import summarise
-from runner.comparison import Word
-from runner.files import alone
-from runner.harness import workloads
+from runner.analysis import dataset
+from runner.analysis.compare.summary import summarise
+from runner.analysis.model import Word
+from runner.backends import Channel, harness_archive
+from runner.backends.docker.channel import DockerChannel
+from runner.backends.docker.cleanup import owner
+from runner.backends.local_channel import ProcessChannel
+from runner.core import machine
+from runner.core.files import alone
+from runner.core.model import Cell, Limits, Provisioned, Record
+from runner.core.progress import Progress
+from runner.harness import cases
 from runner.measure.references import References
 from runner.measure.session import Session
-from runner.model import Cell, Limits, Provisioned, Record
-from runner.options import Options
-from runner.progress import Progress
+from runner.workflows import run
+from runner.workflows.options import Options
+from runner.workflows.run import devices
 
 ROUNDS, MOST, SECONDS = 3, 20, 0.25  # the seconds are those of the quick preset
 TARGET = 0.2
 SETTLED = ("slower", "faster", "same")
-LEFT_OUT, KEPT = workloads.iterations({"workload": "asr-lstm"})
+LEFT_OUT, KEPT = cases.iterations({"workload": "asr-lstm"})
 MADE, FIRST = 60, 10  # iterations of the peer; those of them that are left out
 FIXED = f"""
 
@@ -140,12 +143,12 @@ def settle(place: Ready) -> Settled:
     with tempfile.TemporaryDirectory() as folder:
         here = replace(place.setup.place, reports=Path(folder), controls=False)
         begin = time.perf_counter()
-        totals = pipeline.run(place.prepared, place.backend, here, Progress(nothing), ())
+        totals = run.run(place.prepared, place.backend, here, Progress(nothing), ())
         took = time.perf_counter() - begin
         if totals.bad:
             raise UnmeasurableError(f"failed: {', '.join(totals.bad)}")
         calls = sum(_called(record) for record in totals.run.records())
-        row = summarise(merge.results(totals.run))[0].rows[0]
+        row = summarise(dataset.results(totals.run))[0].rows[0]
     return Settled(took, calls, row.verdict, row.ratio or 1.0, row.rounds)
 
 
@@ -160,11 +163,14 @@ def fixed(place: Ready, pair: Pair) -> Fixed:
     made = {spec.environment: place.backend.provision(spec, nothing) for spec in place.prepared.specs}
     with tempfile.TemporaryDirectory() as folder, alone(place.setup.place.cache / "measuring-cpu.lock", nothing):
         harness = Path(folder) / "harness"
-        copytree(archive.FOLDER, harness)
+        copytree(harness_archive.FOLDER, harness)
         with (harness / "timing.py").open("a", encoding="ascii") as file:
             file.write(FIXED)
         cells = [cell for block in place.prepared.plan.blocks for cell in block.cells]
-        sides = {cell.environment: _side(place, made[cell.environment], cell, archive.pack(harness)) for cell in cells}
+        sides = {
+            cell.environment: _side(place, made[cell.environment], cell, harness_archive.pack(harness))
+            for cell in cells
+        }
     took, calls = (sum(side[k] for side in sides.values()) for k in (0, 1))
     return Fixed(took, calls, sides[pair.other][2] / sides[pair.base][2])
 
@@ -189,7 +195,7 @@ def _side(place: Ready, made: Provisioned, cell: Cell, harness: bytes) -> tuple[
 
 def channel(place: Ready, made: Provisioned, harness: bytes) -> Channel:
     """Start a server with a harness of our own; its memory is limited as a run's would be."""
-    limits = Limits(memory=int(lanes.MEMORY_SHARE * machine.room()), run="bench")
+    limits = Limits(memory=int(devices.MEMORY_SHARE * machine.room()), run="bench")
     if place.backend.name == "docker":
         return DockerChannel(made, limits, owner(), harness)
     return ProcessChannel(made.handle, limits.device, harness)

@@ -14,36 +14,36 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binomtest
 
-from runner import stats
+from runner.analysis import statistics
 
 CAPS = (5, 10, 20, 30)
 CHANGES = (0.03, 0.05, 0.10)
 SPREADS = (0.02, 0.04, 0.06)
-Draw = Callable[[np.random.Generator, int, int, float], stats.Floats]
+Draw = Callable[[np.random.Generator, int, int, float], statistics.Floats]
 
 
-def plain(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> stats.Floats:
+def plain(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> statistics.Floats:
     """Return normal noise of the log ratios, (P, R)."""
     return random.normal(0, sd, (pairs, rounds))
 
 
-def servers(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> stats.Floats:
+def servers(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> statistics.Floats:
     """Return noise of which half the variance is the servers', which every round has anew on both sides."""
     own = random.normal(0, sd * 0.5, (2, pairs, rounds))
-    noise: stats.Floats = random.normal(0, sd * 0.5**0.5, (pairs, rounds))
+    noise: statistics.Floats = random.normal(0, sd * 0.5**0.5, (pairs, rounds))
     return np.asarray(noise + own[0] - own[1])
 
 
-def drift(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> stats.Floats:
+def drift(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> statistics.Floats:
     """Return noise on a machine that grows slower by a tenth and wanders, the sides of a round in random order."""
     places = 2 * rounds
     walk = random.normal(0, sd / 2, (pairs, places)).cumsum(axis=1) + np.linspace(0, 0.1, places)
     gaps = np.diff(walk.reshape(pairs, rounds, 2), axis=2)[:, :, 0]
-    noise: stats.Floats = random.normal(0, sd, (pairs, rounds))
+    noise: statistics.Floats = random.normal(0, sd, (pairs, rounds))
     return np.asarray(noise + gaps * random.choice([-1, 1], (pairs, rounds)))
 
 
-def tails(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> stats.Floats:
+def tails(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> statistics.Floats:
     """Return noise in which one round in ten is disturbed, with three times the spread."""
     return random.normal(0, sd, (pairs, rounds)) * np.where(random.random((pairs, rounds)) < 0.1, 3, 1)
 
@@ -56,10 +56,10 @@ class Ended(NamedTuple):
 
     words: np.ndarray
     rounds: np.ndarray
-    found: stats.Interval
+    found: statistics.Interval
 
 
-def measured(log_ratios: stats.Floats, at: tuple[int, ...]) -> Ended:
+def measured(log_ratios: statistics.Floats, at: tuple[int, ...]) -> Ended:
     """Look at (P, R) log ratios as the program does; each pair stops at its first verdict, or at the cap."""
     pairs = len(log_ratios)
     words, rounds = np.full(pairs, "inconclusive", dtype=object), np.full(pairs, at[-1])
@@ -69,15 +69,17 @@ def measured(log_ratios: stats.Floats, at: tuple[int, ...]) -> Ended:
         seen = log_ratios[active, :count]
         error = seen.std(axis=1, ddof=1) / count**0.5
         rounds_seen = np.full(len(active), float(count))
-        found = stats.Evidence(seen.mean(axis=1), error, rounds_seen - 1, rounds_seen)
-        interval = stats.interval(found, stats.level(found.rounds, at, 1 - stats.CONFIDENCE))
-        word = np.array(stats.verdicts(interval, stats.p_value(found, at) <= stats.FALSE_ALARMS), dtype=object)
-        ends[:, active] = stats.interval(found, stats.SHOWN)
+        found = statistics.Evidence(seen.mean(axis=1), error, rounds_seen - 1, rounds_seen)
+        interval = statistics.interval(found, statistics.level(found.rounds, at, 1 - statistics.CONFIDENCE))
+        word = np.array(
+            statistics.verdicts(interval, statistics.p_value(found, at) <= statistics.FALSE_ALARMS), dtype=object
+        )
+        ends[:, active] = statistics.interval(found, statistics.SHOWN)
         words[active], rounds[active] = word, count
         active = active[word == "inconclusive"]
         if not len(active):
             break
-    return Ended(words, rounds, stats.Interval(*ends))
+    return Ended(words, rounds, statistics.Interval(*ends))
 
 
 def wilson(found: np.ndarray) -> float:
@@ -96,7 +98,7 @@ def lines(pairs: int, seed: int) -> Iterator[str]:
         for sd in SPREADS:
             for cap in CAPS:
                 random = np.random.default_rng([seed, len(name), int(1000 * sd), cap])
-                at = stats.looks(stats.FEWEST, cap)
+                at = statistics.looks(statistics.FEWEST, cap)
 
                 def ended(change: float) -> Ended:
                     return measured(draw(random, pairs, cap, sd) + np.log1p(change), at)  # noqa: B023
@@ -104,7 +106,7 @@ def lines(pairs: int, seed: int) -> Iterator[str]:
                 def covered(of: Ended, change: float) -> float:
                     return float(((of.found.low <= np.log1p(change)) & (np.log1p(change) <= of.found.high)).mean())
 
-                null, wide = ended(0), ended(2 * stats.MARGIN)
+                null, wide = ended(0), ended(2 * statistics.MARGIN)
                 changed = {change: ended(change) for change in CHANGES}
                 wrong = np.isin(null.words, ["slower", "faster"])
                 shares = " | ".join(f"{np.mean(of.words == 'slower'):.1%}" for of in changed.values())

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from runner import machine
+from runner.core import machine
 
 HEAD = ("figure", "ours", "peer", "ratio", "target", "met")
 BUSY = 0.5  # load average above which the machine was not idle

@@ -23,8 +23,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks.table import Row, UnmeasurableError
-from runner import machine, stats
-from runner.gpu.watch import Watch
+from runner.analysis import statistics as stats
+from runner.core import machine
+from runner.gpu.telemetry import Watch
 from runner.matrix import GpuSettings
 from tests.fakes import driver
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.table import Row
 from benchmarks.turns import in_turns, seconds
-from runner import stats
+from runner.analysis import statistics
 
 PAIRS, ROUNDS = 10_000, 10
 REPEATS = 5
@@ -20,12 +20,12 @@ def rows() -> Iterator[Row]:
     draw = np.random.default_rng(0)
     truth = draw.choice([0.0, 0.01, 0.05, -0.2], (PAIRS, 1))
     ratios = truth + draw.normal(0, 0.02, (PAIRS, ROUNDS))
-    at = stats.looks(3, 20)
+    at = statistics.looks(3, 20)
     first = seconds(lambda: verdicts(ratios, at))  # with the tables of levels, which are kept
     ours, peer = in_turns(
         [
             lambda: verdicts(ratios, at),
-            lambda: ttest_1samp(ratios, 0.0, axis=1).confidence_interval(stats.CONFIDENCE),
+            lambda: ttest_1samp(ratios, 0.0, axis=1).confidence_interval(statistics.CONFIDENCE),
         ],
         REPEATS,
     )
@@ -33,10 +33,10 @@ def rows() -> Iterator[Row]:
     yield Row(f"verdicts of {PAIRS:,} pairs", took, said, ours / peer, f"{TARGET:g} s", max(first, ours) < TARGET)
 
 
-def verdicts(ratios: stats.Floats, at: tuple[int, ...]) -> list[stats.Word]:
+def verdicts(ratios: statistics.Floats, at: tuple[int, ...]) -> list[statistics.Word]:
     """Return the verdicts of log ratios, (P, R), taken at the looks ``at``."""
-    each = [stats.paired(row) for row in ratios]
-    found = stats.Evidence(*(np.array(column) for column in zip(*each, strict=True)))
-    p = stats.p_value(found, at)
-    interval = stats.interval(found, stats.level(found.rounds, at, 1 - stats.CONFIDENCE))
-    return stats.verdicts(interval, (p <= stats.FALSE_ALARMS) & stats.discoveries(p))
+    each = [statistics.paired(row) for row in ratios]
+    found = statistics.Evidence(*(np.array(column) for column in zip(*each, strict=True)))
+    p = statistics.p_value(found, at)
+    interval = statistics.interval(found, statistics.level(found.rounds, at, 1 - statistics.CONFIDENCE))
+    return statistics.verdicts(interval, (p <= statistics.FALSE_ALARMS) & statistics.discoveries(p))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from runner import gpu_tables
+    from runner.report import gpu_tables
 
 DOCS = Path(__file__).parent
 GENERATED = "<!-- Made by `python docs/generate.py`. Do not edit. -->"
@@ -17,8 +17,8 @@ GENERATED = "<!-- Made by `python docs/generate.py`. Do not edit. -->"
 def pages() -> dict[str, str]:
     """Return path below ``docs/`` -> content, for every generated page."""
     from runner.cli import app
-    from runner.coverage import built_alone, coverage
     from runner.matrix import load, schema
+    from runner.report.coverage import built_alone, coverage
 
     return {
         "gpus.md": gpus_page(DOCS / "machines", DOCS.parent / "matrix.yaml"),
@@ -55,7 +55,7 @@ def coverage_page(tables: str) -> str:
 
 def troubles_page() -> str:
     """Return the page of what is known to go wrong between a GPU and who wants it."""
-    from runner.troubles import troubles
+    from runner.catalog.gpu_errors import troubles
 
     rows = [(f"`{one.sign}`", one.sentence, one.fix, f"`{one.failure}`", one.source, one.status) for one in troubles()]
     parts = [
@@ -73,7 +73,7 @@ def troubles_page() -> str:
 
 def gpus_page(folder: Path, matrix: Path) -> str:
     """Return the page of what runs on which GPU: planned for the machines described in a folder."""
-    from runner import gpu_tables
+    from runner.report import gpu_tables
 
     machines = described(folder, matrix)
     boards = {machine.gpu.name: machine.gpu for machine in machines}
@@ -117,10 +117,10 @@ GPU_WORDS = (
 
 def described(folder: Path, matrix: Path) -> "list[gpu_tables.Machine]":
     """Return the GPU and the plans of each machine that is described in a folder."""
-    from runner import gpu_tables
-    from runner.described import describe
-    from runner.elsewhere import planned
-    from runner.options import Options
+    from runner.plan.machine_file import describe
+    from runner.report import gpu_tables
+    from runner.workflows.options import Options
+    from runner.workflows.plan_elsewhere import planned
 
     found = []
     for path in sorted(folder.glob("*.json")):

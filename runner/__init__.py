@@ -23,6 +23,6 @@ def load_samples(path: str | Path) -> "DataFrame":
     Raises:
         RecordError: the run cannot be read, or was written by a newer program.
     """
-    from runner.merge import load_samples as load
+    from runner.analysis.dataset import load_samples as load
 
     return load(Path(path))

@@ -19,7 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def docker_engine(request: pytest.FixtureRequest) -> str:
     """The version of the engine; without one the test is skipped, or fails where --run-docker was given."""
-    from runner.backends.docker import reachable
+    from runner.backends.docker.backend import reachable
 
     found = reachable()
     if found is None:

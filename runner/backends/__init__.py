@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from runner.model import Limits, Provisioned, Spec, Survey
+from runner.core.model import Limits, Provisioned, Spec, Survey
 
 Say = Callable[[str], None]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from runner.backends import Backend
 from runner.backends.venv import READY, VenvBackend
-from runner.model import Provisioned
+from runner.core.model import Provisioned
 
 DIGITS = 12  # of a digest in the name of a venv's folder
 
@@ -42,8 +42,8 @@ def former(backend: Backend, name: str, digest: str, facts: Mapping[str, Any]) -
 
 
 def _image(_backend: Backend, _name: str, digest: str) -> str | None:
-    from runner.backends.docker_build import image_id
-    from runner.backends.docker_engine import connect, talking
+    from runner.backends.docker.build import image_id
+    from runner.backends.docker.client import connect, talking
 
     with closing(connect()) as client, talking("the container engine stopped answering"):
         return image_id(client, digest)

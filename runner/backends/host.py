@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner.backends import Say
-from runner.backends.process import ProcessChannel
-from runner.controls import TWIN
-from runner.errors import Problem, UsageError
+from runner.backends.local_channel import ProcessChannel
+from runner.core.errors import Problem, UsageError
+from runner.core.model import Limits, Provisioned, Spec, Survey
 from runner.harness.adapters import MODULES
-from runner.model import Limits, Provisioned, Spec, Survey
+from runner.plan.controls import TWIN
 
 PROBE = """
 import importlib, sys

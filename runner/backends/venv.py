@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner.backends import Say, interpreters
-from runner.backends.process import ProcessChannel
-from runner.errors import Problem, ProvisionError
-from runner.model import Limits, Provisioned, Skip, Spec, Survey
+from runner.backends.local_channel import ProcessChannel
+from runner.core.errors import Problem, ProvisionError
+from runner.core.model import Limits, Provisioned, Skip, Spec, Survey
 
 READY = ".ready"
 WAIT_SECONDS = 0.5

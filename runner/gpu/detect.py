@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from runner.errors import GpuError, Problem
+from runner.core.errors import GpuError, Problem
+from runner.core.model import Gpu
+from runner.core.timeout import within
 from runner.gpu import nvml
-from runner.gpu.patience import within
-from runner.model import Gpu
 
 BUS = Path("/sys/bus/pci/devices")
 NONE = frozenset({"", "-1", "none", "void", "NoDevFiles"})  # what schedulers and users write who want no GPU

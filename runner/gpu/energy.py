@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from runner.gpu.answers import Reading
+from runner.gpu.types import Reading
 
 LEAST_SECONDS = 0.5  # of samples: the driver renews its counter some ten to fifty times a second
 DECIMALS = 6

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Literal
 
-from runner.errors import GpuError
-from runner.gpu import answers
-from runner.gpu.answers import COUNTERS, Abilities, Pair, Reading
-from runner.model import Gpu
+from runner.core.errors import GpuError
+from runner.core.model import Gpu
+from runner.gpu import types
+from runner.gpu.types import COUNTERS, Abilities, Pair, Reading
 
 SLICE = "MIG-"  # what the UUID of a slice begins with
 POWER_NOW = 186  # the field: mW at this moment; power usage is a mean over a second on most boards, not on all
@@ -104,7 +104,7 @@ class Device:
     def architecture(self) -> int:
         """Return NVML's number of its architecture; by its compute capability where the driver does not know it."""
         found = _asked("nvmlDeviceGetArchitecture", self.handle)
-        return found if found in answers.ARCHITECTURES else answers.architecture(self.capability())
+        return found if found in types.ARCHITECTURES else types.architecture(self.capability())
 
     def memory(self) -> int:
         """Return its memory in bytes; 0 where it has none of its own, and the driver refuses to say."""
@@ -254,7 +254,7 @@ def _call(call: str, *values: object) -> Any:  # noqa: ANN401
     try:
         return getattr(pynvml, call)(*values)
     except pynvml.NVMLError as error:
-        raise answers.error(_name(error.value), call) from error
+        raise types.error(_name(error.value), call) from error
 
 
 def _name(code: int) -> str:

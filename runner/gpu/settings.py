@@ -3,10 +3,10 @@
 from contextlib import suppress
 from dataclasses import dataclass
 
-from runner.errors import GpuError
+from runner.core.errors import GpuError
+from runner.core.timeout import within
 from runner.gpu import nvml
-from runner.gpu.answers import held_back
-from runner.gpu.patience import within
+from runner.gpu.types import held_back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,8 @@ import sys
 import tempfile
 import time
 
-from . import ahead, cores, wire
-from .watch import Watch
+from . import compile_cache, cpu, protocol
+from .supervisor import Watch
 
 HEARTBEAT = 1.0
 
@@ -34,7 +34,7 @@ class Server(object):
 
     def reply(self, message: "dict") -> "None":
         """Write one line, whole."""
-        rest = wire.encode(message)
+        rest = protocol.encode(message)
         while rest:
             rest = rest[os.write(self.out, rest) :]
 
@@ -42,7 +42,7 @@ class Server(object):
         """Answer until stdin ends."""
         answers = {"hello": self.hello, "cold": self.cold, "reference": self.reference, "measure": self.measure}
         for line in iter(self.source.readline, b""):
-            request = wire.decode(line)
+            request = protocol.decode(line)
             found = dict(answers[request["op"]](request), id=request["id"], reply="result")
             self.reply(dict(found, settles=self.last is not None))
             if self.last is not None:
@@ -54,7 +54,7 @@ class Server(object):
         """Set processors and thread counts, import the framework and say what is here; facts of the device come from a child."""
         for name in ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB_MAXIMUM"):
             os.environ[name + "_NUM_THREADS"] = str(request["threads"])
-        cores.stay(request.get("cpus") or [])  # before the import: libraries count the processors they may use
+        cpu.stay(request.get("cpus") or [])  # before the import: libraries count the processors they may use
         self.settings = request
         begin = time.perf_counter()
         from . import adapters
@@ -69,14 +69,14 @@ class Server(object):
             traceback.print_exc()
             return {"status": "failed", "class": "import", "reason": "{}: {}".format(type(error).__name__, error)}
         seconds = time.perf_counter() - begin
-        from . import child
+        from . import worker
 
-        found = self.fork(lambda _: child.guarded(lambda: {"facts": self.facts()}), request)
+        found = self.fork(lambda _: worker.guarded(lambda: {"facts": self.facts()}), request)
         self.threads = thread_count()
         gc.collect()
         getattr(gc, "freeze", int)()  # Python 3.7: what the import made is never looked at again, here or in a child
         own = {"packages": packages(), "import_seconds": seconds, "bytes": resident(os.getpid()), "python": sys.version.split()[0]}
-        return dict(found, protocol=wire.PROTOCOL, **own)
+        return dict(found, protocol=protocol.PROTOCOL, **own)
 
     def load(self) -> "None":
         """Import the framework, here or in a child; a second call costs nothing."""
@@ -91,7 +91,7 @@ class Server(object):
 
     def cold(self, request: "dict") -> "dict":
         """Say which cells have to be compiled for long."""
-        return {"status": "ok", "cold": ahead.cold(self.classes(), request["cache"], self.settings["threads"], request["cells"])}
+        return {"status": "ok", "cold": compile_cache.cold(self.classes(), request["cache"], self.settings["threads"], request["cells"])}
 
     def classes(self) -> "dict":
         """Return the implementations of the framework by slug."""
@@ -99,15 +99,15 @@ class Server(object):
 
     def reference(self, request: "dict") -> "dict":
         """Keep the reference of a case for the children that come."""
-        gradients = {name: wire.unpack(packed) for name, packed in request["gradients"].items()}
+        gradients = {name: protocol.unpack(packed) for name, packed in request["gradients"].items()}
         self.truths.clear()  # they are large, and a block is one case
         truth = {"loss": request["loss"], "gradients": gradients, "digest": request["digest"]}
-        self.truths[request["key"]] = dict(truth, outputs=wire.unpack(request["outputs"]))
+        self.truths[request["key"]] = dict(truth, outputs=protocol.unpack(request["outputs"]))
         return {"status": "ok"}
 
     def measure(self, request: "dict") -> "dict":
         """Fork a child for one cell; a cold start gets an empty cache, a warm one a cache that was used before."""
-        from . import child
+        from . import worker
 
         touched = open_devices()
         if touched:
@@ -118,20 +118,20 @@ class Server(object):
         if request["phase"] == "compile":
             cold = tempfile.mkdtemp(prefix="cold-")
             try:
-                return self.fork(lambda _: child.run(dict(request, cache=cold), truth, self.load), request)
+                return self.fork(lambda _: worker.run(dict(request, cache=cold), truth, self.load), request)
             finally:
                 shutil.rmtree(cold, ignore_errors=True)
         name = (request["key"], request["implementation"], request["precision"])
         if request["phase"] == "compile-warm" and name not in self.primed:
-            first = self.fork(lambda _: child.run(request, truth, self.load), request)
+            first = self.fork(lambda _: worker.run(request, truth, self.load), request)
             if first["status"] != "ok":
                 return first
             self.primed.add(name)
         turns = request.get("turns")
-        found = self.fork(lambda wait: child.run(request, truth, self.load, wait if turns else None), request)
+        found = self.fork(lambda wait: worker.run(request, truth, self.load, wait if turns else None), request)
         chosen = self.classes().get(request["implementation"])
         if chosen is not None and found["status"] == "ok":
-            ahead.made(chosen, request, request["cache"], self.settings["threads"])
+            compile_cache.made(chosen, request, request["cache"], self.settings["threads"])
         return found
 
     def fork(self, work: "object", request: "dict") -> "dict":
@@ -155,7 +155,7 @@ class Server(object):
         line = self.source.readline()
         if not line:
             raise BrokenPipeError
-        if wire.decode(line) != {"op": "go", "id": number}:
+        if protocol.decode(line) != {"op": "go", "id": number}:
             raise ValueError("a child waits for its turn, and was told something else")
 
     def beat(self) -> "None":

@@ -4,11 +4,11 @@ from pathlib import Path as FilePath
 
 from pydantic import ValidationError
 
-from runner.errors import MatrixError, Problem
-from runner.matrix.explain import explain, meant_keys
+from runner.core.errors import MatrixError, Problem
+from runner.matrix.errors import explain, meant_keys
 from runner.matrix.models import Matrix, broken_rules
-from runner.matrix.yaml_nodes import Path, Tree, Unread, read, written_as
 from runner.matrix.yaml_source import compose, decode
+from runner.matrix.yaml_tree import Path, Tree, Unread, read, written_as
 
 
 def load(path: FilePath) -> Matrix:

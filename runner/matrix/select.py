@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
-from runner.errors import NothingSelectedError, Problem, UsageError
+from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.matrix.models import FRAMEWORK_ALIASES, FRAMEWORKS, Matrix
 
 _CELL_PARTS = 6

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from runner.errors import MatrixError, Problem, Where
+from runner.core.errors import MatrixError, Problem, Where
 
 MAX_BYTES = 256 * 1024  # a hundred environments take 40 KiB
 MAX_DEPTH = 40  # the models nest 6 deep; libyaml's composer overflows the C stack at some ten thousand

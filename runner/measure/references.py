@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from runner.backends import archive
-from runner.errors import Problem, RunnerError
-from runner.files import write_whole
-from runner.harness import workloads
+from runner.backends import harness_archive
+from runner.core.errors import Problem, RunnerError
+from runner.core.files import write_whole
+from runner.harness import cases
 
 
 class References:
@@ -29,7 +29,7 @@ class References:
 
     def key(self, case: Mapping[str, Any]) -> str:
         """Return the name under which servers know the case."""
-        return workloads.key(dict(case))
+        return cases.key(dict(case))
 
     def known(self, case: Mapping[str, Any]) -> bool:
         """Say whether nothing has to be computed for a case."""
@@ -60,7 +60,7 @@ class References:
 
     def _compute(self, case: Mapping[str, Any]) -> bytes:
         environment = dict(os.environ, OPENBLAS_NUM_THREADS=str(self.threads), OMP_NUM_THREADS=str(self.threads))
-        command = [sys.executable, "-P", "-m", "runner.harness.truth", json.dumps(dict(case))]
+        command = [sys.executable, "-P", "-m", "runner.harness.verify", json.dumps(dict(case))]
         done = subprocess.run(command, capture_output=True, check=False, env=environment)
         if done.returncode:
             last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
@@ -70,10 +70,7 @@ class References:
 
 def code_hash() -> str:
     """Return 8 digits that change when the code behind the references does."""
-    return archive.code_hash(
-        (
-            archive.FOLDER / "reference.py",
-            archive.FOLDER / "truth.py",
-            *sorted((archive.FOLDER / "workloads").glob("*.py")),
-        )
-    )[:8]
+    verify = (
+        harness_archive.FOLDER / "verify" / f"{name}.py" for name in ("__main__", "reference", "layers", "losses")
+    )
+    return harness_archive.code_hash((*verify, *sorted((harness_archive.FOLDER / "cases").glob("*.py"))))[:8]

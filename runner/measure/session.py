@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from runner.backends import Channel
-from runner.harness import wire
+from runner.harness import protocol
 
 SILENCE = 60.0  # seconds without a heartbeat after which a server counts as hung
 GRACE = 30.0  # seconds a server gets beyond a child's time-out to say so
@@ -51,7 +51,7 @@ class Session:
         return self._answer({"op": "go", "id": self._asked}, timeout, SILENCE)
 
     def _answer(self, message: dict[str, Any], timeout: float, silence: float) -> dict[str, Any]:
-        found = self._await(lambda reply: reply.get("id") == self._asked, timeout, silence, wire.encode(message))
+        found = self._await(lambda reply: reply.get("id") == self._asked, timeout, silence, protocol.encode(message))
         self.unsettled = bool(found.get("settles"))
         return found
 
@@ -63,7 +63,7 @@ class Session:
         try:
             self.channel.send(sent)
             while (line := self.channel.receive(min(silence, _left(deadline)))) is not None:
-                reply = wire.decode(line)
+                reply = protocol.decode(line)
                 if wanted(reply):
                     return reply
         except TimeoutError:

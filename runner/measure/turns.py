@@ -4,7 +4,7 @@ import math
 import random
 from collections.abc import Iterable, Sequence
 
-from runner.model import Cell
+from runner.core.model import Cell
 
 PHASES = ("forward", "gradient", "train", "backward-weights", "backward-inputs")
 """What has many short calls. A compile has one, and what was published was timed at one go."""

@@ -5,7 +5,7 @@ Nothing heavy is loaded before it is needed.
 
 from collections.abc import Sequence
 
-from runner.comparison import Comparison, Results
+from runner.analysis.model import Comparison, Results
 
 FORMS = ("table", "md", "html", "json", "csv")
 
@@ -18,20 +18,22 @@ def report(
     Args:
         results: the run.
         comparisons: environments of this run against a base, for the verdicts.
-        published: a source of ``runner.published``, whose figures stand beside those of the run.
+        published: a source of ``runner.catalog.published``, whose figures stand beside those of the run.
 
     Raises:
         UsageError: there is no such source, or it has nothing that the run has measured.
     """
-    from runner import frames
-    from runner.report import beside, html, markdown, view
+    from runner.report import html, markdown
+    from runner.report import page as view
+    from runner.report import published as beside
+    from runner.store import samples
 
     page = view.arrange(results, comparisons)
     reference = beside.arrange(published, page.cases, results) if published else None
     return {
         "index.html": html.page_text(page, reference),
         "report.md": markdown.page_text(page, reference),
-        "samples.csv": frames.to_csv(results.samples),
+        "samples.csv": samples.to_csv(results.samples),
     }
 
 
@@ -44,12 +46,12 @@ def render(comparison: Comparison, form: str, *, width: int = 100, colour: bool 
         width: columns of the terminal, for ``table``.
         colour: whether ``table`` is coloured.
     """
-    from runner.report import tables
+    from runner.report import data
 
     if form == "json":
-        return tables.to_json(comparison)
+        return data.to_json(comparison)
     if form == "csv":
-        return tables.to_csv(comparison)
+        return data.to_csv(comparison)
     if form == "md":
         from runner.report import markdown
 

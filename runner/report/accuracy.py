@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from runner.comparison import Results
-from runner.report import words
+from runner.analysis.model import Results
+from runner.report import formatting
 
 ERRORS = (
     "The largest relative error of a loss, and of a gradient and of a result as a share of its norm, against a float64 "
@@ -107,5 +107,5 @@ def text(rows: tuple[Accuracy, ...]) -> str:
 
 
 def _line(row: Accuracy) -> tuple[str, ...]:
-    errors = (words.error(worst.error) for worst in row.worst)
+    errors = (formatting.error(worst.error) for worst in row.worst)
     return (row.environment, row.implementation, row.precision, *errors, ", ".join(row.cases))

@@ -9,8 +9,8 @@ import altair as alt
 import pandas as pd
 import vl_convert
 
-from runner.report import words
-from runner.report.view import Case, Line
+from runner.report import formatting
+from runner.report.page import Case, Line
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9")
 """Told apart with any kind of colour vision, on white and on black.
@@ -61,7 +61,7 @@ def _named(groups: Sequence[Sequence[Line]], place: int) -> bool:
 
 def _panel(lines: Sequence[Line], environments: Sequence[str], *, names: bool) -> alt.LayerChart:
     """Return one phase: a row for each implementation and environment."""
-    scale = words.unit(median for line in lines for median in line.medians)
+    scale = formatting.unit(median for line in lines for median in line.medians)
     order = [_label(line) for line in lines]
     points, cells = _frames(lines, scale)
     least, most = points["time"].min(), points["time"].max()
@@ -83,7 +83,7 @@ def _panel(lines: Sequence[Line], environments: Sequence[str], *, names: bool) -
     return alt.LayerChart(layer=[rule, dots, middle], width=WIDTH, height=alt.Step(STEP), title=title)
 
 
-def _frames(lines: Sequence[Line], scale: words.Unit) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _frames(lines: Sequence[Line], scale: formatting.Unit) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return a row for each round, and one for each cell, in the unit of the axis."""
     points = [
         {"label": _label(line), "environment": line.environment, "time": median * scale.scale}

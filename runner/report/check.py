@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from runner.comparison import WORDS, Comparison, Doubt, Row
-from runner.report import doubtful, words
-from runner.report.words import counted
+from runner.analysis.model import WORDS, Comparison, Doubt, Row
+from runner.report import formatting, quality
+from runner.report.formatting import counted
 
 VERSION = 1
 WIDTH = 100
@@ -75,7 +75,7 @@ class Check:
     @property
     def questioned(self) -> int:
         """How many of the verdicts are about a cell with a serious doubt."""
-        return doubtful.questioned(self.doubts, self.comparisons)
+        return quality.questioned(self.doubts, self.comparisons)
 
     @property
     def open(self) -> tuple[tuple[Comparison, Row], ...]:
@@ -93,7 +93,7 @@ class Check:
             "counts": asdict(self.counts),
             "verdicts": _verdicts(self.comparisons),
             "questioned": self.questioned,
-            "doubts": [doubtful.values(doubt) for doubt in self.doubts],
+            "doubts": [quality.values(doubt) for doubt in self.doubts],
             "failures": [_failure(failure) for failure in self.failures],
             "open": [_row(one.base, row) for one, row in self.open],
             "notes": list(self.notes),
@@ -122,7 +122,7 @@ class Check:
 
 
 def _head(check: Check) -> Iterator[str]:
-    when = words.date(check.run)
+    when = formatting.date(check.run)
     yield f"run {check.run}{f' of {when}' if when else ''}, {check.state}"
     yield ", ".join(check.place)
     one = check.counts
@@ -138,10 +138,10 @@ def _parts(check: Check) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Give each part that has something to say: its title, and lines of a code or class and a text."""
     serious = [doubt for doubt in check.doubts if doubt.serious]
     if serious:
-        yield doubtful.title(check.questioned), list(doubtful.lines(serious, named=True))
+        yield quality.title(check.questioned), list(quality.lines(serious, named=True))
     lesser = [doubt for doubt in check.doubts if not doubt.serious]
     if lesser:
-        yield "lesser doubts", list(doubtful.lines(lesser, named=False))
+        yield "lesser doubts", list(quality.lines(lesser, named=False))
     if not check.doubts and check.counts.good:
         yield "no doubts", []
     if check.failures:
@@ -157,7 +157,7 @@ def _failed(failures: Iterable[Failure]) -> Iterator[tuple[str, str]]:
         groups.setdefault((one.failure, one.reason), []).append(one)
     ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
     for (failure, reason), group in ordered[:MOST_FAILURES]:
-        where = group[0].cell if len(group) == 1 else doubtful.of_environments(one.environment for one in group)
+        where = group[0].cell if len(group) == 1 else quality.of_environments(one.environment for one in group)
         yield failure, f"{where}: {reason}"
     rest = Counter(failure for (failure, _), group in ordered[MOST_FAILURES:] for _ in group)
     if rest:
@@ -168,7 +168,7 @@ def _open(pairs: Sequence[tuple[Comparison, Row]]) -> Iterator[tuple[str, str]]:
     """Give each reason for which comparisons are open, with how many they are and the first of them."""
     groups: dict[str, list[str]] = {}
     for one, row in pairs:
-        what = f"{row.environment} against {one.base}, {words.partners(row)} {row.case_id} {row.phase}"
+        what = f"{row.environment} against {one.base}, {formatting.partners(row)} {row.case_id} {row.phase}"
         groups.setdefault(row.reason or row.code, []).append(what)
     for reason, group in list(groups.items())[:MOST_OPEN]:
         yield "open", f"{group[0] if len(group) == 1 else f'{len(group)}, such as {group[0]}'}: {reason}"

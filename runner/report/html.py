@@ -8,12 +8,12 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
-from runner.comparison import Comparison, Row
-from runner.report import differs, doubtful, words
+from runner.analysis.model import Comparison, Row
+from runner.report import differences, formatting, quality
 from runner.report.accuracy import ERRORS
-from runner.report.beside import Beside
 from runner.report.charts import MOST_LINES, chart
-from runner.report.view import Line, Page
+from runner.report.page import Line, Page
+from runner.report.published import Beside
 
 SMALL = 1000
 """Cells of a page whose every case has a chart; a chart takes some 5 ms for each."""
@@ -42,7 +42,9 @@ def page_text(page: Page, reference: Beside | None = None, *, drawn: int | None 
         notes.append(f"Charts are drawn for the first {len(charts)} cases; the other {left} have their table alone.")
     crowded = [case.name for case in page.cases[: len(charts)] if len(case.lines) > MOST_LINES]
     if crowded:
-        notes.append(f"The charts of {words.few(crowded)} show the first {MOST_LINES} cells; their tables show all.")
+        notes.append(
+            f"The charts of {formatting.few(crowded)} show the first {MOST_LINES} cells; their tables show all."
+        )
     return (
         _environment()
         .get_template("page.html.j2")
@@ -67,14 +69,14 @@ def comparison_text(comparison: Comparison) -> str:
             comparison=comparison,
             title=f"{', '.join(comparison.others)} against {comparison.base}",
             summaries=[_summary(comparison)],
-            cases=words.by_case(comparison.rows),
+            cases=formatting.by_case(comparison.rows),
         )
     )
 
 
 def _environment() -> jinja2.Environment:
     made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -82,22 +84,22 @@ def _environment() -> jinja2.Environment:
     )
     made.filters.update(
         groupby_phase=_by_phase,
-        duration=words.duration,
-        spread_duration=words.spread_duration,
-        devices=words.devices,
-        sources=words.sources,
-        ratio=words.ratio,
-        few=words.few,
-        error=words.error,
-        partners=words.partners,
-        marks=doubtful.marks,
-        of_rows=doubtful.of_rows,
-        sentence=words.sentence,
+        duration=formatting.duration,
+        spread_duration=formatting.spread_duration,
+        devices=formatting.devices,
+        sources=formatting.sources,
+        ratio=formatting.ratio,
+        few=formatting.few,
+        error=formatting.error,
+        partners=formatting.partners,
+        marks=quality.marks,
+        of_rows=quality.of_rows,
+        sentence=formatting.sentence,
     )
-    made.globals.update(interval=words.interval, reasons=words.reasons, phase_of=words.phase)
-    made.globals.update(dash=words.DASH, errors=ERRORS)
-    made.globals.update(differing=differs.sentence, differences_of=differs.groups)
-    made.globals.update(taken_over=words.taken_over, mean_of=words.sentence(words.MEAN))
+    made.globals.update(interval=formatting.interval, reasons=formatting.reasons, phase_of=formatting.phase)
+    made.globals.update(dash=formatting.DASH, errors=ERRORS)
+    made.globals.update(differing=differences.sentence, differences_of=differences.groups)
+    made.globals.update(taken_over=formatting.taken_over, mean_of=formatting.sentence(formatting.MEAN))
     return made
 
 

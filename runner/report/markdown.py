@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 
-from runner.comparison import Comparison, Overall, Row
-from runner.report import differs, words
+from runner.analysis.model import Comparison, Overall, Row
+from runner.report import differences, formatting
 from runner.report.accuracy import ERRORS
-from runner.report.beside import Beside
-from runner.report.doubtful import Mark, Section, marks
-from runner.report.view import Line, Page
+from runner.report.page import Line, Page
+from runner.report.published import Beside
+from runner.report.quality import Mark, Section, marks
 
 HEAD = ("implementation", "environment", "phase", "base", "time", "ratio", "95 % interval", "rounds", "verdict")
 TIMES = (
@@ -54,16 +54,16 @@ def comparison_text(comparison: Comparison) -> str:
     title = f"# {', '.join(comparison.others)} against {comparison.base}"
     parts = [
         title,
-        f"On {words.devices(comparison)}. A ratio below 1 is faster; within {comparison.margin:.0%} is the same.",
+        f"On {formatting.devices(comparison)}. A ratio below 1 is faster; within {comparison.margin:.0%} is the same.",
     ]
     parts += _overall([comparison])
     notes = Notes()
-    for case, rows in words.by_case(comparison.rows).items():
+    for case, rows in formatting.by_case(comparison.rows).items():
         doubted = [marks(row.doubts, comparison.base) for row in rows]
         cells = [_cells(row, rows) for row in rows]
         parts += [f"## {plain(case)}", _doubted(HEAD, cells, doubted, notes)]
         parts += _reasons(rows)
-    others = (*comparison.only, *words.sources(comparison))
+    others = (*comparison.only, *formatting.sources(comparison))
     parts += [bullets(others)] if others else []
     parts += [*_differences(comparison), *notes.text()]
     return "\n\n".join(parts) + "\n"
@@ -78,7 +78,7 @@ def page_text(page: Page, reference: Beside | None = None) -> str:
     parts = [f"# {plain(page.title)}", bullets(f"{name}: {value}" for name, value in page.facts)]
     parts += ["## Verdicts"] if page.comparisons else []
     for one in page.comparisons:
-        parts += [table(("environment", "base", "verdicts"), _verdicts(one)), bullets(differs.sentences(one))]
+        parts += [table(("environment", "base", "verdicts"), _verdicts(one)), bullets(differences.sentences(one))]
     parts += _overall(page.comparisons)
     parts += _doubts(page.doubts) if page.doubts else []
     parts += _reference(reference) if reference else []
@@ -88,11 +88,16 @@ def page_text(page: Page, reference: Beside | None = None) -> str:
         parts += [f"## {case.field}"] if case.field != before else []
         parts += [f"### {plain(case.name)}", _doubted(TIMES, list(map(_time, case.lines)), doubted, notes)]
     if page.failures:
-        failed = ((one.environment, one.code, one.reason, words.few(one.cells)) for one in page.failures)
+        failed = ((one.environment, one.code, one.reason, formatting.few(one.cells)) for one in page.failures)
         parts += ["## Not measured", table(("environment", "code", "reason", "cells"), failed)]
     if page.accuracy:
         lines_of = (
-            (one.environment, one.implementation, one.precision, *(words.error(worst.error) for worst in one.worst))
+            (
+                one.environment,
+                one.implementation,
+                one.precision,
+                *(formatting.error(worst.error) for worst in one.worst),
+            )
             for one in page.accuracy
         )
         names = ("environment", "implementation", "precision", "loss", "gradient", "result")
@@ -137,20 +142,20 @@ def _time(line: Line) -> Sequence[str]:
 
 def _cells(row: Row, rows: Sequence[Row]) -> Sequence[str]:
     return (
-        words.partners(row),
+        formatting.partners(row),
         row.environment,
-        words.phase(row.phase, row.precision, [one.precision for one in rows]),
-        words.spread_duration(row.base_seconds, row.base_spread),
-        words.spread_duration(row.seconds, row.spread),
-        words.ratio(row.ratio),
-        words.interval(row.ratio_low, row.ratio_high),
+        formatting.phase(row.phase, row.precision, [one.precision for one in rows]),
+        formatting.spread_duration(row.base_seconds, row.base_spread),
+        formatting.spread_duration(row.seconds, row.spread),
+        formatting.ratio(row.ratio),
+        formatting.interval(row.ratio_low, row.ratio_high),
         str(row.rounds),
         row.verdict,
     )
 
 
 def _reasons(rows: Sequence[Row]) -> list[str]:
-    found = [f"{verdict}: {words.few(labels)}: {reason}" for verdict, reason, labels in words.reasons(rows)]
+    found = [f"{verdict}: {formatting.few(labels)}: {reason}" for verdict, reason, labels in formatting.reasons(rows)]
     return [bullets(found)] if found else []
 
 
@@ -158,19 +163,19 @@ def _overall(comparisons: Iterable[Comparison]) -> list[str]:
     """Return the means over the cells of each environment, and what they are means of; nothing where there are none."""
     found = [(one.base, mean) for one in comparisons for mean in one.overall]
     head = ("environment", "base", "geometric mean", "95 % interval", "over")
-    return [table(head, (_mean(*one) for one in found)), plain(words.sentence(words.MEAN))] if found else []
+    return [table(head, (_mean(*one) for one in found)), plain(formatting.sentence(formatting.MEAN))] if found else []
 
 
 def _mean(base: str, one: Overall) -> Sequence[str]:
-    ends = words.interval(one.ratio_low, one.ratio_high)
-    over = "; ".join(filter(None, (words.taken_over(one), plain(one.noise))))
-    return one.environment, base, words.ratio(one.ratio), ends, over
+    ends = formatting.interval(one.ratio_low, one.ratio_high)
+    over = "; ".join(filter(None, (formatting.taken_over(one), plain(one.noise))))
+    return one.environment, base, formatting.ratio(one.ratio), ends, over
 
 
 def _doubts(found: Section) -> Iterable[str]:
     """Give the doubts: of each code the worst of the serious, and a line of the others."""
     yield "## Doubts"
-    yield words.sentence(found.title)
+    yield formatting.sentence(found.title)
     lines = []
     for one in found.serious:
         lines.append(f"- **{one.code}**: {plain(one.where)}")
@@ -185,10 +190,10 @@ def _differences(comparison: Comparison) -> Iterable[str]:
     if comparison.differences:
         yield "## What else differs"
     for other, found in comparison.differences.items():
-        if differs.brief(found):
-            yield plain(differs.sentence(comparison, other))
+        if differences.brief(found):
+            yield plain(differences.sentence(comparison, other))
             continue
-        made = differs.groups(comparison, other)
+        made = differences.groups(comparison, other)
         yield from (table(("", comparison.base, other), group.rows) for group in made if not group.title)
         listed = [f"{group.title}: {'; '.join(map(str, group.rows))}" for group in made if group.title]
         yield from [bullets(listed)] if listed else []

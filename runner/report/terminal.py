@@ -9,8 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from runner.comparison import Comparison, Row
-from runner.report import differs, doubtful, words
+from runner.analysis.model import Comparison, Row
+from runner.report import differences, formatting, quality
 
 STYLES = {
     "faster": "bold green",
@@ -38,16 +38,16 @@ def text(comparison: Comparison, *, width: int, colour: bool) -> str:
         color_system="standard" if colour else None,
         markup=False,
     )
-    for case, rows in words.by_case(comparison.rows).items():
+    for case, rows in formatting.by_case(comparison.rows).items():
         console.print(_case(comparison, case, rows, width))
-    said = [summary(comparison), *words.overall(comparison), *differs.sentences(comparison)]
+    said = [summary(comparison), *formatting.overall(comparison), *differences.sentences(comparison)]
     console.print(Text("\n".join(said)))
     console.print(Text(f"a ratio below 1 is faster; within {comparison.margin:.0%} of 1 is the same", style="dim"))
     if any(_serious(row) for row in comparison.rows):
         console.print(Text(DOUBTFUL, style="dim"))
     if comparison.overall:
-        console.print(Text(words.MEAN, style="dim"))
-    for note in (*comparison.only, *words.sources(comparison)):
+        console.print(Text(formatting.MEAN, style="dim"))
+    for note in (*comparison.only, *formatting.sources(comparison)):
         console.print(Text(f"note: {note}", style="dim"))
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
@@ -73,7 +73,7 @@ def _case(comparison: Comparison, case: str, rows: Sequence[Row], width: int) ->
         header_style="bold dim",
         padding=(0, 2 if width >= 100 else 1, 0, 0),
     )
-    scale = words.unit(value for row in rows for value in (row.base_seconds, row.seconds))
+    scale = formatting.unit(value for row in rows for value in (row.base_seconds, row.seconds))
     table.add_column("implementation", overflow="fold", min_width=min(22, max(len(row.implementation) for row in rows)))
     table.add_column("phase", no_wrap=True)
     if width >= ROOMY:
@@ -92,20 +92,20 @@ def _case(comparison: Comparison, case: str, rows: Sequence[Row], width: int) ->
         for row in own:
             table.add_row(*_line(row, rows, scale, width))
     reasons = [
-        Text(f"{verdict}: {words.few(labels, 3)}: {reason}", style="dim")
-        for verdict, reason, labels in words.reasons(rows)
+        Text(f"{verdict}: {formatting.few(labels, 3)}: {reason}", style="dim")
+        for verdict, reason, labels in formatting.reasons(rows)
     ]
-    reasons += [Text(f"? {code}: {said}", style="dim") for code, said in doubtful.of_rows(rows)]
+    reasons += [Text(f"? {code}: {said}", style="dim") for code, said in quality.of_rows(rows)]
     return Group(table, Padding(Group(*reasons), (0, 0, 1, 2)))
 
 
-def _line(row: Row, rows: Sequence[Row], scale: words.Unit, width: int) -> list[Text]:
+def _line(row: Row, rows: Sequence[Row], scale: formatting.Unit, width: int) -> list[Text]:
     both = ((row.base_seconds, row.base_spread), (row.seconds, row.spread))
-    times = [words.duration(value, scale, name=False) + words.spread(wide, scale) for value, wide in both]
-    ends = words.interval(row.ratio_low, row.ratio_high)
-    phase = words.phase(row.phase, row.precision, [one.precision for one in rows])
-    plain = [words.partners(row), phase, *(times if width >= ROOMY else ())]
-    plain += [words.ratio(row.ratio), *([ends] if width >= NARROW else [])]
+    times = [formatting.duration(value, scale, name=False) + formatting.spread(wide, scale) for value, wide in both]
+    ends = formatting.interval(row.ratio_low, row.ratio_high)
+    phase = formatting.phase(row.phase, row.precision, [one.precision for one in rows])
+    plain = [formatting.partners(row), phase, *(times if width >= ROOMY else ())]
+    plain += [formatting.ratio(row.ratio), *([ends] if width >= NARROW else [])]
     return [*(Text(word) for word in plain), Text(f"{row.verdict}{'?' * _serious(row)}", style=STYLES[row.verdict])]
 
 
@@ -117,6 +117,6 @@ def _caption(comparison: Comparison, rows: Sequence[Row]) -> str:
     """Return what the rows of a case were measured on."""
     counts = sorted({row.rounds for row in rows if row.rounds})
     rounds = f"{counts[0]} to {counts[-1]} rounds" if len(counts) > 1 else f"{counts[0] if counts else 0} rounds"
-    runs = words.few(list(dict.fromkeys(row.run for row in rows if row.run)), 2)
-    parts = [f"on {words.devices(comparison)}", *([] if comparison.figures and not counts else [rounds])]
+    runs = formatting.few(list(dict.fromkeys(row.run for row in rows if row.run)), 2)
+    parts = [f"on {formatting.devices(comparison)}", *([] if comparison.figures and not counts else [rounds])]
     return ", ".join([*parts, *([f"run {runs}"] if runs else [])])

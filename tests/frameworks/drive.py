@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from runner.harness import adapters, truth, wire, workloads
-from runner.workloads import CASES
-from runner.workloads.recurrent import case
+from runner.catalog.cases import CASES
+from runner.catalog.cases.recurrent import case
+from runner.harness import adapters, cases, protocol
+from runner.harness.verify import __main__
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOTSTRAP = """
@@ -54,12 +55,12 @@ class Client:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.count += 1
-        self.process.stdin.write(wire.encode({"op": op, "id": self.count, **fields}))
+        self.process.stdin.write(protocol.encode({"op": op, "id": self.count, **fields}))
         self.process.stdin.flush()
         while True:
             line = self.process.stdout.readline()
             assert line, f"the server ended with {self.process.wait()}"
-            message: dict[str, Any] = wire.decode(line)
+            message: dict[str, Any] = protocol.decode(line)
             if message["reply"] == "result":
                 assert message["id"] == self.count
                 return message
@@ -70,9 +71,9 @@ class Client:
 
     def measure(self, slug: str, case: dict[str, Any], phase: str = "train", **options: Any) -> dict[str, Any]:
         """Measure one cell, after sending the case's reference the first time."""
-        key = workloads.key(case)
+        key = cases.key(case)
         if key not in self.known:
-            self.ask("reference", key=key, **truth.main(case))
+            self.ask("reference", key=key, **__main__.main(case))
             self.known = {key}  # a server keeps the newest alone
         fields = {"device": "cpu", "precision": "fp32", "seconds": 0.05, "timeout": 300, "memory": None, **options}
         fields.update(key=key, framework=self.framework, implementation=slug, case=case, phase=phase, cache=self.cache)

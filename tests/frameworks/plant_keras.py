@@ -11,7 +11,8 @@ import tempfile
 
 sys.path.insert(0, sys.argv[1])
 
-from harness import adapters, caches, check, child, reference, workloads
+from harness import adapters, caches, cases, worker
+from harness.verify import reference, tolerance
 
 
 def columns(program, name, first, second):
@@ -87,8 +88,8 @@ BUILT = (second_bias, even, forgetful, unclipped, epsilon)  # what needs a progr
 def verdict(program, truth):
     """Return what the check says of a program."""
     try:
-        found = check.same_computation(program, truth, "fp32")
-    except check.Failure as failure:
+        found = tolerance.same_computation(program, truth, "fp32")
+    except tolerance.Failure as failure:
         return {"class": failure.kind, "reason": failure.reason, "errors": []}
     errors = [found["loss_error"], max(found["gradient_errors"].values()), found["forward_error"]]
     return {"class": "ok", "reason": None, "errors": errors}
@@ -97,15 +98,15 @@ def verdict(program, truth):
 def answer(case, slug, plants):
     """Return plant -> verdict of one implementation."""
     truth = reference.compute(case)
-    data, weights = workloads.materialise(case)
+    data, weights = cases.materialise(case)
     truth = dict(truth, lengths=data.get("lengths"))
-    module = sys.modules["harness.adapters.keras_"].engines()
+    module = sys.modules["harness.adapters.keras"].engines()
     engine, found, program = module.Engine, {}, None
     for plant in [globals()[name] for name in plants]:
         if plant in BUILT:
             module.Engine = lambda *given: engine(*plant(*given))  # called in this turn of the loop
         if program is None or plant in BUILT:
-            program = child.implementation("keras", slug)(case, data, weights, "cpu", "fp32")
+            program = worker.implementation("keras", slug)(case, data, weights, "cpu", "fp32")
         module.Engine = engine
         kept = list(program.engine.arrays)
         program.engine.arrays = [array.copy() for array in kept]

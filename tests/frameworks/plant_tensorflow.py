@@ -9,8 +9,10 @@ import sys
 
 sys.path.insert(0, sys.argv[1])
 
-from harness import adapters, check, child, reference, workloads  # noqa: E402
-from harness.adapters import tensorflow_, tensorflow_losses  # noqa: E402
+from harness import adapters, cases, worker  # noqa: E402
+from harness.verify import reference, tolerance  # noqa: E402
+from harness.adapters import tensorflow as adapter  # noqa: E402
+from harness.adapters.tensorflow import losses  # noqa: E402
 
 CASE = json.loads(sys.argv[2])
 HIDDEN = CASE["hidden"]
@@ -72,14 +74,14 @@ def rows(engine, slug, case, data, arrays, settings):
 
 def slices(engine, slug, case, data, arrays, settings):
     """Take the norm of an embedding's gradient without summing the slices of a word."""
-    summed = tensorflow_losses.summed
-    tensorflow_losses.summed = lambda tf, slope: slope
+    summed = losses.summed
+    losses.summed = lambda tf, slope: slope
     try:
         program = engine(slug, case, data, arrays, settings)
         program.train()  # traced here
         return program
     finally:
-        tensorflow_losses.summed = summed
+        losses.summed = summed
 
 
 def forward(engine, slug, case, data, arrays, settings):
@@ -118,13 +120,13 @@ class Engines(object):
 
 def verdict(slug, plant, truth):
     """Return what the check says."""
-    tensorflow_.engines = lambda: Engines(MODULE, plant)
-    data, weights = workloads.materialise(CASE)
+    adapter.engines = lambda: Engines(MODULE, plant)
+    data, weights = cases.materialise(CASE)
     truth = dict(truth, lengths=data.get("lengths"))
     try:
-        program = child.implementation("tensorflow", slug)(CASE, data, weights, "cpu", "fp32")
-        check.same_computation(program, truth, "fp32")
-    except check.Failure as failure:
+        program = worker.implementation("tensorflow", slug)(CASE, data, weights, "cpu", "fp32")
+        tolerance.same_computation(program, truth, "fp32")
+    except tolerance.Failure as failure:
         return failure.kind
     return "ok"
 
@@ -141,5 +143,5 @@ def main():
 
 
 adapters.find("tensorflow").load(1)
-MODULE = tensorflow_.engines()
+MODULE = adapter.engines()
 main()

@@ -12,8 +12,9 @@ import numpy
 
 sys.path.insert(0, sys.argv[1])
 
-from harness import adapters, check, child, reference, workloads
-from harness.adapters import torch_compat, torch_networks, torch_training
+from harness import adapters, cases, worker
+from harness.verify import reference, tolerance
+from harness.adapters.torch import compat, network, training
 
 
 @contextlib.contextmanager
@@ -29,7 +30,7 @@ def patched(module, name, value):
 
 def weights(change):
     """Return a plant that changes the weights, in PyTorch's layout, on their way into a network."""
-    convert = torch_networks.to_torch
+    convert = network.to_torch
 
     def planted(case, data):
         def spoilt(canonical):
@@ -37,7 +38,7 @@ def weights(change):
             change(found, case["hidden"])
             return found
 
-        return patched(torch_networks, "to_torch", spoilt)
+        return patched(network, "to_torch", spoilt)
 
     return planted
 
@@ -83,8 +84,8 @@ def nothing(case, data):
 
 def forward(case, data):
     """Let inference alone say something else; training is right."""
-    right = torch_compat.inference
-    return patched(torch_compat, "inference", lambda call: right(call) * 1.01)
+    right = compat.inference
+    return patched(compat, "inference", lambda call: right(call) * 1.01)
 
 
 def even(case, data):
@@ -95,17 +96,17 @@ def even(case, data):
 
 def forgetful(case, data):
     """Carry no states from step to step."""
-    return patched(torch_compat, "detached", lambda states: None)
+    return patched(compat, "detached", lambda states: None)
 
 
 def unclipped(case, data):
     """Clip nothing."""
-    return patched(torch_training, "clipper", lambda case, trained: None)
+    return patched(training, "clipper", lambda case, trained: None)
 
 
 def second_bias(case, data):
     """Leave PyTorch's second bias as it was drawn."""
-    return patched(torch_networks, "SECOND_BIAS", "none")
+    return patched(network, "SECOND_BIAS", "none")
 
 
 PLANTS = {found.__name__: found for found in (nothing, forward, even, forgetful, unclipped, second_bias)}
@@ -115,13 +116,13 @@ for changed in (swap_gates, transpose, lose_bias, lose_forget_bias, swap_ways, s
 
 def verdict(slug, case, truth, plant):
     """Return what the check says of an implementation with an error planted in it."""
-    data, canonical = workloads.materialise(case)
+    data, canonical = cases.materialise(case)
     truth = dict(truth, lengths=data.get("lengths"))
     with PLANTS[plant](case, data):
         try:
-            program = child.implementation("torch", slug)(case, data, canonical, "cpu", "fp32")
-            found = check.same_computation(program, truth, "fp32")
-        except check.Failure as failure:
+            program = worker.implementation("torch", slug)(case, data, canonical, "cpu", "fp32")
+            found = tolerance.same_computation(program, truth, "fp32")
+        except tolerance.Failure as failure:
             return {"class": failure.kind, "reason": failure.reason}
     errors = [found["loss_error"], max(found["gradient_errors"].values()), found["forward_error"]]
     return {"class": "ok", "reason": None, "errors": errors}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runner.harness.adapters import jax_
+from runner.harness.adapters import jax
 from tests.frameworks import drive
 
 pytestmark = pytest.mark.frameworks
@@ -24,10 +24,12 @@ import sys
 
 sys.path.insert(0, sys.argv[1])
 
-from harness import adapters, check, reference, workloads
-from harness.adapters import jax_, jax_networks as networks
+from harness import adapters, cases
+from harness.verify import reference, tolerance
+from harness.adapters import jax as adapter
+from harness.adapters.jax import network as networks
 
-WHOLE = dict(networks.CELLS), networks.layer, jax_.Scan._said
+WHOLE = dict(networks.CELLS), networks.layer, adapter.Scan._said
 
 
 def nothing(case):
@@ -58,7 +60,7 @@ def padding(case):
 
 def forward(case):
     """Let inference alone say something else; training is right."""
-    jax_.Scan._said = lambda self, weights, data: WHOLE[2](self, weights, data) * 1.01
+    adapter.Scan._said = lambda self, weights, data: WHOLE[2](self, weights, data) * 1.01
 
 
 def carry(case):
@@ -84,22 +86,22 @@ def each(case):
 def verdict(case, truth, plant):
     """Return what the check says of a network that carries an error."""
     networks.CELLS.update(WHOLE[0])
-    networks.layer, jax_.Scan._said = WHOLE[1:]
-    data, weights = workloads.materialise(case)
+    networks.layer, adapter.Scan._said = WHOLE[1:]
+    data, weights = cases.materialise(case)
     own = dict(case)
     plant(own)
     try:
-        check.same_computation(jax_.Scan(own, data, weights, "cpu", "fp32"), truth, "fp32")
-    except check.Failure as failure:
+        tolerance.same_computation(adapter.Scan(own, data, weights, "cpu", "fp32"), truth, "fp32")
+    except tolerance.Failure as failure:
         return failure.kind
     return "ok"
 
 
 def main():
     """Print one line of JSON."""
-    jax_.load(1)
+    adapter.load(1)
     case = json.loads(sys.argv[2])
-    truth = dict(reference.compute(case), lengths=workloads.materialise(case)[0].get("lengths"))
+    truth = dict(reference.compute(case), lengths=cases.materialise(case)[0].get("lengths"))
     print(json.dumps({name: verdict(case, truth, globals()[name]) for name in sys.argv[3:]}))
 
 
@@ -110,11 +112,11 @@ main()
 THREADS = """
 import json, os, sys
 sys.path.insert(0, sys.argv[1])
-from harness import workloads
-from harness.adapters import jax_
+from harness import cases
+from harness.adapters import jax as adapter
 case = json.loads(sys.argv[2])
-jax_.load(int(sys.argv[3]))
-program = jax_.Scan(case, *workloads.materialise(case), "cpu", "fp32")
+adapter.load(int(sys.argv[3]))
+program = adapter.Scan(case, *cases.materialise(case), "cpu", "fp32")
 program.train()
 program.synchronize()
 names = [open("/proc/self/task/{}/comm".format(task)).read() for task in os.listdir("/proc/self/task")]
@@ -144,7 +146,7 @@ def assert_right(result: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", drive.SHAPES)
 def test_it_agrees_with_the_reference(client: drive.Client, name: str) -> None:
     case = drive.SHAPES[name]
-    assert jax_.Scan.lacks(case, RELEASE, "cpu", "fp32") is None
+    assert jax.Scan.lacks(case, RELEASE, "cpu", "fp32") is None
     assert_right(client.measure("jax-scan", case))
 
 

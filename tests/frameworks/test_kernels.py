@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from runner.compat import release
+from runner.catalog.cases.deepbench_conv import SIZES as SIZES_OF_CONV
 from runner.matrix import load
-from runner.workloads.deepbench_conv import SIZES as SIZES_OF_CONV
+from runner.plan.compatibility import release
 from tests.frameworks import drive
 from tests.frameworks.conftest import ROOT
 
@@ -45,8 +45,8 @@ HAVE = {
 PASSES = ("forward", "backward-weights", "backward-inputs")
 LARGEST = {"fp32": 1.2e-6, "fp16": 1.2e-3, "bf16": 1.2e-2, "int8": 1e-15}  # four times what was seen or less
 SPARSE = {"matrix": (70, 9, 60), "vector": (70, 1, 60)}
-ALL_REDUCE = "harness/adapters/torch_allreduce.py"
-KERNELS = "harness/adapters/kernels.py"
+ALL_REDUCE = "harness/adapters/torch/allreduce.py"
+KERNELS = "harness/adapters/kernel.py"
 PLANTS = {
     "another transposition": {
         KERNELS: "\nGemm.factors = staticmethod(lambda c, data, *_: (data['b'], c['b_transposed'], data['a'], True))\n"

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from runner.catalog.cases import CASES, ORIGINAL_PHASES
 from runner.matrix import load
-from runner.workloads import CASES, ORIGINAL_PHASES
 from tests.frameworks import drive
 
 pytestmark = pytest.mark.frameworks

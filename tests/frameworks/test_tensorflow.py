@@ -48,13 +48,13 @@ PLANTS: dict[str, tuple[dict[str, Any], list[str], tuple[str, ...]]] = {
 TRACES = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from harness import adapters, child, workloads
+from harness import adapters, cases, worker
 adapters.find("tensorflow").load(1)
 case = json.loads(sys.argv[2])
-data, weights = workloads.materialise(case)
+data, weights = cases.materialise(case)
 
 def counts(slug):
-    program = child.implementation("tensorflow", slug)(case, data, weights, "cpu", "fp32")
+    program = worker.implementation("tensorflow", slug)(case, data, weights, "cpu", "fp32")
     for call in 5 * [program.train, program.forward, program.backward, program.gradients, program.reset]:
         call()
     if hasattr(program.engine, "session"):
@@ -69,10 +69,10 @@ print(json.dumps({slug: counts(slug) for slug in sys.argv[3:]}))
 APART = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from harness import adapters, child, workloads
+from harness import adapters, cases, worker
 adapters.find("tensorflow").load(1)
 case = json.loads(sys.argv[2])
-data, weights = workloads.materialise(case)
+data, weights = cases.materialise(case)
 
 def losses(program, between):
     found = []
@@ -84,7 +84,7 @@ def losses(program, between):
     return found
 
 def both(slug):
-    first, second = [child.implementation("tensorflow", slug)(case, data, weights, "cpu", "fp32") for _ in range(2)]
+    first, second = [worker.implementation("tensorflow", slug)(case, data, weights, "cpu", "fp32") for _ in range(2)]
     first.train()
     first.reset()
     others = [second.forward, second.outputs, second.backward, second.gradients, first.forward, first.backward]

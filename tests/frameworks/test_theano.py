@@ -32,7 +32,8 @@ PATIENCE = 900.0  # seconds: four bidirectional layers, with nothing in the cach
 PLANT = """
 import json, sys, tempfile
 sys.path.insert(0, sys.argv[1])
-from harness import adapters, caches, check, child, reference, workloads
+from harness import adapters, caches, cases, worker
+from harness.verify import reference, tolerance
 
 with tempfile.TemporaryDirectory() as folder:
     caches.use(folder)
@@ -40,7 +41,7 @@ with tempfile.TemporaryDirectory() as folder:
     case = json.loads(sys.argv[2])
     hidden = case["hidden"]
     truth = reference.compute(case)
-    data, weights = workloads.materialise(case)
+    data, weights = cases.materialise(case)
 
     def gates(found):
         for part in ("kernel", "recurrent", "bias"):
@@ -62,13 +63,13 @@ with tempfile.TemporaryDirectory() as folder:
         plant(found)
         program.start = program.stored(found)
         try:
-            check.same_computation(program, truth, "fp32")
-        except check.Failure as failure:
+            tolerance.same_computation(program, truth, "fp32")
+        except tolerance.Failure as failure:
             return failure.kind
         return "ok"
 
     def verdicts(slug):
-        program = child.implementation("theano", slug)(case, data, weights, "cpu", "fp32")
+        program = worker.implementation("theano", slug)(case, data, weights, "cpu", "fp32")
         found = {plant.__name__: verdict(program, plant) for plant in (nothing, gates, transposed, bias)}
         said = program._forward()  # inference alone says something else; training is right
         program._forward = lambda: [(variable, value * 1.01) for variable, value in said]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from runner.harness import adapters
-from runner.harness.adapters.kernels import Kernel
+from runner.harness.adapters.kernel import Kernel
 from tests.frameworks import drive
 
 pytestmark = pytest.mark.frameworks

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from runner.backends import archive, interpreters
-from runner.backends.process import ProcessChannel
-from runner.harness import workloads
-from runner.harness.truth import main
+from runner.backends import harness_archive, interpreters
+from runner.backends.local_channel import ProcessChannel
+from runner.harness import cases
+from runner.harness.verify.__main__ import main
 from runner.measure.session import Session
-from runner.setup import cache_folder
-from tests.cases import TINY
+from runner.workflows.context import cache_folder
+from tests.support.cases import TINY
 
 VERSIONS = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
 
@@ -45,7 +45,7 @@ def environment(version: str) -> str | None:
 @functools.cache
 def truth(key: str) -> dict[str, Any]:
     """Return the packed reference of TINY, whose key this is."""
-    assert key == workloads.key(TINY)
+    assert key == cases.key(TINY)
     return main(TINY)
 
 
@@ -53,9 +53,9 @@ def truth(key: str) -> dict[str, Any]:
 def faulty_harness(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The harness as it travels, with an adapter that goes wrong on request."""
     folder = tmp_path_factory.mktemp("harness") / "harness"
-    shutil.copytree(archive.FOLDER, folder)
-    shutil.copy(Path(__file__).parent / "faulty.py", folder / "adapters" / "numpy_.py")
-    return archive.pack(folder)
+    shutil.copytree(harness_archive.FOLDER, folder)
+    shutil.copy(Path(__file__).parent / "faulty.py", folder / "adapters" / "numpy.py")
+    return harness_archive.pack(folder)
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def ask(open_session: Callable[..., Session], python: str, tmp_path: Path) -> As
 
 def request(session: Session, slug: str, cache: Path, **changes: object) -> dict[str, Any]:
     """Measure one slug of the faulty adapter on TINY for a tenth of a second."""
-    key = workloads.key(TINY)
+    key = cases.key(TINY)
     wanted = {
         "key": key,
         "case": TINY,

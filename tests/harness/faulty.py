@@ -6,8 +6,8 @@ import subprocess
 import sys
 import time
 
-from .. import reference
-from .api import Implementation
+from ..verify import reference
+from .base import Implementation
 
 FRAMEWORK = "numpy"
 FORK_AFTER_IMPORT = True

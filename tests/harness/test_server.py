@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from runner.backends import archive
-from runner.backends.process import ProcessChannel
-from runner.harness import workloads
+from runner.backends import harness_archive
+from runner.backends.local_channel import ProcessChannel
+from runner.harness import cases
 from runner.measure.session import Session
-from tests.cases import TINY
 from tests.harness.conftest import VERSIONS, Ask, environment, request
+from tests.support.cases import TINY
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -150,8 +150,8 @@ def test_the_end_of_stdin_ends_the_server_and_its_child(python: str, faulty_harn
         session = Session(channel, "test#1")
         session.hello("numpy", 1, "cpu", 60)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("runner.measure.session.SILENCE", 1.5)
-            patch.setattr("runner.measure.session.GRACE", 0.5)
+            patch.setattr("runner.measure.rounds.session.SILENCE", 1.5)
+            patch.setattr("runner.measure.rounds.session.GRACE", 0.5)
             assert request(session, "hangs", tmp_path, timeout=0.5)["class"] == "timeout"
         channel.stdin.close()
         assert channel.process.wait(5) == 0
@@ -190,8 +190,7 @@ def test_compiling_cold_and_warm_gives_one_time_each(ask: Ask) -> None:
 def test_a_server_knows_what_it_has_not_compiled_yet(ask: Ask, session: Session, tmp_path: Path) -> None:
     names = ("key", "implementation", "phase", "precision")
     cells = [
-        dict(zip(names, (workloads.key(TINY), slug, "train", "fp32"), strict=True))
-        for slug in ("sound", "compiles-long")
+        dict(zip(names, (cases.key(TINY), slug, "train", "fp32"), strict=True)) for slug in ("sound", "compiles-long")
     ]
     assert session.cold(str(tmp_path), cells) == {"1": 60.0}
     assert ask("compiles-long", session, phase="forward")["status"] == "ok"
@@ -286,8 +285,8 @@ def test_the_version_of_the_harness_changes_with_the_code_and_not_with_its_words
 
     def version(text: str) -> str:
         path.write_text(text)
-        archive.code_hash.cache_clear()
-        return archive.code_hash((path,))
+        harness_archive.code_hash.cache_clear()
+        return harness_archive.code_hash((path,))
 
     first = version('"""One."""\nx = 1\n')
     assert version('"""Two."""\n# a comment\nx  =  1\n') == first
@@ -299,8 +298,8 @@ def test_moving_code_between_files_keeps_the_version_of_the_harness(tmp_path: Pa
         paths = tuple(tmp_path / f"{name}.py" for name in files)
         for path, text in zip(paths, files.values(), strict=True):
             path.write_text(text)
-        archive.code_hash.cache_clear()
-        return archive.code_hash(paths)
+        harness_archive.code_hash.cache_clear()
+        return harness_archive.code_hash(paths)
 
     first = version(timing="def median(): return 1\n", child="from .timing import median\ndef run(): return median()\n")
     renamed = version(

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from runner.collect import collect
-from runner.harness.adapters import tensorflow2
+from runner.core.model import Cell, Outcome, Provisioned
+from runner.harness.adapters.tensorflow.v2 import engine
+from runner.measure.record import collect
 from runner.measure.session import Session
-from runner.model import Cell, Outcome, Provisioned
 from tests.harness.conftest import Ask
 
 Open = Callable[..., Session]
@@ -65,9 +65,9 @@ def test_tensorflow_tells_its_peak_since_there_is_one_to_tell(
     told = {"GPU:0": {"current": 1024, "peak": 4096}}
     new, old = SimpleNamespace(get_memory_info=told.__getitem__), SimpleNamespace()
     monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(config=SimpleNamespace(experimental=new)))
-    assert tensorflow2.peak_bytes(place) == peak
+    assert engine.peak_bytes(place) == peak
     monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(config=SimpleNamespace(experimental=old)))
-    assert tensorflow2.peak_bytes(place) is None
+    assert engine.peak_bytes(place) is None
 
 
 def test_what_compiling_took_is_one_sample_without_a_batch(ask: Ask) -> None:

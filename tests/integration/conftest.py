@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from runner.setup import cache_folder
+from runner.workflows.context import cache_folder
 from tests.fakes import driver
 
 ROOT = Path(__file__).parents[2]

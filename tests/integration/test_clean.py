@@ -9,14 +9,14 @@ import docker
 import pytest
 from docker.errors import APIError, ImageNotFound
 
-from runner.backends.docker import DockerBackend
-from runner.backends.docker_leftovers import dead, discard, unneeded
-from runner.backends.docker_options import CACHE, ENVIRONMENT, OWNER, cache_volume
-from runner.backends.docker_sweep import owner
+from runner.backends.docker.backend import DockerBackend
+from runner.backends.docker.cleanup import owner
+from runner.backends.docker.leftovers import dead, discard, unneeded
+from runner.backends.docker.options import CACHE, ENVIRONMENT, OWNER, cache_volume
 from runner.backends.venv import READY
-from runner.files import together
-from runner.model import Spec
-from runner.setup import IN_USE
+from runner.core.files import together
+from runner.core.model import Spec
+from runner.workflows.context import IN_USE
 from tests.fakes.driver import StandIn
 from tests.integration.conftest import Runner
 

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import pytest
 
-from runner.gpu import ledger
-from runner.gpu.ledger import Entry
+from runner.gpu.clocks import journal
+from runner.gpu.clocks.journal import Entry
 from tests.fakes.driver import LOST, StandIn
 from tests.integration.conftest import Runner, alive, children, wait_for
 from tests.integration.test_clocks import SCRIPT
@@ -46,8 +46,8 @@ class Run:
 
     def entry(self) -> Entry | None:
         """Return what is written down."""
-        place = ledger.folder(os.environ, os.geteuid())
-        return ledger.ledger(place, self.standin.uuid).read()
+        place = journal.folder(os.environ, os.geteuid())
+        return journal.ledger(place, self.standin.uuid).read()
 
     def held(self) -> Entry:
         """Wait until the clocks are held and a record is there; return what is written down."""

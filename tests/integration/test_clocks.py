@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from runner.errors import GpuError
-from runner.gpu import ledger, leftover
-from runner.gpu.answers import Pair
-from runner.gpu.choose import LEAVE, Wish
-from runner.gpu.clocks import Clocks, recovered
-from runner.gpu.guard import Guard
-from runner.gpu.lease import Lease
-from runner.gpu.ledger import Entry, Ledger
-from runner.gpu.order import COMMAND, Order
-from runner.model import Gpu
+from runner.core.errors import GpuError
+from runner.core.model import Gpu
+from runner.gpu.clocks import journal, recovery
+from runner.gpu.clocks.client import Guard
+from runner.gpu.clocks.journal import Entry, Ledger
+from runner.gpu.clocks.lease import Lease
+from runner.gpu.clocks.policy import LEAVE, Wish
+from runner.gpu.clocks.protocol import COMMAND, Order
+from runner.gpu.device import Clocks, recovered
+from runner.gpu.types import Pair
 from tests.fakes import driver
 from tests.fakes.driver import INVALID, LOST, NO_PERMISSION, TDP, UNSUPPORTED, UUID, StandIn
 from tests.integration.conftest import ROOT, Runner, wait_for
@@ -55,7 +55,7 @@ def take(standin: StandIn, said: list[str]) -> Iterator[Callable[..., Lease]]:
 
 def books() -> list[Path]:
     """Return what is written down."""
-    return [book.path for book in ledger.files(ledger.folder(os.environ, os.geteuid()))]
+    return [book.path for book in journal.files(journal.folder(os.environ, os.geteuid()))]
 
 
 def calls(standin: StandIn) -> list[tuple[str, int, int]]:
@@ -201,7 +201,7 @@ def test_a_driver_that_hangs_at_the_end_is_given_up_and_undone_later(
     assert len(books()) == 1
     wait_for(lambda: not standin.open_in(), 10)
     standin.no_rules()
-    assert leftover.recover(said.append) == ()
+    assert recovery.recover(said.append) == ()
     assert "had been left held: they are as they were" in said[-1]
     assert standin.pinned() == {}
     assert books() == []
@@ -214,16 +214,16 @@ def test_a_gpu_that_is_lost_is_undone_when_it_is_back(
     standin.gpu.lost = 1
     assert not lease.release()
     assert "still held: the GPU is lost" in said[-1]
-    (failure,) = leftover.recover(said.append)
+    (failure,) = recovery.recover(said.append)
     assert "the GPU is lost" in failure
     standin.gpu.lost = 0
-    assert leftover.recover(said.append) == ()
+    assert recovery.recover(said.append) == ()
     assert standin.pinned() == {}
 
 
 def test_a_second_runner_waits_for_the_first(standin: StandIn, take: Callable[..., Lease], said: list[str]) -> None:
     lease = take()
-    code = "import sys\nfrom tests.integration.test_clocks import HOLD\nfrom runner.gpu.lease import Lease\n"
+    code = "import sys\nfrom tests.integration.test_clocks import HOLD\nfrom runner.gpu.clocks.lease import Lease\n"
     code += "Lease(HOLD, lambda text: print(text, flush=True)).take()"
     second = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT)
     assert second.stdout is not None
@@ -239,7 +239,7 @@ def test_a_second_runner_waits_for_the_first(standin: StandIn, take: Callable[..
 
 OTHER_HOME = """
 import sys
-from runner.gpu.lease import Lease
+from runner.gpu.clocks.lease import Lease
 from tests.integration.test_clocks import HOLD
 lease = Lease(HOLD, lambda text: print(text, flush=True))
 lease.take()
@@ -276,34 +276,34 @@ def test_a_child_that_still_hangs_in_the_driver_is_told_of(
         os.kill(pid, signal.SIGKILL)
     wait_for(lambda: not standin.open_in(), 10)
     standin.no_rules()
-    assert leftover.recover(said.append) == ()
+    assert recovery.recover(said.append) == ()
     assert standin.pinned() == {}
 
 
 def test_what_is_held_on_another_machine_is_left_to_it(standin: StandIn, said: list[str], runner: Runner) -> None:
-    book = ledger.ledger(ledger.folder(os.environ, os.geteuid()), UUID.format(7))
+    book = journal.ledger(journal.folder(os.environ, os.geteuid()), UUID.format(7))
     book.write(Entry(uuid=UUID.format(7), run="r", boot="another one", machine="another one", undo=("sm",)))
-    assert leftover.recover(said.append) == ()
+    assert recovery.recover(said.append) == ()
     assert (said, standin.sets(), books()) == ([], [], [book.path])
     assert "held on another machine by run r" in runner("clocks", "show").stdout
-    book.write(Entry(uuid=UUID.format(7), boot="another one", machine=ledger.machine(), undo=("sm",)))
-    assert leftover.recover(said.append) == ()
+    book.write(Entry(uuid=UUID.format(7), boot="another one", machine=journal.machine(), undo=("sm",)))
+    assert recovery.recover(said.append) == ()
     assert books() == []
 
 
 def test_nothing_stays_held_over_a_start_of_the_machine(standin: StandIn, said: list[str]) -> None:
-    book = ledger.ledger(ledger.folder(os.environ, os.geteuid()), standin.uuid)
+    book = journal.ledger(journal.folder(os.environ, os.geteuid()), standin.uuid)
     book.write(Entry(uuid=standin.uuid, boot="another one", undo=("sm",)))
-    assert leftover.recover(said.append) == ()
+    assert recovery.recover(said.append) == ()
     assert standin.sets() == []
     assert books() == []
 
 
 def test_a_file_that_cannot_be_read_is_named(standin: StandIn, said: list[str]) -> None:
-    book = ledger.ledger(ledger.folder(os.environ, os.geteuid()), standin.uuid)
+    book = journal.ledger(journal.folder(os.environ, os.geteuid()), standin.uuid)
     book.write(Entry(uuid=standin.uuid))
     book.path.write_text('{"version": 2}')
-    (failure,) = leftover.recover(said.append)
+    (failure,) = recovery.recover(said.append)
     assert "it was written by a newer program" in failure
     assert standin.sets() == []
 
@@ -363,7 +363,7 @@ def test_a_guardian_that_dies_gets_a_successor_and_after_some_no_more(standin: S
 HOLD_AS_A_USER = """
 import os, pathlib, sys
 from runner.gpu import ledger
-from runner.gpu.lease import Lease
+from runner.gpu.clocks.lease import Lease
 from tests.integration.test_clocks import HOLD
 os.geteuid = lambda: 1000  # also where the tests are root's
 ledger.MACHINE = pathlib.Path(sys.argv[1])
@@ -374,7 +374,7 @@ lease.release()
 """
 SUDO = """#!/bin/sh
 # sudo -n COMMAND..., with a rule for the guardian and for nothing else
-[ "$1" = -n ] && [ "$3 $4 $5" = "-P -m runner.gpu.guardian" ] && [ -e "{rule}" ] || exit 1
+[ "$1" = -n ] && [ "$3 $4 $5" = "-P -m runner.gpu.clocks.guardian" ] && [ -e "{rule}" ] || exit 1
 shift
 XDG_STATE_HOME={state} {root}=1 exec "$@"
 """
@@ -459,8 +459,8 @@ def test_what_the_command_cannot_do_ends_with_five(standin: StandIn, runner: Run
     done = runner("clocks", "reset", "--device", "cuda:0")
     assert done.returncode == 5
     assert "the driver lets only root do that" in done.stderr
-    book = ledger.ledger(ledger.folder(os.environ, os.geteuid()), standin.uuid)
-    book.write(Entry(uuid=standin.uuid, name="H200", run="r", boot=ledger.boot(), undo=("sm",)))
+    book = journal.ledger(journal.folder(os.environ, os.geteuid()), standin.uuid)
+    book.write(Entry(uuid=standin.uuid, name="H200", run="r", boot=journal.boot(), undo=("sm",)))
     done = runner("clocks", "reset")
     assert done.returncode == 5
     assert "the clocks of H200 by run r are still held: the driver lets only root do that" in done.stderr

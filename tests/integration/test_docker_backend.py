@@ -20,17 +20,17 @@ import docker
 import pytest
 from docker.errors import APIError
 
-from runner.backends import archive
-from runner.backends.docker import DockerBackend, reachable
-from runner.backends.docker_channel import DockerChannel
-from runner.backends.docker_options import OWNER, RUN, cache_volume
-from runner.backends.docker_sweep import owner
-from runner.errors import EngineError, GpuError, InterruptedRunError, ProvisionError
-from runner.harness import truth as packed_truth
-from runner.harness import workloads
+from runner.backends import harness_archive
+from runner.backends.docker.backend import DockerBackend, reachable
+from runner.backends.docker.channel import DockerChannel
+from runner.backends.docker.cleanup import owner
+from runner.backends.docker.options import OWNER, RUN, cache_volume
+from runner.core.errors import EngineError, GpuError, InterruptedRunError, ProvisionError
+from runner.core.model import Limits, Provisioned, Spec
+from runner.harness import cases
+from runner.harness.verify import __main__ as packed_truth
 from runner.measure.session import Session
-from runner.model import Limits, Provisioned, Spec
-from tests.cases import TINY
+from tests.support.cases import TINY
 
 pytestmark = pytest.mark.docker
 
@@ -68,10 +68,10 @@ def ready(backend: DockerBackend) -> Provisioned:
 def probe(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A harness whose server runs the Python it is sent."""
     folder = tmp_path_factory.mktemp("probe") / "harness"
-    shutil.copytree(archive.FOLDER, folder)
+    shutil.copytree(harness_archive.FOLDER, folder)
     (folder / "server.py").rename(folder / "shipped.py")
     shutil.copy(PROBE, folder / "server.py")
-    return archive.pack(folder)
+    return harness_archive.pack(folder)
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ def request(cache: str) -> dict[str, Any]:
 
     slug = implementations("numpy")[0].slug
     common = {"phase": "train", "device": "cpu", "precision": "fp32", "seconds": 0.05, "timeout": 20.0, "memory": None}
-    own = {"key": workloads.key(TINY), "case": TINY, "framework": "numpy", "implementation": slug, "cache": cache}
+    own = {"key": cases.key(TINY), "case": TINY, "framework": "numpy", "implementation": slug, "cache": cache}
     return {**common, **own}
 
 
@@ -264,8 +264,8 @@ def test_a_gpu_that_is_not_there_is_said_to_be(
 RUNNER = """
 import signal, sys, time
 from pathlib import Path
-from runner.backends.docker import DockerBackend, reachable
-from runner.model import Limits, Provisioned
+from runner.backends.docker.backend import DockerBackend, reachable
+from runner.core.model import Limits, Provisioned
 
 def ask_to_end(*_):
     raise SystemExit(130)
@@ -539,8 +539,8 @@ def test_a_cancelled_build_ends_at_once_and_leaves_nothing(client: docker.Docker
 
 BUILDER = """
 from pathlib import Path
-from runner.backends.docker import DockerBackend, reachable
-from runner.model import Spec
+from runner.backends.docker.backend import DockerBackend, reachable
+from runner.core.model import Spec
 spec = Spec(environment="made", framework="numpy", release="1", base={base!r}, lock=Path({lock!r}))
 DockerBackend(Path({folder!r})).provision(spec, lambda line: print(line, flush=True))
 """

@@ -4,13 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from runner.files import alone
+from runner.core.files import alone
 from tests.integration.conftest import ROOT, wait_for
 
 HOLDER = """
 import sys
 from pathlib import Path
-from runner.files import alone
+from runner.core.files import alone
 with alone(Path(sys.argv[1]), print):
     print("held", flush=True)
     sys.stdin.read()

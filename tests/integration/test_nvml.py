@@ -12,10 +12,10 @@ from pathlib import Path
 import pynvml
 import pytest
 
-from runner.errors import GpuError
-from runner.gpu import answers, detect, nvml, settings
-from runner.gpu.answers import Abilities, Pair
-from runner.gpu.patience import within
+from runner.core.errors import GpuError
+from runner.core.timeout import within
+from runner.gpu import detect, nvml, settings, types
+from runner.gpu.types import Abilities, Pair
 from tests.fakes import driver
 from tests.fakes.driver import INVALID, LOST, NO_FUNCTION, NO_PERMISSION, TDP, UNSUPPORTED, StandIn
 
@@ -45,20 +45,20 @@ def test_one_module_alone_calls_the_binding() -> None:
 
 def test_every_error_of_the_library_has_its_sentence() -> None:
     names = {name.removeprefix("NVML_ERROR_") for name in dir(pynvml) if name.startswith("NVML_ERROR_")}
-    assert names == set(answers.ERRORS)
-    assert answers.error("NEVER_HEARD_OF", "nvmlInit").kind == "broken"
+    assert names == set(types.ERRORS)
+    assert types.error("NEVER_HEARD_OF", "nvmlInit").kind == "broken"
 
 
 def test_the_numbers_are_those_of_the_header() -> None:
     assert pynvml.NVML_FI_DEV_POWER_INSTANT == nvml.POWER_NOW
-    assert set(answers.COUNTERS) == {
+    assert set(types.COUNTERS) == {
         pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP,
         pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN,
         pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN,
         pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN,
     }
-    assert pynvml.nvmlClocksEventReasonGpuIdle == answers.IDLE
-    for number, name in answers.ARCHITECTURES.items():
+    assert pynvml.nvmlClocksEventReasonGpuIdle == types.IDLE
+    for number, name in types.ARCHITECTURES.items():
         assert getattr(pynvml, f"NVML_DEVICE_ARCH_{name.upper()}") == number
 
 
@@ -83,7 +83,7 @@ def test_a_reading_has_all_there_is(here: StandIn) -> None:
         device = found.device(here.uuid)
         reading, processes = device.reading(), device.processes()
     assert (reading.sm, reading.memory, reading.watts, reading.joules, reading.celsius) == (1500, 2619, 120.0, 5.0, 41)
-    assert (reading.idle, answers.held_back(reading.reasons or 0)) == (False, ("its power limit", "heat"))
+    assert (reading.idle, types.held_back(reading.reasons or 0)) == (False, ("its power limit", "heat"))
     assert reading.counted == {"its power limit": 2.0, "heat": 0.75, "the power brake": 0.0}
     assert processes == (4711, 4712)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.store import Run, parse_cell
+from runner.store.run import Run, parse_cell
 from tests.integration.conftest import Runner, alive, children, containers, journal_of, wait_for
 
 KILLS = int(os.environ.get("RUNNER_KILLS", "3"))

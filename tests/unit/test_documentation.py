@@ -10,15 +10,17 @@ from typing import Any, get_args
 import pytest
 from typer.main import get_command
 
-from runner import cli, console, errors
-from runner.comparison import COMPARABLE, WORDS
-from runner.errors import RunnerError
-from runner.frames import COLUMNS
-from runner.harness.check import TOLERANCES
+from runner import cli
+from runner.analysis.model import COMPARABLE, WORDS
+from runner.cli import console
+from runner.core import errors
+from runner.core.errors import RunnerError
+from runner.core.model import FAILURE_CLASSES, SKIP_CODES, Precision
+from runner.core.progress import size
+from runner.harness.verify.tolerance import TOLERANCES
 from runner.matrix import Phase, load, parse, schema
-from runner.model import FAILURE_CLASSES, SKIP_CODES, Precision
-from runner.progress import size
-from runner.report import tables
+from runner.report import data
+from runner.store.samples import COLUMNS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -103,7 +105,7 @@ def test_every_verdict_phase_precision_and_column_is_explained() -> None:
         assert f"| `{verdict}` |" in text("measurement.md")
     for phase in get_args(Phase):
         assert f"| `{phase}` |" in text("measurement.md")
-    for column in (*COLUMNS, *tables.COLUMNS):
+    for column in (*COLUMNS, *data.COLUMNS):
         assert f"`{column}`" in text("reference/records.md")
     assert set(TOLERANCES) == set(get_args(Precision))
     for precision, (loss, gradient) in TOLERANCES.items():

@@ -3,13 +3,13 @@
 import importlib
 
 MODULES = {
-    "numpy": "numpy_",
-    "torch": "torch_",
-    "tensorflow": "tensorflow_",
-    "theano": "theano_",
-    "jax": "jax_",
+    "numpy": "numpy",
+    "torch": "torch",
+    "tensorflow": "tensorflow",
+    "theano": "theano",
+    "jax": "jax",
     "torch7": "torch7",
-    "keras": "keras_",
+    "keras": "keras",
 }
 
 

@@ -1,6 +1,6 @@
 """Torch7: declared for its published figures. It is programmed in Lua, and this harness drives Python."""
 
-from .api import Implementation
+from .base import Implementation
 
 FRAMEWORK = "torch7"
 FORK_AFTER_IMPORT = True

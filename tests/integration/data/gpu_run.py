@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import typer
 
-from runner import console, pipeline
-from runner.gpu import calm
-from runner.options import Options, planning
-from runner.setup import at_work, choose_devices, prepared
+from runner.cli import console
+from runner.gpu import cooling
+from runner.workflows import run as pipeline
+from runner.workflows.context import at_work, choose_devices, prepared
+from runner.workflows.options import Options, planning
 
 app = typer.Typer()
-calm.PAUSES = (0.1, 0.2)  # no test waits for a minute
+cooling.PAUSES = (0.1, 0.2)  # no test waits for a minute
 
 
 @app.command()

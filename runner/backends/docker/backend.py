@@ -1,0 +1,192 @@
+"""Environments as images of a container engine; servers in containers that can touch nothing but their own cache."""
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import docker
+
+from runner.backends import Say
+from runner.backends.docker.build import build, image_id, inspect, pull
+from runner.backends.docker.channel import DockerChannel
+from runner.backends.docker.cleanup import owner, sweep
+from runner.backends.docker.client import Conversations, connect, reachable, talking
+from runner.backends.docker.options import UNPINNED, Recipe, pinned, pins, wanted
+from runner.backends.docker.survey import engine, free, sentences, unavailable
+from runner.core.errors import Problem, ProvisionError
+from runner.core.model import Limits, Provisioned, Skip, Spec, Survey
+
+__all__ = ["DockerBackend", "reachable"]
+
+ANSWER_SECONDS = 20.0  # a busy engine is slow, and no dead one
+
+
+class DockerBackend:
+    """Builds from ``docker/`` and pulls; see Backend."""
+
+    name = "docker"
+    limits_memory = True
+
+    def __init__(self, folder: Path) -> None:
+        """Connect to the engine; ``folder`` holds a Dockerfile for each framework family, and ``pins.toml``.
+
+        Raises:
+            EngineError: no engine answers.
+        """
+        self._folder = folder
+        self._pins = pins(folder / "pins.toml")
+        self._owner = owner()
+        self._conversations = Conversations()
+        self._swept = False
+        self._sweeping = threading.Lock()
+        with closing(connect()) as client, talking("no container engine answers"):
+            self.version = str(client.version()["Version"])
+
+    def survey(self, specs: Sequence[Spec]) -> Survey:
+        """See Backend."""
+        with closing(connect()) as client, talking("the container engine stopped answering"):
+            skips = {spec.environment: skip for spec in specs if (skip := self._unmakeable(spec)) is not None}
+            rest = [spec for spec in specs if spec.environment not in skips]
+            cached = frozenset(spec.environment for spec in rest if self._made(client, spec) is not None)
+            new = [spec for spec in rest if spec.environment not in cached]
+            sources = {spec.environment: name for spec in new if (name := wanted(spec, self._pins)) is not None}
+            absent = [name for name in sources.values() if image_id(client, name) is None]
+            why = sentences(absent, unavailable(absent))
+            lost = {environment: name for environment, name in sources.items() if name in why}
+            skips.update({env: Skip("image-unavailable", why[name]) for env, name in lost.items()})
+            images = {name: why.get(name, "registry" if name in absent else "here") for name in sources.values()}
+            return Survey(skips=skips, cached=cached, free=free(client), images=images)
+
+    def describe(self) -> dict[str, object]:
+        """Return what the engine says of itself, see ``docker_survey.engine``, and its ``free_bytes`` of disk."""
+        with closing(connect()) as client, talking("the container engine stopped answering"):
+            return {**engine(client.info()), "free_bytes": free(client)}
+
+    def tags(self, specs: Sequence[Spec]) -> dict[str, set[str | None]]:
+        """Return environment -> the names of its built images; None among them where that cannot be told.
+
+        The name depends on the base image; without a pin for it the base has to be here.
+        """
+        found: dict[str, set[str | None]] = {}
+        with closing(connect()) as client, talking("the container engine stopped answering"):
+            for spec in specs:
+                if spec.image is None and self._unmakeable(spec) is None:
+                    base = image_id(client, wanted(spec, self._pins) or "")
+                    known = base or spec.base in self._pins
+                    tag = self._recipe(spec, base or "").tag if known else None
+                    found.setdefault(spec.environment, set()).add(tag)
+        return found
+
+    def _unmakeable(self, spec: Spec) -> Skip | None:
+        """Return why an environment has nothing to be made from, None where it has."""
+        if spec.image is not None:
+            return None
+        if spec.lock is None or not spec.lock.is_file():
+            how = f"no lock yet: run `runner lock {spec.environment}` where its package index answers"
+            return Skip("image-unavailable", how)
+        if spec.base is None or not self._dockerfile(spec).is_file():
+            what = "base image" if spec.base is None else f"Dockerfile {self._dockerfile(spec)}"
+            return Skip("image-unavailable", f"{spec.environment} has no {what} to be built from")
+        return None
+
+    def _dockerfile(self, spec: Spec) -> Path:
+        return self._folder / f"{spec.framework}.Dockerfile"
+
+    def _recipe(self, spec: Spec, base_id: str) -> Recipe:
+        assert spec.lock is not None
+        assert spec.base is not None
+        return Recipe(
+            environment=spec.environment,
+            dockerfile=self._dockerfile(spec).read_bytes(),
+            lock=spec.lock.read_bytes(),
+            base=pinned(spec.base, self._pins),
+            base_id=self._pins.get(spec.base, base_id),
+        )
+
+    def _made(self, client: docker.DockerClient, spec: Spec) -> str | None:
+        """Return the id of an environment's image if nothing has to be fetched or built for it."""
+        source = wanted(spec, self._pins)
+        if source is None:
+            return None
+        found = image_id(client, source)
+        if spec.image is not None:
+            return found
+        if found is None and spec.base not in self._pins:
+            return None
+        return image_id(client, self._recipe(spec, found or "").tag)
+
+    def provision(self, spec: Spec, say: Say) -> Provisioned:
+        """See Backend. The first call removes what dead runners left."""
+        begin = time.perf_counter()
+        self._sweep_once()
+        with closing(connect()) as client, talking("the container engine stopped answering"):
+            made = (self._unmakeable(spec) is None and self._made(client, spec)) or None
+            found = made or self._make(client, spec, say)
+            details = inspect(client, found) or {}
+        return Provisioned(
+            environment=spec.environment,
+            framework=spec.framework,
+            handle=found,
+            digest=found,
+            seconds=time.perf_counter() - begin,
+            cached=made is not None,
+            facts=self._facts(spec, details),
+        )
+
+    def _make(self, client: docker.DockerClient, spec: Spec, say: Say) -> str:
+        skip = self._unmakeable(spec)
+        source = wanted(spec, self._pins)
+        if skip is not None or source is None:
+            reason = skip.reason if skip else "it names no image"
+            raise ProvisionError("image-build", Problem(f"cannot build {spec.environment!r}: {reason}"))
+        base_id = image_id(client, source) or pull(self._conversations, source, say)
+        if spec.image is not None:
+            return base_id
+        return build(self._conversations, self._recipe(spec, base_id), self._owner, say)
+
+    def _facts(self, spec: Spec, details: Mapping[str, object]) -> dict[str, object]:
+        """Return what the record says of an image: where it is from, and whether that is pinned."""
+        name = spec.image or spec.base or ""
+        tags, digests = details.get("RepoTags") or [], details.get("RepoDigests") or []
+        return {
+            "engine": self.version,
+            "image": name if spec.image else (tags[0] if isinstance(tags, list) and tags else ""),
+            "base": "" if spec.image else name,
+            "pin": self._pins.get(name, UNPINNED),
+            "registry_digests": digests,
+            "pulled": spec.image is not None,
+            "interpreter": "python" if spec.image else "python3",
+            "bytes": details.get("Size", 0),
+        }
+
+    def cancel(self) -> None:
+        """See Backend."""
+        self._conversations.cancel()
+
+    def cache(self, ready: Provisioned) -> str:  # noqa: ARG002  the same in every container
+        """See Backend."""
+        return "/cache"
+
+    def open(self, ready: Provisioned, limits: Limits) -> DockerChannel:
+        """See Backend."""
+        return DockerChannel(ready, limits, self._owner)
+
+    def sweep(self) -> tuple[str, ...]:
+        """Remove what runners of this host that are gone left on the engine; return the names of it."""
+        with closing(connect()) as client, talking("cannot look for what dead runners left behind"):
+            return sweep(client)
+
+    def _sweep_once(self) -> None:
+        with self._sweeping:
+            if not self._swept:
+                self._swept = True
+                self.sweep()
+
+    def answers(self) -> bool:
+        """See Backend. An engine that starts again in the meantime counts as there."""
+        return reachable(ANSWER_SECONDS) is not None
+
+    def close(self) -> None:
+        """See Backend. Each thread's client was closed where it was used; channels close their own."""

@@ -1,0 +1,230 @@
+"""What is asked of the engine, as values: nothing here touches the machine."""
+
+import hashlib
+import io
+import re
+import secrets
+import tarfile
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from docker.types import DeviceRequest
+
+from runner.backends import harness_archive
+from runner.core.model import Limits, Spec, file_name
+
+RUN = "io.matrix-runner.run"
+OWNER = "io.matrix-runner.owner"
+ENVIRONMENT = "io.matrix-runner.environment"
+CACHE = "io.matrix-runner.cache"
+UNPINNED = "unpinned"
+GIB = 1 << 30
+PIDS = 2048  # threads count: BLAS starts one a core, CUDA some a context
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What an image is built from.
+
+    Attributes:
+        base: the base image as the Dockerfile is told it, ``python:3.6-slim`` or ``python@sha256:...``.
+        base_id: what pins it: the digest of its pin, else the id of the local image.
+    """
+
+    environment: str
+    dockerfile: bytes
+    lock: bytes
+    base: str
+    base_id: str
+
+    @property
+    def tag(self) -> str:
+        """The image's name; it changes with the Dockerfile, the lock and the base, and with nothing else."""
+        total = hashlib.sha256(self.dockerfile + b"\0" + self.lock + b"\0" + self.base_id.encode())
+        return f"matrix-runner/{self.environment.lower()}:{total.hexdigest()[:12]}"
+
+    def context(self) -> io.BytesIO:
+        """Return the build context, a tar of the Dockerfile and the lock; the same bytes each time."""
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w") as tar:
+            for name, data in (("Dockerfile", self.dockerfile), ("lock.txt", self.lock)):
+                entry = tarfile.TarInfo(name)
+                entry.size, entry.mode = len(data), 0o644
+                tar.addfile(entry, io.BytesIO(data))
+        out.seek(0)
+        return out
+
+    def build_options(self, builder: str) -> dict[str, Any]:
+        """Return what ``APIClient.build`` is given; ``builder`` labels what is unfinished."""
+        return {
+            "fileobj": self.context(),
+            "custom_context": True,
+            "tag": self.tag,
+            "buildargs": {"BASE": self.base, "LOCK": "lock.txt", "BUILDER": builder},
+            "labels": {OWNER: "", ENVIRONMENT: self.environment},
+            "rm": True,
+            "forcerm": True,
+            "decode": True,
+            "use_config_proxy": True,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """A server's container.
+
+    Attributes:
+        name: unique on its engine.
+        image: id.
+        python: the interpreter, looked up on the image's PATH.
+        owner: who may sweep it, see ``docker_sweep.owner``.
+        cdi: the engine knows the GPU as a CDI device.
+    """
+
+    name: str
+    image: str
+    python: str
+    limits: Limits
+    owner: str
+    cdi: bool = False
+
+    def options(self) -> dict[str, Any]:
+        """Return what ``containers.create`` is given."""
+        return {
+            **HARDENED,
+            "name": self.name,
+            "image": self.image,
+            "entrypoint": [self.python, "-I", "-c", harness_archive.BOOTSTRAP],
+            "command": [],
+            "labels": {RUN: self.limits.run, OWNER: self.owner},
+            "environment": self._environment(),
+            "device_requests": device_requests(self.limits.device, cdi=self.cdi),
+            "volumes": {cache_volume(self.image, self.limits.device): {"bind": "/cache", "mode": "rw"}},
+            "mem_limit": self.limits.memory,
+            "memswap_limit": self.limits.memory,
+            "shm_size": min(self.limits.memory // 4, GIB),
+            "stdin_open": True,
+            "auto_remove": True,
+            "log_config": {"Type": "none"},
+        }
+
+    def _environment(self) -> dict[str, str]:
+        gpu = {"NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
+        if "," in self.limits.device:  # else CUDA numbers them in an order of its own
+            gpu["CUDA_VISIBLE_DEVICES"] = self.limits.device
+        none = {"NVIDIA_VISIBLE_DEVICES": "void"}  # else an engine with the nvidia runtime by default hands over all
+        shown = none if self.limits.device == "cpu" else gpu
+        return {"HOME": "/work", "USER": "bench", "TMPDIR": "/tmp", **shown}  # noqa: S108  the container's own
+
+
+HARDENED: Mapping[str, Any] = {
+    "network_mode": "none",
+    "read_only": True,
+    "tmpfs": {
+        "/tmp": "rw,exec,nosuid,nodev,size=4g,mode=1777",  # noqa: S108  the container's own
+        "/work": "rw,exec,nosuid,nodev,size=1g,mode=0700,uid=1000,gid=1000",
+    },
+    "working_dir": "/tmp",  # noqa: S108
+    "cap_drop": ["ALL"],
+    "security_opt": ["no-new-privileges"],
+    "user": "1000:1000",
+    "pids_limit": PIDS,
+    "init": True,
+}
+
+
+def owner_fix(image: str, volume: str, owner: str) -> dict[str, Any]:
+    """Return the options of a container that hands a new cache volume to uid 1000: a new one belongs to root."""
+    return {
+        "image": image,
+        "entrypoint": ["chown", "1000:1000", "/cache"],
+        "command": [],
+        "labels": {OWNER: owner},
+        "network_mode": "none",
+        "read_only": True,
+        "cap_drop": ["ALL"],
+        "cap_add": ["CHOWN"],
+        "security_opt": ["no-new-privileges"],
+        "user": "0:0",
+        "volumes": {volume: {"bind": "/cache", "mode": "rw"}},
+    }
+
+
+def container_name(run: str, environment: str) -> str:
+    """Return a name for a server's container, which no other has."""
+    readable = re.sub(r"[^a-zA-Z0-9_.-]", "-", f"matrix-runner-{run}-{environment}")
+    return f"{readable}-{secrets.token_hex(4)}"
+
+
+def cache_volume(image: str, device: str) -> str:
+    """Return the name of the volume that keeps what compilers made, for one image and one device."""
+    return f"matrix-runner-cache-{image.removeprefix('sha256:')[:12]}-{file_name(device)}"
+
+
+def volume_image(volume: str) -> str:
+    """Return the beginning of the id of the image that a cache volume belongs to."""
+    return volume.removeprefix("matrix-runner-cache-").partition("-")[0]
+
+
+def device_requests(device: str, *, cdi: bool) -> list[DeviceRequest]:
+    """Return the request for GPUs by their UUIDs, with commas between them; none for ``cpu``."""
+    if device == "cpu":
+        return []
+    names = device.split(",")
+    if cdi:
+        return [DeviceRequest(driver="cdi", device_ids=[cdi_name(name) for name in names])]
+    return [DeviceRequest(device_ids=names, capabilities=[["gpu"]])]
+
+
+def cdi_name(device: str) -> str:
+    """Return what CDI calls a GPU."""
+    return f"nvidia.com/gpu={device}"
+
+
+def has_cdi(info: Mapping[str, Any], device: str) -> bool:
+    """Say whether an engine's ``info`` lists GPUs among its CDI devices; engines before 28.3 list none."""
+    found = {entry.get("ID") for entry in info.get("DiscoveredDevices") or []}
+    return found >= {cdi_name(name) for name in device.split(",")}
+
+
+def pins(path: Path) -> dict[str, str]:
+    """Return the digest of each image name that ``pins.toml`` holds; a missing file holds none."""
+    if not path.is_file():
+        return {}
+    return dict(tomllib.loads(path.read_text("utf-8")).get("images", {}))
+
+
+def pinned(name: str, digests: Mapping[str, str]) -> str:
+    """Return ``repository@digest`` for a name with a pin, else the name."""
+    digest = digests.get(name)
+    return f"{repository(name)}@{digest}" if digest else name
+
+
+def repository(name: str) -> str:
+    """Return an image's name without its tag or digest."""
+    name = name.partition("@")[0]
+    head, colon, tag = name.rpartition(":")
+    return head if colon and "/" not in tag else name
+
+
+def registry(name: str) -> str:
+    """Return the host that an image's name leads to."""
+    first, slash, _ = name.partition("/")
+    return first if slash and ("." in first or ":" in first or first == "localhost") else "docker.io"
+
+
+def by_registry(names: Sequence[str]) -> dict[str, list[str]]:
+    """Group image names by the registry that holds them, each once, in order."""
+    found: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        found.setdefault(registry(name), []).append(name)
+    return found
+
+
+def wanted(spec: Spec, digests: Mapping[str, str]) -> str | None:
+    """Return the image that comes from elsewhere: the one to pull, or the base; None where neither is named."""
+    name = spec.image or spec.base
+    return None if name is None else pinned(name, digests)

@@ -1,0 +1,88 @@
+"""What an engine has and what its registries would give, found without fetching anything."""
+
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import docker
+from docker.errors import APIError
+
+from runner.backends.docker.client import FOREIGN, connect, sentence
+from runner.backends.docker.options import by_registry
+from runner.core.errors import EngineError
+
+REGISTRY_SECONDS = 5.0
+CDI_GPU = "nvidia.com/gpu="
+_ANSWERS = frozenset({400, 401, 403, 404})  # what an engine passes on from a registry that is there
+# A report is shared, and the name server of this network is nobody's business.
+_SERVER = re.compile(r" on [0-9a-f.:\[\]]+:53\b")
+
+
+def unavailable(names: Sequence[str]) -> dict[str, str]:
+    """Return the images that their registries do not give, with what the engine said of each.
+
+    Each registry is asked about one image first; one that is not there is not asked again.
+    """
+    groups = list(by_registry(names).values())
+    if not groups:
+        return {}
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        found: dict[str, str] = {}
+        later: list[str] = []
+        for group, (said, there) in zip(groups, pool.map(ask, (group[0] for group in groups)), strict=True):
+            refused = [group[0]] if there else group
+            found.update(dict.fromkeys(refused, said) if said else {})
+            later += group[1:] if there else []
+        answers = zip(later, pool.map(ask, later), strict=True)
+        found.update({name: said for name, (said, _) in answers if said})
+    return found
+
+
+def ask(name: str) -> tuple[str, bool]:
+    """Return why a registry does not give an image, empty where it does, and whether the registry is there at all."""
+    try:
+        with closing(connect(REGISTRY_SECONDS)) as client:
+            client.api.inspect_distribution(name)  # type: ignore[no-untyped-call]
+    except APIError as error:
+        return sentence(error), error.status_code in _ANSWERS
+    except (EngineError, *FOREIGN) as error:
+        return f"no answer within {REGISTRY_SECONDS:g} s ({type(error).__name__})", False
+    return "", True
+
+
+def free(client: docker.DockerClient) -> int:
+    """Return the bytes free where the engine keeps images; 0 where that is not a folder of this machine."""
+    root = Path(str(client.info().get("DockerRootDir") or ""))
+    local = "localhost" in str(client.api.base_url) and root.is_absolute() and root.is_dir()
+    return shutil.disk_usage(root).free if local else 0
+
+
+def engine(info: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an engine's ``info`` says of itself as JSON values.
+
+    ``limits_memory`` says that it can hold a container to an amount of memory, ``gpus`` that it can hand over a GPU.
+    """
+    devices = [str(entry.get("ID")) for entry in info.get("DiscoveredDevices") or []]
+    return {
+        "version": info.get("ServerVersion"),
+        "system": info.get("OperatingSystem"),
+        "storage": info.get("Driver"),
+        "root": info.get("DockerRootDir"),
+        "rootless": any("rootless" in option for option in info.get("SecurityOptions") or []),
+        "cores": info.get("NCPU"),
+        "memory_bytes": info.get("MemTotal"),
+        "limits_memory": bool(info.get("MemoryLimit")),
+        "gpus": "nvidia" in (info.get("Runtimes") or {}) or any(name.startswith(CDI_GPU) for name in devices),
+    }
+
+
+def sentences(names: Iterable[str], said: Mapping[str, str]) -> dict[str, str]:
+    """Return, for each image that cannot be had, why and what to do about it."""
+    todo = "pull it where its registry answers, or bring it with `docker save` and `docker load`"
+    refused = [name for name in names if name in said]
+    why = {name: _SERVER.sub("", said[name]) for name in refused}
+    return {name: f"{name} is not on this engine and cannot be pulled ({why[name]}); {todo}" for name in refused}

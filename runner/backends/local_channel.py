@@ -1,0 +1,122 @@
+"""A harness server as a process of this machine; the venv and host backends start theirs here."""
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+from runner.backends import harness_archive
+from runner.backends.line_reader import Lines
+
+LAST_BYTES = 64 * 1024
+KEPT = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME")
+KEPT_BY_HOST = ("PYTHONPATH", "PYTHONUSERBASE", "VIRTUAL_ENV")
+GRACE = 2.0
+SEND_SECONDS = 30.0
+
+
+class ProcessChannel:
+    """A server in its own session and its own temporary folder; both are gone after ``close``."""
+
+    def __init__(self, python: str, device: str, harness: bytes | None = None, *, isolated: bool = True) -> None:
+        """Start ``python`` and send it the harness.
+
+        Args:
+            python: an interpreter.
+            device: ``cpu``, or the UUID of the GPU it may see; of several, with commas between them.
+            harness: what ``archive.pack`` returns; the shipped harness by default.
+            isolated: leave out what is installed for the user or named by ``PYTHONPATH``.
+
+        Raises:
+            OSError: the interpreter cannot be started.
+        """
+        self.folder = Path(tempfile.mkdtemp(prefix="matrix-runner-"))
+        self.log = (self.folder / "stderr").open("w+b")
+        kept = KEPT if isolated else (*KEPT, *KEPT_BY_HOST)
+        environment = {name: os.environ[name] for name in kept if name in os.environ}
+        environment["TMPDIR"] = str(self.folder)
+        environment["CUDA_VISIBLE_DEVICES"] = "" if device == "cpu" else device
+        try:
+            self.process = subprocess.Popen(
+                [python, *(["-I"] if isolated else []), "-c", harness_archive.BOOTSTRAP],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self.log,
+                cwd=self.folder,
+                env=environment,
+                start_new_session=True,
+                bufsize=0,
+            )
+        except BaseException:
+            self._clean()
+            raise
+        assert self.process.stdin
+        assert self.process.stdout
+        self.stdin, self.stdout = self.process.stdin, self.process.stdout
+        os.set_blocking(self.stdin.fileno(), False)
+        self.lines = Lines(self._read)
+        try:
+            with contextlib.suppress(BrokenPipeError):  # it is gone already: the first answer will say how
+                self.send(harness_archive.pack() if harness is None else harness)
+        except BaseException:
+            self.close()
+            raise
+
+    def _read(self, timeout: float) -> bytes:
+        ready, _, _ = select.select([self.stdout], [], [], timeout)
+        if not ready:
+            raise TimeoutError
+        return os.read(self.stdout.fileno(), 1 << 20)
+
+    def send(self, data: bytes) -> None:
+        """See Channel; raises TimeoutError where the server takes nothing for SEND_SECONDS."""
+        rest = memoryview(data)
+        while rest:
+            if not select.select([], [self.stdin], [], SEND_SECONDS)[1]:
+                raise TimeoutError
+            rest = rest[self.stdin.write(rest) or 0 :]
+
+    def receive(self, timeout: float) -> bytes | None:
+        """See Channel."""
+        return self.lines.next(timeout)
+
+    def words(self) -> str:
+        """See Channel."""
+        if self.log.closed:
+            return ""
+        size = self.log.seek(0, os.SEEK_END)
+        self.log.seek(max(size - LAST_BYTES, 0))
+        return self.log.read().decode("utf-8", "replace")
+
+    def ending(self) -> tuple[str, str]:
+        """See Channel."""
+        try:
+            code = self.process.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            return "crash", "the harness server closed its output but goes on"
+        last = (self.words().strip().splitlines() or ["it printed nothing"])[-1]
+        if code < 0:
+            return "crash", f"the harness server was killed by {signal.Signals(-code).name}; last words: {last}"
+        return "crash", f"the harness server ended with exit {code}; last words: {last}"
+
+    def close(self) -> None:
+        """See Channel. A server ends at the end of its stdin; one that does not is killed with all it started."""
+        self.stdin.close()
+        try:
+            self.process.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            self.stdout.close()
+            self._clean()
+
+    def _clean(self) -> None:
+        self.log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)

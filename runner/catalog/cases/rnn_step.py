@@ -1,0 +1,34 @@
+"""rnn-step: the grid of glample/rnn-benchmarks (commit 7b737bf): one layer, 30 steps, inputs as wide as the layer.
+
+Published are the LSTM and the plain RNN; the GRU and three layers stand beside them. Aligned choices: squared error as
+a mean (TensorFlow 0.8 summed it), tanh in the plain RNN (Theano and Torch7 used the sigmoid), one bias, forget bias 1,
+plain SGD with rate 0.01.
+"""
+
+from runner.catalog.cases.recurrent import case
+
+SIZES = tuple((batch, hidden) for batch in (32, 128) for hidden in (128, 512, 1024))
+
+CASES = tuple(
+    case(
+        workload="rnn-step",
+        name=f"{cell}-b{batch}-h{hidden}" if layers == 1 else f"{cell}-l{layers}-b{batch}-h{hidden}",
+        cell=cell,
+        layers=layers,
+        steps=30,
+        batch=batch,
+        inputs=hidden,
+        hidden=hidden,
+        loss="mse",
+        optimizer="sgd",
+        rate=0.01,
+    )
+    for layers in (1, 3)
+    for cell in ("lstm", "rnn", "gru")
+    for batch, hidden in SIZES
+)
+_SLUGS = {"lstm": ("theano-scan", "basic-lstm-cell", "seq-lstm"), "rnn": ("theano-scan", "basic-rnn-cell", "seq-rnn")}
+PUBLISHED = {
+    found["name"]: _SLUGS[found["cell"]] for found in CASES if found["layers"] == 1 and found["cell"] in _SLUGS
+}
+ORIGINAL_PHASES = ("forward", "train")

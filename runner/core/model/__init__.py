@@ -1,0 +1,43 @@
+"""The values that travel between the stages: frozen, complete, and unable to touch the machine.
+
+Numbers are in seconds and bytes everywhere; scaling happens where text is made.
+"""
+
+from runner.core.model.cells import SKIP_CODES, Cell, Device, PlannedCell, Precision, Protocol, Skip, Verdict
+from runner.core.model.devices import Gpu, Leftover, Limits, device_id, file_name
+from runner.core.model.environments import Provisioned, Spec, Survey
+from runner.core.model.events import FAILURE_CLASSES, Canary, Event, Finished, Further, Grouped, Outcome, Record
+from runner.core.model.plans import Block, Corpus, Measurement, Past, Plan, Request
+
+__all__ = [
+    "FAILURE_CLASSES",
+    "SKIP_CODES",
+    "Block",
+    "Canary",
+    "Cell",
+    "Corpus",
+    "Device",
+    "Event",
+    "Finished",
+    "Further",
+    "Gpu",
+    "Grouped",
+    "Leftover",
+    "Limits",
+    "Measurement",
+    "Outcome",
+    "Past",
+    "Plan",
+    "PlannedCell",
+    "Precision",
+    "Protocol",
+    "Provisioned",
+    "Record",
+    "Request",
+    "Skip",
+    "Spec",
+    "Survey",
+    "Verdict",
+    "device_id",
+    "file_name",
+]

@@ -1,0 +1,98 @@
+"""What happens while cells are measured, and the record that one cell leaves behind in one round."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from runner.core.model.cells import Cell
+from runner.core.model.environments import Provisioned
+
+FAILURE_CLASSES = (
+    "image-build",
+    "image-pull",
+    "import",
+    "arch",
+    "oom",
+    "nan",
+    "wrong-result",
+    "timeout",
+    "crash",
+    "engine",
+    "device",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What the server answered for one cell in one round, with its facts, and those of the device meanwhile."""
+
+    cell: Cell
+    round: int
+    attempt: int = 1
+    reply: Mapping[str, Any]
+    facts: Mapping[str, Any]
+    device: Mapping[str, Any] = field(default_factory=dict)
+    ready: Provisioned
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Which environments are alive side by side was decided; each group holds the base."""
+
+    groups: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A case has the whole of a round."""
+
+    case_id: str
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class Further:
+    """A further round was decided on, for these cells, whose verdicts are open."""
+
+    round: int
+    cells: frozenset[Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Canary:
+    """What a fixed product took, in seconds, before the cells of a case in a round."""
+
+    case_id: str
+    round: int
+    seconds: float
+
+
+Event = Outcome | Grouped | Finished | Further | Canary
+"""What happens while cells are measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What one cell left behind in one round, however it ended.
+
+    Attributes:
+        seconds: one value per measured iteration, in order; never empty when ``status`` is ``ok``.
+        warmup: the iterations before them, in order.
+        compile_seconds: from before the model was built to the end of the first step; None where it was not reached.
+        loss: the loss before each of the three checked training steps, and ``reference_loss`` the same in float64.
+        facts: versions, device, threads, backend, digest, errors against the reference, harness version.
+    """
+
+    cell: Cell
+    run: str
+    round: int
+    attempt: int = 1
+    status: Literal["ok", "failed"]
+    failure: str | None = None
+    reason: str | None = None
+    seconds: tuple[float, ...] = ()
+    warmup: tuple[float, ...] = ()
+    compile_seconds: float | None = None
+    loss: tuple[float | None, ...] = ()
+    reference_loss: tuple[float | None, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,109 @@
+"""A guardian process as the runner sees it: an order goes in, answers come out, and its pipe is what it watches."""
+
+import json
+import os
+import select
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from runner.core.errors import GpuError
+from runner.core.timeout import unanswered
+from runner.gpu.clocks import journal
+from runner.gpu.clocks.protocol import COMMAND, Order
+
+Answer = Mapping[str, Any]
+
+END_SECONDS = 90.0  # longer than a guardian's two tries
+LOOK_SECONDS = 0.2  # between two looks whether it still lives
+GRACE = 2.0  # seconds that a child gets, beyond its patience, whose guardian is dead
+LAST = frozenset({"restored", "left"})  # what a guardian says when it ends
+SUDO = ("sudo", "-n", *COMMAND)
+
+
+class Guard:
+    """A guardian process, and the pipe that it watches."""
+
+    def __init__(self, order: Order, command: Sequence[str] = COMMAND) -> None:
+        """Start it and give it an order; in a session of its own, which no signal of a terminal reaches."""
+        log = _log(order.uuid)
+        try:
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd="/",
+                start_new_session=True,
+                bufsize=0,
+            )
+        finally:
+            if log != subprocess.DEVNULL:
+                os.close(log)
+        assert self.process.stdin
+        assert self.process.stdout
+        self.stdin, self.stdout = self.process.stdin, self.process.stdout
+        self.rest = b""
+        self.widowed = order.patience + GRACE
+        with suppress(BrokenPipeError):
+            self.stdin.write(order.line())
+
+    @property
+    def alive(self) -> bool:
+        """It is at work."""
+        return self.process.poll() is None
+
+    def answer(self, seconds: float) -> Answer | None:
+        """Return its next answer, or that of its child; None where both have ended without one.
+
+        Raises:
+            GpuError: they said nothing for so long, or the child did not soon after the guardian was killed.
+        """
+        until, dead = time.monotonic() + seconds, False
+        while b"\n" not in self.rest:
+            if not select.select([self.stdout], [], [], max(min(until - time.monotonic(), LOOK_SECONDS), 0.0))[0]:
+                if time.monotonic() >= until:
+                    raise unanswered(seconds)
+                if not dead and not self.alive:
+                    dead, until = True, min(until, time.monotonic() + self.widowed)
+                continue
+            part = os.read(self.stdout.fileno(), 1 << 16)
+            if not part:
+                return None
+            self.rest += part
+        line, _, self.rest = self.rest.partition(b"\n")
+        found: Answer = json.loads(line)
+        return found
+
+    def end(self, seconds: float = END_SECONDS) -> Answer | None:
+        """Have it undo what it holds; return its last answer, None where it gave none or does not end."""
+        last: Answer | None = None
+        trouble: dict[str, Any] = {}  # a child says it, and its guardian the last word
+        if self.stdout.closed:
+            return None
+        self.stdin.close()
+        try:
+            while (found := self.answer(seconds)) is not None:
+                last = found
+                if found["said"] == "trouble":
+                    trouble = {"why": found["why"]}
+                if found["said"] in LAST:  # its child may hang in the driver, with the pipe open
+                    break
+            self.process.wait(seconds)
+        except (GpuError, subprocess.TimeoutExpired):
+            return None
+        finally:
+            self.stdout.close()
+        return {**last, **trouble} if last and last["said"] == "left" else last
+
+
+def _log(uuid: str) -> int:
+    """Return an open file for what a guardian prints, which is nothing unless it has a bug."""
+    place = journal.folder(os.environ, os.geteuid())
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        return os.open(place / f"{uuid}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    except OSError:
+        return subprocess.DEVNULL

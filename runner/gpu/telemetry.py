@@ -1,0 +1,152 @@
+"""A GPU is read while it computes, and what was read becomes facts of the cell that was at work."""
+
+import itertools
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from statistics import fmean, median
+from typing import Any
+
+from runner.core.errors import GpuError
+from runner.gpu import energy, nvml
+from runner.gpu.types import Reading, held_back
+
+OPEN_SECONDS = 10.0  # a driver that keeps no GPU initialised
+PASSING = 5  # readings in a row that may fail: a driver that is asked by many does refuse one now and then
+LEAST_COUNTED = 0.001  # seconds that a counter has to move by: a clock that is set anew moves it by less
+
+
+class Watch:
+    """Reads a GPU in a thread, so that a driver that hangs holds up nobody.
+
+    Attributes:
+        error: why nothing is read any more.
+        idle: watts that the GPU draws for having nothing to do; None where that is not known.
+    """
+
+    def __init__(self, uuid: str, rate: float) -> None:
+        """Read nothing yet; ``rate``: how often in a second."""
+        self.uuid = uuid
+        self.pause = 1.0 / rate
+        self.error: GpuError | None = None
+        self.idle: float | None = None
+        self.readings: list[Reading] = []
+        self.last: Reading | None = None
+        self.lock = threading.Lock()
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._read, name="watch", daemon=True)
+
+    def start(self) -> None:
+        """Begin to read."""
+        self.thread.start()
+
+    def stop(self) -> None:
+        """Read no more; a driver that hangs is not waited for."""
+        self.over.set()
+        with suppress(RuntimeError):  # a signal came while it was started
+            self.thread.join(2.0)
+
+    def _read(self) -> None:
+        failed = 0
+        try:
+            with nvml.opened() as driver:
+                device = driver.device(self.uuid)
+                while not self.over.is_set():
+                    try:
+                        found = device.reading()
+                    except GpuError as error:
+                        failed += 1
+                        if error.kind == "lost" or failed > PASSING:
+                            raise
+                    else:
+                        failed = 0
+                        with self.lock:
+                            self.readings.append(found)
+                    self.over.wait(self.pause)
+        except GpuError as error:
+            self.error = error
+
+    def rest(self, seconds: float) -> None:
+        """Learn in some seconds what the GPU draws before anything is asked of it; the driver may be slow to open."""
+        until = time.monotonic() + OPEN_SECONDS
+        while self.newest() is None and self.error is None and time.monotonic() < until:
+            self.over.wait(self.pause)
+        self.over.wait(seconds)
+        with self.lock:
+            self.idle = energy.idle_watts(self.readings)
+
+    def _until(self, moment: float) -> None:
+        """Wait for a reading after a moment, two pauses at most: between two of them the energy then is known."""
+        patience = time.monotonic() + 2 * self.pause
+        while self.error is None and time.monotonic() < patience:
+            newest = self.newest()
+            if newest is not None and newest.at >= moment:
+                return
+            self.over.wait(self.pause / 4)
+
+    def newest(self) -> Reading | None:
+        """Return the last reading there is."""
+        with self.lock:
+            return self.readings[-1] if self.readings else self.last
+
+    def taken(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the facts of what was read since the last time, while ``reply`` came to be."""
+        self._until(float(reply.get("ended", 0.0)))
+        with self.lock:
+            found, self.readings = self.readings, []
+        before, self.last = self.last, found[-1] if found else self.last
+        joules = (
+            None
+            if self.uuid.startswith(nvml.SLICE)
+            else energy.per_step([*([before] if before else []), *found], reply, self.idle)
+        )
+        spent = {} if joules is None else {"joules_per_step": joules, "idle_watts": self.idle}
+        return {**facts(found, before), **spent}
+
+
+def facts(readings: Sequence[Reading], before: Reading | None = None) -> dict[str, Any]:
+    """Return what is recorded of a GPU that was read while a cell was measured.
+
+    Only readings while it computed count, and of those in a row not the first one: a clock that was low for having
+    nothing to do is still on its way up. So a cell that is over within two readings has no clocks.
+
+    Args:
+        readings: in order.
+        before: the last one of the cell before, which counters are compared with.
+    """
+    busy = [one for past, one in itertools.pairwise(readings) if not past.idle and not one.idle]
+    words = [held_back(one.reasons or 0) for one in busy]
+    counted = _counted(readings, before)
+    seen = (
+        ("clock_mhz", _range([one.sm for one in busy])),
+        ("memory_clock_mhz", _range([one.memory for one in busy])),
+        ("power_watts", _mean([one.watts for one in busy])),
+        ("temperature_celsius", max((one.celsius for one in busy if one.celsius is not None), default=None)),
+    )
+    found: dict[str, Any] = {name: value for name, value in seen if value is not None}
+    if busy or counted:
+        found["throttled"] = max(sum(map(bool, words)), int(bool(counted)))
+        found["held_back"] = sorted({word for one in words for word in one} | set(counted))
+    return found
+
+
+def _counted(readings: Sequence[Reading], before: Reading | None) -> Mapping[str, float]:
+    """Return what held the clock back, by counters that miss nothing, and for how many seconds."""
+    every = [*([before] if before else []), *readings]
+    if len(every) < 2:
+        return {}
+    first, last = every[0].counted, every[-1].counted
+    spent = {name: seconds - first[name] for name, seconds in last.items() if name in first}
+    return {name: seconds for name, seconds in spent.items() if seconds > LEAST_COUNTED}
+
+
+def _range(values: Sequence[int | None]) -> list[float] | None:
+    """Return the lowest, the median and the highest; None of nothing."""
+    known = [value for value in values if value is not None]
+    return [min(known), median(known), max(known)] if known else None
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return round(fmean(known), 1) if known else None

@@ -1,0 +1,165 @@
+"""What NVIDIA's library answers, as frozen values; and its errors, each as one sentence. Calls nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from runner.core.errors import GpuError, Problem
+
+Kind = Literal["missing", "unloaded", "unsupported", "permission", "argument", "lost", "hang", "broken"]
+"""What an error comes to: no driver; one that the kernel has not; this GPU or driver cannot; not for this user; not
+this value; no GPU any more; no answer in time; anything else."""
+
+ERRORS: Mapping[str, tuple[Kind, str]] = {
+    "UNINITIALIZED": ("broken", "the driver's library was not opened"),
+    "INVALID_ARGUMENT": ("argument", "the driver does not take this value"),
+    "NOT_SUPPORTED": ("unsupported", "this GPU or its driver cannot do that"),
+    "NO_PERMISSION": ("permission", "the driver lets only root do that"),
+    "ALREADY_INITIALIZED": ("broken", "the driver's library was opened twice"),
+    "NOT_FOUND": ("argument", "the driver finds no such GPU or value"),
+    "INSUFFICIENT_SIZE": ("broken", "the driver has more to say than it was given room for"),
+    "INSUFFICIENT_POWER": ("broken", "a GPU's power cables are not attached"),
+    "DRIVER_NOT_LOADED": ("unloaded", "NVIDIA's driver is not loaded"),
+    "TIMEOUT": ("hang", "the driver gave up waiting for the GPU"),
+    "IRQ_ISSUE": ("broken", "the driver gets no interrupts from a GPU"),
+    "LIBRARY_NOT_FOUND": ("missing", "NVIDIA's driver library, libnvidia-ml.so.1, is not here"),
+    "FUNCTION_NOT_FOUND": ("unsupported", "this driver is too old, or too new, for that"),
+    "CORRUPTED_INFOROM": ("broken", "the GPU's information memory is damaged"),
+    "GPU_IS_LOST": ("lost", "the GPU is lost: it has fallen off the bus or cannot be reached"),
+    "RESET_REQUIRED": ("lost", "the GPU has to be reset before it can be used again"),
+    "OPERATING_SYSTEM": ("broken", "the operating system or its control group keeps the driver from that"),
+    "LIB_RM_VERSION_MISMATCH": ("broken", "the driver's library and its kernel module differ: start the machine anew"),
+    "IN_USE": ("broken", "the GPU is in use"),
+    "MEMORY": ("broken", "the driver has not enough memory"),
+    "NO_DATA": ("unsupported", "the driver has no such figure"),
+    "VGPU_ECC_NOT_SUPPORTED": ("unsupported", "this virtual GPU cannot do that with ECC"),
+    "INSUFFICIENT_RESOURCES": ("broken", "the GPU is out of something other than memory"),
+    "FREQ_NOT_SUPPORTED": ("unsupported", "the GPU does not have this frequency"),
+    "ARGUMENT_VERSION_MISMATCH": ("unsupported", "this driver does not know this form of the question"),
+    "DEPRECATED": ("unsupported", "the driver no longer does that"),
+    "NOT_READY": ("broken", "the GPU is not ready yet"),
+    "GPU_NOT_FOUND": ("missing", "the driver finds no GPU"),
+    "INVALID_STATE": ("broken", "the GPU is in a state in which that cannot be done"),
+    "RESET_TYPE_NOT_SUPPORTED": ("unsupported", "this GPU cannot be reset in that way"),
+    "UNKNOWN": ("broken", "the driver failed, and does not say why"),
+}
+"""Name without ``NVML_ERROR_`` -> what it comes to, and a sentence. Source: nvml.h of NVML 13, nvmlReturn_t."""
+
+KEPLER, PASCAL, VOLTA, TURING, AMPERE, ADA, HOPPER, BLACKWELL = 2, 4, 5, 6, 7, 8, 9, 10
+ARCHITECTURES = {
+    KEPLER: "Kepler",
+    3: "Maxwell",
+    PASCAL: "Pascal",
+    VOLTA: "Volta",
+    TURING: "Turing",
+    AMPERE: "Ampere",
+    ADA: "Ada",
+    HOPPER: "Hopper",
+    BLACKWELL: "Blackwell",
+    13: "Rubin",
+}
+"""Source: nvml.h, NVML_DEVICE_ARCH_*."""
+
+IDLE = 0x1
+HELD_BACK = {
+    0x4: "its power limit",
+    0x8: "a hardware slowdown",
+    0x20: "heat",
+    0x40: "heat",
+    0x80: "the power brake",
+}
+"""Bit of the clocks' event reasons -> what holds the clock back. Source: nvml.h, nvmlClocksEventReason."""
+
+COUNTERS = {74: "its power limit", 269: "heat", 270: "heat", 271: "the power brake"}
+"""Field that counts nanoseconds since the driver was loaded -> what held the clock back. Source: nvml.h."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A clock of the memory and one of the multiprocessors (SM), in MHz."""
+
+    memory: int
+    sm: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abilities:
+    """What decides how a GPU's clocks can be held.
+
+    Attributes:
+        name: the GPU's, for sentences.
+        architecture: NVML's number; those of ``ARCHITECTURES``, later ones larger.
+        memory: the memory clocks it has, in MHz, the highest first; empty where the driver does not tell.
+        sm: the clocks of its multiprocessors beside the highest memory clock, likewise.
+        application: the application clocks in force; None where it has none. ``default`` are the driver's own.
+        sliced: it is cut into MIG slices; None where it cannot be.
+    """
+
+    name: str
+    architecture: int
+    memory: tuple[int, ...] = ()
+    sm: tuple[int, ...] = ()
+    application: Pair | None = None
+    default: Pair | None = None
+    sliced: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A GPU at one moment; what the driver does not tell is None.
+
+    Attributes:
+        at: seconds of the monotonic clock.
+        sm: clock of its multiprocessors in MHz; ``memory`` of its memory.
+        reasons: mask of the clocks' event reasons.
+        watts: power now; ``joules`` is energy since the driver was loaded, ``celsius`` the core's temperature.
+        counted: what held the clock back -> seconds since the driver was loaded, as far as they are counted.
+    """
+
+    at: float = 0.0
+    sm: int | None = None
+    memory: int | None = None
+    reasons: int | None = None
+    watts: float | None = None
+    joules: float | None = None
+    celsius: int | None = None
+    counted: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def idle(self) -> bool:
+        """The clock is low because there is nothing to do."""
+        return bool((self.reasons or 0) & IDLE)
+
+
+def held_back(mask: int) -> tuple[str, ...]:
+    """Return what a mask of event reasons says holds the clock back.
+
+    >>> held_back(0x61)
+    ('heat',)
+    """
+    return tuple(dict.fromkeys(words for bit, words in HELD_BACK.items() if mask & bit))
+
+
+def architecture(capability: tuple[int, int]) -> int:
+    """Return NVML's number of the architecture with a compute capability, for drivers that do not say it.
+
+    Source: CUDA C++ Programming Guide, compute capabilities.
+
+    >>> architecture((7, 5)) == TURING, architecture((8, 6)) == AMPERE
+    (True, True)
+    """
+    if capability[0] in {7, 8}:
+        volta, later = (VOLTA, TURING) if capability[0] == 7 else (AMPERE, ADA)
+        return later if capability in {(7, 5), (8, 9)} else volta
+    known = {3: KEPLER, 5: 3, 6: PASCAL, 9: HOPPER}
+    return known.get(capability[0], BLACKWELL if capability[0] >= 10 else 0)
+
+
+def error(name: str, call: str) -> GpuError:
+    """Return NVML's error of a name, ``NO_PERMISSION``, as one of ours; ``call`` is the function that gave it."""
+    kind, sentence = ERRORS.get(name, ("broken", f"the driver failed with {name}"))
+    hints = {
+        "broken": f"{call} failed; `nvidia-smi -q` may say more",
+        "lost": "`dmesg` says why; start the machine anew",
+    }
+    return GpuError(Problem(sentence, hint=hints.get(kind)), kind=kind)

@@ -1,0 +1,95 @@
+"""NumPy itself as a framework: the reference in float32, for machines and tests that have nothing else."""
+
+from ..verify import reference
+from . import kernel
+from .base import Implementation
+
+FRAMEWORK = "numpy"
+FORK_AFTER_IMPORT = True
+
+
+def load(threads: "int") -> "str":
+    """Import NumPy; its BLAS reads the thread count from the environment."""
+    import numpy
+
+    return numpy.__version__
+
+
+def facts(device: "str") -> "dict":
+    """Return the version."""
+    import numpy
+
+    return {"version": numpy.__version__}
+
+
+class NumpyLoop(Implementation):
+    """A Python loop over time steps."""
+
+    slug = "numpy-loop"
+    kind = "flexible"
+    cells = ("lstm", "rnn", "relu", "gru")
+    devices = ("cpu",)
+    precisions = ("fp32",)
+
+    def __init__(self, case, data, weights, device, precision):
+        """See Implementation."""
+        self.network = reference.Network(case, data, weights, "float32")
+        self.reset = self.network.reset
+        self.forward = self.outputs = self.network.predict
+        self.backward = self.network.backward
+        self.last = float("nan")
+
+    def train(self):
+        """See Implementation."""
+        self.last = self.network.train()
+
+    def loss(self):
+        """See Implementation."""
+        return self.last
+
+    def gradients(self):
+        """See Implementation."""
+        return self.network.gradients()[1]
+
+
+class Matmul(kernel.Gemm):
+    """``numpy.dot`` into an array that is there."""
+
+    devices = ("cpu",)
+
+    def __init__(self, case, data, weights, device, precision):
+        """See Implementation."""
+        import numpy
+
+        left, left_turned, right, right_turned = self.factors(case, data)
+        self.left, self.right = left.T if left_turned else left, right.T if right_turned else right
+        self.made = numpy.dot(self.left, self.right)
+        self.dot = numpy.dot
+
+    def forward(self):
+        """See Implementation."""
+        self.dot(self.left, self.right, self.made)
+
+    def result(self, phase):
+        """See Kernel."""
+        self.forward()
+        return self.made
+
+
+class DenseMatmul(kernel.DenseProduct):
+    """``numpy.dot`` into an array that is there."""
+
+    devices = ("cpu",)
+
+    def __init__(self, case, data, weights, device, precision):
+        """See Implementation."""
+        import numpy
+
+        self.left, self.right = data["s"], data["b"]
+        self.made = numpy.dot(self.left, self.right)
+        self.dot = numpy.dot
+
+    forward, result = Matmul.forward, Matmul.result
+
+
+IMPLEMENTATIONS = (NumpyLoop, Matmul, DenseMatmul)

@@ -1,0 +1,42 @@
+"""deepbench-allreduce: the sum of the arrays of several processes; see ``deepbench_gemm``."""
+
+import numpy
+
+from . import uniform
+from .checksums import along
+
+COLUMNS = 1000  # of an array that is laid in rows to be summed up
+
+
+def iterations(case: "dict") -> "tuple":
+    """Return how many calls the published protocol leaves out, and how many it keeps."""
+    return (0, 10000) if case["floats"] < 10 ** 7 else (0, 1000)
+
+
+def own(case: "dict", rank: "int") -> "object":
+    """Return the array (floats,) of a process, uniform in [-1, 1), float32."""
+    return uniform(numpy.random.RandomState(case["seed"] + 1 + rank), (case["floats"],))
+
+
+def data(case: "dict", random: "numpy.random.RandomState") -> "dict":
+    """Return ``x``, the array of process 0; each other process draws its own."""
+    return {"x": own(case, 0)}
+
+
+def weights(case: "dict", random: "numpy.random.RandomState") -> "dict":
+    """Return none: nothing is trained."""
+    return {}
+
+
+def summed(case: "dict", phase: "str", outputs: "object") -> "object":
+    """Return the sum (floats,) of all arrays as (sums.ROWS, COLUMNS) sums of its numbers."""
+    outputs = numpy.asarray(outputs)
+    if outputs.shape != (case["floats"],):
+        return outputs.astype(numpy.float64)
+    behind = -len(outputs) % COLUMNS
+    return along(case["seed"], numpy.pad(outputs, (0, behind), "constant").reshape(-1, COLUMNS))
+
+
+def expected(case: "dict", data: "dict") -> "dict":
+    """Return phase -> what ``summed`` has to give, one array after the other."""
+    return {"forward": sum(summed(case, "forward", own(case, rank)) for rank in range(case["chips"]))}

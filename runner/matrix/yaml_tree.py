@@ -1,0 +1,158 @@
+"""Plain data out of a YAML node tree, with the node of every path; no tag is ever executed."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+from yaml.constructor import ConstructorError, SafeConstructor
+
+from runner.core.errors import Problem
+from runner.matrix.yaml_source import UNPRINTABLE, Source
+
+Path = tuple[str | int, ...]
+
+_TAG = "tag:yaml.org,2002:"
+_TEXT_TAGS = (f"{_TAG}str", f"{_TAG}value", f"{_TAG}merge")  # "=" and "<<" are text where they are values
+_WRITTEN_AS = {
+    "int": "a number",
+    "float": "a number",
+    "bool": "true or false",
+    "null": "nothing",
+    "timestamp": "a date",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Stands for what is not built: dates, and values of unknown tags; no model accepts it."""
+
+    kind: str
+
+
+@dataclass(slots=True)
+class Tree:
+    """What was read.
+
+    Attributes:
+        source: the text.
+        data: plain dicts, lists and scalars, for the models.
+        values: the node of each value by its path.
+        keys: the node of each key by the path of its value.
+        problems: mistakes found on the way.
+        incomplete: paths of mappings that lost a key to one of these mistakes.
+    """
+
+    source: Source
+    data: Any = None
+    values: dict[Path, yaml.Node] = field(default_factory=dict)
+    keys: dict[Path, yaml.Node] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    incomplete: set[Path] = field(default_factory=set)
+
+    def report(self, node: yaml.Node, message: str, hint: str | None = None) -> None:
+        """Add a problem at a node."""
+        self.problems.append(Problem(message, self.source.node(node), hint))
+
+
+def read(source: Source, root: yaml.Node) -> Tree:
+    """Build the data below a node; mistakes go to ``problems`` and what they concern is left out."""
+    tree = Tree(source)
+    tree.data = _value(tree, root, ())
+    return tree
+
+
+def written_as(value: object, node: yaml.Node) -> str:
+    """Return what YAML read, in words: ``a number``, ``a list``, ``text``, ..."""
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    return _WRITTEN_AS.get(node.tag.removeprefix(_TAG), "text")
+
+
+def _value(tree: Tree, node: yaml.Node, path: Path) -> object:
+    tree.values[path] = node
+    if isinstance(node, yaml.MappingNode) and node.tag == f"{_TAG}map":
+        return _mapping(tree, node, path)
+    if isinstance(node, yaml.SequenceNode) and node.tag == f"{_TAG}seq":
+        return [_value(tree, item, (*path, number)) for number, item in enumerate(node.value)]
+    if isinstance(node, yaml.ScalarNode):
+        return _scalar(tree, node)
+    return _unknown_tag(tree, node)
+
+
+def _mapping(tree: Tree, node: yaml.MappingNode, path: Path) -> dict[str, object]:
+    data: dict[str, object] = {}
+    for key_node, value_node in node.value:
+        key = _key(tree, key_node)
+        if key is None:
+            tree.incomplete.add(path)
+            continue
+        below = (*path, key)
+        if key in data:
+            tree.report(
+                key_node, f"key {short(key)} is given twice", f"the first is in line {line_of(tree.keys[below])}"
+            )
+            _value(tree, value_node, (*below, "given again"))
+            continue
+        tree.keys[below] = key_node
+        data[key] = _value(tree, value_node, below)
+    return data
+
+
+def _key(tree: Tree, node: yaml.Node) -> str | None:
+    """Return the key, or None after reporting why it is none."""
+    if not isinstance(node, yaml.ScalarNode):
+        tree.report(node, "a key must be text, not a list or a mapping", "remove the brackets")
+        return None
+    if node.tag == f"{_TAG}merge":
+        tree.report(node, "merge keys (<<) are not supported", "write the keys out, or alias the whole value")
+        return None
+    key = _scalar(tree, node)
+    if isinstance(key, str):
+        return key
+    if not isinstance(key, Unread) or key.kind == "a date":
+        what = written_as(key, node)
+        tree.report(node, f"a key must be text, and YAML read {what}", f"put it in quotes: {quoted(node)}")
+    return None
+
+
+def _scalar(tree: Tree, node: yaml.ScalarNode) -> object:
+    if node.tag in _TEXT_TAGS:
+        if match := UNPRINTABLE.search(node.value):
+            tree.report(node, f"this stands for the control character U+{ord(match[0]):04X}", "remove the escape")
+            return Unread("text")
+        return node.value
+    kind = node.tag.removeprefix(_TAG)
+    if kind == "timestamp":
+        return Unread("a date")
+    if kind not in _WRITTEN_AS:
+        return _unknown_tag(tree, node)
+    try:
+        return SafeConstructor.yaml_constructors[node.tag](SafeConstructor(), node)
+    except (ValueError, KeyError, IndexError, OverflowError, ConstructorError):  # "!!int abc", "0x_", 5,000 digits
+        tree.report(
+            node, f"{short(node.value)} cannot be read as {_WRITTEN_AS[kind]}", "put it in quotes if it is text"
+        )
+        return Unread(kind)
+
+
+def _unknown_tag(tree: Tree, node: yaml.Node) -> Unread:
+    tag = node.tag.replace(_TAG, "!!", 1)
+    tree.report(node, f"tag {short(tag)} is not allowed", "write the plain value, without a tag")
+    return Unread("tag")
+
+
+def line_of(node: yaml.Node) -> int:
+    """Return the node's line, counted from 1."""
+    return int(node.start_mark.line) + 1
+
+
+def short(text: str) -> str:
+    """Return the text quoted, cut where it is too long for a message."""
+    return repr(text if len(text) <= 60 else f"{text[:57]}...")
+
+
+def quoted(node: yaml.ScalarNode) -> str:
+    """Return a scalar as it was written, in quotes."""
+    return "'" + short(node.value)[1:-1] + "'"

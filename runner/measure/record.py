@@ -1,0 +1,77 @@
+"""Turn what a server answered into the one record of that cell and round."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from runner.catalog.gpu_errors import known
+from runner.core.model import FAILURE_CLASSES, Outcome, Record
+
+EXPLAINED = ("crash", "import", "engine", "device", "arch")  # other classes say what it was
+OF_ENVIRONMENT = ("packages",)  # facts that environments.json keeps once
+OWN = (
+    *("forward_error", "loss_error", "gradient_errors", "digest", "checked_case", "trained_weights"),
+    *("batch", "clock_seconds", "warmup_seconds", "steady", "swapped_bytes", "child_seconds", "round_seconds"),
+    *("turns", "turns_with", "leads"),
+    *("cpus", "load", "os_threads", "preempted", "stolen", "clock_mhz", "throttled", "held_back"),
+    *("dispatch_seconds", "device_seconds", "peak_bytes"),
+)
+
+
+def collect(outcome: Outcome, run: str, common: Mapping[str, Any]) -> tuple[Record, str]:
+    """Return the record and the log of one outcome, however the cell ended.
+
+    A good answer without a time, or with a time that is not a positive number, is a ``crash``: it is never believed.
+
+    Args:
+        outcome: the server's answer.
+        run: id of the run.
+        common: facts that all records of the run share.
+    """
+    reply = outcome.reply
+    seconds = tuple(reply.get("seconds") or ())
+    status, failure, reason = reply.get("status"), reply.get("class"), reply.get("reason")
+    if status == "ok" and not (seconds and all(isinstance(s, float) and 0 < s < math.inf for s in seconds)):
+        status, failure, reason = "failed", "crash", "the harness answered without a time"
+    if status != "ok" and failure not in FAILURE_CLASSES:
+        failure, reason = "crash", f"the harness answered {failure!r}: {reason}"
+    if status != "ok" and common.get("device", "cpu") != "cpu":
+        failure, reason = _explained(failure, str(reason), str(reply.get("log", "")))
+    errors = reply.get("gradient_errors") or {}
+    told = {
+        f"{name}_reported" if name in common else name: value
+        for name, value in outcome.facts.items()
+        if name not in OF_ENVIRONMENT
+    }
+    facts = {
+        **told,
+        **common,
+        **{f"data_{name}" if name == "digest" else name: reply[name] for name in OWN if name in reply},
+        "digest": outcome.ready.digest,
+        "release": outcome.facts.get("version"),
+        "gradient_error": max((e for e in errors.values() if e is not None), default=None),
+    }
+    record = Record(
+        cell=outcome.cell,
+        run=run,
+        round=outcome.round,
+        attempt=outcome.attempt,
+        status="ok" if status == "ok" else "failed",
+        failure=None if status == "ok" else failure,
+        reason=None if status == "ok" else reason,
+        seconds=seconds if status == "ok" else (),
+        warmup=tuple(reply.get("warmup") or ()),
+        compile_seconds=reply.get("compile_seconds"),
+        loss=tuple(reply.get("loss") or ()),
+        reference_loss=tuple(reply.get("reference_loss") or ()),
+        facts=facts,
+    )
+    return record, str(reply.get("log", ""))
+
+
+def _explained(failure: str | None, reason: str, log: str) -> tuple[str | None, str]:
+    """Return class and reason of a failure on a GPU, with what it means where it is one of the well-known ones."""
+    trouble = known(reason) or (known(log) if failure == "crash" else None)
+    if trouble is None or failure not in EXPLAINED:
+        return failure, reason
+    return trouble.failure, f"{trouble.sentence}: {trouble.fix} ({reason})"

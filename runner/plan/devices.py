@@ -1,0 +1,75 @@
+"""Devices that work side by side: GPUs of one kind, each of which measures cases of its own.
+
+A case is never split: all of its cells, and the pair that tells its noise, are measured on one GPU; but for a case that
+wants several GPUs at once, which has all of them to itself.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from runner.core.errors import Problem, UsageError
+from runner.core.model import Block, Gpu, Past, Plan
+
+LARGE = 1 << 28  # bytes by which the memory of boards of one kind may differ: rows that are broken are left out
+
+
+def apart(plan: Plan) -> tuple[Plan, Plan]:
+    """Return the part of a plan that one device measures, and the part whose cases want several GPUs at once."""
+    wide = [block for block in plan.blocks if plan.device == "cuda" and block.chips > 1]
+    if not wide:
+        return plan, _part(plan, [])
+    return _part(plan, [block for block in plan.blocks if block not in wide]), _part(plan, wide)
+
+
+def deal(plan: Plan, count: int) -> tuple[Plan, ...]:
+    """Return the part of a plan that each of ``count`` devices measures, fewer where there are fewer cases.
+
+    The longest case first, each to whoever has least to do by then (Graham 1969, at most 4/3 of the shortest time). The
+    same plan is always dealt out in the same way, so that a resumed run goes on where it was.
+    """
+    if count < 2 or len(plan.blocks) < 2:
+        return (plan,)
+    seconds = {one.cell: round(one.seconds, 2) for one in plan.cells}  # as plan.json has it
+    costs = {block.case_id: sum(seconds[cell] for cell in block.cells) for block in plan.blocks}
+    hands: list[list[Block]] = [[] for _ in range(min(count, len(plan.blocks)))]
+    for block in sorted(plan.blocks, key=lambda one: (-costs[one.case_id], one.case_id)):
+        min(hands, key=lambda hand: sum(costs[one.case_id] for one in hand)).append(block)
+    return tuple(_part(plan, hand) for hand in hands)
+
+
+def _part(plan: Plan, hand: list[Block]) -> Plan:
+    """Return a plan with some of its blocks, in their order, and what of its past is theirs."""
+    blocks = tuple(block for block in plan.blocks if block in hand)
+    cases = {block.case_id for block in blocks}
+    past = Past(
+        finished=frozenset(one for one in plan.past.finished if one[0] in cases),
+        attempts={key: last for key, last in plan.past.attempts.items() if key[0] in cases},
+        failed=frozenset(one for one in plan.past.failed if one[0].case_id in cases),
+        servers=plan.past.servers,
+        groups=plan.past.groups,
+        spent=plan.past.spent,
+    )
+    cells = tuple(one for one in plan.cells if one.cell.case_id in cases)
+    return replace(plan, blocks=blocks, cells=cells, past=past)
+
+
+def alike(gpus: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
+    """Return GPUs that may work side by side, in an order that no numbering decides: a resumed run has them as before.
+
+    Raises:
+        UsageError: they are not of one kind; or they are slices of one board, which share its power and its clocks.
+    """
+    for gpu in gpus[1:]:
+        for what in _apart(gpus[0], gpu):
+            hint = "measure on one, or on several that are the same"
+            raise UsageError(Problem(f"{gpus[0].name} and {gpu.name} cannot share a run: {what}", hint=hint))
+    return tuple(sorted(gpus, key=lambda gpu: gpu.uuid))
+
+
+def _apart(one: Gpu, other: Gpu) -> Iterator[str]:
+    if one.uuid.startswith("MIG") or other.uuid.startswith("MIG"):
+        yield "slices of a board share its power and its clocks"
+    if (one.name, one.capability, one.driver) != (other.name, other.capability, other.driver):
+        yield "they are not of one kind"
+    if abs(one.memory - other.memory) > LARGE:
+        yield "they have not as much memory"

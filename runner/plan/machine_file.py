@@ -1,0 +1,154 @@
+"""The description of a machine that is not here: what ``runner doctor --format json`` wrote there, read and checked."""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from runner.core.errors import MatrixError, Problem, RecordError, UsageError
+from runner.core.model import Gpu
+from runner.matrix.yaml_source import Source, compose
+from runner.matrix.yaml_tree import Path as Place
+from runner.matrix.yaml_tree import Tree, read
+from runner.store.documents import parse_object
+
+MAKE = "make one with `runner doctor --format json -o FILE` on that machine"
+MUST: Mapping[str, str] = {
+    "capability": "a list of two whole numbers, such as [9, 0]",
+    "driver": "a version, such as 580.65.06",
+    "version": "1",
+}
+"""Key -> what stands there."""
+KINDS: Mapping[str, str] = {
+    "int": "a whole number",
+    "string": "text",
+    "tuple": "a list",
+    "dict": "an object",
+    "model": "an object",
+    "greater": "larger",
+}
+"""First word of pydantic's kind of complaint -> what should stand there instead."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)  # doctor says more than a plan needs
+
+
+class _Gpu(_Part):
+    name: str
+    capability: Annotated[tuple[int, int], Field(strict=False)]
+    driver: Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)*$")]
+    memory: Annotated[int, Field(ge=0)] = 0
+    uuid: str = ""
+
+
+class _Machine(_Part):
+    cores: Annotated[int, Field(ge=1)]
+    memory_bytes: Annotated[int, Field(ge=1)]
+    memory_limit_bytes: Annotated[int, Field(ge=1)] | None = None
+    gpus: Annotated[tuple[_Gpu, ...], Field(strict=False)]
+    cpu: str = "a processor"
+    glibc: str | None = None
+    engine: dict[str, Any] | None = None
+    interpreters: dict[str, str | None] = {}
+
+
+class _Description(_Part):
+    version: Literal[1]
+    machine: _Machine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """A machine as far as a plan depends on it.
+
+    Attributes:
+        file: where it is described.
+        cores: physical cores that may be used; ``memory`` the bytes that may be held.
+        gpus: in the order in which a framework numbers them.
+        engine: a container engine answers there; ``hands_over`` says that it can hand a GPU to a container.
+        interpreters: the minor versions that were looked for -> whether there is one.
+        glibc: the C library; None where it is not said.
+    """
+
+    file: Path
+    cpu: str
+    cores: int
+    memory: int
+    gpus: tuple[Gpu, ...]
+    engine: bool
+    hands_over: bool
+    interpreters: Mapping[str, bool]
+    glibc: str | None
+
+
+def describe(path: Path) -> Described:
+    """Read and check a description.
+
+    Raises:
+        UsageError: it cannot be read, or is none; it holds every mistake with its place.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a NUL in the path
+        message = f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
+        raise UsageError(Problem(message, hint=MAKE)) from error
+    try:
+        document = parse_object(text, path, 1)
+    except RecordError as error:
+        raise UsageError(*error.problems) from error
+    try:
+        found = _Description.model_validate(document).machine
+    except ValidationError as error:
+        raise UsageError(*_problems(_tree(text, path), error)) from None
+    return Described(
+        file=path,
+        cpu=found.cpu,
+        cores=found.cores,
+        memory=found.memory_limit_bytes or found.memory_bytes,
+        gpus=tuple(_gpu(number, gpu) for number, gpu in enumerate(found.gpus)),
+        engine=found.engine is not None,
+        hands_over=found.engine is not None and found.engine.get("gpus") is not False,
+        interpreters={version: where is not None for version, where in found.interpreters.items()},
+        glibc=found.glibc,
+    )
+
+
+def _gpu(number: int, gpu: _Gpu) -> Gpu:
+    uuid = gpu.uuid or f"GPU-described-{number}"
+    return Gpu(uuid=uuid, name=gpu.name, capability=gpu.capability, driver=gpu.driver, memory=gpu.memory)
+
+
+def _tree(text: str, path: Path) -> Tree:
+    """Return the places of all values: JSON is YAML, whose nodes know where they stand."""
+    source = Source(str(path), text)
+    try:
+        return read(source, compose(source))
+    except MatrixError as error:
+        raise UsageError(*error.problems) from error
+
+
+def _problems(tree: Tree, error: ValidationError) -> tuple[Problem, ...]:
+    found = [_problem(tree, detail) for detail in error.errors(include_url=False)]
+    return tuple(dict.fromkeys(found))
+
+
+def _problem(tree: Tree, detail: ErrorDetails) -> Problem:
+    place: Place = detail["loc"]
+    while place not in tree.values:
+        place = place[:-1]
+    if detail["type"] == "missing":
+        where = tree.source.node(tree.keys.get(place, tree.values[place]))
+        key = str(detail["loc"][-1])
+        keys = [str(one[-1]) for one in tree.keys if one[:-1] == place]
+        close = difflib.get_close_matches(key, keys, 1)
+        return Problem(f"{key!r} is missing here", where, f"there is {close[0]!r}" if close else MAKE)
+    name = next((str(one) for one in reversed(place) if isinstance(one, str)), "it")
+    must = MUST.get(name) or KINDS.get(detail["type"].partition("_")[0])
+    message = f"{name} must be {must}" if must else f"{name}: {detail['msg'][:1].lower()}{detail['msg'][1:]}"
+    where = tree.source.node(tree.values[place])
+    return Problem(f"{message}, found {tree.source.token(tree.values[place])}", where, MAKE)

@@ -1,0 +1,90 @@
+"""Samples as Parquet and CSV, and back."""
+
+import io
+from pathlib import Path
+
+import pandas as pd
+
+from runner.core.errors import Problem, RecordError, UsageError
+from runner.core.files import write_whole
+
+WORDS = (
+    "run",
+    "cell",
+    "environment",
+    "framework",
+    "release",
+    "implementation",
+    "workload",
+    "case",
+    "phase",
+    "precision",
+    "backend",
+    "device",
+)
+COLUMNS = (*WORDS, "round", "iteration", "seconds")
+"""The columns of the samples; ``iteration`` counts from 0 in each round, ``seconds`` is one iteration's time."""
+
+CHUNK = 50_000
+"""Rows that become CSV at a time: their words are repeated in memory."""
+
+
+def to_csv(samples: pd.DataFrame) -> bytes:
+    """Return samples as CSV with a head line."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    stream = io.BytesIO(",".join(samples.columns).encode() + b"\n")
+    stream.seek(0, io.SEEK_END)
+    types = {pa.float64(): pa.float64(), pa.int64(): pa.int64()}
+    for start in range(0, len(samples), CHUNK):
+        table = pa.Table.from_pandas(samples.iloc[start : start + CHUNK], preserve_index=False)
+        plain = pa.schema([(column.name, types.get(column.type, pa.string())) for column in table.schema])
+        options = csv.WriteOptions(include_header=False, quoting_style="needed")
+        csv.write_csv(table.cast(plain), stream, options)
+    return stream.getvalue()
+
+
+def to_parquet(samples: pd.DataFrame) -> bytes:
+    """Return samples as Parquet."""
+    stream = io.BytesIO()
+    samples.to_parquet(stream, index=False)
+    return stream.getvalue()
+
+
+def write(samples: pd.DataFrame, path: Path) -> None:
+    """Write samples to a file, whole, in the form its name ends with.
+
+    Raises:
+        UsageError: the name ends in neither ``.parquet`` nor ``.csv``.
+    """
+    forms = {".parquet": to_parquet, ".csv": to_csv}
+    if path.suffix not in forms:
+        found = f"{path.name!r} ends in neither '.parquet' nor '.csv'"
+        raise UsageError(Problem(found, hint="name it samples.parquet"))
+    write_whole(path, forms[path.suffix](samples))
+
+
+def read(path: Path) -> pd.DataFrame:
+    """Return the samples in a file that ``write`` made, with the columns ``COLUMNS`` and the same types.
+
+    Raises:
+        RecordError: it cannot be read, or lacks a column.
+    """
+    try:
+        found = pd.read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
+    except (OSError, ValueError) as error:
+        raise RecordError(Problem(f"{path} cannot be read: {error}")) from error
+    missing = [column for column in COLUMNS if column not in found.columns]
+    if missing:
+        raise RecordError(Problem(f"{path} lacks the columns {', '.join(missing)}", hint="`runner export` writes them"))
+    return found[list(COLUMNS)].astype(dict.fromkeys(WORDS, "category"))
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    types = {**dict.fromkeys(WORDS, pa.string()), "round": pa.int64(), "iteration": pa.int64(), "seconds": pa.float64()}
+    found: pd.DataFrame = csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=types)).to_pandas()
+    return found

@@ -1,0 +1,189 @@
+"""What this program holds of the clocks of this machine's GPUs, and letting go of it."""
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from runner.core.errors import GpuError, Problem, RecordError
+from runner.core.model import Gpu
+from runner.core.timeout import within
+from runner.gpu import nvml
+from runner.gpu.clocks import journal, recovery
+from runner.gpu.clocks.client import SUDO, Guard
+from runner.gpu.clocks.journal import Entry
+from runner.gpu.clocks.lease import allow
+from runner.gpu.clocks.protocol import Order
+from runner.gpu.detect import answering
+from runner.gpu.types import Pair
+
+VERSION = 1
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board:
+    """A GPU that the driver shows, with its clocks in MHz now.
+
+    Attributes:
+        index: as ``nvidia-smi`` numbers it.
+        cuda: as ``--device`` and frameworks do here; None where ``CUDA_VISIBLE_DEVICES`` hides it, or MIG has cut it.
+    """
+
+    index: int
+    cuda: int | None
+    uuid: str
+    name: str
+    sm: int | None
+    memory: int | None
+    application: Pair | None
+
+    def __str__(self) -> str:
+        """Return it as a line."""
+        clocks = [f"{name} {mhz} MHz" for name, mhz in (("SM", self.sm), ("memory", self.memory)) if mhz is not None]
+        if self.application:
+            clocks.append(f"application clocks {self.application.sm} and {self.application.memory} MHz")
+        place = f"GPU {self.index}" if self.cuda is None else f"cuda:{self.cuda}"
+        return f"{place}  {self.name}  {', '.join(clocks)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What is written down for a GPU; ``trouble`` says why it cannot be read."""
+
+    uuid: str
+    entry: Entry | None
+    alive: bool
+    trouble: str = ""
+
+    def __str__(self) -> str:
+        """Return it as a sentence."""
+        if self.entry is None:
+            return self.trouble
+        who = f"run {self.entry.run or 'unknown'}, process {self.entry.runner}, since {self.entry.at}"
+        if self.alive:
+            return f"held by {who}: {self.entry.held or 'about to be set'}"
+        if self.entry.elsewhere:
+            return f"held on another machine by {who}: `runner clocks` there says more"
+        if self.entry.gone:
+            return "nothing is held: the machine was started anew since it was"
+        why = f" ({self.entry.trouble})" if self.entry.trouble else ""
+        return f"left held by {who}, whose guardian is dead{why}: `runner clocks reset` lets go of them"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The GPUs that are here, and what is written down; ``trouble`` is why no GPU is."""
+
+    boards: tuple[Board, ...]
+    held: Mapping[str, Held]
+    trouble: str = ""
+
+    def json(self) -> dict[str, Any]:
+        """Return all of it as JSON values."""
+        here = [{**asdict(board), "held": self._held(board.uuid)} for board in self.boards]
+        return {"version": VERSION, "gpus": here, "absent": [self._held(uuid) for uuid in self._absent()]}
+
+    def _held(self, uuid: str) -> dict[str, Any] | None:
+        found = self.held.get(uuid)
+        if found is None:
+            return None
+        entry = asdict(found.entry) if found.entry else {"uuid": uuid, "trouble": found.trouble}
+        return {**entry, "alive": found.alive}
+
+    def _absent(self) -> list[str]:
+        return [uuid for uuid in self.held if uuid not in {board.uuid for board in self.boards}]
+
+    def text(self) -> str:
+        """Return all of it as lines."""
+        lines = [self.trouble] if self.trouble else []
+        for board in self.boards:
+            lines += [str(board), f"        {self.held.get(board.uuid, 'this program holds nothing of it')}"]
+        lines += [f"{uuid}, which is not here\n        {self.held[uuid]}" for uuid in self._absent()]
+        return "\n".join(lines)
+
+
+def show() -> Shown:
+    """Return the clocks of each GPU, and what this program holds of them."""
+    try:
+        boards, trouble = within(_boards), ""
+    except GpuError as error:
+        boards, trouble = (), error.problems[0].message
+    return Shown(boards, {one.uuid: one for one in _written()}, trouble or ("" if boards else "there is no GPU"))
+
+
+def _boards() -> tuple[Board, ...]:
+    found = []
+    numbers = {gpu.uuid: number for number, gpu in enumerate(answering())}
+    with nvml.opened() as driver:
+        for device in driver.devices():
+            with suppress(GpuError):
+                gpu, now, able = device.gpu(), device.reading(), device.abilities()
+                found.append(
+                    Board(
+                        index=device.index,
+                        cuda=numbers.get(gpu.uuid),
+                        uuid=gpu.uuid,
+                        name=gpu.name,
+                        sm=now.sm,
+                        memory=now.memory,
+                        application=able.application,
+                    )
+                )
+    return tuple(found)
+
+
+def _written() -> list[Held]:
+    found = []
+    for place in journal.folders(os.environ, os.geteuid()):
+        for book in journal.files(place):
+            alive = journal.alive(book.path)
+            try:
+                entry = book.read()
+            except RecordError as error:
+                found.append(Held(book.path.stem, None, alive, error.problems[0].message))
+                continue
+            if entry is not None:
+                found.append(Held(book.path.stem, entry, alive))
+    return found
+
+
+def reset(gpu: Gpu | None, say: Say) -> str:
+    """Let go of clocks; return what was done, in a sentence.
+
+    Args:
+        gpu: one whose clocks are given back to its driver, whoever has set them; None for all that a dead guardian of
+            this program has left.
+        say: told what is undone, and what is left alone because a runner is at work with it.
+
+    Raises:
+        GpuError: some are still held.
+    """
+    at_work = {one.uuid: str(one) for one in _written() if one.alive}
+    if gpu is not None:
+        return _given_back(gpu, at_work.get(gpu.uuid))
+    for sentence in at_work.values():
+        say(f"left as it is: {sentence}")
+    done: list[str] = []
+    failed = recovery.recover(done.append)
+    for sentence in done:
+        say(sentence)
+    if failed:
+        raise GpuError(*(Problem(one, hint=allow(os.geteuid())) for one in failed))
+    return f"let go of the clocks of {len(done)} GPU{'s' * (len(done) != 1)}" if done else "nothing had been left held"
+
+
+def _given_back(gpu: Gpu, holder: str | None) -> str:
+    if holder:
+        raise GpuError(Problem(f"the clocks of {gpu.name} are {holder}", hint="wait until it ends, or end it"))
+    order = Order(task="reset", uuid=gpu.uuid)
+    why = recovery.undone(order, journal.folder(os.environ, os.geteuid()))
+    if why and os.geteuid() != 0 and shutil.which("sudo"):
+        last = Guard(order, SUDO).end()
+        why = None if last and last["said"] == "restored" else why
+    if why:
+        hint = "wait until it ends, or end it" if why.endswith(recovery.AT_WORK) else allow(os.geteuid())
+        raise GpuError(Problem(f"the clocks of {gpu.name} are as they were: {why}", hint=hint))
+    return f"the clocks of {gpu.name} are its driver's own"

@@ -1,0 +1,75 @@
+"""Planning for a machine that is not here, from its description alone."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from runner.core.errors import EngineError, Problem, UsageError
+from runner.core.model import Plan, Skip, Spec
+from runner.matrix import load
+from runner.plan.environments import specs
+from runner.plan.machine_file import Described
+from runner.plan.planner import plan
+from runner.workflows.context import Capacity, ask, pick_devices
+from runner.workflows.options import Options
+
+
+def planned(options: Options, machine: Described, say: Callable[[str], None] = lambda _: None) -> Plan:
+    """Return the plan of a machine that is described; this one is not looked at.
+
+    Images that are named can be pulled there, as far as one can tell from here. What the description does not say of
+    an interpreter counts as a machine without it.
+
+    Args:
+        options: what was typed.
+        machine: the other machine.
+        say: told what the user should know first.
+
+    Raises:
+        MatrixError, UsageError, NothingSelectedError: what was asked for is not there.
+        EngineError: the docker backend was asked for and the description has no engine.
+        GpuError: the GPU that was asked for is not described.
+    """
+    matrix = load(options.matrix)
+    backend = _backend(options, machine)
+    device, gpus = pick_devices(options.device, machine.gpus, str(machine.file))
+    gpu = gpus[0] if gpus else None
+    capacity = Capacity(cores=machine.cores, memory=machine.memory, glibc=machine.glibc)
+    request = ask(options, matrix, backend, (device, gpus), capacity)
+    where = f"{gpu.name} with driver {gpu.driver}" if gpu else machine.cpu
+    say(f"planning for {where}, as {machine.file} describes it")
+    if gpu and backend == "docker" and not machine.hands_over:
+        say("its engine cannot hand a GPU to a container: it needs the NVIDIA Container Toolkit first")
+    wanted, lacking = specs(matrix, request.environments, device, options.matrix.parent)
+    return plan(matrix, request, {**unavailable(wanted, machine, backend), **lacking}, gpu)
+
+
+def unavailable(wanted: Sequence[Spec], machine: Described, backend: str) -> Mapping[str, Skip]:
+    """Return the environments that could not be made on a machine that is described, and why."""
+    found = {spec.environment: _lacks(spec, machine, backend) for spec in wanted}
+    return {name: skip for name, skip in found.items() if skip is not None}
+
+
+def _lacks(spec: Spec, machine: Described, backend: str) -> Skip | None:
+    if spec.image is not None:
+        needs = f"it is the image {spec.image}, which needs a container engine"
+        return None if backend == "docker" else Skip("no-engine", needs)
+    if spec.lock is None:
+        return Skip("image-unavailable", f"it has no lock yet: run `runner lock {spec.environment}`")
+    if backend == "docker" or machine.interpreters.get(spec.python or ""):
+        return None
+    if spec.python in machine.interpreters:
+        return Skip("no-interpreter", f"there is no Python {spec.python} on that machine")
+    return Skip("no-interpreter", f"{machine.file.name} does not say whether there is Python {spec.python}")
+
+
+def _backend(options: Options, machine: Described) -> str:
+    """Return the backend that would be taken there."""
+    if options.backend == "host" or options.python:
+        hint = "leave out --backend host and --python"
+        raise UsageError(
+            Problem("--machine plans for another machine, and that is an interpreter of this one", hint=hint)
+        )
+    if options.backend not in {"auto", "docker", "venv"}:
+        raise UsageError(Problem(f"there is no backend {options.backend!r}", hint="there are auto, docker, venv"))
+    if options.backend == "docker" and not machine.engine:
+        raise EngineError(Problem(f"{machine.file} describes no container engine", hint="leave out --backend docker"))
+    return ("docker" if machine.engine else "venv") if options.backend == "auto" else options.backend

@@ -1,0 +1,282 @@
+"""A backend whose servers live in memory and speak the real protocol; each does what the test says."""
+
+import contextlib
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from runner.backends import Say
+from runner.core.errors import EngineError, RunnerError
+from runner.core.model import Block, Cell, Event, Limits, Measurement, Outcome, Past, Plan, Provisioned, Spec, Survey
+from runner.harness import protocol
+from runner.measure.references import References
+from runner.measure.rounds import Servers, Steering, measure
+
+GB = 1 << 30
+CASE = {"workload": "rnn-step", "name": "tiny"}
+
+
+class FakeServer:
+    """A Channel; ``deeds`` says what happens at a cell: ok, a failure class, or what ``act`` knows."""
+
+    def __init__(self, backend: "FakeBackend", environment: str, device: str) -> None:
+        """Serve one environment."""
+        self.backend = backend
+        self.environment = environment
+        self.device = device
+        self.lines: deque[bytes] = deque()
+        self.requests: list[dict[str, Any]] = []
+        self.patience: list[float] = []
+        self.closed = 0
+        self.state = "lives"
+        self.waiting: dict[str, Any] = {}  # the request whose child waits for its turn
+        self.turns = Counter[str]()
+
+    def send(self, data: bytes) -> None:
+        """See Channel."""
+        request = protocol.decode(data)
+        self.requests.append(request)
+        assert not self.closed
+        if self.backend.together and request["op"] == "hello":
+            self.backend.together.wait(10)
+        if request["op"] == "hello":
+            self.hello(request)
+        elif request["op"] == "cold":
+            slugs = [cell["implementation"] for cell in request["cells"]]
+            cold = {
+                str(place): self.backend.cold[slug] for place, slug in enumerate(slugs) if slug in self.backend.cold
+            }
+            self.reply(request, status="ok", cold=cold)
+        elif request["op"] == "reference":
+            self.reply(request, status="ok")
+        elif request["op"] == "go":
+            self.backend.turns.append(f"{self.environment}/{self.waiting['implementation']}")
+            self.turn(self.waiting)
+        else:
+            assert not self.waiting, "a server has one child at a time"
+            if self.backend.compiling and request.get("ahead"):
+                self.backend.compiling.wait(3)
+            self.backend.alive.append({one.environment for one in self.backend.opened if not one.closed})
+            self.act(request, self.backend.deed(self.environment, request["implementation"]))
+
+    def hello(self, request: dict[str, Any]) -> None:
+        """Say hello, or do what the test says instead."""
+        deed = self.backend.hellos.get(self.environment, deque()) or deque(["ok"])
+        self.lines.append(protocol.encode({"reply": "heartbeat"}))
+        found = {"status": "ok", "facts": {"version": "1.0"}, "python": "3.6.1", "import_seconds": 0.5}
+        self.act(request, deed.popleft(), **found, bytes=self.backend.sizes.get(self.environment, 0))
+
+    def act(self, request: dict[str, Any], deed: str, **found: Any) -> None:
+        """Do a deed in answer to a request."""
+        if deed == "is-gone":
+            self.state = "dies"
+            raise BrokenPipeError
+        if deed == "loses-its-engine":
+            self.backend.gone = self.backend.stays_gone
+        if deed in {"dies", "hangs", "loses-its-engine"}:
+            self.state = deed
+        elif deed == "babbles":
+            self.lines.append(b"Using TensorFlow backend.")
+        elif deed == "ok" and request.get("turns"):
+            self.turn(request)
+        elif deed == "ok":
+            self.reply(request, **{"status": "ok", "seconds": [0.5], **found})
+        else:
+            self.reply(request, status="failed", **{"class": deed}, reason=f"it was {deed}")
+
+    def turn(self, request: dict[str, Any]) -> None:
+        """Let a child wait for a turn, as often as the test says, or do what else it says; then let it end."""
+        slug, self.waiting = request["implementation"], request
+        deed = self.backend.turn(self.environment, slug, self.turns[slug])
+        self.turns[slug] += 1
+        if deed == "turn":
+            self.lines.append(protocol.encode({"id": request["id"], "reply": "turn"}).rstrip(b"\n"))
+            return
+        self.waiting = {}
+        count = self.turns.pop(slug) - 1
+        if deed == "ok":
+            self.reply(request, status="ok", seconds=[0.5] * count or [0.5], turns=[1] * count)
+        else:
+            self.act(request, deed)
+
+    def reply(self, request: dict[str, Any], **message: Any) -> None:
+        """Answer a request."""
+        self.lines.append(protocol.encode({**message, "id": request["id"], "reply": "result"}).rstrip(b"\n"))
+
+    def receive(self, timeout: float) -> bytes | None:
+        """See Channel."""
+        self.patience.append(timeout)
+        if self.lines:
+            return self.lines.popleft()
+        if self.state == "hangs":
+            raise TimeoutError
+        return None
+
+    def words(self) -> str:
+        """See Channel."""
+        return f"last words of {self.environment}"
+
+    def ending(self) -> tuple[str, str]:
+        """See Channel."""
+        if self.state == "loses-its-engine":
+            return "engine", "the container engine stopped answering"
+        return "crash", "killed by signal SIGSEGV"
+
+    def close(self) -> None:
+        """See Channel."""
+        self.closed += 1
+        if self.backend.stuck == self.environment:
+            raise OSError("cannot be ended")
+        if self.backend.gone:
+            raise EngineError("cannot remove the container")
+
+
+class FakeBackend:
+    """A Backend that starts FakeServers and remembers them."""
+
+    name = "fake"
+
+    def __init__(self, *, limits_memory: bool = False) -> None:
+        """Start nothing yet; all cells go well unless the test says otherwise."""
+        self.limits_memory = limits_memory
+        self.opened: list[FakeServer] = []
+        self.alive: list[set[str]] = []
+        self.turns: list[str] = []  # who had a turn, in order
+        self.patterns: dict[str, list[str]] = {}
+        self.deeds: dict[str, deque[str]] = {}
+        self.hellos: dict[str, deque[str]] = {}
+        self.sizes: dict[str, int] = {}
+        self.cold: dict[str, float] = {}  # implementations that compile, and for how many seconds
+        self.stuck = ""
+        self.refused = ""
+        self.gone = False
+        self.stays_gone = True
+        self.compiling: threading.Barrier | None = None  # they compile when so many were asked to
+        self.together: threading.Barrier | None = None  # servers answer when so many were asked
+
+    def does(self, cell: str, *deeds: str) -> None:
+        """Say what happens at ``environment/implementation``, time after time; ok afterwards."""
+        self.deeds[cell] = deque(deeds)
+
+    def takes(self, cell: str, *pattern: str) -> None:
+        """Say what happens at a cell that takes turns, turn by turn; ok afterwards."""
+        self.patterns[cell] = list(pattern)
+
+    def turn(self, environment: str, implementation: str, number: int) -> str:
+        """Return what happens in a turn of a cell: two turns and then ok, unless the test says otherwise."""
+        pattern = self.patterns.get(f"{environment}/{implementation}", ["turn", "turn"])
+        return pattern[number] if number < len(pattern) else "ok"
+
+    def deed(self, environment: str, implementation: str) -> str:
+        """Return what happens next at a cell."""
+        left = self.deeds.get(f"{environment}/{implementation}")
+        return left.popleft() if left else "ok"
+
+    def survey(self, specs: Sequence[Spec]) -> Survey:
+        """See Backend."""
+        return Survey(cached=frozenset(spec.environment for spec in specs))
+
+    def provision(self, spec: Spec, say: Say) -> Provisioned:
+        """See Backend."""
+        raise NotImplementedError
+
+    def cancel(self) -> None:
+        """See Backend."""
+        raise NotImplementedError
+
+    def cache(self, ready: Provisioned) -> str:
+        """See Backend."""
+        return f"/cache/{ready.environment}"
+
+    def open(self, ready: Provisioned, limits: Limits) -> FakeServer:
+        """See Backend; one server of an environment at a time on each device."""
+        assert limits.run
+        if self.gone or self.refused == ready.environment:
+            raise EngineError(f"cannot start a container for {ready.environment!r}")
+        name, device = ready.environment, limits.device
+        assert not [one for one in self.opened if (one.environment, one.device) == (name, device) and not one.closed]
+        self.opened.append(server := FakeServer(self, name, device))
+        return server
+
+    def answers(self) -> bool:
+        """See Backend."""
+        return not self.gone
+
+    def close(self) -> None:
+        """See Backend."""
+        raise NotImplementedError
+
+    def measured(self) -> list[dict[str, Any]]:
+        """Return every measuring request, by server."""
+        return [request for one in self.opened for request in one.requests if request["op"] == "measure"]
+
+
+class Known(References):
+    """References that are known already; the one of a case called ``unknown`` cannot be computed."""
+
+    def known(self, case: Mapping[str, Any]) -> bool:
+        """See References."""
+        return bool(case["name"] != "unknown")
+
+    def get(self, case: Mapping[str, Any]) -> dict[str, Any]:
+        """See References."""
+        if case["name"] == "unknown":
+            raise RunnerError("the reference could not be computed")
+        return {"loss": [1.0], "gradients": {}, "digest": "d"}
+
+
+def cells(*names: str, case: str = "tiny") -> tuple[Cell, ...]:
+    """Return the cells of ``environment/implementation`` names."""
+    parts = [name.split("/") for name in names]
+    return tuple(
+        Cell(environment=env, implementation=slug, workload="rnn-step", case=case, phase="train") for env, slug in parts
+    )
+
+
+def block(*found: Cell) -> Block:
+    """Return one block of cells of one case."""
+    return Block(case_id=found[0].case_id, spec={**CASE, "name": found[0].case}, device="cpu", cells=found)
+
+
+def events(
+    backend: FakeBackend,
+    *blocks: Block,
+    missing: str = "",
+    said: list[str] | None = None,
+    memory: int = 100 * GB,
+    past: Past = Past(),  # noqa: B008  frozen
+    wanted: Callable[[int], Collection[Cell]] | None = None,
+    **how: Any,
+) -> Iterator[Event]:
+    """Measure blocks with a fake backend; the environment ``missing`` could not be made."""
+    canary = how.pop("canary", None)
+    limits = Limits(memory=memory, side_by_side=how.pop("side_by_side", 1))
+    environments = list(dict.fromkeys(name for one in blocks for name in one.environments))
+    plan = Plan(
+        device="cpu",
+        backend="fake",
+        measurement=Measurement(**{"rounds": 3, "restart": 100, **how}),
+        cells=(),
+        blocks=blocks,
+        frameworks=dict.fromkeys(environments, "torch"),
+        past=past,
+    )
+    ready = {
+        name: Provisioned(environment=name, framework="torch", handle="h", digest="d", seconds=0.0, cached=True)
+        for name in environments
+        if name != missing
+    }
+    steering = Steering((said if said is not None else []).append, wanted, canary)
+    with contextlib.closing(Servers(plan, ready, backend, limits, steering.say)) as servers:
+        yield from measure(plan, servers, Known(Path("/nowhere"), 1), steering)
+
+
+def outcomes(backend: FakeBackend, *blocks: Block, **how: Any) -> Iterator[Outcome]:
+    """Give the outcomes among ``events``."""
+    found = events(backend, *blocks, **how)
+    with contextlib.closing(found):  # type: ignore[type-var]
+        for event in found:
+            if isinstance(event, Outcome):
+                yield event

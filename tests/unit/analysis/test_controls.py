@@ -1,0 +1,160 @@
+"""Controls: an environment beside itself, the noise floor it gives, and a canary that tells the machine's drift."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from runner.analysis import controls as drift
+from runner.analysis import dataset
+from runner.analysis.compare import compare
+from runner.analysis.compare.summary import summarise
+from runner.analysis.quality import doubts
+from runner.core.model import Canary, Cell, Measurement, Outcome, Plan, PlannedCell, Provisioned
+from runner.plan import controls
+from runner.store.journal import append, read
+from tests.support.fake_runs import cell, make, rounds
+from tests.support.fake_servers import FakeBackend, block, cells, events
+
+BASE, OTHER = cell("torch-1.0"), cell("torch-2.x")
+TWIN = controls.twin(BASE)
+
+
+def plan(*found: Cell) -> Plan:
+    return Plan(
+        device="cpu",
+        backend="fake",
+        measurement=Measurement(),
+        cells=tuple(PlannedCell(cell=one, device="cpu", kind="vendor", seconds=3.0) for one in found),
+        blocks=(block(*found),),
+        frameworks={one.environment: "torch" for one in found},
+    )
+
+
+def test_each_case_gets_its_first_cell_once_more_on_a_server_of_its_own() -> None:
+    found = controls.with_twins(plan(*cells("a/x", "a/y", "b/x")))
+    assert [one.environment for one in found.blocks[0].cells] == ["a", "a", "b", "a@twin"]
+    assert found.frameworks == {"a": "torch", "b": "torch", "a@twin": "torch"}
+    added = found.cells[-1]
+    assert (added.cell.id, added.kind, added.seconds) == ("a@twin/x/rnn-step/tiny/train/fp32", "vendor", 3.0)
+
+
+def test_a_case_of_one_cell_gets_none() -> None:
+    alone = plan(*cells("a/x"))
+    assert controls.with_twins(alone) == alone
+
+
+def test_a_twin_is_what_its_origin_is_and_is_lost_with_it() -> None:
+    def made(name: str) -> Provisioned:
+        return Provisioned(environment=name, framework="torch", handle="h", digest="d", seconds=0.0, cached=True)
+
+    twins = controls.with_twins(plan(*cells("a/x", "b/x")))
+    assert controls.provisioned(twins, {"a": made("a")}) == {"a": made("a"), "a@twin": made("a@twin")}
+    assert controls.provisioned(twins, {"b": made("b")}) == {"b": made("b")}
+
+
+def test_the_canary_is_asked_before_each_case_in_each_round() -> None:
+    first, second = block(*cells("a/x", "b/x", case="one")), block(*cells("a/x", "b/x", case="two"))
+    found = list(events(FakeBackend(), first, second, rounds=2, canary=lambda: 0.25))
+    asked = [(one.case_id, one.round, one.seconds) for one in found if isinstance(one, Canary)]
+    assert sorted(asked) == [(f"rnn-step/{name}", number, 0.25) for name in ("one", "two") for number in (1, 2)]
+    for place, event in enumerate(found):
+        if isinstance(event, Canary):
+            after = found[place + 1]
+            assert isinstance(after, Outcome)
+            assert after.cell.case_id == event.case_id
+
+
+def test_the_canarys_process_gives_the_seconds_of_its_products(capsys: pytest.CaptureFixture[str]) -> None:
+    controls.main()
+    times = json.loads(capsys.readouterr().out)
+    assert len(times) == controls.PRODUCTS > controls.WARM_UP
+    assert all(seconds > 0 for seconds in times)
+
+
+def test_the_journal_keeps_what_the_canary_took(tmp_path: Path) -> None:
+    append(tmp_path / "journal.jsonl", "canary", {"case": "a/b", "round": 2, "seconds": 0.5})
+    assert read(tmp_path / "journal.jsonl").canary == (("a/b", 2, 0.5),)
+
+
+def test_a_pair_of_one_environment_is_compared_last(tmp_path: Path) -> None:
+    records = rounds(BASE, [1.0, 1.0]) + rounds(OTHER, [2.0, 2.0]) + rounds(TWIN, [1.0, 1.0])
+    found = summarise(dataset.results(make(tmp_path, records)))
+    assert [(one.base, one.others) for one in found] == [
+        ("torch-1.0", ("torch-2.x",)),
+        ("torch-1.0", ("torch-1.0@twin",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("apart", "verdict", "code"), [(1.3, "inconclusive", "noise-floor"), (1.01, "slower", "beyond-margin")]
+)
+def test_no_difference_is_called_that_an_environment_has_from_itself(
+    tmp_path: Path, apart: float, verdict: str, code: str
+) -> None:
+    records = rounds(BASE, [1.0] * 4) + rounds(OTHER, [1.2, 1.2001, 1.2, 1.1999]) + rounds(TWIN, [apart] * 4)
+    (row,) = compare([dataset.results(make(tmp_path, records))], "torch-1.0", ["torch-2.x"]).rows
+    assert (row.verdict, row.code) == (verdict, code)
+    assert row.ratio == pytest.approx(1.2, rel=1e-3)
+    if code == "noise-floor":
+        assert row.reason == "torch-1.0 beside itself differed by 30.0% here, as much as this"
+        assert row.more > 0
+
+
+@pytest.mark.parametrize(
+    ("phase", "precision", "reason"),
+    [
+        ("train", "fp32", None),
+        ("forward", "fp32", "torch-1.0 beside itself differed by 30.0% here, as much as this"),
+        ("train", "tf32", "torch-1.0 beside itself differed by 40.0% here, as much as this"),
+        ("gradient", "fp32", "torch-1.0 beside itself differed by 40.0% in train tf32 of this case, as much as this"),
+    ],
+)
+def test_the_noise_floor_is_that_of_the_phase_and_precision_else_the_largest_of_the_case(
+    tmp_path: Path, phase: str, precision: str, reason: str | None
+) -> None:
+    places = {("train", "tf32"): 1.4, ("train", "fp32"): 1.01, ("forward", "fp32"): 1.3}
+    records = [
+        record
+        for (name, other), apart in places.items()
+        for record in rounds(cell("torch-1.0", phase=name, precision=other), [1.0] * 4)
+        + rounds(controls.twin(cell("torch-1.0", phase=name, precision=other)), [apart] * 4)
+    ]
+    work = {"phase": phase, "precision": precision}
+    if (phase, precision) not in places:
+        records += rounds(cell("torch-1.0", **work), [1.0] * 4)
+    records += rounds(cell("torch-2.x", **work), [1.2, 1.2001, 1.2, 1.1999])
+    (row,) = compare([dataset.results(make(tmp_path, records))], "torch-1.0", ["torch-2.x"]).rows
+    if reason is None:
+        assert (row.verdict, row.code) == ("slower", "beyond-margin")
+    else:
+        assert (row.verdict, row.code, row.reason) == ("inconclusive", "noise-floor", reason)
+
+
+def test_the_noise_floor_of_another_case_is_none(tmp_path: Path) -> None:
+    far = cell("torch-1.0", case="4x320-ce-long")
+    records = rounds(far, [1.0] * 4) + rounds(controls.twin(far), [1.5] * 4)
+    records += rounds(BASE, [1.0] * 4) + rounds(OTHER, [1.2, 1.2001, 1.2, 1.1999])
+    (row,) = compare([dataset.results(make(tmp_path, records))], "torch-1.0", ["torch-2.x"]).rows
+    assert row.verdict == "slower"
+
+
+def test_an_environment_far_from_itself_and_a_drifting_machine_are_doubts(tmp_path: Path) -> None:
+    run = make(tmp_path, rounds(BASE, [1.0] * 4) + rounds(TWIN, [1.1, 1.101, 1.1, 1.099]))
+    for number, seconds in enumerate([1.0, 1.02, 1.3], start=1):
+        append(run.path / "journal.jsonl", "canary", {"case": "a/b", "round": number, "seconds": seconds})
+    found = {one.code: one for one in doubts(dataset.results(run))}
+    assert found["a-a-differs"].sentence.startswith("torch-1.0 beside itself on another server came out 10.0% apart")
+    assert found["a-a-differs"].serious
+    assert found["a-a-differs"].cell == BASE.id
+    assert found["host-drift"].sentence.startswith("a fixed product took 30% longer in round 3 than in 1")
+
+
+def test_a_quiet_machine_has_neither(tmp_path: Path) -> None:
+    run = make(tmp_path, rounds(BASE, [1.0, 1.01, 0.99]) + rounds(TWIN, [1.01, 1.0, 1.0]))
+    append(run.path / "journal.jsonl", "canary", {"case": "a/b", "round": 1, "seconds": 1.0})
+    assert not {"a-a-differs", "host-drift"} & {one.code for one in doubts(dataset.results(run))}
+    assert drift.drift([("a/b", 1, 1.0)]) is None
+    (pair,) = drift.beside(dataset.results(run).rounds)
+    assert math.log(pair.ratio) == pytest.approx((math.log(1.01) - math.log(1.01) - math.log(0.99)) / 3)

@@ -1,0 +1,244 @@
+"""In what two environments differ: everything that was recorded, in the order that time depends on it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.analysis import dataset
+from runner.analysis.compare import compare
+from runner.analysis.compare.differences import Known, differences
+from runner.analysis.model import Comparison, Difference
+from runner.core.model import Skip
+from runner.report.differences import groups, sentence
+from runner.store.run import Run, runs
+from tests.support.fake_runs import cell, good, make
+
+OLD: dict[str, Any] = {
+    "version": "1.0.0",
+    "cuda": "9.0.176",
+    "cudnn": 7402,
+    "tf32_default_matmul": None,
+    "python": "3.6.15",
+    "numpy": "1.19.5",
+    "threads": 1,
+    "base": "python:3.6-slim",
+    "digest": "sha256:" + "ab" * 32,
+    "bytes": 1,
+    "import_seconds": 0.5,
+    "packages": {"numpy": "1.19.5", "torch": "1.0.0", "typing_extensions": "4.1", "six": "1.17.0"},
+}
+NEW: dict[str, Any] = {
+    "version": "2.13.0",
+    "cuda": "13.0",
+    "cudnn": 92000,
+    "tf32_default_matmul": False,
+    "python": "3.11.7",
+    "numpy": "2.4.6",
+    "blas": "Intel(R) oneAPI Math Kernel Library Version 2024.2-Product Build 20240605 for Intel(R) 64 architecture",
+    "onednn": "Intel(R) MKL-DNN v3.12.0",
+    "threads": 2,
+    "base": "python:3.11",
+    "digest": "sha256:" + "cd" * 32,
+    "bytes": 2,
+    "import_seconds": 2.5,
+    "packages": {"numpy": "2.4.6", "torch": "2.13.0+cpu", "typing-extensions": "4.16.0", "Jinja2": "3.1.6"},
+}
+GPU = {"device": "NVIDIA H200", "device_name": "NVIDIA H200", "driver": "580.1"}
+
+
+def torch(facts: Mapping[str, Any], **rounds: str) -> Known:
+    return Known(framework="torch", facts=facts, rounds=rounds)
+
+
+def names(found: tuple[Difference, ...], kind: str) -> list[str]:
+    return [one.name for one in found if one.kind == kind]
+
+
+def value(found: tuple[Difference, ...], name: str) -> tuple[str | None, str | None]:
+    (one,) = (one for one in found if one.name == name)
+    return one.base, one.other
+
+
+def shown(found: tuple[Difference, ...], base: str = "torch-1.0", other: str = "torch-2.x") -> str:
+    made = Comparison(base=base, others=(other,), device="cpu", device_name="EPYC", rows=(), differences={other: found})
+    return sentence(made, other)
+
+
+def test_what_time_depends_on_comes_first_then_packages_then_the_rest() -> None:
+    found = differences(torch(OLD, **GPU), torch(NEW, **GPU))
+    assert [one.name for one in found] == [
+        "torch",
+        "CUDA",
+        "cuDNN",
+        "TF32 in products by default",
+        "Python",
+        "NumPy",
+        "BLAS",
+        "oneDNN",
+        "base image",
+        "digest",
+        "typing_extensions",
+        "Jinja2",
+        "six",
+        "threads by its own account",
+    ]
+    assert value(found, "cuDNN") == ("7.4.2", "9.20.0")
+    assert value(found, "TF32 in products by default") == ("none", "no")
+
+
+def test_equal_facts_and_measurements_of_the_environment_are_not_listed() -> None:
+    assert differences(torch(OLD, **GPU), torch({**OLD, "bytes": 9, "import_seconds": 9.0}, **GPU)) == ()
+
+
+def test_a_fact_that_one_side_alone_knows_is_said_and_none_is_not_unknown() -> None:
+    found = differences(torch({**OLD, "cuda": None}, **GPU), torch(NEW, **GPU))
+    assert value(found, "BLAS") == (None, "MKL 2024.2")
+    assert value(found, "oneDNN") == (None, "3.12.0")
+    assert value(found, "CUDA") == ("none", "13.0")
+    assert "; BLAS, oneDNN (known of torch-2.x alone); " in shown(found)
+
+
+def test_on_a_cpu_cuda_has_no_part_and_is_listed_last() -> None:
+    cpu = {"device": "cpu", "device_name": "EPYC"}
+    found = differences(torch(OLD, **cpu), torch(NEW, **cpu))
+    assert names(found, "speed") == ["Python", "NumPy", "BLAS", "oneDNN", "base image"]
+    assert names(found, "rest")[:2] == ["CUDA", "cuDNN"]
+
+
+@pytest.mark.parametrize(("number", "text"), [(6021, "6.0.21"), (8302, "8.3.2"), (91002, "9.10.2")])
+def test_the_numbers_of_cudnn_become_versions(number: int, text: str) -> None:
+    assert value(differences(torch({"cudnn": number}), torch({"cudnn": "7"})), "cuDNN") == (text, "7")
+
+
+def test_a_package_is_told_by_its_normal_name_and_that_of_the_framework_is_not_listed_twice() -> None:
+    found = differences(torch(OLD), torch(NEW))
+    assert names(found, "package") == ["typing_extensions"]
+    assert [(one.name, one.base, one.other) for one in found if one.kind == "alone"] == [
+        ("Jinja2", None, "3.1.6"),
+        ("six", "1.17.0", None),
+    ]
+
+
+def test_packages_that_nobody_listed_are_not_taken_for_none() -> None:
+    found = differences(torch({"version": "1"}), torch({"version": "1", "packages": {"six": "1", "torch": "1"}}))
+    assert found == (Difference(name="packages", base=None, other="2", kind="speed"),)
+    assert shown(found) == "torch-2.x differs from torch-1.0 in packages (known of torch-2.x alone)"
+
+
+def test_across_frameworks_the_framework_is_the_difference_and_own_settings_come_last() -> None:
+    one = torch({**OLD, "adam_epsilon": "corrected at each step"})
+    two = Known(
+        framework="tensorflow",
+        facts={"version": "1.8.0", "built_with_cuda": False, "inter_op_threads": 1, "adam_epsilon_hat": 3.1622776e-10},
+    )
+    found = differences(one, two)
+    assert value(found, "framework") == ("torch 1.0.0", "tensorflow 1.8.0")
+    assert value(found, "CUDA") == ("9.0.176", "none")
+    assert value(found, "inter-op threads") == (None, "1")
+    assert {"inter-op threads", "TF32 in products by default"} <= set(names(found, "rest"))
+    assert value(found, "adam epsilon hat") == (None, "3.162e-10")
+    assert {"adam epsilon", "adam epsilon hat"} <= set(names(found, "rest"))
+
+
+def test_the_backend_of_keras_is_one_difference(tmp_path: Path) -> None:
+    base, other = cell("keras-2.1"), cell("keras-3")
+    run = make(tmp_path, [good(base, 1, [1.0]), good(other, 1, [1.0])])
+    tell(
+        run,
+        {
+            "keras-2.1": {"version": "2.1.6", "backend": "theano", "backend_version": "1.0.1"},
+            "keras-3": {"version": "2.1.6", "backend": "tensorflow", "backend_version": "1.8.0"},
+        },
+    )
+    found = compared(tmp_path, "keras-2.1", "keras-3").differences["keras-3"]
+    assert found == (Difference(name="backend", base="theano 1.0.1", other="tensorflow 1.8.0", kind="speed"),)
+
+
+def test_where_only_the_framework_differs_exactly_that_is_said() -> None:
+    other = {**OLD, "version": "1.12.1", "digest": "sha256:cd", "packages": {**OLD["packages"], "torch": "1.12.1"}}
+    found = differences(torch(OLD), torch(other))
+    assert shown(found, other="torch-1.12") == "between torch-1.0 and torch-1.12 only torch differs: 1.0.0, 1.12.1"
+    assert shown(differences(torch(OLD), torch(OLD))) == "torch-1.0 and torch-2.x differ in nothing that was recorded"
+    only_digest = differences(torch(OLD), torch({**OLD, "digest": "sha256:cd"}))
+    assert "differ in their digest, and in nothing else" in shown(only_digest)
+
+
+def test_a_sentence_names_values_and_counts_the_rest() -> None:
+    assert shown(differences(torch(OLD, **GPU), torch({**NEW, "cuda": "9.0.176"}, **GPU))) == (
+        "torch-2.x differs from torch-1.0 in torch 1.0.0 → 2.13.0, and also in cuDNN 7.4.2 → 9.20.0, "
+        "TF32 in products by default none → no, Python 3.6.15 → 3.11.7, NumPy 1.19.5 → 2.4.6, "
+        "base image python:3.6-slim → python:3.11; BLAS, oneDNN (known of torch-2.x alone); "
+        "1 package (typing_extensions); 2 packages on one side alone (Jinja2, six); "
+        "1 other setting (threads by its own account)"
+    )
+
+
+def test_groups_name_every_difference_once() -> None:
+    found = differences(torch(OLD, **GPU), torch(NEW, **GPU))
+    made = groups(
+        Comparison(base="a", others=("b",), device="", device_name="", rows=(), differences={"b": found}), "b"
+    )
+    assert sum(len(group.rows) for group in made) == len(found)
+    assert [group.title for group in made][:4] == [
+        "",
+        "Packages in different versions",
+        "Packages of a alone",
+        "Packages of b alone",
+    ]
+    assert ("BLAS", "not known", "MKL 2024.2") in made[0].rows
+    assert ("digest", "sha256:" + "ab" * 6, "sha256:" + "cd" * 6) in made[0].rows
+    assert list(map(str, made[2].rows)) == ["six 1.17.0"]
+
+
+def tell(run: Run, environments: Mapping[str, Mapping[str, Any]]) -> None:
+    run.write_environments(environments)
+
+
+def compared(reports: Path, base: str, *others: str) -> Comparison:
+    return compare([dataset.results(run) for run in runs(reports)], base, others)
+
+
+def test_what_rounds_say_is_compared_in_the_cells_that_are(tmp_path: Path) -> None:
+    alone = cell("torch-2.x", precision="tf32")
+    make(
+        tmp_path,
+        [
+            good(cell("torch-1.0"), 1, [1.0], driver="550.54"),
+            good(cell(), 1, [1.0], driver="580.1", precision="bf16"),
+            good(alone, 1, [1.0], driver="580.1"),
+        ],
+    )
+    found = compared(tmp_path, "torch-1.0", "torch-2.x").differences["torch-2.x"]
+    assert value(found, "driver") == ("550.54", "580.1")
+    assert value(found, "effective precision") == ("fp32", "bf16")
+
+
+def test_sides_of_different_runs_differ_in_their_machines_too(tmp_path: Path) -> None:
+    tell(make(tmp_path, [good(cell("torch-1.0"), 1, [1.0])], kernel="6.1"), {"torch-1.0": {"version": "1.0.0"}})
+    later = make(tmp_path, [good(cell(), 1, [1.0])], later=9, kernel="6.18", cpu="EPYC 9", load_average=[1.0])
+    tell(later, {"torch-2.x": {"version": "1.0.0"}, "torch-1.0": {"version": "9"}})
+    found = compared(tmp_path, "torch-1.0", "torch-2.x").differences["torch-2.x"]
+    assert [one.name for one in found] == ["device", "kernel"]
+
+
+@pytest.mark.parametrize(("cpus", "told"), [([[2, 3], [0, 1, 2, 3]], [("2", "4")]), ([[2, 3], [0, 1]], [])])
+def test_steps_that_roam_over_the_cores_differ_from_those_that_do_not(
+    cpus: list[list[int]], told: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    make(tmp_path, [good(cell("torch-1.0"), 1, [1.0], cpus=cpus[0])])
+    make(tmp_path, [good(cell(), 1, [1.0], cpus=cpus[1])], later=9)
+    found = compared(tmp_path, "torch-1.0", "torch-2.x").differences["torch-2.x"]
+    assert [(one.base, one.other) for one in found if one.name == "processors used"] == told
+
+
+def test_a_published_side_has_no_facts_to_differ_in(tmp_path: Path) -> None:
+    make(tmp_path, [good(cell(), 1, [1.0])])
+    assert compared(tmp_path, "published:braun2018/torch-0.4", "torch-2.x").differences == {}
+
+
+def test_an_environment_that_was_not_measured_has_no_entry(tmp_path: Path) -> None:
+    skips = {cell("torch-0.4"): Skip("no-engine", "none answers")}
+    make(tmp_path, [good(cell("torch-1.0"), 1, [1.0]), good(cell(), 1, [1.0])], skips)
+    assert list(compared(tmp_path, "torch-1.0", "torch-0.4", "torch-2.x").differences) == ["torch-2.x"]

@@ -1,0 +1,269 @@
+"""The mean over the cells of two environments: of which cells it is taken, how they weigh, and where it is shown."""
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+from runner.analysis import dataset
+from runner.analysis.compare import compare
+from runner.analysis.compare.summary import summarise
+from runner.analysis.model import Comparison, Overall
+from runner.core.files import write_whole
+from runner.core.model import Cell, Record
+from runner.report import formatting, render, report
+from runner.store.documents import PLAN, text
+from runner.store.run import runs
+from tests.support.fake_runs import bad, cell, good, make, realistic, rounds
+
+
+def pair(ratios: Sequence[float], **work: str) -> list[Record]:
+    """Return rounds of two cells, of which the other takes that many times as long as the base."""
+    slug = work.pop("slug", "nn-lstm")
+    base = [1.0 + 0.1 * number for number in range(len(ratios))]
+    return rounds(cell("torch-1.0", slug, **work), base) + rounds(
+        cell("torch-2.x", slug, **work), [one * ratio for one, ratio in zip(base, ratios, strict=True)]
+    )
+
+
+def compared(folder: Path, records: Sequence[Record], *, best: bool = False, **plan: int) -> Comparison:
+    """Return torch-2.x against torch-1.0 in a run that was planned with this."""
+    run = make(folder, records)
+    write_whole(run.path / PLAN, text({**run.plan(), **plan}))
+    return compare([dataset.results(run)], "torch-1.0", ["torch-2.x"], best=best)
+
+
+def only(found: Comparison) -> Overall:
+    (one,) = found.overall
+    return one
+
+
+STEP = {"workload": "rnn-step", "case": "lstm-b32-h128"}
+
+
+def test_each_workload_weighs_the_same_and_rounds_are_the_sample(tmp_path: Path) -> None:
+    asr = np.array([[0.5, 0.52, 0.49], [0.8, 0.79, 0.83], [0.7, 0.7, 0.7]])
+    step = np.array([[1.5, 1.4, 1.6]])
+    records = [
+        record
+        for slug, ratios in zip(("nn-lstm", "lstm-cell-basic", "lstm-cell-fused"), asr.tolist(), strict=True)
+        for record in pair(ratios, slug=slug)
+    ]
+    one = only(compared(tmp_path, records + pair(step[0].tolist(), **STEP)))
+    logs = (np.log(asr).mean(axis=0) + np.log(step).mean(axis=0)) / 2
+    truth = scipy_stats.ttest_1samp(logs, 0).confidence_interval(0.95)
+    assert one.ratio == pytest.approx(math.sqrt(scipy_stats.gmean(asr, axis=None) * scipy_stats.gmean(step[0])))
+    assert (one.ratio_low, one.ratio_high) == pytest.approx((math.exp(truth.low), math.exp(truth.high)))
+    assert (one.environment, one.cells, one.workloads, one.rounds) == ("torch-2.x", 4, ("asr-lstm", "rnn-step"), 3)
+
+
+def test_it_is_of_the_rounds_that_were_planned_and_not_of_those_that_open_cells_got(tmp_path: Path) -> None:
+    settled, wide = [0.8, 0.8, 0.8], [0.9, 1.2, 1.1, 3.0, 3.0]
+    found = compared(tmp_path, pair(settled) + pair(wide, **STEP), rounds=3, max_rounds=9)
+    assert {row.rounds for row in found.rows} == {3, 5}
+    assert only(found).rounds == 3
+    assert only(found).ratio == pytest.approx(scipy_stats.gmean([*settled, *wide[:3]]))
+
+
+def test_a_cell_that_failed_in_a_round_is_left_out_and_costs_the_others_nothing(tmp_path: Path) -> None:
+    short = cell("torch-2.x", "lstm-cell-fused")
+    records = [*pair([0.5, 0.5, 0.5]), *pair([0.6, 0.6, 0.6], **STEP), *pair([9.0, 9.0], slug="lstm-cell-fused")]
+    one = only(compared(tmp_path, [*records, bad(short, 2, "timeout", "no end within 600 s")]))
+    assert (one.cells, one.rounds) == (2, 3)
+    assert one.ratio == pytest.approx(math.sqrt(0.5 * 0.6))
+
+
+def test_an_unfinished_run_has_the_mean_of_the_rounds_it_has(tmp_path: Path) -> None:
+    one = only(compared(tmp_path, pair([0.5, 0.6]) + pair([0.5, 0.6], **STEP), rounds=5))
+    assert (one.cells, one.rounds) == (2, 2)
+
+
+def test_one_round_has_a_mean_and_no_interval(tmp_path: Path) -> None:
+    found = compared(tmp_path, pair([0.5]) + pair([2.0], **STEP))
+    one = only(found)
+    assert one.ratio == pytest.approx(1.0)
+    assert (one.ratio_low, one.ratio_high, one.rounds) == (None, None, 1)
+    assert formatting.overall(found) == [
+        "torch-2.x against torch-1.0: geometric mean over 2 cells in 2 workloads: 1.000, no interval from one round"
+    ]
+    assert json.loads(render(found, "json"))["overall"][0]["ratio_low"] is None
+
+
+def test_whatever_their_verdicts_cells_count(tmp_path: Path) -> None:
+    found = compared(tmp_path, pair([0.5, 0.5, 0.5]) + pair([1.0, 1.4, 0.7], **STEP))
+    assert {row.verdict for row in found.rows} == {"faster", "inconclusive"}
+    assert only(found).cells == 2
+
+
+def replaced(records: Sequence[Record], environment: str, **facts: object) -> list[Record]:
+    of = [record for record in records if record.cell.environment == environment]
+    changed = [good(one.cell, one.round, one.seconds, **{**one.facts, **facts}) for one in of]
+    return [*(record for record in records if record not in of), *changed]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pair([9.0, 9.0, 9.0], case="4x320-ce-long", phase="compile"),
+        replaced(pair([9.0, 9.0, 9.0], case="4x320-ce-long"), "torch-2.x", threads=7),
+        [
+            *rounds(cell("torch-1.0", case="4x320-ce-long"), [1.0] * 3),
+            bad(cell(case="4x320-ce-long"), 0, "oom", "much"),
+        ],
+        [
+            good(cell(name, case="4x320-ce-long"), number, [9.0])
+            for number, name in enumerate(["torch-1.0", "torch-2.x"])
+        ],
+    ],
+    ids=["compile", "other threads", "failed", "no common round"],
+)
+def test_only_steps_that_may_be_compared_in_turns_count(tmp_path: Path, odd: list[Record]) -> None:
+    both = pair([0.5, 0.5, 0.5]) + pair([0.6, 0.6, 0.6], **STEP)
+    found = compared(tmp_path / "a", both + odd)
+    assert len(found.rows) == 3
+    assert only(found) == only(compared(tmp_path / "b", both))
+    assert compared(tmp_path / "c", pair([0.5, 0.5, 0.5]) + odd).overall == ()
+
+
+def test_a_single_cell_has_no_mean(tmp_path: Path) -> None:
+    assert compared(tmp_path, pair([0.5, 0.5, 0.5])).overall == ()
+
+
+def test_other_implementations_on_either_side_have_none(tmp_path: Path) -> None:
+    slugs = (("torch-2.x", "lstm-cell-fused", 1.0), ("tf-1.15", "lstm-block-fused-cell", 2.0))
+    records = [
+        record
+        for name, slug, seconds in slugs
+        for case in ("1x320-ce-short", "4x320-ce-long")
+        for record in rounds(cell(name, slug, case=case), [seconds] * 3)
+    ]
+    found = compare([dataset.results(make(tmp_path, records))], "torch-2.x", ["tf-1.15"])
+    assert (len(found.rows), found.overall) == (2, ())
+
+
+def test_the_fastest_of_each_side_have_none(tmp_path: Path) -> None:
+    assert compared(tmp_path, pair([0.5] * 3) + pair([0.6] * 3, **STEP), best=True).overall == ()
+
+
+def test_sides_of_different_runs_have_none(tmp_path: Path) -> None:
+    records = pair([0.5, 0.5, 0.5]) + pair([0.6, 0.6, 0.6], **STEP)
+    for later, name in enumerate(("torch-1.0", "torch-2.x")):
+        make(tmp_path, [record for record in records if record.cell.environment == name], later=later)
+    found = compare([dataset.results(run) for run in runs(tmp_path)], "torch-1.0", ["torch-2.x"])
+    assert {row.code for row in found.rows} == {"different-runs"}
+    assert found.overall == ()
+
+
+def test_published_figures_have_none() -> None:
+    found = compare([], "published:braun2018/torch-0.4", ["published:braun2018/torch-0.2"])
+    assert len(found.rows) > 1
+    assert found.overall == ()
+
+
+def test_rounds_on_one_pair_of_servers_count_once(tmp_path: Path) -> None:
+    def on(of: Cell, medians: Sequence[float]) -> list[Record]:
+        return [
+            good(of, place, [one], server=f"{of.environment}#{1 + place // 2}") for place, one in enumerate(medians)
+        ]
+
+    records = []
+    for work in ({}, STEP):
+        records += on(cell("torch-1.0", **work), [1.0] * 4) + on(cell("torch-2.x", **work), [1.1, 1.1, 1.2, 1.2])
+    one = only(compared(tmp_path, records, rounds=4))
+    truth = scipy_stats.ttest_1samp(np.log([1.1, 1.2]), 0).confidence_interval(0.95)
+    assert (one.ratio_low, one.ratio_high) == pytest.approx((math.exp(truth.low), math.exp(truth.high)))
+    assert one.rounds == 4
+
+
+@pytest.fixture(scope="module")
+def laptop(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    results = dataset.results(realistic(tmp_path_factory.mktemp("reports")))
+    return compare([results], "torch-1.0", ["torch-2.x", "torch-1.12", "tf-2.x"])
+
+
+@pytest.mark.parametrize("form", ["table", "md", "html"])
+def test_people_are_told_the_mean_its_interval_and_what_it_is_of(laptop: Comparison, form: str) -> None:
+    shown = re.sub(r"<[^>]+>|\|", " ", render(laptop, form, width=70).replace("\\", ""))
+    shown = re.sub(r"\s+", " ", shown)
+    assert len(laptop.overall) == 2
+    for one in laptop.overall:
+        ends = formatting.interval(one.ratio_low, one.ratio_high)
+        parts = ["12 cells in 2 workloads", formatting.ratio(one.ratio), ends]
+        order = [0, 1, 2] if form == "table" else [1, 2, 0]
+        assert re.search(".{1,20}".join(re.escape(parts[place]) for place in order), shown)
+    assert "each workload has the same weight" in shown
+
+
+def test_json_has_it_by_environment_and_csv_has_rows_alone(laptop: Comparison) -> None:
+    document = json.loads(render(laptop, "json"))
+    assert document["version"] == 1
+    assert [one["environment"] for one in document["overall"]] == ["torch-2.x", "torch-1.12"]
+    first = laptop.overall[0]
+    assert document["overall"][0] == {
+        "environment": "torch-2.x",
+        "ratio": first.ratio,
+        "ratio_low": first.ratio_low,
+        "ratio_high": first.ratio_high,
+        "cells": 12,
+        "workloads": ["asr-lstm", "rnn-step"],
+        "rounds": 5,
+        "noise": "",
+    }
+    assert len(list(csv.DictReader(io.StringIO(render(laptop, "csv"))))) == len(laptop.rows)
+
+
+def test_a_report_has_it_beside_the_verdicts(tmp_path: Path) -> None:
+    results = dataset.results(realistic(tmp_path))
+    files = report(results, summarise(results))
+    (first, *_), *_ = ([*one.overall] for one in summarise(results))
+    for name in ("index.html", "report.md"):
+        verdicts = str(files[name]).partition("Verdicts")[2].partition("asr-lstm/")[0]
+        assert formatting.ratio(first.ratio) in verdicts
+        assert "12 cells in 2 workloads" in verdicts
+
+
+def beside_itself(ratios: Sequence[float], **work: str) -> list[Record]:
+    """Return rounds of the base on its second server, that many times as long as ``pair`` has it on the first."""
+    base = [1.0 + 0.1 * number for number in range(len(ratios))]
+    return rounds(
+        cell("torch-1.0@twin", "nn-lstm", **work), [one * ratio for one, ratio in zip(base, ratios, strict=True)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("other", "apart", "noisy"),
+    [(1.03, (1.06, 1.02), True), (0.97, (1.06, 1.02), True), (1.06, (1.06, 1.02), False), (1.03, (1.06, 0.94), False)],
+)
+def test_a_mean_that_is_no_farther_from_1_than_an_environment_from_itself_says_so(
+    tmp_path: Path,
+    other: float,
+    apart: tuple[float, float],
+    noisy: bool,  # noqa: FBT001
+) -> None:
+    records = pair([other] * 3) + pair([other] * 3, **STEP)
+    records += beside_itself([apart[0]] * 3) + beside_itself([apart[1]] * 3, **STEP)
+    compile_time = {"phase": "compile"}
+    records += pair([1.0] * 3, **compile_time) + beside_itself([9.0] * 3, **compile_time)
+    found = compared(tmp_path, records)
+    said = "torch-1.0 beside itself came out 4.0% apart, no less than this"
+    assert only(found).noise == (said if noisy else "")
+    for form in ("table", "md", "html"):
+        assert (said in " ".join(render(found, form).split())) == noisy
+
+
+def test_one_cell_beside_itself_is_no_mean(tmp_path: Path) -> None:
+    records = pair([1.03] * 3) + pair([1.03] * 3, **STEP) + beside_itself([1.06] * 3)
+    assert only(compared(tmp_path, records)).noise == ""
+
+
+def test_where_there_is_no_mean_nobody_speaks_of_one(tmp_path: Path) -> None:
+    found = compared(tmp_path, pair([0.5, 0.5, 0.5]))
+    for form in ("table", "md", "html"):
+        assert "geometric mean" not in render(found, form)

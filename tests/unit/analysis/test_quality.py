@@ -1,0 +1,271 @@
+"""Each doubt is raised where it was planted, and only there."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runner.analysis import dataset
+from runner.analysis.compare import compare
+from runner.analysis.model import Doubt, Results
+from runner.analysis.quality import CODES, FACTS, doubts, marked
+from runner.core.model import Record
+from runner.harness import supervisor
+from runner.measure import record as collect
+from tests.support.fake_runs import cell, good, make
+
+CALM: dict[str, Any] = {"governor": "performance", "load_average": [0.1, 0.1, 0.1], "logical_cores": 8}
+OTHER = cell("torch-1.0")
+
+
+STEADY = {"steady": True, "warmup_seconds": 0.01, "batch": 1}
+
+
+def bound(warmup: float, batch: int | None = 1) -> dict[str, Any]:
+    """Return the facts of a warm-up that ended at its bound."""
+    return {"steady": False, "warmup_seconds": warmup, "batch": batch}
+
+
+def samples(seed: int, count: int = 40, middle: float = 1e-3) -> np.ndarray:
+    return np.asarray(middle * np.random.default_rng(seed).lognormal(0.0, 0.01, count))
+
+
+def calm(number: int, **facts: Any) -> list[Record]:
+    """Return a round without a doubt of two cells that are compared."""
+    return [good(one, number, samples(number + 100 * place), **facts) for place, one in enumerate((cell(), OTHER))]
+
+
+def results(folder: Path, records: Sequence[Record], **machine: Any) -> Results:
+    run = make(folder, records, **{**CALM, **machine})
+    return dataset.results(run)
+
+
+def codes(found: Sequence[Doubt]) -> list[str]:
+    return [doubt.code for doubt in found]
+
+
+def planted(folder: Path, rounds: Sequence[np.ndarray], facts: Sequence[dict[str, Any]] = ()) -> Doubt:
+    """Return the one doubt about a run of which one cell has these rounds, and the other is calm."""
+    own = facts or [{}] * len(rounds)
+    records = [good(cell(), number, times, **own[number]) for number, times in enumerate(rounds)]
+    records += [calm(number)[1] for number in range(len(rounds))]
+    (found,) = doubts(results(folder, records))
+    assert (found.cell, found.environment) == (cell().id, "torch-2.x")
+    return found
+
+
+def test_a_calm_run_has_none(tmp_path: Path) -> None:
+    steady = {**STEADY, "throttled": 0, "clock_mhz": [1400, 1405], "swapped_bytes": 0}
+    records = [record for number in range(3) for record in calm(number, **steady)]
+    assert doubts(results(tmp_path, records)) == ()
+
+
+def test_a_run_without_records_has_none(tmp_path: Path) -> None:
+    assert doubts(results(tmp_path, [])) == ()
+
+
+def test_few_rounds_of_cells_that_are_compared(tmp_path: Path) -> None:
+    records = [record for number in range(2) for record in calm(number)]
+    alone = good(cell("tf-1.15", "basic-lstm-cell", case="4x320-ce-long"), 0, samples(1))
+    found = doubts(results(tmp_path, [*records, alone]))
+    assert [(doubt.code, doubt.serious, doubt.environment) for doubt in found] == [
+        ("few-rounds", True, "torch-1.0"),
+        ("few-rounds", True, "torch-2.x"),
+    ]
+    assert found[0].sentence.startswith("2 good rounds")
+
+
+def test_two_modes_are_serious_where_half_of_the_rounds_have_them(tmp_path: Path) -> None:
+    jumping = samples(1) * np.where(np.arange(40) % 3 == 0, 1.3, 1.0)
+    found = planted(tmp_path / "a", [jumping, samples(2), samples(3)])
+    assert (found.code, found.serious) == ("two-modes", False)
+    assert found.sentence == "two clusters, 33% of the samples 29% above the rest, in 1 of 3 rounds"
+    found = planted(tmp_path / "b", [jumping, jumping, samples(3)])
+    assert (found.code, found.serious) == ("two-modes", True)
+
+
+def test_two_modes_say_nothing_against_a_ratio_that_was_taken_in_turns(tmp_path: Path) -> None:
+    jumping = samples(1) * np.where(np.arange(40) % 3 == 0, 1.3, 1.0)
+    found = planted(tmp_path, [jumping] * 3, [{"turns_with": "1/0"}] * 3)
+    assert (found.code, found.serious) == ("two-modes", False)
+
+
+def test_rounds_that_fall_in_two_clusters(tmp_path: Path) -> None:
+    rounds = [samples(number, middle=1e-3 * (1.04 if number % 2 else 1.0)) for number in range(12)]
+    rounds = [times * (1.04 if number % 2 else 1.0) for number, times in enumerate(rounds)]
+    found = planted(tmp_path, rounds)
+    assert (found.code, found.serious) == ("two-modes", True)
+    assert found.sentence.startswith("the rounds fall in two clusters, 50% of them 8% above")
+
+
+def test_a_trend_says_which_way(tmp_path: Path) -> None:
+    falling = samples(1) * np.linspace(1.1, 1.0, 40)
+    found = planted(tmp_path, [falling, falling, falling])
+    assert (found.code, found.serious) == ("trend", True)
+    assert found.sentence.startswith("the samples still fall, by 7%")
+    assert found.sentence.endswith("in 3 of 3 rounds")
+
+
+def test_interference_is_many_slow_samples(tmp_path: Path) -> None:
+    disturbed = samples(1)
+    disturbed[[3, 17, 29]] *= 1.5
+    found = planted(tmp_path, [disturbed, samples(2), samples(3)])
+    assert (found.code, found.serious) == ("interference", False)
+    assert found.sentence == "8% of the samples are far slower than the rest, in 1 of 3 rounds"
+
+
+def test_rounds_that_spread(tmp_path: Path) -> None:
+    found = planted(tmp_path, [samples(number, middle=1e-3 * (1 + 0.1 * number)) for number in range(3)])
+    assert (found.code, found.serious) == ("spread", False)
+    assert found.sentence == "its rounds differ by 9%, as a standard deviation"
+
+
+@pytest.mark.parametrize(
+    ("facts", "code", "serious", "words"),
+    [
+        ({"throttled": 4}, "throttled", True, "in 1 of 3 rounds"),
+        ({"clock_mhz": [1200, 1400]}, "clock-moved", True, "between 1200 and 1400 MHz"),
+        ({"clock_mhz": {"min": 900, "max": 1400, "median": 1390}}, "clock-moved", True, "between 900 and 1400 MHz"),
+        ({"clock_mhz": 1500}, "clock-moved", True, "between 1400 and 1500 MHz"),
+        ({"swapped_bytes": 12 << 20}, "swapping", True, "12 MiB of the process were in swap, in 1 of 3 rounds"),
+    ],
+)
+def test_facts_that_the_harness_recorded(
+    tmp_path: Path,
+    facts: dict[str, Any],
+    code: str,
+    serious: bool,  # noqa: FBT001
+    words: str,
+) -> None:
+    others = [{"clock_mhz": 1400} if code == "clock-moved" else {}] * 2
+    found = planted(tmp_path, [samples(number) for number in range(3)], [facts, *others])
+    assert (found.code, found.serious) == (code, serious)
+    assert words in found.sentence
+
+
+@pytest.mark.parametrize("batch", [1, None])
+def test_a_warm_up_that_had_room_and_did_not_settle_is_unsteady(tmp_path: Path, batch: int | None) -> None:
+    rounds = [samples(number) for number in range(3)]  # 1 ms each: 15 of them take 15 ms
+    found = planted(tmp_path / "a", rounds, [bound(0.016, batch), bound(0.2, batch), STEADY])
+    assert (found.code, found.serious) == ("unsteady", False)
+    assert found.sentence == "warm-up ended at its bound and not for being steady, in 2 of 3 rounds"
+
+
+def test_one_disturbed_warm_up_of_three_is_no_doubt(tmp_path: Path) -> None:
+    records = [good(cell(), number, samples(number), **(bound(0.2) if number == 0 else STEADY)) for number in range(3)]
+    assert doubts(results(tmp_path, [*records, *(calm(number)[1] for number in range(3))])) == ()
+
+
+def test_a_batch_of_calls_takes_as_much_more_room(tmp_path: Path) -> None:
+    rounds = [samples(number, middle=1e-5) for number in range(3)]
+    assert planted(tmp_path / "a", rounds, [bound(0.016, 100)] * 3).code == "unsteady"
+    slow = [good(cell(), number, times, **bound(0.014, 100)) for number, times in enumerate(rounds)]
+    assert codes(doubts(results(tmp_path / "b", [*slow, *(calm(number)[1] for number in range(3))]))) == [
+        "short-budget"
+    ]
+
+
+def test_steps_too_slow_for_a_look_at_their_warm_up_are_told_once_for_the_run(tmp_path: Path) -> None:
+    middles = {"nn-lstm": 0.02, "lstm-cell-basic": 0.1, "lstm-cell-fused": 0.101, "compiled-cell": 1.26}
+    records = [
+        good(cell("torch-2.x", slug), number, samples(number, 9, middle), **bound(2.3 * middle))
+        for slug, middle in middles.items()
+        for number in range(3)
+    ]
+    records += [record for number in range(3) for record in calm(number, **STEADY)[1:]]
+    (found,) = doubts(results(tmp_path, records))
+    assert (found.code, found.serious, found.environment, found.cell) == ("short-budget", False, "", "")
+    assert found.sentence == (
+        "4 of 5 cells were too slow for a check of the warm-up, which takes 15 calls in half of the time: "
+        "--seconds 38 has room for all of them, --seconds 3.1 for half of them"
+    )
+
+
+def test_one_step_that_is_too_slow_is_told_with_the_time_it_needs(tmp_path: Path) -> None:
+    slow = [good(cell(), number, samples(number, middle=0.1), **bound(0.2)) for number in range(3)]
+    (found,) = doubts(results(tmp_path, [*slow, *(calm(number, **STEADY)[1] for number in range(3))]))
+    assert found.sentence.startswith("1 of 2 cells was too slow")
+    assert found.sentence.endswith("half of the time: --seconds 3.1 has room for it")
+
+
+def test_an_older_record_that_does_not_say_how_long_it_warmed_up_is_not_doubted(tmp_path: Path) -> None:
+    assert doubts(results(tmp_path, [one for number in range(3) for one in calm(number, steady=False)])) == ()
+
+
+def test_facts_that_say_nothing_raise_nothing(tmp_path: Path) -> None:
+    facts = {"steady": None, "throttled": None, "clock_mhz": None, "swapped_bytes": 4096}
+    records = [record for number in range(3) for record in calm(number, **facts)]
+    found = results(tmp_path, records)
+    assert doubts(found) == ()
+    assert doubts(replace(found, rounds=found.rounds.drop(columns=[*FACTS]))) == ()
+    assert doubts(replace(found, rounds=found.rounds.assign(steady=np.nan, swapped_bytes=np.nan))) == ()
+
+
+@pytest.mark.parametrize(
+    ("machine", "code"),
+    [
+        ({"governor": "powersave"}, "governor"),
+        ({"load_average": [1.5, 0, 0]}, "load"),
+        ({"load_average": [7.0, 0, 0], "logical_cores": 64}, "load"),
+        ({"load_average": [5.0, 0, 0], "logical_cores": 64}, None),
+        ({"load_average": None, "governor": None}, None),
+    ],
+)
+def test_the_machine_is_doubted_once(tmp_path: Path, machine: dict[str, Any], code: str | None) -> None:
+    found = doubts(results(tmp_path, [record for number in range(3) for record in calm(number)], **machine))
+    assert [(one.code, one.serious, one.environment, one.cell) for one in found] == [(code, False, "", "")] * bool(code)
+
+
+@pytest.mark.parametrize(("clocks", "expected"), [("none", ["unpinned"]), ("left", ["unpinned"]), ("locked", [])])
+def test_clocks_that_were_not_held(tmp_path: Path, clocks: str, expected: list[str]) -> None:
+    records = [record for number in range(3) for record in calm(number, clocks=clocks, device="H200")]
+    assert codes(doubts(results(tmp_path, records))) == expected
+
+
+def test_the_serious_come_first_and_of_each_code_the_worst(tmp_path: Path) -> None:
+    records = [
+        good(cell(), number, samples(number, middle=1e-3 * (1 + 0.3 * number)), throttled=1) for number in (0, 1, 2)
+    ]
+    records += [good(OTHER, number, samples(number, middle=1e-3 * (1 + 0.1 * number))) for number in (0, 1, 2)]
+    found = doubts(results(tmp_path, records, governor="powersave"))
+    assert [(doubt.code, doubt.environment) for doubt in found] == [
+        ("throttled", "torch-2.x"),
+        ("spread", "torch-2.x"),
+        ("spread", "torch-1.0"),
+        ("governor", ""),
+    ]
+
+
+def test_the_rows_of_a_comparison_have_the_doubts_about_both_of_their_cells(tmp_path: Path) -> None:
+    records = [good(cell(), number, samples(number, middle=1e-3 * (1 + 0.3 * number))) for number in range(3)]
+    records += [good(OTHER, number, samples(number + 9), throttled=1) for number in range(3)]
+    found = results(tmp_path, records)
+    plain = compare([found], "torch-1.0", ["torch-2.x"])
+    (row,) = marked(plain, {found.run: doubts(found)}).rows
+    assert [(doubt.code, doubt.cell) for doubt in row.doubts] == [("throttled", OTHER.id), ("spread", cell().id)]
+    assert marked(plain, {"another": doubts(found)}) == plain == marked(plain, {found.run: ()})
+
+
+def test_sides_of_different_runs_have_the_doubts_of_their_own_run(tmp_path: Path) -> None:
+    one = make(tmp_path, [good(OTHER, number, samples(number), throttled=1) for number in range(3)], **CALM)
+    two = make(tmp_path, [good(cell(), number, samples(number)) for number in range(3)], later=5, **CALM)
+    both = [dataset.results(two), dataset.results(one)]
+    known = {run.run: doubts(run) for run in both}
+    (row,) = marked(compare(both, "torch-1.0", ["torch-2.x"]), known).rows
+    assert [(doubt.code, doubt.environment) for doubt in row.doubts] == [("throttled", "torch-1.0")]
+    swapped = {two.id: known[one.id], one.id: known[two.id]}
+    assert marked(compare(both, "torch-1.0", ["torch-2.x"]), swapped).rows[0].doubts == ()
+
+
+def test_the_harness_says_what_of_a_child_is_in_swap_and_the_record_keeps_it() -> None:
+    assert supervisor.swapped() >= 0
+    assert "swapped_bytes" in collect.OWN
+
+
+def test_every_code_is_explained() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "doubts.md").read_text("utf-8")
+    for code in CODES:
+        assert f"\n### `{code}`" in page

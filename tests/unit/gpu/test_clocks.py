@@ -1,0 +1,214 @@
+"""How clocks are to be held, what readings say, and where it is written down: values in, values out."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.backends.venv import VenvBackend
+from runner.core.errors import GpuError
+from runner.gpu.clocks.journal import Entry, folder, folders, ledger
+from runner.gpu.clocks.lease import _sudoers, allow
+from runner.gpu.clocks.policy import LEAVE, Pin, Wish, choose, wish
+from runner.gpu.clocks.protocol import Order, read
+from runner.gpu.device import Clocks
+from runner.gpu.telemetry import facts
+from runner.gpu.types import AMPERE, HOPPER, KEPLER, PASCAL, TURING, VOLTA, Abilities, Pair, Reading, architecture
+from runner.matrix.models import GpuSettings
+from runner.workflows.context import clocks, setup
+from runner.workflows.options import Options
+from runner.workflows.run.resume import _place
+
+SM = (1980, 1500, 1200, 345)
+DEFAULT = Pair(2619, 1200)
+UUID = "GPU-0a1b2c3d-0000-1111-2222-333344445555"
+
+
+def able(generation: int = HOPPER, **more: Any) -> Abilities:
+    """Return a GPU of a generation, with application clocks where ``tesla`` is given."""
+    tesla = {"application": Pair(1593, 1500), "default": DEFAULT} if more.pop("tesla", False) else {}
+    return Abilities(**{"name": "H", "architecture": generation, "memory": (2619, 1593), "sm": SM, **tesla, **more})
+
+
+@pytest.mark.parametrize(
+    ("board", "wanted", "ways"),
+    [
+        (able(), Wish(), ["locked base 2619", "locked 1200 2619", "none"]),  # 1200 is below three quarters of 1980
+        (able(tesla=True), Wish(), ["locked base 2619", "locked 1200 2619", "application 1200 2619", "none"]),
+        (able(AMPERE), Wish("max"), ["locked 1980 2619", "none"]),
+        (able(), Wish(1490, 1600), ["locked 1500 1593", "none"]),
+        (able(), Wish(1350, "leave"), ["locked 1200 None", "none"]),  # as near as 1500, and lower
+        (able(), Wish("leave", "max"), ["locked None 2619", "none"]),
+        (able(TURING), Wish(), ["locked base None", "locked 1200 None", "none"]),
+        (able(VOLTA), Wish("leave", "max"), ["none"]),
+        (able(PASCAL), Wish(), ["none"]),
+        (able(PASCAL, tesla=True), Wish(), ["application 1200 2619", "none"]),
+        (able(KEPLER, tesla=True), Wish("max"), ["application 1980 2619", "none"]),
+        (able(PASCAL, tesla=True), Wish(1500, "leave"), ["application 1500 1593", "none"]),
+        (able(PASCAL, tesla=True), Wish("leave", "max"), ["none"]),
+        (able(sm=(), memory=()), Wish(), ["locked base None", "none"]),
+        (able(sm=()), Wish(1234), ["locked 1234 2619", "none"]),
+        (able(sliced=True), Wish(), ["none"]),
+        (able(sliced=False), LEAVE, ["left"]),
+    ],
+)
+def test_the_ways_to_hold_clocks(board: Abilities, wanted: Wish, ways: list[str]) -> None:
+    found = choose(board, wanted)
+    assert [f"{one.how} {one.sm} {one.memory}" if one.sm or one.memory else one.how for one in found] == ways
+    assert bool(found[-1].why) == (found[-1].how == "none")
+
+
+def test_what_cannot_be_held_is_said() -> None:
+    first = choose(able(TURING), Wish())[0]
+    assert first.why == "the memory clock of a GPU of the generation Turing cannot be locked"
+    assert choose(able(TURING), Wish(memory="leave"))[0].why == ""
+    assert str(first) == "SM base"
+    assert str(Pin(how="locked", sm=1410, memory=1215)) == "SM 1410 MHz, memory 1215 MHz"
+    assert str(Pin(how="left")) == ""
+
+
+@pytest.mark.parametrize("wanted", [Wish(2000), Wish(344), Wish(memory=3000)])
+def test_a_clock_that_there_is_not_is_refused(wanted: Wish) -> None:
+    with pytest.raises(GpuError, match=r"H has no (SM|memory) clock of") as caught:
+        choose(able(), wanted)
+    assert "hint: it has" in str(caught.value)
+
+
+def test_a_capability_names_its_generation() -> None:
+    known = {
+        (3, 5): 2,
+        (5, 2): 3,
+        (6, 1): 4,
+        (7, 0): 5,
+        (7, 2): 5,
+        (7, 5): 6,
+        (8, 0): 7,
+        (8, 6): 7,
+        (8, 9): 8,
+        (9, 0): 9,
+    }
+    assert {capability: architecture(capability) for capability in known} == known
+    assert architecture((10, 0)) == architecture((12, 0)) == 10
+    assert architecture((2, 0)) == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, Wish("base", "max")),
+        ({"clocks": "leave"}, LEAVE),
+        ({"clocks": "leave", "memory": "max"}, Wish("leave", "max")),
+        ({"clocks": 1410, "memory": "leave"}, Wish(1410, "leave")),
+        ({"clocks": "max", "memory": 1215}, Wish("max", 1215)),
+    ],
+)
+def test_what_the_matrix_asks_for(settings: dict[str, Any], expected: Wish) -> None:
+    assert clocks(GpuSettings(**settings), pin=True) == expected
+    assert clocks(GpuSettings(**settings), pin=False) == LEAVE
+    assert wish(json.loads(json.dumps(expected.json()))) == expected
+
+
+def test_a_run_that_is_resumed_asks_for_the_clocks_it_began_with() -> None:
+    shipped = Path(__file__).parents[3] / "matrix.yaml"
+    typed = Options(matrix=shipped, backend="venv", device="cpu", no_pin=True)
+    found = setup(typed, {"XDG_CACHE_HOME": "/nowhere"})
+    assert isinstance(found.backend, VenvBackend)
+    assert found.place.clocks == LEAVE
+    began = setup(replace(typed, no_pin=False), {"XDG_CACHE_HOME": "/nowhere"}).place
+    assert began.clocks == Wish("base", "max")
+    assert _place(found, began.origin).clocks == began.clocks
+    assert _place(found, {}).clocks == LEAVE  # begun by an older program
+
+
+def busy(sm: int = 1500, **more: Any) -> Reading:
+    return Reading(sm=sm, memory=2619, reasons=more.pop("reasons", 0), watts=300.0, celsius=60, **more)
+
+
+IDLE = Reading(sm=345, memory=2619, reasons=1, watts=60.0, celsius=40)
+
+
+def test_readings_while_it_computes_are_facts_and_the_first_of_a_row_is_not() -> None:
+    rising = busy(900)
+    found = facts([IDLE, rising, busy(1500), busy(1485), IDLE, rising, IDLE])
+    assert found["clock_mhz"] == [1485, 1492.5, 1500]
+    assert found["memory_clock_mhz"] == [2619, 2619, 2619]
+    assert (found["power_watts"], found["temperature_celsius"]) == (300.0, 60)
+    assert (found["throttled"], found["held_back"]) == (0, [])
+
+
+def test_nothing_read_says_nothing() -> None:
+    assert facts([]) == facts([IDLE]) == facts([IDLE, busy()]) == facts([IDLE, IDLE]) == {}
+    assert facts([Reading(), Reading()]) == {"throttled": 0, "held_back": []}
+
+
+def test_a_clock_that_is_held_back_counts() -> None:
+    found = facts([busy(), busy(reasons=0x4), busy(reasons=0x60), busy()])
+    assert (found["throttled"], found["held_back"]) == (2, ["heat", "its power limit"])
+
+
+def test_a_counter_sees_what_falls_between_readings() -> None:
+    before, after = (
+        busy(counted={"heat": 1.0, "the power brake": 0.0}),
+        busy(counted={"heat": 1.5, "the power brake": 0.0}),
+    )
+    assert facts([before, after])["held_back"] == ["heat"]
+    assert facts([after], before) == {"throttled": 1, "held_back": ["heat"]}
+    assert facts([before, busy(counted={"heat": 1.0005})])["throttled"] == 0
+
+
+def test_without_a_gpu_nothing_happens_to_its_clocks() -> None:
+    found = Clocks(None, Wish(), pytest.fail)
+    found.possible()
+    with found.held("run"):
+        found.check()
+        assert found.facts() == {"clocks": None}
+
+
+def test_what_is_written_down_is_read_back(tmp_path: Path) -> None:
+    book = ledger(tmp_path / "new", UUID)
+    assert book.read() is None
+    entry = book.write(Entry(uuid=UUID, name="H200", run="r", before=Pair(2619, 1500)))
+    assert book.read() == entry
+    book.will("sm")
+    book.will("memory")
+    book.will("sm")
+    book.was_refused("memory")
+    book.holds("SM base")
+    found = book.read()
+    assert found is not None
+    assert (found.undo, found.held, found.before) == (("sm",), "SM base", Pair(2619, 1500))
+    book.close()
+    book.close()
+    assert book.read() is None
+    with pytest.raises(ValueError, match="no UUID"):
+        ledger(tmp_path, "../../etc/passwd")
+
+
+def test_root_writes_in_one_place_for_the_machine() -> None:
+    machine, asked = Path("/var/lib/matrix-runner/clocks"), Path("/s/matrix-runner/clocks")
+    assert folder({"HOME": "/root"}, 0) == machine
+    assert folder({"HOME": "/home/a"}, 1000) == Path("/home/a/.local/state/matrix-runner/clocks")
+    assert folder({"XDG_STATE_HOME": "/s"}, 0) == folder({"XDG_STATE_HOME": "/s"}, 1000) == asked
+    assert folder({"XDG_STATE_HOME": "s", "HOME": "/h"}, 0) == machine
+    assert folders({"XDG_STATE_HOME": "/s"}, 1000) == (asked, machine)
+    assert folders({"XDG_STATE_HOME": "/s"}, 0) == (asked,)
+    assert Entry(uuid=UUID, boot="another").gone
+    assert not Entry(uuid=UUID).gone
+
+
+def test_an_order_is_read_back_and_another_one_refused() -> None:
+    order = Order(task="hold", uuid=UUID, wish=Wish(1410, "leave"), run="r", runner=7, patience=0.5)
+    assert read(order.line()) == order
+    for name, value in (("task", "erase"), ("uuid", "GPU-/../x"), ("wish", {"sm": "fast", "memory": "max"})):
+        with pytest.raises(ValueError, match=r"no order|is no clock"):
+            read(json.dumps({**json.loads(order.line()), name: value}).encode())
+    with pytest.raises(ValueError, match="is no clock"):
+        wish({"sm": True, "memory": "max"})
+
+
+def test_the_command_that_allows_it_can_be_pasted() -> None:
+    assert allow(1000).endswith("' | sudo tee -a /etc/sudoers.d/matrix-runner")
+    assert "NOPASSWD" not in allow(0)
+    assert _sudoers("/a b/c:d") == "/a\\ b/c\\:d"

@@ -1,0 +1,150 @@
+"""GPUs that compute a case together: what is said of their clocks, and how PyTorch's processes find them."""
+
+import ctypes
+import os
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from runner.core.errors import GpuError, Problem
+from runner.gpu.clocks.policy import LEAVE
+from runner.gpu.device import Clocks
+from runner.gpu.device_group import Several
+from runner.harness.adapters.torch import allreduce, compat
+from runner.harness.cases import deepbench_allreduce
+from tests.unit.plan.test_devices import FIRST, SECOND
+
+
+class _Told(Clocks):
+    """A GPU's clocks that say what a test wants."""
+
+    def __init__(self, name: str, read: dict[str, Any], celsius: int | None, how: str = "pinned") -> None:
+        super().__init__(replace(FIRST, uuid=name), LEAVE, print)
+        self.read, self.degrees, self.how, self.checked = read, celsius, how, 0
+
+    def facts(self) -> dict[str, Any]:
+        return {"clocks": self.how, **({"pinned": "SM base"} if self.how == "pinned" else {})}
+
+    def observed(self, reply: Any) -> dict[str, Any]:
+        return {**self.read, "of": reply["step"]}
+
+    def celsius(self) -> int | None:
+        return self.degrees
+
+    def check(self) -> None:
+        self.checked += 1
+        if self.how == "gone":
+            raise GpuError(Problem("it is lost"), kind="lost")
+
+
+def test_the_first_that_was_held_back_is_told_of_and_no_energy_of_one() -> None:
+    one = _Told("GPU-1", {"clock_mhz": [1, 1, 1], "joules_per_step": 3.0, "idle_watts": 60.0}, 40)
+    two = _Told("GPU-2", {"clock_mhz": [2, 2, 2], "throttled": 1, "held_back": ["a power limit"]}, 71)
+    hot = _Told("GPU-3", {"clock_mhz": [3, 3, 3], "throttled": 1, "held_back": ["heat"]}, 90)
+    found = Several([one, two])
+    assert found.gpu
+    assert (found.gpu.uuid, found.gpu.name) == ("GPU-1,GPU-2", "H200")
+    seen = {"clock_mhz": [2, 2, 2], "throttled": 1, "of": 7}
+    assert found.observed({"step": 7}) == {**seen, "held_back": ["a power limit"]}
+    assert Several([two, hot]).observed({"step": 7}) == {**seen, "held_back": ["a power limit", "heat"]}
+    assert Several([one, one]).observed({"step": 7}) == {"clock_mhz": [1, 1, 1], "of": 7}
+    assert found.celsius() == 71
+    assert Several([_Told("GPU-1", {}, None), _Told("GPU-2", {}, None)]).celsius() is None
+
+
+def test_one_that_is_not_held_or_is_lost_is_seen() -> None:
+    one, two, lost = _Told("GPU-1", {}, 1), _Told("GPU-2", {}, 1, "none"), _Told("GPU-3", {}, 1, "gone")
+    assert Several([one, two]).facts() == Several([two, one]).facts() == {"clocks": "none"}
+    assert Several([two, one, one]).facts() == {"clocks": "none"}
+    assert Several([one, one]).facts() == {"clocks": "pinned", "pinned": "SM base"}
+    Several([one, two]).check()
+    assert (one.checked, two.checked) == (1, 1)
+    with pytest.raises(GpuError):
+        Several([one, lost]).check()
+    with Several([one, two]).held("run"):
+        assert one.lease is None
+
+
+class _FakeTorch:
+    """What a process of a sum asks of PyTorch, in order."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+        self.distributed = self
+
+    @property
+    def cuda(self) -> "_FakeTorch":
+        return self
+
+    def __call__(self) -> "_FakeTorch":
+        self.asked.append(("cuda",))
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        def ask(*words: Any, **more: Any) -> "_FakeTorch":
+            self.asked.append((name, *words, *more.values()))
+            return self
+
+        return ask
+
+
+@pytest.mark.parametrize(("device", "group"), [("cuda", "nccl"), ("cpu", "gloo")])
+def test_each_process_of_a_sum_has_the_gpu_of_its_number(
+    device: str, group: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = _FakeTorch()
+    monkeypatch.setattr(compat, "torch", fake)
+    for name in allreduce.INTERFACES:
+        monkeypatch.setenv(name, "eth0")
+    part: Any = allreduce.Part
+    part({"chips": 4}, 3, "/folder", "numbers", device).reduce()
+    placed = [("set_device", 3), ("cuda",)] if device == "cuda" else []
+    joined = ("init_process_group", group, "file:///folder/group", 3, 4)
+    again = [("copy_", fake), ("all_reduce", fake)]
+    assert fake.asked == [("set_num_threads", 1), ("from_numpy", "numbers"), *placed, ("clone",), joined, *again]
+    assert {os.environ[name] for name in allreduce.INTERFACES} == {"lo"}
+
+
+@pytest.mark.parametrize(
+    ("device", "error", "killed"),
+    [
+        ("cpu", RuntimeError("the connection is closed"), False),
+        ("cpu", MemoryError(), True),
+        ("cuda", RuntimeError("CUDA error: an illegal memory access"), True),
+    ],
+)
+def test_a_process_that_fails_ends_the_sum_unless_it_was_over(
+    device: str,
+    error: Exception,
+    killed: bool,  # noqa: FBT001
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ends: list[Any] = []
+
+    class Part:
+        def __init__(self, *_: Any) -> None:
+            self.sums = 0
+
+        def reduce(self) -> None:
+            self.sums += 1
+            if self.sums == 3:
+                raise error
+
+        def synchronize(self) -> None:
+            pass
+
+    monkeypatch.setattr(allreduce, "Part", Part)
+    monkeypatch.setattr(deepbench_allreduce, "own", lambda *_: None)
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(prctl=lambda *_: 0))
+    monkeypatch.setattr(os, "kill", lambda pid, _: ends.append(pid))
+    monkeypatch.setattr(os, "_exit", lambda code: ends.append(f"exit {code}"))
+    other: Any = allreduce.other
+    other({"chips": 2}, 1, "/folder", device)
+    assert ends == [*([os.getppid()] if killed else []), "exit 0"]
+
+
+def test_two_gpus_of_one_kind_are_one_device() -> None:
+    found = Several([Clocks(gpu, LEAVE, print) for gpu in (FIRST, SECOND)]).gpu
+    assert found == replace(FIRST, uuid="GPU-1,GPU-2")

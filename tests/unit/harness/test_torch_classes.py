@@ -1,0 +1,154 @@
+"""What is known of the PyTorch implementations beforehand, on a machine without PyTorch."""
+
+import inspect
+import math
+import sys
+from typing import Any
+
+import pytest
+
+from runner.catalog.cases.recurrent import case
+from runner.harness import adapters
+from runner.harness.adapters import torch
+from runner.harness.adapters.torch import stack
+
+CLASSES = {found.slug: found for found in torch.IMPLEMENTATIONS if found.cells}
+NEWEST = (2, math.inf)
+
+
+def lacks(
+    slug: str,
+    cell: str = "lstm",
+    release: tuple[float, ...] = NEWEST,
+    device: str = "cpu",
+    precision: str = "fp32",
+    **own: Any,
+) -> Any:
+    sizes = {"ragged": slug.endswith("padded"), "workload": "rnn-step", "loss": "mse", **own}
+    return CLASSES[slug].lacks(dict(case(cell=cell, **sizes)), release, device, precision)
+
+
+def test_reading_the_classes_needs_no_pytorch() -> None:
+    assert adapters.implementations("torch") == torch.IMPLEMENTATIONS
+    assert "torch" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    "found",
+    [found for name in adapters.MODULES for found in adapters.implementations(name)],
+    ids=lambda found: found.slug,
+)
+def test_no_hook_is_left_open_that_the_plan_lets_anybody_reach(found: Any) -> None:
+    methods = inspect.getmembers(found, lambda value: inspect.isfunction(value) or inspect.ismethod(value))
+    open_ = {name for name, method in methods if "NotImplementedError" in inspect.getsource(method)}
+    assert open_ <= (set() if found.originals else {"original"})
+    if found.cells and not found.originals:
+        asked = case(workload="lm-lstm", protocol="published", cell=found.cells[0], loss=found.losses[0])
+        code, reason = found.lacks(asked, NEWEST, found.devices[0], "fp32")
+        assert code == "framework-lacks"
+        assert "original program" in reason or found.__module__.endswith("torch7")
+
+
+def test_slugs_and_kinds() -> None:
+    assert [(found.slug, found.kind) for found in torch.IMPLEMENTATIONS] == [
+        ("lstm-cell-basic", "flexible"),
+        ("lstm-cell-fused", "fused"),
+        ("nn-lstm", "vendor"),
+        ("nn-lstm-padded", "vendor"),
+        ("rnn-cell-basic", "flexible"),
+        ("rnn-cell-fused", "fused"),
+        ("nn-rnn", "vendor"),
+        ("gru-cell-basic", "flexible"),
+        ("gru-cell-fused", "fused"),
+        ("nn-gru", "vendor"),
+        ("torchscript-cell", "fused"),
+        ("compiled-cell", "fused"),
+        ("matmul", "vendor"),
+        ("conv2d", "vendor"),
+        ("sparse-csr", "vendor"),
+        ("sparse-coo", "vendor"),
+        ("sparse-dense", "vendor"),
+        ("allreduce-gloo", "vendor"),
+        ("allreduce-nccl", "vendor"),
+    ]
+
+
+@pytest.mark.parametrize("slug", CLASSES)
+def test_the_newest_release_lacks_nothing_on_either_device(slug: str) -> None:
+    for cell in CLASSES[slug].cells:
+        assert lacks(slug, cell) is None
+        assert lacks(slug, cell, device="cuda", precision="tf32") is None
+
+
+@pytest.mark.parametrize(
+    ("slug", "cell", "sentence"),
+    [
+        ("nn-lstm", "rnn", "nn-lstm computes lstm only"),
+        ("rnn-cell-basic", "lstm", "rnn-cell-basic computes rnn and relu only"),
+        ("nn-lstm-padded", "gru", "nn-lstm-padded computes lstm only"),
+    ],
+)
+def test_a_cell_it_does_not_compute(slug: str, cell: str, sentence: str) -> None:
+    assert lacks(slug, cell) == ("framework-lacks", sentence)
+
+
+@pytest.mark.parametrize(
+    ("slug", "before", "since", "sentence"),
+    [
+        ("torchscript-cell", (0, 4, 1), (1, 0, 0), "torchscript-cell came with 1.0"),
+        ("compiled-cell", (1, 13, 1), (2, 0, 0), "compiled-cell came with 2.0"),
+    ],
+)
+def test_the_release_it_came_with(slug: str, before: tuple[int, ...], since: tuple[int, ...], sentence: str) -> None:
+    assert lacks(slug, release=before) == ("framework-lacks", sentence)
+    assert lacks(slug, release=since) is None
+
+
+def test_ctc_came_with_1_0() -> None:
+    reason = "PyTorch has CTC since 1.0; before, warp-ctc was an extension built by hand"
+    assert lacks("nn-lstm", release=(0, 4, 1), loss="ctc") == ("framework-lacks", reason)
+    assert lacks("nn-lstm", release=(1, 0, 0), loss="ctc") is None
+
+
+def test_the_padded_one_is_for_samples_of_their_own_lengths() -> None:
+    padded = CLASSES["nn-lstm-padded"]
+    assert not padded.concerns({"cell": "lstm", "ragged": False})
+    assert padded.concerns({"cell": "lstm", "ragged": True})
+    assert not padded.concerns({"cell": "gru", "ragged": True})
+
+
+def test_a_sample_is_reversed_within_its_own_length() -> None:
+    rows = stack.reversal((2, 3), 4)
+    assert rows.reshape(4, 2).tolist() == [[2, 5], [0, 3], [4, 1], [6, 7]]
+    assert rows[rows].tolist() == list(range(8))
+
+
+@pytest.mark.parametrize("slug", ["lstm-cell-basic", "lstm-cell-fused", "nn-lstm"])
+def test_the_first_classes_have_always_been_there(slug: str) -> None:
+    assert lacks(slug, release=(0, 1, 12)) is None
+
+
+def test_tf32_is_for_gpus_and_since_1_7() -> None:
+    assert lacks("nn-lstm", precision="tf32") == ("precision-lacks", "nn-lstm does not compute tf32 on cpu")
+    old = lacks("nn-lstm", release=(1, 6), device="cuda", precision="tf32")
+    assert old == ("precision-lacks", "PyTorch chooses TF32 since 1.7")
+    assert lacks("nn-lstm", release=(1, 7), device="cuda", precision="tf32") is None
+
+
+def test_no_half_precision_yet() -> None:
+    assert lacks("nn-lstm", device="cuda", precision="fp16")[0] == "precision-lacks"
+
+
+def test_libraries_are_shortened() -> None:
+    text = (
+        "PyTorch built with:\n  - GCC 7.3\n"
+        "  - Intel(R) Math Kernel Library Version 2020.0.0 Product Build 20191122 for Intel(R) 64 architecture\n"
+        "  - Intel(R) MKL-DNN v2.6.0 (Git Hash 52b5f1)\n  - OpenMP 201511 (a.k.a. OpenMP 4.5)\n"
+        "  - CPU capability usage: AVX2\n  - Build settings: BLAS_INFO=mkl, USE_OPENMP=ON\n"
+    )
+    assert torch.libraries(text) == {
+        "blas": "Intel(R) Math Kernel Library Version 2020.0.0",
+        "cpu": "CPU capability usage: AVX2",
+        "onednn": "Intel(R) MKL-DNN v2.6.0",
+        "openmp": "OpenMP 201511",
+    }

@@ -1,0 +1,303 @@
+"""A cell that computes something else never gets a time, and every failure gets the class a person would give it."""
+
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runner.catalog.cases import CASES
+from runner.harness import cases, protocol, worker
+from runner.harness.adapters.numpy import NumpyLoop
+from runner.harness.verify import reference, tolerance
+
+TRUTH: dict[str, Any] = {
+    "loss": [2.0, 1.0, 0.5],
+    "gradients": {"layer0/bias": np.array([3.0, 4.0]), "layer0/kernel": np.array([[1.0], [0.0]])},
+    "outputs": np.array([[6.0, 8.0]]),
+}
+
+
+class _Program:
+    """An implementation that answers what it is told, and remembers what it was asked."""
+
+    def __init__(self, losses: list[float], gradients: dict[str, Any]) -> None:
+        self.asked: list[str] = []
+        self.losses, self.found = losses, gradients
+        self.said: Any = TRUTH["outputs"]
+        self.step = 0
+
+    def reset(self) -> None:
+        self.asked.append("reset")
+        self.step = 0
+
+    def outputs(self) -> Any:
+        self.asked.append("outputs")
+        return self.said
+
+    def train(self) -> None:
+        self.asked.append("train")
+        self.step += 1
+
+    def loss(self) -> float:
+        return self.losses[self.step - 1]
+
+    def gradients(self) -> dict[str, Any]:
+        self.asked.append("gradients")
+        return self.found
+
+
+def program(factor: float = 1.0, gradient_factor: float = 1.0, changes: dict[str, Any] | None = None) -> _Program:
+    gradients = {name: value * gradient_factor for name, value in TRUTH["gradients"].items()}
+    return _Program([loss * factor for loss in TRUTH["loss"]], {**gradients, **(changes or {})})
+
+
+def failure(of: _Program, precision: str = "fp32") -> Any:
+    with pytest.raises(tolerance.Failure) as caught:
+        tolerance.same_computation(of, TRUTH, precision)
+    return caught.value
+
+
+def test_an_exact_program_agrees_and_both_traces_are_told() -> None:
+    assert tolerance.same_computation(program(), TRUTH, "fp32") == {
+        "loss": [2.0, 1.0, 0.5],
+        "reference_loss": [2.0, 1.0, 0.5],
+        "loss_error": 0.0,
+        "gradient_errors": {"layer0/bias": 0.0, "layer0/kernel": 0.0},
+        "forward_error": 0.0,
+    }
+
+
+def test_outputs_and_gradients_are_taken_at_the_first_weights_and_so_are_the_steps() -> None:
+    found = program()
+    tolerance.same_computation(found, TRUTH, "fp32")
+    assert found.asked == ["reset", "outputs", "gradients", "reset", "train", "train", "train"]
+
+
+def test_a_step_that_is_far_shorter_than_a_forward_pass_in_every_turn_has_left_something_out() -> None:
+    def turns(*seconds: float) -> Callable[[], float]:
+        return iter(seconds).__next__
+
+    tolerance.as_long(turns(0.31), turns(1.0), {})
+    tolerance.as_long(turns(0.1, 0.1, 0.9), turns(1.0, 5.0, 0.3), {})  # two passes were disturbed
+    with pytest.raises(tolerance.Failure, match=r"a step takes 0\.29 s and a forward pass alone 1 s") as caught:
+        tolerance.as_long(lambda: 0.29, lambda: 1.0, {"loss": [1.0]})
+    assert (caught.value.kind, caught.value.found) == ("wrong-result", {"loss": [1.0]})
+
+
+def test_what_was_right_before_goes_on_from_its_first_step_and_its_losses_are_compared() -> None:
+    found = program()
+    found.train()
+    assert tolerance.same_training(found, TRUTH, "fp32") == {
+        "loss": [2.0, 1.0, 0.5],
+        "reference_loss": [2.0, 1.0, 0.5],
+        "loss_error": 0.0,
+    }
+    assert found.asked == ["train", "train", "train"]
+    for losses, sentence in (([2.0, 1.5], "losses are off by 5.0e-01"), ([2.0, float("nan")], "a loss is not finite")):
+        other = _Program([*losses, 0.5], {})
+        other.train()
+        with pytest.raises(tolerance.Failure, match=sentence) as caught:
+            tolerance.same_training(other, TRUTH, "fp32")
+        assert caught.value.found["loss"][0] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("precision", "loss", "gradient"),
+    [("fp32", 1e-5, 1e-3), ("tf32", 1e-2, 1e-2), ("fp16", 1e-2, 1e-2), ("bf16", 5e-2, 5e-2)],
+)
+def test_each_precision_has_its_tolerance_and_not_more(precision: str, loss: float, gradient: float) -> None:
+    found = tolerance.same_computation(program(1 + 0.99 * loss, 1 - 0.99 * gradient), TRUTH, precision)
+    assert found["loss_error"] == pytest.approx(0.99 * loss)
+    assert found["gradient_errors"]["layer0/bias"] == pytest.approx(0.99 * gradient)
+    assert failure(program(1 + 1.01 * loss), precision).kind == "wrong-result"
+    assert failure(program(1.0, 1 - 1.01 * gradient), precision).kind == "wrong-result"
+    other = program()
+    other.said = TRUTH["outputs"] * (1 - 0.99 * gradient)
+    assert tolerance.same_computation(other, TRUTH, precision)["forward_error"] == pytest.approx(0.99 * gradient)
+    other.said = TRUTH["outputs"] * (1 - 1.01 * gradient)
+    assert failure(other, precision).kind == "wrong-result"
+
+
+def test_int8_is_to_agree_exactly() -> None:
+    assert tolerance.same_computation(program(), TRUTH, "int8")["loss_error"] == 0.0
+    assert failure(program(1 + 1e-12), "int8").kind == "wrong-result"
+
+
+def test_a_wrong_loss_keeps_both_traces() -> None:
+    found = failure(program(1.5))
+    assert (found.kind, found.reason) == ("wrong-result", "losses are off by 5.0e-01, 1e-05 allowed")
+    assert found.found["loss"] == [3.0, 1.5, 0.75]
+    assert found.found["reference_loss"] == [2.0, 1.0, 0.5]
+
+
+def test_one_wrong_loss_of_three_is_enough() -> None:
+    found = program()
+    found.losses = [2.0, 1.0, 0.6]
+    assert failure(found).reason == "losses are off by 2.0e-01, 1e-05 allowed"
+
+
+def test_the_worst_gradient_is_named_with_its_share_of_the_norm() -> None:
+    found = failure(program(changes={"layer0/bias": np.array([3.0, 4.5]), "layer0/kernel": np.array([[1.01], [0.0]])}))
+    assert found.kind == "wrong-result"
+    assert found.reason == "the gradient of layer0/bias is off by 1.0e-01 of its norm, 1e-03 allowed"
+    assert found.found["gradient_errors"]["layer0/kernel"] == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_a_loss_that_is_not_finite_is_nan(bad: float) -> None:
+    found = program()
+    found.losses = [2.0, bad, 0.5]
+    ended = failure(found)
+    assert (ended.kind, ended.reason) == ("nan", "a loss is not finite")
+    assert protocol.plain(ended.found["loss"]) == [2.0, None, 0.5]
+
+
+def test_a_gradient_that_is_not_finite_is_nan_whatever_the_precision() -> None:
+    ended = failure(program(changes={"layer0/bias": np.array([math.nan, 4.0])}), "bf16")
+    assert (ended.kind, ended.reason) == ("nan", "a gradient is not finite")
+
+
+def test_a_gradient_of_another_shape_is_a_wrong_result() -> None:
+    ended = failure(program(changes={"layer0/kernel": np.array([[1.0, 0.0]])}))
+    assert ended.kind == "wrong-result"
+    assert ended.reason == "the gradient of layer0/kernel has the shape (1, 2), not (2, 1)"
+
+
+def test_a_gradient_that_is_not_there_is_a_wrong_result() -> None:
+    found = program()
+    del found.found["layer0/bias"]
+    assert failure(found).kind == "wrong-result"
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "reason"),
+    [
+        ([[6.0, 7.0]], "wrong-result", "the forward pass is off by 1.0e-01 of its norm, 1e-03 allowed"),
+        ([[0.0, 0.0]], "wrong-result", "the forward pass is off by 1.0e+00 of its norm, 1e-03 allowed"),
+        ([6.0, 8.0], "wrong-result", "the forward pass has the shape (2,), not (1, 2)"),
+        (None, "wrong-result", "the forward pass has the shape (), not (1, 2)"),
+        ([[6.0, math.nan]], "nan", "a number of the forward pass is not finite"),
+        ([[6.0, math.inf]], "nan", "a number of the forward pass is not finite"),
+    ],
+)
+def test_a_forward_pass_that_says_something_else_is_found(said: Any, kind: str, reason: str) -> None:
+    found = program()
+    found.said = said
+    ended = failure(found)
+    assert (ended.kind, ended.reason) == (kind, reason)
+    assert ended.found["loss"] == [2.0, 1.0, 0.5]
+    assert not ended.found["forward_error"] <= 1e-3
+
+
+def test_outputs_are_compared_again_after_the_timing() -> None:
+    found: dict[str, Any] = {"loss": [1.0]}
+    tolerance.same_outputs(TRUTH["outputs"] * 1.0001, TRUTH, "fp32", found, " after the timing")
+    assert found == {"loss": [1.0], "forward_error": pytest.approx(1e-4)}
+    with pytest.raises(tolerance.Failure) as caught:
+        tolerance.same_outputs(TRUTH["outputs"] * 2, TRUTH, "fp32", found, " after the timing")
+    assert caught.value.reason == "the forward pass is off by 1.0e+00 of its norm after the timing, 1e-03 allowed"
+    assert caught.value.found == {"loss": [1.0], "forward_error": 1.0}
+
+
+Loop: Any = NumpyLoop  # the harness writes no annotations that Python 3.5 could not read
+
+
+class _Doubled(NumpyLoop):
+    """An implementation that trains its bias twice, as two trained biases would."""
+
+    def train(self) -> None:
+        before = self.network.weights["layer0/bias"].copy()
+        Loop.train(self)
+        self.network.weights["layer0/bias"] += self.network.weights["layer0/bias"] - before
+
+
+def test_a_bias_that_is_trained_twice_is_found_where_it_shows_least() -> None:
+    """On rnn-step/lstm-b32-h1024 it moves a loss by 4.6e-5, the least of all cases; here the rate is small instead."""
+    case = {**CASES["rnn-step/lstm-b32-h128"], "steps": 3, "batch": 2, "inputs": 4, "hidden": 4, "rate": 2e-4}
+    truth = reference.compute(case)
+    data, weights = cases.materialise(case)
+    right = tolerance.same_computation(Loop(case, data, weights, "cpu", "fp32"), truth, "fp32")
+    assert right["loss_error"] < 1e-6
+    assert right["forward_error"] < 1e-6
+    doubled: Any = _Doubled
+    with pytest.raises(tolerance.Failure, match="losses are off by") as caught:
+        tolerance.same_computation(doubled(case, data, weights, "cpu", "fp32"), truth, "fp32")
+    assert 1e-5 < caught.value.found["loss_error"] < 1e-4
+    again = doubled(case, data, weights, "cpu", "fp32")
+    again.train()
+    with pytest.raises(tolerance.Failure, match="losses are off by"):
+        tolerance.same_training(again, truth, "fp32")
+
+
+def test_relative_is_the_norm_itself_where_the_truth_is_nothing() -> None:
+    assert tolerance.relative([3.0, 4.0], [0.0, 0.0]) == 5.0
+    assert tolerance.relative([0.0, 0.0], [0.0, 0.0]) == 0.0
+    assert tolerance.relative([3.0, 4.0], [6.0, 8.0]) == 0.5
+    assert tolerance.relative([1.0], [1.0, 1.0]) == math.inf
+
+
+def test_relative_computes_in_double_whatever_it_is_given() -> None:
+    big = np.array([1e30, 1e30], np.float32)
+    assert tolerance.relative(big * np.float32(2), big) == pytest.approx(1.0)
+
+
+class ResourceExhaustedError(Exception):
+    """TensorFlow's, by name."""
+
+
+class XlaRuntimeError(RuntimeError):
+    """Of some framework."""
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "reason"),
+    [
+        (MemoryError(), "oom", "MemoryError: "),
+        (
+            RuntimeError("CUDA out of memory. Tried to allocate 2 GiB\nmore"),
+            "oom",
+            "RuntimeError: CUDA out of memory. Tried to allocate 2 GiB",
+        ),
+        (RuntimeError("cuda runtime error (2) : out of memory at THCStorage.cu:58"), "oom", None),
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"), "oom", None),
+        (RuntimeError("std::bad_alloc"), "oom", "RuntimeError: std::bad_alloc"),
+        (ResourceExhaustedError("failed to allocate"), "oom", "ResourceExhaustedError: failed to allocate"),
+        (XlaRuntimeError("first line\nOOM when allocating tensor"), "oom", "XlaRuntimeError: first line"),
+        (ImportError("libcudnn.so.7: cannot open shared object file"), "import", None),
+        (ModuleNotFoundError("No module named 'torch'"), "import", "ModuleNotFoundError: No module named 'torch'"),
+        (RuntimeError("no such kernel\nsecond line"), "crash", "RuntimeError: no such kernel"),
+        (ValueError(), "crash", "ValueError: "),
+        (SystemExit(3), "crash", "SystemExit: 3"),
+    ],
+)
+def test_what_a_framework_raises_gets_a_class_and_one_line(error: BaseException, kind: str, reason: str | None) -> None:
+    found, line = worker.classify(error)
+    assert found == kind
+    assert line == (reason or f"{type(error).__name__}: {error}")
+
+
+def test_a_very_long_line_is_cut() -> None:
+    assert worker.classify(ValueError("x" * 1000))[1] == "ValueError: " + "x" * 300
+
+
+def test_a_slug_that_is_not_there_is_told() -> None:
+    assert worker.implementation("numpy", "numpy-loop").__name__ == "NumpyLoop"
+    with pytest.raises(tolerance.Failure, match="the numpy adapter has no implementation 'nn-lstm'"):
+        worker.implementation("numpy", "nn-lstm")
+
+
+def test_run_answers_whatever_happens_inside(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+
+    def load() -> None:
+        raise MemoryError
+
+    found = worker.run({"cache": str(tmp_path)}, {}, load)
+    assert found == {"status": "failed", "class": "oom", "reason": "MemoryError: "}
+    assert "MemoryError" in capsys.readouterr().err

@@ -1,0 +1,212 @@
+"""Cells that take turns: who does with whom, in which order, what a turn is, and what is made of it."""
+
+import itertools
+import math
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.analysis import dataset
+from runner.analysis.compare import compare
+from runner.analysis.controls import beside
+from runner.analysis.model import Turns, log_ratio
+from runner.analysis.tables import turns_of
+from runner.core.model import Cell, Outcome, Provisioned, Record
+from runner.harness import timing
+from runner.measure import turns
+from runner.measure.record import collect
+from tests.support.fake_runs import cell, good, make
+from tests.support.fake_servers import GB, FakeBackend, block, cells, outcomes
+
+FOUR = cells("a/x", "a/y", "b/x", "c/x")
+CASE = st.lists(
+    st.builds(
+        Cell,
+        environment=st.sampled_from("abcd"),
+        implementation=st.sampled_from("xyz"),
+        workload=st.just("rnn-step"),
+        case=st.just("tiny"),
+        phase=st.sampled_from(["forward", "gradient", "train"]),
+    ),
+    unique=True,
+)
+
+
+def record(*seconds: float, **facts: object) -> Record:
+    """Return a good record with these samples and facts."""
+    return Record(cell=FOUR[0], run="r", round=1, status="ok", seconds=seconds, facts=facts)
+
+
+@given(CASE, st.integers(0, 6))
+def test_every_cell_is_in_one_set_and_those_of_a_set_may_take_turns(found: list[Cell], most: int) -> None:
+    sets = turns.sets(found, most)
+    assert sorted(map(repr, itertools.chain(*sets))) == sorted(map(repr, found))
+    for one in sets:
+        assert len(one) <= max(1, most)
+        assert len({cell.environment for cell in one}) == len(one)
+        assert len({(cell.phase, cell.precision) for cell in one}) == 1
+
+
+def test_what_is_compared_is_in_the_same_set() -> None:
+    mixed = cells("a/x", "b/y", "b/x", "a/y", "c/z")
+    assert [{cell.implementation for cell in one} for one in turns.sets(mixed, 9)] == [{"x", "z"}, {"y"}]
+    assert [len(one) for one in turns.sets(mixed, 2)] == [2, 2, 1]
+    assert [len(one) for one in turns.sets(cells("a/x", "b/x", "c/x", "d/x"), 3)] == [2, 2]
+
+
+def test_a_cell_that_runs_out_of_memory_beside_others_is_asked_once_more_alone() -> None:
+    backend = FakeBackend()
+    backend.does("b/x", "oom")
+    found = [one for one in outcomes(backend, block(*cells("a/x", "b/x", "c/x")), rounds=3) if "b" in one.cell.id[:1]]
+    assert [one.reply.get("class", "ok") for one in found] == ["oom", "ok", "ok"]
+    assert not taken(found)
+    backend.does("b/x", "oom", "oom")
+    found = [one for one in outcomes(backend, block(*cells("a/x", "b/x", "c/x")), rounds=3) if "b" in one.cell.id[:1]]
+    assert [one.reply.get("class", "ok") for one in found] == ["oom", "oom"]
+
+
+@given(CASE, st.integers())
+def test_those_of_an_implementation_have_their_turns_side_by_side(found: list[Cell], seed: int) -> None:
+    ordered = turns.order(found, random.Random(seed))
+    assert sorted(map(repr, ordered)) == sorted(map(repr, found))
+    runs = [name for name, _ in itertools.groupby(ordered, key=lambda cell: cell.implementation)]
+    assert len(runs) == len(set(runs))
+
+
+def test_cells_of_a_case_have_turn_after_turn_until_each_has_ended() -> None:
+    backend = FakeBackend()
+    backend.takes("b/x", "turn", "turn", "turn", "turn")
+    found = list(outcomes(backend, block(*cells("a/x", "b/x", "c/x")), rounds=1))
+    assert [sorted(backend.turns[k : k + 3]) for k in (0, 3)] == [["a/x", "b/x", "c/x"]] * 2
+    assert backend.turns[6:] == ["b/x", "b/x"]
+    assert [one.cell.environment for one in found][-1] == "b"
+    assert {one.reply["turns_with"] for one in found} == {"1/0"}
+    assert {one.cell.environment: one.reply["turns"] for one in found} == {"a": [1] * 2, "b": [1] * 4, "c": [1] * 2}
+
+
+def test_the_order_of_turns_is_random_and_comes_again_with_the_seed() -> None:
+    def order(seed: int) -> list[str]:
+        backend = FakeBackend()
+        backend.patterns = {f"{name}/x": ["turn"] * 6 for name in "abc"}
+        list(outcomes(backend, block(*cells("a/x", "b/x", "c/x")), rounds=2, seed=seed))
+        return backend.turns
+
+    assert order(1) == order(1) != order(2)
+    assert len({tuple(order(1)[k : k + 3]) for k in range(0, 36, 3)}) > 2
+
+
+@pytest.mark.parametrize(
+    ("pattern", "kind"), [(["turn", "dies"], "crash"), (["turn", "oom"], "oom"), (["turn", "hangs"], "timeout")]
+)
+def test_a_cell_that_ends_badly_in_a_turn_does_not_keep_the_others_from_theirs(pattern: list[str], kind: str) -> None:
+    backend = FakeBackend()
+    backend.takes("b/x", *pattern)
+    found = {one.cell.environment: one for one in outcomes(backend, block(*cells("a/x", "b/x", "c/x")), rounds=1)}
+    assert {name: one.reply["status"] for name, one in found.items()} == {"a": "ok", "b": "failed", "c": "ok"}
+    assert found["b"].reply["class"] == kind
+    assert "turns_with" not in found["b"].reply
+    assert all(server.closed for server in backend.opened)
+
+
+def taken(found: list[Outcome]) -> int:
+    return sum("turns_with" in one.reply for one in found)
+
+
+def test_nobody_takes_turns_alone_on_a_gpu_or_where_memory_holds_no_two() -> None:
+    assert taken(list(outcomes(FakeBackend(), block(*cells("a/x", "a/y")), rounds=1))) == 0
+    on_gpu = replace(block(*FOUR), device="cuda")
+    assert taken(list(outcomes(FakeBackend(), on_gpu, rounds=1))) == 0
+    large = replace(block(*cells("a/x", "b/x", "c/x")), held=2 * GB)
+    assert taken(list(outcomes(FakeBackend(), large, rounds=1, memory=6 * GB))) == 0
+    assert taken(list(outcomes(FakeBackend(), large, rounds=1, memory=8 * GB))) == 2
+    assert taken(list(outcomes(FakeBackend(), large, rounds=1, memory=12 * GB))) == 3
+
+
+class _Calls:
+    """Calls of a fixed time, on a clock that a wait for a turn moves on by a second."""
+
+    def __init__(self, seconds: float) -> None:
+        self.now, self.seconds, self.log = 0.0, seconds, ""
+
+    def call(self) -> None:
+        self.now += self.seconds
+        self.log += "c"
+
+    def wait(self) -> None:
+        self.now += 1.0
+        self.log += "w"
+
+    def turns(self, budget: float) -> dict[str, list[float]]:
+        found: dict[str, list[float]] = timing.in_turns(self.call, lambda: None, lambda: self.now, budget, 1, self.wait)
+        return found
+
+
+def test_a_turn_is_a_lead_and_as_many_calls_as_fill_it() -> None:
+    calls = _Calls(0.003)
+    found = calls.turns(60.0)
+    assert found["turns"] == [4] * 10  # as many as it takes for a precise median
+    assert calls.log == "wccccc" * 10
+    assert found["seconds"] == pytest.approx([0.003] * 40)
+    assert found["leads"] == pytest.approx([0.003] * 10)
+
+
+def test_a_long_call_is_a_turn_by_itself_and_leads_nothing() -> None:
+    calls = _Calls(0.5)
+    assert calls.turns(2.4)["turns"] == [1] * 5
+    assert calls.log == "wcc" + "wc" * 4  # how long a call is, the first one tells
+    assert _Calls(0.5).turns(0.1)["turns"] == [1] * timing.LEAST
+
+
+def test_waiting_for_a_turn_is_in_no_time_and_no_budget() -> None:
+    found = _Calls(0.02).turns(0.09)
+    assert found["turns"] == [1] * 5
+    assert max(found["seconds"] + found["leads"]) < 0.021
+
+
+def test_the_datum_of_a_round_is_the_median_over_shared_turns() -> None:
+    base, other = Turns("a", (1.0, 9.0, 1.0, 1.0)), Turns("a", (1.1, 9.9, 9.9))
+    assert log_ratio((1.0, base), (9.9, other)) == pytest.approx(math.log(1.1))
+    assert log_ratio((9.9, other), (1.0, base)) == pytest.approx(-math.log(1.1))
+    for lonely in (None, Turns("b", other.medians)):
+        assert log_ratio((1.0, base), (9.9, lonely)) == pytest.approx(math.log(9.9))
+
+
+def test_what_a_report_says_of_cells_that_took_turns_is_of_their_turns(tmp_path: Path) -> None:
+    """By the medians the other side takes little more than half; in each turn that both had, a tenth more."""
+    base, other, twin = (cell(name) for name in ("torch-1.0", "torch-2.x", "torch-1.0@twin"))
+    times = {
+        base: [2.0, 2.0, 2.0, 1.0, 1.0],
+        other: [2.2, 2.2, 2.2, 1.1, 1.1, 1.1, 1.1, 1.1, 1.1],
+        twin: [2.0, 2.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0],
+    }
+    ready = Provisioned(environment="x", framework="torch", handle="h", digest="d", seconds=0.0, cached=True)
+    records = []
+    for number, one in itertools.product(range(1, 4), times):
+        reply = {"status": "ok", "seconds": times[one], "turns": [1] * len(times[one]), "turns_with": f"{number}/0"}
+        outcome = Outcome(cell=one, round=number, reply=reply, facts={}, ready=ready)
+        own = collect(outcome, "run", {})[0].facts
+        records.append(good(one, number, times[one], **{name: own[name] for name in ("turns", "turns_with")}))
+    results = dataset.results(make(tmp_path, records))
+    (row,) = compare([results], "torch-1.0", ["torch-2.x"]).rows
+    assert (row.base_seconds, row.seconds) == (2.0, 1.1)
+    assert row.ratio == pytest.approx(1.1)
+    assert row.verdict == "slower"
+    (a_a,) = beside(results.rounds)
+    assert a_a.ratio == pytest.approx(1.0)
+
+
+def test_turns_are_read_from_a_record_that_says_all_of_them() -> None:
+    assert turns_of(record(1.0, 3.0, 2.0, turns=[1, 2], turns_with="1/0")) == Turns("1/0/1", (1.0, 2.5))
+    for facts in (
+        {},
+        {"turns": [1, 2]},
+        {"turns": "1", "turns_with": "x"},
+        {"turns": [1.0, 2.0], "turns_with": "x"},
+        {"turns": [1, 1], "turns_with": "x"},
+        {"turns": [3, 0], "turns_with": "x"},
+    ):
+        assert turns_of(record(1.0, 3.0, 2.0, **facts)) is None

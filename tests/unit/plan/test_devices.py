@@ -1,0 +1,174 @@
+"""Cases dealt out between GPUs, and GPUs that may share a run."""
+
+from dataclasses import replace
+
+import pytest
+
+from runner.core.errors import GpuError, UsageError
+from runner.core.model import Gpu, Measurement, Past, Plan, PlannedCell
+from runner.plan.devices import alike, apart, deal
+from runner.plan.estimate import affordable
+from runner.workflows.context import pick_devices
+from tests.support.fake_servers import block, cells
+
+FIRST = Gpu(uuid="GPU-1", name="H200", capability=(9, 0), driver="580.65", memory=141 << 30)
+SECOND = replace(FIRST, uuid="GPU-2", memory=FIRST.memory - (1 << 20))
+OTHER = replace(FIRST, uuid="GPU-3", name="A100", capability=(8, 0))
+COSTS = {"one": 50.0, "two": 30.0, "three": 20.0, "four": 20.0, "five": 1.0}
+
+
+def plan(past: Past = Past()) -> Plan:  # noqa: B008  frozen
+    blocks = tuple(block(*cells("a/x", "b/x", case=name)) for name in COSTS)
+    planned = tuple(
+        PlannedCell(cell=cell, device="cuda", seconds=COSTS[cell.case]) for one in blocks for cell in one.cells
+    )
+    return Plan(
+        device="cuda",
+        backend="fake",
+        measurement=Measurement(),
+        cells=planned,
+        blocks=blocks,
+        frameworks={"a": "torch", "b": "torch"},
+        past=past,
+    )
+
+
+def test_each_case_is_dealt_to_one_device_the_longest_first() -> None:
+    parts = deal(plan(), 2)
+    assert [[one.spec["name"] for one in part.blocks] for part in parts] == [["one", "three"], ["two", "four", "five"]]
+    assert [{one.cell.case for one in part.cells} for part in parts] == [
+        {"one", "three"},
+        {"two", "four", "five"},
+    ]
+    assert parts == deal(plan(), 2)
+
+
+def test_cases_that_want_several_gpus_at_once_are_dealt_to_nobody() -> None:
+    narrow, none = apart(plan())
+    assert (narrow, none.blocks, none.cells) == (plan(), (), ())
+    rest, wide = apart(with_wide(plan()))
+    assert [block.spec["name"] for block in wide.blocks] == ["two"]
+    assert {one.cell.case for one in wide.cells} == {"two"}
+    assert [block.spec["name"] for block in rest.blocks] == ["one", "three", "four", "five"]
+    on_cpu = replace(with_wide(plan()), device="cpu")
+    assert apart(on_cpu)[0] == on_cpu
+
+
+def with_wide(planned: Plan) -> Plan:
+    """Return the plan with a case that two GPUs compute together."""
+    more = {"two": {"chips": 2}}
+    blocks = tuple(replace(one, spec={**one.spec, **more.get(one.spec["name"], {})}) for one in planned.blocks)
+    return replace(planned, blocks=blocks)
+
+
+def test_fewer_cases_than_devices_make_as_many_parts_as_cases() -> None:
+    assert [len(part.blocks) for part in deal(plan(), 9)] == [1] * 5
+    assert deal(plan(), 1) == (plan(),)
+    alone = replace(plan(), blocks=plan().blocks[:1])
+    assert deal(alone, 4) == (alone,)
+
+
+def test_each_part_has_what_is_behind_it_and_no_other() -> None:
+    failed = frozenset({(plan().blocks[0].cells[0], "oom"), (plan().blocks[1].cells[0], "nan")})
+    past = Past(
+        finished=frozenset({("rnn-step/one", 1), ("rnn-step/two", 1), ("rnn-step/two", 2)}),
+        attempts={("rnn-step/one", 2): 1, ("rnn-step/two", 3): 1},
+        failed=failed,
+        servers={"a": 4},
+        groups={"GPU-1": (("a", "b"),)},
+        spent=3.0,
+    )
+    first, second = (part.past for part in deal(plan(past), 2))
+    assert first.finished == {("rnn-step/one", 1)}
+    assert [part.begun for part in deal(plan(past), 2)] == [2, 3]
+    assert {kind for _, kind in first.failed} == {"oom"}
+    assert {kind for _, kind in second.failed} == {"nan"}
+    assert (first.servers, first.groups, first.spent) == (past.servers, past.groups, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        (None, ["GPU-1"]),
+        ("cuda", ["GPU-1"]),
+        ("cuda:1", ["GPU-2"]),
+        ("cuda:all", ["GPU-1", "GPU-2"]),
+        ("cuda:0,1", ["GPU-1", "GPU-2"]),
+        ("cuda:1,cuda:0", ["GPU-1", "GPU-2"]),
+        ("GPU-2,GPU-1", ["GPU-1", "GPU-2"]),
+        ("cuda:0,GPU-1", ["GPU-1"]),
+    ],
+)
+def test_devices_as_they_are_asked_for(asked: str | None, names: list[str]) -> None:
+    device, gpus = pick_devices(asked, (FIRST, SECOND), "this machine")
+    assert (device, [gpu.uuid for gpu in gpus]) == ("cuda", names)
+
+
+@pytest.mark.parametrize("asked", ["cuda:all", "cuda:0,1", "GPU-1,GPU-2"])
+def test_another_numbering_gives_the_same_gpus_in_the_same_order(asked: str) -> None:
+    assert pick_devices(asked, (SECOND, FIRST), "this machine")[1] == (FIRST, SECOND)
+
+
+@pytest.mark.parametrize("asked", ["cuda:0,5", "cuda:0,cpu", "cpu,cuda:0", "cuda:0,", "cuda:all,cuda:0", "1"])
+def test_a_device_among_several_that_is_not_there(asked: str) -> None:
+    with pytest.raises(GpuError, match="there is no device"):
+        pick_devices(asked, (FIRST, SECOND), "this machine")
+
+
+def test_all_of_no_gpu_is_an_error() -> None:
+    with pytest.raises(GpuError, match="this machine shows no GPU at all"):
+        pick_devices("cuda:all", (), "this machine")
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        (OTHER, "H200 and A100 cannot share a run: they are not of one kind"),
+        (replace(SECOND, driver="570.1"), "they are not of one kind"),
+        (replace(SECOND, memory=SECOND.memory // 2), "they have not as much memory"),
+        (replace(SECOND, uuid="MIG-1"), "slices of a board share its power and its clocks"),
+    ],
+)
+def test_gpus_that_are_unlike_share_no_run(other: Gpu, why: str) -> None:
+    assert alike((FIRST, SECOND)) == (FIRST, SECOND)
+    with pytest.raises(UsageError, match=why):
+        alike((FIRST, other))
+
+
+def test_a_budget_is_time_on_each_gpu_and_no_case_is_split() -> None:
+    measurement = Measurement(budget=100.0)
+    kept = [one.cell.case for one in affordable(plan().cells, measurement, 2) if one.skip is None]
+    assert list(dict.fromkeys(kept)) == ["one", "two", "three"]
+    alone = affordable(plan().cells, Measurement(budget=90.0), 8)
+    assert {one.cell.case for one in alone if one.skip} == {"one"}  # 100 s on whichever
+    reasons = {one.skip.reason for one in alone if one.skip}
+    assert reasons == {"3 rounds of rnn-step/one take about 1 min 40 s, and 1 min 30 s of 1 min 30 s are left"}
+
+
+def test_a_case_of_all_gpus_takes_from_the_budget_of_each() -> None:
+    (cell,) = cells("a/x")
+    both, one = "deepbench-allreduce", "rnn-step"
+    cases = [
+        (both, "train-001-100000-c2"),
+        (one, "lstm-b32-h128"),
+        (one, "lstm-b128-h128"),
+        (both, "train-002-3097600-c2"),
+    ]
+    wanted = [
+        PlannedCell(cell=replace(cell, workload=work, case=case), device="cuda", seconds=60.0) for work, case in cases
+    ]
+    found = affordable(tuple(wanted), Measurement(budget=125.0), 2)
+    assert [planned.skip is not None for planned in found] == [False, False, False, True]
+
+
+def test_the_estimate_has_the_cases_of_all_gpus_whole() -> None:
+    shared = replace(plan(), devices=2)
+    assert shared.seconds == sum(COSTS.values())  # two cells a case, on two GPUs
+    longest = 2 * COSTS["one"]  # of the others
+    assert with_wide(shared).seconds == 2 * COSTS["two"] + longest
+
+
+def test_the_estimate_is_that_of_the_gpu_with_most_to_do() -> None:
+    assert plan().seconds == 242.0
+    assert replace(plan(), devices=2).seconds == 121.0
+    assert replace(plan(), devices=9).seconds == 100.0

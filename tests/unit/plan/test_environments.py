@@ -1,0 +1,118 @@
+"""What a backend is asked to make, and the sentence that says what it will cost."""
+
+from pathlib import Path
+
+import pytest
+
+from runner.core.errors import RunnerError
+from runner.core.model import Skip, Spec, Survey
+from runner.matrix import Matrix, parse
+from runner.plan.environments import SPARE, announce, specs
+
+TEXT = b"""\
+version: 1
+workloads: {rnn-step: {}}
+environments:
+  torch-0.4: {framework: torch, release: "0.4.0", image: "pytorch/pytorch:0.4", cuda: "9.0"}
+  torch-1.0:
+    framework: torch
+    release: "1.0.0"
+    python: "3.6"
+    lock: locks/torch.txt
+    download_bytes: 607_000_000
+    disk_bytes: 1_170_000_000
+  tf-1.8:
+    framework: tensorflow
+    release: "1.8.0"
+    python: "3.6"
+    variants:
+      cpu: {lock: locks/tf.txt, download_bytes: 74_000_000, disk_bytes: 350_000_000}
+      cuda: {image: "tensorflow/tensorflow:1.8.0-gpu-py3"}
+  only-cuda: {framework: torch, release: "2", python: "3.11", variants: {cuda: {requirements: [t], base: b}}}
+  only-cpu: {framework: torch, release: "2", python: "3.11", variants: {cpu: {requirements: [torch]}}}
+"""
+ROOM = 100 * SPARE
+
+
+def matrix() -> Matrix:
+    return parse(TEXT, "m.yaml")
+
+
+def spec(name: str, download: int = 0, disk: int = 0) -> Spec:
+    return Spec(environment=name, framework="torch", release="1.0.0", download=download, disk=disk)
+
+
+def test_one_build_serves_both_devices(tmp_path: Path) -> None:
+    (tmp_path / "locks").mkdir()
+    (tmp_path / "locks" / "torch.txt").write_text("torch==1.0.0")
+    cpu, skips = specs(matrix(), ["torch-1.0"], "cpu", tmp_path)
+    assert (cpu, skips) == (specs(matrix(), ["torch-1.0"], "cuda", tmp_path)[0], {})
+    (found,) = cpu
+    assert (found.environment, found.framework, found.release) == ("torch-1.0", "torch", "1.0.0")
+    assert (found.python, found.image, found.base) == ("3.6", None, "python:3.6-slim")
+    assert str(found.lock) == str(tmp_path / "locks" / "torch.txt")
+    assert (found.download, found.disk) == (607_000_000, 1_170_000_000)
+
+
+def test_a_lock_that_was_not_made_yet_is_none(tmp_path: Path) -> None:
+    (found,), _ = specs(matrix(), ["torch-1.0"], "cpu", tmp_path)
+    assert found.lock is None
+
+
+def test_a_variant_is_made_for_its_device(tmp_path: Path) -> None:
+    (cpu,), _ = specs(matrix(), ["tf-1.8"], "cpu", tmp_path)
+    (cuda,), _ = specs(matrix(), ["tf-1.8"], "cuda", tmp_path)
+    assert (cpu.python, cpu.image, cpu.base, cpu.disk) == ("3.6", None, "python:3.6-slim", 350_000_000)
+    assert (cuda.python, cuda.image, cuda.base) == (None, "tensorflow/tensorflow:1.8.0-gpu-py3", None)
+    assert (cuda.download, cuda.disk) == (0, 0)
+
+
+def test_an_image_brings_its_own_python(tmp_path: Path) -> None:
+    (found,), _ = specs(matrix(), ["torch-0.4"], "cpu", tmp_path)
+    assert (found.image, found.python, found.base, found.lock) == ("pytorch/pytorch:0.4", None, None, None)
+
+
+def test_a_base_of_its_own_is_kept(tmp_path: Path) -> None:
+    (found,), _ = specs(matrix(), ["only-cuda"], "cuda", tmp_path)
+    assert found.base == "b"
+
+
+def test_what_has_no_build_for_the_device_is_a_skip_with_a_reason(tmp_path: Path) -> None:
+    found, skips = specs(matrix(), ["only-cuda", "torch-1.0", "only-cpu"], "cpu", tmp_path)
+    assert [one.environment for one in found] == ["torch-1.0", "only-cpu"]
+    assert skips == {"only-cuda": Skip("needs-gpu", "matrix.yaml declares no cpu build of it")}
+    _, skips = specs(matrix(), ["only-cuda", "only-cpu"], "cuda", tmp_path)
+    assert skips == {"only-cpu": Skip("framework-lacks", "matrix.yaml declares no cuda build of it")}
+
+
+def test_nothing_to_make_is_nothing_to_say() -> None:
+    assert announce([], Survey()) is None
+    assert announce([spec("a")], Survey(cached=frozenset({"a"}), free=1)) is None
+    assert announce([spec("a")], Survey(skips={"a": Skip("no-interpreter", "none")}, free=1)) is None
+
+
+def test_the_cost_is_said_in_a_sentence() -> None:
+    found = announce([spec("a", 592_000_000, 10**9), spec("b", 10**9, 2 * 10**9)], Survey(free=80 * 10**9))
+    assert found == "to be made: a, b; downloads about 1.6 GB, needs about 3.0 GB of disk, 80.0 GB are free"
+
+
+def test_what_is_here_or_cannot_be_had_costs_nothing() -> None:
+    survey = Survey(cached=frozenset({"a"}), skips={"b": Skip("no-engine", "none")}, free=ROOM)
+    found = announce([spec("a", 5, ROOM), spec("b", 5, ROOM), spec("c", 10**6, 2 * 10**6)], survey)
+    assert found == "to be made: c; downloads about 1 MB, needs about 2 MB of disk, 107.4 GB are free"
+
+
+def test_what_is_not_known_is_said() -> None:
+    found = announce([spec("a", 10**9, 10**9), spec("b"), spec("c")], Survey())
+    assert found == "to be made: a, b, c; downloads about 1.0 GB, and what b, c take, needs about 1.0 GB of disk"
+
+
+def test_too_little_room_is_an_error_before_anything_is_fetched() -> None:
+    needed = 2 * 10**9
+    assert announce([spec("a", 1, needed)], Survey(free=needed + SPARE)) is not None
+    with pytest.raises(RunnerError) as caught:
+        announce([spec("a", 1, 10**9), spec("b", 1, 10**9)], Survey(free=needed + SPARE - 1))
+    assert str(caught.value) == (
+        "error: a, b need 2.0 GB of disk, 3.1 GB are free\nhint: select fewer environments, or make room"
+    )
+    assert caught.value.exit_code == 1

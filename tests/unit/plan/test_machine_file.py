@@ -1,0 +1,140 @@
+"""The description of another machine: what doctor writes can be read, and every mistake has its place."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.core.errors import UsageError
+from runner.core.model import Gpu
+from runner.plan.machine_file import Described, describe
+from runner.workflows.doctor import Examination
+from tests.unit.workflows.test_doctor import ENGINE, FACTS, H200, outlook
+
+ROOT = Path(__file__).parents[3]
+WHOLE: Mapping[str, Any] = {
+    "version": 1,
+    "machine": {
+        "cores": 16,
+        "memory_bytes": 100,
+        "gpus": [{"name": "NVIDIA H200", "capability": [9, 0], "driver": "580.95.05"}],
+    },
+}
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "m.json"
+    path.write_text(text)
+    return path
+
+
+def machine(**changes: Any) -> str:
+    """Return a description, one key to the line, with some keys of the machine changed, or removed where None."""
+    found = {**WHOLE["machine"], **changes}
+    return json.dumps({**WHOLE, "machine": {name: one for name, one in found.items() if one != ""}}, indent=1)
+
+
+def said(folder: Path, text: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        describe(written(folder, text))
+    return str(caught.value).replace(f"{folder}/", "")
+
+
+def test_what_doctor_writes_is_read(tmp_path: Path) -> None:
+    gpu = replace(H200, memory=141_000_000_000)
+    facts = replace(FACTS, gpus=(gpu,), interpreters={"3.6": None, "3.11": "/usr/bin/python3.11"}, memory_limit=7)
+    document = Examination(facts=facts, findings=(), outlooks=(outlook(),)).json()
+    path = written(tmp_path, json.dumps(document))
+    assert describe(path) == Described(
+        file=path,
+        cpu="EPYC",
+        cores=8,
+        memory=7,
+        gpus=(gpu,),
+        engine=True,
+        hands_over=False,
+        interpreters={"3.6": False, "3.11": True},
+        glibc="2.36",
+    )
+    document["machine"]["engine"] = {**ENGINE, "gpus": True}
+    document["machine"]["memory_limit_bytes"] = None
+    found = describe(written(tmp_path, json.dumps(document)))
+    assert (found.hands_over, found.memory) == (True, 64_000_000_000)
+    document["machine"]["engine"] = None
+    found = describe(written(tmp_path, json.dumps(document)))
+    assert (found.engine, found.hands_over) == (False, False)
+
+
+def test_little_is_enough(tmp_path: Path) -> None:
+    found = describe(written(tmp_path, json.dumps(WHOLE)))
+    uuid = "GPU-described-0"
+    assert found.gpus == (Gpu(uuid=uuid, name="NVIDIA H200", capability=(9, 0), driver="580.95.05"),)
+    assert (found.engine, found.interpreters, found.glibc) == (False, {}, None)
+    assert describe(written(tmp_path, machine(gpus=[]))).gpus == ()
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "machines").glob("*.json")), ids=lambda path: path.stem)
+def test_the_examples_can_be_read(path: Path) -> None:
+    (gpu,) = describe(path).gpus
+    assert path.stem.rpartition("-")[2] == gpu.driver.partition(".")[0]
+    assert gpu.memory >= 8 << 30
+
+
+def test_the_example_of_the_documentation_can_be_read(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "how-to" / "plan-for-another-machine.md").read_text("utf-8")
+    (block,) = re.findall(r"^```json\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert describe(written(tmp_path, block)).gpus[0].name == "NVIDIA H200"
+
+
+def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
+    gpu = {"name": "NVIDIA H200", "capability": "9.0", "driver": "R550"}
+    text = machine(cores=0, memory_bytes="", memory_byte=5, gpus=[gpu])
+    assert [block.splitlines()[0] for block in said(tmp_path, text).split("\n\n")] == [
+        "m.json:4:12: error: cores must be larger, found 0",
+        "m.json:3:2: error: 'memory_bytes' is missing here",
+        'm.json:8:19: error: capability must be a list of two whole numbers, such as [9, 0], found "9.0"',
+        'm.json:9:15: error: driver must be a version, such as 580.65.06, found "R550"',
+    ]
+    assert "hint: there is 'memory_byte'" in said(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ('{"version": 1,', "m.json:1:15: error: this is not JSON: Expecting property name enclosed in double quotes"),
+        ("[1]", "m.json:1:1: error: this is not a JSON object"),
+        ("{}", "m.json:1:1: error: 'version' is missing here"),
+        (json.dumps({**WHOLE, "version": 2}), "m.json:1:13: error: version must be 1, found 2"),
+        (json.dumps({**WHOLE, "version": "1"}), 'm.json:1:13: error: version must be 1, found "1"'),
+        (json.dumps({**WHOLE, "machine": []}), "m.json:1:27: error: machine must be an object, found []"),
+        (json.dumps({"version": 1}), "m.json:1:1: error: 'machine' is missing here"),
+        (machine(cores=1.5), "m.json:4:12: error: cores must be a whole number, found 1.5"),
+        (machine(cores=True), "m.json:4:12: error: cores must be a whole number, found true"),
+        (machine(gpus={}), "m.json:6:11: error: gpus must be a list, found {}"),
+        (machine(engine="docker"), 'm.json:16:13: error: engine must be an object, found "docker"'),
+        (machine(interpreters={"3.6": 1}), "m.json:17:11: error: 3.6 must be text, found 1"),
+    ],
+)
+def test_a_mistake_and_its_place(tmp_path: Path, text: str, first: str) -> None:
+    assert said(tmp_path, text).splitlines()[0] == first
+
+
+@pytest.mark.parametrize("capability", [[9], [9, 0, 1], [9.5, 0], "90", None])
+def test_a_capability_is_two_numbers(tmp_path: Path, capability: object) -> None:
+    gpu = {"name": "NVIDIA H200", "capability": capability, "driver": "580.95.05"}
+    assert re.search(r"^m\.json:\d+:\d+: error: ", said(tmp_path, machine(gpus=[gpu])))
+
+
+def test_what_cannot_be_read(tmp_path: Path) -> None:
+    for path, words in ((tmp_path / "none.json", "No such file"), (tmp_path, "Is a directory")):
+        with pytest.raises(UsageError, match=words) as caught:
+            describe(path)
+        assert "runner doctor --format json" in str(caught.value)
+    binary = tmp_path / "binary.json"
+    binary.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UsageError, match="cannot read"):
+        describe(binary)

@@ -1,0 +1,410 @@
+"""What people and programs are shown of a run: complete, in their units, and with nothing fetched from elsewhere."""
+
+import csv
+import io
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from runner.analysis import dataset
+from runner.analysis.compare import compare
+from runner.analysis.compare.summary import summarise
+from runner.analysis.model import Comparison, Results, Row
+from runner.core.errors import UsageError
+from runner.core.model import Skip
+from runner.report import FORMS, formatting, render, report
+from runner.report.accuracy import accuracy
+from runner.report.accuracy import text as accuracy_text
+from runner.report.charts import MOST_LINES
+from runner.report.html import page_text
+from runner.report.page import arrange
+from tests.support.fake_runs import bad, cell, good, make, realistic, rounds
+
+ROW_KEYS = [
+    "environment",
+    "implementation",
+    "base_implementation",
+    "workload",
+    "case",
+    "phase",
+    "precision",
+    "base_seconds",
+    "seconds",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+    "rounds",
+    "verdict",
+    "code",
+    "reason",
+    "doubts",
+]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return dataset.results(realistic(tmp_path_factory.mktemp("reports")))
+
+
+@pytest.fixture(scope="module")
+def page(results: Results) -> str:
+    return str(report(results, summarise(results))["index.html"])
+
+
+@pytest.fixture(scope="module")
+def comparison(results: Results) -> Comparison:
+    return compare([results], "torch-1.0", ["torch-2.x", "torch-1.12", "tf-2.x"])
+
+
+class Reader(HTMLParser):
+    """The tags of a page, and its text."""
+
+    def __init__(self, page: str) -> None:
+        """Read a page."""
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Keep a tag."""
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        """Keep text."""
+        self.text += data
+
+
+def test_a_report_is_three_files(results: Results) -> None:
+    files = report(results)
+    assert list(files) == ["index.html", "report.md", "samples.csv"]
+    assert isinstance(files["samples.csv"], bytes)
+    assert files["samples.csv"].count(b"\n") == 8401
+
+
+def test_the_page_asks_for_nothing_and_runs_nothing(page: str) -> None:
+    found = Reader(page)
+    assert not {"script", "iframe", "img", "object"} & {tag for tag, _ in found.tags}
+    links = [value for _, attributes in found.tags for name, value in attributes.items() if name in {"src", "href"}]
+    assert links == ["data:,"]
+    assert re.findall(r"url\((?!#)|@import|https?://(?!www\.w3\.org/)", page) == []
+    assert "default-src 'none'" in page
+
+
+def test_the_page_says_what_was_measured_on_what(page: str) -> None:
+    text = Reader(page).text
+    for word in (
+        "6 environments, 2 cases, on AMD EPYC 7B13",
+        "2026-11-20 10:45 UTC",
+        "8,400 in 56 cells",
+        "venv",
+        "aligned",
+    ):
+        assert word in text
+
+
+def test_the_page_names_every_cell_verdict_failure_and_skip(page: str, results: Results) -> None:
+    text = Reader(page).text
+    for word in {one for name in ("environment", "implementation", "case") for one in results.rounds[name].unique()}:
+        assert word in text
+    assert "4 slower8 faster" in text
+    for word in (
+        "wrong-result",
+        "losses are off by 3.1e-02",
+        "oom",
+        "image-unavailable",
+        "no-interpreter",
+        "no Python 2.7 or 3.5",
+    ):
+        assert word in text
+    assert "sha256:" + "ab" * 32 in text
+    assert "Intel MKL 2024.2" in text
+
+
+def test_the_page_has_a_chart_for_each_case_that_is_well_formed_and_named(page: str) -> None:
+    charts = re.findall(r"<svg .*?</svg>", page, re.DOTALL)
+    assert len(charts) == 2
+    for chart in charts:
+        words_of = "".join(ET.fromstring(chart).itertext())
+        assert "lstm-cell-fused torch-1.12" in re.sub(r"\s+", " ", words_of)
+        assert "forward" in words_of
+        assert "train" in words_of
+
+
+def test_names_and_reasons_cannot_become_markup(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script> | *x*"
+    run = make(tmp_path, [good(cell(), 0, [1.0], device=evil), bad(cell("torch-1.0"), 0, "crash", evil)], cpu=evil)
+    files = report(dataset.results(run))
+    assert "<script" not in str(files["index.html"])
+    assert "&lt;script&gt;" in str(files["index.html"])
+    assert r"\<script\>alert(1)\</script\> \| \*x\*" in str(files["report.md"])
+
+
+def test_charts_stop_at_a_number_of_cells_and_the_page_says_so(tmp_path: Path) -> None:
+    records = [good(cell("torch-2.x", f"slug-{slug}", case="a"), 0, [0.1 + slug]) for slug in range(MOST_LINES + 1)]
+    records += [good(cell(case=case), 0, [0.1]) for case in ("b", "c", "d")]
+    page = arrange(dataset.results(make(tmp_path, records)), ())
+    html = page_text(page, drawn=MOST_LINES + 1)
+    assert html.count("<svg ") == 2
+    assert "Charts are drawn for the first 2 cases; the other 2 have their table alone." in html
+    assert f"The charts of asr-lstm/a show the first {MOST_LINES} cells; their tables show all." in html
+    assert "slug-8 " in re.sub(r"\s+", " ", html.split("</svg>")[0])
+    assert "slug-9 " not in re.sub(r"\s+", " ", html.split("</svg>")[0])
+    assert "<td>slug-9</td>" in html
+
+
+def test_the_names_inside_two_charts_do_not_collide(page: str) -> None:
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r"url\(#([^)]+)\)", page)) <= set(ids)
+
+
+def test_a_run_without_a_good_record_still_has_a_report(tmp_path: Path) -> None:
+    run = make(
+        tmp_path, [bad(cell(), 0, "import", "no module named torch")], {cell("torch-0.4"): Skip("no-engine", "none")}
+    )
+    files = report(dataset.results(run))
+    assert "No cell of this run has a good record" in str(files["index.html"])
+    assert "no module named torch" in str(files["report.md"])
+
+
+def test_one_round_has_no_interval_and_says_so_nowhere_as_a_number(tmp_path: Path) -> None:
+    html = str(report(dataset.results(make(tmp_path, rounds(cell(), [0.5]))))["index.html"])
+    assert "500 ms" in html
+    assert "nan" not in html.lower().replace("nano", "")
+    assert "inf" not in Reader(html).text
+
+
+def test_json_has_the_keys_that_scripts_rely_on(comparison: Comparison) -> None:
+    found = json.loads(render(comparison, "json"))
+    assert found["version"] == 1
+    assert (found["base"], found["others"], found["device"]) == (
+        "torch-1.0",
+        ["torch-2.x", "torch-1.12", "tf-2.x"],
+        "cpu",
+    )
+    assert all(list(row) == ROW_KEYS for row in found["rows"])
+    missing = next(row for row in found["rows"] if row["verdict"] == "not-measured")
+    assert (missing["seconds"], missing["ratio"], missing["code"]) == (None, None, "wrong-result")
+
+
+def test_what_else_differs_is_in_every_form_but_csv(comparison: Comparison) -> None:
+    found = json.loads(render(comparison, "json"))["differences"]
+    assert list(found) == ["torch-2.x", "torch-1.12", "tf-2.x"]
+    assert found["torch-2.x"] == [{"name": "torch", "base": "1.0", "other": "2.x", "kind": "framework"}]
+    said = "between torch-1.0 and torch-2.x only torch differs: 1.0, 2.x"
+    for form in ("table", "md", "html"):
+        assert said in re.sub(r"\s+", " ", render(comparison, form, width=60))
+    page = render(comparison, "html")
+    assert page.count("<details>") == 3
+    assert "<td>framework</td><td>torch 1.0</td><td>tensorflow 2.x</td>" in page
+    assert "| framework | torch 1.0 | tensorflow 2.x |" in render(comparison, "md")
+    assert "only torch differs" not in render(comparison, "csv")
+
+
+def test_a_report_says_what_else_differs_beside_its_verdicts(results: Results, page: str) -> None:
+    said = "between torch-1.0 and torch-1.12 only torch differs: 1.0, 1.12"
+    assert f"<summary>{said}</summary>" in page
+    assert f"- {said}" in str(report(results, summarise(results))["report.md"])
+
+
+def test_csv_has_the_same_rows(comparison: Comparison) -> None:
+    found = list(csv.DictReader(io.StringIO(render(comparison, "csv"))))
+    assert list(found[0]) == ["base", *ROW_KEYS]
+    assert [float(row["ratio"]) for row in found if row["ratio"]] == [row.ratio for row in comparison.rows if row.ratio]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_names_every_environment_implementation_and_verdict(comparison: Comparison, form: str) -> None:
+    text = render(comparison, form, width=120)
+    for row in comparison.rows:
+        assert {row.environment, row.implementation, row.verdict} <= set(
+            re.split(r'[\s|,"<>]+', text.replace("\\", ""))
+        )
+
+
+@pytest.mark.parametrize("width", [44, 60, 80, 120])
+@pytest.mark.parametrize("colour", [True, False])
+def test_a_table_fits_its_terminal_and_cuts_no_word(comparison: Comparison, width: int, *, colour: bool) -> None:
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", render(comparison, "table", width=width, colour=colour)).splitlines()
+    assert max(map(len, lines)) <= width
+    assert any("not-measured" in line for line in lines)
+    assert any("inconclusive" in line for line in lines)
+    assert ("\x1b[" in render(comparison, "table", width=width, colour=colour)) is colour
+
+
+def test_a_wide_table_has_times_in_one_unit_and_says_what_it_ran_on(tmp_path: Path) -> None:
+    make_rounds = rounds(cell("torch-1.0"), [0.010, 0.010, 0.010]) + rounds(cell(), [0.005, 0.005, 0.005])
+    run = make(tmp_path, make_rounds)
+    text = render(compare([dataset.results(run)], "torch-1.0", ["torch-2.x"]), "table", width=100)
+    row = next(line for line in text.splitlines() if line.startswith("nn-lstm"))
+    assert row.split() == ["nn-lstm", "train", "10.0", "5.00", "0.500", "0.500", formatting.DASH, "0.500", "faster"]
+    assert f"on AMD EPYC 7B13, 3 rounds, run {run.id}" in text
+    assert "torch-2.x against torch-1.0: 1 faster" in text
+
+
+def test_accuracy_is_the_worst_over_cells_and_rounds_with_its_case(tmp_path: Path) -> None:
+    other = cell(case="4x320-ce-long")
+    records = [
+        good(cell(), 0, [1.0], loss_error=1e-7, gradient_error=3e-6, forward_error=1.9e-7),
+        good(cell(), 1, [1.0], loss_error=2e-7, gradient_error=1e-6),
+        bad(other, 0, "wrong-result", "off", loss_error=0.5, gradient_error=None, forward_error=None),
+        good(cell("tf-1.15", "lstm-cell"), 0, [1.0], loss_error=None, gradient_error=None, forward_error=None),
+    ]
+    (row,) = accuracy(dataset.results(make(tmp_path, records)))
+    assert (row.loss, row.failed) == ((0.5, "asr-lstm/4x320-ce-long", True), True)
+    assert row.gradient == (3e-6, "asr-lstm/1x320-ce-short", False)
+    assert row.result == (1.9e-7, "asr-lstm/1x320-ce-short", False)
+    line = accuracy_text((row,)).splitlines()[1].split(maxsplit=6)
+    assert line[3:] == ["5.0e-01", "3.0e-06", "1.9e-07", "asr-lstm/4x320-ce-long, asr-lstm/1x320-ce-short"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (1234.5, "1234 s"),
+        (1.0, "1.00 s"),
+        (0.0123, "12.3 ms"),
+        (0.0009996, "1000 µs"),
+        (2.5e-7, "250 ns"),
+        (None, formatting.DASH),
+    ],
+)
+def test_times_have_three_digits_and_a_unit(seconds: float | None, text: str) -> None:
+    assert formatting.duration(seconds) == text
+
+
+def test_the_smallest_time_chooses_the_unit_of_all() -> None:
+    scale = formatting.unit([0.0005, 2.0])
+    assert [formatting.duration(value, scale) for value in (0.0005, 2.0)] == ["500 µs", "2000000 µs"]
+
+
+def test_a_reason_is_given_once_with_all_it_holds_for() -> None:
+    rows = [
+        Row(
+            environment="b",
+            implementation=slug,
+            base_implementation=slug,
+            workload="w",
+            case="c",
+            phase="train",
+            precision="fp32",
+            verdict="not-measured",
+            code="oom",
+            reason="too much",
+        )
+        for slug in ("one", "two")
+    ]
+    assert formatting.reasons(rows) == [("not-measured", "too much", ["one train", "two train"])]
+
+
+PAPER = "published:braun2018/torch-0.4"
+
+
+@pytest.fixture(scope="module")
+def beside_paper(results: Results) -> Comparison:
+    return compare([results], PAPER, ["torch-2.x", "published:braun2018/torch-0.2"])
+
+
+@pytest.mark.parametrize("form", ["table", "md", "html"])
+def test_a_published_figure_is_shown_with_its_spread_its_device_and_where_it_is_from(
+    beside_paper: Comparison, form: str
+) -> None:
+    text = re.sub(r"\s+", " ", render(beside_paper, form, width=120))
+    for word in (
+        "11.0 ± 0.15",
+        "677 ± 18",
+        "NVIDIA GTX 1080 Founders Edition: published:braun2018/torch-0.4, published:braun2018/torch-0.2; AMD EPYC 7B13",
+        "Braun, LSTM Benchmarks for Deep Learning Frameworks, table 4, 2018, https://arxiv.org/abs/1806.01818",
+        "the ratio is the quotient of the two times, and has no interval",
+    ):
+        assert word in text
+    assert "nan" not in text.replace("nano", "")
+
+
+def test_json_keeps_its_rows_and_adds_the_published_figures(beside_paper: Comparison) -> None:
+    found = json.loads(render(beside_paper, "json"))
+    assert all(list(row) == ROW_KEYS for row in found["rows"])
+    row = next(row for row in found["rows"] if row["environment"] == "torch-2.x")
+    assert (row["ratio_low"], row["ratio_high"], row["rounds"], row["verdict"]) == (None, None, 0, "not-comparable")
+    assert row["ratio"] == pytest.approx(row["seconds"] / row["base_seconds"])
+    figure = next(one for one in found["published"] if one["implementation"] == "nn-lstm")
+    assert (figure["side"], figure["value"], figure["unit"], figure["spread"]) == (PAPER, "11", "ms/batch", 0.00015)
+    assert "arxiv.org/abs/1806.01818" in figure["citation"]
+    assert len(found["runs"]) == 1
+    assert json.loads(render(compare([], PAPER, ["published:braun2018/tf-1.8"]), "json"))["runs"] == []
+
+
+def test_csv_has_the_published_rows(beside_paper: Comparison) -> None:
+    found = list(csv.DictReader(io.StringIO(render(beside_paper, "csv"))))
+    assert list(found[0]) == ["base", *ROW_KEYS]
+    assert {row["ratio_low"] for row in found} == {""}
+
+
+@pytest.mark.parametrize("width", [44, 60, 80, 120])
+def test_a_table_with_published_names_fits_its_terminal(beside_paper: Comparison, width: int) -> None:
+    text = render(beside_paper, "table", width=width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "0 rounds" not in text
+
+
+def test_a_report_shows_a_publication_only_where_it_is_asked_for(results: Results) -> None:
+    assert "beside this run" not in str(report(results)["index.html"]) + str(report(results)["report.md"])
+
+
+def test_a_report_has_the_papers_table_with_the_runs_columns_added(results: Results) -> None:
+    files = report(results, published="braun2018")
+    markdown = str(files["report.md"])
+    section = markdown[markdown.index("## Braun, ") : markdown.index("\n## Speech")]
+    assert "torch: published on NVIDIA GTX 1080 Founders Edition; measured on AMD EPYC 7B13" in section
+    heads = [f"torch-0.{minor}, published" for minor in (1, 2, 3, 4)]
+    heads += [f"torch-{name}, measured" for name in ("1.0", "1.12", "2.x")]
+    assert f"| implementation | phase | {' | '.join(heads)} |" in section
+    row = next(line for line in section.splitlines() if line.startswith("| nn-lstm"))
+    published, measured = row.split(" | ")[2:6], row.strip("| ").split(" | ")[6:]
+    assert published == ["18 ± 0.80 ms", "18 ± 0.83 ms", "13 ± 0.32 ms", "11 ± 0.15 ms"]
+    assert all(re.fullmatch(rf"[\d.]+ ms \([\d.]+ {formatting.DASH} [\d.]+\)", one) for one in measured)
+    alone = next(line for line in section.splitlines() if line.startswith("| compiled-cell"))
+    assert alone.split(" | ")[2:6] == [formatting.DASH] * 4
+    assert "| lasagne-lstm-layer | train | 36 ± 0.18 ms |" in section
+    assert "asr-lstm/1x320-ce-long" in section.partition("not measured in this run: ")[2].splitlines()[0]
+    text = Reader(str(files["index.html"])).text
+    for word in ("published, NVIDIA GTX 1080 Founders Edition", "measured, AMD EPYC 7B13", "11 ± 0.15 ms"):
+        assert word in text
+
+
+def test_a_publication_that_printed_something_else_is_shown_as_the_time_of_a_step(results: Results) -> None:
+    section = str(report(results, published="glample2016")["report.md"]).partition("## Lample")[2]
+    line = next(line for line in section.splitlines() if line.startswith("| theano-scan | train"))
+    assert line == "| theano-scan | train | 9.27 ms |"  # 289.6 us an example, 32 examples
+    phases = [line.split(" | ")[1] for line in section.splitlines() if line.startswith("| basic-lstm-cell")]
+    assert phases[:3] == ["compile", "forward", "train"]
+
+
+def test_other_protocols_and_precisions_have_their_own_columns(tmp_path: Path) -> None:
+    phases = {"train": "fp32", "train+published": "fp32"}
+    records = [good(cell(phase=phase, precision=precision), 0, [0.05]) for phase, precision in phases.items()]
+    records.append(good(cell(precision="tf32"), 0, [0.04]))
+    text = str(report(dataset.results(make(tmp_path, records)), published="braun2018")["report.md"])
+    assert "| torch-2.x, measured | torch-2.x tf32, measured | torch-2.x+published, measured |" in text
+
+
+def test_a_run_without_the_published_cases_cannot_be_laid_beside_them(tmp_path: Path) -> None:
+    found = dataset.results(make(tmp_path, [good(cell(), 0, [1.0])]))
+    with pytest.raises(
+        UsageError, match=r"has measured nothing that glample2016 has\nhint: `runner run --workload rnn"
+    ):
+        report(found, published="glample2016")
+    with pytest.raises(UsageError, match="did you mean 'braun2018'"):
+        report(found, published="braun")
+
+
+def test_a_time_is_quoted_in_the_unit_of_its_workload() -> None:
+    assert formatting.quoted("rnn-step/lstm-b32-h128", "train", 0.0096) == "300 µs/example"
+    assert formatting.quoted("lm-lstm/ptb-large", "train+published", 0.7) == "1000 words/s"
+    assert formatting.quoted("rnn-step/lstm-b32-h128", "compile", 0.0096) == formatting.DASH
+    assert formatting.quoted("no-such/case", "train", 1.0) == formatting.DASH

@@ -1,0 +1,237 @@
+"""Run folders: what is written is read back, once, and what was cut off or is newer is told apart."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from runner.core.errors import RecordError
+from runner.store.documents import PIECE, upgrade
+from runner.store.run import Run, parse_cell, runs
+from tests.support.fake_runs import NOW, bad, cell, facts, good, make, plan
+
+
+def lines(run: Run) -> list[str]:
+    return (run.path / "journal.jsonl").read_text().splitlines()
+
+
+def test_a_run_is_named_for_the_time_and_holds_what_it_was_given(tmp_path: Path) -> None:
+    cases = {"asr-lstm/1x320-ce-short": {"steps": 7}}
+    run = Run.create(tmp_path, plan([cell()]), cases, {"cpu": "x"}, {"seed": 3}, NOW)
+    run.write_environments({"torch-2.x": {"framework": "torch"}})
+    assert run.id[:16] == "20261120-104500-"
+    assert len(run.id) == 20
+    assert run.path == tmp_path / "runs" / run.id
+    assert run.plan() == plan([cell()])
+    assert run.cases() == cases
+    assert run.machine() == {"version": 1, "cpu": "x"}
+    assert run.journal().begun["seed"] == 3
+    assert run.environments() == {"torch-2.x": {"framework": "torch"}}
+    assert Run.open(run.path) == run
+
+
+def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
+    records = [good(cell(), 0, [0.25, 0.5]), bad(cell("tf-1.15", "lstm-block-cell"), 0, "oom", "too much")]
+    run = make(tmp_path, records)
+    found = list(run.records())
+    assert [one.run for one in found] == [run.id, run.id]
+    assert [(one.cell, one.seconds, one.failure, one.reason, one.loss, dict(one.facts)) for one in found] == [
+        (one.cell, one.seconds, one.failure, one.reason, one.loss, dict(one.facts)) for one in records
+    ]
+
+
+def test_the_file_of_a_record_has_the_keys_that_scripts_rely_on(tmp_path: Path) -> None:
+    run = make(tmp_path, [good(cell(), 2, [0.25])])
+    file = run.path / "records" / "torch-2.x~nn-lstm~asr-lstm~1x320-ce-short~train~fp32.2.1.json"
+    assert json.loads(file.read_text()) == {
+        "version": 1,
+        "cell": "torch-2.x/nn-lstm/asr-lstm/1x320-ce-short/train/fp32",
+        "run": run.id,
+        "round": 2,
+        "attempt": 1,
+        "status": "ok",
+        "class": None,
+        "reason": None,
+        "seconds": [0.25],
+        "warmup": [0.2, 0.1],
+        "compile_seconds": 0.5,
+        "loss": [2.0, 1.5, 1.25],
+        "reference_loss": [2.0, 1.5, 1.25],
+        "facts": facts(cell(), server="torch-2.x#3"),
+    }
+    assert json.loads(lines(run)[1])["file"] == f"records/{file.name}"
+
+
+def test_the_log_of_a_cell_names_each_round(tmp_path: Path) -> None:
+    run = make(tmp_path, [good(cell(), 0, [0.25]), good(cell(), 1, [0.25])])
+    text = (run.path / "logs" / "torch-2.x~nn-lstm~asr-lstm~1x320-ce-short~train~fp32.log").read_text()
+    assert text.count(f"log of {cell().id}") == 2
+    assert "--- round 1, attempt 1, ok" in text
+
+
+def test_a_number_that_is_not_finite_is_null(tmp_path: Path) -> None:
+    run = make(tmp_path, [bad(cell(), 0, "nan", "a loss is not finite", gradient_error=math.inf)])
+    (found,) = run.records()
+    assert found.facts["gradient_error"] is None
+
+
+def test_the_last_attempt_counts_once_even_where_an_earlier_one_ends_later(tmp_path: Path) -> None:
+    run = Run.create(tmp_path, plan([cell()]), {}, {}, {}, NOW)
+    first, second = good(cell(), 0, [1.0]), good(cell(), 0, [2.0])
+    object.__setattr__(second, "attempt", 2)
+    for record in (second, first, first):
+        run.add(record)
+    assert [(one.attempt, one.seconds) for one in run.records()] == [(2, (2.0,))]
+
+
+def test_a_record_that_the_journal_does_not_name_was_never_finished(tmp_path: Path) -> None:
+    run = make(tmp_path, [good(cell(), 0, [1.0]), good(cell(), 1, [1.0])])
+    (run.path / "journal.jsonl").write_text("".join(line + "\n" for line in lines(run)[:2]))
+    assert [one.round for one in run.records()] == [0]
+
+
+@pytest.mark.parametrize("tail", ['{"version": 1, "ce', "\0\0\0\0\n", '"text"\n', '{"version": 1}'])
+def test_a_last_line_that_was_cut_off_is_a_warning_and_the_next_record_takes_its_place(
+    tmp_path: Path, tail: str
+) -> None:
+    run = make(tmp_path, [good(cell(), 0, [1.0])])
+    with (run.path / "journal.jsonl").open("a") as stream:
+        stream.write(tail)
+    warning = run.journal().warning
+    assert warning is not None
+    assert "journal.jsonl:3" in warning
+    run.add(good(cell(), 1, [1.0]))
+    assert run.journal().warning is None
+    assert [one.round for one in run.records()] == [0, 1]
+
+
+def test_a_garbled_line_before_the_last_is_an_error_with_its_place(tmp_path: Path) -> None:
+    run = make(tmp_path, [good(cell(), number, [1.0]) for number in range(3)])
+    kept = lines(run)
+    (run.path / "journal.jsonl").write_text("\n".join([kept[0], "{nonsense", kept[2]]) + "\n")
+    with pytest.raises(RecordError, match=r"journal\.jsonl:2:2: error: this is not JSON"):
+        list(run.records())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seconds": []}, "is ok and has no seconds"),
+        ({"seconds": [0.1, 0.0]}, "not a number of seconds above 0"),
+        ({"seconds": ["fast"]}, "not a number of seconds above 0"),
+        ({"seconds": 3}, "wrong type"),
+        ({"status": "fine"}, "'fine', neither 'ok' nor 'failed'"),
+        ({"status": "failed", "class": "sad"}, "no failure class 'sad'"),
+        ({"cell": "a/b/c/d/e/f"}, "is about 'a/b/c/d/e/f'"),
+        ({"round": "one"}, "not a whole number"),
+    ],
+)
+def test_a_record_that_cannot_be_true_is_an_error_that_names_its_file(
+    tmp_path: Path, change: dict[str, object], message: str
+) -> None:
+    run = make(tmp_path, [good(cell(), 0, [1.0])])
+    (file,) = (run.path / "records").iterdir()
+    file.write_text(json.dumps({**json.loads(file.read_text()), **change}))
+    with pytest.raises(RecordError, match=message) as caught:
+        list(run.records())
+    assert str(file) in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "[1]", '{"version": 1, ', "\xff"])
+def test_a_garbled_record_is_an_error_that_names_its_file(tmp_path: Path, text: str) -> None:
+    run = make(tmp_path, [good(cell(), 0, [1.0])])
+    (file,) = (run.path / "records").iterdir()
+    file.write_bytes(text.encode("latin-1"))
+    with pytest.raises(RecordError, match=file.name.replace("+", r"\+")):
+        list(run.records())
+
+
+def test_a_record_of_many_samples_is_read_to_its_end(tmp_path: Path) -> None:
+    times = [1 / number for number in range(1, 20_001)]
+    run = make(tmp_path, [good(cell(), 0, times), good(cell(), 1, [0.1 + 0.2])])
+    (file, _) = sorted((run.path / "records").iterdir())
+    assert file.stat().st_size > 4 * PIECE
+    assert [list(one.seconds) for one in run.records()] == [times, [0.1 + 0.2]]
+
+
+def test_a_record_whose_size_is_just_what_is_read_at_a_time_is_read(tmp_path: Path) -> None:
+    run = make(tmp_path, [good(cell(), 0, [1.0])])
+    (file,) = (run.path / "records").iterdir()
+    file.write_bytes(file.read_bytes().ljust(PIECE))
+    assert [one.seconds for one in run.records()] == [(1.0,)]
+
+
+def test_a_text_that_only_python_reads_is_read(tmp_path: Path) -> None:
+    run = make(tmp_path, [bad(cell(), 0, "crash", "half of a pair: \ud83d")])
+    assert [one.reason for one in run.records()] == ["half of a pair: \ud83d"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"version": 1,\n "cell": }', r"json:2:10: error: this is not JSON: Expecting value"),
+        (b'{"version": 1, "cell": "\xff"}', r"json:1:1: error: this is not UTF-8"),
+        (b"[1, 2]", r"json:1:1: error: this is not a JSON object"),
+    ],
+)
+def test_what_is_wrong_with_a_record_is_said_with_its_place(tmp_path: Path, content: bytes, message: str) -> None:
+    run = make(tmp_path, [good(cell(), 0, [1.0])])
+    (file,) = (run.path / "records").iterdir()
+    file.write_bytes(content)
+    with pytest.raises(RecordError, match=message):
+        list(run.records())
+
+
+@pytest.mark.parametrize("name", ["plan.json", "machine.json", "environments.json"])
+def test_a_newer_file_is_refused_with_both_versions_and_a_hint(tmp_path: Path, name: str) -> None:
+    run = make(tmp_path, [good(cell(), 0, [1.0])])
+    (run.path / name).write_text('{"version": 7}')
+    with pytest.raises(RecordError) as caught:
+        {"plan.json": run.plan, "machine.json": run.machine, "environments.json": run.environments}[name]()
+    assert caught.value.exit_code == 6
+    assert f"{run.path / name} has version 7, and this program reads versions up to 1" in str(caught.value)
+    assert "hint: read it with a newer runner" in str(caught.value)
+
+
+def test_an_older_document_is_upgraded_one_version_at_a_time(tmp_path: Path) -> None:
+    table = {"plan.json": {1: lambda old: {**old, "trail": "b"}, 2: lambda old: {**old, "trail": old["trail"] + "c"}}}
+    found = upgrade({"version": 1}, tmp_path, "plan.json", table)
+    assert found == {"version": 3, "trail": "bc"}
+    assert upgrade({"version": 3}, tmp_path, "plan.json", table) == {"version": 3}
+    with pytest.raises(RecordError, match="up to 3"):
+        upgrade({"version": 4}, tmp_path, "plan.json", table)
+    with pytest.raises(RecordError, match="nothing leads on"):
+        upgrade({"version": 0}, tmp_path, "plan.json", table)
+
+
+@pytest.mark.parametrize("version", [None, "1", True, 1.0])
+def test_a_document_without_a_version_is_refused(tmp_path: Path, version: object) -> None:
+    with pytest.raises(RecordError, match="has no version"):
+        upgrade({"version": version}, tmp_path, "plan.json")
+
+
+def test_runs_are_listed_newest_first_and_a_folder_without_a_plan_is_none(tmp_path: Path) -> None:
+    assert runs(tmp_path) == []
+    late = make(tmp_path, [], later=5)
+    early = make(tmp_path, [])
+    (tmp_path / "runs" / "20991231-000000-dead").mkdir()
+    assert [run.id for run in runs(tmp_path)] == [late.id, early.id]
+
+
+def test_opening_a_folder_that_holds_no_run_says_so(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=r"plan\.json cannot be read"):
+        Run.open(tmp_path)
+
+
+def test_a_cell_is_the_cell_of_its_id() -> None:
+    for one in (cell(), cell(phase="train+published"), cell("tf-1.15", "lstm-cell", precision="bf16")):
+        assert parse_cell(one.id) == one
+
+
+@pytest.mark.parametrize(
+    "name", ["", "a/b/c/d/e", "a/b/c/d/e/f/g", "a//c/d/e/f", "../b/c/d/e/f", "a/b/c/d~/e/f", "a/b c/c/d/e/f"]
+)
+def test_what_is_not_the_id_of_a_cell_is_an_error(name: str) -> None:
+    with pytest.raises(RecordError, match="is not the id of a cell"):
+        parse_cell(name)

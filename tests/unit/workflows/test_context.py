@@ -1,0 +1,187 @@
+"""From what was typed to what is planned, without starting anything."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runner.backends.host import HostBackend
+from runner.backends.venv import VenvBackend
+from runner.core.errors import GpuError, MatrixError, NothingSelectedError, RunnerError, UsageError
+from runner.matrix import load
+from runner.workflows.context import cache_folder, choose_backend, choose_devices, host_matrix, setup
+from runner.workflows.options import Options
+
+ROOT = Path(__file__).parents[3]
+TYPED = Options(matrix=ROOT / "matrix.yaml", backend="venv", device="cpu", reports=Path("r"))
+ENVIRON = {"XDG_CACHE_HOME": "/nowhere/cache"}
+
+
+def said(options: Options, kind: type[RunnerError]) -> str:
+    with pytest.raises(kind) as caught:
+        setup(options, ENVIRON)
+    return str(caught.value)
+
+
+def test_the_cache_is_where_the_desktop_says() -> None:
+    assert cache_folder({"XDG_CACHE_HOME": "/c", "HOME": "/h"}) == Path("/c/matrix-runner")
+    assert cache_folder({"HOME": "/h"}) == Path("/h/.cache/matrix-runner")
+    assert cache_folder({"XDG_CACHE_HOME": "", "HOME": "/h"}) == Path("/h/.cache/matrix-runner")
+
+
+def test_nothing_typed_but_where_asks_for_everything_there_is() -> None:
+    found = setup(TYPED, ENVIRON)
+    matrix = load(ROOT / "matrix.yaml")
+    assert found.matrix == matrix
+    assert found.request.environments == tuple(matrix.environments)
+    assert (found.request.chosen, found.request.workloads, found.request.preset) == (None, (), None)
+    assert (found.request.rounds, found.request.seconds) == (None, None)
+    assert found.request.threads >= 1
+    assert (found.request.device, found.request.backend, found.gpu, found.note) == ("cpu", "venv", None, None)
+    assert (found.place.matrix, found.place.reports, found.place.cache) == (
+        ROOT,
+        Path("r"),
+        Path("/nowhere/cache/matrix-runner"),
+    )
+
+
+def test_what_is_typed_arrives() -> None:
+    typed = replace(TYPED, preset="quick", workload=["rnn-step"], rounds=7, seconds=0.5, threads=3, seed=11)
+    request = setup(typed, ENVIRON).request
+    assert (request.preset, request.workloads) == ("quick", ("rnn-step",))
+    assert (request.rounds, request.seconds, request.threads, request.seed) == (7, 0.5, 3, 11)
+
+
+def test_a_seed_of_zero_is_a_seed_and_none_is_drawn() -> None:
+    assert setup(replace(TYPED, seed=0), ENVIRON).request.seed == 0
+    assert len({setup(TYPED, ENVIRON).request.seed for _ in range(5)}) == 5
+
+
+def test_threads_of_the_matrix_count_where_none_are_typed(tmp_path: Path) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text(
+        "version: 1\nworkloads: {rnn-step: {}}\nmeasure: {threads: 5}\nenvironments:\n"
+        '  torch-1.0: {framework: torch, release: "1.0.0", image: x}\n'
+    )
+    assert setup(replace(TYPED, matrix=path), ENVIRON).request.threads == 5
+    assert setup(replace(TYPED, matrix=path, threads=2), ENVIRON).request.threads == 2
+
+
+def test_selectors_choose_environments_and_cells() -> None:
+    request = setup(replace(TYPED, selectors=["torch-1.0", "tf-1.8/lstm-cell/*"]), ENVIRON).request
+    assert request.environments == ("torch-1.0", "tf-1.8")
+    assert request.chosen is not None
+    assert request.chosen("torch-1.0/nn-lstm/asr-lstm/1x320-ce-short/train/fp32")
+    assert request.chosen("tf-1.8/lstm-cell/asr-lstm/1x320-ce-short/train/fp32")
+    assert not request.chosen("tf-1.8/basic-lstm-cell/asr-lstm/1x320-ce-short/train/fp32")
+
+
+def test_an_unknown_preset() -> None:
+    assert said(replace(TYPED, preset="qick"), UsageError) == (
+        "error: there is no preset 'qick'\nhint: there are quick, standard, published"
+    )
+
+
+def test_an_unknown_workload() -> None:
+    assert said(replace(TYPED, workload=["rnn-step", "rnn"]), UsageError) == (
+        "error: there is no workload 'rnn'\n"
+        "hint: there are rnn-step, rnn-sequence, asr-lstm, lm-lstm, deepbench-rnn, deepbench-gemm, deepbench-conv, "
+        "deepbench-sparse, deepbench-allreduce"
+    )
+
+
+def test_an_unknown_backend() -> None:
+    assert said(replace(TYPED, backend="podman"), UsageError) == (
+        "error: there is no backend 'podman'\nhint: there are auto, docker, venv, host"
+    )
+
+
+def test_an_interpreter_without_the_backend_that_takes_it() -> None:
+    for backend in ("auto", "venv", "docker"):
+        text = said(replace(TYPED, backend=backend, python="/usr/bin/python3"), UsageError)
+        assert text == "error: --python is for --backend host\nhint: add --backend host"
+
+
+def test_an_interpreter_that_is_not_there() -> None:
+    text = said(replace(TYPED, backend="host", python="/no/such/python"), UsageError)
+    assert text == "error: there is no interpreter '/no/such/python'\nhint: name an interpreter with --python PATH"
+
+
+def test_an_interpreter_is_found_by_a_path_from_here_wherever_it_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "python").symlink_to(sys.executable)
+    monkeypatch.chdir(tmp_path)
+    assert HostBackend("./python", tmp_path).python == str(tmp_path / "python")
+
+
+@pytest.mark.parametrize("device", ["cuda:97", "GPU-00000000-dead-beef", "gpu", "cudahost", "cpu:0", ""])
+def test_an_unknown_device(device: str) -> None:
+    with pytest.raises(GpuError) as caught:
+        choose_devices(device)
+    assert str(caught.value).startswith(f"error: there is no device {device!r}\nhint: this machine shows ")
+    assert str(caught.value).endswith("; or --device cpu")
+
+
+def test_the_cpu_is_always_there() -> None:
+    assert choose_devices("cpu") == ("cpu", ())
+
+
+def test_an_unknown_environment_and_an_empty_selection() -> None:
+    assert "'torch-9' names no environment" in said(replace(TYPED, selectors=["torch-9"]), NothingSelectedError)
+    assert "nothing is left" in said(replace(TYPED, selectors=["torch-1.0", "!torch-1.0"]), NothingSelectedError)
+
+
+def test_a_matrix_without_environments(tmp_path: Path) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text("version: 1\nworkloads: {rnn-step: {}}\nenvironments: {}\n")
+    assert said(replace(TYPED, matrix=path), NothingSelectedError) == "error: the matrix names no environment"
+
+
+def test_a_matrix_that_is_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "none.yaml"
+    assert said(replace(TYPED, matrix=path), MatrixError).startswith(f"error: there is no {path}")
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"preset": "x"}, 2),
+        ({"workload": ["x"]}, 2),
+        ({"backend": "x"}, 2),
+        ({"matrix": Path("/none.yaml")}, 2),
+        ({"selectors": ["x"]}, 3),
+        ({"device": "cuda:97"}, 5),
+    ],
+)
+def test_each_mistake_has_its_exit_code(changes: dict[str, object], code: int) -> None:
+    with pytest.raises(RunnerError) as caught:
+        setup(replace(TYPED, **changes), ENVIRON)  # type: ignore[arg-type]  # one field each
+    assert caught.value.exit_code == code
+
+
+class _Installed(HostBackend):
+    """An interpreter that holds PyTorch, without asking it."""
+
+    def framework(self) -> tuple[str, str, str]:
+        return "torch", "2.13.0+cpu", "3.11"
+
+
+def test_the_host_is_a_matrix_of_one_environment(tmp_path: Path) -> None:
+    matrix = load(ROOT / "matrix.yaml")
+    found = host_matrix(matrix, _Installed(sys.executable, tmp_path), "laptop")
+    assert list(found.environments) == ["laptop"]
+    environment = found.environments["laptop"]
+    assert (environment.framework, environment.release, environment.python) == ("torch", "2.13.0+cpu", "3.11")
+    assert (found.workloads, found.presets, found.measure) == (matrix.workloads, matrix.presets, matrix.measure)
+    assert list(matrix.environments) != ["laptop"]
+
+
+def test_backends_by_name(tmp_path: Path) -> None:
+    backend, note = choose_backend(TYPED, tmp_path)
+    assert isinstance(backend, VenvBackend)
+    assert note is None
+    backend, note = choose_backend(replace(TYPED, backend="host", python=sys.executable), tmp_path)
+    assert isinstance(backend, HostBackend)
+    assert (backend.name, note) == ("host", None)

@@ -1,0 +1,301 @@
+"""A night: what it compares with, what it measures again, and what it says of it."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.analysis import dataset
+from runner.analysis.model import Comparison, Row, Word
+from runner.backends.former import former
+from runner.backends.venv import VenvBackend
+from runner.core.model import Block, Measurement, Plan, PlannedCell, Skip
+from runner.store.run import Run
+from runner.workflows.nightly import MOST_ROUNDS, baseline, in_turns, result
+from runner.workflows.nightly.result import Change, Night, Pair, State
+from tests.support.fake_runs import bad, cell, make, rounds
+
+ONE, TWO = cell("torch-2.x", "nn-lstm"), cell("torch-2.x", "lstm-cell-basic")
+STEADY, SLOW = [1.0, 1.002, 0.999, 1.001], [1.1, 1.102, 1.099, 1.101]
+
+
+def ended(reports: Path, medians: dict[Any, list[float]], *, later: int = 0, how: str = "done") -> Run:
+    """Make a run of some cells that ended somehow."""
+    run = make(reports, [one for of, values in medians.items() for one in rounds(of, values)], later=later)
+    run.note("ended", how=how)
+    return run
+
+
+def earlier(reports: Path, tonight: Run, failed: tuple[str, ...] = ()) -> baseline.Earlier:
+    """Look for the last good runs of all that a run has."""
+    return baseline.earlier(reports, tonight, dataset.results(tonight), failed, result.open_cells(reports))
+
+
+def of(row_verdict: Word, *, again: Word | None = None, state: State = "measured-again", ratio: float = 1.1) -> Change:
+    """Return a change of ONE since run-a."""
+    row = Row(
+        environment="torch-2.x",
+        implementation="nn-lstm",
+        base_implementation="nn-lstm",
+        workload="asr-lstm",
+        case="1x320-ce-short",
+        phase="train",
+        precision="fp32",
+        ratio=ratio,
+        ratio_low=ratio - 0.02,
+        ratio_high=ratio + 0.02,
+        rounds=5,
+        verdict=row_verdict,
+    )
+    second = None if again is None else replace(row, verdict=again, run="pair")
+    return Change(cell=ONE, before="run-a", row=row, state=state, again=second, reason="" if second else "why not")
+
+
+def the_night(*changes: Change, run: str = "20261121-023000-ab12", good: int = 2) -> Night:
+    return Night(
+        run=run,
+        at="2026-11-21T02:30:00Z",
+        device="cpu",
+        device_name="EPYC",
+        backend="docker",
+        state="done",
+        good=good,
+        compared=2,
+        changes=changes,
+    )
+
+
+def test_each_cell_is_compared_with_the_newest_run_that_has_it(tmp_path: Path) -> None:
+    both = ended(tmp_path, {ONE: STEADY, TWO: STEADY})
+    newer = ended(tmp_path, {ONE: STEADY}, later=10)
+    tonight = ended(tmp_path, {ONE: STEADY, TWO: STEADY}, later=20)
+    found = earlier(tmp_path, tonight)
+    assert {known.run for known in found.formers.values()} == {both.id, newer.id}
+    assert found.formers[ONE].run == newer.id
+    assert found.formers[TWO].run == both.id
+
+
+@pytest.mark.parametrize("how", ["interrupted", "engine", "error"])
+def test_a_run_that_did_not_end_is_no_good_one(how: str, tmp_path: Path) -> None:
+    whole = ended(tmp_path, {ONE: STEADY})
+    ended(tmp_path, {ONE: SLOW}, later=10, how=how)
+    assert earlier(tmp_path, ended(tmp_path, {ONE: STEADY}, later=20)).formers[ONE].run == whole.id
+
+
+def test_what_a_night_found_slower_or_had_no_time_for_is_no_good_one(tmp_path: Path) -> None:
+    whole = ended(tmp_path, {ONE: STEADY})
+    slow = ended(tmp_path, {ONE: SLOW}, later=10)
+    tonight = ended(tmp_path, {ONE: SLOW}, later=20)
+    for change, good in (
+        (of("inconclusive", again="slower"), whole.id),
+        (of("slower", state="no-time"), whole.id),
+        (of("slower", state="interrupted"), whole.id),
+        (of("slower", again="same"), slow.id),
+        (of("slower", again="inconclusive"), slow.id),
+        (of("slower", state="environment-gone"), slow.id),
+    ):
+        result.keep(the_night(change, run=slow.id), tmp_path)
+        assert earlier(tmp_path, tonight).formers[ONE].run == good, change
+    (tmp_path / result.FOLDER / f"{slow.id}.json").write_text("[]")
+    assert earlier(tmp_path, tonight).formers[ONE].run == slow.id
+
+
+def test_a_run_that_may_not_be_compared_is_passed_over_and_named_where_no_other_is(tmp_path: Path) -> None:
+    tonight = ended(tmp_path, {ONE: STEADY}, later=20)
+    other = make(
+        tmp_path, [replace(one, facts={**one.facts, "harness": "other"}) for one in rounds(ONE, STEADY)], later=10
+    )
+    other.note("ended", how="done")
+    found = earlier(tmp_path, tonight)
+    assert not found.formers
+    assert found.refused[ONE].startswith("the harness version differs: other for run ")
+    older = ended(tmp_path, {ONE: STEADY})
+    found = earlier(tmp_path, tonight)
+    assert found.formers[ONE].run == older.id
+    assert not found.refused
+
+
+def test_a_run_on_another_device_is_passed_over(tmp_path: Path) -> None:
+    elsewhere = make(tmp_path, rounds(ONE, STEADY))
+    journal = elsewhere.path / "journal.jsonl"
+    first, *rest = journal.read_text().splitlines(keepends=True)
+    journal.write_text(json.dumps({**json.loads(first), "device": "GPU-1"}) + "\n" + "".join(rest))
+    elsewhere.note("ended", how="done")
+    assert not earlier(tmp_path, ended(tmp_path, {ONE: STEADY}, later=20)).formers
+
+
+@pytest.mark.parametrize("board", ["GPU-1", "GPU-2"])
+def test_a_case_is_compared_with_itself_on_the_same_board_alone(tmp_path: Path, board: str) -> None:
+    def finished_run(uuid: str, devices: str, later: int) -> Run:
+        facts = {"device": "H200", "device_name": "H200", "device_uuid": uuid}
+        run = make(tmp_path, [replace(one, facts={**one.facts, **facts}) for one in rounds(ONE, STEADY)], later=later)
+        journal = run.path / "journal.jsonl"
+        first, *rest = journal.read_text().splitlines(keepends=True)
+        names = {"device": devices, "device_name": f"{devices.count(',') + 1} x H200"}
+        journal.write_text(json.dumps({**json.loads(first), **names}) + "\n" + "".join(rest))
+        run.note("ended", how="done")
+        return run
+
+    finished_run("GPU-1", "GPU-1,GPU-2", 0)
+    tonight = earlier(tmp_path, finished_run(board, "GPU-1,GPU-2,GPU-3", 20))
+    assert bool(tonight.formers) == (board == "GPU-1")
+    assert (ONE in tonight.refused) == (board == "GPU-2")
+
+
+def test_a_cell_that_failed_tonight_names_the_run_where_it_did_not(tmp_path: Path) -> None:
+    whole = ended(tmp_path, {ONE: STEADY, TWO: STEADY})
+    records = [*rounds(ONE, STEADY), bad(TWO, 0, "crash", "it fell")]
+    tonight = make(tmp_path, records, later=20)
+    tonight.note("ended", how="done")
+    assert earlier(tmp_path, tonight, (TWO.id,)).broken == {TWO.id: whole.id}
+
+
+def test_a_broken_run_costs_a_note_and_not_the_night(tmp_path: Path) -> None:
+    whole = ended(tmp_path, {ONE: STEADY})
+    broken = ended(tmp_path, {ONE: STEADY}, later=10)
+    (broken.path / "journal.jsonl").write_text("nonsense\nnonsense\n")
+    found = earlier(tmp_path, ended(tmp_path, {ONE: STEADY}, later=20))
+    assert found.formers[ONE].run == whole.id
+    assert found.notes[0].startswith(f"run {broken.id} cannot be read: ")
+
+
+def test_rows_are_of_two_runs_and_unpaired(tmp_path: Path) -> None:
+    whole = ended(tmp_path, {ONE: STEADY, TWO: STEADY})
+    tonight = ended(tmp_path, {ONE: SLOW, TWO: STEADY}, later=20)
+    found = earlier(tmp_path, tonight)
+    rows = dict(baseline.rows(dataset.results(tonight), found.formers, 0.02))
+    assert rows[ONE].verdict == "slower"
+    assert rows[ONE].ratio == pytest.approx(1.1, rel=1e-3)
+    assert rows[TWO].verdict == "same"
+    assert rows[ONE].code == "different-runs"
+    assert rows[ONE].run == f"{whole.id} and {tonight.id}"
+    assert [one for one, _ in baseline.slowest_first(rows.items())] == [ONE, TWO]
+    assert baseline.rows(dataset.results(tonight), {}, 0.02) == []
+
+
+@pytest.mark.parametrize(
+    ("verdict", "looks"),
+    [
+        ("slower", (True, True)),
+        ("faster", (True, True)),
+        ("inconclusive", (True, False)),
+        ("same", (False, False)),
+        ("not-comparable", (False, False)),
+    ],
+)
+def test_only_what_is_sure_is_looked_at_where_the_environment_is_the_same(
+    verdict: Word, looks: tuple[bool, bool]
+) -> None:
+    row = of(verdict).row
+    assert (baseline.looks_changed(row, same=False), baseline.looks_changed(row, same=True)) == looks
+
+
+def planned(*, rounds: int = 3, most: int = 0) -> Plan:
+    """Return a plan of three cells, two of one case, at 2 s a round each."""
+    forward = replace(ONE, phase="forward")
+    cells = (ONE, forward, TWO)
+    return Plan(
+        device="cpu",
+        backend="docker",
+        measurement=Measurement(rounds=rounds, max_rounds=most, budget=99.0),
+        cells=(
+            *(PlannedCell(cell=one, device="cpu", kind="vendor", seconds=2.0 * rounds) for one in cells),
+            PlannedCell(cell=replace(ONE, case="other"), device="cpu", skip=Skip("excluded", "no")),
+        ),
+        blocks=(Block(case_id=ONE.case_id, spec={"name": "it"}, device="cpu", cells=cells),),
+        frameworks={"torch-2.x": "torch"},
+    )
+
+
+def test_what_looks_changed_is_measured_beside_what_it_was_in_one_run() -> None:
+    plan, chosen = in_turns(planned(), [TWO, ONE], "torch-2.x@run-a", 600.0)
+    assert chosen == {ONE, TWO}
+    was = {replace(one, environment="torch-2.x@run-a") for one in chosen}
+    (block,) = plan.blocks
+    assert set(block.cells) == {*was, *chosen}
+    assert block.spec == {"name": "it"}
+    assert [one.cell.environment for one in plan.cells] == ["torch-2.x@run-a"] * 2 + ["torch-2.x"] * 2  # the base first
+    assert {one.kind for one in plan.cells} == {"vendor"}
+    assert plan.frameworks == {"torch-2.x@run-a": "torch", "torch-2.x": "torch"}
+    assert (plan.measurement.rounds, plan.measurement.most, plan.measurement.budget) == (3, MOST_ROUNDS, 600.0)
+
+
+def test_a_single_round_is_not_enough_for_a_verdict() -> None:
+    plan, _ = in_turns(planned(rounds=1, most=20), [ONE], "torch-2.x@run-a", 600.0)
+    assert (plan.measurement.rounds, plan.measurement.most) == (3, 20)
+    assert plan.cells[0].seconds == 2.0 * 3
+
+
+@pytest.mark.parametrize(("budget", "count"), [(24.0, 2), (23.9, 1), (0.0, 1)])
+def test_the_first_of_them_get_the_time_there_is(budget: float, count: int) -> None:
+    _, chosen = in_turns(planned(), [TWO, ONE], "torch-2.x@run-a", budget)  # 2 sides of 3 rounds of 2 s: 12 s a cell
+    assert chosen == set([TWO, ONE][:count])
+
+
+def test_only_a_slow_down_that_was_borne_out_fails_a_night() -> None:
+    assert the_night(of("inconclusive", again="slower")).exit_code == 1
+    for change in (
+        of("slower", again="inconclusive"),
+        of("slower", again="same"),
+        of("faster", again="faster", ratio=0.9),
+        of("slower", again="not-measured"),
+        of("slower", state="environment-gone"),
+        of("slower", state="same-environment"),
+        of("slower", state="no-time"),
+    ):
+        assert the_night(change).exit_code == 0, change
+    assert the_night().exit_code == 0
+    assert the_night(good=0).exit_code == 1
+
+
+def test_the_text_names_what_is_slower_and_what_nobody_could_bear_out() -> None:
+    pair = Comparison(base="torch-2.x@run-a", others=("torch-2.x",), device="cpu", device_name="EPYC", rows=())
+    found = the_night(of("inconclusive", again="slower"), of("slower", state="environment-gone"))
+    found = replace(found, pairs=(Pair(environment="torch-2.x", folder=Path("there"), comparison=pair),), notes=("so",))
+    text = found.text()
+    assert "night of 2026-11-21 02:30 UTC, run 20261121-023000-ab12, on EPYC, docker" in text
+    assert "torch-2.x against run run-a" in text
+    assert "  slower: nn-lstm asr-lstm/1x320-ce-short train fp32: 1.100 (1.080 " in text
+    assert "in turns, 5 rounds" in text
+    assert "  looks slower: nn-lstm" in text
+    assert "  1 cell: why not" in text
+    assert "measured in turns in there" in text
+    assert "note: so" in text
+    assert text.endswith("1 slow-down is borne out; of 2 that may have changed 1 were not measured again")
+    assert the_night().text().endswith("no slow-down is borne out")
+    assert replace(the_night(), state="interrupted").text().endswith("; the night was interrupted")
+
+
+def test_what_is_not_sure_and_had_no_time_is_counted_and_not_listed() -> None:
+    text = the_night(of("inconclusive", state="no-time"), of("inconclusive", state="no-time")).text()
+    assert "2 cells: why not" in text
+    assert "nn-lstm" not in text
+
+
+def test_a_night_is_kept_whole_beside_the_runs(tmp_path: Path) -> None:
+    change = replace(of("slower", again="slower"), row=replace(of("slower").row, ratio_low=None))
+    path = result.keep(the_night(change), tmp_path)
+    assert path == tmp_path / "nights" / "20261121-023000-ab12.json"
+    told = json.loads(path.read_text())
+    assert (told["version"], told["exit_code"], told["state"]) == (1, 1, "done")
+    (one,) = told["changes"]
+    assert one["cell"] == ONE.id
+    assert one["ratio_low"] is None
+    assert math.isclose(one["again"]["ratio"], 1.1)
+    assert result.open_cells(tmp_path) == {"20261121-023000-ab12": {ONE.id}}
+    assert result.open_cells(tmp_path / "nowhere") == {}
+
+
+def test_a_venv_of_an_earlier_run_is_found_by_its_digest(tmp_path: Path) -> None:
+    backend, digest = VenvBackend(tmp_path), "sha256:" + "ab" * 32
+    home = tmp_path / "venvs" / ("np-" + "ab" * 6)
+    home.mkdir(parents=True)
+    assert former(backend, "np", digest, {"framework": "numpy"}) is None  # half-made
+    (home / ".ready").touch()
+    found = former(backend, "np", digest, {"framework": "numpy"})
+    assert found is not None
+    assert (found.handle, found.digest, found.framework) == (str(home / "bin" / "python"), digest, "numpy")
+    assert former(backend, "np", "", {}) is None

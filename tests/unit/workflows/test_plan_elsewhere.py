@@ -1,0 +1,229 @@
+"""Planning for a machine that is described: by its description alone, and what the table of the documentation says."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from typer.testing import CliRunner
+
+from runner import cli
+from runner.core import machine
+from runner.core.errors import EngineError, GpuError, UsageError
+from runner.core.model import Gpu, Plan
+from runner.matrix import load
+from runner.plan.machine_file import Described, describe
+from runner.workflows.options import Options
+from runner.workflows.plan_elsewhere import planned
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = tuple(sorted((ROOT / "docs" / "machines").glob("*.json")))
+TYPED = Options(matrix=ROOT / "matrix.yaml", workload=["rnn-step"], seed=0)
+H200 = Gpu(uuid="GPU-1", name="NVIDIA H200", capability=(9, 0), driver="595.71.05", memory=150_000_000_000)
+OTHER = Described(
+    file=Path("other.json"),
+    cpu="Xeon",
+    cores=37,
+    memory=64_000_000_000,
+    gpus=(H200, replace(H200, uuid="GPU-2", name="second", memory=1 << 28)),
+    engine=True,
+    hands_over=True,
+    interpreters={},
+    glibc=None,
+)
+
+
+@pytest.fixture(autouse=True)
+def _not_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail whoever looks at this machine."""
+
+    def refuse(*_args: object, **_options: object) -> NoReturn:
+        pytest.fail("a plan for another machine looked at this one")
+
+    for name in ("cores", "memory", "memory_limit", "room", "glibc", "cpu_name", "describe", "quota"):
+        monkeypatch.setattr(machine, name, refuse)
+    for name in ("runner.gpu.detect.gpus", "runner.gpu.detect.present", "runner.backends.docker.backend.reachable"):
+        monkeypatch.setattr(name, refuse)
+    monkeypatch.setattr("runner.backends.interpreters.find", refuse)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+
+
+def words(found: Plan) -> Mapping[str, str]:
+    """Return environment -> ``run`` where something of it runs, else the codes."""
+    codes: dict[str, set[str]] = {}
+    for one in found.cells:
+        codes.setdefault(one.cell.environment, set()).add(one.skip.code if one.skip else "run")
+    return {name: "run" if "run" in these else ", ".join(sorted(these)) for name, these in codes.items()}
+
+
+def test_cores_memory_device_and_backend_are_those_of_the_description() -> None:
+    found = planned(TYPED, OTHER)
+    assert (found.device, found.backend, found.measurement.threads) == ("cuda", "docker", 37)
+    assert planned(replace(TYPED, threads=5), OTHER).measurement.threads == 5
+    assert planned(replace(TYPED, device="cpu"), OTHER).device == "cpu"
+    assert planned(TYPED, replace(OTHER, gpus=())).device == "cpu"
+    assert planned(TYPED, replace(OTHER, engine=False)).backend == "venv"
+    heavy = replace(TYPED, selectors=["torch-2.x/nn-lstm/rnn-step/lstm-b128-h1024"])
+    assert planned(heavy, OTHER).cells[0].skip is None
+    for device in ("GPU-2", "cuda:1"):
+        skip = planned(replace(heavy, device=device), OTHER).cells[0].skip
+        assert skip is not None
+        assert skip.code == "no-memory"
+
+
+def test_images_can_be_pulled_and_what_has_no_lock_cannot_be_built() -> None:
+    v100 = replace(H200, name="V100", capability=(7, 0), driver="580.95.05")
+    found = words(planned(TYPED, replace(OTHER, gpus=(v100,))))
+    assert {name: found[name] for name in ("torch-0.3", "torch-0.4", "tf-1.8", "theano-cudnn")} == {
+        "torch-0.3": "framework-lacks, image-unavailable",
+        "torch-0.4": "run",
+        "tf-1.8": "run",
+        "theano-cudnn": "run",
+    }
+
+
+def test_without_an_engine_the_interpreters_decide() -> None:
+    bare = replace(OTHER, engine=False, hands_over=False, interpreters={"3.11": True, "3.10": False})
+    found = words(planned(replace(TYPED, device="cpu"), bare))
+    assert found["torch-2.x"] == found["tf-2.x"] == "run"
+    assert found["torch-1.12"] == "framework-lacks, no-interpreter"
+    assert "no-engine" in found["torch-0.4"]
+    reasons = {
+        one.cell.environment: one.skip.reason
+        for one in planned(replace(TYPED, device="cpu"), bare).cells
+        if one.skip and one.skip.code == "no-interpreter"
+    }
+    assert reasons["torch-1.12"] == "there is no Python 3.10 on that machine"
+    assert reasons["torch-1.0"] == "other.json does not say whether there is Python 3.6"
+
+
+def test_the_c_library_of_a_venv_is_that_of_the_description() -> None:
+    bare = replace(OTHER, engine=False, interpreters={"3.11": True})
+    assert words(planned(TYPED, bare))["torch-2.x"] == "run"
+    old = words(planned(TYPED, replace(bare, glibc="2.27")))
+    assert old["torch-2.x"] == "image-unavailable"
+    assert words(planned(TYPED, replace(OTHER, glibc="2.27")))["torch-2.x"] == "run"  # in an image
+
+
+def test_what_cannot_be_asked_of_another_machine() -> None:
+    bare = replace(OTHER, engine=False)
+    for options, described, kind in (
+        (replace(TYPED, backend="host"), OTHER, UsageError),
+        (replace(TYPED, python="python3"), OTHER, UsageError),
+        (replace(TYPED, backend="podman"), OTHER, UsageError),
+        (replace(TYPED, backend="docker"), bare, EngineError),
+        (replace(TYPED, device="cuda:2"), OTHER, GpuError),
+        (replace(TYPED, device="cuda"), replace(OTHER, gpus=()), GpuError),
+    ):
+        with pytest.raises(kind) as caught:
+            planned(options, described)
+        assert "hint: " in str(caught.value)
+    with pytest.raises(GpuError, match=r"other\.json shows cuda:0 \(NVIDIA H200\), cuda:1 \(second\)"):
+        planned(replace(TYPED, device="cuda:2"), OTHER)
+
+
+def test_what_it_plans_for_is_said_first() -> None:
+    said: list[str] = []
+    planned(TYPED, OTHER, said.append)
+    planned(TYPED, replace(OTHER, hands_over=False), said.append)
+    planned(TYPED, replace(OTHER, gpus=()), said.append)
+    first = "planning for NVIDIA H200 with driver 595.71.05, as other.json describes it"
+    assert [said[0], said[1], said[3]] == [first, first, "planning for Xeon, as other.json describes it"]
+    assert "NVIDIA Container Toolkit" in said[2]
+    assert len(said) == 4
+
+
+# What runs natively on the examples, is left to JIT, or is refused for the GPU or its driver; worked out by hand from
+# what the wheels hold and from the drivers that their CUDA needs. Cells of cuDNN aside.
+RUN, JIT, ARCH, DRIVER = "run", "by JIT", "arch", "driver"
+MEANT = "run by JIT"  # by PTX that was made for just this GPU
+TABLE = {
+    "gtx-1080-384": {"torch-1.0": RUN, "torch-1.12": DRIVER, "torch-2.x": ARCH, "tf-1.8": RUN, "tf-1.15": DRIVER}
+    | {"tf-2.x": DRIVER, "jax": DRIVER, "keras-3": DRIVER, "theano-cudnn": RUN},
+    "gtx-1080-580": {"torch-1.0": RUN, "torch-1.12": RUN, "torch-2.x": ARCH, "tf-1.8": RUN, "tf-1.15": RUN}
+    | {"tf-2.x": RUN, "jax": RUN, "keras-3": RUN, "theano-cudnn": RUN},
+    "v100-sxm2-384": {"torch-1.0": RUN, "torch-1.12": DRIVER, "torch-2.x": ARCH, "tf-1.8": RUN, "tf-1.15": DRIVER}
+    | {"tf-2.x": DRIVER, "jax": DRIVER, "keras-3": DRIVER, "theano-cudnn": RUN},
+    "v100-sxm2-580": {"torch-1.0": RUN, "torch-1.12": RUN, "torch-2.x": ARCH, "tf-1.8": RUN, "tf-1.15": RUN}
+    | {"tf-2.x": RUN, "jax": RUN, "keras-3": RUN, "theano-cudnn": RUN},
+    "a100-sxm4-450": {"torch-1.0": JIT, "torch-1.12": ARCH, "torch-2.x": DRIVER, "tf-1.8": JIT, "tf-1.15": JIT}
+    | {"tf-2.x": DRIVER, "jax": DRIVER, "keras-3": DRIVER, "theano-cudnn": ARCH},
+    "a100-sxm4-595": {"torch-1.0": JIT, "torch-1.12": ARCH, "torch-2.x": RUN, "tf-1.8": JIT, "tf-1.15": JIT}
+    | {"tf-2.x": RUN, "jax": RUN, "keras-3": RUN, "theano-cudnn": ARCH},
+    "h200-550": {"torch-1.0": JIT, "torch-1.12": ARCH, "torch-2.x": DRIVER, "tf-1.8": JIT, "tf-1.15": JIT}
+    | {"tf-2.x": DRIVER, "jax": RUN, "keras-3": DRIVER, "theano-cudnn": ARCH},
+    "h200-595": {"torch-1.0": JIT, "torch-1.12": ARCH, "torch-2.x": RUN, "tf-1.8": JIT, "tf-1.15": JIT}
+    | {"tf-2.x": MEANT, "jax": RUN, "keras-3": MEANT, "theano-cudnn": ARCH},
+    "rtx-5090-570": {"torch-1.0": JIT, "torch-1.12": ARCH, "torch-2.x": DRIVER, "tf-1.8": JIT, "tf-1.15": JIT}
+    | {"tf-2.x": JIT, "jax": RUN, "keras-3": JIT, "theano-cudnn": ARCH},
+    "rtx-5090-595": {"torch-1.0": JIT, "torch-1.12": ARCH, "torch-2.x": RUN, "tf-1.8": JIT, "tf-1.15": JIT}
+    | {"tf-2.x": JIT, "jax": RUN, "keras-3": JIT, "theano-cudnn": ARCH},
+}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_examples_are_planned_as_worked_out_and_the_page_says_so(path: Path) -> None:
+    described = describe(path)
+    strict, lenient = (planned(replace(TYPED, allow_jit=allowed), described) for allowed in (False, True))
+    jit, meant = ({one.cell.environment for one in plan.cells if one.jit} for plan in (lenient, strict))
+    assert meant == {name for name, word in TABLE[path.stem].items() if word == MEANT}
+    gpu = described.gpus[0]
+    page = (ROOT / "docs" / "gpus.md").read_text("utf-8").splitlines()
+    head = next(line for line in page if line.startswith("| environment | NVIDIA GeForce GTX 1080, "))
+    column = [cell.strip() for cell in head.split("|")].index(f"{gpu.name}, {gpu.driver}")
+    for name, word in TABLE[path.stem].items():
+        without, allowed = words(strict)[name], words(lenient)[name]
+        if word == JIT:
+            assert (without == RUN, allowed, name in jit) == (False, RUN, True), name
+        elif word == MEANT:
+            assert (without, allowed, name in jit) == (RUN, RUN, True), name
+        else:
+            assert word in without.split(", "), name
+            assert (allowed == RUN) == (word == RUN), name
+            assert name not in jit
+        line = next(line for line in page if line.startswith(f"| {name} | "))
+        shown = line.split("|")[column].strip()
+        assert shown.removesuffix(", not by cuDNN") == word.replace("run", "runs"), (name, shown)
+
+
+def test_the_examples_are_five_gpus_with_two_drivers_each() -> None:
+    assert {path.stem for path in EXAMPLES} == set(TABLE)
+    found = {describe(path).gpus[0].name: 0 for path in EXAMPLES}
+    for path in EXAMPLES:
+        found[describe(path).gpus[0].name] += 1
+    assert list(found.values()) == [2] * 5
+
+
+def test_every_refusal_of_the_page_has_a_source_that_is_listed() -> None:
+    page = (ROOT / "docs" / "gpus.md").read_text("utf-8")
+    why, _, sources = page.partition("## Why not")[2].partition("## Sources")
+    listed = {line.partition(".")[0] for line in sources.strip().splitlines()}
+    assert listed == {str(number) for number in range(1, len(listed) + 1)}
+    rows = [line for line in why.splitlines() if line.startswith("| ") and not line.startswith("| ---")]
+    cited = [row.rstrip(" |").rpartition("| ")[2] for row in rows]
+    numbers = {one for one in cited if one.isdigit()}
+    assert numbers == listed
+    assert len([one for one in cited if not one.isdigit()]) == 5 + 1 + 1  # the heads of the tables
+
+
+def test_the_command_line() -> None:
+    path = str(ROOT / "docs" / "machines" / "h200-550.json")
+    typed = ["plan", "torch-1.0", "torch-2.x", "--matrix", str(ROOT / "matrix.yaml"), "--machine", path]
+    done = CliRunner().invoke(cli.app, [*typed, "--format", "json", "--workload", "rnn-step"], standalone_mode=False)
+    assert done.return_value == 0
+    found = json.loads(done.stdout)
+    assert (found["device"], found["backend"], found["threads"]) == ("cuda", "docker", 112)
+    assert {cell["code"] for cell in found["cells"] if cell["implementation"] == "nn-lstm"} == {"arch", "driver"}
+    assert "planning for NVIDIA H200 with driver 550.54.15" in done.stderr
+    done = CliRunner().invoke(cli.app, ["plan", "tf-2.x", *typed[3:], "--workload", "rnn-step"], standalone_mode=False)
+    assert "tensorflow[and-cuda]==2.16.2" in done.stdout  # no terminal takes it for markup
+    with pytest.raises(UsageError):
+        CliRunner().invoke(cli.app, [*typed[:-1], "none.json"], standalone_mode=False, catch_exceptions=False)
+
+
+def test_every_environment_of_the_matrix_is_on_the_page() -> None:
+    page = (ROOT / "docs" / "gpus.md").read_text("utf-8").partition("## Why not")[0]
+    for name in load(ROOT / "matrix.yaml").environments:
+        assert f"\n| {name} | " in page

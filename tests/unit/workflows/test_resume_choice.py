@@ -1,0 +1,117 @@
+"""Which run is resumed, and which is not: finished ones, those of others at work, and what may be typed beside it."""
+
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from runner.core.errors import NothingSelectedError, UsageError
+from runner.core.files import held
+from runner.store.run import Run
+from runner.workflows.options import Options
+from runner.workflows.run.resume import resumed
+from tests.support.fake_runs import make
+
+
+def typed(reports: Path, *selectors: str) -> Options:
+    return Options(reports=reports, selectors=list(selectors) or None)
+
+
+def take_up(options: Options) -> None:
+    with resumed(options, print):
+        pass
+
+
+def test_no_unfinished_run_is_nothing_selected(tmp_path: Path) -> None:
+    for _ in range(2):
+        with pytest.raises(NothingSelectedError, match="is unfinished"):
+            take_up(typed(tmp_path))
+        make(tmp_path, []).note("ended", how="done")
+
+
+def test_a_finished_run_is_not_resumed(tmp_path: Path) -> None:
+    run = make(tmp_path, [])
+    run.note("ended", how="done")
+    with pytest.raises(NothingSelectedError, match=f"run {run.id} is finished"):
+        take_up(typed(tmp_path, run.id))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (Options(rounds=3), "without --rounds"),
+        (Options(backend="host", python="/bin/python"), "without --backend, --python"),
+        (Options(selectors=["a", "b"]), "takes one run"),
+    ],
+)
+def test_what_cannot_be_typed_with_resume(options: Options, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        take_up(options)
+
+
+def test_a_run_that_is_held_is_not_resumed(tmp_path: Path) -> None:
+    run = make(tmp_path, [])
+    with run.held(), pytest.raises(UsageError, match=f"run {run.id} is at work in process"):
+        take_up(typed(tmp_path))
+
+
+def foreign(reports: Path, later: int) -> Run:
+    """Make an unfinished run that says so when it is chosen: its plan is not what it began with."""
+    run = make(reports, [], later=later)
+    run.note("begun", plan="another", digests={})
+    return run
+
+
+def test_without_a_name_a_run_at_work_is_passed_over_and_said(tmp_path: Path) -> None:
+    older, newer = foreign(tmp_path, 0), foreign(tmp_path, 5)
+    said: list[str] = []
+
+    def chosen() -> str:
+        with pytest.raises(UsageError, match="the plan of run") as caught, resumed(typed(tmp_path), said.append):
+            pass
+        return caught.value.problems[0].message.split()[4]
+
+    assert chosen() == newer.id
+    assert said == []
+    with newer.held():
+        assert chosen() == older.id
+        assert said == [f"run {newer.id} is at work in process {os.getpid()} on {platform.node()}"]
+    assert chosen() == newer.id
+
+
+def test_a_run_that_ends_while_it_is_chosen_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    older, newer = foreign(tmp_path, 0), foreign(tmp_path, 5)
+
+    @contextmanager
+    def late(run: Run) -> Iterator[None]:
+        if run.id == newer.id:
+            run.note("ended", how="done")
+        yield
+
+    monkeypatch.setattr(Run, "held", late)
+    with pytest.raises(UsageError, match=f"the plan of run {older.id} is not"):
+        take_up(typed(tmp_path))
+
+
+def test_a_run_at_work_is_not_resumed_by_its_name_whatever_else_is_there(tmp_path: Path) -> None:
+    foreign(tmp_path, 0)
+    newer = foreign(tmp_path, 5)
+    with newer.held(), pytest.raises(UsageError, match=f"run {newer.id} is at work in process"):
+        take_up(typed(tmp_path, newer.id))
+
+
+def test_where_all_unfinished_runs_are_at_work_each_is_named(tmp_path: Path) -> None:
+    found = [foreign(tmp_path, later) for later in (0, 5)]
+    make(tmp_path, [], later=9).note("ended", how="done")
+    with found[0].held(), found[1].held(), pytest.raises(UsageError) as caught:
+        take_up(typed(tmp_path))
+    assert [problem.message.split()[1] for problem in caught.value.problems] == [found[1].id, found[0].id]
+
+
+def test_a_lock_goes_with_its_block(tmp_path: Path) -> None:
+    for _ in range(2):
+        with held(tmp_path / "lock", "it"):
+            pass

@@ -1,0 +1,215 @@
+"""Several devices side by side in one run, without any of them: servers live in memory."""
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.core.errors import EngineError
+from runner.core.model import Gpu, Past, Plan
+from runner.core.progress import Progress
+from runner.gpu.clocks.policy import LEAVE
+from runner.gpu.device import Clocks
+from runner.plan.devices import apart, deal
+from runner.plan.document import plan_json, read_plan
+from runner.store.run import Run
+from runner.workflows.run.devices import Lane, Shared, work
+from runner.workflows.run.header import begin
+from runner.workflows.run.recorder import Keeper
+from runner.workflows.run.resume import past
+from tests.support.fake_servers import FakeBackend, Known
+from tests.unit.plan import test_devices
+from tests.unit.workflows.test_resume import made
+
+GPUS = (test_devices.FIRST, test_devices.SECOND)
+READY = {name: made(name, "1") for name in "ab"}
+
+
+@pytest.fixture(autouse=True)
+def references(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.workflows.run.devices.References", Known)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return begin(test_devices.plan(), tmp_path, {}, GPUS, READY)
+
+
+def measured(run: Run, backend: FakeBackend, plan: Plan, gpus: tuple[Gpu, ...] = GPUS) -> None:
+    progress = Progress(lambda _: None)
+    shared = Shared(
+        backend=backend,
+        ready=READY,
+        keeper=Keeper(plan, run, progress),
+        cache=run.path / "cache",
+        margin=0.02,
+        controls=True,
+        pin=False,
+    )
+    devices = [Clocks(gpu, LEAVE, progress.note) for gpu in gpus]
+    narrow, wide = apart(plan)
+    work(deal(narrow, len(devices)), devices, shared, wide)
+
+
+def places(run: Run) -> dict[str, set[str]]:
+    """Return the devices that measured each case."""
+    found: dict[str, set[str]] = {}
+    for record in run.records():
+        found.setdefault(record.cell.case, set()).add(str(record.facts["device_uuid"]))
+    return found
+
+
+def journal(run: Run) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run.path / "journal.jsonl").read_text().splitlines()]
+
+
+def test_a_case_stays_on_its_device_and_all_are_measured(run: Run) -> None:
+    backend = FakeBackend()
+    measured(run, backend, test_devices.plan())
+    assert places(run) == {
+        **{name: {"GPU-1"} for name in ("one", "three")},
+        **{name: {"GPU-2"} for name in ("two", "four", "five")},
+    }
+    assert Counter(record.cell.case for record in run.records()) == dict.fromkeys(test_devices.COSTS, 6)
+    assert {server.device for server in backend.opened} == {"GPU-1", "GPU-2"}
+    assert all(server.closed == 1 for server in backend.opened)
+    numbers = [record.facts["server"] for record in run.records()]
+    on = {record.facts["server"]: record.facts["device_uuid"] for record in run.records()}
+    assert all(on[record.facts["server"]] == record.facts["device_uuid"] for record in run.records())
+    assert len(set(numbers)) == len(backend.opened)
+
+
+def test_a_case_of_several_gpus_has_all_of_them_before_the_others_begin(run: Run) -> None:
+    backend = FakeBackend()
+    measured(run, backend, test_devices.with_wide(test_devices.plan()))
+    found = places(run)
+    assert found.pop("two") == {"GPU-1,GPU-2"}
+    assert (sorted(found), set.union(*found.values())) == (["five", "four", "one", "three"], {"GPU-1", "GPU-2"})
+    order = [server.device for server in backend.opened]
+    together = order.count("GPU-1,GPU-2")
+    assert order[:together] == ["GPU-1,GPU-2"] * together
+    assert all(server.closed == 1 for server in backend.opened)
+    assert [record.cell.case for record in run.records()][:6] == ["two"] * 6
+    assert len(list(run.records())) == 30
+
+
+def test_what_all_gpus_took_first_is_of_the_budget_and_cooling_is_to_what_was_before(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, tuple[float, float | None]] = {}
+    worked = Lane.work
+
+    def work_(lane: Lane, shared: Shared) -> None:
+        seen[str(lane.clocks.gpu and lane.clocks.gpu.uuid)] = lane.before, lane.cool
+        if lane.clocks.gpu and "," in lane.clocks.gpu.uuid:
+            time.sleep(0.2)
+        worked(lane, shared)
+
+    monkeypatch.setattr(Lane, "work", work_)
+    monkeypatch.setattr(Clocks, "celsius", lambda clocks: {"GPU-1": 40, "GPU-2": 43}.get(clocks.gpu.uuid))
+    measured(run, FakeBackend(), test_devices.with_wide(test_devices.plan()))
+    assert seen["GPU-1,GPU-2"] == (0.0, None)
+    assert (seen["GPU-1"][1], seen["GPU-2"][1]) == (40, 43)
+    assert min(seen["GPU-1"][0], seen["GPU-2"][0]) > 0.2
+    spent = [line["spent"] for line in journal(run) if "spent" in line]
+    assert spent[-1] > 0.2
+
+
+def test_a_run_goes_on_with_a_case_of_several_gpus(run: Run) -> None:
+    planned = test_devices.with_wide(test_devices.plan())
+    backend = FakeBackend()
+    backend.does("a/x", "ok", "ok", "loses-its-engine")
+    with pytest.raises(EngineError):
+        measured(run, backend, planned)
+    behind = past(run, run.journal())
+    assert set(behind.groups) == {"GPU-1,GPU-2"}
+    measured(run, FakeBackend(), replace(planned, past=behind))
+    assert places(run)["two"] == {"GPU-1,GPU-2"}
+    assert Counter(record.cell.case for record in run.records())["two"] == 6
+
+
+def test_the_journal_names_the_devices_and_has_no_canary(run: Run) -> None:
+    measured(run, FakeBackend(), test_devices.plan())
+    lines = journal(run)
+    assert (lines[0]["device"], lines[0]["device_name"]) == ("GPU-1,GPU-2", "2 x H200")
+    assert run.journal().groups == {"GPU-1": (("a", "b"),), "GPU-2": (("a", "b"),)}
+    assert not [line for line in lines if line["event"] == "canary"]  # it would tell of the neighbour
+
+
+def test_devices_are_at_work_at_the_same_time(run: Run) -> None:
+    backend = FakeBackend()
+    backend.together = threading.Barrier(2)  # a server says hello when that of the other device is asked, too
+    measured(run, backend, test_devices.plan())
+    assert len(places(run)) == 5
+
+
+def test_an_engine_that_is_lost_on_one_device_ends_all_and_what_was_measured_is_kept(run: Run) -> None:
+    backend = FakeBackend()
+    backend.does("a/x", "ok", "ok", "ok", "loses-its-engine")
+    with pytest.raises(EngineError):
+        measured(run, backend, test_devices.plan())
+    before = journal(run)
+    assert all(server.closed for server in backend.opened)
+    assert {record.status for record in run.records()} == {"ok"}
+    for thread in threading.enumerate():
+        if thread.name == "aside":
+            thread.join(10)
+    assert journal(run) == before  # whoever was interrupted left nothing
+
+
+def test_a_run_goes_on_where_each_device_was(run: Run) -> None:
+    backend = FakeBackend()
+    backend.does("a/x", *["ok"] * 8, "loses-its-engine")
+    with pytest.raises(EngineError):
+        measured(run, backend, test_devices.plan())
+    then = past(run, run.journal())
+    assert then.finished
+    again = FakeBackend()
+    measured(run, again, test_devices.plan(then))
+    rounds = [(line["case"], line["round"]) for line in journal(run) if line["event"] == "round"]
+    assert len(rounds) == len(set(rounds)) == 15
+    assert all(len(devices) == 1 for devices in places(run).values())
+    first = {f"{server.environment}" for server in again.opened}
+    assert first == {"a", "b"}
+    counts = Counter((record.cell, record.round) for record in run.records())
+    assert set(counts.values()) == {1}
+    assert len(counts) == 30
+
+
+def test_a_plan_that_was_read_back_is_dealt_in_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.plan.estimate.held_bytes", {f"rnn-step/{name}": 1 for name in test_devices.COSTS}.get)
+
+    def dealt(plan: Plan) -> list[list[str]]:
+        return [[block.case_id for block in part.blocks] for part in deal(plan, 2)]
+
+    costs = {"one": 20.004, "two": 20.0, "three": 10.001, "four": 10.004, "five": 10.0}
+    close = test_devices.plan()
+    cells = tuple(replace(one, seconds=costs[one.cell.case]) for one in close.cells)
+    close = replace(close, cells=cells)
+    document, cases = plan_json(close), {block.case_id: block.spec for block in close.blocks}
+    again = read_plan(json.loads(json.dumps(document)), cases, asdict(close.measurement), Past())
+    assert dealt(again) == dealt(close)
+
+
+def test_references_are_computed_before_anything_is_timed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    backend, order = FakeBackend(), list[str]()
+
+    class Missing(Known):
+        def known(self, case: Mapping[str, Any]) -> bool:
+            return case["name"] in order
+
+        def get(self, case: Mapping[str, Any]) -> dict[str, Any]:
+            if case["name"] not in order:
+                assert not backend.opened
+                order.append(case["name"])
+            return super().get(case)
+
+    monkeypatch.setattr("runner.workflows.run.devices.References", Missing)
+    measured(run, backend, test_devices.plan())
+    assert sorted(order) == sorted(test_devices.COSTS)

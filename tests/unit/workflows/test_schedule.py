@@ -1,0 +1,122 @@
+"""What systemd and cron are told is what they read back: paths with spaces, percent signs and quotes among it."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from runner.cli.nightly import schedule
+from runner.core.errors import MatrixError, UsageError
+from runner.workflows.nightly.schedule import Job, advice, clock, made, quoted
+
+ODD = ("--corpus", 'a b%c"$HOME\\d', "np-*", "it's")
+
+
+def job(folder: str = "/srv/od d%50 $x", words: tuple[str, ...] = ODD, **environ: str) -> Job:
+    return Job(python="/opt/a b/python", folder=Path(folder), words=words, at=(2, 5), environ=environ)
+
+
+def setting(unit: str, name: str) -> list[str]:
+    return re.findall(f"^{name}=(.*)$", unit, re.MULTILINE)
+
+
+def read_back(line: str) -> list[str]:
+    """Return the words of a systemd setting: quotes and backslashes as in C, then specifiers."""
+    return [word.replace("%%", "%") for word in shlex.split(line)]  # of a shell's rules only these are in use
+
+
+def as_cron(line: str) -> str:
+    """Return the command that cron hands to the shell, after Vixie cron's do_command.c."""
+    found, escaped = "", False
+    for sign in line.split(" ", 5)[5].rstrip("\n"):
+        if escaped and sign == "%":
+            found = found[:-1]
+        elif sign == "%":
+            return found
+        found, escaped = found + sign, sign == "\\" and not escaped
+    return found
+
+
+def test_the_service_runs_this_installation_in_this_folder() -> None:
+    files = made(job(PATH="/bin:/a b", HOME="/root", DOCKER_HOST="unix:///a%b"), "systemd")
+    assert list(files) == ["matrix-runner-od-d-50-x.service", "matrix-runner-od-d-50-x.timer"]
+    service, timer = files.values()
+    assert setting(service, "WorkingDirectory") == ["/srv/od d%%50 $x"]
+    (command,) = setting(service, "ExecStart")
+    words = ["/opt/a b/python", "-m", "runner", "nightly", *ODD]
+    assert [word.replace("$$", "$") for word in read_back(command)] == words
+    assert "$$HOME" in command
+    assert [read_back(line) for line in setting(service, "ExecStopPost")] == [
+        ["/opt/a b/python", "-m", "runner", "clocks", "reset"]
+    ]
+    found = [read_back(line) for line in setting(service, "Environment")]
+    assert found == [["PATH=/bin:/a b"], ["DOCKER_HOST=unix:///a%b"]]
+    assert setting(service, "KillSignal") == ["SIGINT"]
+    assert setting(service, "KillMode") == ["mixed"]
+    assert not setting(service, "SuccessExitStatus")  # a slow-down is to fail the unit
+    assert setting(timer, "OnCalendar") == ["*-*-* 02:05:00"]
+
+
+def test_the_line_of_a_crontab_is_read_back() -> None:
+    words = (*ODD, "back\\%slash", "100%", "\\\\%")
+    (line,) = made(job(words=words, PATH="/bin:/a%b"), "cron").values()
+    assert line.startswith("5 2 * * * ")
+    command = as_cron(line)
+    assert shlex.split(command) == [
+        *("cd", "/srv/od d%50 $x", "&&", "exec", "env", "PATH=/bin:/a%b"),
+        *("/opt/a b/python", "-m", "runner", "nightly", *words),
+    ]
+
+
+@pytest.mark.parametrize("text", ["25:00", "2:60", "noon", "", "02:30:00"])
+def test_what_is_no_time_of_day_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="as a time of day"):
+        clock(text)
+    assert clock("7:05") == (7, 5)
+
+
+def test_words_are_quoted_where_they_have_to_be() -> None:
+    assert [quoted(word) for word in ("a=b", "a b", "", "%n", "a\\")] == ["a=b", '"a b"', '""', "%%n", '"a\\\\"']
+
+
+def test_what_a_format_cannot_hold_is_refused() -> None:
+    for form in ("systemd", "cron"):
+        with pytest.raises(UsageError, match="control character"):
+            made(job("/srv/a\nb"), form)
+    with pytest.raises(UsageError, match="cannot work in the folder"):
+        made(job("/srv/a "), "systemd")
+    with pytest.raises(UsageError, match="cron takes"):
+        made(job(PATH="/x" * 600), "cron")
+
+
+def test_a_folder_without_a_name_has_units_too() -> None:
+    assert job("/").name == "matrix-runner-root"
+    assert "enable --now matrix-runner-root.timer" in advice(job("/"), "systemd", None)
+    assert "put the two units" not in advice(job("/"), "systemd", Path("there"))
+    assert "crontab -e" in advice(job("/"), "cron", None)
+
+
+def test_what_the_night_would_refuse_is_refused_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((UsageError, MatrixError), match=r"there is no matrix\.yaml"):
+        schedule()
+    with pytest.raises(Exception, match="No such option: --prest"):
+        schedule(["--prest", "quick"])
+    with pytest.raises(UsageError, match="into no folder"):
+        schedule(format="cron", output=tmp_path)
+
+
+def test_units_are_written_into_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "matrix.yaml").write_text("version: 1\nenvironments: {}\nworkloads: {}\n")
+    assert schedule(["--budget", "6h"], at="03:00", output=tmp_path / "a" / "units") == 0
+    service, timer = sorted((tmp_path / "a" / "units").iterdir())
+    assert "nightly --budget 6h\n" in service.read_text()
+    assert "03:00:00" in timer.read_text()
+    assert schedule(format="cron") == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("30 2 * * * cd ")
+    assert "systemctl --user enable --now" in err

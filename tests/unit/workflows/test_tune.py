@@ -1,0 +1,254 @@
+"""What makes a machine noisy: read from a tree like the kernel's, judged, and never changed."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from runner import cli
+from runner.gpu.settings import Settings
+from runner.gpu.types import held_back
+from runner.workflows.doctor import tune
+from runner.workflows.doctor.noise import Busy, Noise, look
+from runner.workflows.doctor.noise_findings import Source, judge
+from runner.workflows.doctor.tune import Tuning
+
+QUIET = Noise(
+    cpus=8,
+    governors={"performance": 8},
+    boost=("sys/devices/system/cpu/intel_pstate/no_turbo", False),
+    shared_cores=0,
+    mhz=(3000.0, 3000.0),
+    load=0.1,
+    swap=(0, 8 << 30),
+    huge_pages="madvise",
+    layout=2,
+    hot=0,
+    mains=True,
+)
+GPU = Settings(index=1, name="H200", persistent=True, mhz=345, most_mhz=1980, processes=0)
+
+
+def write(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}\n")
+    return root
+
+
+def process(name: str, ticks: int) -> str:
+    """Return what /proc/PID/stat says of a process that computed for some ticks."""
+    return f"7 ({name}) S 1 7 7 0 -1 4194560 100 0 0 0 {ticks} 0 0 0 20 0 1 0 100 0 0"
+
+
+def seen(root: Path, pause: Callable[[float], object] = lambda _: None, gpus: tuple[Settings, ...] = ()) -> Noise:
+    return look(root, pause, lambda: gpus, own=1)
+
+
+def about(what: str, noise: Noise) -> Source:
+    """Return the one line about something."""
+    (found,) = [one for one in judge(noise) if one.what == what]
+    return found
+
+
+def test_a_machine_that_shows_nothing_is_read_and_judged(tmp_path: Path) -> None:
+    noise = seen(tmp_path)
+    assert (noise.governors, noise.boost, noise.mhz, noise.load, noise.busy, noise.swap) == (
+        {},
+        None,
+        (),
+        None,
+        (),
+        None,
+    )
+    states = {one.what: one.state for one in judge(noise)}
+    assert {what for what, state in states.items() if state == "unseen"} == {
+        *("governor", "turbo", "clocks", "hyper-threads", "swap", "huge pages", "addresses")
+    }
+    assert "noisy" not in states.values()
+
+
+def test_a_laptop_as_it_comes(tmp_path: Path) -> None:
+    cpu = "sys/devices/system/cpu"
+    root = write(
+        tmp_path,
+        {
+            **{f"{cpu}/cpu{number}/cpufreq/scaling_governor": "powersave" for number in (0, 1)},
+            **{f"{cpu}/cpu{number}/topology/thread_siblings_list": "0-1" for number in (0, 1)},
+            f"{cpu}/cpu0/cpufreq/scaling_cur_freq": "800000",
+            f"{cpu}/cpu1/cpufreq/scaling_cur_freq": "3200000",
+            f"{cpu}/cpu0/thermal_throttle/core_throttle_count": "3",
+            f"{cpu}/intel_pstate/no_turbo": "0",
+            f"{cpu}/isolated": "",
+            "proc/cpuinfo": "flags\t\t: fpu vme\ncpu MHz\t\t: 1.0",
+            "proc/loadavg": "1.75 0.50 0.10 1/200 999",
+            "proc/meminfo": "MemTotal: 16 kB\nSwapTotal:  8000000 kB\nSwapFree:  2000000 kB",
+            "proc/sys/kernel/randomize_va_space": "2",
+            "proc/sys/kernel/numa_balancing": "1",
+            "proc/42/comm": "irqbalance",
+            "sys/kernel/mm/transparent_hugepage/enabled": "[always] madvise never",
+            "sys/class/power_supply/BAT0/type": "Battery",
+            "sys/class/power_supply/AC/type": "Mains",
+            "sys/class/power_supply/AC/online": "0",
+            "sys/fs/cgroup/cpu.max": "150000 100000",
+            "sys/fs/cgroup/cpu.stat": "nr_periods 10\nnr_throttled 4",
+        },
+    )
+    noise = seen(root)
+    assert noise == Noise(
+        cpus=2,
+        governors={"powersave": 2},
+        boost=(f"{cpu}/intel_pstate/no_turbo", True),
+        shared_cores=1,
+        mhz=(800.0, 3200.0),
+        load=1.75,
+        swap=(6_144_000_000, 8_192_000_000),
+        huge_pages="always",
+        layout=2,
+        quota=1.5,
+        waits=4,
+        balancing=True,
+        interrupts=True,
+        mains=False,
+        hot=3,
+    )
+    noisy = {one.what: one for one in judge(noise) if one.state == "noisy"}
+    assert set(noisy) == {
+        *("governor", "turbo", "clocks", "heat", "power", "hyper-threads", "other load", "CPU quota", "swap"),
+        *("huge pages", "interrupts"),
+    }
+    assert noisy["governor"].command == "sudo cpupower frequency-set --governor performance"
+    assert noisy["turbo"].command == f"echo 1 | sudo tee /{cpu}/intel_pstate/no_turbo"
+    assert noisy["clocks"].command == "sudo cpupower frequency-set --min 800MHz --max 800MHz"
+    assert noisy["swap"].found == "6.1 GB of 8.2 GB in use"
+    assert noisy["CPU quota"].found.startswith("1.5 CPUs at a time, waited 4 times")
+
+
+def test_the_busiest_other_processes_are_watched(tmp_path: Path) -> None:
+    root = write(
+        tmp_path,
+        {
+            "proc/stat": "cpu 100 0 0 900 0 0 0 0 0 0\ncpu0 1 2 3",
+            **{f"proc/{pid}/stat": process("idle) one", 10) for pid in (1, 20, 21, 22)},
+            **{f"sys/devices/system/cpu/cpu{number}/online": "1" for number in range(2)},
+        },
+    )
+
+    def later(seconds: float) -> None:
+        assert seconds == 1.0
+        write(root, {"proc/stat": "cpu 300 0 0 900 0 0 0 0 0 0", "proc/1/stat": process("own", 110)})
+        write(root, {"proc/20/stat": process("web server", 60), "proc/21/stat": process("editor", 14)})
+        write(root, {"proc/23/stat": process("new", 99)})
+
+    noise = seen(root, later)
+    assert noise.busy == (Busy("web server", 20, 0.5),)
+    found = about("other load", noise)
+    assert (found.state, found.found) == ("noisy", "busy now: web server at 50% of a CPU")
+    assert found.command == "kill -STOP 20"
+
+
+def test_a_virtual_machine_shows_what_its_host_took(tmp_path: Path) -> None:
+    files = {
+        "proc/cpuinfo": "cpu MHz\t\t: 2600.0\nflags\t\t: fpu hypervisor",
+        "proc/stat": "cpu 1 0 0 989 0 0 0 10 0 0",
+    }
+    noise = seen(write(tmp_path, files))
+    assert noise.virtual
+    assert about("stolen time", noise).state == "noisy"
+    assert about("stolen time", noise).found.startswith("1.00% of the CPU time")
+    assert about("governor", noise).found == "cannot be seen here: in a virtual machine its host decides"
+    assert about("clocks", noise).found == "2600 MHz on all CPUs, as the host tells it"
+    assert about("stolen time", replace(noise, stolen=0.0)).state == "ok"
+
+
+def test_the_older_control_group_and_other_boost(tmp_path: Path) -> None:
+    files = {
+        "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "200000",
+        "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000",
+        "sys/devices/system/cpu/cpufreq/boost": "1",
+    }
+    noise = seen(write(tmp_path, files))
+    assert (noise.quota, noise.waits) == (2.0, 0)
+    assert about("turbo", noise).command == "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost"
+    write(tmp_path, {"sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1", "sys/devices/system/cpu/cpufreq/boost": "0"})
+    noise = seen(tmp_path)
+    assert noise.quota is None
+    assert about("turbo", noise).state == "ok"
+
+
+def test_a_quiet_machine_is_fine() -> None:
+    assert {one.state for one in judge(QUIET)} == {"ok"}
+    assert not [one for one in judge(QUIET) if one.command]
+    assert Tuning(judge(QUIET)).verdict == "nothing that can be seen here makes times noisy; nothing was changed"
+
+
+@pytest.mark.parametrize(
+    ("what", "changes", "state"),
+    [
+        ("governor", {"governors": {"performance": 4, "powersave": 4}}, "noisy"),
+        ("clocks", {"mhz": (3000.0, 3100.0)}, "ok"),
+        ("other load", {"load": 2.0}, "noisy"),
+        ("other load", {"load": 0.9}, "ok"),
+        ("other load", {"busy": (Busy("a", 7, 0.3),)}, "ok"),
+        ("other load", {"busy": (Busy("a", 7, 0.9),)}, "noisy"),
+        ("swap", {"swap": (0, 0)}, "ok"),
+        ("swap", {"swap": (5, 100)}, "ok"),
+        ("addresses", {"layout": 0}, "noisy"),
+        ("isolation", {"isolated": "2-3"}, "ok"),
+        ("memory nodes", {"nodes": 2, "balancing": True}, "noisy"),
+        ("memory nodes", {"nodes": 2}, "ok"),
+        ("heat", {"hot": 2}, "noisy"),
+        ("power", {"mains": False}, "noisy"),
+    ],
+)
+def test_where_fine_ends(what: str, changes: dict[str, Any], state: str) -> None:
+    assert about(what, replace(QUIET, **changes)).state == state
+
+
+@pytest.mark.parametrize(
+    ("what", "changes", "state", "command"),
+    [
+        ("gpu 1 persistence", {}, "ok", None),
+        ("gpu 1 persistence", {"persistent": False}, "noisy", "sudo nvidia-smi --id=1 --persistence-mode=1"),
+        ("gpu 1 persistence", {"persistent": None}, "unseen", None),
+        ("gpu 1 clock", {}, "unseen", "sudo nvidia-smi --id=1 --lock-gpu-clocks=1485,1485"),
+        ("gpu 1 clock", {"most_mhz": None}, "unseen", None),
+        ("gpu 1 clock", {"held_back": ("heat",)}, "noisy", None),
+        ("gpu 1 processes", {"processes": 2}, "noisy", "nvidia-smi --id=1"),
+        ("gpu 1 processes", {}, "ok", None),
+    ],
+)
+def test_a_gpu(what: str, changes: dict[str, Any], state: str, command: str | None) -> None:
+    found = about(what, replace(QUIET, gpus=(replace(GPU, **changes),)))
+    assert (found.state, found.command) == (state, command)
+
+
+def test_what_holds_a_gpu_back_is_named() -> None:
+    assert held_back(0x1) == ()  # it has nothing to do
+    assert held_back(0x4 | 0x20 | 0x40) == ("its power limit", "heat")
+
+
+def test_the_table_has_every_line_with_its_reason_and_command() -> None:
+    found = Tuning(judge(replace(QUIET, layout=1, gpus=(GPU,))))
+    text = " ".join(found.text(400).split())
+    for one in found.sources:
+        assert f"{one.state} {one.what} {one.found} ({one.why})" in text
+        assert one.command is None or f"to change it: `{one.command}`" in text
+    assert found.text().splitlines()[-1] == "1 of 16 makes times noisy: addresses; nothing was changed"
+
+
+def test_the_command_prints_and_ends_well(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tune, "look", lambda: replace(QUIET, layout=0))
+    shown = CliRunner().invoke(cli.app, ["tune"], standalone_mode=False)
+    assert shown.return_value == 0
+    assert "sudo sysctl kernel.randomize_va_space=2" in shown.stdout
+    asked = ["tune", "--format", "json", "-o", str(tmp_path / "tune.json")]
+    assert CliRunner().invoke(cli.app, asked, standalone_mode=False).return_value == 0
+    found = json.loads((tmp_path / "tune.json").read_text())
+    assert found["version"] == 1
+    assert {*found["sources"][0]} == {"what", "state", "found", "why", "command"}
