@@ -150,8 +150,8 @@ def test_the_end_of_stdin_ends_the_server_and_its_child(python: str, faulty_harn
         session = Session(channel, "test#1")
         session.hello("numpy", 1, "cpu", 60)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("runner.measure.rounds.session.SILENCE", 1.5)
-            patch.setattr("runner.measure.rounds.session.GRACE", 0.5)
+            patch.setattr("runner.measure.session.SILENCE", 1.5)
+            patch.setattr("runner.measure.session.GRACE", 0.5)
             assert request(session, "hangs", tmp_path, timeout=0.5)["class"] == "timeout"
         channel.stdin.close()
         assert channel.process.wait(5) == 0
