@@ -21,7 +21,7 @@ from benchmarks.table import Row, UnmeasurableError
 from runner.backends.docker.cleanup import owner
 from runner.backends.docker.client import connect
 from runner.backends.docker.options import HARDENED, OWNER, RUN
-from runner.core.files import alone
+from runner.core.locks import alone
 from runner.workflows.options import Options
 
 CELL = "torch-2.x/nn-lstm/rnn-step/lstm-b32-h128/train/fp32"

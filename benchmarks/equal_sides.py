@@ -27,7 +27,7 @@ from runner.analysis import statistics as stats
 from runner.analysis.model import Round, Turns, log_ratio
 from runner.analysis.tables import turn_medians
 from runner.backends import harness_archive
-from runner.core.files import alone
+from runner.core.locks import alone
 from runner.core.model import Cell, Provisioned
 from runner.measure.references import References
 from runner.measure.session import Session

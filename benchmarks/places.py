@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.table import UnmeasurableError
-from runner.backends import Backend
+from runner.backends import Backend, choose_backend
 from runner.core.errors import EngineError, NothingSelectedError
 from runner.core.model import Cell, Provisioned
+from runner.core.paths import cache_folder
 from runner.harness import cases
-from runner.workflows.context import Setup, cache_folder, choose_backend, setup
+from runner.workflows.context import Context, setup
 from runner.workflows.options import Options
 from runner.workflows.run import Prepared, prepare
 
@@ -23,7 +24,7 @@ MATRIX = ROOT / "matrix.yaml"
 class Ready:
     """A plan all of whose environments are made."""
 
-    setup: Setup
+    setup: Context
     prepared: Prepared
 
     @property
@@ -40,7 +41,7 @@ def backends() -> Iterator[tuple[str, Backend | str]]:
     """Give each backend with its name; why it cannot be had, where no engine answers."""
     for name in ("docker", "venv"):
         try:
-            yield name, choose_backend(Options(backend=name, matrix=MATRIX), cache_folder(os.environ))[0]
+            yield name, choose_backend(name, None, MATRIX.parent, cache_folder(os.environ))[0]
         except EngineError as error:
             yield name, error.problems[0].message
 

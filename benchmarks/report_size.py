@@ -66,7 +66,7 @@ def make(reports: Path) -> dict[str, float]:
     from runner.store.run import runs
 
     _write_run(reports)
-    frames.write(dataset.results(runs(reports)[0]).samples, reports / SAMPLES_FILE)
+    frames.write(dataset.load_dataset(runs(reports)[0]).samples, reports / SAMPLES_FILE)
     return {}
 
 
@@ -127,7 +127,7 @@ def ours(reports: Path) -> dict[str, float]:
 
     gc.set_threshold(*console.GARBAGE)
     loaded = time.perf_counter()
-    results = dataset.results(runs(reports)[0])
+    results = dataset.load_dataset(runs(reports)[0])
     merged = time.perf_counter()
     comparisons = summarise(results)
     compared = time.perf_counter()

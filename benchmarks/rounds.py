@@ -16,7 +16,7 @@ from benchmarks.turns import seconds
 from runner.backends.docker.cleanup import owner
 from runner.backends.docker.options import OWNER
 from runner.catalog.cases import CASES
-from runner.core.files import alone
+from runner.core.locks import alone
 from runner.core.model import Limits, Provisioned
 from runner.measure.references import References
 from runner.measure.session import Session

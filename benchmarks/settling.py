@@ -28,7 +28,7 @@ from runner.backends.docker.channel import DockerChannel
 from runner.backends.docker.cleanup import owner
 from runner.backends.local_channel import ProcessChannel
 from runner.core import machine
-from runner.core.files import alone
+from runner.core.locks import alone
 from runner.core.model import Cell, Limits, Provisioned, Record
 from runner.core.progress import Progress
 from runner.harness import cases
@@ -148,7 +148,7 @@ def settle(place: Ready) -> Settled:
         if totals.bad:
             raise UnmeasurableError(f"failed: {', '.join(totals.bad)}")
         calls = sum(_called(record) for record in totals.run.records())
-        row = summarise(dataset.results(totals.run))[0].rows[0]
+        row = summarise(dataset.load_dataset(totals.run))[0].rows[0]
     return Settled(took, calls, row.verdict, row.ratio or 1.0, row.rounds)
 
 

@@ -6,7 +6,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runner.analysis.model import Turns, log_ratio
-from runner.plan.controls import TWIN, is_twin
+from runner.core.model.cells import TWIN, is_twin
 
 if TYPE_CHECKING:
     import pandas as pd

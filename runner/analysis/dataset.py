@@ -7,12 +7,13 @@ from typing import Any
 import pandas as pd
 
 from runner.analysis import statistics
-from runner.analysis.model import Planned, Results
-from runner.analysis.tables import Gathered
+from runner.analysis.model import Dataset, Planned
+from runner.analysis.tables import TableBuilder
 from runner.core.errors import Problem, RecordError
+from runner.core.model import Cell
 from runner.store import samples
 from runner.store.documents import PLAN
-from runner.store.run import Run, parse_cell, runs
+from runner.store.run import Run, runs
 
 
 def merge(folders: Iterable[Run | Path]) -> pd.DataFrame:
@@ -23,11 +24,11 @@ def merge(folders: Iterable[Run | Path]) -> pd.DataFrame:
     Args:
         folders: runs, or the folders of runs.
     """
-    found = [results(folder).samples for folder in folders]
-    return _joined(found) if found else Gathered().tables().samples
+    found = [load_dataset(folder).samples for folder in folders]
+    return _joined(found) if found else TableBuilder().tables().samples
 
 
-def results(folder: Run | Path) -> Results:
+def load_dataset(folder: Run | Path) -> Dataset:
     """Return one run as tables, each record read once.
 
     Raises:
@@ -36,14 +37,14 @@ def results(folder: Run | Path) -> Results:
     run = folder if isinstance(folder, Run) else Run.open(folder)
     machine, environments = run.machine(), run.environments()
     journal = run.journal()
-    found = Gathered(machine, environments)
+    found = TableBuilder(machine, environments)
     for record in run.records(journal):
         found.add(record)
     tables, plan = found.tables(), run.plan()
     used = {len(one) for one in tables.rounds["cpus"] if isinstance(one, list)}
     if used:  # a step that is not kept to its cores may use all of them
         machine = {**machine, "processors_used": " or ".join(map(str, sorted(used)))}
-    return Results(
+    return Dataset(
         run=run.id,
         samples=tables.samples,
         rounds=tables.rounds,
@@ -119,7 +120,7 @@ def _planned(plan: Mapping[str, Any], run: Run) -> tuple[Planned, ...]:
     try:
         return tuple(
             Planned(
-                cell=parse_cell(cell["id"]),
+                cell=Cell.parse(cell["id"]),
                 kind=cell.get("kind") or "",
                 framework=cell.get("framework") or "",
                 device=cell.get("device") or "",

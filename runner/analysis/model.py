@@ -74,7 +74,7 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Results:
+class Dataset:
     """One run as tables.
 
     Attributes:
@@ -103,7 +103,7 @@ class Results:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doubt:
+class QualityIssue:
     """One thing that is doubtful about a run.
 
     Attributes:
@@ -166,7 +166,7 @@ class Row:
     code: str = ""
     reason: str = ""
     run: str = ""
-    doubts: tuple[Doubt, ...] = ()
+    doubts: tuple[QualityIssue, ...] = ()
 
     @property
     def case_id(self) -> str:

@@ -7,11 +7,11 @@ from runner.analysis import dataset, statistics
 from runner.analysis.compare.summary import summarise
 from runner.analysis.model import Comparison, Row
 from runner.core.model import Cell, Plan
-from runner.plan.controls import is_twin, twin
+from runner.core.model.cells import is_twin, twin
 from runner.store.run import Run
 
 
-class Wanted:
+class StoppingRule:
     """Says after each round which cells are measured in the next one.
 
     Verdicts are taken at the planned looks alone, and by what is stored: they are those that the report will show. A
@@ -83,7 +83,9 @@ class Wanted:
     def _open(self, rounds: int, left: float) -> frozenset[Cell]:
         """Return the cells of open pairs, those first that are decided soonest, while what they need is there."""
         pace = self._pace()
-        costs = sorted(self._costs(summarise(dataset.results(self.stored), margin=self.margin)), key=lambda one: one[0])
+        costs = sorted(
+            self._costs(summarise(dataset.load_dataset(self.stored), margin=self.margin)), key=lambda one: one[0]
+        )
         chosen: set[Cell] = set()
         for seconds, cells in costs:
             left -= pace * seconds

@@ -46,7 +46,7 @@ class Tables(NamedTuple):
     failures: pd.DataFrame
 
 
-class Gathered:
+class TableBuilder:
     """The records of a run, taken one by one and kept as little as can be; then the tables of them."""
 
     def __init__(

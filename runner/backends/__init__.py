@@ -1,8 +1,10 @@
 """Three ways to get an environment, one protocol; each module is the only caller of what it wraps."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol
 
+from runner.core.errors import Problem, UsageError
 from runner.core.model import Limits, Provisioned, Spec, Survey
 
 Say = Callable[[str], None]
@@ -59,3 +61,33 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Let go of the engine; what runs belongs to its channels."""
+
+
+def choose_backend(name: str, python: str | None, folder: Path, cache: Path) -> tuple[Backend, str | None]:
+    """Return the backend of a name, and what the user should know about the choice.
+
+    Args:
+        name: ``auto``, ``docker``, ``venv`` or ``host``; ``auto`` is docker where an engine answers, else venv.
+        python: the interpreter that the host backend measures.
+        folder: the folder of the matrix file; Dockerfiles are in ``docker`` below it.
+        cache: where environments are kept.
+
+    Raises:
+        UsageError: there is no such backend, or ``python`` is given for another one than host.
+    """
+    from runner.backends.host import HostBackend
+    from runner.backends.venv import VenvBackend
+
+    if name == "host":
+        return HostBackend(python or "python3", cache), None
+    if python:
+        raise UsageError(Problem("--python is for --backend host", hint="add --backend host"))
+    if name == "venv":
+        return VenvBackend(cache), None
+    if name not in {"auto", "docker"}:
+        raise UsageError(Problem(f"there is no backend {name!r}", hint="there are auto, docker, venv, host"))
+    from runner.backends.docker.backend import DockerBackend, reachable
+
+    if name == "docker" or reachable():
+        return DockerBackend(folder / "docker"), None
+    return VenvBackend(cache), "no container engine answers: using virtual environments of this machine's interpreters"

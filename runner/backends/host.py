@@ -9,8 +9,8 @@ from runner.backends import Say
 from runner.backends.local_channel import ProcessChannel
 from runner.core.errors import Problem, UsageError
 from runner.core.model import Limits, Provisioned, Spec, Survey
+from runner.core.model.cells import TWIN
 from runner.harness.adapters import MODULES
-from runner.plan.controls import TWIN
 
 PROBE = """
 import importlib, sys

@@ -14,7 +14,7 @@ from runner.core.errors import Problem, UsageError
 from runner.workflows.options import check_format, planning
 
 if TYPE_CHECKING:
-    from runner.workflows.context import Setup
+    from runner.workflows.context import Context
     from runner.workflows.options import Options
     from runner.workflows.run import Prepared
 
@@ -35,7 +35,7 @@ def main() -> None:
     console.end(app)
 
 
-def _prepare(options: "Options", say: Callable[[str], None]) -> tuple["Setup", "Prepared"]:
+def _prepare(options: "Options", say: Callable[[str], None]) -> tuple["Context", "Prepared"]:
     """Return what the options mean, and the plan they make; ``say`` is told what the user should know first."""
     from runner.workflows.context import prepared
 
@@ -153,8 +153,8 @@ def clean(
     traceback: Traceback = False,
 ) -> int:
     """Remove what was left behind: of dead runners, of environments the matrix has no more, of older code."""
+    from runner.core.paths import cache_folder
     from runner.workflows import clean
-    from runner.workflows.context import cache_folder
 
     with clean.leftovers(matrix, cache_folder(os.environ), everything=all) as found:
         console.emit(clean.listing(found), None)

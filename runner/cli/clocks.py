@@ -23,8 +23,8 @@ def clocks(
     traceback: Traceback = False,
 ) -> int:
     """Show what is held of the GPUs' clocks, or let go of what a run that was killed has left held."""
+    from runner.gpu.selection import choose_devices
     from runner.workflows.clocks import reset, show
-    from runner.workflows.context import choose_devices
 
     check_format(format, ("table", "json"))
     if action == "show":

@@ -3,6 +3,7 @@
 import os
 import platform
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -164,3 +165,21 @@ def glibc() -> str | None:
     except (OSError, ValueError):
         return None
     return version if name == "glibc" else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """What a machine has to offer: physical cores, bytes of memory, and its C library, None where that is not known."""
+
+    cores: int
+    memory: int
+    glibc: str | None
+
+    def each(self, devices: int) -> int:
+        """Return the cores for each of several devices, one left for the runner; all of them where there is one."""
+        return self.cores if devices < 2 else max(1, (self.cores - 1) // devices)
+
+
+def capacity() -> Capacity:
+    """Return what this machine has to offer."""
+    return Capacity(cores=cores(), memory=memory_limit() or memory()[0], glibc=glibc())

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from runner.core.units import duration
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
@@ -133,26 +135,3 @@ def shown(write: Callable[[str], None], *, live: bool) -> Progress:
     from rich.console import Console
 
     return LiveProgress(Console(stderr=True))
-
-
-def duration(seconds: float) -> str:
-    """Return seconds as a person says them.
-
-    >>> duration(9.2), duration(75), duration(7260)
-    ('9 s', '1 min 15 s', '2 h 01 min')
-    """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
-
-
-def size(count: float) -> str:
-    """Return bytes as a person says them.
-
-    >>> size(592e6), size(1.93e9)
-    ('592 MB', '1.9 GB')
-    """
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

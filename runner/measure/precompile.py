@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from runner.core.errors import RunnerError
 from runner.core.model import Cell
+from runner.core.model.cells import is_twin
 from runner.core.threads import side_by_side
-from runner.measure.server_pool import Servers
+from runner.measure.server_pool import ServerPool
 from runner.measure.session import Session
-from runner.plan.controls import is_twin
 
 AT_ONCE = 600.0  # seconds of compiling, one after the other, for which measuring waits
 SIDE_BY_SIDE = 4  # more than cores are no loss where nothing is timed
@@ -31,7 +31,7 @@ class Job(NamedTuple):
     truth: Callable[[], dict[str, Any]]
 
 
-def compile_ahead(servers: Servers, jobs: Sequence[Job], now: Collection[Cell]) -> Collection[Cell]:
+def compile_ahead(servers: ServerPool, jobs: Sequence[Job], now: Collection[Cell]) -> Collection[Cell]:
     """Have each environment compile what it will need and has not yet; return the cells that were tried.
 
     Nothing happens where servers do not start side by side, as on a GPU, or have one core.
@@ -67,13 +67,13 @@ def compile_ahead(servers: Servers, jobs: Sequence[Job], now: Collection[Cell]) 
     return {job.cell for job in chosen}
 
 
-def possible(servers: Servers) -> bool:
+def possible(servers: ServerPool) -> bool:
     """Say whether anything is compiled ahead."""
     limits = servers.limits
     return min(limits.side_by_side, len(limits.cpus) or limits.side_by_side) >= PARALLEL
 
 
-def _cold(servers: Servers, jobs: Sequence[Job]) -> dict[Cell, float]:
+def _cold(servers: ServerPool, jobs: Sequence[Job]) -> dict[Cell, float]:
     """Return the cells that have to be compiled, with a guess at the seconds."""
     session = servers.session(jobs[0].cell.environment)
     if session is None:
@@ -85,7 +85,7 @@ def _cold(servers: Servers, jobs: Sequence[Job]) -> dict[Cell, float]:
     return {jobs[int(place)].cell: float(seconds) for place, seconds in found.items()}
 
 
-def _compile(servers: Servers, jobs: Sequence[Job], lock: threading.Lock) -> None:
+def _compile(servers: ServerPool, jobs: Sequence[Job], lock: threading.Lock) -> None:
     """Build the cells of one environment; its server may be lost over it, and is started anew when it is needed."""
     session = servers.session(jobs[0].cell.environment)
     for job in jobs:
@@ -102,7 +102,7 @@ def _compile(servers: Servers, jobs: Sequence[Job], lock: threading.Lock) -> Non
     _lost(servers, jobs[0].cell.environment, session)
 
 
-def _lost(servers: Servers, name: str, session: Session | None) -> None:
+def _lost(servers: ServerPool, name: str, session: Session | None) -> None:
     """End a server that was given up: its child may still be at work."""
     if session is not None and not session.alive:
         servers.retire(name)

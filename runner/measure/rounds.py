@@ -11,9 +11,9 @@ from runner.core.model import Block, Canary, Cell, Event, Finished, Further, Gro
 from runner.measure import turns
 from runner.measure.precompile import Job, compile_ahead, possible
 from runner.measure.references import References
-from runner.measure.server_pool import Numbers, Servers
+from runner.measure.server_pool import Numbers, ServerPool
 
-__all__ = ["Numbers", "Servers", "Steering", "given_up", "measure"]
+__all__ = ["Numbers", "ServerPool", "Steering", "given_up", "measure"]
 
 T = TypeVar("T")
 Ask = Callable[..., Outcome | None]
@@ -48,7 +48,7 @@ def given_up(past: Past) -> frozenset[Cell]:
     return frozenset(cell for cell, failure in past.failed if failure not in FLEETING)
 
 
-def measure(plan: Plan, servers: Servers, references: References, steering: Steering) -> Iterator[Event]:
+def measure(plan: Plan, servers: ServerPool, references: References, steering: Steering) -> Iterator[Event]:
     """Yield one outcome for each cell and round in the order in which they were measured, and what was decided.
 
     A round goes through all cases before the next one begins. After each, ``steering`` says which cells get another, up
@@ -79,7 +79,7 @@ def measure(plan: Plan, servers: Servers, references: References, steering: Stee
 class _Rounds:
     """The rounds of a plan, one after the other; a cell that failed for good is not asked again."""
 
-    def __init__(self, plan: Plan, servers: Servers, references: References, steering: Steering) -> None:
+    def __init__(self, plan: Plan, servers: ServerPool, references: References, steering: Steering) -> None:
         self.plan = plan
         self.servers = servers
         self.references = references

@@ -30,7 +30,7 @@ class Numbers:
             return self.last[name]
 
 
-class Servers:
+class ServerPool:
     """One session for each environment at most."""
 
     def __init__(

@@ -4,13 +4,9 @@ A case is never split: all of its cells, and the pair that tells its noise, are 
 wants several GPUs at once, which has all of them to itself.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 
-from runner.core.errors import Problem, UsageError
-from runner.core.model import Block, Gpu, Past, Plan
-
-LARGE = 1 << 28  # bytes by which the memory of boards of one kind may differ: rows that are broken are left out
+from runner.core.model import Block, Past, Plan
 
 
 def apart(plan: Plan) -> tuple[Plan, Plan]:
@@ -21,7 +17,7 @@ def apart(plan: Plan) -> tuple[Plan, Plan]:
     return _part(plan, [block for block in plan.blocks if block not in wide]), _part(plan, wide)
 
 
-def deal(plan: Plan, count: int) -> tuple[Plan, ...]:
+def assign(plan: Plan, count: int) -> tuple[Plan, ...]:
     """Return the part of a plan that each of ``count`` devices measures, fewer where there are fewer cases.
 
     The longest case first, each to whoever has least to do by then (Graham 1969, at most 4/3 of the shortest time). The
@@ -51,25 +47,3 @@ def _part(plan: Plan, hand: list[Block]) -> Plan:
     )
     cells = tuple(one for one in plan.cells if one.cell.case_id in cases)
     return replace(plan, blocks=blocks, cells=cells, past=past)
-
-
-def alike(gpus: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
-    """Return GPUs that may work side by side, in an order that no numbering decides: a resumed run has them as before.
-
-    Raises:
-        UsageError: they are not of one kind; or they are slices of one board, which share its power and its clocks.
-    """
-    for gpu in gpus[1:]:
-        for what in _apart(gpus[0], gpu):
-            hint = "measure on one, or on several that are the same"
-            raise UsageError(Problem(f"{gpus[0].name} and {gpu.name} cannot share a run: {what}", hint=hint))
-    return tuple(sorted(gpus, key=lambda gpu: gpu.uuid))
-
-
-def _apart(one: Gpu, other: Gpu) -> Iterator[str]:
-    if one.uuid.startswith("MIG") or other.uuid.startswith("MIG"):
-        yield "slices of a board share its power and its clocks"
-    if (one.name, one.capability, one.driver) != (other.name, other.capability, other.driver):
-        yield "they are not of one kind"
-    if abs(one.memory - other.memory) > LARGE:
-        yield "they have not as much memory"

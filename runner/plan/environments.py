@@ -5,7 +5,7 @@ from pathlib import Path
 
 from runner.core.errors import Problem, RunnerError
 from runner.core.model import Device, Skip, Spec, Survey
-from runner.core.progress import size
+from runner.core.units import size
 from runner.matrix import Environment, Matrix
 
 SPARE = 1 << 30  # bytes that stay free after everything is made

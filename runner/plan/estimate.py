@@ -7,7 +7,7 @@ from typing import Any
 
 from runner.catalog.cases import CASES, forward_bytes, forward_flops, is_kernel, training_bytes
 from runner.core.model import Cell, Measurement, PlannedCell, Skip
-from runner.core.progress import duration
+from runner.core.units import duration
 from runner.harness import cases, timing
 
 FLOPS_PER_THREAD = 3e10  # what these networks reached on one thread of a 2024 server CPU

@@ -10,11 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from runner.core.errors import MatrixError, Problem, RecordError, UsageError
+from runner.core.json import parse_object
 from runner.core.model import Gpu
 from runner.matrix.yaml_source import Source, compose
 from runner.matrix.yaml_tree import Path as Place
 from runner.matrix.yaml_tree import Tree, read
-from runner.store.documents import parse_object
 
 MAKE = "make one with `runner doctor --format json -o FILE` on that machine"
 MUST: Mapping[str, str] = {

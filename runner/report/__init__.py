@@ -5,13 +5,13 @@ Nothing heavy is loaded before it is needed.
 
 from collections.abc import Sequence
 
-from runner.analysis.model import Comparison, Results
+from runner.analysis.model import Comparison, Dataset
 
 FORMS = ("table", "md", "html", "json", "csv")
 
 
 def report(
-    results: Results, comparisons: Sequence[Comparison] = (), published: str | None = None
+    results: Dataset, comparisons: Sequence[Comparison] = (), published: str | None = None
 ) -> dict[str, bytes | str]:
     """Return the files of a run's report: ``index.html``, ``report.md`` and ``samples.csv``.
 

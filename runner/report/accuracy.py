@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from runner.analysis.model import Results
+from runner.analysis.model import Dataset
 from runner.report import formatting
 
 ERRORS = (
@@ -61,7 +61,7 @@ Key = tuple[str, str, str]
 """Environment, implementation, precision."""
 
 
-def accuracy(results: Results) -> tuple[Accuracy, ...]:
+def accuracy(results: Dataset) -> tuple[Accuracy, ...]:
     """Return a row for each environment, implementation and precision of a run that recorded an error.
 
     Environments stand in the plan's order, their implementations by name.
@@ -85,7 +85,7 @@ def accuracy(results: Results) -> tuple[Accuracy, ...]:
     return tuple(sorted(rows, key=lambda row: (order.get(row.environment, len(order)), row.implementation)))
 
 
-def _worst(results: Results, column: str) -> dict[Key, Worst]:
+def _worst(results: Dataset, column: str) -> dict[Key, Worst]:
     """Return the largest error in a column, over good records and failed ones."""
     found: dict[Key, Worst] = {}
     for frame, failed in ((results.rounds, False), (results.failures, True)):

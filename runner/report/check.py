@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from runner.analysis.model import WORDS, Comparison, Doubt, Row
+from runner.analysis.model import WORDS, Comparison, QualityIssue, Row
 from runner.report import formatting, quality
 from runner.report.formatting import counted
 
@@ -61,7 +61,7 @@ class Check:
     state: str
     place: Sequence[str]
     counts: Counts
-    doubts: Sequence[Doubt]
+    doubts: Sequence[QualityIssue]
     failures: Sequence[Failure]
     comparisons: Sequence[Comparison]
     notes: Sequence[str]

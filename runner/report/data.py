@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from runner.analysis.model import Comparison, Doubt, Row
+from runner.analysis.model import Comparison, QualityIssue, Row
 from runner.catalog.published import SOURCES, Figure
 from runner.report.quality import values
 
@@ -69,7 +69,7 @@ def _row(row: Row) -> dict[str, Any]:
     return {name: getattr(row, name) for name in COLUMNS}
 
 
-def _codes(doubts: Iterable[Doubt]) -> list[str]:
+def _codes(doubts: Iterable[QualityIssue]) -> list[str]:
     """Return the codes of doubts about either cell of a row, each once, the serious first."""
     return list(dict.fromkeys(one.code for one in doubts))
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from runner.analysis.model import Results
+from runner.analysis.model import Dataset
 
 
 class Ending(NamedTuple):
@@ -17,7 +17,7 @@ class Ending(NamedTuple):
     cells: list[str]
 
 
-def endings(results: Results) -> Iterable[Ending]:
+def endings(results: Dataset) -> Iterable[Ending]:
     """Give the failures, then the skips, each reason once with its cells."""
     names = ("environment", "failure", "reason", "cell")
     failed = zip(*(results.failures[name].tolist() for name in names), strict=True)

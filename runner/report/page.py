@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from runner.analysis import statistics
-from runner.analysis.model import Comparison, Doubt, Results, Row
+from runner.analysis.model import Comparison, Dataset, QualityIssue, Row
 from runner.analysis.quality import doubts, marked
 from runner.catalog.cases import CASES
 from runner.catalog.cases.fields import FIELDS, field
-from runner.plan.controls import is_twin
+from runner.core.model.cells import is_twin
 from runner.report import formatting
 from runner.report.accuracy import Accuracy, accuracy
 from runner.report.failures import Ending, endings
@@ -105,7 +105,7 @@ class Page:
     notes: tuple[str, ...]
 
 
-def arrange(results: Results, comparisons: Sequence[Comparison]) -> Page:
+def arrange(results: Dataset, comparisons: Sequence[Comparison]) -> Page:
     """Return a run arranged for reading.
 
     Args:
@@ -140,7 +140,7 @@ def arrange(results: Results, comparisons: Sequence[Comparison]) -> Page:
     )
 
 
-def _medians(results: Results) -> Mapping[str, list[float]]:
+def _medians(results: Dataset) -> Mapping[str, list[float]]:
     """Return the id of each cell -> the medians of its rounds in seconds."""
     found: dict[str, list[float]] = defaultdict(list)
     for cell, seconds in zip(results.rounds["cell"].tolist(), results.rounds["seconds"].tolist(), strict=True):
@@ -149,7 +149,7 @@ def _medians(results: Results) -> Mapping[str, list[float]]:
 
 
 def _cases(
-    results: Results, comparisons: Sequence[Comparison], found: Sequence[Doubt], far: Reached
+    results: Dataset, comparisons: Sequence[Comparison], found: Sequence[QualityIssue], far: Reached
 ) -> tuple[Case, ...]:
     own = _medians(results)
     medians: dict[Key, list[float]] = {}
@@ -179,7 +179,7 @@ def _cases(
     return tuple(sorted(cases, key=lambda case: FIELD_ORDER.index(case.field)))  # those of a field stay as they were
 
 
-def _groups(medians: Mapping[Key, object], results: Results) -> Iterable[list[Key]]:
+def _groups(medians: Mapping[Key, object], results: Dataset) -> Iterable[list[Key]]:
     """Return the cells of each case, phase and precision, the environments in the plan's order."""
     order = {name: place for place, name in enumerate(dict.fromkeys(one.cell.environment for one in results.plan))}
     found: dict[tuple[str, str, str], list[Key]] = defaultdict(list)
@@ -229,7 +229,7 @@ def _line(key: Key, style: _Style, medians: list[float], row: Row | None, *, bas
     )
 
 
-def _device(results: Results) -> str:
+def _device(results: Dataset) -> str:
     """Return the names of the devices that were measured on."""
     names = [name for name in results.rounds["device_name"].unique().tolist() if name]
     boards = len(results.machine.get("gpus", ()))  # each of them measured cases of its own
@@ -237,7 +237,7 @@ def _device(results: Results) -> str:
     return f"{boards} x {found}" if boards > 1 else found
 
 
-def _facts(results: Results, device: str) -> Iterable[Fact]:
+def _facts(results: Dataset, device: str) -> Iterable[Fact]:
     rounds = results.rounds
     yield "Run", results.run
     if formatting.date(results.run):

@@ -4,7 +4,7 @@ import io
 from collections.abc import Iterable, Sequence
 
 from runner.core.model import Plan, PlannedCell
-from runner.core.progress import duration
+from runner.core.units import duration
 
 WIDTH = 100
 WHOLE = (

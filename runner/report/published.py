@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from runner.analysis.model import Results
+from runner.analysis.model import Dataset
 from runner.catalog.published import PHASE, Figure, Source, figures
 from runner.catalog.published import source as find
 from runner.core.errors import Problem, UsageError
@@ -64,7 +64,7 @@ class Beside:
     cases: Mapping[str, tuple[Table, ...]]
 
 
-def arrange(source: str, cases: Sequence[Case], results: Results) -> Beside:
+def arrange(source: str, cases: Sequence[Case], results: Dataset) -> Beside:
     """Return the figures of a source for the cases of a run, with the run's times.
 
     Args:
@@ -112,7 +112,7 @@ def _notes(about: Source, shown: Sequence[Figure], missing: Sequence[str]) -> It
         yield f"Published too, and not measured in this run: {', '.join(missing)}."
 
 
-def _tables(published: Sequence[Figure], lines: Sequence[Line], results: Results) -> Iterable[Table]:
+def _tables(published: Sequence[Figure], lines: Sequence[Line], results: Dataset) -> Iterable[Table]:
     """Give the table of each framework that was published, in the order of the figures."""
     known = zip(*(results.rounds[name].tolist() for name in ("environment", "framework", "device_name")), strict=True)
     facts = {environment: (framework, device) for environment, framework, device in known}

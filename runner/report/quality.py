@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from runner.analysis.model import Comparison, Doubt, Row
+from runner.analysis.model import Comparison, QualityIssue, Row
 from runner.report import formatting
 from runner.report.formatting import counted
 
@@ -41,14 +41,14 @@ class Section(NamedTuple):
     total: str
 
 
-def marks(doubts: Iterable[Doubt], base: str = "") -> tuple[Mark, ...]:
+def marks(doubts: Iterable[QualityIssue], base: str = "") -> tuple[Mark, ...]:
     """Return the marks of a row, one for each doubt; ``base`` is the environment of the base's cell."""
     return tuple(
         Mark(f"base: {one.code}" if one.environment == base else one.code, one.sentence, one.serious) for one in doubts
     )
 
 
-def by_cell(doubts: Iterable[Doubt], comparisons: Iterable[Comparison]) -> Mapping[str, tuple[Mark, ...]]:
+def by_cell(doubts: Iterable[QualityIssue], comparisons: Iterable[Comparison]) -> Mapping[str, tuple[Mark, ...]]:
     """Return cell id -> its marks: those of its own, then what is serious about the cell it is compared with.
 
     Args:
@@ -70,7 +70,7 @@ def by_cell(doubts: Iterable[Doubt], comparisons: Iterable[Comparison]) -> Mappi
     return found
 
 
-def section(doubts: Sequence[Doubt], comparisons: Iterable[Comparison]) -> Section:
+def section(doubts: Sequence[QualityIssue], comparisons: Iterable[Comparison]) -> Section:
     """Return the doubts about a run for a page."""
     serious = [one for one in doubts if one.serious]
     lesser = [one for one in doubts if not one.serious]
@@ -89,14 +89,14 @@ def title(verdicts: int) -> str:
     return f"doubts that put {counted(verdicts, 'verdict')} into question" if verdicts else "serious doubts"
 
 
-def questioned(doubts: Iterable[Doubt], comparisons: Iterable[Comparison]) -> int:
+def questioned(doubts: Iterable[QualityIssue], comparisons: Iterable[Comparison]) -> int:
     """Return how many verdicts are about a cell with a serious doubt."""
     cells = {one.cell for one in doubts if one.serious and one.cell}
     decided = (one.cells(row) for one in comparisons for row in one.rows if row.verdict in DECIDED)
     return sum(not cells.isdisjoint(both) for both in decided) if cells else 0
 
 
-def lines(doubts: Iterable[Doubt], *, named: bool) -> Iterator[tuple[str, str]]:
+def lines(doubts: Iterable[QualityIssue], *, named: bool) -> Iterator[tuple[str, str]]:
     """Give each code once, with how many cells of which environments it is about, and the worst of them.
 
     Args:
@@ -131,28 +131,28 @@ def of_rows(rows: Sequence[Row]) -> list[tuple[str, str]]:
     return said
 
 
-def values(doubt: Doubt) -> Mapping[str, Any]:
+def values(doubt: QualityIssue) -> Mapping[str, Any]:
     """Return a doubt as JSON values."""
     return {name: getattr(doubt, name) for name in ("code", "serious", "environment", "cell", "sentence")}
 
 
-def _by_code(doubts: Iterable[Doubt]) -> dict[str, list[Doubt]]:
-    groups: dict[str, list[Doubt]] = {}
+def _by_code(doubts: Iterable[QualityIssue]) -> dict[str, list[QualityIssue]]:
+    groups: dict[str, list[QualityIssue]] = {}
     for one in doubts:
         groups.setdefault(one.code, []).append(one)
     return groups
 
 
-def _group(code: str, doubts: Sequence[Doubt]) -> Group:
+def _group(code: str, doubts: Sequence[QualityIssue]) -> Group:
     shown = doubts if len(doubts) == MOST + 1 else doubts[:MOST]  # one more takes no more room than to say so
     return Group(code, _where(doubts), tuple(_said(one) for one in shown), len(doubts) - len(shown))
 
 
-def _said(doubt: Doubt) -> str:
+def _said(doubt: QualityIssue) -> str:
     return f"{doubt.cell}: {doubt.sentence}" if doubt.cell else doubt.sentence
 
 
-def _where(doubts: Iterable[Doubt]) -> str:
+def _where(doubts: Iterable[QualityIssue]) -> str:
     return of_environments(one.environment for one in doubts if one.environment)
 
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from statistics import median
 from typing import NamedTuple
 
-from runner.analysis.model import Results
+from runner.analysis.model import Dataset
 from runner.catalog.cases import CASES, deepbench_rnn, deepbench_sparse, moved_bytes, product_flops
 from runner.catalog.hardware.peaks import Peak, peak
+from runner.core.model.events import CANARY_SIZE as SIZE
 from runner.harness.cases import repeats
-from runner.plan.controls import SIZE
 from runner.report import formatting
 
 NONE = (0.0, "")
@@ -32,7 +32,7 @@ class Reached(NamedTuple):
     peaks: tuple[str, ...]
 
 
-def reached(results: Results, seconds: Mapping[str, float]) -> Reached:
+def reached(results: Dataset, seconds: Mapping[str, float]) -> Reached:
     """Return how far the cells of a run came; ``seconds`` has what a step of each took."""
     columns = ("cell", "workload", "case", "phase", "effective_precision", "device", "device_name", "implementation")
     first = results.rounds.drop_duplicates("cell")
@@ -92,7 +92,7 @@ def without_inputs(case_id: str, phase: str, seconds: float) -> str:
     return f"{_rate(passes * deepbench_rnn.recurrent_flops(CASES[case_id]) / seconds)} without the inputs"
 
 
-def _product(results: Results) -> tuple[float, str]:
+def _product(results: Dataset) -> tuple[float, str]:
     """Return the most that the canary reached, the peak of a CPU; 0 where there was none."""
     times = [seconds for _, _, seconds in results.canary]
     if not times:
@@ -128,7 +128,7 @@ def _share(part: float) -> str:
     return f"{100 * part:.{2 if part < 0.995 else 3}g} %"
 
 
-def _spent(results: Results) -> Iterator[tuple[str, str]]:
+def _spent(results: Dataset) -> Iterator[tuple[str, str]]:
     """Give cell -> the medians over rounds of what host and device spent on a step."""
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for cell, host, device in zip(*(results.rounds[name].tolist() for name in ("cell", *HOST_AND_DEVICE)), strict=True):

@@ -17,7 +17,8 @@ from types import MappingProxyType
 from typing import Any, BinaryIO, NamedTuple
 
 from runner.core.errors import Problem, RecordError, Where
-from runner.store.documents import JOURNAL, Document, newest, parse_object, upgrade
+from runner.core.json import Document, parse_object
+from runner.store.documents import JOURNAL, newest, upgrade
 
 LONGEST_LINE = 64 * 1024
 """Bytes; the longest line names every environment with its digest."""

@@ -6,49 +6,24 @@ journal decides what counts. A record's line is appended once its file is whole,
 not there: a record file that the journal does not name was never finished.
 """
 
-import re
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from runner.core.errors import Problem, RecordError, UsageError
-from runner.core.files import held, write_whole
+from runner.core.errors import Problem, UsageError
+from runner.core.files import write_whole
+from runner.core.json import Document
+from runner.core.locks import held
 from runner.core.model import Cell, Record
 from runner.store import records
-from runner.store.documents import CASES, ENVIRONMENTS, JOURNAL, MACHINE, PLAN, VERSION, Document, read_document, text
+from runner.store.documents import CASES, ENVIRONMENTS, JOURNAL, MACHINE, PLAN, VERSION, read_document, text
 from runner.store.journal import Entry, Journal, append, read
 
 LOCK = ".lock"
-
-_PART = r"[A-Za-z0-9_][A-Za-z0-9_.+@=-]*"
-_ID = re.compile("/".join([f"({_PART})"] * 6))
-
-
-@lru_cache(maxsize=1 << 15)
-def parse_cell(cell_id: str) -> Cell:
-    """Return the cell of an id, ``environment/implementation/workload/case/phase/precision``.
-
-    Raises:
-        RecordError: it has not six parts, or one that no cell can have.
-    """
-    found = _ID.fullmatch(cell_id)
-    if found is None:
-        hint = "a cell is environment/implementation/workload/case/phase/precision"
-        raise RecordError(Problem(f"{cell_id!r} is not the id of a cell", hint=hint))
-    environment, implementation, workload, case, phase, precision = found.groups()
-    return Cell(
-        environment=environment,
-        implementation=implementation,
-        workload=workload,
-        case=case,
-        phase=phase,
-        precision=precision,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +147,7 @@ class Run:
             RecordError: the journal or a record cannot be read.
         """
         counting = (journal or self.journal()).counting()
-        cells = {name: parse_cell(name) for name in {entry.cell for entry in counting}}
+        cells = {name: Cell.parse(name) for name in {entry.cell for entry in counting}}
         for entry in counting:
             path = f"{self.path}/{entry.file}"  # joining Paths would take as long as reading
             yield records.decode(read_document(path, "record"), cells[entry.cell], path)

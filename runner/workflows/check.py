@@ -9,10 +9,10 @@ from typing import Any
 
 from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import Doubt, Results
+from runner.analysis.model import Dataset, QualityIssue
 from runner.analysis.quality import FEW, doubts
 from runner.backends import harness_archive
-from runner.plan.controls import is_twin
+from runner.core.model.cells import is_twin
 from runner.report.check import Check, Counts, Failure
 from runner.report.formatting import counted
 from runner.store.journal import Journal
@@ -42,7 +42,7 @@ def check(reports: Path, name: str | None, matrix: Path) -> Check:
     """
     run = find_run(reports, name)
     journal = run.journal()
-    results = dataset.results(run)
+    results = dataset.load_dataset(run)
     state = "at work" if at_work(run) else "unfinished" if journal.unfinished else "finished"
     comparisons = summarise(results, margin=margin(matrix))
     found = Check(
@@ -81,7 +81,7 @@ def _can_resume(journal: Journal) -> bool:
     return bool(journal.begun.get("harness") == harness_archive.version())
 
 
-def _place(plan: Mapping[str, Any], results: Results) -> tuple[str, ...]:
+def _place(plan: Mapping[str, Any], results: Dataset) -> tuple[str, ...]:
     gpu = results.machine.get("gpu")
     name = gpu["name"] if gpu else results.machine.get("cpu")
     backend = plan.get("backend")
@@ -90,7 +90,7 @@ def _place(plan: Mapping[str, Any], results: Results) -> tuple[str, ...]:
     return tuple(filter(None, (name, f"backend {backend}" if backend else "", threads, times)))
 
 
-def _counts(plan: Mapping[str, Any], results: Results) -> Counts:
+def _counts(plan: Mapping[str, Any], results: Dataset) -> Counts:
     running = [one for one in results.plan if one.verdict == "run"]
     return Counts(
         cells=len(running),
@@ -102,7 +102,7 @@ def _counts(plan: Mapping[str, Any], results: Results) -> Counts:
     )
 
 
-def _failures(results: Results) -> tuple[Failure, ...]:
+def _failures(results: Dataset) -> tuple[Failure, ...]:
     """Return each cell that failed once, with its last end."""
     rows = zip(*(results.failures[name].tolist() for name in ("failure", "reason", "environment", "cell")), strict=True)
     return tuple({row[-1]: Failure(**dict(zip(Failure.__slots__, row, strict=True))) for row in rows}.values())
@@ -143,7 +143,7 @@ def _measured_again(found: Check, again: "_Again") -> str | None:
     return again.command(cells, min(max(needed, LEAST_ROUNDS), MOST_ROUNDS)) if cells else None
 
 
-def _cells_of(doubtful: Iterable[Doubt], found: Check) -> set[str]:
+def _cells_of(doubtful: Iterable[QualityIssue], found: Check) -> set[str]:
     """Return the cells that doubts are about, and those they are compared with."""
     cells = {doubt.cell for doubt in doubtful}
     both = [set(one.cells(row)) for one in found.comparisons for row in one.rows]

@@ -12,9 +12,9 @@ from pathlib import Path
 from runner.backends import interpreters
 from runner.backends.venv import READY, VenvBackend
 from runner.core.errors import EngineError
-from runner.core.files import alone_now
+from runner.core.locks import alone_now
 from runner.core.model import Device, Leftover, Spec
-from runner.core.progress import size
+from runner.core.units import size
 from runner.matrix import load
 from runner.measure.references import code_hash
 from runner.plan.environments import specs

@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
@@ -51,22 +50,6 @@ def check_format(wanted: str, known: Sequence[str]) -> None:
     """Refuse a ``--format`` that a command has not; raises UsageError, which names those it has."""
     if wanted not in known:
         raise UsageError(Problem(f"there is no format {wanted!r}", hint=f"there are {', '.join(known)}"))
-
-
-def seconds(text: str) -> float:
-    """Return a length of time in seconds: a number and s, m or h.
-
-    Raises:
-        UsageError: it cannot be read, or is nothing.
-
-    >>> seconds("90s"), seconds("30m"), seconds("1.5h")
-    (90.0, 1800.0, 5400.0)
-    """
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(s|m|min|h)", text.strip())
-    length = float(found[1]) * {"s": 1, "m": 60, "min": 60, "h": 3600}[found[2]] if found else 0.0
-    if not length:
-        raise UsageError(Problem(f"cannot read {text!r} as a length of time", hint="write 90s, 30m or 8h"))
-    return length
 
 
 def planning(command: Callable[..., int]) -> Callable[..., int]:

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from runner.core.errors import EngineError, Problem, UsageError
+from runner.core.machine import Capacity
 from runner.core.model import Plan, Skip, Spec
+from runner.gpu.selection import pick_devices
 from runner.matrix import load
 from runner.plan.environments import specs
 from runner.plan.machine_file import Described
 from runner.plan.planner import plan
-from runner.workflows.context import Capacity, ask, pick_devices
+from runner.workflows.context import ask
 from runner.workflows.options import Options
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from runner.analysis import dataset, statistics
 from runner.analysis.compare import compare
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import Comparison, Doubt, Results
+from runner.analysis.model import Comparison, Dataset, QualityIssue
 from runner.analysis.quality import doubts, marked
 from runner.catalog import published
 from runner.core.errors import Problem, UsageError
@@ -42,7 +42,7 @@ def write_report(run: Run, change: float, source: str | None = None) -> Path:
 
     ``change`` is the margin that counts as none; the figures of ``source``, a publication, stand beside the run's.
     """
-    results = dataset.results(run)
+    results = dataset.load_dataset(run)
     for name, content in report(results, summarise(results, margin=change), source).items():
         write_whole(run.path / name, content)
     return run.path / "index.html"
@@ -50,7 +50,7 @@ def write_report(run: Run, change: float, source: str | None = None) -> Path:
 
 def accuracy_text(run: Run) -> str:
     """Return the largest errors against the reference, by environment and implementation."""
-    return text(accuracy(dataset.results(run)))
+    return text(accuracy(dataset.load_dataset(run)))
 
 
 def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool) -> Comparison:
@@ -67,11 +67,11 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool)
         plain = read is None or name in read.environments or not any(sign in name for sign in "*?<>=:!")
         ids += [name] if read is None or plain else select_environments(read, [name])
     unique = tuple(dict.fromkeys(ids))
-    doubtful: dict[str, tuple[Doubt, ...]] = {}
+    doubtful: dict[str, tuple[QualityIssue, ...]] = {}
 
-    def stored() -> Iterator[Results]:
+    def stored() -> Iterator[Dataset]:
         for run in runs(reports):
-            results = dataset.results(run)
+            results = dataset.load_dataset(run)
             doubtful[run.id] = doubts(results)
             yield results
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from runner.backends.venv import VenvBackend
+from runner.core.paths import cache_folder
 from runner.matrix import load
 from runner.plan.environments import specs
-from runner.workflows.context import cache_folder
 from tests.frameworks import drive
 
 ROOT = Path(__file__).parents[2]

@@ -11,10 +11,10 @@ import pytest
 
 from runner.backends import harness_archive, interpreters
 from runner.backends.local_channel import ProcessChannel
+from runner.core.paths import cache_folder
 from runner.harness import cases
 from runner.harness.verify.__main__ import main
 from runner.measure.session import Session
-from runner.workflows.context import cache_folder
 from tests.support.cases import TINY
 
 VERSIONS = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from runner.workflows.context import cache_folder
+from runner.core.paths import cache_folder
 from tests.fakes import driver
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ from runner.backends.docker.cleanup import owner
 from runner.backends.docker.leftovers import dead, discard, unneeded
 from runner.backends.docker.options import CACHE, ENVIRONMENT, OWNER, cache_volume
 from runner.backends.venv import READY
-from runner.core.files import together
+from runner.core.locks import together
 from runner.core.model import Spec
 from runner.workflows.context import IN_USE
 from tests.fakes.driver import StandIn

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from runner.core.files import alone
+from runner.core.locks import alone
 from tests.integration.conftest import ROOT, wait_for
 
 HOLDER = """

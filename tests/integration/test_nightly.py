@@ -13,7 +13,7 @@ import pytest
 
 from runner.backends.venv import READY, VenvBackend
 from runner.core.model import Spec
-from runner.workflows.context import cache_folder
+from runner.core.paths import cache_folder
 from tests.integration.conftest import Runner, journal_of, wait_for
 
 NIGHT = ("nightly", "np-old", "--preset", "tiny", "--device", "cpu", "--threads", "1", "--backend", "venv")

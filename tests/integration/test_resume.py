@@ -19,7 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.store.run import Run, parse_cell
+from runner.core.model import Cell
+from runner.store.run import Run
 from tests.integration.conftest import Runner, alive, children, containers, journal_of, wait_for
 
 KILLS = int(os.environ.get("RUNNER_KILLS", "3"))
@@ -44,7 +45,7 @@ def finished(folder: Path) -> set[Round]:
 def measured(folder: Path) -> Counter[Round]:
     """Return how many measurements the journal has, by case and round."""
     lines = [line for line in journal_of(folder) if line["event"] == "measured"]
-    return Counter((parse_cell(line["cell"]).case_id, line["round"]) for line in lines)
+    return Counter((Cell.parse(line["cell"]).case_id, line["round"]) for line in lines)
 
 
 def spent(folder: Path) -> list[float]:

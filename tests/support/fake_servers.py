@@ -12,7 +12,7 @@ from runner.core.errors import EngineError, RunnerError
 from runner.core.model import Block, Cell, Event, Limits, Measurement, Outcome, Past, Plan, Provisioned, Spec, Survey
 from runner.harness import protocol
 from runner.measure.references import References
-from runner.measure.rounds import Servers, Steering, measure
+from runner.measure.rounds import ServerPool, Steering, measure
 
 GB = 1 << 30
 CASE = {"workload": "rnn-step", "name": "tiny"}
@@ -269,7 +269,7 @@ def events(
         if name != missing
     }
     steering = Steering((said if said is not None else []).append, wanted, canary)
-    with contextlib.closing(Servers(plan, ready, backend, limits, steering.say)) as servers:
+    with contextlib.closing(ServerPool(plan, ready, backend, limits, steering.say)) as servers:
         yield from measure(plan, servers, Known(Path("/nowhere"), 1), steering)
 
 

@@ -16,7 +16,7 @@ from runner.cli import console
 from runner.core import errors
 from runner.core.errors import RunnerError
 from runner.core.model import FAILURE_CLASSES, SKIP_CODES, Precision
-from runner.core.progress import size
+from runner.core.units import size
 from runner.harness.verify.tolerance import TOLERANCES
 from runner.matrix import Phase, load, parse, schema
 from runner.report import data

@@ -11,13 +11,13 @@ from runner.analysis.compare.noise_floor import Floor, Work, above, floors, mean
 from runner.analysis.compare.pairing import Pair, Side, pairs, side
 from runner.analysis.compare.published import published_side
 from runner.analysis.compare.verdicts import Draft, draft, judged
-from runner.analysis.model import Comparison, Results, Row
+from runner.analysis.model import Comparison, Dataset, Row
 from runner.catalog import published
 from runner.core.errors import Problem, RunnerError, UsageError
 
 
 def compare(
-    results: Iterable[Results],
+    results: Iterable[Dataset],
     base: str,
     others: Sequence[str],
     *,
@@ -92,7 +92,7 @@ class _Runs:
     What was published is a side of every run, and of an empty one where there is none.
     """
 
-    def __init__(self, results: Iterable[Results], asked: Sequence[str]) -> None:
+    def __init__(self, results: Iterable[Dataset], asked: Sequence[str]) -> None:
         self.environments: set[str] = set()
         self.published = {name: published_side(name) for name in asked if published.is_published(name)}
         self._asked = [name for name in asked if name not in self.published]

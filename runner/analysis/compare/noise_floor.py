@@ -10,8 +10,8 @@ from runner.analysis.compare.geometric_mean import overall
 from runner.analysis.compare.pairing import pairs, side
 from runner.analysis.compare.verdicts import draft
 from runner.analysis.controls import beside
-from runner.analysis.model import Overall, Results, Row
-from runner.plan.controls import TWIN, is_twin
+from runner.analysis.model import Dataset, Overall, Row
+from runner.core.model.cells import TWIN, is_twin
 
 Work = tuple[str, str, str]
 """A case, a phase and a precision; the last two are empty where the case as a whole is meant."""
@@ -26,7 +26,7 @@ class Floor(NamedTuple):
     precision: str
 
 
-def floors(results: Results) -> dict[Work, Floor]:
+def floors(results: Dataset) -> dict[Work, Floor]:
     """Return the floors of a run, from its A/A pairs with a round in common.
 
     There is one for each case, phase and precision that a pair was measured in, and one for each case as a whole. Of
@@ -41,7 +41,7 @@ def floors(results: Results) -> dict[Work, Floor]:
     return found
 
 
-def mean_floors(results: Results) -> dict[str, float]:
+def mean_floors(results: Dataset) -> dict[str, float]:
     """Return environment -> by how much it differed from itself in the mean over its cells: a logarithm, at least 0.
 
     Environments without a twin, and those with one cell beside it, are missing.

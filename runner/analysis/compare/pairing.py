@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from runner.analysis.model import COMPARABLE, Results, Turns
+from runner.analysis.model import COMPARABLE, Dataset, Turns
 from runner.catalog.published import PHASE, Figure
 from runner.core.model import Cell
 
@@ -69,7 +69,7 @@ class Side:
         return ", ".join(sorted({name for one in self.measured.values() for name in one.facts[fact]}))
 
 
-def side(results: Results, environment: str) -> Side:
+def side(results: Dataset, environment: str) -> Side:
     """Return what a run knows of an environment; empty tables where it knows nothing."""
     rounds = results.rounds[results.rounds["environment"] == environment]
     failures = results.failures[results.failures["environment"] == environment]

@@ -2,12 +2,12 @@
 
 from runner.analysis import statistics
 from runner.analysis.compare import compare
-from runner.analysis.model import Comparison, Results
+from runner.analysis.model import Comparison, Dataset
 from runner.core.errors import RunnerError
-from runner.plan.controls import TWIN, is_twin
+from runner.core.model.cells import TWIN, is_twin
 
 
-def summarise(results: Results, *, margin: float = statistics.MARGIN) -> tuple[Comparison, ...]:
+def summarise(results: Dataset, *, margin: float = statistics.MARGIN) -> tuple[Comparison, ...]:
     """Return, for each framework of a run, its first measured environment against its other measured ones.
 
     The order is the plan's; a framework with fewer than two measured environments, or none in common, is left out.

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from runner.analysis.controls import controlled
-from runner.analysis.model import Comparison, Doubt, Results
+from runner.analysis.model import Comparison, Dataset, QualityIssue
 from runner.analysis.quality.cells import FACTS, FEW, LOOKS, few_rounds, measured
 from runner.analysis.quality.run import machine, short_budget
 
@@ -31,7 +31,7 @@ CODES = (
 """What may be doubtful, what weighs most first."""
 
 
-def doubts(results: Results) -> tuple[Doubt, ...]:
+def doubts(results: Dataset) -> tuple[QualityIssue, ...]:
     """Return what is doubtful about a run, the serious first and of each code the worst first.
 
     Args:
@@ -40,7 +40,7 @@ def doubts(results: Results) -> tuple[Doubt, ...]:
     """
     compared = _compared(results)
     cells = tuple(measured(results))
-    found = [*machine(results), *(Doubt(**one) for one in controlled(results.rounds, results.canary))]
+    found = [*machine(results), *(QualityIssue(**one) for one in controlled(results.rounds, results.canary))]
     found += short_budget(cells)
     for one in cells:
         for look in LOOKS:
@@ -50,7 +50,7 @@ def doubts(results: Results) -> tuple[Doubt, ...]:
     return tuple(sorted(found, key=lambda one: (not one.serious, CODES.index(one.code), -one.extent, one.cell)))
 
 
-def marked(comparison: Comparison, known: Mapping[str, Sequence[Doubt]]) -> Comparison:
+def marked(comparison: Comparison, known: Mapping[str, Sequence[QualityIssue]]) -> Comparison:
     """Return a comparison whose rows have the doubts about both of their cells, the serious first.
 
     Args:
@@ -70,15 +70,15 @@ def marked(comparison: Comparison, known: Mapping[str, Sequence[Doubt]]) -> Comp
     return replace(comparison, rows=tuple(rows))
 
 
-def _by_cell(found: Iterable[Doubt]) -> dict[str, list[Doubt]]:
-    cells: dict[str, list[Doubt]] = {}
+def _by_cell(found: Iterable[QualityIssue]) -> dict[str, list[QualityIssue]]:
+    cells: dict[str, list[QualityIssue]] = {}
     for doubt in found:
         if doubt.cell:
             cells.setdefault(doubt.cell, []).append(doubt)
     return cells
 
 
-def _compared(results: Results) -> set[str]:
+def _compared(results: Dataset) -> set[str]:
     """Return the cells whose case and phase were to be measured in several environments."""
     sides: dict[tuple[str, ...], set[str]] = {}
     cells: dict[tuple[str, ...], set[str]] = {}

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from runner.analysis.model import Doubt, Results
+from runner.analysis.model import Dataset, QualityIssue
 from runner.harness.timing import WINDOW, WINDOWS
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ class Measured:
     between: "Modes | None"
     facts: Mapping[str, Sequence[Any]]
 
-    def doubt(self, code: str, sentence: str, *, serious: bool, extent: float = 0.0) -> Doubt:
+    def doubt(self, code: str, sentence: str, *, serious: bool, extent: float = 0.0) -> QualityIssue:
         """Return a doubt about this cell."""
         place = {"environment": self.environment, "cell": self.cell}
-        return Doubt(code=code, sentence=sentence, serious=serious, extent=extent, **place)
+        return QualityIssue(code=code, sentence=sentence, serious=serious, extent=extent, **place)
 
     def known(self, name: str) -> list[Any]:
         """Return a fact of the rounds that have it."""
@@ -77,7 +77,7 @@ def is_known(value: object) -> bool:
     return value is not None and value == value  # noqa: PLR0124
 
 
-def measured(results: Results) -> Iterator[Measured]:
+def measured(results: Dataset) -> Iterator[Measured]:
     """Yield the cells of a run, in the order in which they were first measured."""
     import numpy as np
 
@@ -104,7 +104,7 @@ def measured(results: Results) -> Iterator[Measured]:
         )
 
 
-def few_rounds(cell: Measured) -> Iterator[Doubt]:
+def few_rounds(cell: Measured) -> Iterator[QualityIssue]:
     """Look at the number of rounds of a cell that was to be compared."""
     count = len(cell.medians)
     if count < FEW:
@@ -112,7 +112,7 @@ def few_rounds(cell: Measured) -> Iterator[Doubt]:
         yield cell.doubt("few-rounds", text, serious=True, extent=FEW - count)
 
 
-def _two_modes(cell: Measured) -> Iterator[Doubt]:
+def _two_modes(cell: Measured) -> Iterator[QualityIssue]:
     turns = bool(cell.known("turns_with"))  # their ratios are of moments, not of medians
     if cell.between:
         share, above = cell.between.share, cell.between.above
@@ -127,7 +127,7 @@ def _two_modes(cell: Measured) -> Iterator[Doubt]:
         yield cell.doubt("two-modes", text, serious=cell.mostly(len(found)) and not turns, extent=worst.above)
 
 
-def _trend(cell: Measured) -> Iterator[Doubt]:
+def _trend(cell: Measured) -> Iterator[QualityIssue]:
     found = [one.change for one in cell.shapes if one.change is not None]
     if found:
         worst = max(found, key=abs)
@@ -136,28 +136,28 @@ def _trend(cell: Measured) -> Iterator[Doubt]:
         yield cell.doubt("trend", text, serious=cell.mostly(len(found)), extent=abs(worst))
 
 
-def _interference(cell: Measured) -> Iterator[Doubt]:
+def _interference(cell: Measured) -> Iterator[QualityIssue]:
     found = [one.slow for one in cell.shapes if one.slow > SLOW and not one.modes]
     if found:
         text = f"{max(found):.0%} of the samples are far slower than the rest, {cell.often(len(found))}"
         yield cell.doubt("interference", text, serious=False, extent=max(found))
 
 
-def _unsteady(cell: Measured) -> Iterator[Doubt]:
+def _unsteady(cell: Measured) -> Iterator[QualityIssue]:
     ended = sum(cell.room())
     if ended and cell.mostly(ended):
         text = f"warm-up ended at its bound and not for being steady, {cell.often(ended)}"
         yield cell.doubt("unsteady", text, serious=False, extent=ended / len(cell.medians))
 
 
-def _throttled(cell: Measured) -> Iterator[Doubt]:
+def _throttled(cell: Measured) -> Iterator[QualityIssue]:
     found = [int(count) for count in cell.known("throttled") if count]
     if found:
         text = f"the device was throttled {cell.often(len(found))}"
         yield cell.doubt("throttled", text, serious=not cell.known("turns_with"), extent=len(found))
 
 
-def _clock(cell: Measured) -> Iterator[Doubt]:
+def _clock(cell: Measured) -> Iterator[QualityIssue]:
     read = [mhz for value in cell.known("clock_mhz") for mhz in _numbers(value)]
     if read and max(read) > (1 + MOVED) * min(read):
         text = f"the clock moved between {min(read):.0f} and {max(read):.0f} MHz"
@@ -174,21 +174,21 @@ def _numbers(value: object) -> list[float]:
     return [float(value)] if isinstance(value, int | float) and value > 0 else []
 
 
-def _swapping(cell: Measured) -> Iterator[Doubt]:
+def _swapping(cell: Measured) -> Iterator[QualityIssue]:
     found = [size for size in cell.known("swapped_bytes") if size >= SWAPPED]
     if found:
         text = f"{max(found) / (1 << 20):.0f} MiB of the process were in swap, {cell.often(len(found))}"
         yield cell.doubt("swapping", text, serious=True, extent=max(found))
 
 
-def _stolen(cell: Measured) -> Iterator[Doubt]:
+def _stolen(cell: Measured) -> Iterator[QualityIssue]:
     found = [share for share in cell.known("stolen") if share > STOLEN]
     if found:
         text = f"a hypervisor gave up to {max(found):.0%} of its processors' time to others, {cell.often(len(found))}"
         yield cell.doubt("stolen", text, serious=False, extent=max(found))
 
 
-def _spread(cell: Measured) -> Iterator[Doubt]:
+def _spread(cell: Measured) -> Iterator[QualityIssue]:
     count = len(cell.medians)
     if count < FEW:
         return
@@ -200,7 +200,7 @@ def _spread(cell: Measured) -> Iterator[Doubt]:
         yield cell.doubt("spread", text, serious=False, extent=spread)
 
 
-LOOKS: tuple[Callable[[Measured], Iterator[Doubt]], ...] = (
+LOOKS: tuple[Callable[[Measured], Iterator[QualityIssue]], ...] = (
     _two_modes,
     _trend,
     _interference,

@@ -1,7 +1,11 @@
 """What one number is about, and whether it is measured: cells, and why some are skipped."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
+
+from runner.core.errors import Problem, RecordError
 
 Verdict = Literal["run", "skip"]
 Device = Literal["cpu", "cuda"]
@@ -46,6 +50,15 @@ class Cell:
     phase: str
     precision: str = "fp32"
 
+    @staticmethod
+    def parse(cell_id: str) -> "Cell":
+        """Return the cell of an id, ``environment/implementation/workload/case/phase/precision``.
+
+        Raises:
+            RecordError: the id has not six parts, or a part with a character that no cell has.
+        """
+        return _parse(cell_id)
+
     @property
     def id(self) -> str:
         """The cell's name in selections, logs, files and reports."""
@@ -60,6 +73,39 @@ class Cell:
     def case_id(self) -> str:
         """``workload/case``."""
         return f"{self.workload}/{self.case}"
+
+
+_PART = r"[A-Za-z0-9_][A-Za-z0-9_.+@=-]*"
+_ID = re.compile("/".join([f"({_PART})"] * 6))
+
+
+@lru_cache(maxsize=1 << 15)
+def _parse(cell_id: str) -> Cell:
+    match = _ID.fullmatch(cell_id)
+    if match is None:
+        hint = "a cell is environment/implementation/workload/case/phase/precision"
+        raise RecordError(Problem(f"{cell_id!r} is not the id of a cell", hint=hint))
+    names = ("environment", "implementation", "workload", "case", "phase", "precision")
+    return Cell(**dict(zip(names, match.groups(), strict=True)))
+
+
+TWIN = "@twin"
+"""Ends the id of the second environment of an A/A pair: the same image on a server of its own."""
+
+
+def is_twin(environment: str) -> bool:
+    """Return True where an environment is the second of an A/A pair."""
+    return environment.endswith(TWIN)
+
+
+def twin(cell: Cell) -> Cell:
+    """Return the other cell of the A/A pair: the same, in the twin of its environment."""
+    return replace(cell, environment=cell.environment + TWIN)
+
+
+def without_twin(environment: str) -> str:
+    """Return the environment that a twin is a copy of; an environment that is no twin is returned unchanged."""
+    return environment.removesuffix(TWIN)
 
 
 @dataclass(frozen=True, slots=True)

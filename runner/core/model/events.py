@@ -58,6 +58,10 @@ class Further:
     cells: frozenset[Cell]
 
 
+CANARY_SIZE = 512
+"""Rows and columns of the two matrices that the canary multiplies."""
+
+
 @dataclass(frozen=True, slots=True)
 class Canary:
     """What a fixed product took, in seconds, before the cells of a case in a round."""

@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from runner.core.errors import GpuError, RunnerError
-from runner.core.files import alone_now
+from runner.core.locks import alone_now
 from runner.gpu import nvml
 from runner.gpu.clocks import apply, journal
 from runner.gpu.clocks.journal import Entry, Ledger

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from runner.backends.interpreters import remedy
-from runner.core.progress import size
+from runner.core.units import size
 from runner.workflows.doctor.inspect import Facts, Outlook
 
 State = Literal["ok", "warning", "missing"]

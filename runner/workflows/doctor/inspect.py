@@ -11,9 +11,10 @@ from runner.backends import interpreters
 from runner.core import machine
 from runner.core.errors import GpuError, Problem, RunnerError
 from runner.core.model import Gpu, Plan, Spec, Survey
+from runner.core.paths import cache_folder
 from runner.gpu import detect
 from runner.plan.environments import announce, specs
-from runner.workflows.context import Setup, cache_folder, setup
+from runner.workflows.context import Context, setup
 from runner.workflows.options import Options
 from runner.workflows.run import prepare
 
@@ -145,7 +146,7 @@ def outlooks(options: Options) -> tuple[tuple[Outlook, ...], Mapping[str, Any] |
     return (*found, _outlook(setup(second))), described
 
 
-def _outlook(found: Setup) -> Outlook:
+def _outlook(found: Context) -> Outlook:
     prepared = prepare(found.matrix, found.request, found.backend, found.place, found.gpu)
     new = tuple(spec for spec in prepared.specs if spec.environment not in prepared.survey.cached)
     try:

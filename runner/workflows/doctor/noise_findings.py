@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from runner.core.progress import size
+from runner.core.units import size
 from runner.gpu.settings import Settings
 from runner.workflows.doctor.noise import Noise
 

@@ -8,16 +8,17 @@ from typing import NamedTuple
 
 from runner.analysis import dataset, statistics
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import Comparison, Results, Row
+from runner.analysis.model import Comparison, Dataset, Row
 from runner.backends.former import former
 from runner.core.model import Cell, Past, Plan, Provisioned, Survey
 from runner.core.progress import Progress
+from runner.core.units import seconds
 from runner.workflows import run as pipeline
-from runner.workflows.context import Setup, prepared
+from runner.workflows.context import Context, prepared
 from runner.workflows.nightly import baseline, result
-from runner.workflows.nightly.baseline import Former
+from runner.workflows.nightly.baseline import Baseline
 from runner.workflows.nightly.result import Change, Night, Pair, State
-from runner.workflows.options import Options, seconds
+from runner.workflows.options import Options
 from runner.workflows.results import write_report
 from runner.workflows.run import Prepared
 from runner.workflows.run.recorder import Totals
@@ -36,7 +37,7 @@ class Suspect(NamedTuple):
 
     cell: Cell
     row: Row
-    former: Former
+    former: Baseline
 
 
 @dataclass(slots=True)
@@ -50,21 +51,21 @@ class Nightly:
         ends: when the budget is spent, by ``clock``.
     """
 
-    found: Setup
+    found: Context
     prepared: Prepared
     progress: Progress
     ends: float
     clock: Callable[[], float] = time.monotonic
     totals: Totals = field(init=False)
 
-    def first(self) -> tuple[Night, Results]:
+    def first(self) -> tuple[Night, Dataset]:
         """Measure everything once, and write its report."""
         found = self.found
         self.totals = pipeline.run(self.prepared, found.backend, found.place, self.progress, found.gpus)
         run = self.totals.run
         if self.totals.good:
             write_report(run, found.place.margin)
-        begun, results = run.journal().begun, dataset.results(run)
+        begun, results = run.journal().begun, dataset.load_dataset(run)
         tonight = Night(
             run=run.id,
             at=begun["at"],
@@ -76,7 +77,7 @@ class Nightly:
         )
         return tonight, results
 
-    def compared(self, tonight: Night, results: Results) -> tuple[Night, list[Suspect]]:
+    def compared(self, tonight: Night, results: Dataset) -> tuple[Night, list[Suspect]]:
         """Lay the cells beside their last good runs; return those that look changed, to be measured again."""
         reports, margin = self.found.place.reports, self.found.place.margin
         earlier = baseline.earlier(reports, self.totals.run, results, self.totals.bad, result.open_cells(reports))
@@ -136,7 +137,7 @@ class Nightly:
         totals = pipeline.run(wanted, found.backend, place, self.progress, found.gpus)
         if totals.good:
             write_report(totals.run, place.margin)
-        one = next(iter(summarise(dataset.results(totals.run), margin=place.margin)), None)
+        one = next(iter(summarise(dataset.load_dataset(totals.run), margin=place.margin)), None)
         one = one or Comparison(base=before.environment, others=(environment,), device="", device_name="", rows=())
         return one, Pair(environment=environment, folder=totals.run.path, comparison=one)
 
@@ -219,7 +220,7 @@ def _change(one: Suspect, state: State, reason: str, again: Row | None = None) -
     return Change(cell=one.cell, before=one.former.run, row=one.row, state=state, again=again, reason=reason)
 
 
-def _notes(results: Results, earlier: baseline.Earlier) -> Iterator[str]:
+def _notes(results: Dataset, earlier: baseline.Earlier) -> Iterator[str]:
     """Give a sentence for what could not be compared, and for what failed that did not before."""
     known = {*earlier.formers, *earlier.refused}
     new = Counter(cell.environment for cell in baseline.measured(results) if cell not in known)

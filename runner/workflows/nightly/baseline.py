@@ -8,10 +8,10 @@ from typing import Any
 from runner.analysis import dataset
 from runner.analysis.compare.pairing import Measured, Pair, Side, side
 from runner.analysis.compare.verdicts import differences, draft, judged
-from runner.analysis.model import Results, Row
+from runner.analysis.model import Dataset, Row
 from runner.core.errors import RecordError
 from runner.core.model import Cell
-from runner.plan.controls import is_twin
+from runner.core.model.cells import is_twin
 from runner.store.journal import Journal
 from runner.store.run import Run, runs
 
@@ -19,7 +19,7 @@ LOOK_BACK = 20  # runs that are read at most, of those that hold a cell in quest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Former:
+class Baseline:
     """An environment in an earlier run.
 
     Attributes:
@@ -47,7 +47,7 @@ class Earlier:
         boards: case -> the UUID of the GPU that it was measured on tonight, empty for none.
     """
 
-    formers: dict[Cell, Former] = field(default_factory=dict)
+    formers: dict[Cell, Baseline] = field(default_factory=dict)
     refused: dict[Cell, str] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Earlier:
 
 
 def earlier(
-    reports: Path, run: Run, tonight: Results, failed: Collection[str], open_: Mapping[str, Collection[str]]
+    reports: Path, run: Run, tonight: Dataset, failed: Collection[str], open_: Mapping[str, Collection[str]]
 ) -> Earlier:
     """Return the last good run of each cell: one that ended, on the same device and backend, before this one.
 
@@ -84,13 +84,13 @@ def earlier(
     return found
 
 
-def measured(results: Results) -> dict[Cell, Measured]:
+def measured(results: Dataset) -> dict[Cell, Measured]:
     """Return the good rounds of each cell of a run, without those of A/A pairs."""
     names = dict.fromkeys(results.rounds["environment"].tolist())
     return {cell: found for name in names if not is_twin(name) for cell, found in side(results, name).measured.items()}
 
 
-def boards(results: Results) -> dict[str, str]:
+def boards(results: Dataset) -> dict[str, str]:
     """Return the UUID of the GPU that each case was measured on, empty for none: several may share a run."""
     rounds = results.rounds
     names = (rounds["workload"].astype(str) + "/" + rounds["case"].astype(str)).tolist()
@@ -115,7 +115,7 @@ def _look(
     wanted = [cell for cell in left if cell.id in good and cell not in found.formers]
     if not wanted:
         return False
-    results = dataset.results(one)
+    results = dataset.load_dataset(one)
     formers = {name: _former(results, journal, name) for name in {cell.environment for cell in wanted}}
     then = boards(results)
     for cell in wanted:
@@ -138,8 +138,8 @@ def _comparable(journal: Journal, begun: Mapping[str, Any]) -> bool:
     return journal.ended == "done" and same
 
 
-def _former(results: Results, journal: Journal, name: str) -> Former:
-    return Former(
+def _former(results: Dataset, journal: Journal, name: str) -> Baseline:
+    return Baseline(
         run=results.run,
         side=side(results, name),
         digest=str(journal.begun.get("digests", {}).get(name, "")),
@@ -147,7 +147,7 @@ def _former(results: Results, journal: Journal, name: str) -> Former:
     )
 
 
-def rows(tonight: Results, formers: Mapping[Cell, Former], margin: float) -> list[tuple[Cell, Row]]:
+def rows(tonight: Dataset, formers: Mapping[Cell, Baseline], margin: float) -> list[tuple[Cell, Row]]:
     """Return each cell's row against its last good run: of different runs, so by Welch's interval."""
     now = {name: side(tonight, name) for name in {cell.environment for cell in formers}}
     drafts = [draft(former.side, now[cell.environment], Pair(cell, cell)) for cell, former in formers.items()]

@@ -9,7 +9,7 @@ from typing import Any
 from runner.backends import Backend
 from runner.backends.provision import provision
 from runner.core.errors import NothingSelectedError, Problem, ProvisionError
-from runner.core.files import alone
+from runner.core.locks import alone
 from runner.core.model import Gpu, Outcome, Plan, Provisioned, Request, Skip, Spec, Survey, device_id
 from runner.core.progress import Progress
 from runner.gpu.clocks.policy import LEAVE, Wish
@@ -17,13 +17,13 @@ from runner.gpu.device import Clocks, recovered
 from runner.gpu.device_group import Several
 from runner.matrix import Matrix
 from runner.plan import controls
-from runner.plan.devices import apart, deal
+from runner.plan.devices import apart, assign
 from runner.plan.environments import announce, specs
 from runner.plan.planner import plan
 from runner.store.run import Run
 from runner.workflows.run import devices as lanes
 from runner.workflows.run.header import begin, digests, now, same_environments
-from runner.workflows.run.recorder import Keeper, Totals
+from runner.workflows.run.recorder import RunRecorder, Totals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class RunSettings:
     """Where things are.
 
     Attributes:
@@ -78,7 +78,7 @@ class Place:
         }
 
 
-def prepare(matrix: Matrix, request: Request, backend: Backend, place: Place, gpu: Gpu | None) -> Prepared:
+def prepare(matrix: Matrix, request: Request, backend: Backend, place: RunSettings, gpu: Gpu | None) -> Prepared:
     """Survey what is here and plan by it; nothing is fetched or made."""
     wanted, lacking = specs(matrix, request.environments, request.device, place.matrix)
     survey = backend.survey(wanted)
@@ -123,7 +123,7 @@ def left_out(planned: Plan) -> Mapping[str, Skip]:
 def run(
     prepared: Prepared,
     backend: Backend,
-    place: Place,
+    place: RunSettings,
     progress: Progress,
     gpus: Sequence[Gpu],
     again: Run | None = None,
@@ -147,7 +147,7 @@ def run(
     recovered(place.clocks, progress.note)
     planned = prepared.plan if again or not place.controls else controls.with_twins(prepared.plan)
     narrow, wide = apart(planned)
-    parts = deal(narrow, len(gpus))
+    parts = assign(narrow, len(gpus))
     gpus = gpus[: max(len(parts), *(block.chips for block in wide.blocks), 0)]  # what has no case is left alone
     planned = replace(planned, devices=len(parts))
     devices = [Clocks(gpu, place.clocks, progress.note, rate=place.telemetry) for gpu in gpus or (None,)]
@@ -163,7 +163,7 @@ def run(
             same_environments(stored.journal().begun["digests"], ready, failed)
             stored.note("resumed", at=now(), digests=digests(ready))
         progress.note(f"run {stored.id} on {planned.backend}, {planned.device}, {planned.measurement.threads} threads")
-        keeper = Keeper(planned, stored, progress)
+        keeper = RunRecorder(planned, stored, progress)
         with keeper.ending(resumes=not prepared.also):
             owners = [*zip(parts, devices, strict=False), *([(wide, Several(devices))] if wide.blocks else [])]
             for part, clocks in owners:
@@ -172,7 +172,7 @@ def run(
             for name in sorted(device_id(one.gpu) for one in devices):  # in one order: no two runs wait for each other
                 stack.enter_context(alone(place.cache / f"measuring-{name}.lock", progress.note))
             ready = controls.provisioned(planned, ready)
-            shared = lanes.Shared(
+            shared = lanes.RunContext(
                 backend=backend,
                 ready=ready,
                 keeper=keeper,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from runner.analysis.stopping import Wanted
+from runner.analysis.stopping import StoppingRule
 from runner.backends import Backend
 from runner.core import machine
 from runner.core.errors import RunnerError
@@ -18,17 +18,17 @@ from runner.core.threads import side_by_side
 from runner.gpu.cooling import Calm
 from runner.gpu.device import Clocks
 from runner.gpu.device_group import Several
+from runner.measure import canary
 from runner.measure.references import References
-from runner.measure.rounds import Numbers, Servers, Steering, measure
-from runner.plan import controls
-from runner.workflows.run.recorder import Keeper
+from runner.measure.rounds import Numbers, ServerPool, Steering, measure
+from runner.workflows.run.recorder import RunRecorder
 
 SIDE_BY_SIDE = 4  # servers that import their frameworks at a time; on a GPU they look at the device, one by one
 MEMORY_SHARE = 0.8  # of what is free at the start, for all servers, and the children that take turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shared:
+class RunContext:
     """What the devices of a run have in common.
 
     Attributes:
@@ -46,7 +46,7 @@ class Shared:
 
     backend: Backend
     ready: Mapping[str, Provisioned]
-    keeper: Keeper
+    keeper: RunRecorder
     cache: Path
     margin: float
     controls: bool
@@ -62,7 +62,7 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lane:
+class DeviceWorker:
     """One device with its part of the plan, its clocks, and servers.
 
     Attributes:
@@ -75,12 +75,12 @@ class Lane:
     name: str
     plan: Plan
     clocks: Clocks
-    servers: Servers
+    servers: ServerPool
     alone: bool
     before: float = 0.0
     cool: float | None = None
 
-    def work(self, shared: Shared) -> None:
+    def work(self, shared: RunContext) -> None:
         """Measure the part, and keep each event the moment it is there.
 
         Raises:
@@ -89,13 +89,15 @@ class Lane:
         """
         keeper, limits, threads = shared.keeper, self.servers.limits, self.plan.measurement.threads
         say = keeper.progress.note
-        wanted = Wanted(self.plan, keeper.stored, shared.margin, say, before=self.before)
+        wanted = StoppingRule(self.plan, keeper.stored, shared.margin, say, before=self.before)
         # Beside other devices at work, a slower canary would tell of them.
-        canary = functools.partial(controls.canary, threads, limits.cpus) if shared.controls and self.alone else None
+        canary_seconds = (
+            functools.partial(canary.canary, threads, limits.cpus) if shared.controls and self.alone else None
+        )
         calm = Calm(self.clocks.observed, say, celsius=self.clocks.celsius, cool=self.cool)
         around, rested = (calm.measured, calm.rested) if self.clocks.gpu else (None, None)
         status = functools.partial(keeper.progress.status, self.name)
-        steering = Steering(status, wanted, canary, around, rested)
+        steering = Steering(status, wanted, canary_seconds, around, rested)
         references = References(shared.cache / "references", threads, shared.failed)
         for event in measure(self.plan, self.servers, references, steering):
             with shared.lock:
@@ -108,7 +110,7 @@ class Lane:
         status("")
 
 
-def work(parts: Sequence[Plan], devices: Sequence[Clocks], shared: Shared, wide: Plan | None = None) -> None:
+def work(parts: Sequence[Plan], devices: Sequence[Clocks], shared: RunContext, wide: Plan | None = None) -> None:
     """Measure the parts of a plan side by side; a device or an engine that is lost ends all of it.
 
     Args:
@@ -118,16 +120,16 @@ def work(parts: Sequence[Plan], devices: Sequence[Clocks], shared: Shared, wide:
         wide: what all devices compute together, and before the parts.
 
     Raises:
-        EngineError, GpuError: as ``Lane.work`` does.
+        EngineError, GpuError: as ``DeviceWorker.work`` does.
     """
     if len(parts) > 1:
         _references(parts, shared)
     numbers = Numbers(parts[0].past.servers)
-    first = _lanes([wide], [Several(devices)], shared, numbers) if wide and wide.blocks else ()
+    first = _workers([wide], [Several(devices)], shared, numbers) if wide and wide.blocks else ()
     with contextlib.ExitStack() as stack:
         for clocks in devices:
             stack.enter_context(clocks.held(shared.keeper.stored.id))
-        lanes = _lanes(parts, devices[: len(parts)], shared, numbers)
+        lanes = _workers(parts, devices[: len(parts)], shared, numbers)
         for lane in (*first, *lanes):
             stack.enter_context(contextlib.closing(lane.servers))
         stack.callback(shared.end)
@@ -140,7 +142,9 @@ def work(parts: Sequence[Plan], devices: Sequence[Clocks], shared: Shared, wide:
             pass
 
 
-def _lanes(parts: Sequence[Plan], devices: Sequence[Clocks], shared: Shared, numbers: Numbers) -> Sequence[Lane]:
+def _workers(
+    parts: Sequence[Plan], devices: Sequence[Clocks], shared: RunContext, numbers: Numbers
+) -> Sequence[DeviceWorker]:
     """Return each device with its part, and servers that are yet to start."""
     cores, keeper = _cores(parts, devices, pin=shared.pin), shared.keeper
     if not any(cores) and shared.pin and len(parts) > 1:
@@ -157,8 +161,8 @@ def _lanes(parts: Sequence[Plan], devices: Sequence[Clocks], shared: Shared, num
         )
         name = f"now, device {place}" if len(parts) > 1 else "now"
         say = functools.partial(keeper.progress.status, name)
-        servers = Servers(part, shared.ready, shared.backend, limits, say, numbers)
-        lanes.append(Lane(name=name, plan=part, clocks=clocks, servers=servers, alone=alone))
+        servers = ServerPool(part, shared.ready, shared.backend, limits, say, numbers)
+        lanes.append(DeviceWorker(name=name, plan=part, clocks=clocks, servers=servers, alone=alone))
     return lanes
 
 
@@ -173,7 +177,7 @@ def _cores(parts: Sequence[Plan], devices: Sequence[Clocks], *, pin: bool) -> Se
     return shares if all(machine.physical_cores(share) >= threads for share in shares) else ((),) * count
 
 
-def _references(parts: Sequence[Plan], shared: Shared) -> None:
+def _references(parts: Sequence[Plan], shared: RunContext) -> None:
     """Compute what is missing before anything is timed: it would be beside what other devices do."""
     for part in parts:
         references = References(shared.cache / "references", part.measurement.threads, shared.failed)

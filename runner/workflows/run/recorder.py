@@ -25,7 +25,7 @@ class Totals:
     bad: tuple[str, ...]
 
 
-class Keeper:
+class RunRecorder:
     """Writes what happens the moment it happens, and counts."""
 
     def __init__(self, planned: Plan, stored: Run, progress: Progress) -> None:

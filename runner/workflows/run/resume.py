@@ -7,26 +7,26 @@ from pathlib import Path
 from typing import Any
 
 from runner.core.errors import NothingSelectedError, Problem, RecordError, UsageError
-from runner.core.model import Past, Plan
-from runner.core.progress import duration
+from runner.core.model import Cell, Past, Plan
+from runner.core.model.cells import is_twin
+from runner.core.units import duration
 from runner.gpu.clocks.policy import wish
 from runner.measure.rounds import given_up
-from runner.plan.controls import is_twin
 from runner.plan.document import read_plan
 from runner.plan.environments import specs
 from runner.store.journal import Journal
-from runner.store.run import Run, parse_cell, runs
-from runner.workflows.context import Setup, setup
+from runner.store.run import Run, runs
+from runner.workflows.context import Context, setup
 from runner.workflows.options import Options
 from runner.workflows.results import find_run
-from runner.workflows.run import Place, Prepared
+from runner.workflows.run import Prepared, RunSettings
 from runner.workflows.run.header import same_machine, same_program
 
 MAY_BE_TYPED = ("selectors", "matrix", "reports", "traceback")
 
 
 @contextmanager
-def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Setup, Prepared, Run]]:
+def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Context, Prepared, Run]]:
     """Give what it takes to go on with a run, which is kept from other runners for the length of the block.
 
     Args:
@@ -61,7 +61,7 @@ def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Setu
         yield found, _prepared(planned, found), run
 
 
-def _place(found: Setup, begun: Mapping[str, Any]) -> Place:
+def _place(found: Context, begun: Mapping[str, Any]) -> RunSettings:
     """Return where things are, with the clocks and the cores that the run began with."""
     clocks = wish(begun["clocks"]) if "clocks" in begun else found.place.clocks
     return replace(found.place, clocks=clocks, pin=begun.get("pin", False))
@@ -136,7 +136,7 @@ def past(run: Run, journal: Journal) -> Past:
     """
     attempts: dict[tuple[str, int], int] = {}
     for entry in journal.entries:
-        key = parse_cell(entry.cell).case_id, entry.round
+        key = Cell.parse(entry.cell).case_id, entry.round
         attempts[key] = max(attempts.get(key, 0), entry.attempt)
     servers: dict[str, int] = {}
     failed = set()
@@ -172,7 +172,7 @@ def _options(options: Options, begun: Mapping[str, Any], planned: Plan) -> Optio
     )
 
 
-def _prepared(planned: Plan, found: Setup) -> Prepared:
+def _prepared(planned: Plan, found: Context) -> Prepared:
     """Return the plan with the environments of which something is left to measure."""
     lost = given_up(planned.past)
     left = {cell.environment for block in planned.blocks for cell in block.cells if cell not in lost}

@@ -6,8 +6,9 @@ import typer
 
 from runner.cli import console
 from runner.gpu import cooling
+from runner.gpu.selection import choose_devices
 from runner.workflows import run as pipeline
-from runner.workflows.context import at_work, choose_devices, prepared
+from runner.workflows.context import at_work, prepared
 from runner.workflows.options import Options, planning
 
 app = typer.Typer()

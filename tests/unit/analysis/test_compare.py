@@ -12,7 +12,7 @@ from scipy import stats as scipy_stats
 from runner.analysis import dataset
 from runner.analysis.compare import compare
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import Results, Row
+from runner.analysis.model import Dataset, Row
 from runner.core.errors import RunnerError, UsageError
 from runner.core.model import Cell, Record, Skip
 from runner.store.run import runs
@@ -23,8 +23,8 @@ BASE, OTHER = cell("torch-1.0"), cell("torch-2.x")
 MISSING = Skip("image-unavailable", "no wheel for Python 3.11, and no Docker engine answers")
 
 
-def stored(reports: Path) -> list[Results]:
-    return [dataset.results(run) for run in runs(reports)]
+def stored(reports: Path) -> list[Dataset]:
+    return [dataset.load_dataset(run) for run in runs(reports)]
 
 
 def only_row(reports: Path, base: str = "torch-1.0", other: str = "torch-2.x") -> Row:
@@ -90,8 +90,8 @@ def test_sides_without_a_common_round_are_not_paired_and_the_row_says_so(tmp_pat
 
 
 @pytest.fixture(scope="module")
-def laptop(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return dataset.results(realistic(tmp_path_factory.mktemp("reports")))
+def laptop(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    return dataset.load_dataset(realistic(tmp_path_factory.mktemp("reports")))
 
 
 FACTS = {
@@ -160,10 +160,10 @@ def test_the_newest_run_with_both_sides_is_read_and_no_older_one(tmp_path: Path)
     make(tmp_path, rounds(OTHER, [9.0] * 3), later=2)
     taken = []
 
-    def lazily() -> Iterator[Results]:
+    def lazily() -> Iterator[Dataset]:
         for run in runs(tmp_path):
             taken.append(run.id)
-            yield dataset.results(run)
+            yield dataset.load_dataset(run)
 
     found = compare(lazily(), "torch-1.0", ["torch-2.x"])
     assert [row.ratio for row in found.rows] == [pytest.approx(2.0)]
@@ -255,7 +255,7 @@ def test_other_work_is_never_paired_and_the_error_says_what_each_side_has(
     assert caught.value.exit_code == 1
 
 
-def test_rows_are_sorted_by_case_phase_and_implementation(laptop: Results) -> None:
+def test_rows_are_sorted_by_case_phase_and_implementation(laptop: Dataset) -> None:
     rows = compare([laptop], "torch-1.0", ["torch-2.x", "torch-1.12"]).rows
     keys = [(row.case_id, row.phase, row.implementation) for row in rows]
     assert keys == sorted(keys)
@@ -303,7 +303,7 @@ def test_a_comparison_needs_different_sides(others: list[str]) -> None:
         compare([], "torch-1.0", others)
 
 
-def test_a_run_is_summarised_by_framework_against_the_first_that_was_measured(laptop: Results) -> None:
+def test_a_run_is_summarised_by_framework_against_the_first_that_was_measured(laptop: Dataset) -> None:
     found = summarise(laptop)
     assert [(one.base, one.others) for one in found] == [
         ("torch-1.0", ("torch-1.12", "torch-2.x")),
@@ -315,7 +315,7 @@ def test_a_run_is_summarised_by_framework_against_the_first_that_was_measured(la
 
 def test_single_environments_of_several_frameworks_are_summarised_against_the_first(tmp_path: Path) -> None:
     tf = cell("tf-2.x", "lstm-block-fused-cell")
-    results = dataset.results(
+    results = dataset.load_dataset(
         make(tmp_path, rounds(cell("torch-2.x", "lstm-cell-fused"), [1.0, 1.0]) + rounds(tf, [2.0, 2.0]))
     )
     (found,) = summarise(results)

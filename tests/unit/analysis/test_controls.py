@@ -12,13 +12,15 @@ from runner.analysis.compare import compare
 from runner.analysis.compare.summary import summarise
 from runner.analysis.quality import doubts
 from runner.core.model import Canary, Cell, Measurement, Outcome, Plan, PlannedCell, Provisioned
+from runner.core.model.cells import twin
+from runner.measure.canary import PRODUCTS, WARM_UP, main
 from runner.plan import controls
 from runner.store.journal import append, read
 from tests.support.fake_runs import cell, make, rounds
 from tests.support.fake_servers import FakeBackend, block, cells, events
 
 BASE, OTHER = cell("torch-1.0"), cell("torch-2.x")
-TWIN = controls.twin(BASE)
+TWIN = twin(BASE)
 
 
 def plan(*found: Cell) -> Plan:
@@ -67,9 +69,9 @@ def test_the_canary_is_asked_before_each_case_in_each_round() -> None:
 
 
 def test_the_canarys_process_gives_the_seconds_of_its_products(capsys: pytest.CaptureFixture[str]) -> None:
-    controls.main()
+    main()
     times = json.loads(capsys.readouterr().out)
-    assert len(times) == controls.PRODUCTS > controls.WARM_UP
+    assert len(times) == PRODUCTS > WARM_UP
     assert all(seconds > 0 for seconds in times)
 
 
@@ -80,7 +82,7 @@ def test_the_journal_keeps_what_the_canary_took(tmp_path: Path) -> None:
 
 def test_a_pair_of_one_environment_is_compared_last(tmp_path: Path) -> None:
     records = rounds(BASE, [1.0, 1.0]) + rounds(OTHER, [2.0, 2.0]) + rounds(TWIN, [1.0, 1.0])
-    found = summarise(dataset.results(make(tmp_path, records)))
+    found = summarise(dataset.load_dataset(make(tmp_path, records)))
     assert [(one.base, one.others) for one in found] == [
         ("torch-1.0", ("torch-2.x",)),
         ("torch-1.0", ("torch-1.0@twin",)),
@@ -94,7 +96,7 @@ def test_no_difference_is_called_that_an_environment_has_from_itself(
     tmp_path: Path, apart: float, verdict: str, code: str
 ) -> None:
     records = rounds(BASE, [1.0] * 4) + rounds(OTHER, [1.2, 1.2001, 1.2, 1.1999]) + rounds(TWIN, [apart] * 4)
-    (row,) = compare([dataset.results(make(tmp_path, records))], "torch-1.0", ["torch-2.x"]).rows
+    (row,) = compare([dataset.load_dataset(make(tmp_path, records))], "torch-1.0", ["torch-2.x"]).rows
     assert (row.verdict, row.code) == (verdict, code)
     assert row.ratio == pytest.approx(1.2, rel=1e-3)
     if code == "noise-floor":
@@ -119,13 +121,13 @@ def test_the_noise_floor_is_that_of_the_phase_and_precision_else_the_largest_of_
         record
         for (name, other), apart in places.items()
         for record in rounds(cell("torch-1.0", phase=name, precision=other), [1.0] * 4)
-        + rounds(controls.twin(cell("torch-1.0", phase=name, precision=other)), [apart] * 4)
+        + rounds(twin(cell("torch-1.0", phase=name, precision=other)), [apart] * 4)
     ]
     work = {"phase": phase, "precision": precision}
     if (phase, precision) not in places:
         records += rounds(cell("torch-1.0", **work), [1.0] * 4)
     records += rounds(cell("torch-2.x", **work), [1.2, 1.2001, 1.2, 1.1999])
-    (row,) = compare([dataset.results(make(tmp_path, records))], "torch-1.0", ["torch-2.x"]).rows
+    (row,) = compare([dataset.load_dataset(make(tmp_path, records))], "torch-1.0", ["torch-2.x"]).rows
     if reason is None:
         assert (row.verdict, row.code) == ("slower", "beyond-margin")
     else:
@@ -134,9 +136,9 @@ def test_the_noise_floor_is_that_of_the_phase_and_precision_else_the_largest_of_
 
 def test_the_noise_floor_of_another_case_is_none(tmp_path: Path) -> None:
     far = cell("torch-1.0", case="4x320-ce-long")
-    records = rounds(far, [1.0] * 4) + rounds(controls.twin(far), [1.5] * 4)
+    records = rounds(far, [1.0] * 4) + rounds(twin(far), [1.5] * 4)
     records += rounds(BASE, [1.0] * 4) + rounds(OTHER, [1.2, 1.2001, 1.2, 1.1999])
-    (row,) = compare([dataset.results(make(tmp_path, records))], "torch-1.0", ["torch-2.x"]).rows
+    (row,) = compare([dataset.load_dataset(make(tmp_path, records))], "torch-1.0", ["torch-2.x"]).rows
     assert row.verdict == "slower"
 
 
@@ -144,7 +146,7 @@ def test_an_environment_far_from_itself_and_a_drifting_machine_are_doubts(tmp_pa
     run = make(tmp_path, rounds(BASE, [1.0] * 4) + rounds(TWIN, [1.1, 1.101, 1.1, 1.099]))
     for number, seconds in enumerate([1.0, 1.02, 1.3], start=1):
         append(run.path / "journal.jsonl", "canary", {"case": "a/b", "round": number, "seconds": seconds})
-    found = {one.code: one for one in doubts(dataset.results(run))}
+    found = {one.code: one for one in doubts(dataset.load_dataset(run))}
     assert found["a-a-differs"].sentence.startswith("torch-1.0 beside itself on another server came out 10.0% apart")
     assert found["a-a-differs"].serious
     assert found["a-a-differs"].cell == BASE.id
@@ -154,7 +156,7 @@ def test_an_environment_far_from_itself_and_a_drifting_machine_are_doubts(tmp_pa
 def test_a_quiet_machine_has_neither(tmp_path: Path) -> None:
     run = make(tmp_path, rounds(BASE, [1.0, 1.01, 0.99]) + rounds(TWIN, [1.01, 1.0, 1.0]))
     append(run.path / "journal.jsonl", "canary", {"case": "a/b", "round": 1, "seconds": 1.0})
-    assert not {"a-a-differs", "host-drift"} & {one.code for one in doubts(dataset.results(run))}
+    assert not {"a-a-differs", "host-drift"} & {one.code for one in doubts(dataset.load_dataset(run))}
     assert drift.drift([("a/b", 1, 1.0)]) is None
-    (pair,) = drift.beside(dataset.results(run).rounds)
+    (pair,) = drift.beside(dataset.load_dataset(run).rounds)
     assert math.log(pair.ratio) == pytest.approx((math.log(1.01) - math.log(1.01) - math.log(0.99)) / 3)

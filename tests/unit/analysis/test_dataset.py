@@ -47,7 +47,7 @@ def test_samples_have_the_promised_columns_and_a_row_for_each_iteration_in_order
 
 
 def test_rounds_have_the_median_and_the_facts_of_each_good_record(run: Run) -> None:
-    found = dataset.results(run).rounds
+    found = dataset.load_dataset(run).rounds
     assert found["seconds"].tolist() == [0.2, 0.6]
     assert found["iterations"].tolist() == [3, 2]
     assert found["server"].tolist() == ["torch-2.x#1", "tf-1.15#2"]
@@ -60,13 +60,13 @@ def test_medians_are_those_of_numpy(tmp_path: Path) -> None:
     draw = np.random.default_rng(3)
     times = [draw.uniform(1, 2, count).tolist() for count in (1, 2, 3, 10, 31)]
     run = make(tmp_path, [good(cell(), number, seconds) for number, seconds in enumerate(times)])
-    assert dataset.results(run).rounds["seconds"].tolist() == pytest.approx(
+    assert dataset.load_dataset(run).rounds["seconds"].tolist() == pytest.approx(
         [np.median(seconds) for seconds in times], rel=1e-15
     )
 
 
 def test_failures_say_why(run: Run) -> None:
-    found = dataset.results(run).failures
+    found = dataset.load_dataset(run).failures
     assert found[["environment", "round", "failure", "reason"]].to_numpy().tolist() == [
         ["tf-1.15", 0, "oom", "too much"]
     ]
@@ -75,9 +75,9 @@ def test_failures_say_why(run: Run) -> None:
 def test_a_release_that_no_record_has_is_what_the_environment_or_the_framework_says(tmp_path: Path) -> None:
     records = [good(cell(), 0, [1.0], release=None, version="2.13.0"), good(cell("tf-2.x"), 0, [1.0], release=None)]
     run = make(tmp_path, records)
-    assert dataset.results(run).rounds["release"].tolist() == ["2.x", "2.x"]
+    assert dataset.load_dataset(run).rounds["release"].tolist() == ["2.x", "2.x"]
     run.write_environments({})
-    assert dataset.results(run).rounds["release"].tolist() == ["2.13.0", ""]
+    assert dataset.load_dataset(run).rounds["release"].tolist() == ["2.13.0", ""]
 
 
 def test_several_runs_are_one_table(run: Run, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_several_runs_are_one_table(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("table", ["samples", "rounds", "failures"])
 def test_nothing_is_an_empty_table_with_all_its_columns(tmp_path: Path, run: Run, table: str) -> None:
-    empty, full = (getattr(dataset.results(one), table) for one in (make(tmp_path, [], later=1), run))
+    empty, full = (getattr(dataset.load_dataset(one), table) for one in (make(tmp_path, [], later=1), run))
     assert list(empty.columns) == list(full.columns)
     assert (len(empty), len(full) > 0) == (0, True)
 
@@ -106,7 +106,7 @@ def test_words_are_categories_in_order_and_other_facts_are_text(tmp_path: Path) 
         good(cell(), 1, [1.0], threads=2, corpus=corpus),
         good(cell("tf-2.x"), 1, [1.0], threads=None, corpus="x"),
     ]
-    found = dataset.results(make(tmp_path, records)).rounds
+    found = dataset.load_dataset(make(tmp_path, records)).rounds
     assert found["environment"].cat.categories.tolist() == ["tf-2.x", "torch-2.x"]
     assert found["environment"].tolist() == ["torch-2.x", "tf-2.x"]
     assert found["threads"].tolist() == ["2", ""]
@@ -155,4 +155,4 @@ def test_a_place_without_samples_is_an_error(tmp_path: Path) -> None:
 def test_a_cut_off_journal_is_a_warning_of_the_results(run: Run) -> None:
     with (run.path / "journal.jsonl").open("a") as stream:
         stream.write("{")
-    assert "was cut off" in (dataset.results(run).warning or "")
+    assert "was cut off" in (dataset.load_dataset(run).warning or "")

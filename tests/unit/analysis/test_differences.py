@@ -197,7 +197,7 @@ def tell(run: Run, environments: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def compared(reports: Path, base: str, *others: str) -> Comparison:
-    return compare([dataset.results(run) for run in runs(reports)], base, others)
+    return compare([dataset.load_dataset(run) for run in runs(reports)], base, others)
 
 
 def test_what_rounds_say_is_compared_in_the_cells_that_are(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def compared(folder: Path, records: Sequence[Record], *, best: bool = False, **p
     """Return torch-2.x against torch-1.0 in a run that was planned with this."""
     run = make(folder, records)
     write_whole(run.path / PLAN, text({**run.plan(), **plan}))
-    return compare([dataset.results(run)], "torch-1.0", ["torch-2.x"], best=best)
+    return compare([dataset.load_dataset(run)], "torch-1.0", ["torch-2.x"], best=best)
 
 
 def only(found: Comparison) -> Overall:
@@ -144,7 +144,7 @@ def test_other_implementations_on_either_side_have_none(tmp_path: Path) -> None:
         for case in ("1x320-ce-short", "4x320-ce-long")
         for record in rounds(cell(name, slug, case=case), [seconds] * 3)
     ]
-    found = compare([dataset.results(make(tmp_path, records))], "torch-2.x", ["tf-1.15"])
+    found = compare([dataset.load_dataset(make(tmp_path, records))], "torch-2.x", ["tf-1.15"])
     assert (len(found.rows), found.overall) == (2, ())
 
 
@@ -156,7 +156,7 @@ def test_sides_of_different_runs_have_none(tmp_path: Path) -> None:
     records = pair([0.5, 0.5, 0.5]) + pair([0.6, 0.6, 0.6], **STEP)
     for later, name in enumerate(("torch-1.0", "torch-2.x")):
         make(tmp_path, [record for record in records if record.cell.environment == name], later=later)
-    found = compare([dataset.results(run) for run in runs(tmp_path)], "torch-1.0", ["torch-2.x"])
+    found = compare([dataset.load_dataset(run) for run in runs(tmp_path)], "torch-1.0", ["torch-2.x"])
     assert {row.code for row in found.rows} == {"different-runs"}
     assert found.overall == ()
 
@@ -184,7 +184,7 @@ def test_rounds_on_one_pair_of_servers_count_once(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def laptop(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
-    results = dataset.results(realistic(tmp_path_factory.mktemp("reports")))
+    results = dataset.load_dataset(realistic(tmp_path_factory.mktemp("reports")))
     return compare([results], "torch-1.0", ["torch-2.x", "torch-1.12", "tf-2.x"])
 
 
@@ -220,7 +220,7 @@ def test_json_has_it_by_environment_and_csv_has_rows_alone(laptop: Comparison) -
 
 
 def test_a_report_has_it_beside_the_verdicts(tmp_path: Path) -> None:
-    results = dataset.results(realistic(tmp_path))
+    results = dataset.load_dataset(realistic(tmp_path))
     files = report(results, summarise(results))
     (first, *_), *_ = ([*one.overall] for one in summarise(results))
     for name in ("index.html", "report.md"):

@@ -10,7 +10,7 @@ import pytest
 
 from runner.analysis import dataset
 from runner.analysis.compare import compare
-from runner.analysis.model import Doubt, Results
+from runner.analysis.model import Dataset, QualityIssue
 from runner.analysis.quality import CODES, FACTS, doubts, marked
 from runner.core.model import Record
 from runner.harness import supervisor
@@ -38,16 +38,16 @@ def calm(number: int, **facts: Any) -> list[Record]:
     return [good(one, number, samples(number + 100 * place), **facts) for place, one in enumerate((cell(), OTHER))]
 
 
-def results(folder: Path, records: Sequence[Record], **machine: Any) -> Results:
+def results(folder: Path, records: Sequence[Record], **machine: Any) -> Dataset:
     run = make(folder, records, **{**CALM, **machine})
-    return dataset.results(run)
+    return dataset.load_dataset(run)
 
 
-def codes(found: Sequence[Doubt]) -> list[str]:
+def codes(found: Sequence[QualityIssue]) -> list[str]:
     return [doubt.code for doubt in found]
 
 
-def planted(folder: Path, rounds: Sequence[np.ndarray], facts: Sequence[dict[str, Any]] = ()) -> Doubt:
+def planted(folder: Path, rounds: Sequence[np.ndarray], facts: Sequence[dict[str, Any]] = ()) -> QualityIssue:
     """Return the one doubt about a run of which one cell has these rounds, and the other is calm."""
     own = facts or [{}] * len(rounds)
     records = [good(cell(), number, times, **own[number]) for number, times in enumerate(rounds)]
@@ -252,7 +252,7 @@ def test_the_rows_of_a_comparison_have_the_doubts_about_both_of_their_cells(tmp_
 def test_sides_of_different_runs_have_the_doubts_of_their_own_run(tmp_path: Path) -> None:
     one = make(tmp_path, [good(OTHER, number, samples(number), throttled=1) for number in range(3)], **CALM)
     two = make(tmp_path, [good(cell(), number, samples(number)) for number in range(3)], later=5, **CALM)
-    both = [dataset.results(two), dataset.results(one)]
+    both = [dataset.load_dataset(two), dataset.load_dataset(one)]
     known = {run.run: doubts(run) for run in both}
     (row,) = marked(compare(both, "torch-1.0", ["torch-2.x"]), known).rows
     assert [(doubt.code, doubt.environment) for doubt in row.doubts] == [("throttled", "torch-1.0")]

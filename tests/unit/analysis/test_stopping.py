@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from runner.analysis.stopping import Wanted
+from runner.analysis.stopping import StoppingRule
 from runner.core.errors import UsageError
 from runner.core.model import Cell, Further, Measurement, Outcome, Past, Plan, PlannedCell, Record
+from runner.core.units import seconds
 from runner.store.run import Run
-from runner.workflows.options import seconds
 from tests.support.fake_runs import bad, cell, make, rounds
 from tests.support.fake_servers import FakeBackend, block, cells, events, outcomes
 
@@ -40,14 +40,18 @@ class Clock:
         return self.now
 
 
-def asked(folder: Path, clock: Clock, said: list[str], noisy: Sequence[float], budget: float | None = None) -> Wanted:
+def asked(
+    folder: Path, clock: Clock, said: list[str], noisy: Sequence[float], budget: float | None = None
+) -> StoppingRule:
     """Return what says which cells are wanted of a run with an open pair and a settled one, three rounds each."""
     records = [*rounds(NOISY[0], [1.0] * len(noisy)), *rounds(NOISY[1], noisy)]
     records += [*rounds(CLEAR[0], [1.0, 1.001, 0.999]), *rounds(CLEAR[1], [2.0, 2.001, 1.999])]
     return wanted_of(make(folder, records), clock, said, budget=budget)
 
 
-def wanted_of(run: Run, clock: Clock, said: list[str], past: Past = NOTHING, budget: float | None = None) -> Wanted:
+def wanted_of(
+    run: Run, clock: Clock, said: list[str], past: Past = NOTHING, budget: float | None = None
+) -> StoppingRule:
     """Return what says which cells are wanted of a run, in whose plan are all that it has records of."""
     measured = dict.fromkeys(record.cell for record in run.records())
     planned = tuple(PlannedCell(cell=one, device="cpu", seconds=SECONDS) for one in measured)
@@ -56,7 +60,7 @@ def wanted_of(run: Run, clock: Clock, said: list[str], past: Past = NOTHING, bud
     found = Plan(
         device="cpu", backend="venv", measurement=measurement, cells=planned, blocks=(), frameworks=names, past=past
     )
-    return Wanted(found, run, 0.02, said.append, clock)
+    return StoppingRule(found, run, 0.02, said.append, clock)
 
 
 def turns(of: tuple[Cell, Cell], *ratios: float) -> list[Record]:

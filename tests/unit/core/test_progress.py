@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from runner.core.progress import QUIET_SECONDS, WIDTH, LiveProgress, Progress, duration, size
+from runner.core.progress import QUIET_SECONDS, WIDTH, LiveProgress, Progress
+from runner.core.units import duration, size
 
 
 class _Clock:

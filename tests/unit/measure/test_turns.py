@@ -190,7 +190,7 @@ def test_what_a_report_says_of_cells_that_took_turns_is_of_their_turns(tmp_path:
         outcome = Outcome(cell=one, round=number, reply=reply, facts={}, ready=ready)
         own = collect(outcome, "run", {})[0].facts
         records.append(good(one, number, times[one], **{name: own[name] for name in ("turns", "turns_with")}))
-    results = dataset.results(make(tmp_path, records))
+    results = dataset.load_dataset(make(tmp_path, records))
     (row,) = compare([results], "torch-1.0", ["torch-2.x"]).rows
     assert (row.base_seconds, row.seconds) == (2.0, 1.1)
     assert row.ratio == pytest.approx(1.1)

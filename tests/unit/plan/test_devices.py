@@ -6,9 +6,9 @@ import pytest
 
 from runner.core.errors import GpuError, UsageError
 from runner.core.model import Gpu, Measurement, Past, Plan, PlannedCell
-from runner.plan.devices import alike, apart, deal
+from runner.gpu.selection import alike, pick_devices
+from runner.plan.devices import apart, assign
 from runner.plan.estimate import affordable
-from runner.workflows.context import pick_devices
 from tests.support.fake_servers import block, cells
 
 FIRST = Gpu(uuid="GPU-1", name="H200", capability=(9, 0), driver="580.65", memory=141 << 30)
@@ -34,13 +34,13 @@ def plan(past: Past = Past()) -> Plan:  # noqa: B008  frozen
 
 
 def test_each_case_is_dealt_to_one_device_the_longest_first() -> None:
-    parts = deal(plan(), 2)
+    parts = assign(plan(), 2)
     assert [[one.spec["name"] for one in part.blocks] for part in parts] == [["one", "three"], ["two", "four", "five"]]
     assert [{one.cell.case for one in part.cells} for part in parts] == [
         {"one", "three"},
         {"two", "four", "five"},
     ]
-    assert parts == deal(plan(), 2)
+    assert parts == assign(plan(), 2)
 
 
 def test_cases_that_want_several_gpus_at_once_are_dealt_to_nobody() -> None:
@@ -62,10 +62,10 @@ def with_wide(planned: Plan) -> Plan:
 
 
 def test_fewer_cases_than_devices_make_as_many_parts_as_cases() -> None:
-    assert [len(part.blocks) for part in deal(plan(), 9)] == [1] * 5
-    assert deal(plan(), 1) == (plan(),)
+    assert [len(part.blocks) for part in assign(plan(), 9)] == [1] * 5
+    assert assign(plan(), 1) == (plan(),)
     alone = replace(plan(), blocks=plan().blocks[:1])
-    assert deal(alone, 4) == (alone,)
+    assert assign(alone, 4) == (alone,)
 
 
 def test_each_part_has_what_is_behind_it_and_no_other() -> None:
@@ -78,9 +78,9 @@ def test_each_part_has_what_is_behind_it_and_no_other() -> None:
         groups={"GPU-1": (("a", "b"),)},
         spent=3.0,
     )
-    first, second = (part.past for part in deal(plan(past), 2))
+    first, second = (part.past for part in assign(plan(past), 2))
     assert first.finished == {("rnn-step/one", 1)}
-    assert [part.begun for part in deal(plan(past), 2)] == [2, 3]
+    assert [part.begun for part in assign(plan(past), 2)] == [2, 3]
     assert {kind for _, kind in first.failed} == {"oom"}
     assert {kind for _, kind in second.failed} == {"nan"}
     assert (first.servers, first.groups, first.spent) == (past.servers, past.groups, 3.0)

@@ -15,7 +15,7 @@ import pytest
 
 from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import Comparison, Doubt, Results, Row
+from runner.analysis.model import Comparison, Dataset, QualityIssue, Row
 from runner.analysis.quality import doubts
 from runner.core.model import Record
 from runner.report import FORMS, quality, render, report
@@ -55,18 +55,18 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def results(reports: Path) -> Results:
+def results(reports: Path) -> Dataset:
     (folder,) = (reports / "runs").iterdir()
-    return dataset.results(folder)
+    return dataset.load_dataset(folder)
 
 
 @pytest.fixture(scope="module")
-def page(results: Results) -> str:
+def page(results: Dataset) -> str:
     return str(report(results, summarise(results))["index.html"])
 
 
 @pytest.fixture(scope="module")
-def markdown(results: Results) -> str:
+def markdown(results: Dataset) -> str:
     return str(report(results, summarise(results))["report.md"])
 
 
@@ -158,7 +158,7 @@ def test_markdown_says_the_same_with_footnotes(markdown: str) -> None:
     assert f"\n- spread: {cell('torch-1.0').id}: {SPREAD}\n" in section
 
 
-def test_the_report_says_what_check_says(reports: Path, results: Results, page: str, markdown: str) -> None:
+def test_the_report_says_what_check_says(reports: Path, results: Dataset, page: str, markdown: str) -> None:
     found = check(reports, results.run, Path("nowhere.yaml"))
     said = found.text(400)
     assert (
@@ -171,7 +171,7 @@ def test_the_report_says_what_check_says(reports: Path, results: Results, page: 
 
 
 def test_a_run_without_doubts_says_so(tmp_path: Path) -> None:
-    found = dataset.results(make(tmp_path, [*calm("torch-1.0"), *calm("torch-2.x")], **CALM))
+    found = dataset.load_dataset(make(tmp_path, [*calm("torch-1.0"), *calm("torch-2.x")], **CALM))
     files = report(found, summarise(found))
     assert "No doubts." in str(files["index.html"])
     assert "<dd>none</dd>" in str(files["index.html"])
@@ -224,13 +224,13 @@ def test_csv_has_codes_in_its_last_column(compared: Comparison) -> None:
     assert [row["doubts"] for row in rows] == ["", "throttled", "throttled spread"]
 
 
-def many(count: int, code: str = "two-modes", *, environments: int = 1) -> list[Doubt]:
+def many(count: int, code: str = "two-modes", *, environments: int = 1) -> list[QualityIssue]:
     found = []
     for number in range(count):
         of = cell(f"torch-{number % environments}.0", f"slug-{number}")
         sentence = f"seen {number} times"
         found.append(
-            Doubt(
+            QualityIssue(
                 code=code,
                 sentence=sentence,
                 serious=True,
@@ -253,7 +253,7 @@ def test_hundreds_of_doubts_are_the_three_worst_of_each_code_and_a_count() -> No
     assert found.title == "serious doubts"
 
 
-def row(found: Sequence[Doubt]) -> Row:
+def row(found: Sequence[QualityIssue]) -> Row:
     of = cell()
     place: dict[str, Any] = {"workload": of.workload, "case": of.case, "phase": of.phase, "precision": of.precision}
     slugs: dict[str, Any] = {"implementation": "nn-lstm", "base_implementation": "nn-lstm"}
@@ -279,7 +279,7 @@ def test_a_cell_of_two_comparisons_has_the_doubts_about_the_base_of_the_first() 
     assert quality.by_cell([], both) == {cell().id: (quality.Mark("base: two-modes", "seen 0 times", serious=True),)}
 
 
-def test_lesser_doubts_are_no_question_and_have_no_line_below_a_case(results: Results) -> None:
+def test_lesser_doubts_are_no_question_and_have_no_line_below_a_case(results: Dataset) -> None:
     lesser = [one for one in doubts(results) if not one.serious]
     assert quality.of_rows([row(lesser)]) == []
     assert quality.questioned(lesser, summarise(results)) == 0
@@ -288,7 +288,7 @@ def test_lesser_doubts_are_no_question_and_have_no_line_below_a_case(results: Re
 
 def test_what_a_doubt_says_cannot_become_markup(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script>"
-    found = dataset.results(make(tmp_path, [*calm("torch-1.0"), *calm("torch-2.x")], **{**CALM, "governor": evil}))
+    found = dataset.load_dataset(make(tmp_path, [*calm("torch-1.0"), *calm("torch-2.x")], **{**CALM, "governor": evil}))
     files = report(found, summarise(found))
     assert "<script" not in str(files["index.html"])
     assert "<script" not in str(files["report.md"]).replace(r"\<", "")

@@ -13,7 +13,7 @@ import pytest
 from runner.analysis import dataset
 from runner.analysis.compare import compare
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import Comparison, Results, Row
+from runner.analysis.model import Comparison, Dataset, Row
 from runner.core.errors import UsageError
 from runner.core.model import Skip
 from runner.report import FORMS, formatting, render, report
@@ -46,17 +46,17 @@ ROW_KEYS = [
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return dataset.results(realistic(tmp_path_factory.mktemp("reports")))
+def results(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    return dataset.load_dataset(realistic(tmp_path_factory.mktemp("reports")))
 
 
 @pytest.fixture(scope="module")
-def page(results: Results) -> str:
+def page(results: Dataset) -> str:
     return str(report(results, summarise(results))["index.html"])
 
 
 @pytest.fixture(scope="module")
-def comparison(results: Results) -> Comparison:
+def comparison(results: Dataset) -> Comparison:
     return compare([results], "torch-1.0", ["torch-2.x", "torch-1.12", "tf-2.x"])
 
 
@@ -79,7 +79,7 @@ class Reader(HTMLParser):
         self.text += data
 
 
-def test_a_report_is_three_files(results: Results) -> None:
+def test_a_report_is_three_files(results: Dataset) -> None:
     files = report(results)
     assert list(files) == ["index.html", "report.md", "samples.csv"]
     assert isinstance(files["samples.csv"], bytes)
@@ -107,7 +107,7 @@ def test_the_page_says_what_was_measured_on_what(page: str) -> None:
         assert word in text
 
 
-def test_the_page_names_every_cell_verdict_failure_and_skip(page: str, results: Results) -> None:
+def test_the_page_names_every_cell_verdict_failure_and_skip(page: str, results: Dataset) -> None:
     text = Reader(page).text
     for word in {one for name in ("environment", "implementation", "case") for one in results.rounds[name].unique()}:
         assert word in text
@@ -138,7 +138,7 @@ def test_the_page_has_a_chart_for_each_case_that_is_well_formed_and_named(page: 
 def test_names_and_reasons_cannot_become_markup(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script> | *x*"
     run = make(tmp_path, [good(cell(), 0, [1.0], device=evil), bad(cell("torch-1.0"), 0, "crash", evil)], cpu=evil)
-    files = report(dataset.results(run))
+    files = report(dataset.load_dataset(run))
     assert "<script" not in str(files["index.html"])
     assert "&lt;script&gt;" in str(files["index.html"])
     assert r"\<script\>alert(1)\</script\> \| \*x\*" in str(files["report.md"])
@@ -147,7 +147,7 @@ def test_names_and_reasons_cannot_become_markup(tmp_path: Path) -> None:
 def test_charts_stop_at_a_number_of_cells_and_the_page_says_so(tmp_path: Path) -> None:
     records = [good(cell("torch-2.x", f"slug-{slug}", case="a"), 0, [0.1 + slug]) for slug in range(MOST_LINES + 1)]
     records += [good(cell(case=case), 0, [0.1]) for case in ("b", "c", "d")]
-    page = arrange(dataset.results(make(tmp_path, records)), ())
+    page = arrange(dataset.load_dataset(make(tmp_path, records)), ())
     html = page_text(page, drawn=MOST_LINES + 1)
     assert html.count("<svg ") == 2
     assert "Charts are drawn for the first 2 cases; the other 2 have their table alone." in html
@@ -167,13 +167,13 @@ def test_a_run_without_a_good_record_still_has_a_report(tmp_path: Path) -> None:
     run = make(
         tmp_path, [bad(cell(), 0, "import", "no module named torch")], {cell("torch-0.4"): Skip("no-engine", "none")}
     )
-    files = report(dataset.results(run))
+    files = report(dataset.load_dataset(run))
     assert "No cell of this run has a good record" in str(files["index.html"])
     assert "no module named torch" in str(files["report.md"])
 
 
 def test_one_round_has_no_interval_and_says_so_nowhere_as_a_number(tmp_path: Path) -> None:
-    html = str(report(dataset.results(make(tmp_path, rounds(cell(), [0.5]))))["index.html"])
+    html = str(report(dataset.load_dataset(make(tmp_path, rounds(cell(), [0.5]))))["index.html"])
     assert "500 ms" in html
     assert "nan" not in html.lower().replace("nano", "")
     assert "inf" not in Reader(html).text
@@ -206,7 +206,7 @@ def test_what_else_differs_is_in_every_form_but_csv(comparison: Comparison) -> N
     assert "only torch differs" not in render(comparison, "csv")
 
 
-def test_a_report_says_what_else_differs_beside_its_verdicts(results: Results, page: str) -> None:
+def test_a_report_says_what_else_differs_beside_its_verdicts(results: Dataset, page: str) -> None:
     said = "between torch-1.0 and torch-1.12 only torch differs: 1.0, 1.12"
     assert f"<summary>{said}</summary>" in page
     assert f"- {said}" in str(report(results, summarise(results))["report.md"])
@@ -240,7 +240,7 @@ def test_a_table_fits_its_terminal_and_cuts_no_word(comparison: Comparison, widt
 def test_a_wide_table_has_times_in_one_unit_and_says_what_it_ran_on(tmp_path: Path) -> None:
     make_rounds = rounds(cell("torch-1.0"), [0.010, 0.010, 0.010]) + rounds(cell(), [0.005, 0.005, 0.005])
     run = make(tmp_path, make_rounds)
-    text = render(compare([dataset.results(run)], "torch-1.0", ["torch-2.x"]), "table", width=100)
+    text = render(compare([dataset.load_dataset(run)], "torch-1.0", ["torch-2.x"]), "table", width=100)
     row = next(line for line in text.splitlines() if line.startswith("nn-lstm"))
     assert row.split() == ["nn-lstm", "train", "10.0", "5.00", "0.500", "0.500", formatting.DASH, "0.500", "faster"]
     assert f"on AMD EPYC 7B13, 3 rounds, run {run.id}" in text
@@ -255,7 +255,7 @@ def test_accuracy_is_the_worst_over_cells_and_rounds_with_its_case(tmp_path: Pat
         bad(other, 0, "wrong-result", "off", loss_error=0.5, gradient_error=None, forward_error=None),
         good(cell("tf-1.15", "lstm-cell"), 0, [1.0], loss_error=None, gradient_error=None, forward_error=None),
     ]
-    (row,) = accuracy(dataset.results(make(tmp_path, records)))
+    (row,) = accuracy(dataset.load_dataset(make(tmp_path, records)))
     assert (row.loss, row.failed) == ((0.5, "asr-lstm/4x320-ce-long", True), True)
     assert row.gradient == (3e-6, "asr-lstm/1x320-ce-short", False)
     assert row.result == (1.9e-7, "asr-lstm/1x320-ce-short", False)
@@ -306,7 +306,7 @@ PAPER = "published:braun2018/torch-0.4"
 
 
 @pytest.fixture(scope="module")
-def beside_paper(results: Results) -> Comparison:
+def beside_paper(results: Dataset) -> Comparison:
     return compare([results], PAPER, ["torch-2.x", "published:braun2018/torch-0.2"])
 
 
@@ -352,11 +352,11 @@ def test_a_table_with_published_names_fits_its_terminal(beside_paper: Comparison
     assert "0 rounds" not in text
 
 
-def test_a_report_shows_a_publication_only_where_it_is_asked_for(results: Results) -> None:
+def test_a_report_shows_a_publication_only_where_it_is_asked_for(results: Dataset) -> None:
     assert "beside this run" not in str(report(results)["index.html"]) + str(report(results)["report.md"])
 
 
-def test_a_report_has_the_papers_table_with_the_runs_columns_added(results: Results) -> None:
+def test_a_report_has_the_papers_table_with_the_runs_columns_added(results: Dataset) -> None:
     files = report(results, published="braun2018")
     markdown = str(files["report.md"])
     section = markdown[markdown.index("## Braun, ") : markdown.index("\n## Speech")]
@@ -377,7 +377,7 @@ def test_a_report_has_the_papers_table_with_the_runs_columns_added(results: Resu
         assert word in text
 
 
-def test_a_publication_that_printed_something_else_is_shown_as_the_time_of_a_step(results: Results) -> None:
+def test_a_publication_that_printed_something_else_is_shown_as_the_time_of_a_step(results: Dataset) -> None:
     section = str(report(results, published="glample2016")["report.md"]).partition("## Lample")[2]
     line = next(line for line in section.splitlines() if line.startswith("| theano-scan | train"))
     assert line == "| theano-scan | train | 9.27 ms |"  # 289.6 us an example, 32 examples
@@ -389,12 +389,12 @@ def test_other_protocols_and_precisions_have_their_own_columns(tmp_path: Path) -
     phases = {"train": "fp32", "train+published": "fp32"}
     records = [good(cell(phase=phase, precision=precision), 0, [0.05]) for phase, precision in phases.items()]
     records.append(good(cell(precision="tf32"), 0, [0.04]))
-    text = str(report(dataset.results(make(tmp_path, records)), published="braun2018")["report.md"])
+    text = str(report(dataset.load_dataset(make(tmp_path, records)), published="braun2018")["report.md"])
     assert "| torch-2.x, measured | torch-2.x tf32, measured | torch-2.x+published, measured |" in text
 
 
 def test_a_run_without_the_published_cases_cannot_be_laid_beside_them(tmp_path: Path) -> None:
-    found = dataset.results(make(tmp_path, [good(cell(), 0, [1.0])]))
+    found = dataset.load_dataset(make(tmp_path, [good(cell(), 0, [1.0])]))
     with pytest.raises(
         UsageError, match=r"has measured nothing that glample2016 has\nhint: `runner run --workload rnn"
     ):

@@ -8,7 +8,7 @@ import pytest
 
 from runner.analysis import dataset
 from runner.catalog.hardware.peaks import peak
-from runner.plan.controls import SIZE
+from runner.core.model.events import CANARY_SIZE as SIZE
 from runner.report.html import page_text
 from runner.report.markdown import page_text as markdown
 from runner.report.page import arrange
@@ -22,7 +22,7 @@ H200 = {"device": "cuda", "device_name": "NVIDIA H200"}
 
 
 def far(run: Run, seconds: float = 1.0) -> Reached:
-    results = dataset.results(run)
+    results = dataset.load_dataset(run)
     return reached(results, dict.fromkeys(results.rounds["cell"].tolist(), seconds))
 
 
@@ -79,7 +79,7 @@ def test_host_and_device_stand_beside_the_time_where_both_are_known(tmp_path: Pa
         {"dispatch_seconds": 0.1e-3 * number, "device_seconds": 1.1e-3 * number} for number in (1, 2, 3)
     ]
     run = make(tmp_path, [good(CELL, number, [2e-3], **H200, **facts) for number, facts in enumerate(times)])
-    results = dataset.results(run)
+    results = dataset.load_dataset(run)
     assert far(run).spent == {CELL.id: "host 200 µs, device 2200 µs"}
     page = arrange(results, ())
     assert '<br><span class="soft">host 200 µs, device 2200 µs</span>' in page_text(page)

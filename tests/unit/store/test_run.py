@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from runner.core.errors import RecordError
+from runner.core.model import Cell
 from runner.store.documents import PIECE, upgrade
-from runner.store.run import Run, parse_cell, runs
+from runner.store.run import Run, runs
 from tests.support.fake_runs import NOW, bad, cell, facts, good, make, plan
 
 
@@ -226,7 +227,7 @@ def test_opening_a_folder_that_holds_no_run_says_so(tmp_path: Path) -> None:
 
 def test_a_cell_is_the_cell_of_its_id() -> None:
     for one in (cell(), cell(phase="train+published"), cell("tf-1.15", "lstm-cell", precision="bf16")):
-        assert parse_cell(one.id) == one
+        assert Cell.parse(one.id) == one
 
 
 @pytest.mark.parametrize(
@@ -234,4 +235,4 @@ def test_a_cell_is_the_cell_of_its_id() -> None:
 )
 def test_what_is_not_the_id_of_a_cell_is_an_error(name: str) -> None:
     with pytest.raises(RecordError, match="is not the id of a cell"):
-        parse_cell(name)
+        Cell.parse(name)

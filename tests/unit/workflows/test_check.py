@@ -246,6 +246,6 @@ def test_a_fact_that_no_record_has_is_none(tmp_path: Path) -> None:
     from runner.analysis import dataset
 
     run = make(tmp_path, [good(BASE, 0, [1.0], steady=False), good(OTHER, 0, [1.0], clock_mhz=[1, 2])])
-    found = dataset.results(run).rounds
+    found = dataset.load_dataset(run).rounds
     assert found["steady"].tolist() == [False, None]
     assert found["clock_mhz"].tolist() == [None, [1, 2]]

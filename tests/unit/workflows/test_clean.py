@@ -13,7 +13,7 @@ from runner.backends.docker.leftovers import dead, unneeded
 from runner.backends.docker.options import CACHE, ENVIRONMENT, OWNER, cache_volume
 from runner.backends.venv import READY, VenvBackend
 from runner.core.errors import EngineError, RunnerError
-from runner.core.files import alone_now, together
+from runner.core.locks import alone_now, together
 from runner.core.model import Leftover
 from runner.matrix import load
 from runner.measure.references import code_hash

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from runner.backends import choose_backend
 from runner.backends.host import HostBackend
 from runner.backends.venv import VenvBackend
 from runner.core.errors import GpuError, MatrixError, NothingSelectedError, RunnerError, UsageError
+from runner.core.paths import cache_folder
+from runner.gpu.selection import choose_devices
 from runner.matrix import load
-from runner.workflows.context import cache_folder, choose_backend, choose_devices, host_matrix, setup
+from runner.workflows.context import host_matrix, setup
 from runner.workflows.options import Options
 
 ROOT = Path(__file__).parents[3]
@@ -179,9 +182,9 @@ def test_the_host_is_a_matrix_of_one_environment(tmp_path: Path) -> None:
 
 
 def test_backends_by_name(tmp_path: Path) -> None:
-    backend, note = choose_backend(TYPED, tmp_path)
+    backend, note = choose_backend("venv", None, ROOT, tmp_path)
     assert isinstance(backend, VenvBackend)
     assert note is None
-    backend, note = choose_backend(replace(TYPED, backend="host", python=sys.executable), tmp_path)
+    backend, note = choose_backend("host", sys.executable, ROOT, tmp_path)
     assert isinstance(backend, HostBackend)
     assert (backend.name, note) == ("host", None)

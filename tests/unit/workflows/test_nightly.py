@@ -31,7 +31,7 @@ def ended(reports: Path, medians: dict[Any, list[float]], *, later: int = 0, how
 
 def earlier(reports: Path, tonight: Run, failed: tuple[str, ...] = ()) -> baseline.Earlier:
     """Look for the last good runs of all that a run has."""
-    return baseline.earlier(reports, tonight, dataset.results(tonight), failed, result.open_cells(reports))
+    return baseline.earlier(reports, tonight, dataset.load_dataset(tonight), failed, result.open_cells(reports))
 
 
 def of(row_verdict: Word, *, again: Word | None = None, state: State = "measured-again", ratio: float = 1.1) -> Change:
@@ -166,14 +166,14 @@ def test_rows_are_of_two_runs_and_unpaired(tmp_path: Path) -> None:
     whole = ended(tmp_path, {ONE: STEADY, TWO: STEADY})
     tonight = ended(tmp_path, {ONE: SLOW, TWO: STEADY}, later=20)
     found = earlier(tmp_path, tonight)
-    rows = dict(baseline.rows(dataset.results(tonight), found.formers, 0.02))
+    rows = dict(baseline.rows(dataset.load_dataset(tonight), found.formers, 0.02))
     assert rows[ONE].verdict == "slower"
     assert rows[ONE].ratio == pytest.approx(1.1, rel=1e-3)
     assert rows[TWO].verdict == "same"
     assert rows[ONE].code == "different-runs"
     assert rows[ONE].run == f"{whole.id} and {tonight.id}"
     assert [one for one, _ in baseline.slowest_first(rows.items())] == [ONE, TWO]
-    assert baseline.rows(dataset.results(tonight), {}, 0.02) == []
+    assert baseline.rows(dataset.load_dataset(tonight), {}, 0.02) == []
 
 
 @pytest.mark.parametrize(

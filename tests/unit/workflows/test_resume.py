@@ -26,7 +26,7 @@ from runner.gpu.device import Clocks
 from runner.measure.rounds import given_up
 from runner.plan.document import fingerprint, plan_json, read_plan
 from runner.workflows.run.header import same_environments
-from runner.workflows.run.recorder import Keeper
+from runner.workflows.run.recorder import RunRecorder
 from runner.workflows.run.resume import past
 from tests.support.fake_runs import bad, cell, good, make
 from tests.support.fake_servers import GB, FakeBackend, block, cells, events, outcomes
@@ -274,7 +274,7 @@ def test_each_event_is_kept_with_what_was_spent_until_then(tmp_path: Path) -> No
         frameworks=dict.fromkeys("ab", "torch"),
     )
     run = make(tmp_path, [])
-    keeper = Keeper(plan, run, Progress(lambda _: None))
+    keeper = RunRecorder(plan, run, Progress(lambda _: None))
     reply = {"status": "ok", "seconds": [0.5]}
     kept: list[Event] = [
         Grouped((("a", "b"),)),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner.core.errors import NothingSelectedError, UsageError
-from runner.core.files import held
+from runner.core.locks import held
 from runner.store.run import Run
 from runner.workflows.options import Options
 from runner.workflows.run.resume import resumed

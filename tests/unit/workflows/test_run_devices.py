@@ -16,12 +16,12 @@ from runner.core.model import Gpu, Past, Plan
 from runner.core.progress import Progress
 from runner.gpu.clocks.policy import LEAVE
 from runner.gpu.device import Clocks
-from runner.plan.devices import apart, deal
+from runner.plan.devices import apart, assign
 from runner.plan.document import plan_json, read_plan
 from runner.store.run import Run
-from runner.workflows.run.devices import Lane, Shared, work
+from runner.workflows.run.devices import DeviceWorker, RunContext, work
 from runner.workflows.run.header import begin
-from runner.workflows.run.recorder import Keeper
+from runner.workflows.run.recorder import RunRecorder
 from runner.workflows.run.resume import past
 from tests.support.fake_servers import FakeBackend, Known
 from tests.unit.plan import test_devices
@@ -43,10 +43,10 @@ def run(tmp_path: Path) -> Run:
 
 def measured(run: Run, backend: FakeBackend, plan: Plan, gpus: tuple[Gpu, ...] = GPUS) -> None:
     progress = Progress(lambda _: None)
-    shared = Shared(
+    shared = RunContext(
         backend=backend,
         ready=READY,
-        keeper=Keeper(plan, run, progress),
+        keeper=RunRecorder(plan, run, progress),
         cache=run.path / "cache",
         margin=0.02,
         controls=True,
@@ -54,7 +54,7 @@ def measured(run: Run, backend: FakeBackend, plan: Plan, gpus: tuple[Gpu, ...] =
     )
     devices = [Clocks(gpu, LEAVE, progress.note) for gpu in gpus]
     narrow, wide = apart(plan)
-    work(deal(narrow, len(devices)), devices, shared, wide)
+    work(assign(narrow, len(devices)), devices, shared, wide)
 
 
 def places(run: Run) -> dict[str, set[str]]:
@@ -103,15 +103,15 @@ def test_what_all_gpus_took_first_is_of_the_budget_and_cooling_is_to_what_was_be
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: dict[str, tuple[float, float | None]] = {}
-    worked = Lane.work
+    worked = DeviceWorker.work
 
-    def work_(lane: Lane, shared: Shared) -> None:
+    def work_(lane: DeviceWorker, shared: RunContext) -> None:
         seen[str(lane.clocks.gpu and lane.clocks.gpu.uuid)] = lane.before, lane.cool
         if lane.clocks.gpu and "," in lane.clocks.gpu.uuid:
             time.sleep(0.2)
         worked(lane, shared)
 
-    monkeypatch.setattr(Lane, "work", work_)
+    monkeypatch.setattr(DeviceWorker, "work", work_)
     monkeypatch.setattr(Clocks, "celsius", lambda clocks: {"GPU-1": 40, "GPU-2": 43}.get(clocks.gpu.uuid))
     measured(run, FakeBackend(), test_devices.with_wide(test_devices.plan()))
     assert seen["GPU-1,GPU-2"] == (0.0, None)
@@ -186,7 +186,7 @@ def test_a_plan_that_was_read_back_is_dealt_in_the_same_way(monkeypatch: pytest.
     monkeypatch.setattr("runner.plan.estimate.held_bytes", {f"rnn-step/{name}": 1 for name in test_devices.COSTS}.get)
 
     def dealt(plan: Plan) -> list[list[str]]:
-        return [[block.case_id for block in part.blocks] for part in deal(plan, 2)]
+        return [[block.case_id for block in part.blocks] for part in assign(plan, 2)]
 
     costs = {"one": 20.004, "two": 20.0, "three": 10.001, "four": 10.004, "five": 10.0}
     close = test_devices.plan()
