@@ -1,4 +1,8 @@
-"""How the program speaks and ends: results on stdout, all else on stderr. Nothing else here prints or exits."""
+"""Print and exit: results go to stdout, everything else to stderr.
+
+No other module prints or exits, but for programs of their own: the canary, the guardian of a GPU's clocks, the float64
+reference, and the line that Ctrl-C prints (``signals``).
+"""
 
 import gc
 import json
@@ -6,7 +10,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn, Protocol
 
 import typer
 
@@ -18,8 +22,8 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130  # 128 + SIGINT
 GARBAGE = (50_000, 20, 20)
-"""When Python looks for cycles that nobody needs. What a large run is made of lives to the end of the command; with
-Python's own numbers, 700, 10 and 10, a tenth of a report's time went into looking at it again and again.
+"""Thresholds of Python's cycle collector. The objects of a large run live to the end of the command; with Python's own
+thresholds of 700, 10 and 10, a tenth of a report's time went into looking through them again and again.
 """
 
 
@@ -33,7 +37,7 @@ def end(app: typer.Typer) -> NoReturn:
         code = INTERRUPTED
     signals.ignore()
     if code == INTERRUPTED:
-        print("interrupted; what was finished is kept", file=sys.stderr)
+        print("interrupted: finished results are kept", file=sys.stderr)
     sys.stdout.flush()
     sys.exit(code)
 
@@ -51,16 +55,17 @@ def _run(app: typer.Typer) -> int:
             traceback.print_exc()
         print(error, file=sys.stderr)
         return error.exit_code
-    except SystemExit as error:  # typer takes any broken pipe for its own stdout's
+    except SystemExit as error:  # typer takes every broken pipe for one of its own stdout
         return _unexpected(error) if isinstance(error.__context__, BrokenPipeError) else int(error.code or 0)
-    except Exception as error:  # noqa: BLE001  the one place where what nobody expected ends
+    except Exception as error:  # noqa: BLE001  the only place where unexpected errors end
         return _unexpected(error)
 
 
 def _unexpected(error: BaseException) -> int:
-    """Say what a mistyped option or a bug deserves; return the exit code."""
+    """Print the message of a mistyped option, or the traceback of a bug; return the exit code."""
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a usage error of the option parser
-        print(f"error: {error.format_message()}\nhint: runner --help", file=sys.stderr)
+        command = getattr(getattr(error, "ctx", None), "command_path", "runner")
+        print(f"error: {error.format_message()}\nhint: {command} --help", file=sys.stderr)
         return 2
     import traceback
 
@@ -70,11 +75,11 @@ def _unexpected(error: BaseException) -> int:
 
 
 def emit(text: str, output: Path | None) -> None:
-    """Print a result, or write it to a file whole."""
+    """Print a result, or replace a file by it."""
     if output is None:
         try:
             print(text.rstrip("\n"), flush=True)
-        except BrokenPipeError:  # whoever read it has had enough, as `head` does
+        except BrokenPipeError:  # the reader closed the pipe, as `head` does
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
     from runner.core.files import write_whole
@@ -85,18 +90,33 @@ def emit(text: str, output: Path | None) -> None:
         raise UsageError(Problem(f"{output} cannot be written: {error.strerror}")) from error
 
 
+class Result(Protocol):
+    """What a command found out, for people and for programs."""
+
+    def text(self) -> str:
+        """Return it as text for a terminal."""
+
+    def json(self) -> Mapping[str, object]:
+        """Return it as JSON has it."""
+
+
+def show(result: Result, format: Literal["table", "json"], output: Path | None) -> None:
+    """Print a result as text or as JSON, or write it to a file."""
+    emit(json_text(result.json()) if format == "json" else result.text(), output)
+
+
 def note(text: str) -> None:
-    """Say something on stderr."""
+    """Print a line to stderr."""
     print(text, file=sys.stderr, flush=True)
 
 
 def progress() -> "Progress":
-    """Return how the progress of long work is shown on this stderr."""
+    """Return the progress display for this stderr: a live table on a terminal, else plain lines."""
     from runner.core.progress import shown
 
     return shown(note, live=sys.stderr.isatty())
 
 
 def json_text(value: Mapping[str, object]) -> str:
-    """Return a result as JSON; raises ValueError for a number that JSON has not."""
+    """Return a result as JSON; raises ValueError for a number that JSON cannot hold."""
     return json.dumps(value, indent=1, allow_nan=False)

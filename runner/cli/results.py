@@ -1,46 +1,47 @@
-"""The commands about what is stored; they need no device."""
+"""The commands about stored runs: compare, check, report, accuracy, export. They need no GPU and no engine."""
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from runner.cli import console
-from runner.workflows.options import check_format
+from runner.cli import completion, console
+from runner.cli.params import MatrixFile, Output, Reports, RunName, TableOrJson, Traceback
 
 app = typer.Typer()
 
-MatrixFile = Annotated[Path, typer.Option("--matrix", help="the matrix file")]
-Reports = Annotated[Path, typer.Option("--reports", help="where runs are kept")]
-Format = Annotated[str, typer.Option("--format", help="table, md, json, csv or html")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="write to this file instead")]
-RunName = Annotated[str | None, typer.Argument(metavar="[RUN]", help="a run's id or folder; the newest by default")]
-Traceback = Annotated[bool, typer.Option("--traceback", help="show where an error came from")]
+Format = Annotated[
+    Literal["table", "md", "json", "csv", "html"], typer.Option("--format", help="how to print the comparison")
+]
 
 
 @app.command()
 def compare(
     environments: Annotated[
-        list[str], typer.Argument(metavar="BASE OTHER...", help="the base first; published:braun2018/torch-0.4 too")
+        list[str],
+        typer.Argument(
+            metavar="BASE OTHER...",
+            help="the base first; published figures are named as in published:braun2018/torch-0.4",
+            autocompletion=completion.environments,
+        ),
     ],
     matrix: MatrixFile = Path("matrix.yaml"),
     reports: Reports = Path("reports"),
-    best: Annotated[bool, typer.Option("--best", help="the fastest implementation of each side")] = False,
+    best: Annotated[bool, typer.Option("--best", help="compare the fastest implementation of each side")] = False,
     format: Format = "table",
     output: Output = None,
     traceback: Traceback = False,
 ) -> int:
-    """Compare environments from stored results: faster, slower, same, or not known yet, and why."""
+    """Compare environments by their stored results: faster, slower, same or inconclusive, and why."""
     import shutil
 
-    from runner.report import FORMS, render
+    from runner.report import render
     from runner.workflows.results import comparison
 
-    check_format(format, FORMS)
-    found = comparison(matrix, reports, environments, best=best)
+    compared = comparison(matrix, reports, environments, best=best)
     colour = output is None and sys.stdout.isatty()
-    console.emit(render(found, format, width=shutil.get_terminal_size((120, 24)).columns, colour=colour), output)
+    console.emit(render(compared, format, width=shutil.get_terminal_size((120, 24)).columns, colour=colour), output)
     return 0
 
 
@@ -49,17 +50,16 @@ def check(
     run: RunName = None,
     matrix: MatrixFile = Path("matrix.yaml"),
     reports: Reports = Path("reports"),
-    format: Annotated[str, typer.Option(help="table or json")] = "table",
+    format: TableOrJson = "table",
     output: Output = None,
     traceback: Traceback = False,
 ) -> int:
-    """Judge a run as a sceptical colleague would: what is doubtful, what is open, and the command to run next."""
-    from runner.workflows.check import check
+    """Show the quality issues of a run, its open comparisons, and the command to run next."""
+    from runner.workflows.check import check as check_run
 
-    check_format(format, ("table", "json"))
-    found = check(reports, run, matrix)
-    console.emit(console.json_text(found.json()) if format == "json" else found.text(), output)
-    return 1 if found.serious else 0
+    checked = check_run(reports, run, matrix)
+    console.show(checked, format, output)
+    return 1 if checked.serious else 0
 
 
 @app.command()
@@ -68,11 +68,11 @@ def report(
     matrix: MatrixFile = Path("matrix.yaml"),
     reports: Reports = Path("reports"),
     published: Annotated[
-        str | None, typer.Option("--published", help="beside the figures of braun2018, glample2016, ...")
+        str | None, typer.Option("--published", help="add the published figures of braun2018, glample2016, ...")
     ] = None,
     traceback: Traceback = False,
 ) -> int:
-    """Write the report of a run, index.html, report.md and samples.csv, and name it."""
+    """Write the report of a run (index.html, report.md, samples.csv) and print its path."""
     from runner.workflows.results import find_run, margin, write_report
 
     console.emit(str(write_report(find_run(reports, run), margin(matrix), published)), None)

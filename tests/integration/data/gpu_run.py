@@ -5,11 +5,12 @@ from dataclasses import replace
 import typer
 
 from runner.cli import console
+from runner.cli.params import planning
 from runner.gpu import cooling
 from runner.gpu.selection import choose_devices
 from runner.workflows import run as pipeline
 from runner.workflows.context import at_work, prepared
-from runner.workflows.options import Options, planning
+from runner.workflows.options import Options
 
 app = typer.Typer()
 cooling.PAUSES = (0.1, 0.2)  # no test waits for a minute

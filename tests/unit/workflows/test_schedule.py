@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.cli.nightly import schedule
+from runner.cli.schedule import schedule
 from runner.core.errors import MatrixError, UsageError
 from runner.workflows.nightly.schedule import Job, advice, clock, made, quoted
 
@@ -103,7 +103,7 @@ def test_what_the_night_would_refuse_is_refused_now(tmp_path: Path, monkeypatch:
         schedule()
     with pytest.raises(Exception, match="No such option: --prest"):
         schedule(["--prest", "quick"])
-    with pytest.raises(UsageError, match="into no folder"):
+    with pytest.raises(UsageError, match="into a folder"):
         schedule(format="cron", output=tmp_path)
 
 

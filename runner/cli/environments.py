@@ -1,0 +1,53 @@
+"""The commands about environments and the matrix file: lock, schema."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from runner.cli import console
+from runner.cli.params import Environments, MatrixFile, Output, Traceback
+from runner.core.errors import Problem, UsageError
+
+app = typer.Typer()
+
+
+@app.command()
+def lock(
+    environments: Environments = None,
+    matrix: MatrixFile = Path("matrix.yaml"),
+    find_links: Annotated[str | None, typer.Option("--find-links", help="a folder of wheels to look in first")] = None,
+    images: Annotated[bool, typer.Option("--images", help="pin all images to their registries' digests")] = False,
+    traceback: Traceback = False,
+) -> int:
+    """Resolve what environments require and write their locks, with a hash for every file; or pin the images."""
+    if not environments and not images:
+        raise UsageError(Problem("there is nothing to lock", hint="name environments, or pin all images with --images"))
+    if environments:
+        from runner.workflows.lock import lock_environments
+
+        for path, changed in lock_environments(matrix, environments, find_links):
+            console.note(f"{path}: {'written' if changed else 'unchanged'}")
+    if images:
+        from runner.workflows.pins import renew
+
+        for line in renew(matrix):
+            console.note(line)
+    return 0
+
+
+@app.command()
+def schema(
+    check: Annotated[Path | None, typer.Option("--check", help="check this matrix file instead of printing")] = None,
+    output: Output = None,
+    traceback: Traceback = False,
+) -> int:
+    """Print the JSON Schema of the matrix file, for editors."""
+    from runner.matrix import load
+    from runner.matrix import schema as matrix_schema
+
+    if check:
+        load(check)
+    else:
+        console.emit(console.json_text(matrix_schema()), output)
+    return 0

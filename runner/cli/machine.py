@@ -1,0 +1,88 @@
+"""The commands about this machine: doctor, tune, clocks, clean."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from runner.cli import console
+from runner.cli.params import Device, Environments, MatrixFile, Output, TableOrJson, Traceback
+from runner.core.errors import Problem, UsageError
+
+app = typer.Typer()
+
+
+@app.command()
+def doctor(
+    environments: Environments = None,
+    matrix: MatrixFile = Path("matrix.yaml"),
+    device: Device = None,
+    format: TableOrJson = "table",
+    output: Output = None,
+    traceback: Traceback = False,
+) -> int:
+    """Show what this machine can run, and how to fix what it cannot; nothing is downloaded or built."""
+    from runner.workflows.doctor import examine
+    from runner.workflows.options import Options
+
+    examination = examine(Options(selectors=environments, matrix=matrix, device=device))
+    console.show(examination, format, output)
+    return 0 if examination.ready else 1
+
+
+@app.command()
+def tune(format: TableOrJson = "table", output: Output = None, traceback: Traceback = False) -> int:
+    """Show what makes this machine noisy, and the command that changes each setting; nothing is changed."""
+    from runner.workflows.doctor.tune import examine
+
+    console.show(examine(), format, output)
+    return 0
+
+
+@app.command()
+def clocks(
+    action: Annotated[Literal["show", "reset"], typer.Argument(help="show or reset")] = "show",
+    device: Annotated[
+        str | None, typer.Option("--device", help="reset the clocks of this GPU, whoever locked them")
+    ] = None,
+    format: TableOrJson = "table",
+    output: Output = None,
+    traceback: Traceback = False,
+) -> int:
+    """Show locked GPU clocks, or reset those left locked by a killed run."""
+    from runner.gpu.selection import choose_devices
+    from runner.workflows.clocks import reset, show
+
+    if action == "show":
+        if device is not None:
+            raise UsageError(Problem("--device is for `runner clocks reset`", hint="leave it out: show lists all GPUs"))
+        console.show(show(), format, output)
+        return 0
+    gpus = choose_devices(device)[1] if device is not None else (None,)
+    if len(gpus) > 1:
+        raise UsageError(Problem("only one GPU's clocks can be reset at a time", hint="name one: --device cuda:0"))
+    if not gpus:
+        raise UsageError(Problem(f"{device!r} has no clocks to reset", hint="name a GPU: --device cuda:0"))
+    console.emit(reset(gpus[0], console.note), output)
+    return 0
+
+
+@app.command()
+def clean(
+    matrix: MatrixFile = Path("matrix.yaml"),
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="only list what would be removed")] = False,
+    all: Annotated[bool, typer.Option("--all", help="remove what the matrix still needs, too")] = False,
+    traceback: Traceback = False,
+) -> int:
+    """Remove what dead runs, deleted environments and older code left behind."""
+    from runner.core.paths import cache_folder
+    from runner.workflows import clean
+
+    with clean.leftovers(matrix, cache_folder(os.environ), everything=all) as survey:
+        console.emit(clean.listing(survey), None)
+        kept = () if dry_run else clean.remove(survey.leftovers)
+    for line in (*survey.notes, *(f"{leftover.name} was not removed: {reason}" for leftover, reason in kept)):
+        console.note(line)
+    console.emit(clean.summary(survey, kept, dry=dry_run), None)
+    return 1 if kept else 0

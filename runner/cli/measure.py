@@ -1,0 +1,116 @@
+"""The commands that plan and measure: plan, build, run, nightly."""
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from runner.cli import console
+from runner.cli.params import Output, TableOrJson, planning
+
+if TYPE_CHECKING:
+    from runner.core.model import Plan
+    from runner.workflows.options import Options
+
+app = typer.Typer()
+
+
+@app.command()
+@planning
+def plan(
+    options: "Options",
+    machine: Annotated[
+        Path | None,
+        typer.Option("--machine", help="plan for another machine: a file made there by `runner doctor --format json`"),
+    ] = None,
+    format: Annotated[Literal["table", "json", "coverage"], typer.Option(help="how to print the plan")] = "table",
+    output: Output = None,
+) -> int:
+    """Show which cells would run, and why the others would not; nothing is downloaded or built."""
+    console.emit(_plan_text(_planned(options, machine), format), output)
+    return 0
+
+
+def _planned(options: "Options", machine: Path | None) -> "Plan":
+    """Return the plan for this machine, or for one that a file describes."""
+    if machine is None:
+        from runner.workflows.context import prepared
+
+        return prepared(options, console.note)[1].plan
+    from runner.plan.machine_file import describe
+    from runner.workflows.plan_elsewhere import planned
+
+    return planned(options, describe(machine), console.note)
+
+
+def _plan_text(plan: "Plan", format: str) -> str:
+    if format == "json":
+        from runner.plan.document import plan_json
+
+        return console.json_text(plan_json(plan))
+    if format == "coverage":
+        from runner.report.coverage import coverage
+
+        return coverage(plan)
+    from runner.report.plan import plan_table
+
+    return plan_table(plan)
+
+
+@app.command()
+@planning
+def build(options: "Options") -> int:
+    """Build the environments without measuring."""
+    from runner.workflows import run as pipeline
+    from runner.workflows.context import at_work, prepared
+
+    with console.progress() as progress, at_work():
+        context, preparation = prepared(options, progress.note)
+        _, failed = pipeline.build(preparation, context.backend, progress)
+    return 1 if failed else 0
+
+
+@app.command()
+@planning
+def run(
+    options: "Options",
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="resume a run by id; by default the newest unfinished one that no other process is running",
+        ),
+    ] = False,
+) -> int:
+    """Build the environments, measure the cells, store the records and write the report."""
+    from runner.workflows import run as pipeline
+    from runner.workflows.context import at_work, prepared
+    from runner.workflows.results import write_report
+
+    with console.progress() as progress, at_work(), contextlib.ExitStack() as stack:
+        if resume:
+            from runner.workflows.run.resume import resumed
+
+            context, preparation, stored = stack.enter_context(resumed(options, progress.note))
+        else:
+            (context, preparation), stored = prepared(options, progress.note), None
+        totals = pipeline.run(preparation, context.backend, context.place, progress, context.gpus, stored)
+        progress.note("writing the report")
+        page = write_report(totals.run, context.matrix.measure.margin) if totals.good else totals.run.path
+    console.note(f"{totals.good} cells measured, {len(totals.bad)} failed")
+    console.emit(str(page), None)
+    return 1 if totals.bad or not totals.good else 0
+
+
+@app.command()
+@planning
+def nightly(options: "Options", format: TableOrJson = "table", output: Output = None) -> int:
+    """Measure, compare with the last good run, and measure again in turns what looks changed; 8 h unless --budget."""
+    from runner.workflows.context import at_work
+    from runner.workflows.nightly import nightly as measure_night
+
+    with console.progress() as progress, at_work():
+        night = measure_night(options, progress)
+    console.show(night, format, output)
+    return night.exit_code

@@ -1,0 +1,62 @@
+"""Options and arguments that several commands share, and how one dataclass becomes all options of a command."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from runner.cli import completion
+from runner.workflows.options import Options
+
+MatrixFile = Annotated[Path, typer.Option("--matrix", help="the matrix file")]
+Reports = Annotated[Path, typer.Option("--reports", help="the folder that holds the runs")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="write to this file instead of stdout")]
+Traceback = Annotated[bool, typer.Option("--traceback", help="show the traceback of an error")]
+Device = Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:0,1, cuda:all or a UUID")]
+RunName = Annotated[
+    str | None,
+    typer.Argument(metavar="[RUN]", help="a run's id or folder; the newest by default", autocompletion=completion.runs),
+]
+Environments = Annotated[
+    list[str] | None,
+    typer.Argument(help="environments of the matrix; all by default", autocompletion=completion.environments),
+]
+TableOrJson = Annotated[Literal["table", "json"], typer.Option("--format", help="how to print the result")]
+
+
+def planning(command: Callable[..., int]) -> Callable[..., int]:
+    """Give a command one option for each field of Options; its first parameter, ``options``, receives them all."""
+
+    @functools.wraps(command)
+    def with_options(**values: object) -> int:
+        shared = {field.name: values.pop(field.name) for field in fields(Options)}
+        return command(Options(**shared), **values)  # type: ignore[arg-type]  # typer has checked them
+
+    shared = [_parameter(name) for name in Options.__dataclass_fields__]
+    specific = list(inspect.signature(command, eval_str=False).parameters.values())[1:]
+    vars(with_options)["__signature__"] = inspect.Signature([*shared, *specific])
+    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in (*shared, *specific)}
+    del with_options.__wrapped__  # typer would read the signature of the wrapped function
+    return with_options
+
+
+def _parameter(name: str) -> inspect.Parameter:
+    field = Options.__dataclass_fields__[name]
+    assert field.default is not MISSING
+    return inspect.Parameter(
+        name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=field.default, annotation=_completed(name, field.type)
+    )
+
+
+def _completed(name: str, annotation: object) -> object:
+    """Return the annotation of an option, with its values completed by the shell where they are in the matrix file."""
+    completer = completion.COMPLETERS.get(name)
+    if completer is None:
+        return annotation
+    parameter = annotation.__metadata__[0]  # type: ignore[attr-defined]  # every field of Options is Annotated
+    parameter.autocompletion = completer
+    return annotation

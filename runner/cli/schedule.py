@@ -1,0 +1,55 @@
+"""The command that has `runner nightly` run every night: schedule."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from runner.cli import console, measure
+from runner.cli.params import Traceback
+from runner.core.errors import Problem, UsageError
+
+app = typer.Typer()
+
+
+@app.command()
+def schedule(
+    nightly_options: Annotated[
+        list[str] | None, typer.Argument(metavar="[-- OPTION...]", help="the options of `runner nightly`")
+    ] = None,
+    at: Annotated[str, typer.Option("--at", help="the time of day, by this machine's clock")] = "02:30",
+    format: Annotated[Literal["systemd", "cron"], typer.Option(help="what to print")] = "systemd",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="write systemd's units into this folder instead")
+    ] = None,
+    traceback: Traceback = False,
+) -> int:
+    """Print a systemd service and timer, or a crontab line, that runs `runner nightly` here; nothing is installed."""
+    from runner.workflows.nightly.schedule import Job, advice, clock, made
+
+    if output and format == "cron":
+        raise UsageError(Problem("a crontab line cannot be written into a folder", hint="leave out --output"))
+    words = tuple(nightly_options or ())
+    _check_nightly_options(words)
+    job = Job(python=sys.executable, folder=Path.cwd(), words=words, at=clock(at), environ=os.environ)
+    files = made(job, format)
+    if output is None:
+        console.emit("\n".join(files.values()), None)
+    else:
+        output.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            console.emit(content, output / name)
+    console.note(advice(job, format, output))
+    return 0
+
+
+def _check_nightly_options(words: tuple[str, ...]) -> None:
+    """Refuse now what `runner nightly` would refuse at night: an unknown option, a matrix that is not valid."""
+    from typer.main import get_command
+
+    from runner.matrix import load
+
+    command = vars(get_command(measure.app))["commands"]["nightly"]
+    load(Path(command.make_context("runner nightly", list(words)).params["matrix"]))

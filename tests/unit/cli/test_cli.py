@@ -1,0 +1,91 @@
+"""What the program does without a command, its version, its typed choices, and what the shell completes."""
+
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import typer
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from runner import __version__, cli
+from runner.cli import completion, results
+from runner.report import FORMS
+from tests.support.fake_runs import cell, make, rounds
+
+MATRIX = """\
+version: 1
+environments:
+  np-old: {framework: numpy, release: "2.4.6", python: "3.11", lock: numpy.txt}
+  np-new: {framework: numpy, release: "2.4.6", python: "3.11", lock: numpy.txt}
+workloads:
+  rnn-step: {}
+presets:
+  tiny: {select: [rnn-step/rnn-b32-h128]}
+"""
+
+
+def invoke(*arguments: str) -> Any:
+    return CliRunner().invoke(cli.app, arguments, standalone_mode=False)
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> typer.Context:
+    """The context of a half-typed command, whose matrix and reports options were typed already."""
+    (tmp_path / "matrix.yaml").write_text(MATRIX)
+    command = get_command(cli.app)
+    click_context: Any = command.make_context("runner", [], resilient_parsing=True)
+    click_context.params.update(matrix=tmp_path / "matrix.yaml", reports=tmp_path / "reports")
+    found: typer.Context = click_context
+    return found
+
+
+def test_no_command_prints_the_help_and_succeeds() -> None:
+    shown = invoke()
+    assert shown.exit_code == 0
+    assert not shown.return_value
+    assert "Usage:" in shown.stdout
+    assert all(name in shown.stdout for name in vars(get_command(cli.app))["commands"])
+
+
+def test_version_is_printed() -> None:
+    shown = invoke("--version")
+    assert (shown.exit_code, shown.stdout) == (0, f"runner {__version__}\n")
+
+
+def test_formats_of_compare_are_those_of_the_report() -> None:
+    (literal, _) = get_args(results.Format)
+    assert set(get_args(literal)) == set(FORMS)
+
+
+@pytest.mark.parametrize("command", ["plan", "compare np-old np-new", "check", "doctor", "tune", "clocks", "schedule"])
+def test_an_unknown_format_is_a_usage_error(command: str) -> None:
+    shown = invoke(*command.split(), "--format", "xml")
+    assert "'xml' is not one of " in str(shown.exception)
+
+
+def test_environments_presets_and_workloads_are_completed_from_the_matrix(context: typer.Context) -> None:
+    assert completion.environments(context, "np-") == ["np-old", "np-new"]
+    assert completion.environments(context, "np-o") == ["np-old"]
+    assert completion.presets(context, "") == ["tiny"]
+    assert completion.workloads(context, "rnn") == ["rnn-step"]
+
+
+def test_runs_are_completed_from_the_reports_folder(context: typer.Context, tmp_path: Path) -> None:
+    assert completion.runs(context, "") == []
+    run = make(tmp_path / "reports", rounds(cell(), [1.0]))
+    assert completion.runs(context, run.id[:8]) == [run.id]
+    assert completion.runs(context, "x") == []
+
+
+@pytest.mark.parametrize("text", ["", "environments: [", "version: 1\nworkload: {}\n"])
+def test_a_matrix_that_cannot_be_read_completes_nothing(context: typer.Context, text: str, tmp_path: Path) -> None:
+    (tmp_path / "matrix.yaml").write_text(text)
+    assert completion.environments(context, "") == []
+    context.params["matrix"] = tmp_path / "none.yaml"
+    assert completion.presets(context, "") == []
+
+
+def test_completers_are_of_options_that_exist() -> None:
+    parameters = {parameter.name for parameter in vars(get_command(cli.app))["commands"]["plan"].params}
+    assert set(completion.COMPLETERS) <= parameters
