@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.table import UnmeasurableError
-from runner.backends import Backend, choose_backend
+from runner.backends import Backend, Resources, choose_backend
 from runner.core.errors import EngineError, NothingSelectedError
 from runner.core.model import Cell, Provisioned
 from runner.core.paths import cache_folder
@@ -39,9 +39,10 @@ def nothing(*_said: str) -> None:
 
 def backends() -> Iterator[tuple[str, Backend | str]]:
     """Give each backend with its name; why it cannot be had, where no engine answers."""
+    resources = Resources(dockerfiles=MATRIX.parent / "docker", cache=cache_folder(os.environ))
     for name in ("docker", "venv"):
         try:
-            yield name, choose_backend(name, None, MATRIX.parent, cache_folder(os.environ))[0]
+            yield name, choose_backend(name, resources)[0]
         except EngineError as error:
             yield name, error.problems[0].message
 

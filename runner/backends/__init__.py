@@ -1,13 +1,55 @@
-"""Three ways to get an environment, one protocol; each module is the only caller of what it wraps."""
+"""Three ways to get an environment, one protocol: docker, venv and host.
 
-from collections.abc import Callable, Sequence
+A backend makes the environments of a plan (``provision``) and starts harness servers in them (``open``). Each is one
+class and one line in ``BACKENDS``; nothing outside this package asks which one it talks to. Each module is the only
+caller of what it wraps: ``docker/`` of the Docker SDK, ``venv`` of pip, ``host`` of the user's own interpreter.
+
+A server is reached through its ``Channel``: bytes in, lines out. ``harness_archive`` packs the measuring code that a
+channel sends first.
+"""
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from runner.core.errors import Problem, UsageError
 from runner.core.model import Limits, Provisioned, Spec, Survey
 
+BACKENDS: Mapping[str, str] = {
+    "docker": "runner.backends.docker.backend:DockerBackend",
+    "venv": "runner.backends.venv:VenvBackend",
+    "host": "runner.backends.host:HostBackend",
+}
+"""Name -> module and class, imported when the backend is chosen. ``auto`` tries them in this order."""
+
 Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """What a backend may use.
+
+    Attributes:
+        dockerfiles: the folder of the Dockerfiles and of ``pins.toml``.
+        cache: where environments and compiler caches are kept.
+        python: the interpreter that the user named, for a backend that measures what is installed.
+    """
+
+    dockerfiles: Path
+    cache: Path
+    python: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installed:
+    """What an interpreter holds that a backend measures as it is."""
+
+    python: str
+    framework: str
+    release: str
+    python_version: str
 
 
 class Channel(Protocol):
@@ -20,7 +62,7 @@ class Channel(Protocol):
         """Return the next line without its end, None at the end; raises TimeoutError after ``timeout`` seconds."""
 
     def words(self) -> str:
-        """Return the end of what the server wrote to stderr."""
+        """Return the last lines that the server wrote to stderr."""
 
     def ending(self) -> tuple[str, str]:
         """Return (failure class, sentence) of a server that ended by itself: ``oom``, ``crash`` or ``engine``."""
@@ -36,19 +78,38 @@ class Backend(Protocol):
     limits_memory: bool
     """True where the backend itself holds children to ``Limits.memory``; the server watches them otherwise."""
 
+    def installed(self) -> Installed | None:
+        """Return what is measured as it is; None where environments are made from the matrix.
+
+        Raises:
+            UsageError: the interpreter holds no framework.
+        """
+
+    def describe(self) -> Mapping[str, Any] | None:
+        """Return what the engine says of itself; None for a backend without an engine."""
+
     def survey(self, specs: Sequence[Spec]) -> Survey:
-        """Look, without fetching anything, at what is here and what can be had."""
+        """Return what is here and what can be had; nothing is fetched."""
 
     def provision(self, spec: Spec, say: Say) -> Provisioned:
         """Make one environment ready; safe to call from several threads for several environments.
 
         Raises:
             ProvisionError: its class is ``image-build`` or ``image-pull``; it holds the log's last useful lines.
-            EngineError: when the engine stopped answering.
+            EngineError: the engine stopped answering.
+        """
+
+    def restore(self, environment: str, digest: str) -> str | None:
+        """Return the handle of an environment as it was when it had ``digest``; None where it is no longer here.
+
+        Nothing is fetched or made.
+
+        Raises:
+            EngineError: the engine stopped answering.
         """
 
     def cancel(self) -> None:
-        """Make every ``provision`` under way end soon; called when the run is interrupted."""
+        """Make every running ``provision`` end soon; called when the run is interrupted."""
 
     def cache(self, ready: Provisioned) -> str:
         """Return the folder, as a server in ``ready`` sees it, where compilers keep what they made."""
@@ -57,37 +118,81 @@ class Backend(Protocol):
         """Start a harness server; the harness archive has been sent when this returns."""
 
     def answers(self) -> bool:
-        """Say whether what starts the servers is still there: an engine may be gone, this machine may not."""
+        """Return True while servers can be started: False where an engine is gone."""
 
     def close(self) -> None:
-        """Let go of the engine; what runs belongs to its channels."""
+        """Close the connection to the engine; running servers belong to their channels."""
 
 
-def choose_backend(name: str, python: str | None, folder: Path, cache: Path) -> tuple[Backend, str | None]:
+class BackendClass(Protocol):
+    """What ``BACKENDS`` names: a class that makes a Backend."""
+
+    def create(self, resources: Resources) -> Backend:
+        """Return the backend.
+
+        Raises:
+            EngineError, UsageError: what it needs is not there.
+        """
+
+    def chosen_by_auto(self) -> bool:
+        """Return True where ``--backend auto`` may take this backend on this machine."""
+
+
+def choose_backend(name: str, resources: Resources) -> tuple[Backend, str | None]:
     """Return the backend of a name, and what the user should know about the choice.
 
     Args:
-        name: ``auto``, ``docker``, ``venv`` or ``host``; ``auto`` is docker where an engine answers, else venv.
-        python: the interpreter that the host backend measures.
-        folder: the folder of the matrix file; Dockerfiles are in ``docker`` below it.
-        cache: where environments are kept.
+        name: one of ``BACKENDS``, or ``auto`` for the first that this machine has.
+        resources: what the backend may use.
 
     Raises:
-        UsageError: there is no such backend, or ``python`` is given for another one than host.
+        EngineError: the backend needs an engine and none answers.
+        UsageError: there is no such backend, or ``python`` is given for one that makes its own environments.
     """
-    from runner.backends.host import HostBackend
-    from runner.backends.venv import VenvBackend
-
-    if name == "host":
-        return HostBackend(python or "python3", cache), None
-    if python:
+    if name != "auto" and name not in BACKENDS:
+        raise UsageError(Problem(f"there is no backend {name!r}", hint=f"there are auto, {', '.join(BACKENDS)}"))
+    if resources.python and name != "host":
         raise UsageError(Problem("--python is for --backend host", hint="add --backend host"))
-    if name == "venv":
-        return VenvBackend(cache), None
-    if name not in {"auto", "docker"}:
-        raise UsageError(Problem(f"there is no backend {name!r}", hint="there are auto, docker, venv, host"))
-    from runner.backends.docker.backend import DockerBackend, reachable
+    if name != "auto":
+        return _backend_class(name).create(resources), None
+    names = list(BACKENDS)
+    chosen = next(name for name in names if _backend_class(name).chosen_by_auto())
+    return _backend_class(chosen).create(resources), NOTES.get(chosen)
 
-    if name == "docker" or reachable():
-        return DockerBackend(folder / "docker"), None
-    return VenvBackend(cache), "no container engine answers: using virtual environments of this machine's interpreters"
+
+NOTES: Mapping[str, str] = {
+    "venv": "no container engine answers: using virtual environments of this machine's interpreters",
+}
+"""Backend -> what the user should know where ``auto`` took it."""
+
+
+def restored(backend: Backend, environment: str, digest: str, facts: Mapping[str, Any]) -> Provisioned | None:
+    """Return an environment as it was in an earlier run; None where it is no longer here.
+
+    Args:
+        backend: the one that made it.
+        environment: its id.
+        digest: what pinned its content; empty where that is not known.
+        facts: what the run recorded about it.
+
+    Raises:
+        EngineError: the engine stopped answering.
+    """
+    handle = backend.restore(environment, digest) if digest else None
+    if handle is None:
+        return None
+    return Provisioned(
+        environment=environment,
+        framework=str(facts.get("framework", "")),
+        handle=handle,
+        digest=digest,
+        seconds=0.0,
+        cached=True,
+        facts=facts,
+    )
+
+
+def _backend_class(name: str) -> BackendClass:
+    module, _, class_name = BACKENDS[name].partition(":")
+    backend: BackendClass = getattr(importlib.import_module(module), class_name)
+    return backend

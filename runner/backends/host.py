@@ -1,15 +1,16 @@
-"""Environments that are already there: measure what is installed beside an interpreter, and change nothing."""
+"""Environments that exist already: measure what an interpreter of the user's holds, and install nothing."""
 
 import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
-from runner.backends import Say
+from runner.backends import Installed, Resources, Say
 from runner.backends.local_channel import ProcessChannel
 from runner.core.errors import Problem, UsageError
 from runner.core.model import Limits, Provisioned, Spec, Survey
-from runner.core.model.cells import TWIN
+from runner.core.model.cells import without_twin
 from runner.harness.adapters import MODULES
 
 PROBE = """
@@ -27,38 +28,50 @@ PROBE_SECONDS = 120.0
 
 
 class HostBackend:
-    """Starts servers with an interpreter of the user's."""
+    """Starts servers with the interpreter that the user named."""
 
     name = "host"
     limits_memory = False
 
     def __init__(self, python: str, folder: Path) -> None:
         """Use the interpreter at ``python``; compiler caches go under ``folder``/caches."""
-        found = shutil.which(python)
-        if found is None:
+        path = shutil.which(python)
+        if path is None:
             hint = "name an interpreter with --python PATH"
             raise UsageError(Problem(f"there is no interpreter {python!r}", hint=hint))
-        self.python = str(Path(found).absolute())  # not where a link leads: a virtual environment's is one
+        self.python = str(Path(path).absolute())  # links are not followed: a virtual environment's python is one
         self.caches = folder / "caches"
 
-    def framework(self) -> tuple[str, str, str]:
-        """Return (framework, release, Python version) of the first framework this interpreter can import.
+    @classmethod
+    def create(cls, resources: Resources) -> Self:
+        """See Backend."""
+        return cls(resources.python or "python3", resources.cache)
 
-        Raises:
-            UsageError: it has none that the program knows.
-        """
+    @classmethod
+    def chosen_by_auto(cls) -> bool:
+        """See Backend: only the user decides to measure an interpreter as it is."""
+        return False
+
+    def describe(self) -> None:
+        """See Backend."""
+
+    def restore(self, environment: str, digest: str) -> None:
+        """See Backend: nobody keeps what the interpreter held before."""
+
+    def installed(self) -> Installed:
+        """See Backend: the first framework that the interpreter can import."""
         names = [name for name in MODULES if name != "numpy"] + ["numpy"]
         command = [self.python, "-c", PROBE, *names]
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PROBE_SECONDS, cwd="/")
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise UsageError(Problem(f"{self.python} cannot be asked what it has: {error}")) from error
+            raise UsageError(Problem(f"{self.python} cannot be started: {error}")) from error
         words = (done.stdout.strip().splitlines() or [""])[-1].split()  # banners come before it
         if done.returncode or len(words) != 3:
             last = "".join(f"; {line}" for line in done.stderr.strip().splitlines()[-1:])
             hint = f"it needs one of {', '.join(names)}"
             raise UsageError(Problem(f"{self.python} imports no framework that can be measured{last}", hint=hint))
-        return words[0], words[1], words[2]
+        return Installed(python=self.python, framework=words[0], release=words[1], python_version=words[2])
 
     def survey(self, specs: Sequence[Spec]) -> Survey:
         """See Backend: nothing has to be made."""
@@ -81,7 +94,7 @@ class HostBackend:
 
     def cache(self, ready: Provisioned) -> str:
         """See Backend; a twin is the same interpreter."""
-        return str(self.caches / ready.environment.removesuffix(TWIN))
+        return str(self.caches / without_twin(ready.environment))
 
     def open(self, ready: Provisioned, limits: Limits) -> ProcessChannel:
         """See Backend."""

@@ -11,13 +11,15 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
-from runner.backends import Say, interpreters
+from runner.backends import Resources, Say, interpreters
 from runner.backends.local_channel import ProcessChannel
 from runner.core.errors import Problem, ProvisionError
 from runner.core.model import Limits, Provisioned, Skip, Spec, Survey
 
 READY = ".ready"
+DIGITS = 12  # of a digest in the name of a folder
 WAIT_SECONDS = 0.5
 OLD_PIP = ("3.6", "3.5")
 PIP_FOR_OLD = "pip==21.3.1"  # the last for Python 3.6; the one that ensurepip brings knows no manylinux2014
@@ -38,6 +40,22 @@ class VenvBackend:
         self.caches = folder / "caches"
         self.running: set[subprocess.Popen[str]] = set()
         self.cancelled = threading.Event()
+
+    @classmethod
+    def create(cls, resources: Resources) -> Self:
+        """See Backend."""
+        return cls(resources.cache)
+
+    @classmethod
+    def chosen_by_auto(cls) -> bool:
+        """See Backend: every machine has an interpreter."""
+        return True
+
+    def installed(self) -> None:
+        """See Backend."""
+
+    def describe(self) -> None:
+        """See Backend."""
 
     def survey(self, specs: Sequence[Spec]) -> Survey:
         """See Backend."""
@@ -67,7 +85,7 @@ class VenvBackend:
         """Return the folder of an environment; its name changes with the lock and the interpreter."""
         assert spec.lock is not None
         assert spec.python is not None
-        return self.folder / f"{spec.environment}-{self.digest(spec)[:12]}"
+        return self.folder / f"{spec.environment}-{self.digest(spec)[:DIGITS]}"
 
     def digest(self, spec: Spec) -> str:
         """Return the hash of the lock and of the path of the interpreter, whose folder names its release."""
@@ -158,6 +176,11 @@ class VenvBackend:
             _kill(process)
             self.running.discard(process)
             process.communicate()  # reads to the end, closes the pipe, and waits
+
+    def restore(self, environment: str, digest: str) -> str | None:
+        """See Backend."""
+        home = self.folder / f"{environment}-{digest.removeprefix('sha256:')[:DIGITS]}"
+        return str(home / "bin" / "python") if (home / READY).exists() else None
 
     def cancel(self) -> None:
         """See Backend."""

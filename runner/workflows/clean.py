@@ -96,8 +96,8 @@ def summary(found: Found, stay: Sequence[tuple[Leftover, str]], *, dry: bool) ->
 
 def _on_engine(folder: Path, wanted: Sequence[Spec], *, alone: bool, everything: bool) -> list[Leftover]:
     from runner.backends.docker.backend import DockerBackend
+    from runner.backends.docker.cleanup import dead, unneeded
     from runner.backends.docker.client import connect, talking
-    from runner.backends.docker.leftovers import dead, unneeded
 
     backend = DockerBackend(folder)
     with closing(connect()) as client, talking("the container engine stopped answering"):
@@ -108,8 +108,8 @@ def _on_engine(folder: Path, wanted: Sequence[Spec], *, alone: bool, everything:
 
 
 def _remove_from_engine(found: Sequence[Leftover]) -> Iterator[tuple[Leftover, str]]:
+    from runner.backends.docker.cleanup import discard
     from runner.backends.docker.client import FOREIGN, connect, sentence
-    from runner.backends.docker.leftovers import discard
 
     with closing(connect()) as client:
         for left in found:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import get_args
 
-from runner.backends import Backend, choose_backend
+from runner.backends import Backend, Installed, Resources, choose_backend
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.locks import together
 from runner.core.machine import Capacity
@@ -70,19 +70,20 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
     """
     matrix = load(options.matrix)
     cache = cache_folder(environ)
-    backend, note = choose_backend(options.backend, options.python, options.matrix.parent, cache)
-    if options.backend == "host":
+    resources = Resources(dockerfiles=options.matrix.parent / "docker", cache=cache, python=options.python)
+    backend, note = choose_backend(options.backend, resources)
+    installed = backend.installed()
+    if installed is not None:
         if options.selectors:
             raise UsageError(Problem("--backend host measures one interpreter", hint="leave the selectors out"))
-        matrix = host_matrix(matrix, backend, options.name)
+        matrix = host_matrix(matrix, installed, options.name)
     device, gpus = choose_devices(options.device)
     request = ask(options, matrix, backend.name, (device, gpus), machine_capacity())
-    python = getattr(backend, "python", None)  # the host's
     place = RunSettings(
         file=options.matrix,
         reports=options.reports,
         cache=cache,
-        python=python,
+        python=installed.python if installed else None,
         margin=matrix.measure.margin,
         controls=matrix.measure.controls,
         clocks=clocks(matrix.gpu, pin=not options.no_pin),
@@ -151,15 +152,16 @@ def _environments(matrix: Matrix, selectors: Sequence[str]) -> tuple[str, ...]:
     return select_environments(matrix, selectors)
 
 
-def host_matrix(matrix: Matrix, backend: Backend, name: str) -> Matrix:
-    """Return the matrix with one environment: what the host's interpreter holds."""
-    from runner.backends.host import HostBackend
-
-    assert isinstance(backend, HostBackend)
+def host_matrix(matrix: Matrix, installed: Installed, name: str) -> Matrix:
+    """Return the matrix with one environment: what an interpreter holds."""
     if not re.fullmatch(NAME, name):
         raise UsageError(Problem(f"{name!r} cannot name an environment", hint="use letters, digits, dots and dashes"))
-    framework, release, python = backend.framework()
     found = Environment.model_validate(
-        {"framework": framework, "release": release, "python": python, "requirements": [framework]}
+        {
+            "framework": installed.framework,
+            "release": installed.release,
+            "python": installed.python_version,
+            "requirements": [installed.framework],
+        }
     )
     return matrix.model_copy(update={"environments": {name: found}})

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from runner.backends.docker.pins import digests
+from runner.backends.docker.survey import digests
 from runner.core.errors import Problem, ProvisionError
 from runner.core.files import write_whole
 from runner.core.model import Device

@@ -10,8 +10,7 @@ import pytest
 from docker.errors import APIError, ImageNotFound
 
 from runner.backends.docker.backend import DockerBackend
-from runner.backends.docker.cleanup import owner
-from runner.backends.docker.leftovers import dead, discard, unneeded
+from runner.backends.docker.cleanup import dead, discard, owner, unneeded
 from runner.backends.docker.options import CACHE, ENVIRONMENT, OWNER, cache_volume
 from runner.backends.venv import READY
 from runner.core.locks import together

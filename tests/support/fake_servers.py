@@ -174,6 +174,15 @@ class FakeBackend:
         left = self.deeds.get(f"{environment}/{implementation}")
         return left.popleft() if left else "ok"
 
+    def installed(self) -> None:
+        """See Backend."""
+
+    def describe(self) -> None:
+        """See Backend."""
+
+    def restore(self, environment: str, digest: str) -> None:
+        """See Backend."""
+
     def survey(self, specs: Sequence[Spec]) -> Survey:
         """See Backend."""
         return Survey(cached=frozenset(spec.environment for spec in specs))

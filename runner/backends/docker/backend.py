@@ -5,10 +5,11 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Self
 
 import docker
 
-from runner.backends import Say
+from runner.backends import Resources, Say
 from runner.backends.docker.build import build, image_id, inspect, pull
 from runner.backends.docker.channel import DockerChannel
 from runner.backends.docker.cleanup import owner, sweep
@@ -43,6 +44,19 @@ class DockerBackend:
         self._sweeping = threading.Lock()
         with closing(connect()) as client, talking("no container engine answers"):
             self.version = str(client.version()["Version"])
+
+    @classmethod
+    def create(cls, resources: Resources) -> Self:
+        """See Backend."""
+        return cls(resources.dockerfiles)
+
+    @classmethod
+    def chosen_by_auto(cls) -> bool:
+        """See Backend: where an engine answers."""
+        return reachable() is not None
+
+    def installed(self) -> None:
+        """See Backend."""
 
     def survey(self, specs: Sequence[Spec]) -> Survey:
         """See Backend."""
@@ -160,6 +174,11 @@ class DockerBackend:
             "interpreter": "python" if spec.image else "python3",
             "bytes": details.get("Size", 0),
         }
+
+    def restore(self, environment: str, digest: str) -> str | None:  # noqa: ARG002  the digest names the image
+        """See Backend."""
+        with closing(connect()) as client, talking("the container engine stopped answering"):
+            return image_id(client, digest)
 
     def cancel(self) -> None:
         """See Backend."""

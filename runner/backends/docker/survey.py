@@ -16,6 +16,7 @@ from runner.backends.docker.options import by_registry
 from runner.core.errors import EngineError
 
 REGISTRY_SECONDS = 5.0
+DIGEST_SECONDS = 20.0  # for a digest, which a release is pinned by
 CDI_GPU = "nvidia.com/gpu="
 _ANSWERS = frozenset({400, 401, 403, 404})  # what an engine passes on from a registry that is there
 # A report is shared, and the name server of this network is nobody's business.
@@ -86,3 +87,28 @@ def sentences(names: Iterable[str], said: Mapping[str, str]) -> dict[str, str]:
     refused = [name for name in names if name in said]
     why = {name: _SERVER.sub("", said[name]) for name in refused}
     return {name: f"{name} is not on this engine and cannot be pulled ({why[name]}); {todo}" for name in refused}
+
+
+def digests(names: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return name -> digest of the images that their registries have, and name -> why not of the others.
+
+    Raises:
+        EngineError: no engine answers, which is what talks to registries.
+    """
+    with closing(connect()):
+        pass
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        answers = dict(zip(names, pool.map(_digest, names), strict=True))
+    found = {name: digest for name, (digest, _) in answers.items() if digest}
+    return found, {name: why for name, (digest, why) in answers.items() if not digest}
+
+
+def _digest(name: str) -> tuple[str, str]:
+    try:
+        with closing(connect(DIGEST_SECONDS)) as client:
+            found = client.api.inspect_distribution(name)  # type: ignore[no-untyped-call]
+    except APIError as error:
+        return "", sentence(error)
+    except (EngineError, *FOREIGN) as error:
+        return "", f"no answer within {DIGEST_SECONDS:g} s ({type(error).__name__})"
+    return str(found["Descriptor"]["digest"]), ""

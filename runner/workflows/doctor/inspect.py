@@ -129,8 +129,6 @@ def outlooks(options: Options) -> tuple[tuple[Outlook, ...], Mapping[str, Any] |
     Nothing is fetched or made. Without an engine there is one outlook. Where no device was asked for and the GPU cannot
     be used, they are those of the CPU: ``Facts.trouble`` says why.
     """
-    from runner.backends.docker.backend import DockerBackend
-
     try:
         first = setup(options)
     except GpuError:
@@ -139,9 +137,9 @@ def outlooks(options: Options) -> tuple[tuple[Outlook, ...], Mapping[str, Any] |
         options = replace(options, device="cpu")
         first = setup(options)
     found = [_outlook(first)]
-    if not isinstance(first.backend, DockerBackend):
-        return tuple(found), None
     described = first.backend.describe()
+    if described is None:
+        return tuple(found), None
     second = Options(selectors=options.selectors, matrix=options.matrix, device=options.device, backend="venv", seed=0)
     return (*found, _outlook(setup(second))), described
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from runner.analysis import dataset, statistics
 from runner.analysis.compare.summary import summarise
 from runner.analysis.model import Comparison, Dataset, Row
-from runner.backends.former import former
+from runner.backends import restored
 from runner.core.model import Cell, Past, Plan, Provisioned, Survey
 from runner.core.progress import Progress
 from runner.core.units import seconds
@@ -110,7 +110,7 @@ class Nightly:
         """Measure one environment beside what it was, for a share of the time in seconds."""
         environment, known = group[0].cell.environment, group[0].former
         name = f"{environment}@{known.run}"
-        before = former(self.found.backend, environment, known.digest, known.facts)
+        before = restored(self.found.backend, environment, known.digest, known.facts)
         if before is None:
             gone = GONE.format(environment, known.run)
             return [_change(one, "environment-gone", gone) for one in group], None

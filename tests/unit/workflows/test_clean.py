@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from runner.backends import interpreters
-from runner.backends.docker.cleanup import owner
-from runner.backends.docker.leftovers import dead, unneeded
+from runner.backends.docker.cleanup import dead, owner, unneeded
 from runner.backends.docker.options import CACHE, ENVIRONMENT, OWNER, cache_volume
 from runner.backends.venv import READY, VenvBackend
 from runner.core.errors import EngineError, RunnerError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.backends import choose_backend
+from runner.backends import Installed, Resources, choose_backend
 from runner.backends.host import HostBackend
 from runner.backends.venv import VenvBackend
 from runner.core.errors import GpuError, MatrixError, NothingSelectedError, RunnerError, UsageError
@@ -164,16 +164,10 @@ def test_each_mistake_has_its_exit_code(changes: dict[str, object], code: int) -
     assert caught.value.exit_code == code
 
 
-class _Installed(HostBackend):
-    """An interpreter that holds PyTorch, without asking it."""
-
-    def framework(self) -> tuple[str, str, str]:
-        return "torch", "2.13.0+cpu", "3.11"
-
-
-def test_the_host_is_a_matrix_of_one_environment(tmp_path: Path) -> None:
+def test_the_host_is_a_matrix_of_one_environment() -> None:
     matrix = load(ROOT / "matrix.yaml")
-    found = host_matrix(matrix, _Installed(sys.executable, tmp_path), "laptop")
+    torch = Installed(python=sys.executable, framework="torch", release="2.13.0+cpu", python_version="3.11")
+    found = host_matrix(matrix, torch, "laptop")
     assert list(found.environments) == ["laptop"]
     environment = found.environments["laptop"]
     assert (environment.framework, environment.release, environment.python) == ("torch", "2.13.0+cpu", "3.11")
@@ -182,9 +176,9 @@ def test_the_host_is_a_matrix_of_one_environment(tmp_path: Path) -> None:
 
 
 def test_backends_by_name(tmp_path: Path) -> None:
-    backend, note = choose_backend("venv", None, ROOT, tmp_path)
+    backend, note = choose_backend("venv", Resources(dockerfiles=ROOT / "docker", cache=tmp_path))
     assert isinstance(backend, VenvBackend)
     assert note is None
-    backend, note = choose_backend("host", sys.executable, ROOT, tmp_path)
+    backend, note = choose_backend("host", Resources(dockerfiles=ROOT, cache=tmp_path, python=sys.executable))
     assert isinstance(backend, HostBackend)
     assert (backend.name, note) == ("host", None)

@@ -10,7 +10,7 @@ import pytest
 
 from runner.analysis import dataset
 from runner.analysis.model import Comparison, Row, Word
-from runner.backends.former import former
+from runner.backends import restored
 from runner.backends.venv import VenvBackend
 from runner.core.model import Block, Measurement, Plan, PlannedCell, Skip
 from runner.store.run import Run
@@ -293,9 +293,9 @@ def test_a_venv_of_an_earlier_run_is_found_by_its_digest(tmp_path: Path) -> None
     backend, digest = VenvBackend(tmp_path), "sha256:" + "ab" * 32
     home = tmp_path / "venvs" / ("np-" + "ab" * 6)
     home.mkdir(parents=True)
-    assert former(backend, "np", digest, {"framework": "numpy"}) is None  # half-made
+    assert restored(backend, "np", digest, {"framework": "numpy"}) is None  # half-made
     (home / ".ready").touch()
-    found = former(backend, "np", digest, {"framework": "numpy"})
+    found = restored(backend, "np", digest, {"framework": "numpy"})
     assert found is not None
     assert (found.handle, found.digest, found.framework) == (str(home / "bin" / "python"), digest, "numpy")
-    assert former(backend, "np", "", {}) is None
+    assert restored(backend, "np", "", {}) is None
