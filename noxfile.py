@@ -65,7 +65,7 @@ def integration(session: nox.Session) -> None:
 
 @nox.session
 def nightly(session: nox.Session) -> None:
-    """Measure a night, compare with the last good run, and fail where a slow-down is borne out in turns."""
+    """Measure a night, compare with the last good runs, and fail where a regression is confirmed in turns."""
     install(session)
     session.run("runner", "nightly", *session.posargs)
 

@@ -27,19 +27,19 @@ def schedule(
     traceback: Traceback = False,
 ) -> int:
     """Print a systemd service and timer, or a crontab line, that runs `runner nightly` here; nothing is installed."""
-    from runner.workflows.nightly.schedule import Job, advice, clock, made
+    from runner.workflows.nightly.schedule import Job, advice, clock, files
 
     if output and format == "cron":
         raise UsageError(Problem("a crontab line cannot be written into a folder", hint="leave out --output"))
     words = tuple(nightly_options or ())
     _check_nightly_options(words)
     job = Job(python=sys.executable, folder=Path.cwd(), words=words, at=clock(at), environ=os.environ)
-    files = made(job, format)
+    units = files(job, format)
     if output is None:
-        console.emit("\n".join(files.values()), None)
+        console.emit("\n".join(units.values()), None)
     else:
         output.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
+        for name, content in units.items():
             console.emit(content, output / name)
     console.note(advice(job, format, output))
     return 0

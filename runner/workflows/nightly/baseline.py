@@ -1,9 +1,13 @@
-"""The last good run of every cell on the same device, and which cells look changed since."""
+"""The baseline of each cell: its last good run on the same device. Which cells differ from it.
+
+A run is a good baseline where it ended, was measured on the same backend and device, and its own night neither found
+the cell slower nor left it open.
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from runner.analysis import dataset
 from runner.analysis.compare.pairing import Measured, Pair, Side, side
@@ -15,7 +19,7 @@ from runner.core.model.cells import is_twin
 from runner.store.journal import Journal
 from runner.store.run import Run, runs
 
-LOOK_BACK = 20  # runs that are read at most, of those that hold a cell in question
+MAX_RUNS_READ = 20  # runs whose records are read, the newest first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,9 +28,9 @@ class Baseline:
 
     Attributes:
         run: its id.
-        side: what the run measured in it.
-        digest: what pinned its content then; empty where nobody wrote that down.
-        facts: what the run recorded of it.
+        side: what the run measured in the environment.
+        digest: what pinned the environment's content then; empty where the run did not record it.
+        facts: what the run recorded about the environment.
     """
 
     run: str
@@ -36,137 +40,146 @@ class Baseline:
 
 
 @dataclass(slots=True)
-class Earlier:
-    """What earlier runs hold of the cells of tonight.
+class Baselines:
+    """What earlier runs hold of tonight's cells.
 
     Attributes:
-        formers: cell -> the newest good measurement that tonight's may be compared with.
-        refused: cell -> why the newest good one may not be compared, where no other may.
-        broken: a cell that failed tonight -> the run that has the newest good record of it.
+        by_cell: cell -> the newest good measurement that tonight's may be compared with.
+        refused: cell -> why its newest good measurement may not be compared, where there is no other.
+        newly_failed: id of a cell that failed tonight -> the run with its newest good record.
         notes: runs that could not be read, and why.
-        boards: case -> the UUID of the GPU that it was measured on tonight, empty for none.
+        gpu_of_case: case -> the UUID of the GPU that measured it tonight, empty on a CPU.
     """
 
-    formers: dict[Cell, Baseline] = field(default_factory=dict)
+    by_cell: dict[Cell, Baseline] = field(default_factory=dict)
     refused: dict[Cell, str] = field(default_factory=dict)
-    broken: dict[str, str] = field(default_factory=dict)
+    newly_failed: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    boards: Mapping[str, str] = field(default_factory=dict)
+    gpu_of_case: Mapping[str, str] = field(default_factory=dict)
 
 
-def earlier(
-    reports: Path, run: Run, tonight: Dataset, failed: Collection[str], open_: Mapping[str, Collection[str]]
-) -> Earlier:
-    """Return the last good run of each cell: one that ended, on the same device and backend, before this one.
+class Candidate(NamedTuple):
+    """A cell that looks changed: tonight's row against its baseline."""
+
+    cell: Cell
+    row: Row
+    baseline: Baseline
+
+
+def find_baselines(
+    reports: Path, run: Run, tonight: Dataset, failed: Collection[str], open_cells: Mapping[str, Collection[str]]
+) -> Baselines:
+    """Return the baseline of each cell that was measured tonight.
 
     Args:
-        reports: where runs are kept.
+        reports: the folder that holds the runs.
         run: tonight's.
-        tonight: what it found.
-        failed: ids of the cells that have no good record tonight.
-        open_: run -> ids of the cells that its night left open or found slower, which are no good ones.
+        tonight: the results of that run.
+        failed: ids of the cells without a good record tonight.
+        open_cells: run -> ids of the cells that its night found slower or left open.
     """
-    found = Earlier(boards=boards(tonight))
-    begun = run.journal().begun
-    left = measured(tonight)
+    baselines = Baselines(gpu_of_case=gpu_of_case(tonight))
+    header = run.journal().begun
+    cells = measured_cells(tonight)
     failed = [name for name in failed if not is_twin(name.partition("/")[0])]
-    read = 0
-    for one in runs(reports):
-        if not left.keys() - found.formers.keys() or read == LOOK_BACK:
+    runs_read = 0
+    for earlier in runs(reports):
+        if not cells.keys() - baselines.by_cell.keys() or runs_read == MAX_RUNS_READ:
             break
-        if one.id == run.id:
+        if earlier.id == run.id:
             continue
         try:
-            read += _look(one, begun, left, found, failed, open_.get(one.id, ()))
+            runs_read += _add_run(earlier, header, cells, baselines, failed, open_cells.get(earlier.id, ()))
         except RecordError as error:
-            found.notes.append(f"run {one.id} cannot be read: {error.problems[0].message}")
-    found.refused = {cell: why for cell, why in found.refused.items() if cell not in found.formers}
-    return found
+            baselines.notes.append(f"run {earlier.id} cannot be read: {error.problems[0].message}")
+    baselines.refused = {cell: why for cell, why in baselines.refused.items() if cell not in baselines.by_cell}
+    return baselines
 
 
-def measured(results: Dataset) -> dict[Cell, Measured]:
+def measured_cells(results: Dataset) -> dict[Cell, Measured]:
     """Return the good rounds of each cell of a run, without those of A/A pairs."""
     names = dict.fromkeys(results.rounds["environment"].tolist())
-    return {cell: found for name in names if not is_twin(name) for cell, found in side(results, name).measured.items()}
+    sides = (side(results, name) for name in names if not is_twin(name))
+    return {cell: measured for of_environment in sides for cell, measured in of_environment.measured.items()}
 
 
-def boards(results: Dataset) -> dict[str, str]:
-    """Return the UUID of the GPU that each case was measured on, empty for none: several may share a run."""
+def gpu_of_case(results: Dataset) -> dict[str, str]:
+    """Return the UUID of the GPU that measured each case, empty on a CPU; several GPUs may share a run."""
     rounds = results.rounds
     names = (rounds["workload"].astype(str) + "/" + rounds["case"].astype(str)).tolist()
     return dict(zip(names, rounds["device_uuid"].astype(str).tolist(), strict=True))
 
 
-def _look(
-    one: Run,
-    begun: Mapping[str, Any],
-    left: Mapping[Cell, Measured],
-    found: Earlier,
+def _add_run(
+    earlier: Run,
+    header: Mapping[str, Any],
+    cells: Mapping[Cell, Measured],
+    baselines: Baselines,
     failed: Collection[str],
-    open_: Collection[str],
+    open_cells: Collection[str],
 ) -> bool:
-    """Take what a run has of the cells that are left; say whether its records were read."""
-    journal = one.journal()
-    if not _comparable(journal, begun):
+    """Add what an earlier run holds of the cells without a baseline; return True where its records were read."""
+    journal = earlier.journal()
+    if not _same_circumstances(journal, header):
         return False
-    good = {entry.cell for entry in journal.counting() if entry.status == "ok"} - set(open_)
+    good = {entry.cell for entry in journal.counting() if entry.status == "ok"} - set(open_cells)
     for name in set(failed) & good:
-        found.broken.setdefault(name, one.id)
-    wanted = [cell for cell in left if cell.id in good and cell not in found.formers]
-    if not wanted:
+        baselines.newly_failed.setdefault(name, earlier.id)
+    without_baseline = [cell for cell in cells if cell.id in good and cell not in baselines.by_cell]
+    if not without_baseline:
         return False
-    results = dataset.load_dataset(one)
-    formers = {name: _former(results, journal, name) for name in {cell.environment for cell in wanted}}
-    then = boards(results)
-    for cell in wanted:
-        former = formers[cell.environment]
-        different = differences(former.side.measured[cell], left[cell], f"run {one.id}", "tonight")
+    results = dataset.load_dataset(earlier)
+    environments = {cell.environment for cell in without_baseline}
+    baseline_of = {name: _baseline(results, journal, name) for name in environments}
+    gpus = gpu_of_case(results)
+    for cell in without_baseline:
+        baseline = baseline_of[cell.environment]
+        different = differences(baseline.side.measured[cell], cells[cell], f"run {earlier.id}", "tonight")
         if different:
-            found.refused.setdefault(cell, "; ".join(different.values()))
-        elif then[cell.case_id] != found.boards[cell.case_id]:
-            found.refused.setdefault(cell, f"run {one.id} measured its case on another GPU of the same kind")
+            baselines.refused.setdefault(cell, "; ".join(different.values()))
+        elif gpus[cell.case_id] != baselines.gpu_of_case[cell.case_id]:
+            baselines.refused.setdefault(cell, f"run {earlier.id} measured its case on another GPU of the same kind")
         else:
-            found.formers[cell] = former
+            baselines.by_cell[cell] = baseline
     return True
 
 
-def _comparable(journal: Journal, begun: Mapping[str, Any]) -> bool:
-    """Say whether a run ended, and was measured on the backend of another one, on a device of its, or several."""
-    then, now = ({*str(one.get("device")).split(",")} for one in (journal.begun, begun))
-    kinds = {str(one.get("device_name")).rpartition(" x ")[2] for one in (journal.begun, begun)}
-    same = bool(then & now) and len(kinds) == 1 and journal.begun.get("backend") == begun.get("backend")
+def _same_circumstances(journal: Journal, header: Mapping[str, Any]) -> bool:
+    """Return True where a run ended and was measured on the same backend and kind of device, one GPU in common."""
+    headers = (journal.begun, header)
+    then, tonight = ({*str(fields.get("device")).split(",")} for fields in headers)
+    kinds = {str(fields.get("device_name")).rpartition(" x ")[2] for fields in headers}
+    same = bool(then & tonight) and len(kinds) == 1 and journal.begun.get("backend") == header.get("backend")
     return journal.ended == "done" and same
 
 
-def _former(results: Dataset, journal: Journal, name: str) -> Baseline:
+def _baseline(results: Dataset, journal: Journal, environment: str) -> Baseline:
     return Baseline(
         run=results.run,
-        side=side(results, name),
-        digest=str(journal.begun.get("digests", {}).get(name, "")),
-        facts=results.environments.get(name, {}),
+        side=side(results, environment),
+        digest=str(journal.begun.get("digests", {}).get(environment, "")),
+        facts=results.environments.get(environment, {}),
     )
 
 
-def rows(tonight: Dataset, formers: Mapping[Cell, Baseline], margin: float) -> list[tuple[Cell, Row]]:
-    """Return each cell's row against its last good run: of different runs, so by Welch's interval."""
-    now = {name: side(tonight, name) for name in {cell.environment for cell in formers}}
-    drafts = [draft(former.side, now[cell.environment], Pair(cell, cell)) for cell, former in formers.items()]
-    return list(zip(formers, judged(drafts, margin), strict=True)) if drafts else []
+def compare_with_baselines(
+    tonight: Dataset, baselines: Mapping[Cell, Baseline], margin: float
+) -> list[tuple[Cell, Row]]:
+    """Return each cell's row against its baseline; the rounds are of two runs, so the interval is Welch's."""
+    sides = {name: side(tonight, name) for name in {cell.environment for cell in baselines}}
+    drafts = [draft(baseline.side, sides[cell.environment], Pair(cell, cell)) for cell, baseline in baselines.items()]
+    return list(zip(baselines, judged(drafts, margin), strict=True)) if drafts else []
 
 
-def looks_changed(row: Row, *, same: bool) -> bool:
-    """Say whether a row of two runs is worth a second look.
+def looks_changed(row: Row, *, same_environment: bool) -> bool:
+    """Return True where the row of two runs deserves a confirmation in turns.
 
-    Where the environment is another one, something did change, and whatever was not shown to be the same is looked at
-    again: the second look is strict, and tonight is what later nights are compared with.
-
-    Args:
-        row: of two runs.
-        same: the environment is the one it was: then the verdict has to be sure.
+    Where the environment changed, every cell that was not shown to be the same is measured again: the confirmation is
+    strict, and later nights compare with tonight. Where it did not change, the verdict has to be sure.
     """
-    return row.verdict in {"slower", "faster"} or (row.verdict == "inconclusive" and not same)
+    return row.verdict in {"slower", "faster"} or (row.verdict == "inconclusive" and not same_environment)
 
 
-def slowest_first(found: Iterable[tuple[Cell, Row]]) -> Sequence[tuple[Cell, Row]]:
-    """Return rows in the order in which they deserve the time."""
-    return sorted(found, key=lambda one: -(one[1].ratio or 1.0))
+def slowest_first(rows: Iterable[tuple[Cell, Row]]) -> Sequence[tuple[Cell, Row]]:
+    """Return rows sorted by their ratio, the largest slow-down first."""
+    return sorted(rows, key=lambda cell_and_row: -(cell_and_row[1].ratio or 1.0))

@@ -1,4 +1,4 @@
-"""What a night found, as text, as JSON and as a file: the place that a history of nights is read from."""
+"""What a night found, as text, as JSON and as a file: a history of nights is read from these files."""
 
 import json
 from collections import Counter
@@ -16,11 +16,10 @@ FOLDER = "nights"
 VERSION = 1
 
 State = Literal["measured-again", "same-environment", "environment-gone", "no-time", "interrupted"]
-"""What became of a change: it was measured again in turns, or why it was not."""
+"""How a change ended: confirmed in turns (``measured-again``), or why it was not."""
 
-
-LEFT = frozenset({"no-time", "interrupted"})
-"""States of what a later night looks at again."""
+OPEN = frozenset({"no-time", "interrupted"})
+"""States of changes that a later night confirms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,10 +27,10 @@ class Change:
     """A cell that looks changed.
 
     Attributes:
-        before: the last good run that has it.
-        row: tonight over that run; their rounds were not measured in turns.
-        again: what is here now over what was there then, measured in turns; None where that could not be.
-        reason: why not, as a sentence; empty where it was.
+        before: the run of its baseline.
+        row: tonight against that run; their rounds were not measured in turns.
+        again: the environment as it is against the environment as it was, in turns; None where that was not measured.
+        reason: why there is no verdict, as a sentence; empty where there is one.
     """
 
     cell: Cell
@@ -44,7 +43,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """An environment beside what it was, measured in turns: the run's folder, and the comparison."""
+    """An environment as it was and as it is, measured in turns: the folder of that run, and its comparison."""
 
     environment: str
     folder: Path
@@ -56,11 +55,11 @@ class Night:
     """One night.
 
     Attributes:
-        run: the id of its run, and ``at`` when that began.
-        state: ``done``, or ``interrupted`` where not all that looked changed was measured again.
-        good: cells with a good record; ``bad`` the ids of those that have none.
-        compared: how many cells were laid beside their last good run.
-        notes: what else is to be known, as sentences.
+        run: the id of its first run, and ``at`` when that started.
+        state: ``done``, or ``interrupted`` where candidates were left unconfirmed.
+        good: how many cells have a good record; ``bad`` the ids of those without one.
+        compared: how many cells were compared with their baselines.
+        notes: other findings, as sentences.
     """
 
     run: str
@@ -78,16 +77,16 @@ class Night:
 
     @property
     def slower(self) -> tuple[Change, ...]:
-        """The slow-downs that were borne out."""
-        return tuple(one for one in self.changes if one.again is not None and one.again.verdict == "slower")
+        """The confirmed regressions."""
+        return tuple(change for change in self.changes if change.again is not None and change.again.verdict == "slower")
 
     @property
     def exit_code(self) -> int:
-        """1 where a slow-down was borne out, or nothing could be measured; else 0."""
+        """1 where a regression was confirmed or nothing could be measured, else 0."""
         return 1 if self.slower or not self.good else 0
 
     def json(self) -> dict[str, Any]:
-        """Return it with ``version`` 1; see docs/how-to/nightly.md."""
+        """Return the night as docs/how-to/nightly.md describes it."""
         return {
             "version": VERSION,
             **{name: getattr(self, name) for name in ("run", "at", "device", "device_name", "backend", "state")},
@@ -95,13 +94,13 @@ class Night:
             "measured": self.good,
             "failed": list(self.bad),
             "compared": self.compared,
-            "changes": [_change(one) for one in self.changes],
-            "pairs": [_pair(one) for one in self.pairs],
+            "changes": [_change(change) for change in self.changes],
+            "pairs": [_pair(pair) for pair in self.pairs],
             "notes": list(self.notes),
         }
 
     def text(self) -> str:
-        """Return it for people."""
+        """Return the night as text for a terminal or a mail."""
         counts = (
             f"{self.good} cells measured, {len(self.bad)} failed; {self.compared} compared with their last good run"
         )
@@ -109,27 +108,35 @@ class Night:
             f"night of {formatting.date(self.run) or self.at}, run {self.run}, on {self.device_name}, {self.backend}"
         ]
         lines.append(counts)
-        for environment, before in dict.fromkeys((one.cell.environment, one.before) for one in self.changes):
-            mine = [one for one in self.changes if (one.cell.environment, one.before) == (environment, before)]
-            lines += ["", f"{environment} against run {before}, {formatting.date(before)}"]
-            lines += [f"  {_line(one)}" for one in mine if one.again or one.row.verdict != "inconclusive"]
-            reasons = Counter(one.reason for one in mine if one.reason)
-            lines += [f"  {count} cell{'s' * (count > 1)}: {reason}" for reason, count in reasons.items()]
-            lines += [f"  {_said(pair)}" for pair in self.pairs if pair.comparison.base == f"{environment}@{before}"]
+        for environment, before in dict.fromkeys((change.cell.environment, change.before) for change in self.changes):
+            lines += ["", *self._environment_lines(environment, before)]
         lines += ["", *(f"note: {note}" for note in self.notes)] if self.notes else []
         return "\n".join([*lines, "", _summary(self)])
 
+    def _environment_lines(self, environment: str, before: str) -> list[str]:
+        """Return the lines about the changes of one environment since one run."""
+        changes = [
+            change for change in self.changes if (change.cell.environment, change.before) == (environment, before)
+        ]
+        lines = [f"{environment} against run {before}, {formatting.date(before)}"]
+        lines += [f"  {_line(change)}" for change in changes if change.again or change.row.verdict != "inconclusive"]
+        reasons = Counter(change.reason for change in changes if change.reason)
+        lines += [f"  {count} cell{'s' * (count > 1)}: {reason}" for reason, count in reasons.items()]
+        name = f"{environment}@{before}"
+        return lines + [f"  {_pair_line(pair)}" for pair in self.pairs if pair.comparison.base == name]
+
 
 def _summary(night: Night) -> str:
-    count = len(night.slower)
-    rest = sum(one.again is None for one in night.changes)
-    found = f"{count or 'no'} slow-down{'s are' if count > 1 else ' is'} borne out"
-    found += f"; of {len(night.changes)} that may have changed {rest} were not measured again" if rest else ""
-    return found if night.state == "done" else f"{found}; the night was interrupted"
+    confirmed = len(night.slower)
+    unconfirmed = sum(change.again is None for change in night.changes)
+    text = f"{confirmed or 'no'} regression{'s' * (confirmed > 1)} confirmed"
+    if unconfirmed:
+        text += f"; {unconfirmed} of {len(night.changes)} candidates were not re-measured"
+    return text if night.state == "done" else f"{text}; the night was interrupted"
 
 
 def _line(change: Change) -> str:
-    """Return a change in a line: what it is, then what the two runs said."""
+    """Return a change as one line: its verdict in turns, then the ratio of the two runs."""
     cell, row, again = change.cell, change.row, change.again
     name = f"{cell.implementation} {cell.case_id} {cell.phase} {cell.precision}"
     first = f"{formatting.ratio(row.ratio)} ({formatting.interval(row.ratio_low, row.ratio_high)}) between the runs"
@@ -140,9 +147,8 @@ def _line(change: Change) -> str:
     return f"{again.verdict}: {name}: {second}; {first}"
 
 
-def _said(pair: Pair) -> str:
-    found = differences.sentences(pair.comparison)
-    return "; ".join([*found, f"measured in turns in {pair.folder}"])
+def _pair_line(pair: Pair) -> str:
+    return "; ".join([*differences.sentences(pair.comparison), f"measured in turns in {pair.folder}"])
 
 
 def _row(row: Row) -> dict[str, Any]:
@@ -165,17 +171,17 @@ def _change(change: Change) -> dict[str, Any]:
 
 
 def _pair(pair: Pair) -> dict[str, Any]:
-    found = pair.comparison.differences.get(pair.environment, ())
+    different = pair.comparison.differences.get(pair.environment, ())
     return {
         "environment": pair.environment,
         "base": pair.comparison.base,
         "folder": str(pair.folder),
-        "differences": [{"name": one.name, "base": one.base, "other": one.other} for one in found],
+        "differences": [{"name": fact.name, "base": fact.base, "other": fact.other} for fact in different],
     }
 
 
-def keep(night: Night, reports: Path) -> Path:
-    """Write a night down, whole, as ``nights/<run>.json`` below the reports; return the file."""
+def store(night: Night, reports: Path) -> Path:
+    """Write a night to ``nights/<run>.json`` below the reports, replacing the file as a whole; return its path."""
     path = reports / FOLDER / f"{night.run}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, json.dumps(night.json(), indent=1, allow_nan=False) + "\n")
@@ -183,20 +189,20 @@ def keep(night: Night, reports: Path) -> Path:
 
 
 def open_cells(reports: Path) -> Mapping[str, frozenset[str]]:
-    """Return run -> ids of the cells that its night found slower, or had no time for: they are nothing to go by.
+    """Return run -> ids of the cells that its night found slower or left open; they are no baselines.
 
-    A file that this program did not write says nothing.
+    A file that this program did not write is ignored.
     """
-    found = {}
+    cells_by_run = {}
     for path in (reports / FOLDER).glob("[!.]*.json"):
         try:
-            told = json.loads(path.read_text("utf-8"))
-            found[path.stem] = frozenset(one["cell"] for one in told["changes"] if _open(one))
+            changes = json.loads(path.read_text("utf-8"))["changes"]
+            cells_by_run[path.stem] = frozenset(change["cell"] for change in changes if _is_open(change))
         except (OSError, ValueError, KeyError, TypeError):
             continue
-    return found
+    return cells_by_run
 
 
-def _open(change: Mapping[str, Any]) -> bool:
+def _is_open(change: Mapping[str, Any]) -> bool:
     again = change["again"]
-    return change["state"] in LEFT if again is None else again["verdict"] == "slower"
+    return change["state"] in OPEN if again is None else again["verdict"] == "slower"

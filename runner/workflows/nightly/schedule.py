@@ -1,4 +1,4 @@
-"""A systemd service and timer, or a crontab line, that measures every night what is installed here."""
+"""A systemd service and timer, or a crontab line, that runs `runner nightly` in this folder."""
 
 import re
 import shlex
@@ -8,8 +8,7 @@ from pathlib import Path
 
 from runner.core.errors import Problem, UsageError
 
-FORMATS = ("systemd", "cron")
-KEPT = (
+PASSED_ON = (
     "PATH",
     "XDG_CACHE_HOME",
     "XDG_STATE_HOME",
@@ -19,9 +18,9 @@ KEPT = (
     "PYTHONPATH",
     "CUDA_VISIBLE_DEVICES",
 )
-"""What a night needs of this shell's environment: neither systemd nor cron hands it over."""
-STOP_SECONDS = 120  # to end servers and to write down what is there
-LONGEST = 990  # characters of a crontab's command; cron takes 1000
+"""Variables of this shell that a night needs; neither systemd nor cron passes them on."""
+STOP_SECONDS = 120  # to stop servers and to store the results
+MAX_COMMAND = 990  # characters of a crontab's command; cron takes 1000
 CRONTAB = "crontab"
 UNITS = "~/.config/systemd/user"
 
@@ -29,7 +28,7 @@ SERVICE = """\
 # {name}.service
 [Unit]
 Description=Measure the releases of {folder} and compare with the last good run
-# A slow-down that was borne out fails this unit. To be told of it, name a unit of yours:
+# A confirmed regression fails this unit. To be notified, name a unit of yours:
 # OnFailure=
 
 [Service]
@@ -37,9 +36,9 @@ Type=oneshot
 WorkingDirectory={folder}
 {environment}
 ExecStart={command}
-# systemd ends the guardian of a GPU's clocks, too, where the runner was killed; this lets go of them then.
+# systemd kills the guardian of a GPU's clocks together with a killed runner; this resets the clocks then.
 ExecStopPost={after}
-# The runner ends its servers itself; what was measured is kept.
+# The runner stops its servers itself; finished results are kept.
 KillMode=mixed
 KillSignal=SIGINT
 TimeoutStartSec=infinity
@@ -61,12 +60,12 @@ WantedBy=timers.target
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What is to be run, and when.
+    """A scheduled `runner nightly`.
 
     Attributes:
         python: absolute path of the interpreter that has the runner.
-        folder: where it runs, so that every path in ``words`` means what it means here.
-        words: what ``runner nightly`` is given.
+        folder: the working folder, so that relative paths in ``words`` keep their meaning.
+        words: the options of ``runner nightly``.
         at: hour and minute, local time.
         environ: this shell's environment.
     """
@@ -79,42 +78,42 @@ class Job:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The words of the command."""
+        """The command, as a list of words."""
         return (self.python, "-m", "runner", "nightly", *self.words)
 
     @property
     def after(self) -> tuple[str, ...]:
-        """The words of the command for when it has ended, in whatever way."""
+        """The command that runs after the night, however it ended."""
         return (self.python, "-m", "runner", "clocks", "reset")
 
     @property
     def name(self) -> str:
-        """What the units are called: another one in every folder."""
+        """The name of the units, different for each folder."""
         return "matrix-runner-" + (re.sub(r"[^A-Za-z0-9_.-]+", "-", self.folder.name).strip("-.") or "root")
 
     @property
     def environment(self) -> tuple[str, ...]:
         """``NAME=value`` for each variable that the night needs."""
-        return tuple(f"{name}={self.environ[name]}" for name in KEPT if self.environ.get(name))
+        return tuple(f"{name}={self.environ[name]}" for name in PASSED_ON if self.environ.get(name))
 
 
 def clock(text: str) -> tuple[int, int]:
-    """Return hour and minute; raises UsageError where they are none.
+    """Return hour and minute; raises UsageError where the text is no time of day.
 
     >>> clock("02:30")
     (2, 30)
     """
-    found = re.fullmatch(r"([01]?[0-9]|2[0-3]):([0-5][0-9])", text)
-    if not found:
+    match = re.fullmatch(r"([01]?[0-9]|2[0-3]):([0-5][0-9])", text)
+    if not match:
         raise UsageError(Problem(f"cannot read {text!r} as a time of day", hint="write 02:30"))
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
-def made(job: Job, form: str) -> dict[str, str]:
+def files(job: Job, form: str) -> dict[str, str]:
     """Return the files that a format needs, by name: two units, or a crontab.
 
     Raises:
-        UsageError: a path or a word is such that the format cannot hold it.
+        UsageError: the format cannot hold a path or a word.
     """
     for word in (*job.command, str(job.folder), *job.environment):
         if re.search(r"[\0-\37\177]", word):
@@ -125,7 +124,7 @@ def made(job: Job, form: str) -> dict[str, str]:
     service = SERVICE.format(
         name=job.name,
         folder=folder,
-        environment="\n".join(f"Environment={quoted(one)}" for one in job.environment),
+        environment="\n".join(f"Environment={quoted(variable)}" for variable in job.environment),
         command=_line(job.command),
         after=_line(job.after),
         stop=STOP_SECONDS,
@@ -140,8 +139,8 @@ def quoted(word: str) -> str:
     >>> print(quoted("100%"), quoted('a "b" c'))
     100%% "a \"b\" c"
     """
-    found = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
-    return found if re.fullmatch(r"[A-Za-z0-9_@%+=:,./*-]+", found) else f'"{found}"'
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return escaped if re.fullmatch(r"[A-Za-z0-9_@%+=:,./*-]+", escaped) else f'"{escaped}"'
 
 
 def _line(words: Sequence[str]) -> str:
@@ -162,15 +161,15 @@ def _crontab(job: Job) -> str:
     words = ["env", *job.environment, *job.command] if job.environment else list(job.command)
     command = f"cd {shlex.quote(str(job.folder))} && exec {shlex.join(words)}"
     command = command.replace("\\%", "\\''%").replace("%", "\\%")  # cron reads \% as %, and \\% as the end
-    if len(command) > LONGEST:
-        what = f"the command has {len(command)} characters, and cron takes {LONGEST}"
+    if len(command) > MAX_COMMAND:
+        what = f"the command has {len(command)} characters, and cron takes {MAX_COMMAND}"
         raise UsageError(Problem(what, hint="use --format systemd, or a shorter PATH"))
     hour, minute = job.at
     return f"{minute} {hour} * * * {command}\n"
 
 
 def advice(job: Job, form: str, output: Path | None) -> str:
-    """Return where it belongs, and what puts it to work."""
+    """Return where the files belong, and the commands that enable them."""
     if form == "cron":
         return "add the line with `crontab -e`; cron mails what a night prints, and does not look at its exit code"
     steps = [] if output else [f"put the two units into {UNITS}, as -o {UNITS} does; then:"]

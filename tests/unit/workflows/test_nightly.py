@@ -14,7 +14,8 @@ from runner.backends import restored
 from runner.backends.venv import VenvBackend
 from runner.core.model import Block, Measurement, Plan, PlannedCell, Skip
 from runner.store.run import Run
-from runner.workflows.nightly import MOST_ROUNDS, baseline, in_turns, result
+from runner.workflows.nightly import baseline, result
+from runner.workflows.nightly.confirmation import MAX_ROUNDS, confirmation_plan
 from runner.workflows.nightly.result import Change, Night, Pair, State
 from tests.support.fake_runs import bad, cell, make, rounds
 
@@ -29,9 +30,9 @@ def ended(reports: Path, medians: dict[Any, list[float]], *, later: int = 0, how
     return run
 
 
-def earlier(reports: Path, tonight: Run, failed: tuple[str, ...] = ()) -> baseline.Earlier:
+def baselines_of(reports: Path, tonight: Run, failed: tuple[str, ...] = ()) -> baseline.Baselines:
     """Look for the last good runs of all that a run has."""
-    return baseline.earlier(reports, tonight, dataset.load_dataset(tonight), failed, result.open_cells(reports))
+    return baseline.find_baselines(reports, tonight, dataset.load_dataset(tonight), failed, result.open_cells(reports))
 
 
 def of(row_verdict: Word, *, again: Word | None = None, state: State = "measured-again", ratio: float = 1.1) -> Change:
@@ -72,20 +73,20 @@ def test_each_cell_is_compared_with_the_newest_run_that_has_it(tmp_path: Path) -
     both = ended(tmp_path, {ONE: STEADY, TWO: STEADY})
     newer = ended(tmp_path, {ONE: STEADY}, later=10)
     tonight = ended(tmp_path, {ONE: STEADY, TWO: STEADY}, later=20)
-    found = earlier(tmp_path, tonight)
-    assert {known.run for known in found.formers.values()} == {both.id, newer.id}
-    assert found.formers[ONE].run == newer.id
-    assert found.formers[TWO].run == both.id
+    found = baselines_of(tmp_path, tonight)
+    assert {known.run for known in found.by_cell.values()} == {both.id, newer.id}
+    assert found.by_cell[ONE].run == newer.id
+    assert found.by_cell[TWO].run == both.id
 
 
 @pytest.mark.parametrize("how", ["interrupted", "engine", "error"])
-def test_a_run_that_did_not_end_is_no_good_one(how: str, tmp_path: Path) -> None:
+def test_a_run_that_did_not_end_is_no_baseline(how: str, tmp_path: Path) -> None:
     whole = ended(tmp_path, {ONE: STEADY})
     ended(tmp_path, {ONE: SLOW}, later=10, how=how)
-    assert earlier(tmp_path, ended(tmp_path, {ONE: STEADY}, later=20)).formers[ONE].run == whole.id
+    assert baselines_of(tmp_path, ended(tmp_path, {ONE: STEADY}, later=20)).by_cell[ONE].run == whole.id
 
 
-def test_what_a_night_found_slower_or_had_no_time_for_is_no_good_one(tmp_path: Path) -> None:
+def test_a_cell_that_a_night_left_open_or_found_slower_is_no_baseline(tmp_path: Path) -> None:
     whole = ended(tmp_path, {ONE: STEADY})
     slow = ended(tmp_path, {ONE: SLOW}, later=10)
     tonight = ended(tmp_path, {ONE: SLOW}, later=20)
@@ -97,10 +98,10 @@ def test_what_a_night_found_slower_or_had_no_time_for_is_no_good_one(tmp_path: P
         (of("slower", again="inconclusive"), slow.id),
         (of("slower", state="environment-gone"), slow.id),
     ):
-        result.keep(the_night(change, run=slow.id), tmp_path)
-        assert earlier(tmp_path, tonight).formers[ONE].run == good, change
+        result.store(the_night(change, run=slow.id), tmp_path)
+        assert baselines_of(tmp_path, tonight).by_cell[ONE].run == good, change
     (tmp_path / result.FOLDER / f"{slow.id}.json").write_text("[]")
-    assert earlier(tmp_path, tonight).formers[ONE].run == slow.id
+    assert baselines_of(tmp_path, tonight).by_cell[ONE].run == slow.id
 
 
 def test_a_run_that_may_not_be_compared_is_passed_over_and_named_where_no_other_is(tmp_path: Path) -> None:
@@ -109,12 +110,12 @@ def test_a_run_that_may_not_be_compared_is_passed_over_and_named_where_no_other_
         tmp_path, [replace(one, facts={**one.facts, "harness": "other"}) for one in rounds(ONE, STEADY)], later=10
     )
     other.note("ended", how="done")
-    found = earlier(tmp_path, tonight)
-    assert not found.formers
+    found = baselines_of(tmp_path, tonight)
+    assert not found.by_cell
     assert found.refused[ONE].startswith("the harness version differs: other for run ")
     older = ended(tmp_path, {ONE: STEADY})
-    found = earlier(tmp_path, tonight)
-    assert found.formers[ONE].run == older.id
+    found = baselines_of(tmp_path, tonight)
+    assert found.by_cell[ONE].run == older.id
     assert not found.refused
 
 
@@ -124,7 +125,7 @@ def test_a_run_on_another_device_is_passed_over(tmp_path: Path) -> None:
     first, *rest = journal.read_text().splitlines(keepends=True)
     journal.write_text(json.dumps({**json.loads(first), "device": "GPU-1"}) + "\n" + "".join(rest))
     elsewhere.note("ended", how="done")
-    assert not earlier(tmp_path, ended(tmp_path, {ONE: STEADY}, later=20)).formers
+    assert not baselines_of(tmp_path, ended(tmp_path, {ONE: STEADY}, later=20)).by_cell
 
 
 @pytest.mark.parametrize("board", ["GPU-1", "GPU-2"])
@@ -140,8 +141,8 @@ def test_a_case_is_compared_with_itself_on_the_same_board_alone(tmp_path: Path, 
         return run
 
     finished_run("GPU-1", "GPU-1,GPU-2", 0)
-    tonight = earlier(tmp_path, finished_run(board, "GPU-1,GPU-2,GPU-3", 20))
-    assert bool(tonight.formers) == (board == "GPU-1")
+    tonight = baselines_of(tmp_path, finished_run(board, "GPU-1,GPU-2,GPU-3", 20))
+    assert bool(tonight.by_cell) == (board == "GPU-1")
     assert (ONE in tonight.refused) == (board == "GPU-2")
 
 
@@ -150,30 +151,30 @@ def test_a_cell_that_failed_tonight_names_the_run_where_it_did_not(tmp_path: Pat
     records = [*rounds(ONE, STEADY), bad(TWO, 0, "crash", "it fell")]
     tonight = make(tmp_path, records, later=20)
     tonight.note("ended", how="done")
-    assert earlier(tmp_path, tonight, (TWO.id,)).broken == {TWO.id: whole.id}
+    assert baselines_of(tmp_path, tonight, (TWO.id,)).newly_failed == {TWO.id: whole.id}
 
 
 def test_a_broken_run_costs_a_note_and_not_the_night(tmp_path: Path) -> None:
     whole = ended(tmp_path, {ONE: STEADY})
     broken = ended(tmp_path, {ONE: STEADY}, later=10)
     (broken.path / "journal.jsonl").write_text("nonsense\nnonsense\n")
-    found = earlier(tmp_path, ended(tmp_path, {ONE: STEADY}, later=20))
-    assert found.formers[ONE].run == whole.id
+    found = baselines_of(tmp_path, ended(tmp_path, {ONE: STEADY}, later=20))
+    assert found.by_cell[ONE].run == whole.id
     assert found.notes[0].startswith(f"run {broken.id} cannot be read: ")
 
 
 def test_rows_are_of_two_runs_and_unpaired(tmp_path: Path) -> None:
     whole = ended(tmp_path, {ONE: STEADY, TWO: STEADY})
     tonight = ended(tmp_path, {ONE: SLOW, TWO: STEADY}, later=20)
-    found = earlier(tmp_path, tonight)
-    rows = dict(baseline.rows(dataset.load_dataset(tonight), found.formers, 0.02))
+    found = baselines_of(tmp_path, tonight)
+    rows = dict(baseline.compare_with_baselines(dataset.load_dataset(tonight), found.by_cell, 0.02))
     assert rows[ONE].verdict == "slower"
     assert rows[ONE].ratio == pytest.approx(1.1, rel=1e-3)
     assert rows[TWO].verdict == "same"
     assert rows[ONE].code == "different-runs"
     assert rows[ONE].run == f"{whole.id} and {tonight.id}"
     assert [one for one, _ in baseline.slowest_first(rows.items())] == [ONE, TWO]
-    assert baseline.rows(dataset.load_dataset(tonight), {}, 0.02) == []
+    assert baseline.compare_with_baselines(dataset.load_dataset(tonight), {}, 0.02) == []
 
 
 @pytest.mark.parametrize(
@@ -186,11 +187,12 @@ def test_rows_are_of_two_runs_and_unpaired(tmp_path: Path) -> None:
         ("not-comparable", (False, False)),
     ],
 )
-def test_only_what_is_sure_is_looked_at_where_the_environment_is_the_same(
-    verdict: Word, looks: tuple[bool, bool]
-) -> None:
+def test_an_unchanged_environment_needs_a_decided_verdict(verdict: Word, looks: tuple[bool, bool]) -> None:
     row = of(verdict).row
-    assert (baseline.looks_changed(row, same=False), baseline.looks_changed(row, same=True)) == looks
+    assert (
+        baseline.looks_changed(row, same_environment=False),
+        baseline.looks_changed(row, same_environment=True),
+    ) == looks
 
 
 def planned(*, rounds: int = 3, most: int = 0) -> Plan:
@@ -210,9 +212,9 @@ def planned(*, rounds: int = 3, most: int = 0) -> Plan:
     )
 
 
-def test_what_looks_changed_is_measured_beside_what_it_was_in_one_run() -> None:
-    plan, chosen = in_turns(planned(), [TWO, ONE], "torch-2.x@run-a", 600.0)
-    assert chosen == {ONE, TWO}
+def test_candidates_and_their_baseline_share_one_plan() -> None:
+    plan = confirmation_plan(planned(), [TWO, ONE], "torch-2.x@run-a", 600.0)
+    chosen = {ONE, TWO}
     was = {replace(one, environment="torch-2.x@run-a") for one in chosen}
     (block,) = plan.blocks
     assert set(block.cells) == {*was, *chosen}
@@ -220,22 +222,22 @@ def test_what_looks_changed_is_measured_beside_what_it_was_in_one_run() -> None:
     assert [one.cell.environment for one in plan.cells] == ["torch-2.x@run-a"] * 2 + ["torch-2.x"] * 2  # the base first
     assert {one.kind for one in plan.cells} == {"vendor"}
     assert plan.frameworks == {"torch-2.x@run-a": "torch", "torch-2.x": "torch"}
-    assert (plan.measurement.rounds, plan.measurement.most, plan.measurement.budget) == (3, MOST_ROUNDS, 600.0)
+    assert (plan.measurement.rounds, plan.measurement.most, plan.measurement.budget) == (3, MAX_ROUNDS, 600.0)
 
 
 def test_a_single_round_is_not_enough_for_a_verdict() -> None:
-    plan, _ = in_turns(planned(rounds=1, most=20), [ONE], "torch-2.x@run-a", 600.0)
+    plan = confirmation_plan(planned(rounds=1, most=20), [ONE], "torch-2.x@run-a", 600.0)
     assert (plan.measurement.rounds, plan.measurement.most) == (3, 20)
     assert plan.cells[0].seconds == 2.0 * 3
 
 
 @pytest.mark.parametrize(("budget", "count"), [(24.0, 2), (23.9, 1), (0.0, 1)])
-def test_the_first_of_them_get_the_time_there_is(budget: float, count: int) -> None:
-    _, chosen = in_turns(planned(), [TWO, ONE], "torch-2.x@run-a", budget)  # 2 sides of 3 rounds of 2 s: 12 s a cell
-    assert chosen == set([TWO, ONE][:count])
+def test_the_most_urgent_cells_get_the_budget(budget: float, count: int) -> None:
+    plan = confirmation_plan(planned(), [TWO, ONE], "torch-2.x@run-a", budget)  # 2 sides, 3 rounds of 2 s: 12 s a cell
+    assert {planned.cell for planned in plan.cells if planned.cell.environment == "torch-2.x"} == {*[TWO, ONE][:count]}
 
 
-def test_only_a_slow_down_that_was_borne_out_fails_a_night() -> None:
+def test_only_a_confirmed_regression_fails_a_night() -> None:
     assert the_night(of("inconclusive", again="slower")).exit_code == 1
     for change in (
         of("slower", again="inconclusive"),
@@ -251,7 +253,7 @@ def test_only_a_slow_down_that_was_borne_out_fails_a_night() -> None:
     assert the_night(good=0).exit_code == 1
 
 
-def test_the_text_names_what_is_slower_and_what_nobody_could_bear_out() -> None:
+def test_the_text_names_confirmed_and_unconfirmed_changes() -> None:
     pair = Comparison(base="torch-2.x@run-a", others=("torch-2.x",), device="cpu", device_name="EPYC", rows=())
     found = the_night(of("inconclusive", again="slower"), of("slower", state="environment-gone"))
     found = replace(found, pairs=(Pair(environment="torch-2.x", folder=Path("there"), comparison=pair),), notes=("so",))
@@ -264,12 +266,12 @@ def test_the_text_names_what_is_slower_and_what_nobody_could_bear_out() -> None:
     assert "  1 cell: why not" in text
     assert "measured in turns in there" in text
     assert "note: so" in text
-    assert text.endswith("1 slow-down is borne out; of 2 that may have changed 1 were not measured again")
-    assert the_night().text().endswith("no slow-down is borne out")
+    assert text.endswith("1 regression confirmed; 1 of 2 candidates were not re-measured")
+    assert the_night().text().endswith("no regression confirmed")
     assert replace(the_night(), state="interrupted").text().endswith("; the night was interrupted")
 
 
-def test_what_is_not_sure_and_had_no_time_is_counted_and_not_listed() -> None:
+def test_undecided_cells_without_time_are_counted_not_listed() -> None:
     text = the_night(of("inconclusive", state="no-time"), of("inconclusive", state="no-time")).text()
     assert "2 cells: why not" in text
     assert "nn-lstm" not in text
@@ -277,7 +279,7 @@ def test_what_is_not_sure_and_had_no_time_is_counted_and_not_listed() -> None:
 
 def test_a_night_is_kept_whole_beside_the_runs(tmp_path: Path) -> None:
     change = replace(of("slower", again="slower"), row=replace(of("slower").row, ratio_low=None))
-    path = result.keep(the_night(change), tmp_path)
+    path = result.store(the_night(change), tmp_path)
     assert path == tmp_path / "nights" / "20261121-023000-ab12.json"
     told = json.loads(path.read_text())
     assert (told["version"], told["exit_code"], told["state"]) == (1, 1, "done")

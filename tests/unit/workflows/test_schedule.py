@@ -8,7 +8,7 @@ import pytest
 
 from runner.cli.schedule import schedule
 from runner.core.errors import MatrixError, UsageError
-from runner.workflows.nightly.schedule import Job, advice, clock, made, quoted
+from runner.workflows.nightly.schedule import Job, advice, clock, files, quoted
 
 ODD = ("--corpus", 'a b%c"$HOME\\d', "np-*", "it's")
 
@@ -39,9 +39,9 @@ def as_cron(line: str) -> str:
 
 
 def test_the_service_runs_this_installation_in_this_folder() -> None:
-    files = made(job(PATH="/bin:/a b", HOME="/root", DOCKER_HOST="unix:///a%b"), "systemd")
-    assert list(files) == ["matrix-runner-od-d-50-x.service", "matrix-runner-od-d-50-x.timer"]
-    service, timer = files.values()
+    units = files(job(PATH="/bin:/a b", HOME="/root", DOCKER_HOST="unix:///a%b"), "systemd")
+    assert list(units) == ["matrix-runner-od-d-50-x.service", "matrix-runner-od-d-50-x.timer"]
+    service, timer = units.values()
     assert setting(service, "WorkingDirectory") == ["/srv/od d%%50 $x"]
     (command,) = setting(service, "ExecStart")
     words = ["/opt/a b/python", "-m", "runner", "nightly", *ODD]
@@ -60,7 +60,7 @@ def test_the_service_runs_this_installation_in_this_folder() -> None:
 
 def test_the_line_of_a_crontab_is_read_back() -> None:
     words = (*ODD, "back\\%slash", "100%", "\\\\%")
-    (line,) = made(job(words=words, PATH="/bin:/a%b"), "cron").values()
+    (line,) = files(job(words=words, PATH="/bin:/a%b"), "cron").values()
     assert line.startswith("5 2 * * * ")
     command = as_cron(line)
     assert shlex.split(command) == [
@@ -83,11 +83,11 @@ def test_words_are_quoted_where_they_have_to_be() -> None:
 def test_what_a_format_cannot_hold_is_refused() -> None:
     for form in ("systemd", "cron"):
         with pytest.raises(UsageError, match="control character"):
-            made(job("/srv/a\nb"), form)
+            files(job("/srv/a\nb"), form)
     with pytest.raises(UsageError, match="cannot work in the folder"):
-        made(job("/srv/a "), "systemd")
+        files(job("/srv/a "), "systemd")
     with pytest.raises(UsageError, match="cron takes"):
-        made(job(PATH="/x" * 600), "cron")
+        files(job(PATH="/x" * 600), "cron")
 
 
 def test_a_folder_without_a_name_has_units_too() -> None:
