@@ -73,9 +73,9 @@ def report(
     traceback: Traceback = False,
 ) -> int:
     """Write the report of a run (index.html, report.md, samples.csv) and print its path."""
-    from runner.workflows.results import find_run, margin, write_report
+    from runner.workflows.results import find_run, matrix_margin, write_report
 
-    console.emit(str(write_report(find_run(reports, run), margin(matrix), published)), None)
+    console.emit(str(write_report(find_run(reports, run), matrix_margin(matrix), published)), None)
     return 0
 
 

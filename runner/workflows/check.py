@@ -18,7 +18,7 @@ from runner.report.formatting import counted
 from runner.store.journal import Journal
 from runner.store.run import LOCK, Run
 from runner.workflows.options import Options
-from runner.workflows.results import find_run, margin
+from runner.workflows.results import find_run, matrix_margin
 
 NOISE = frozenset({"two-modes", "throttled", "clock-moved", "swapping"})  # what a calmer machine mends
 LONGER = frozenset({"trend"})  # what more time for each cell mends
@@ -44,7 +44,7 @@ def check(reports: Path, name: str | None, matrix: Path) -> Check:
     journal = run.journal()
     results = dataset.load_dataset(run)
     state = "at work" if at_work(run) else "unfinished" if journal.unfinished else "finished"
-    comparisons = summarise(results, margin=margin(matrix))
+    comparisons = summarise(results, margin=matrix_margin(matrix))
     found = Check(
         run=run.id,
         state=state,

@@ -1,4 +1,4 @@
-"""Pins: the digests that the names of a matrix's images stand for, so that two machines measure in the same image."""
+"""Pins: the digests of a matrix's images, so that two machines measure in the same image."""
 
 import re
 import tomllib
@@ -16,45 +16,45 @@ TABLE = re.compile(r"^\s*\[images\]", re.MULTILINE)
 
 
 def images(matrix: Matrix) -> tuple[str, ...]:
-    """Return the names of all images that a matrix builds on or uses as they are, each once, in order."""
-    found: list[str] = []
+    """Return the names of all images that a matrix builds on or runs unchanged, each once, in order."""
+    names: list[str] = []
     for environment in matrix.environments.values():
         for variant in filter(None, map(environment.variant, DEVICES)):
-            found += filter(None, [variant.image or variant.base])
-    return tuple(dict.fromkeys(found))
+            names += filter(None, [variant.image or variant.base])
+    return tuple(dict.fromkeys(names))
 
 
 def renew(path: Path) -> Iterator[str]:
     """Ask the registries about every image of a matrix and write ``docker/pins.toml`` beside it; yield a line for each.
 
-    What no registry gives keeps the pin it has. A name that the matrix has no more loses it.
+    An image that no registry has keeps its pin. A name that the matrix no longer uses loses it.
 
     Raises:
         EngineError: no engine answers.
-        ProvisionError: some image has no pin now; what could be pinned is written.
+        ProvisionError: an image has no pin; the other pins are written.
     """
     file = path.parent / "docker" / "pins.toml"
     text = file.read_text("utf-8") if file.is_file() else ""
     before: Mapping[str, str] = tomllib.loads(text).get("images", {})
     names = images(load(path))
-    found, refused = digests(names)
-    pinned = {name: found.get(name) or before[name] for name in names if name in found or name in before}
+    resolved, refused = digests(names)
+    pinned = {name: resolved.get(name) or before[name] for name in names if name in resolved or name in before}
     head = re.split(TABLE, text, maxsplit=1)[0] + "[images]\n"
     lines = [f'"{name}" = "{digest}"\n' for name, digest in sorted(pinned.items())]
     if pinned != before:
         file.parent.mkdir(exist_ok=True)
         write_whole(file, head + "".join(lines))
     for name in names:
-        yield f"{name}: {_said(before.get(name), pinned.get(name), refused.get(name))}"
-    yield from (f"{name}: the matrix has it no more" for name in before if name not in names)
-    lost = [name for name in names if name not in pinned]
-    if lost:
-        hint = "run it where the registries answer; an image without a pin is used as the engine resolves its name"
-        raise ProvisionError("image-pull", Problem(f"{len(lost)} of {len(names)} images have no pin", hint=hint))
+        yield f"{name}: {_outcome(before.get(name), pinned.get(name), refused.get(name))}"
+    yield from (f"{name}: removed: the matrix does not use it" for name in before if name not in names)
+    unpinned = [name for name in names if name not in pinned]
+    if unpinned:
+        hint = "run it where the registries answer; the engine resolves the name of an image without a pin"
+        raise ProvisionError("image-pull", Problem(f"{len(unpinned)} of {len(names)} images have no pin", hint=hint))
 
 
-def _said(before: str | None, now: str | None, refused: str | None) -> str:
-    """Return what became of a pin, and why no registry was of help."""
+def _outcome(before: str | None, now: str | None, refused: str | None) -> str:
+    """Return whether a pin changed, and why its registry did not answer."""
     if refused:
-        return f"{'as it was' if now else 'no pin'} ({refused})"
-    return "as it was" if now == before else f"{now}" if before is None else f"{now}, was {before}"
+        return f"{'unchanged' if now else 'no pin'} ({refused})"
+    return "unchanged" if now == before else f"{now}" if before is None else f"{now}, was {before}"

@@ -1,4 +1,4 @@
-"""Planning for a machine that is not here, from its description alone."""
+"""Plan for another machine from its description: a file made there by `runner doctor --format json`."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -15,20 +15,20 @@ from runner.workflows.options import Options
 
 
 def planned(options: Options, machine: Described, say: Callable[[str], None] = lambda _: None) -> Plan:
-    """Return the plan of a machine that is described; this one is not looked at.
+    """Return the plan for a described machine; nothing about this machine matters.
 
-    Images that are named can be pulled there, as far as one can tell from here. What the description does not say of
-    an interpreter counts as a machine without it.
+    Every image is assumed to be available to that machine's engine. An interpreter that the description does not
+    mention counts as missing.
 
     Args:
-        options: what was typed.
+        options: what the user typed.
         machine: the other machine.
-        say: told what the user should know first.
+        say: takes sentences that the user should read first.
 
     Raises:
-        MatrixError, UsageError, NothingSelectedError: what was asked for is not there.
-        EngineError: the docker backend was asked for and the description has no engine.
-        GpuError: the GPU that was asked for is not described.
+        MatrixError, UsageError, NothingSelectedError: the selection is not in the matrix.
+        EngineError: docker was chosen and the description has no engine.
+        GpuError: the description does not have the chosen GPU.
     """
     matrix = load(options.matrix)
     backend = _backend(options, machine)
@@ -39,21 +39,21 @@ def planned(options: Options, machine: Described, say: Callable[[str], None] = l
     where = f"{gpu.name} with driver {gpu.driver}" if gpu else machine.cpu
     say(f"planning for {where}, as {machine.file} describes it")
     if gpu and backend == "docker" and not machine.hands_over:
-        say("its engine cannot hand a GPU to a container: it needs the NVIDIA Container Toolkit first")
-    wanted, lacking = specs(matrix, request.environments, device, options.matrix.parent)
-    return plan(matrix, request, {**unavailable(wanted, machine, backend), **lacking}, gpu)
+        say("its engine cannot pass a GPU to a container: install the NVIDIA Container Toolkit there")
+    complete, incomplete = specs(matrix, request.environments, device, options.matrix.parent)
+    return plan(matrix, request, {**unavailable(complete, machine, backend), **incomplete}, gpu)
 
 
-def unavailable(wanted: Sequence[Spec], machine: Described, backend: str) -> Mapping[str, Skip]:
-    """Return the environments that could not be made on a machine that is described, and why."""
-    found = {spec.environment: _lacks(spec, machine, backend) for spec in wanted}
-    return {name: skip for name, skip in found.items() if skip is not None}
+def unavailable(specs: Sequence[Spec], machine: Described, backend: str) -> Mapping[str, Skip]:
+    """Return the environments that cannot be built on a described machine, and why."""
+    skips = {spec.environment: _skip(spec, machine, backend) for spec in specs}
+    return {name: skip for name, skip in skips.items() if skip is not None}
 
 
-def _lacks(spec: Spec, machine: Described, backend: str) -> Skip | None:
+def _skip(spec: Spec, machine: Described, backend: str) -> Skip | None:
     if spec.image is not None:
-        needs = f"it is the image {spec.image}, which needs a container engine"
-        return None if backend == "docker" else Skip("no-engine", needs)
+        reason = f"it is the image {spec.image}, which needs a container engine"
+        return None if backend == "docker" else Skip("no-engine", reason)
     if spec.lock is None:
         return Skip("image-unavailable", f"it has no lock yet: run `runner lock {spec.environment}`")
     if backend == "docker" or machine.interpreters.get(spec.python or ""):
@@ -64,11 +64,11 @@ def _lacks(spec: Spec, machine: Described, backend: str) -> Skip | None:
 
 
 def _backend(options: Options, machine: Described) -> str:
-    """Return the backend that would be taken there."""
+    """Return the backend that `runner run` would choose there."""
     if options.backend == "host" or options.python:
         hint = "leave out --backend host and --python"
         raise UsageError(
-            Problem("--machine plans for another machine, and that is an interpreter of this one", hint=hint)
+            Problem("--machine plans for another machine, and --backend host measures this one", hint=hint)
         )
     if options.backend not in {"auto", "docker", "venv"}:
         raise UsageError(Problem(f"there is no backend {options.backend!r}", hint="there are auto, docker, venv"))

@@ -1,4 +1,4 @@
-"""The stages that need no device: merge, compare and report, from stored runs to text and files."""
+"""What needs stored runs only: find one, write its report, compare environments."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,39 +11,42 @@ from runner.analysis.quality import doubts, marked
 from runner.catalog import published
 from runner.core.errors import Problem, UsageError
 from runner.core.files import write_whole
-from runner.matrix import load, select_environments
+from runner.matrix import Matrix, load, select_environments
 from runner.report import report
 from runner.report.accuracy import accuracy, text
 from runner.store.run import Run, runs
 
 
 def find_run(reports: Path, name: str | None) -> Run:
-    """Return a run by its id or its folder; the newest one where no name is given.
+    """Return a run by its id or its folder; the newest run with records where no name is given.
 
     Raises:
         UsageError: there is no such run.
-        RecordError: it cannot be read.
+        RecordError: the run cannot be read.
     """
     if name and Path(name).is_dir():
         return Run.open(Path(name))
-    found = runs(reports)
-    for run in found:
+    stored = runs(reports)
+    for run in stored:
         if run.id == name or (name is None and run.journal().entries):
             return run
-    known = ", ".join(run.id for run in found[:5])
-    hint = f"the newest are {known}" if known else "`runner run` makes one; --reports says where runs are kept"
+    known = ", ".join(run.id for run in stored[:5])
+    hint = f"the newest runs are {known}" if known else "start one with `runner run`, or name another folder: --reports"
     raise UsageError(
         Problem(f"there is no run {name!r} in {reports}" if name else f"{reports} holds no run", hint=hint)
     )
 
 
-def write_report(run: Run, change: float, source: str | None = None) -> Path:
-    """Write a run's report into its folder; return the page.
+def write_report(run: Run, margin: float, source: str | None = None) -> Path:
+    """Write a run's report into its folder; return the path of the page.
 
-    ``change`` is the margin that counts as none; the figures of ``source``, a publication, stand beside the run's.
+    Args:
+        run: the run to report on.
+        margin: the change that counts as none, as a share.
+        source: a publication whose figures are shown next to the run's.
     """
     results = dataset.load_dataset(run)
-    for name, content in report(results, summarise(results, margin=change), source).items():
+    for name, content in report(results, summarise(results, margin=margin), source).items():
         write_whole(run.path / name, content)
     return run.path / "index.html"
 
@@ -54,32 +57,33 @@ def accuracy_text(run: Run) -> str:
 
 
 def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool) -> Comparison:
-    """Compare environments by the newest runs that hold them; the margin is the matrix's.
+    """Compare environments by the newest runs that hold them, with the margin of the matrix file.
 
-    Each name is an id, or selects ids of the matrix or of what was published; the first id is the base.
+    Each name is an id, or a selector of environments or of published figures; the first id is the base.
     """
-    read = load(matrix) if matrix.exists() else None
-    ids: list[str] = []
-    for name in names:
-        if published.is_published(name):
-            ids += published.select(name)
-            continue
-        plain = read is None or name in read.environments or not any(sign in name for sign in "*?<>=:!")
-        ids += [name] if read is None or plain else select_environments(read, [name])
-    unique = tuple(dict.fromkeys(ids))
-    doubtful: dict[str, tuple[QualityIssue, ...]] = {}
+    loaded = load(matrix) if matrix.exists() else None
+    ids = list(dict.fromkeys(environment for name in names for environment in _selected(name, loaded)))
+    issues: dict[str, tuple[QualityIssue, ...]] = {}
 
     def stored() -> Iterator[Dataset]:
         for run in runs(reports):
             results = dataset.load_dataset(run)
-            doubtful[run.id] = doubts(results)
+            issues[run.id] = doubts(results)
             yield results
 
-    known = tuple(read.environments) if read else ()
-    found = compare(stored(), unique[0], unique[1:], margin=margin(matrix), best=best, known=known)
-    return marked(found, doubtful)
+    known = tuple(loaded.environments) if loaded else ()
+    compared = compare(stored(), ids[0], ids[1:], margin=matrix_margin(matrix), best=best, known=known)
+    return marked(compared, issues)
 
 
-def margin(matrix: Path) -> float:
-    """Return the matrix's margin; the default one where there is no such file, since stored runs need none."""
+def _selected(name: str, matrix: Matrix | None) -> Sequence[str]:
+    """Return the ids that a name selects; without a matrix file, or without a glob or range in it, a name is an id."""
+    if published.is_published(name):
+        return published.select(name)
+    is_id = matrix is None or name in matrix.environments or not any(sign in name for sign in "*?<>=:!")
+    return [name] if matrix is None or is_id else select_environments(matrix, [name])
+
+
+def matrix_margin(matrix: Path) -> float:
+    """Return the margin of a matrix file, the default one where the file does not exist: stored runs need none."""
     return load(matrix).measure.margin if matrix.exists() else statistics.MARGIN
