@@ -1,4 +1,8 @@
-"""Find what this program has left on this machine and nothing needs any more, and remove it; runs are never touched."""
+"""`runner clean`: find what this program left on this machine and nothing needs any more, and remove it.
+
+Runs are never touched. Containers, images and volumes are found by their labels on the engine, venvs, compiler caches
+and references in the cache folder, and the folders of servers that died in the temporary folder.
+"""
 
 import os
 import re
@@ -23,143 +27,148 @@ from runner.workflows.context import IN_USE
 DEVICES: tuple[Device, ...] = ("cpu", "cuda")
 ON_ENGINE = ("container", "image", "volume")
 PREFIX = "matrix-runner-"  # of a server's temporary folder
-AT_WORK = "a runner is at work with this cache: what it may need stays; try again when it has ended"
-NO_ENGINE = "no container engine answers: images, volumes and containers were not looked at"
+IN_USE_NOTE = "another runner is using this cache: what it may need is kept; try again when it has ended"
+NO_ENGINE = "no container engine answers: images, volumes and containers were not examined"
 
-_MADE_UP = re.compile(rf"{PREFIX}[a-z0-9_]{{8}}")  # what tempfile.mkdtemp makes of it
-_MADE = re.compile(r".+-[0-9a-f]{12}")  # what VenvBackend.home calls a folder
+_TEMPORARY_NAME = re.compile(rf"{PREFIX}[a-z0-9_]{{8}}")  # as tempfile.mkdtemp names a folder
+_VENV_NAME = re.compile(r".+-[0-9a-f]{12}")  # as VenvBackend.home names a folder
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What may go, and what the user should know about the search."""
+class CleanupSurvey:
+    """What can be removed, and what the user should know about the search."""
 
     leftovers: tuple[Leftover, ...]
     notes: tuple[str, ...]
 
 
 @contextmanager
-def leftovers(matrix: Path, cache: Path, *, everything: bool) -> Iterator[Found]:
-    """Find what may go; no other runner of this cache begins before the block ends.
+def leftovers(matrix: Path, cache: Path, *, everything: bool) -> Iterator[CleanupSurvey]:
+    """Find what can be removed; no other runner that uses this cache starts before the block ends.
 
     Args:
         matrix: the matrix file, which says what is needed.
-        cache: what ``setup.cache_folder`` returns.
-        everything: what the matrix needs may go as well; it can be made again.
+        cache: the folder that ``core.paths.cache_folder`` returns.
+        everything: include what the matrix needs; it can be built again.
     """
-    read = load(matrix)
-    wanted = [spec for device in DEVICES for spec in specs(read, tuple(read.environments), device, matrix.parent)[0]]
+    loaded = load(matrix)
+    needed = [
+        spec for device in DEVICES for spec in specs(loaded, tuple(loaded.environments), device, matrix.parent)[0]
+    ]
     with alone_now(cache / IN_USE) as alone:
-        found: list[Leftover] = []
-        notes = [] if alone else [AT_WORK]
+        removable: list[Leftover] = []
+        notes = [] if alone else [IN_USE_NOTE]
         try:
-            found += _on_engine(matrix.parent / "docker", wanted, alone=alone, everything=everything)
+            removable += _on_engine(matrix.parent / "docker", needed, alone=alone, everything=everything)
         except EngineError:
             notes.append(NO_ENGINE)
         if alone:
-            found += [*_in_cache(cache, wanted, everything=everything), *_temporary()]
-        yield Found(tuple(found), tuple(notes))
+            removable += [*_in_cache(cache, needed, everything=everything), *_temporary()]
+        yield CleanupSurvey(tuple(removable), tuple(notes))
 
 
-def listing(found: Found) -> str:
-    """Return what may go as text: size, kind, name and reason."""
-    if not found.leftovers:
-        return "nothing is left behind"
-    rows = [(size(left.size), left.kind, left.name, left.reason) for left in found.leftovers]
+def listing(survey: CleanupSurvey) -> str:
+    """Return what can be removed as text: size, kind, name and reason."""
+    if not survey.leftovers:
+        return "nothing to remove"
+    rows = [(size(left.size), left.kind, left.name, left.reason) for left in survey.leftovers]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     return "\n".join(f"{row[0]:>{widths[0]}}  {row[1]:{widths[1]}}  {row[2]:{widths[2]}}  {row[3]}" for row in rows)
 
 
-def remove(found: Sequence[Leftover]) -> tuple[tuple[Leftover, str], ...]:
-    """Remove things; return those that stay, each with the reason."""
-    stay: list[tuple[Leftover, str]] = []
-    engine = [left for left in found if left.kind in ON_ENGINE]
-    if engine:
-        stay += _remove_from_engine(engine)
-    for left in found:
-        if left.kind not in ON_ENGINE:
+def remove(leftovers: Sequence[Leftover]) -> tuple[tuple[Leftover, str], ...]:
+    """Remove leftovers; return those that could not be removed, each with the reason."""
+    kept: list[tuple[Leftover, str]] = []
+    on_engine = [leftover for leftover in leftovers if leftover.kind in ON_ENGINE]
+    if on_engine:
+        kept += _remove_from_engine(on_engine)
+    for leftover in leftovers:
+        if leftover.kind not in ON_ENGINE:
             try:
-                _remove_path(Path(left.name))
+                _remove_path(Path(leftover.name))
             except OSError as error:
-                stay.append((left, str(error)))
-    return tuple(stay)
+                kept.append((leftover, str(error)))
+    return tuple(kept)
 
 
-def summary(found: Found, stay: Sequence[tuple[Leftover, str]], *, dry: bool) -> str:
-    """Return how it ended, in a sentence."""
-    kept = {left for left, _ in stay}
-    gone = [left for left in found.leftovers if left not in kept]
+def summary(survey: CleanupSurvey, kept: Sequence[tuple[Leftover, str]], *, dry: bool) -> str:
+    """Return how many leftovers were removed, and their size, in a sentence."""
+    not_removed = {leftover for leftover, _ in kept}
+    removed = [leftover for leftover in survey.leftovers if leftover not in not_removed]
     verb = "would be removed" if dry else "removed"
-    things = "1 thing" if len(gone) == 1 else f"{len(gone)} things"
-    return f"{things} {verb}, {size(sum(left.size for left in gone))}"
+    count = "1 item" if len(removed) == 1 else f"{len(removed)} items"
+    return f"{count} {verb}, {size(sum(leftover.size for leftover in removed))}"
 
 
-def _on_engine(folder: Path, wanted: Sequence[Spec], *, alone: bool, everything: bool) -> list[Leftover]:
+def _on_engine(folder: Path, needed: Sequence[Spec], *, alone: bool, everything: bool) -> list[Leftover]:
     from runner.backends.docker.backend import DockerBackend
     from runner.backends.docker.cleanup import dead, unneeded
     from runner.backends.docker.client import connect, talking
 
     backend = DockerBackend(folder)
     with closing(connect()) as client, talking("the container engine stopped answering"):
-        found = [*dead(client)]
+        leftovers = [*dead(client)]
         if alone:
-            found += unneeded(client, backend.tags(wanted), everything=everything)
-        return found
+            leftovers += unneeded(client, backend.tags(needed), everything=everything)
+        return leftovers
 
 
-def _remove_from_engine(found: Sequence[Leftover]) -> Iterator[tuple[Leftover, str]]:
+def _remove_from_engine(leftovers: Sequence[Leftover]) -> Iterator[tuple[Leftover, str]]:
     from runner.backends.docker.cleanup import discard
     from runner.backends.docker.client import FOREIGN, connect, sentence
 
     with closing(connect()) as client:
-        for left in found:
+        for leftover in leftovers:
             try:
-                discard(client, left)
+                discard(client, leftover)
             except FOREIGN as error:
-                yield left, sentence(error)
+                yield leftover, sentence(error)
 
 
-def _in_cache(cache: Path, wanted: Sequence[Spec], *, everything: bool) -> Iterator[Leftover]:
+def _in_cache(cache: Path, needed: Sequence[Spec], *, everything: bool) -> Iterator[Leftover]:
     venvs = VenvBackend(cache)
-    needed = {venvs.home(spec).name for spec in wanted if spec.lock and spec.python}
-    going = {left.name: left for left in _venvs(venvs.folder, needed, wanted, everything=everything)}
-    yield from going.values()
-    staying = {path.name for path in _entries(venvs.folder) if str(path) not in going}
+    needed_names = {venvs.home(spec).name for spec in needed if spec.lock and spec.python}
+    removable = {
+        leftover.name: leftover for leftover in _venvs(venvs.folder, needed_names, needed, everything=everything)
+    }
+    yield from removable.values()
+    kept = {path.name for path in _entries(venvs.folder) if str(path) not in removable}
     for path in _entries(venvs.caches):
         if everything:
-            yield _left("cache", path, "--all; compilers fill it again")
-        elif _MADE.fullmatch(path.name) and path.name not in staying:
-            yield _left("cache", path, "no environment is left for it")
+            yield _leftover("cache", path, "--all; compilers fill it again")
+        elif _VENV_NAME.fullmatch(path.name) and path.name not in kept:
+            yield _leftover("cache", path, "its environment no longer exists")
     for path in _entries(cache / "references"):
         if path.name.startswith("."):
-            yield _left("reference", path, "half-written")
+            yield _leftover("reference", path, "incomplete")
         elif everything:
-            yield _left("reference", path, "--all; it can be computed again")
+            yield _leftover("reference", path, "--all; it can be computed again")
         elif not path.name.endswith(f"-{code_hash()}.json"):
-            yield _left("reference", path, "it was computed by older code")
+            yield _leftover("reference", path, "computed by older code")
 
 
-def _venvs(folder: Path, needed: set[str], wanted: Sequence[Spec], *, everything: bool) -> Iterator[Leftover]:
-    known = {spec.environment for spec in wanted}
-    # Whose interpreter is not found just now: what their venvs should be called cannot be said.
-    unknown = {spec.environment for spec in wanted if spec.python and interpreters.find(spec.python) is None}
+def _venvs(folder: Path, names: set[str], needed: Sequence[Spec], *, everything: bool) -> Iterator[Leftover]:
+    known = {spec.environment for spec in needed}
+    # The name of a venv depends on its interpreter: without it, nothing can be said about the venv.
+    unknown = {spec.environment for spec in needed if spec.python and interpreters.find(spec.python) is None}
     for path in _entries(folder):
         if not path.is_dir() or not _idle(path):
             continue
         environment = path.name.rpartition("-")[0]
         if not (path / READY).exists():
-            yield _left("venv", path, "half-made")
+            yield _leftover("venv", path, "incomplete")
         elif environment in unknown and not everything:
             continue
-        elif path.name not in needed:
+        elif path.name not in names:
             changed = f"the lock or the interpreter of {environment} has changed"
-            yield _left("venv", path, changed if environment in known else f"the matrix makes no venv of {environment}")
+            unknown_name = f"the matrix has no environment {environment}"
+            yield _leftover("venv", path, changed if environment in known else unknown_name)
         elif everything:
-            yield _left("venv", path, f"--all; {environment} can be made again")
+            yield _leftover("venv", path, f"--all; {environment} can be built again")
 
 
 def _idle(home: Path) -> bool:
-    """Say whether nobody makes this venv just now."""
+    """Return True unless another process is building this venv."""
     lock = home.with_name(f"{home.name}.lock")
     if not lock.exists():
         return True
@@ -168,37 +177,37 @@ def _idle(home: Path) -> bool:
 
 
 def _temporary() -> Iterator[Leftover]:
-    """Yield the folders of servers that are gone: a server works in its own."""
-    at_work = set()
+    """Yield the temporary folders of servers that have ended; the working folder of a live server is its own."""
+    working_folders = set()
     for process in Path("/proc").glob("[0-9]*/cwd"):
         try:
-            at_work.add(process.readlink())
+            working_folders.add(process.readlink())
         except OSError:
-            continue  # it has ended, or is somebody else's
+            continue  # the process has ended, or belongs to another user
     for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        if _of_a_server(path) and not any(path == folder or path in folder.parents for folder in at_work):
-            yield _left("folder", path, "its server is gone")
+        if _of_a_server(path) and not any(path == folder or path in folder.parents for folder in working_folders):
+            yield _leftover("folder", path, "its server has ended")
 
 
 def _of_a_server(path: Path) -> bool:
-    """Say whether a folder is one that a channel made: its name is made up, and it holds what the server wrote."""
+    """Return True for a folder that a channel made: a temporary name, our user, and the stderr of a server in it."""
     try:
         mine = not path.is_symlink() and path.stat().st_uid == os.getuid()
-        return mine and bool(_MADE_UP.fullmatch(path.name)) and (path / "stderr").is_file()
+        return mine and bool(_TEMPORARY_NAME.fullmatch(path.name)) and (path / "stderr").is_file()
     except FileNotFoundError:
-        return False  # it has just gone
+        return False  # removed in the meantime
 
 
 def _entries(folder: Path) -> tuple[Path, ...]:
     return tuple(sorted(folder.iterdir())) if folder.is_dir() else ()
 
 
-def _left(kind: str, path: Path, reason: str) -> Leftover:
+def _leftover(kind: str, path: Path, reason: str) -> Leftover:
     return Leftover(kind=kind, name=str(path), reason=reason, size=_size(path))
 
 
 def _size(path: Path) -> int:
-    """Return the bytes of a file or of all files in a folder; links count as nothing."""
+    """Return the bytes of a file or of all files in a folder; links count as zero."""
     if not path.is_dir():
         return path.lstat().st_size
     return sum((Path(root) / name).lstat().st_size for root, _, names in os.walk(path) for name in names)
@@ -206,7 +215,7 @@ def _size(path: Path) -> int:
 
 def _remove_path(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
-        (path / READY).unlink(missing_ok=True)  # first: what is left of a venv must not pass for one
+        (path / READY).unlink(missing_ok=True)  # first: a partly removed venv must not pass for a complete one
         shutil.rmtree(path)
         path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
     else:

@@ -15,12 +15,12 @@ from runner.core.files import write_whole
 from runner.core.model import Device
 from runner.matrix import load, select_environments
 
-CPU_ALONE: tuple[Device, ...] = ("cpu",)
+CPU_ONLY: tuple[Device, ...] = ("cpu",)
 _UV_SECONDS = 600.0
 _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^]]*\])?==([^\s;\\]+)", re.MULTILINE)
 _OPTION = re.compile(r"^\s*(?:-i|-f|--index-url|--extra-index-url|--find-links|--trusted-host|--no-index)\b")
 _USER = re.compile(r"://[^/@\s]+@")
-_ASKED = re.compile(r"-r -$", re.MULTILINE)
+_REQUESTED = re.compile(r"-r -$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,13 +28,13 @@ class LockRequest:
     """What to resolve and where to write it.
 
     Attributes:
-        name: the environment and variant, ``torch-2.x-cpu``; named in the header and in errors.
+        name: the environment and variant, ``torch-2.x-cpu``; used in the header and in errors.
         requirements: as pip reads them, ``torch==1.12.1``, ``numpy<2``.
-        python: minor version the packages are for, ``3.6``; it need not be installed.
-        index: a public package index to ask beside PyPI; it is named in the lock, so that pip asks it too.
-        find_links: a folder of wheels that is asked instead of ``index``; it is never named in the lock.
+        python: minor version that the packages are for, ``3.6``; it need not be installed.
+        index: a public package index in addition to PyPI; the lock names it, so that pip uses it, too.
+        find_links: a folder of wheels that replaces ``index``; the lock never names it.
         out: the lock file.
-        platform: what uv calls the target; wheels of other platforms are not considered, but their hashes are kept.
+        platform: uv's name of the target; wheels of other platforms are ignored, but their hashes are kept.
     """
 
     name: str
@@ -52,7 +52,7 @@ class LockResult:
 
     Attributes:
         path: the lock file.
-        changed: whether the file was written; its date alone is no reason to.
+        changed: whether the file was written; a new date alone does not change it.
         packages: name and version, in the order of the file.
     """
 
@@ -62,18 +62,18 @@ class LockResult:
 
 
 def lock(request: LockRequest, today: date | None = None) -> LockResult:
-    """Resolve an environment's requirements to versions and hashes, and write them if they changed.
+    """Resolve an environment's requirements to versions and hashes, and write the lock if it changed.
 
     Args:
         request: what to resolve.
         today: the date for the header; the current one (UTC) if not given.
 
     Raises:
-        ProvisionError: uv is missing or found no solution, or the lock would name a place of this machine or a
+        ProvisionError: uv is missing or found no solution, or the lock would hold a path of this machine or a
             password; class ``lock``, with uv's last lines.
     """
     if request.index is not None and _USER.search(request.index):
-        raise _error(request, "the index's address holds a user name, expected a public index")
+        raise _error(request, "the address of the index contains a user name; use a public index")
     body = clean(_resolve(request), request)
     header = header_of(request, today or datetime.now(UTC).date())
     text = "\n".join([header, *([f"--extra-index-url {request.index}"] if request.index else []), body])
@@ -84,39 +84,39 @@ def lock(request: LockRequest, today: date | None = None) -> LockResult:
 
 
 def header_of(request: LockRequest, today: date) -> str:
-    """Give the first line of a lock: how to make it again, and when it was made."""
-    wanted = ", ".join(request.requirements)
-    return f"# made by `runner lock {request.name}` from: {wanted}, Python {request.python}, {today.isoformat()}"
+    """Return the first line of a lock: the command that wrote it, its requirements and its date."""
+    requirements = ", ".join(request.requirements)
+    return f"# made by `runner lock {request.name}` from: {requirements}, Python {request.python}, {today.isoformat()}"
 
 
 def command_of(uv: str, request: LockRequest) -> list[str]:
-    """Give uv's command line; the requirements go to its standard input."""
+    """Return uv's command line; it reads the requirements from stdin."""
     command = [uv, "pip", "compile", "-", "--quiet", "--generate-hashes", "--no-header", "--color", "never"]
     command += ["--no-emit-index-url", "--no-emit-find-links"]
     command += ["--python-version", request.python, "--python-platform", request.platform]
     if request.find_links is not None:
         command += ["--find-links", request.find_links]
     elif request.index is not None:
-        # The strategy is pip's: the best version of all indexes. PyTorch's index holds old copies of NumPy and others.
+        # pip's strategy: the best version of all indexes. PyTorch's index holds old copies of NumPy and other packages.
         command += ["--index", request.index, "--index-strategy", "unsafe-best-match"]
     return command
 
 
 def clean(resolved: str, request: LockRequest) -> str:
-    """Remove from uv's answer what is true of this machine only: indexes and folders.
+    """Return uv's output without what belongs to this machine: indexes and folders.
 
     Raises:
-        ProvisionError: a package is pinned to a place instead of a version, or has no hash.
+        ProvisionError: a package is pinned to a path or an address instead of a version, or has no hash.
     """
     body = "\n".join(line for line in resolved.splitlines() if not _OPTION.match(line)).strip() + "\n"
-    body = _ASKED.sub("(asked for)", body)
+    body = _REQUESTED.sub("(asked for)", body)
     for entry in re.split(r"^(?=[A-Za-z0-9])", body, flags=re.MULTILINE):
         first = entry.partition("\n")[0].strip(" \\")
         if not first or first.startswith(("#", "-")):
             continue
         if _PIN.match(entry) is None:
             raise _error(
-                request, f"{_USER.sub('://', first)!r} names a place, expected a version such as 'numpy==1.19.5'"
+                request, f"{_USER.sub('://', first)!r} is a path or an address; pin a version such as 'numpy==1.19.5'"
             )
         if "--hash=" not in entry:
             raise _error(request, f"{first!r} has no hash")
@@ -124,19 +124,19 @@ def clean(resolved: str, request: LockRequest) -> str:
 
 
 def pins(text: str) -> tuple[tuple[str, str], ...]:
-    """Give the packages of a lock: name and version, in the order of the file."""
+    """Return the packages of a lock, name and version, in the order of the file."""
     return tuple((match[1], match[2]) for match in _PIN.finditer(text))
 
 
 def same(text: str, path: Path) -> bool:
-    """Tell whether a file already holds this lock, whatever its date."""
+    """Return True where a file holds this lock already, whatever its date."""
     if not path.is_file():
         return False
     return _undated(path.read_text(encoding="utf-8")) == _undated(text)
 
 
 def useful_lines(stderr: str, limit: int = 12) -> str:
-    """Give the end of uv's complaints: without warnings, without passwords in addresses."""
+    """Return the last lines of uv's errors, without warnings and without passwords in addresses."""
     lines: list[str] = []
     warning = False
     for line in stderr.splitlines():
@@ -172,7 +172,7 @@ def _resolve(request: LockRequest) -> str:
     except subprocess.TimeoutExpired as error:
         raise _error(request, f"uv gave no answer within {_UV_SECONDS:.0f} s") from error
     if done.returncode != 0:
-        hint = "a folder of wheels can stand in for an index that cannot be reached" if request.index else None
+        hint = "give a folder of wheels with --find-links where the index cannot be reached" if request.index else None
         raise _error(request, f"uv ended with {done.returncode}:\n{useful_lines(done.stderr)}", hint)
     return done.stdout
 
@@ -184,20 +184,20 @@ def _error(request: LockRequest, what: str, hint: str | None = None) -> Provisio
 def lock_environments(path: Path, names: Sequence[str], find_links: str | None) -> Iterator[tuple[Path, bool]]:
     """Lock every variant of the named environments; yield each lock file and whether it changed.
 
-    An environment that names no lock file gets ``docker/locks/<id>.txt``, which is then to be named in the matrix.
+    An environment without a ``lock`` gets ``docker/locks/<id>.txt``; name that file in the matrix.
 
     Args:
         path: the matrix file, which the locks' paths are relative to.
         names: selectors of environments.
-        find_links: a folder of wheels to ask instead of an extra index.
+        find_links: a folder of wheels that replaces an extra index.
 
     Raises:
-        ProvisionError: what is required cannot be resolved.
+        ProvisionError: the requirements cannot be resolved.
     """
     matrix = load(path)
     for name in select_environments(matrix, names):
         environment = matrix.environments[name]
-        for device in tuple(environment.variants) or CPU_ALONE:
+        for device in tuple(environment.variants) or CPU_ONLY:
             variant = environment.variant(device)
             if variant is None or not variant.requirements or environment.python is None:
                 continue

@@ -51,25 +51,25 @@ def test_a_dry_run_lists_and_a_real_one_removes_what_was_listed(runner: Runner, 
     shown = runner("clean", "--dry-run")
     assert shown.returncode == 0, shown.stderr
     *lines, total = shown.stdout.splitlines()
-    assert total == "4 things would be removed, 2 MB"
+    assert total == "4 items would be removed, 2 MB"
     for path in (*(cache / name for name in GOING), runner.folder / "tmp" / "matrix-runner-0dead_00"):
         assert path.exists()
         assert sum(str(path) in line for line in lines) == 1
     assert "no container engine answers" in shown.stderr
     done = runner("clean")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [*lines, "4 things removed, 2 MB"]
+    assert done.stdout.splitlines() == [*lines, "4 items removed, 2 MB"]
     assert not any((cache / name).exists() for name in GOING)
     assert run.is_dir()
-    assert runner("clean").stdout.splitlines() == ["nothing is left behind", "0 things removed, 0 MB"]
+    assert runner("clean").stdout.splitlines() == ["nothing to remove", "0 items removed, 0 MB"]
 
 
 def test_a_runner_at_work_keeps_its_environments(runner: Runner, cache: Path) -> None:
     with together(cache / IN_USE):
         done = runner("clean", "--all")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "0 things removed, 0 MB"
-    assert "a runner is at work" in done.stderr
+    assert done.stdout.splitlines()[-1] == "0 items removed, 0 MB"
+    assert "another runner is using this cache" in done.stderr
     assert all((cache / name).exists() for name in GOING)
 
 

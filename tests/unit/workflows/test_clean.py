@@ -62,7 +62,7 @@ def found(folder: Path, *, everything: bool = False) -> dict[str, Leftover]:
 
 def test_an_empty_cache_has_nothing(tmp_path: Path) -> None:
     assert found(tmp_path) == {}
-    assert clean.listing(clean.Found((), ())) == "nothing is left behind"
+    assert clean.listing(clean.CleanupSurvey((), ())) == "nothing to remove"
 
 
 def test_venvs_that_nothing_names_and_half_made_ones_go_and_the_others_stay(tmp_path: Path) -> None:
@@ -73,8 +73,8 @@ def test_venvs_that_nothing_names_and_half_made_ones_go_and_the_others_stay(tmp_
     made(venvs / "np-aaaaaaaaaaaa", ready=False)
     assert {name.removeprefix("cache/venvs/"): left.reason for name, left in found(tmp_path).items()} == {
         "np-0123456789ab": "the lock or the interpreter of np has changed",
-        "gone-0123456789ab": "the matrix makes no venv of gone",
-        "np-aaaaaaaaaaaa": "half-made",
+        "gone-0123456789ab": "the matrix has no environment gone",
+        "np-aaaaaaaaaaaa": "incomplete",
     }
     assert found(tmp_path)["cache/venvs/gone-0123456789ab"].size == 5
 
@@ -132,7 +132,7 @@ def test_temporary_folders_go_unless_a_process_works_there(tmp_path: Path, monke
 
 def test_all_takes_what_the_matrix_needs_too(tmp_path: Path) -> None:
     home = made(current(tmp_path))
-    assert found(tmp_path, everything=True)[str(home.relative_to(tmp_path))].reason == "--all; np can be made again"
+    assert found(tmp_path, everything=True)[str(home.relative_to(tmp_path))].reason == "--all; np can be built again"
 
 
 def test_nothing_goes_while_a_runner_is_at_work(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_nothing_goes_while_a_runner_is_at_work(tmp_path: Path) -> None:
     lock = tmp_path / "cache" / IN_USE
     looked = clean.leftovers(tmp_path / "matrix.yaml", tmp_path / "cache", everything=True)
     with together(lock), together(lock), looked as it:
-        assert it == clean.Found((), (clean.AT_WORK,))
+        assert it == clean.CleanupSurvey((), (clean.IN_USE_NOTE,))
     assert len(found(tmp_path)) == 1
 
 
@@ -178,9 +178,9 @@ def test_what_is_removed_is_gone_with_its_lock_and_nothing_beside_it_is(tmp_path
     run = tmp_path / "reports" / "runs" / "20261120-104500-abcd"
     run.mkdir(parents=True)
     with clean.leftovers(tmp_path / "matrix.yaml", tmp_path / "cache", everything=False) as it:
-        assert clean.summary(it, (), dry=True) == "1 thing would be removed, 2 MB"
+        assert clean.summary(it, (), dry=True) == "1 item would be removed, 2 MB"
         assert clean.remove(it.leftovers) == ()
-        assert clean.summary(it, (), dry=False) == "1 thing removed, 2 MB"
+        assert clean.summary(it, (), dry=False) == "1 item removed, 2 MB"
     assert not home.exists()
     assert not lock.exists()
     assert outside.is_dir()
@@ -204,21 +204,21 @@ def test_what_cannot_be_removed_is_told_and_the_rest_goes(tmp_path: Path, monkey
     stay = clean.remove(left)
     assert [(one.name, "not yours" in why) for one, why in stay] == [(str(bad), True)]
     assert not good.exists()
-    assert clean.summary(clean.Found(tuple(left), ()), stay, dry=False) == "1 thing removed, 1 MB"
+    assert clean.summary(clean.CleanupSurvey(tuple(left), ()), stay, dry=False) == "1 item removed, 1 MB"
 
 
 def test_the_listing_shows_size_kind_name_and_reason() -> None:
     lines = clean.listing(
-        clean.Found(
+        clean.CleanupSurvey(
             (
-                Leftover(kind="venv", name="/c/venvs/np-1", reason="half-made", size=1_500_000_000),
+                Leftover(kind="venv", name="/c/venvs/np-1", reason="incomplete", size=1_500_000_000),
                 Leftover(kind="reference", name="/c/r.json", reason="it was computed by older code", size=3_000_000),
             ),
             (),
         )
     ).splitlines()
     assert lines == [
-        "1.5 GB  venv       /c/venvs/np-1  half-made",
+        "1.5 GB  venv       /c/venvs/np-1  incomplete",
         "  3 MB  reference  /c/r.json      it was computed by older code",
     ]
 
