@@ -7,7 +7,7 @@ from runner.analysis import dataset, statistics
 from runner.analysis.compare import compare
 from runner.analysis.compare.summary import summarise
 from runner.analysis.model import Comparison, Dataset, QualityIssue
-from runner.analysis.quality import doubts, marked
+from runner.analysis.quality import annotate, quality_issues
 from runner.catalog import published
 from runner.core.errors import Problem, UsageError
 from runner.core.files import write_whole
@@ -72,12 +72,12 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool)
     def stored() -> Iterator[Dataset]:
         for run in runs(reports):
             results = dataset.load_dataset(run)
-            doubtful[run.id] = doubts(results)
+            doubtful[run.id] = quality_issues(results)
             yield results
 
     known = tuple(read.environments) if read else ()
     found = compare(stored(), unique[0], unique[1:], margin=margin(matrix), best=best, known=known)
-    return marked(found, doubtful)
+    return annotate(found, doubtful)
 
 
 def margin(matrix: Path) -> float:

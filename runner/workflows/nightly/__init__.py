@@ -181,7 +181,7 @@ def in_turns(planned: Plan, cells: Sequence[Cell], former: str, budget: float) -
         budget: seconds for all of it.
     """
     measurement = planned.measurement
-    rounds = max(measurement.rounds, statistics.FEWEST)
+    rounds = max(measurement.rounds, statistics.MIN_ROUNDS)
     costs = {one.cell: one.seconds / measurement.rounds for one in planned.cells}
     chosen: list[Cell] = []
     for cell in cells:

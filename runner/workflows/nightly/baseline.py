@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from runner.analysis import dataset
-from runner.analysis.compare.pairing import Measured, Pair, Side, side
-from runner.analysis.compare.verdicts import differences, draft, judged
+from runner.analysis.compare.pairing import Measured, Pair, Side, environment_side
+from runner.analysis.compare.verdicts import draft, fact_differences, with_verdicts
 from runner.analysis.model import Dataset, Row
 from runner.core.errors import RecordError
 from runner.core.model import Cell
@@ -87,7 +87,12 @@ def earlier(
 def measured(results: Dataset) -> dict[Cell, Measured]:
     """Return the good rounds of each cell of a run, without those of A/A pairs."""
     names = dict.fromkeys(results.rounds["environment"].tolist())
-    return {cell: found for name in names if not is_twin(name) for cell, found in side(results, name).measured.items()}
+    return {
+        cell: found
+        for name in names
+        if not is_twin(name)
+        for cell, found in environment_side(results, name).measured.items()
+    }
 
 
 def boards(results: Dataset) -> dict[str, str]:
@@ -120,7 +125,7 @@ def _look(
     then = boards(results)
     for cell in wanted:
         former = formers[cell.environment]
-        different = differences(former.side.measured[cell], left[cell], f"run {one.id}", "tonight")
+        different = fact_differences(former.side.measured[cell], left[cell], f"run {one.id}", "tonight")
         if different:
             found.refused.setdefault(cell, "; ".join(different.values()))
         elif then[cell.case_id] != found.boards[cell.case_id]:
@@ -141,7 +146,7 @@ def _comparable(journal: Journal, begun: Mapping[str, Any]) -> bool:
 def _former(results: Dataset, journal: Journal, name: str) -> Baseline:
     return Baseline(
         run=results.run,
-        side=side(results, name),
+        side=environment_side(results, name),
         digest=str(journal.begun.get("digests", {}).get(name, "")),
         facts=results.environments.get(name, {}),
     )
@@ -149,9 +154,9 @@ def _former(results: Dataset, journal: Journal, name: str) -> Baseline:
 
 def rows(tonight: Dataset, formers: Mapping[Cell, Baseline], margin: float) -> list[tuple[Cell, Row]]:
     """Return each cell's row against its last good run: of different runs, so by Welch's interval."""
-    now = {name: side(tonight, name) for name in {cell.environment for cell in formers}}
+    now = {name: environment_side(tonight, name) for name in {cell.environment for cell in formers}}
     drafts = [draft(former.side, now[cell.environment], Pair(cell, cell)) for cell, former in formers.items()]
-    return list(zip(formers, judged(drafts, margin), strict=True)) if drafts else []
+    return list(zip(formers, with_verdicts(drafts, margin), strict=True)) if drafts else []
 
 
 def looks_changed(row: Row, *, same: bool) -> bool:
