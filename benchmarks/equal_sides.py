@@ -67,7 +67,7 @@ def measure(call, synchronize, clock, seconds, wait=None, _measure=measure):
 class Pair(NamedTuple):
     """How a pair ended: its verdict, its ratio, its rounds, and the ratio of the first EARLY of them."""
 
-    word: stats.Word
+    word: stats.Verdict
     ratio: float
     rounds: int
     early: float
@@ -150,7 +150,7 @@ def in_rounds(place: Place, way: Way, most: int, chance: random.Random) -> list[
     """Measure each cell on both sides round by round until its verdict falls; return how each ended."""
     logs: dict[Cell, list[float]] = {cell: [] for cell in place.cells}
     done: dict[Cell, Pair] = {}
-    at = stats.looks(stats.FEWEST, most)
+    at = stats.looks(stats.MIN_ROUNDS, most)
     for number in range(1, most + 1):
         sides = {"base": place.server("base"), "other": place.server("other")}
         for cell in shuffled([cell for cell in logs if cell not in done], chance):

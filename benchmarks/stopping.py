@@ -98,7 +98,7 @@ def lines(pairs: int, seed: int) -> Iterator[str]:
         for sd in SPREADS:
             for cap in CAPS:
                 random = np.random.default_rng([seed, len(name), int(1000 * sd), cap])
-                at = statistics.looks(statistics.FEWEST, cap)
+                at = statistics.looks(statistics.MIN_ROUNDS, cap)
 
                 def ended(change: float) -> Ended:
                     return measured(draw(random, pairs, cap, sd) + np.log1p(change), at)  # noqa: B023

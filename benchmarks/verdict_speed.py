@@ -33,7 +33,7 @@ def rows() -> Iterator[Row]:
     yield Row(f"verdicts of {PAIRS:,} pairs", took, said, ours / peer, f"{TARGET:g} s", max(first, ours) < TARGET)
 
 
-def verdicts(ratios: statistics.Floats, at: tuple[int, ...]) -> list[statistics.Word]:
+def verdicts(ratios: statistics.Floats, at: tuple[int, ...]) -> list[statistics.Verdict]:
     """Return the verdicts of log ratios, (P, R), taken at the looks ``at``."""
     each = [statistics.paired(row) for row in ratios]
     found = statistics.Evidence(*(np.array(column) for column in zip(*each, strict=True)))

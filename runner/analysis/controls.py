@@ -17,7 +17,7 @@ CHANCE = 0.01  # p-value of an environment beside itself
 DRIFT = 0.05  # by which the canary's slowest round is above its quickest
 
 
-class Beside(NamedTuple):
+class AAPair(NamedTuple):
     """An A/A pair: the twin's cell, the ratio of its times to its origin's, and the p-value of no difference."""
 
     cell: str
@@ -33,7 +33,7 @@ class Drift(NamedTuple):
     ratio: float
 
 
-def beside(rounds: "pd.DataFrame") -> Iterator[Beside]:
+def aa_pairs(rounds: "pd.DataFrame") -> Iterator[AAPair]:
     """Yield the A/A pairs of a table of rounds that share at least one round."""
     import numpy as np
 
@@ -49,10 +49,10 @@ def beside(rounds: "pd.DataFrame") -> Iterator[Beside]:
         shared = sorted(own.keys() & origin.keys())
         if shared:
             pair = statistics.paired(np.array([log_ratio(origin[number], own[number]) for number in shared]))
-            yield Beside(cell, float(np.exp(pair.mean)), float(statistics.p_value(pair, (len(shared),))))
+            yield AAPair(cell, float(np.exp(pair.mean)), float(statistics.p_value(pair, (len(shared),))))
 
 
-def drift(canary: Sequence[tuple[str, int, float]]) -> Drift | None:
+def canary_drift(canary: Sequence[tuple[str, int, float]]) -> Drift | None:
     """Return how far the rounds' medians of the canary lie apart; None with fewer than two rounds.
 
     Args:
@@ -68,9 +68,9 @@ def drift(canary: Sequence[tuple[str, int, float]]) -> Drift | None:
     return Drift(quickest, slowest, rounds[slowest] / rounds[quickest])
 
 
-def controlled(rounds: "pd.DataFrame", canary: Sequence[tuple[str, int, float]]) -> Iterator[dict[str, Any]]:
+def control_issues(rounds: "pd.DataFrame", canary: Sequence[tuple[str, int, float]]) -> Iterator[dict[str, Any]]:
     """Yield the fields of a ``doubts.Doubt`` for each control that did not come out as it should."""
-    for one in beside(rounds):
+    for one in aa_pairs(rounds):
         apart = max(one.ratio, 1 / one.ratio) - 1
         if one.p_value <= CHANCE and apart > APART:
             environment, _, rest = one.cell.partition("/")
@@ -78,7 +78,7 @@ def controlled(rounds: "pd.DataFrame", canary: Sequence[tuple[str, int, float]])
             text = f"{origin} beside itself on another server came out {apart:.1%} apart: distrust this case"
             place = {"environment": origin, "cell": f"{origin}/{rest}"}
             yield {"code": "a-a-differs", "sentence": text, "serious": True, "extent": apart, **place}
-    moved = drift(canary)
+    moved = canary_drift(canary)
     if moved and moved.ratio > 1 + DRIFT:
         text = f"a fixed product took {moved.ratio - 1:.0%} longer in round {moved.slowest} than in {moved.quickest}"
         text += ": the machine drifted"

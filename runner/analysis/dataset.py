@@ -107,7 +107,7 @@ def _joined(found: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def _looks(plan: Mapping[str, Any]) -> tuple[int, ...]:
     """Return when verdicts were taken; older runs had their rounds and no more."""
-    rounds = int(plan.get("rounds", statistics.FEWEST))
+    rounds = int(plan.get("rounds", statistics.MIN_ROUNDS))
     return statistics.looks(rounds, int(plan.get("max_rounds", rounds)))
 
 

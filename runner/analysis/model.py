@@ -12,8 +12,8 @@ from runner.core.model import Cell
 if TYPE_CHECKING:
     import pandas as pd
 
-Word = Literal["same", "slower", "faster", "inconclusive", "not-comparable", "not-measured"]
-WORDS: tuple[Word, ...] = ("slower", "faster", "same", "inconclusive", "not-comparable", "not-measured")
+Verdict = Literal["same", "slower", "faster", "inconclusive", "not-comparable", "not-measured"]
+VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "inconclusive", "not-comparable", "not-measured")
 
 Kind = Literal["framework", "speed", "digest", "package", "alone", "rest"]
 """Of a difference, in the order they are shown; see ``Difference``."""
@@ -125,33 +125,29 @@ class QualityIssue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One cell of one environment against one of the base.
+    """The comparison of one cell of an environment with one of the base.
 
     Attributes:
-        environment: the other side; ``implementation`` is its, ``base_implementation`` the base's.
-        base_seconds: the median over rounds of the medians of the base's samples; ``seconds`` of the other's. Of a
-            published figure, what was published.
-        base_spread: the standard deviation that was published with the base, in seconds; None where it is measured,
-            or none was. ``spread`` of the other's.
-        ratio: other over base time, below 1 is faster; None where two that were measured may not be compared.
-        ratio_low: end of its 95 % interval; None where it has none, as ``ratio_high``.
-        rounds: how many rounds, or pairs of rounds, the interval stands on.
-        more: about how many further rounds would decide; 0 where it is decided.
-        p_value: of no difference, for all looks together; None where rounds cannot be paired.
-        code: what is doubtful, what differs, or why there is no record; empty where all is well.
-        reason: the same as a sentence.
-        run: the run it is read from; two, joined by " and ", where the sides are from different ones; empty where
-            both were published.
-        doubts: about both of its cells, the serious first; empty where nobody looked for any.
+        base: the base's cell; ``other`` the environment's. Their case, phase and precision are equal: a published
+            figure gets the phase of the cell that it is compared with.
+        base_seconds: median over rounds of the median sample of the base; ``seconds`` the other's. For a published
+            figure, the published time.
+        base_spread: published standard deviation of the base in seconds; None if it was measured, or if none was
+            published. ``spread`` is the other's.
+        ratio: other over base time, below 1 is faster; None if two measured cells are not comparable.
+        ratio_low: lower end of the 95 % interval of the ratio, ``ratio_high`` the upper; None without an interval.
+        rounds: how many rounds, or pairs of rounds, the interval is based on.
+        more_rounds: about how many more rounds should decide an open verdict; 0 if it is decided.
+        p_value: of no difference, for all looks together; None if the rounds cannot be paired.
+        code: why the verdict is what it is: what is in doubt, what differs, or why there is no record.
+        reason: the code as a sentence.
+        runs: the runs of the two sides, the base's first: one if both are from the same run, none if both were
+            published.
+        quality_issues: of both cells, serious ones first; empty until ``runner.analysis.quality.annotate`` adds them.
     """
 
-    environment: str
-    implementation: str
-    base_implementation: str
-    workload: str
-    case: str
-    phase: str
-    precision: str
+    base: Cell
+    other: Cell
     base_seconds: float | None = None
     seconds: float | None = None
     base_spread: float | None = None
@@ -160,18 +156,58 @@ class Row:
     ratio_low: float | None = None
     ratio_high: float | None = None
     rounds: int = 0
-    more: int = 0
+    more_rounds: int = 0
     p_value: float | None = None
-    verdict: Word
+    verdict: Verdict
     code: str = ""
     reason: str = ""
-    run: str = ""
-    doubts: tuple[QualityIssue, ...] = ()
+    runs: tuple[str, ...] = ()
+    quality_issues: tuple[QualityIssue, ...] = ()
+
+    @property
+    def cell_ids(self) -> tuple[str, str]:
+        """The ids of the two cells, the base's first."""
+        return self.base.id, self.other.id
+
+    @property
+    def environment(self) -> str:
+        """The environment that is compared with the base."""
+        return self.other.environment
+
+    @property
+    def implementation(self) -> str:
+        """The implementation of the other side."""
+        return self.other.implementation
+
+    @property
+    def base_implementation(self) -> str:
+        """The implementation of the base."""
+        return self.base.implementation
+
+    @property
+    def workload(self) -> str:
+        """The workload of both cells."""
+        return self.other.workload
+
+    @property
+    def case(self) -> str:
+        """The case of both cells, without its workload."""
+        return self.other.case
 
     @property
     def case_id(self) -> str:
         """``workload/case``."""
-        return f"{self.workload}/{self.case}"
+        return self.other.case_id
+
+    @property
+    def phase(self) -> str:
+        """The phase of both cells."""
+        return self.other.phase
+
+    @property
+    def precision(self) -> str:
+        """The precision of both cells."""
+        return self.other.precision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +228,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Overall:
+class GeometricMean:
     """The geometric mean of an environment's ratios over the base, every workload with the same weight.
 
     Attributes:
@@ -239,15 +275,9 @@ class Comparison:
     devices: Mapping[str, str] = field(default_factory=dict)
     figures: tuple[Figure, ...] = ()
     differences: Mapping[str, tuple[Difference, ...]] = field(default_factory=dict)
-    overall: tuple[Overall, ...] = ()
+    overall: tuple[GeometricMean, ...] = ()
 
-    def count(self, environment: str) -> dict[Word, int]:
+    def count(self, environment: str) -> dict[Verdict, int]:
         """Return how many rows of an environment have each verdict; a verdict no row has is left out."""
         words = [row.verdict for row in self.rows if row.environment == environment]
-        return {word: words.count(word) for word in WORDS if word in words}
-
-    def cells(self, row: Row) -> tuple[str, str]:
-        """Return the ids of the two cells of a row, the base's first."""
-        place = (row.case_id, row.phase, row.precision)
-        base, other = (self.base, row.base_implementation), (row.environment, row.implementation)
-        return "/".join((*base, *place)), "/".join((*other, *place))
+        return {word: words.count(word) for word in VERDICTS if word in words}

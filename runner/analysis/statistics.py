@@ -37,12 +37,12 @@ DISCOVERY = 0.05
 """The share of false ones, at most, among the rows of a table that are called different."""
 GROWTH = 1.25
 """From one look to the next there are at least one round and this many times as many."""
-FEWEST = 3
-MOST_ROUNDS = 1000
+MIN_ROUNDS = 3
+MAX_ROUNDS = 1000
 ALPHAS = np.geomspace(1e-9, 0.999, 61)
 
 Floats = NDArray[np.float64]
-Word = Literal["same", "slower", "faster", "inconclusive"]
+Verdict = Literal["same", "slower", "faster", "inconclusive"]
 
 
 class Evidence(NamedTuple):
@@ -165,7 +165,7 @@ def discoveries(p: Floats, rate: float = DISCOVERY) -> NDArray[np.bool_]:
     return found
 
 
-def verdicts(found: Interval, sure: NDArray[np.bool_], margin: float = MARGIN) -> list[Word]:
+def verdicts(found: Interval, sure: NDArray[np.bool_], margin: float = MARGIN) -> list[Verdict]:
     """Return what the intervals of log ratios, (P,), say.
 
     Args:
@@ -180,7 +180,7 @@ def verdicts(found: Interval, sure: NDArray[np.bool_], margin: float = MARGIN) -
     same = (found.low >= -most) & (found.high <= most)
     slower = sure & ~same & (found.low > 0) & (found.estimate > most)
     faster = sure & ~same & (found.high < 0) & (found.estimate < -most)
-    words: list[Word] = ["inconclusive", "same", "slower", "faster"]
+    words: list[Verdict] = ["inconclusive", "same", "slower", "faster"]
     return [words[k] for k in np.atleast_1d(same * 1 + slower * 2 + faster * 3).tolist()]
 
 
@@ -191,7 +191,7 @@ def rounds_needed(found: Evidence, margin: float) -> NDArray[np.int_]:
     once that at level 1 - CONFIDENCE is below log(1 + margin) less the distance. Looks cost a little more than this.
 
     Returns:
-        more rounds than there are; FEWEST or more where there is one; MOST_ROUNDS where that many would not do.
+        more rounds than there are; MIN_ROUNDS or more where there is one; MAX_ROUNDS where that many would not do.
 
     References:
         the sample size for an interval of given length: Kutner, Nachtsheim, Neter and Li, Applied Linear Statistical
@@ -201,20 +201,20 @@ def rounds_needed(found: Evidence, margin: float) -> NDArray[np.int_]:
 
     distance, rounds = np.abs(found.mean), found.rounds.astype(np.int_)
     spread = np.where(rounds > 1, found.error, 0.0) * np.sqrt(rounds)
-    counts = np.arange(2.0, MOST_ROUNDS + 1)
+    counts = np.arange(2.0, MAX_ROUNDS + 1)
     beyond = distance > np.log1p(margin)
     reach = np.where(beyond, distance, np.log1p(margin) - distance)
-    needed = np.full(np.shape(distance), MOST_ROUNDS)
+    needed = np.full(np.shape(distance), MAX_ROUNDS)
     for far, alpha in ((True, FALSE_ALARMS), (False, 1 - CONFIDENCE)):
         lengths = stdtrit(counts - 1, 1 - alpha / 2) / np.sqrt(counts)  # falling with the rounds
         with np.errstate(divide="ignore", invalid="ignore"):
             least = 2 + np.searchsorted(-lengths, -np.where(spread > 0, reach / spread, np.inf), side="right")
         needed = np.where(beyond == far, least, needed)
-    needed = np.where(rounds > 1, needed, FEWEST)
-    return np.asarray(np.clip(np.maximum(needed, rounds + 1), 2, MOST_ROUNDS), dtype=np.int_)
+    needed = np.where(rounds > 1, needed, MIN_ROUNDS)
+    return np.asarray(np.clip(np.maximum(needed, rounds + 1), 2, MAX_ROUNDS), dtype=np.int_)
 
 
-def overall(log_ratios: Floats) -> Interval:
+def geometric_mean(log_ratios: Floats) -> Interval:
     """Return the mean over C cases and R rounds of (C, R) log ratios with its interval: a geometric mean's logarithm.
 
     The cases are those there are, not a sample of others; rounds are what would come out differently next time.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from runner.analysis.model import WORDS, Comparison, QualityIssue, Row
+from runner.analysis.model import VERDICTS, Comparison, QualityIssue, Row
 from runner.report import formatting, quality
 from runner.report.formatting import counted
 
@@ -81,7 +81,7 @@ class Check:
     def open(self) -> tuple[tuple[Comparison, Row], ...]:
         """The comparisons that are not decided, those first that are decided soonest, with what they belong to."""
         found = [(one, row) for one in self.comparisons for row in one.rows if row.verdict == "inconclusive"]
-        return tuple(sorted(found, key=lambda pair: (not pair[1].more, pair[1].more)))
+        return tuple(sorted(found, key=lambda pair: (not pair[1].more_rounds, pair[1].more_rounds)))
 
     def json(self) -> dict[str, Any]:
         """Return all of it as JSON values."""
@@ -179,7 +179,7 @@ def _open(pairs: Sequence[tuple[Comparison, Row]]) -> Iterator[tuple[str, str]]:
 
 def _verdicts(comparisons: Iterable[Comparison]) -> dict[str, int]:
     found = Counter(row.verdict for one in comparisons for row in one.rows)
-    return {word: found[word] for word in WORDS if found[word]}
+    return {word: found[word] for word in VERDICTS if found[word]}
 
 
 def _failure(one: Failure) -> Mapping[str, Any]:

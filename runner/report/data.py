@@ -41,11 +41,11 @@ def to_json(comparison: Comparison) -> str:
         "base": comparison.base,
         "others": list(comparison.others),
         "device": comparison.device,
-        "rows": [{**_row(row), "doubts": _codes(row.doubts)} for row in comparison.rows],
+        "rows": [{**_row(row), "doubts": _codes(row.quality_issues)} for row in comparison.rows],
         "overall": [asdict(one) for one in comparison.overall],
-        "doubts": [values(one) for one in dict.fromkeys(one for row in comparison.rows for one in row.doubts)],
+        "doubts": [values(one) for one in dict.fromkeys(one for row in comparison.rows for one in row.quality_issues)],
         "only": list(comparison.only),
-        "runs": list(dict.fromkeys(run for row in comparison.rows for run in row.run.split(" and ") if run)),
+        "runs": list(dict.fromkeys(run for row in comparison.rows for run in row.runs)),
         "published": [_figure(figure) for figure in comparison.figures],
         "differences": {name: [asdict(one) for one in found] for name, found in comparison.differences.items()},
     }
@@ -61,12 +61,12 @@ def to_csv(comparison: Comparison) -> str:
     writer = csv.DictWriter(stream, ["base", *COLUMNS], lineterminator="\n")
     writer.writeheader()
     for row in comparison.rows:
-        writer.writerow({"base": comparison.base, **_row(row), "doubts": " ".join(_codes(row.doubts))})
+        writer.writerow({"base": comparison.base, **_row(row), "doubts": " ".join(_codes(row.quality_issues))})
     return stream.getvalue()
 
 
 def _row(row: Row) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in COLUMNS}
+    return {name: getattr(row, name) for name in COLUMNS if name != "doubts"}
 
 
 def _codes(doubts: Iterable[QualityIssue]) -> list[str]:

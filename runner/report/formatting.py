@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from runner.analysis.model import Comparison, Overall, Row
+from runner.analysis.model import Comparison, GeometricMean, Row
 from runner.catalog.cases import CASES, units
 from runner.catalog.published import SOURCES
 
@@ -96,7 +96,7 @@ MEAN = (
 )
 
 
-def taken_over(one: Overall) -> str:
+def taken_over(one: GeometricMean) -> str:
     """Return what a mean is taken over, ``14 cells in 4 workloads``."""
     return f"{counted(one.cells, 'cell')} in {counted(len(one.workloads), 'workload')}"
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from runner.analysis.model import Comparison, Overall, Row
+from runner.analysis.model import Comparison, GeometricMean, Row
 from runner.report import differences, formatting
 from runner.report.accuracy import ERRORS
 from runner.report.page import Line, Page
@@ -59,7 +59,7 @@ def comparison_text(comparison: Comparison) -> str:
     parts += _overall([comparison])
     notes = Notes()
     for case, rows in formatting.by_case(comparison.rows).items():
-        doubted = [marks(row.doubts, comparison.base) for row in rows]
+        doubted = [marks(row.quality_issues, comparison.base) for row in rows]
         cells = [_cells(row, rows) for row in rows]
         parts += [f"## {plain(case)}", _doubted(HEAD, cells, doubted, notes)]
         parts += _reasons(rows)
@@ -166,7 +166,7 @@ def _overall(comparisons: Iterable[Comparison]) -> list[str]:
     return [table(head, (_mean(*one) for one in found)), plain(formatting.sentence(formatting.MEAN))] if found else []
 
 
-def _mean(base: str, one: Overall) -> Sequence[str]:
+def _mean(base: str, one: GeometricMean) -> Sequence[str]:
     ends = formatting.interval(one.ratio_low, one.ratio_high)
     over = "; ".join(filter(None, (formatting.taken_over(one), plain(one.noise))))
     return one.environment, base, formatting.ratio(one.ratio), ends, over

@@ -10,7 +10,7 @@ import numpy as np
 
 from runner.analysis import statistics
 from runner.analysis.model import Comparison, Dataset, QualityIssue, Row
-from runner.analysis.quality import doubts, marked
+from runner.analysis.quality import annotate, quality_issues
 from runner.catalog.cases import CASES
 from runner.catalog.cases.fields import FIELDS, field
 from runner.core.model.cells import is_twin
@@ -112,8 +112,8 @@ def arrange(results: Dataset, comparisons: Sequence[Comparison]) -> Page:
         results: the run.
         comparisons: of environments of this run; the verdict of a cell is from the first that has it.
     """
-    found = doubts(results)
-    comparisons = tuple(marked(one, {results.run: found}) for one in comparisons)
+    found = quality_issues(results)
+    comparisons = tuple(annotate(one, {results.run: found}) for one in comparisons)
     far = reached(results, {cell: median(seconds) for cell, seconds in _medians(results).items()})
     cases = _cases(results, comparisons, found, far)
     doubtful = section(found, comparisons) if cases else None

@@ -62,10 +62,10 @@ def by_cell(doubts: Iterable[QualityIssue], comparisons: Iterable[Comparison]) -
     seen: set[str] = set()
     for comparison in comparisons:
         for row in comparison.rows:
-            cell = comparison.cells(row)[1] if row.doubts else ""
+            cell = row.other.id if row.quality_issues else ""
             if cell and cell not in seen:
                 seen.add(cell)
-                of_base = [one for one in row.doubts if one.serious and one.environment == comparison.base]
+                of_base = [one for one in row.quality_issues if one.serious and one.environment == comparison.base]
                 found[cell] = (*found.get(cell, ()), *marks(of_base, comparison.base))
     return found
 
@@ -92,7 +92,7 @@ def title(verdicts: int) -> str:
 def questioned(doubts: Iterable[QualityIssue], comparisons: Iterable[Comparison]) -> int:
     """Return how many verdicts are about a cell with a serious doubt."""
     cells = {one.cell for one in doubts if one.serious and one.cell}
-    decided = (one.cells(row) for one in comparisons for row in one.rows if row.verdict in DECIDED)
+    decided = (row.cell_ids for one in comparisons for row in one.rows if row.verdict in DECIDED)
     return sum(not cells.isdisjoint(both) for both in decided) if cells else 0
 
 
@@ -119,7 +119,7 @@ def of_rows(rows: Sequence[Row]) -> list[tuple[str, str]]:
         rows: of one case, which the cells are not told apart by.
     """
     precisions = {row.precision for row in rows}
-    found = _by_code(dict.fromkeys(one for row in rows for one in row.doubts if one.serious))
+    found = _by_code(dict.fromkeys(one for row in rows for one in row.quality_issues if one.serious))
     said = []
     for code, doubts in found.items():
         doubts.sort(key=lambda one: -one.extent)

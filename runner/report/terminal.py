@@ -110,13 +110,13 @@ def _line(row: Row, rows: Sequence[Row], scale: formatting.Unit, width: int) -> 
 
 
 def _serious(row: Row) -> bool:
-    return any(one.serious for one in row.doubts)
+    return any(one.serious for one in row.quality_issues)
 
 
 def _caption(comparison: Comparison, rows: Sequence[Row]) -> str:
     """Return what the rows of a case were measured on."""
     counts = sorted({row.rounds for row in rows if row.rounds})
     rounds = f"{counts[0]} to {counts[-1]} rounds" if len(counts) > 1 else f"{counts[0] if counts else 0} rounds"
-    runs = formatting.few(list(dict.fromkeys(row.run for row in rows if row.run)), 2)
+    runs = formatting.few(list(dict.fromkeys(" and ".join(row.runs) for row in rows if row.runs)), 2)
     parts = [f"on {formatting.devices(comparison)}", *([] if comparison.figures and not counts else [rounds])]
     return ", ".join([*parts, *([f"run {runs}"] if runs else [])])

@@ -10,7 +10,7 @@ from typing import Any
 from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise
 from runner.analysis.model import Dataset, QualityIssue
-from runner.analysis.quality import FEW, doubts
+from runner.analysis.quality import MIN_ROUNDS, quality_issues
 from runner.backends import harness_archive
 from runner.core.model.cells import is_twin
 from runner.report.check import Check, Counts, Failure
@@ -50,7 +50,7 @@ def check(reports: Path, name: str | None, matrix: Path) -> Check:
         state=state,
         place=_place(run.plan(), results),
         counts=_counts(run.plan(), results),
-        doubts=doubts(results),
+        doubts=quality_issues(results),
         failures=_failures(results),
         comparisons=comparisons,
         notes=tuple(filter(None, (results.warning, _changed(journal, state)))),
@@ -136,17 +136,17 @@ def _measured_again(found: Check, again: "_Again") -> str | None:
     short = [doubt for doubt in serious if doubt.code in LONGER]
     if short:
         return again.command(_cells_of(short, found), longer=LONGER_BY)
-    undecided = [(one, row) for one, row in found.open if row.more]
-    cells = {cell for one, row in undecided for cell in one.cells(row)}
+    undecided = [(one, row) for one, row in found.open if row.more_rounds]
+    cells = {cell for one, row in undecided for cell in row.cell_ids}
     cells = cells or _cells_of((doubt for doubt in serious if doubt.code == "few-rounds"), found)
-    needed = max((row.rounds + row.more for _, row in undecided), default=0)
+    needed = max((row.rounds + row.more_rounds for _, row in undecided), default=0)
     return again.command(cells, min(max(needed, LEAST_ROUNDS), MOST_ROUNDS)) if cells else None
 
 
 def _cells_of(doubtful: Iterable[QualityIssue], found: Check) -> set[str]:
     """Return the cells that doubts are about, and those they are compared with."""
     cells = {doubt.cell for doubt in doubtful}
-    both = [set(one.cells(row)) for one in found.comparisons for row in one.rows]
+    both = [set(row.cell_ids) for one in found.comparisons for row in one.rows]
     return cells.union(*(two for two in both if two & cells))
 
 
@@ -176,7 +176,7 @@ class _Again:
         words = () if self.host else selectors(chosen)
         options = [] if words and "/" in words[0] else [f"--workload={one.split('/')[2]}" for one in chosen]
         options += ["--protocol=published"] if any("+published" in one for one in chosen) else []
-        times = ["--rounds", str(max(rounds, self.rounds, FEW)), "--seconds", f"{longer * self.seconds:g}"]
+        times = ["--rounds", str(max(rounds, self.rounds, MIN_ROUNDS)), "--seconds", f"{longer * self.seconds:g}"]
         return _line("run", *words, *dict.fromkeys(options), *times, *self.options)
 
 

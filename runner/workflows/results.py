@@ -7,7 +7,7 @@ from runner.analysis import dataset, statistics
 from runner.analysis.compare import compare
 from runner.analysis.compare.summary import summarise
 from runner.analysis.model import Comparison, Dataset, QualityIssue
-from runner.analysis.quality import doubts, marked
+from runner.analysis.quality import annotate, quality_issues
 from runner.catalog import published
 from runner.core.errors import Problem, UsageError
 from runner.core.files import write_whole
@@ -68,12 +68,12 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool)
     def stored() -> Iterator[Dataset]:
         for run in runs(reports):
             results = dataset.load_dataset(run)
-            issues[run.id] = doubts(results)
+            issues[run.id] = quality_issues(results)
             yield results
 
     known = tuple(loaded.environments) if loaded else ()
     compared = compare(stored(), ids[0], ids[1:], margin=matrix_margin(matrix), best=best, known=known)
-    return marked(compared, issues)
+    return annotate(compared, issues)
 
 
 def _selected(name: str, matrix: Matrix | None) -> Sequence[str]:

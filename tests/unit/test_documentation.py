@@ -11,7 +11,7 @@ import pytest
 from typer.main import get_command
 
 from runner import cli
-from runner.analysis.model import COMPARABLE, WORDS
+from runner.analysis.model import COMPARABLE, VERDICTS
 from runner.cli import console
 from runner.core import errors
 from runner.core.errors import RunnerError
@@ -101,7 +101,7 @@ def test_every_code_of_a_comparison_is_explained(code: str) -> None:
 
 
 def test_every_verdict_phase_precision_and_column_is_explained() -> None:
-    for verdict in WORDS:
+    for verdict in VERDICTS:
         assert f"| `{verdict}` |" in text("measurement.md")
     for phase in get_args(Phase):
         assert f"| `{phase}` |" in text("measurement.md")

@@ -6,11 +6,18 @@ from dataclasses import dataclass
 
 from runner.analysis import statistics
 from runner.analysis.compare import differences
-from runner.analysis.compare.geometric_mean import overall
-from runner.analysis.compare.noise_floor import Floor, Work, above, floors, mean_floors, over_the_noise
-from runner.analysis.compare.pairing import Pair, Side, pairs, side
+from runner.analysis.compare.geometric_mean import geometric_means
+from runner.analysis.compare.noise_floor import (
+    Floor,
+    Work,
+    apply_noise_floors,
+    flag_noisy_means,
+    mean_noise_floors,
+    noise_floors,
+)
+from runner.analysis.compare.pairing import Pair, Side, environment_side, pairs
 from runner.analysis.compare.published import published_side
-from runner.analysis.compare.verdicts import Draft, draft, judged
+from runner.analysis.compare.verdicts import Draft, draft, with_verdicts
 from runner.analysis.model import Comparison, Dataset, Row
 from runner.catalog import published
 from runner.core.errors import Problem, RunnerError, UsageError
@@ -54,13 +61,15 @@ def compare(
         others=tuple(others),
         device=usable[0].base.names("device"),
         device_name=usable[0].base.names("device_name"),
-        rows=tuple(_sorted(above(judged(drafts, margin), runs.floors), others)),
+        rows=tuple(_sorted(apply_noise_floors(with_verdicts(drafts, margin), runs.floors), others)),
         only=tuple(note for other, match in found.items() for note in _notes(runs, match, base, other)),
         margin=margin,
         devices=_devices(usable) if runs.published else {},
         figures=tuple(dict.fromkeys(figure for match in usable for figure in match.figures())),
-        differences=differences.between(((one.base, one.other, one.pairs) for one in usable), runs.told),
-        overall=() if best else tuple(over_the_noise(overall(drafts), base, runs.mean_floors(usable))),
+        differences=differences.environment_differences(
+            ((one.base, one.other, one.pairs) for one in usable), runs.told
+        ),
+        overall=() if best else tuple(flag_noisy_means(geometric_means(drafts), base, runs.mean_floors(usable))),
     )
 
 
@@ -98,7 +107,7 @@ class _Runs:
         self._asked = [name for name in asked if name not in self.published]
         self._source = iter(results if self._asked else ())
         self._kept: list[Mapping[str, Side]] = []
-        self.told: dict[str, differences.Told] = {}
+        self.told: dict[str, differences.RunFacts] = {}
         self.floors: dict[str, Mapping[Work, Floor]] = {}
         self._mean_floors: dict[str, Mapping[str, float]] = {}
 
@@ -107,10 +116,10 @@ class _Runs:
         for results in self._source:
             self.environments |= {one.cell.environment for one in results.plan} | set(results.environments)
             self.environments |= set(results.rounds["environment"].unique())
-            self.floors[results.run] = floors(results)
-            self._mean_floors[results.run] = mean_floors(results)
-            self.told[results.run] = differences.Told(results.machine, results.environments)
-            self._kept.append({**self.published, **{name: side(results, name) for name in self._asked}})
+            self.floors[results.run] = noise_floors(results)
+            self._mean_floors[results.run] = mean_noise_floors(results)
+            self.told[results.run] = differences.RunFacts(results.machine, results.environments)
+            self._kept.append({**self.published, **{name: environment_side(results, name) for name in self._asked}})
             yield self._kept[-1]
         if self.published and not self._kept:
             self._kept.append({**self.published, **{name: Side(environment=name) for name in self._asked}})

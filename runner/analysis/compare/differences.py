@@ -74,7 +74,7 @@ SHORT = (
 """Pattern -> what is written for it: libraries introduce themselves at length."""
 
 
-class Told(NamedTuple):
+class RunFacts(NamedTuple):
     """What a run says of its machine, and of each environment."""
 
     machine: Mapping[str, Any]
@@ -82,7 +82,7 @@ class Told(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class SideFacts:
     """What is known of one side.
 
     Attributes:
@@ -101,8 +101,8 @@ class Known:
         return next((text(key, found[key]) for key in keys if key in found), None)
 
 
-def between(
-    matches: Iterable[tuple[Side, Side, Sequence[Pair]]], told: Mapping[str, Told]
+def environment_differences(
+    matches: Iterable[tuple[Side, Side, Sequence[Pair]]], told: Mapping[str, RunFacts]
 ) -> dict[str, tuple[Difference, ...]]:
     """Return environment -> in what it differs from the base; who is laid beside a publication is left out.
 
@@ -120,9 +120,9 @@ def between(
     return found
 
 
-def known(side: Side, cells: Iterable[Cell], told: Mapping[str, Told]) -> Known:
+def known(side: Side, cells: Iterable[Cell], told: Mapping[str, RunFacts]) -> SideFacts:
     """Return what is known of a side, by its run and by the records of some of its cells."""
-    run = told.get(side.run, Told({}, {}))
+    run = told.get(side.run, RunFacts({}, {}))
     values: dict[str, set[str]] = {}
     for cell in cells:
         for name, had in side.measured[cell].facts.items():
@@ -130,10 +130,10 @@ def known(side: Side, cells: Iterable[Cell], told: Mapping[str, Told]) -> Known:
     rounds = {name: " and ".join(sorted(had)) for name, had in values.items() if had}
     facts = run.environments.get(side.environment, {})
     machine = {name: value for name, value in run.machine.items() if name != "cpu" or rounds.get("device") != "cpu"}
-    return Known(framework=side.framework, facts=facts, rounds=rounds, machine=machine)
+    return SideFacts(framework=side.framework, facts=facts, rounds=rounds, machine=machine)
 
 
-def differences(base: Known, other: Known) -> tuple[Difference, ...]:
+def differences(base: SideFacts, other: SideFacts) -> tuple[Difference, ...]:
     """Return in what two sides differ, what time depends on first; what is equal, or known of neither, is left out."""
     base, other = (replace(side, facts=_tidy(side.facts)) for side in (base, other))
     found = [*_framework(base, other), *_placed(base, other), *_rest(base, other)]
@@ -193,7 +193,7 @@ def _tidy(facts: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _framework(base: Known, other: Known) -> Iterator[Difference]:
+def _framework(base: SideFacts, other: SideFacts) -> Iterator[Difference]:
     one, two = (side.text("facts", ("version", "release")) for side in (base, other))
     name = base.framework or "framework"
     if base.framework != other.framework:
@@ -203,7 +203,7 @@ def _framework(base: Known, other: Known) -> Iterator[Difference]:
         yield Difference(name=name, base=one or None, other=two or None, kind="framework")
 
 
-def _placed(base: Known, other: Known) -> Iterator[Difference]:
+def _placed(base: SideFacts, other: SideFacts) -> Iterator[Difference]:
     on_cpu = base.rounds.get("device") == other.rounds.get("device") == "cpu"
     for name, place, keys in PLACES:
         one, two = base.text(place, keys), other.text(place, keys)
@@ -216,7 +216,7 @@ def _placed(base: Known, other: Known) -> Iterator[Difference]:
         yield Difference(name="digest", base=one, other=two, kind="digest")
 
 
-def _rest(base: Known, other: Known) -> Iterator[Difference]:
+def _rest(base: SideFacts, other: SideFacts) -> Iterator[Difference]:
     """Give the facts that have no place in the order; many are of one framework alone."""
     placed = {key for _, place, keys in PLACES if place in {"facts", "own"} for key in keys}
     for key in sorted({*base.facts, *other.facts} - placed - LEFT_OUT):

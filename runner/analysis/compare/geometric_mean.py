@@ -7,7 +7,7 @@ import numpy as np
 
 from runner.analysis import statistics
 from runner.analysis.compare.verdicts import Draft
-from runner.analysis.model import Overall
+from runner.analysis.model import GeometricMean
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,7 +16,7 @@ LEAST = 2
 """Cells of which a mean is taken; that of one is its ratio."""
 
 
-def overall(drafts: Iterable[Draft]) -> tuple[Overall, ...]:
+def geometric_means(drafts: Iterable[Draft]) -> tuple[GeometricMean, ...]:
     """Return the mean of each environment against the base, in the order of the drafts.
 
     Taken are cells that may be compared and were measured in turns, with the same implementation on both sides. Compile
@@ -42,7 +42,7 @@ def _compiles(one: Draft) -> bool:
     return one.row.phase.startswith("compile")
 
 
-def _mean(environment: str, drafts: Sequence[Draft]) -> Overall | None:
+def _mean(environment: str, drafts: Sequence[Draft]) -> GeometricMean | None:
     planned = min((*drafts[0].looks[:1], max(len(one.ratios) for one in drafts)))
     whole = [one for one in drafts if len(one.ratios) >= planned]
     shared = sorted(set.intersection(*(set(one.ratios) for one in whole)))
@@ -51,10 +51,10 @@ def _mean(environment: str, drafts: Sequence[Draft]) -> Overall | None:
     table = _by_server(np.array([[one.ratios[number] for number in shared] for one in whole]), whole, shared)
     names = np.array([one.row.workload for one in whole])
     workloads = tuple(np.unique(names).tolist())
-    found = statistics.overall(np.array([table[names == name].mean(axis=0) for name in workloads]))
+    found = statistics.geometric_mean(np.array([table[names == name].mean(axis=0) for name in workloads]))
     ratio, low, high = (float(np.exp(end)) for end in found)
     one_round = table.shape[1] == 1
-    return Overall(
+    return GeometricMean(
         environment=environment,
         ratio=ratio,
         ratio_low=None if one_round else low,

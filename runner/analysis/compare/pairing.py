@@ -69,7 +69,7 @@ class Side:
         return ", ".join(sorted({name for one in self.measured.values() for name in one.facts[fact]}))
 
 
-def side(results: Dataset, environment: str) -> Side:
+def environment_side(results: Dataset, environment: str) -> Side:
     """Return what a run knows of an environment; empty tables where it knows nothing."""
     rounds = results.rounds[results.rounds["environment"] == environment]
     failures = results.failures[results.failures["environment"] == environment]

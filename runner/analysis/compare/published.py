@@ -31,7 +31,7 @@ def published_side(name: str) -> Side:
     )
 
 
-def alike(one: Measured, two: Measured) -> tuple[Measured, Measured]:
+def with_comparable_facts(one: Measured, two: Measured) -> tuple[Measured, Measured]:
     """Return two cells, of which one at least is published, with the facts they can be told apart by.
 
     Devices are told apart by their names, and these by their models: "GeForce GTX 1080" is "NVIDIA GTX 1080".

@@ -7,7 +7,7 @@ import numpy as np
 
 from runner.analysis import statistics
 from runner.analysis.compare.pairing import Measured, Pair, Side
-from runner.analysis.compare.published import alike, note
+from runner.analysis.compare.published import note, with_comparable_facts
 from runner.analysis.model import COMPARABLE, Row, log_ratio
 
 NAMES = {"clocks": "clock request", "threads": "thread count", "harness": "harness version"}
@@ -45,14 +45,14 @@ def draft(base: Side, other: Side, pair: Pair) -> Draft:
         return Draft(_row(base, other, pair, verdict="not-measured", code=ends[0][0], reason=reason))
     if base.figures or other.figures:
         return Draft(_beside(base, other, pair))
-    different = differences(one, two, base.environment, other.environment)
+    different = fact_differences(one, two, base.environment, other.environment)
     if different:
         code, reason = next(iter(different)), "; ".join(different.values())
         return Draft(_row(base, other, pair, verdict="not-comparable", code=code, reason=reason))
     return _evidence(base, other, pair)
 
 
-def judged(drafts: Iterable[Draft], margin: float) -> list[Row]:
+def with_verdicts(drafts: Iterable[Draft], margin: float) -> list[Row]:
     """Return the rows of a table with their verdicts, which depend on how many rows it has."""
     drafts = list(drafts)
     waiting = [one for one in drafts if one.found is not None]
@@ -60,7 +60,7 @@ def judged(drafts: Iterable[Draft], margin: float) -> list[Row]:
     return [one.row if one.found is None else next(rows) for one in drafts]
 
 
-def differences(base: Measured, other: Measured, base_name: str, other_name: str) -> dict[str, str]:
+def fact_differences(base: Measured, other: Measured, base_name: str, other_name: str) -> dict[str, str]:
     """Return code -> sentence for each fact in which the rounds of two cells do not all agree."""
     found: dict[str, str] = {}
     for column, code in COMPARABLE.items():
@@ -73,7 +73,7 @@ def differences(base: Measured, other: Measured, base_name: str, other_name: str
 def _beside(base: Side, other: Side, pair: Pair) -> Row:
     """Return the row of two times of which one at least was published: their quotient, and why it proves nothing."""
     one, two = base.measured[pair.base], other.measured[pair.other]
-    different = differences(*alike(one, two), base.environment, other.environment)
+    different = fact_differences(*with_comparable_facts(one, two), base.environment, other.environment)
     reasons = [*different.values()] or [NO_ROUNDS]
     reasons += [
         note(side.figures[cell]) for side, cell in zip((base, other), pair, strict=True) if cell in side.figures
@@ -140,7 +140,7 @@ def _judged(drafts: Sequence[Draft], margin: float) -> list[Row]:
             ratio_low=float(low) if rounds > 1 else None,
             ratio_high=float(high) if rounds > 1 else None,
             rounds=int(rounds),
-            more=int(rounds_needed - rounds) if word == "inconclusive" else 0,
+            more_rounds=int(rounds_needed - rounds) if word == "inconclusive" else 0,
             p_value=float(chance) if rounds > 1 else None,
             verdict=word,
             code=one.row.code or code,
@@ -150,18 +150,18 @@ def _judged(drafts: Sequence[Draft], margin: float) -> list[Row]:
     return rows
 
 
-def _said(word: statistics.Word, margin: float, rounds: int, needed: int, *, beyond: bool) -> tuple[str, str]:
+def _said(word: statistics.Verdict, margin: float, rounds: int, needed: int, *, beyond: bool) -> tuple[str, str]:
     """Return the code and the sentence of a verdict."""
     if word == "same":
         return "within-margin", f"all of the interval is within {margin:.2g} of 1"
     if word in ("slower", "faster"):
         return "beyond-margin", f"the interval leaves out 1, and the ratio is more than {margin:.2g} from it"
     if rounds == 1:
-        return "more-rounds", f"one round says nothing of the noise; {statistics.FEWEST} or more are needed"
-    if needed >= statistics.MOST_ROUNDS:
+        return "more-rounds", f"one round says nothing of the noise; {statistics.MIN_ROUNDS} or more are needed"
+    if needed >= statistics.MAX_ROUNDS:
         return (
             "more-rounds",
-            f"{statistics.MOST_ROUNDS} rounds would not decide: the change is about the margin of {margin:.2g}",
+            f"{statistics.MAX_ROUNDS} rounds would not decide: the change is about the margin of {margin:.2g}",
         )
     more = needed - rounds
     about = f"about {more} more round{'s' * (more > 1)} would decide"
@@ -174,21 +174,16 @@ def _unpaired(base: Side, other: Side) -> tuple[str, str]:
     return "different-runs", f"the sides are from runs {base.run} and {other.run}: they were not measured in turns"
 
 
-def _row(base: Side, other: Side, pair: Pair, **found: object) -> Row:
-    one, two = base.measured.get(pair.base), other.measured.get(pair.other)
-    cell = pair.other
+def _row(base: Side, other: Side, pair: Pair, **fields: object) -> Row:
+    base_measured, other_measured = base.measured.get(pair.base), other.measured.get(pair.other)
+    phase = (pair.base if other.figures else pair.other).phase
     return Row(
-        environment=cell.environment,
-        implementation=cell.implementation,
-        base_implementation=pair.base.implementation,
-        workload=cell.workload,
-        case=cell.case,
-        phase=(pair.base if other.figures else cell).phase,
-        precision=cell.precision,
-        base_seconds=one.seconds if one else None,
-        seconds=two.seconds if two else None,
+        base=replace(pair.base, phase=phase),
+        other=replace(pair.other, phase=phase),
+        base_seconds=base_measured.seconds if base_measured else None,
+        seconds=other_measured.seconds if other_measured else None,
         base_spread=base.figures[pair.base].spread if base.figures else None,
-        spread=other.figures[cell].spread if other.figures else None,
-        run=" and ".join(filter(None, dict.fromkeys((base.run, other.run)))),
-        **found,  # type: ignore[arg-type]
+        spread=other.figures[pair.other].spread if other.figures else None,
+        runs=tuple(filter(None, dict.fromkeys((base.run, other.run)))),
+        **fields,  # type: ignore[arg-type]
     )

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from runner.analysis.controls import controlled
+from runner.analysis.controls import control_issues
 from runner.analysis.model import Comparison, Dataset, QualityIssue
-from runner.analysis.quality.cells import FACTS, FEW, LOOKS, few_rounds, measured
+from runner.analysis.quality.cells import FACTS, LOOKS, MIN_ROUNDS, few_rounds, measured
 from runner.analysis.quality.run import machine, short_budget
 
-__all__ = ["CODES", "FACTS", "FEW", "doubts", "marked"]
+__all__ = ["CODES", "FACTS", "MIN_ROUNDS", "annotate", "quality_issues"]
 
 CODES = (
     "few-rounds",
@@ -31,7 +31,7 @@ CODES = (
 """What may be doubtful, what weighs most first."""
 
 
-def doubts(results: Dataset) -> tuple[QualityIssue, ...]:
+def quality_issues(results: Dataset) -> tuple[QualityIssue, ...]:
     """Return what is doubtful about a run, the serious first and of each code the worst first.
 
     Args:
@@ -40,7 +40,7 @@ def doubts(results: Dataset) -> tuple[QualityIssue, ...]:
     """
     compared = _compared(results)
     cells = tuple(measured(results))
-    found = [*machine(results), *(QualityIssue(**one) for one in controlled(results.rounds, results.canary))]
+    found = [*machine(results), *(QualityIssue(**one) for one in control_issues(results.rounds, results.canary))]
     found += short_budget(cells)
     for one in cells:
         for look in LOOKS:
@@ -50,7 +50,7 @@ def doubts(results: Dataset) -> tuple[QualityIssue, ...]:
     return tuple(sorted(found, key=lambda one: (not one.serious, CODES.index(one.code), -one.extent, one.cell)))
 
 
-def marked(comparison: Comparison, known: Mapping[str, Sequence[QualityIssue]]) -> Comparison:
+def annotate(comparison: Comparison, known: Mapping[str, Sequence[QualityIssue]]) -> Comparison:
     """Return a comparison whose rows have the doubts about both of their cells, the serious first.
 
     Args:
@@ -62,11 +62,10 @@ def marked(comparison: Comparison, known: Mapping[str, Sequence[QualityIssue]]) 
         return comparison
     rows = []
     for row in comparison.rows:
-        runs = row.run.split(" and ")  # the base's first
-        sides = zip((runs[0], runs[-1]), comparison.cells(row), strict=True)
+        sides = zip((row.runs[0], row.runs[-1]), row.cell_ids, strict=True) if row.runs else ()
         found = [doubt for run, cell in sides for doubt in about.get(run, {}).get(cell, ())]
         found.sort(key=lambda doubt: not doubt.serious)
-        rows.append(replace(row, doubts=tuple(found)) if found else row)
+        rows.append(replace(row, quality_issues=tuple(found)) if found else row)
     return replace(comparison, rows=tuple(rows))
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FACTS = ("steady", "batch", "warmup_seconds", "throttled", "clock_mhz", "swapped_bytes", "turns_with", "stolen", "cpus")
 """Facts of a record that are looked at where the table of rounds has a column of that name."""
 
-FEW = 3  # rounds; with two the interval reaches nine standard deviations to each side
+MIN_ROUNDS = 3  # rounds; with two the interval reaches nine standard deviations to each side
 MOVED = 0.02  # by which the clock's highest reading is above its lowest: the margin that counts as no change
 SWAPPED = 1 << 20  # bytes; a few pages that nobody touched again are not what a step waits for
 STOLEN = 0.02  # of the time of a cell's processors: the margin that counts as no change
@@ -107,9 +107,9 @@ def measured(results: Dataset) -> Iterator[Measured]:
 def few_rounds(cell: Measured) -> Iterator[QualityIssue]:
     """Look at the number of rounds of a cell that was to be compared."""
     count = len(cell.medians)
-    if count < FEW:
-        text = f"{count} good round{'s' * (count > 1)}; what the noise is takes {FEW} or more to say"
-        yield cell.doubt("few-rounds", text, serious=True, extent=FEW - count)
+    if count < MIN_ROUNDS:
+        text = f"{count} good round{'s' * (count > 1)}; what the noise is takes {MIN_ROUNDS} or more to say"
+        yield cell.doubt("few-rounds", text, serious=True, extent=MIN_ROUNDS - count)
 
 
 def _two_modes(cell: Measured) -> Iterator[QualityIssue]:
@@ -190,7 +190,7 @@ def _stolen(cell: Measured) -> Iterator[QualityIssue]:
 
 def _spread(cell: Measured) -> Iterator[QualityIssue]:
     count = len(cell.medians)
-    if count < FEW:
+    if count < MIN_ROUNDS:
         return
     logs = [math.log(seconds) for seconds in cell.medians]
     mean = sum(logs) / count

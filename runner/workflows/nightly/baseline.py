@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from runner.analysis import dataset
-from runner.analysis.compare.pairing import Measured, Pair, Side, side
-from runner.analysis.compare.verdicts import differences, draft, judged
+from runner.analysis.compare.pairing import Measured, Pair, Side, environment_side
+from runner.analysis.compare.verdicts import draft, fact_differences, with_verdicts
 from runner.analysis.model import Dataset, Row
 from runner.core.errors import RecordError
 from runner.core.model import Cell
@@ -99,7 +99,7 @@ def find_baselines(
 def measured_cells(results: Dataset) -> dict[Cell, Measured]:
     """Return the good rounds of each cell of a run, without those of A/A pairs."""
     names = dict.fromkeys(results.rounds["environment"].tolist())
-    sides = (side(results, name) for name in names if not is_twin(name))
+    sides = (environment_side(results, name) for name in names if not is_twin(name))
     return {cell: measured for of_environment in sides for cell, measured in of_environment.measured.items()}
 
 
@@ -134,7 +134,7 @@ def _add_run(
     gpus = gpu_of_case(results)
     for cell in without_baseline:
         baseline = baseline_of[cell.environment]
-        different = differences(baseline.side.measured[cell], cells[cell], f"run {earlier.id}", "tonight")
+        different = fact_differences(baseline.side.measured[cell], cells[cell], f"run {earlier.id}", "tonight")
         if different:
             baselines.refused.setdefault(cell, "; ".join(different.values()))
         elif gpus[cell.case_id] != baselines.gpu_of_case[cell.case_id]:
@@ -156,7 +156,7 @@ def _same_circumstances(journal: Journal, header: Mapping[str, Any]) -> bool:
 def _baseline(results: Dataset, journal: Journal, environment: str) -> Baseline:
     return Baseline(
         run=results.run,
-        side=side(results, environment),
+        side=environment_side(results, environment),
         digest=str(journal.begun.get("digests", {}).get(environment, "")),
         facts=results.environments.get(environment, {}),
     )
@@ -166,9 +166,9 @@ def compare_with_baselines(
     tonight: Dataset, baselines: Mapping[Cell, Baseline], margin: float
 ) -> list[tuple[Cell, Row]]:
     """Return each cell's row against its baseline; the rounds are of two runs, so the interval is Welch's."""
-    sides = {name: side(tonight, name) for name in {cell.environment for cell in baselines}}
+    sides = {name: environment_side(tonight, name) for name in {cell.environment for cell in baselines}}
     drafts = [draft(baseline.side, sides[cell.environment], Pair(cell, cell)) for cell, baseline in baselines.items()]
-    return list(zip(baselines, judged(drafts, margin), strict=True)) if drafts else []
+    return list(zip(baselines, with_verdicts(drafts, margin), strict=True)) if drafts else []
 
 
 def looks_changed(row: Row, *, same_environment: bool) -> bool:

@@ -80,7 +80,7 @@ def confirmation_plan(planned: Plan, cells: Sequence[Cell], earlier: str, budget
         budget: seconds for all of it.
     """
     measurement = planned.measurement
-    rounds = max(measurement.rounds, statistics.FEWEST)
+    rounds = max(measurement.rounds, statistics.MIN_ROUNDS)
     planned_cells = {planned_cell.cell: planned_cell for planned_cell in planned.cells}
     seconds_per_round = {cell: planned_cells[cell].seconds / measurement.rounds for cell in cells}
     chosen = _affordable(cells, seconds_per_round, 2 * rounds, budget)

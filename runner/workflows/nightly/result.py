@@ -166,7 +166,7 @@ def _change(change: Change) -> dict[str, Any]:
         "state": change.state,
         **_row(change.row),
         "reason": change.reason or change.row.reason,
-        "again": None if change.again is None else {**_row(change.again), "run": change.again.run},
+        "again": None if change.again is None else {**_row(change.again), "run": " and ".join(change.again.runs)},
     }
 
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from runner.analysis.stopping import StoppingRule
 from runner.backends import Backend
 from runner.core import machine
 from runner.core.errors import RunnerError
@@ -21,6 +20,7 @@ from runner.gpu.device_group import Several
 from runner.measure import canary
 from runner.measure.references import References
 from runner.measure.rounds import Numbers, ServerPool, Steering, measure
+from runner.workflows.run.further_rounds import RoundScheduler
 from runner.workflows.run.recorder import RunRecorder
 
 SIDE_BY_SIDE = 4  # servers that import their frameworks at a time; on a GPU they look at the device, one by one
@@ -89,7 +89,7 @@ class DeviceWorker:
         """
         keeper, limits, threads = shared.keeper, self.servers.limits, self.plan.measurement.threads
         say = keeper.progress.note
-        wanted = StoppingRule(self.plan, keeper.stored, shared.margin, say, before=self.before)
+        wanted = RoundScheduler(self.plan, keeper.stored, shared.margin, say, before=self.before)
         # Beside other devices at work, a slower canary would tell of them.
         canary_seconds = (
             functools.partial(canary.canary, threads, limits.cpus) if shared.controls and self.alone else None
@@ -103,7 +103,7 @@ class DeviceWorker:
             with shared.lock:
                 if shared.over.is_set():
                     return
-                keeper.keep(event, wanted.spent(), self.clocks)
+                keeper.keep(event, wanted.elapsed(), self.clocks)
             self.clocks.check()
         self.servers.close()  # other devices may be at work for hours
         self.clocks.unwatched()

@@ -41,7 +41,7 @@ def test_the_ratio_is_paired_by_round(tmp_path: Path) -> None:
     assert row.ratio == pytest.approx(math.exp(ratios.mean()))
     assert (row.ratio_low, row.ratio_high) == pytest.approx((math.exp(truth.low), math.exp(truth.high)))
     assert (row.base_seconds, row.seconds) == pytest.approx((2.0, 2.3))
-    assert (row.rounds, row.run) == (3, run.id)
+    assert (row.rounds, row.runs) == (3, (run.id,))
     assert (row.environment, row.implementation, row.base_implementation) == ("torch-2.x", "nn-lstm", "nn-lstm")
 
 
@@ -349,7 +349,7 @@ def test_a_published_base_stands_beside_a_measured_side_without_an_interval(tmp_
     row = found.rows[2]
     assert (row.base_seconds, row.base_spread, row.seconds, row.spread) == (0.011, 0.00015, 0.05, None)
     assert row.ratio == pytest.approx(0.05 / 0.011)
-    assert (row.ratio_low, row.ratio_high, row.rounds, row.run) == (None, None, 0, run.id)
+    assert (row.ratio_low, row.ratio_high, row.rounds, row.runs) == (None, None, 0, (run.id,))
     assert (row.verdict, row.code) == ("not-comparable", "device")
     assert row.reason == (
         f"the device differs: {GTX} for {PAPER}, AMD EPYC 7B13 for torch-2.x; "
@@ -411,7 +411,7 @@ def test_two_published_sides_need_no_run(tmp_path: Path) -> None:
     found = compare([], PAPER, [older])
     row = next(one for one in found.rows if one.case == "4x320-ctc-long")
     assert row.ratio == pytest.approx(2509 / 597)
-    assert (row.verdict, row.code, row.run) == ("inconclusive", "no-rounds", "")
+    assert (row.verdict, row.code, row.runs) == ("inconclusive", "no-rounds", ())
     assert row.reason.endswith("packing is slow in this release, see pytorch issues 1788 and 4512")
     assert len(found.rows) == 8
     make(tmp_path, rounds(OTHER, [0.05]))

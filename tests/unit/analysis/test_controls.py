@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from runner.analysis import controls as drift
 from runner.analysis import dataset
 from runner.analysis.compare import compare
 from runner.analysis.compare.summary import summarise
-from runner.analysis.quality import doubts
+from runner.analysis.controls import aa_pairs, canary_drift
+from runner.analysis.quality import quality_issues
 from runner.core.model import Canary, Cell, Measurement, Outcome, Plan, PlannedCell, Provisioned
 from runner.core.model.cells import twin
 from runner.measure.canary import PRODUCTS, WARM_UP, main
@@ -101,7 +101,7 @@ def test_no_difference_is_called_that_an_environment_has_from_itself(
     assert row.ratio == pytest.approx(1.2, rel=1e-3)
     if code == "noise-floor":
         assert row.reason == "torch-1.0 beside itself differed by 30.0% here, as much as this"
-        assert row.more > 0
+        assert row.more_rounds > 0
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_an_environment_far_from_itself_and_a_drifting_machine_are_doubts(tmp_pa
     run = make(tmp_path, rounds(BASE, [1.0] * 4) + rounds(TWIN, [1.1, 1.101, 1.1, 1.099]))
     for number, seconds in enumerate([1.0, 1.02, 1.3], start=1):
         append(run.path / "journal.jsonl", "canary", {"case": "a/b", "round": number, "seconds": seconds})
-    found = {one.code: one for one in doubts(dataset.load_dataset(run))}
+    found = {one.code: one for one in quality_issues(dataset.load_dataset(run))}
     assert found["a-a-differs"].sentence.startswith("torch-1.0 beside itself on another server came out 10.0% apart")
     assert found["a-a-differs"].serious
     assert found["a-a-differs"].cell == BASE.id
@@ -156,7 +156,7 @@ def test_an_environment_far_from_itself_and_a_drifting_machine_are_doubts(tmp_pa
 def test_a_quiet_machine_has_neither(tmp_path: Path) -> None:
     run = make(tmp_path, rounds(BASE, [1.0, 1.01, 0.99]) + rounds(TWIN, [1.01, 1.0, 1.0]))
     append(run.path / "journal.jsonl", "canary", {"case": "a/b", "round": 1, "seconds": 1.0})
-    assert not {"a-a-differs", "host-drift"} & {one.code for one in doubts(dataset.load_dataset(run))}
-    assert drift.drift([("a/b", 1, 1.0)]) is None
-    (pair,) = drift.beside(dataset.load_dataset(run).rounds)
+    assert not {"a-a-differs", "host-drift"} & {one.code for one in quality_issues(dataset.load_dataset(run))}
+    assert canary_drift([("a/b", 1, 1.0)]) is None
+    (pair,) = aa_pairs(dataset.load_dataset(run).rounds)
     assert math.log(pair.ratio) == pytest.approx((math.log(1.01) - math.log(1.01) - math.log(0.99)) / 3)

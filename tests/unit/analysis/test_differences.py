@@ -8,7 +8,7 @@ import pytest
 
 from runner.analysis import dataset
 from runner.analysis.compare import compare
-from runner.analysis.compare.differences import Known, differences
+from runner.analysis.compare.differences import SideFacts, differences
 from runner.analysis.model import Comparison, Difference
 from runner.core.model import Skip
 from runner.report.differences import groups, sentence
@@ -48,8 +48,8 @@ NEW: dict[str, Any] = {
 GPU = {"device": "NVIDIA H200", "device_name": "NVIDIA H200", "driver": "580.1"}
 
 
-def torch(facts: Mapping[str, Any], **rounds: str) -> Known:
-    return Known(framework="torch", facts=facts, rounds=rounds)
+def torch(facts: Mapping[str, Any], **rounds: str) -> SideFacts:
+    return SideFacts(framework="torch", facts=facts, rounds=rounds)
 
 
 def names(found: tuple[Difference, ...], kind: str) -> list[str]:
@@ -129,7 +129,7 @@ def test_packages_that_nobody_listed_are_not_taken_for_none() -> None:
 
 def test_across_frameworks_the_framework_is_the_difference_and_own_settings_come_last() -> None:
     one = torch({**OLD, "adam_epsilon": "corrected at each step"})
-    two = Known(
+    two = SideFacts(
         framework="tensorflow",
         facts={"version": "1.8.0", "built_with_cuda": False, "inter_op_threads": 1, "adam_epsilon_hat": 3.1622776e-10},
     )

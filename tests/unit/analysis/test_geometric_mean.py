@@ -15,7 +15,7 @@ from scipy import stats as scipy_stats
 from runner.analysis import dataset
 from runner.analysis.compare import compare
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import Comparison, Overall
+from runner.analysis.model import Comparison, GeometricMean
 from runner.core.files import write_whole
 from runner.core.model import Cell, Record
 from runner.report import formatting, render, report
@@ -40,7 +40,7 @@ def compared(folder: Path, records: Sequence[Record], *, best: bool = False, **p
     return compare([dataset.load_dataset(run)], "torch-1.0", ["torch-2.x"], best=best)
 
 
-def only(found: Comparison) -> Overall:
+def only(found: Comparison) -> GeometricMean:
     (one,) = found.overall
     return one
 

@@ -11,7 +11,7 @@ import pytest
 from runner.analysis import dataset
 from runner.analysis.compare import compare
 from runner.analysis.model import Dataset, QualityIssue
-from runner.analysis.quality import CODES, FACTS, doubts, marked
+from runner.analysis.quality import CODES, FACTS, annotate, quality_issues
 from runner.core.model import Record
 from runner.harness import supervisor
 from runner.measure import record as collect
@@ -52,7 +52,7 @@ def planted(folder: Path, rounds: Sequence[np.ndarray], facts: Sequence[dict[str
     own = facts or [{}] * len(rounds)
     records = [good(cell(), number, times, **own[number]) for number, times in enumerate(rounds)]
     records += [calm(number)[1] for number in range(len(rounds))]
-    (found,) = doubts(results(folder, records))
+    (found,) = quality_issues(results(folder, records))
     assert (found.cell, found.environment) == (cell().id, "torch-2.x")
     return found
 
@@ -60,17 +60,17 @@ def planted(folder: Path, rounds: Sequence[np.ndarray], facts: Sequence[dict[str
 def test_a_calm_run_has_none(tmp_path: Path) -> None:
     steady = {**STEADY, "throttled": 0, "clock_mhz": [1400, 1405], "swapped_bytes": 0}
     records = [record for number in range(3) for record in calm(number, **steady)]
-    assert doubts(results(tmp_path, records)) == ()
+    assert quality_issues(results(tmp_path, records)) == ()
 
 
 def test_a_run_without_records_has_none(tmp_path: Path) -> None:
-    assert doubts(results(tmp_path, [])) == ()
+    assert quality_issues(results(tmp_path, [])) == ()
 
 
 def test_few_rounds_of_cells_that_are_compared(tmp_path: Path) -> None:
     records = [record for number in range(2) for record in calm(number)]
     alone = good(cell("tf-1.15", "basic-lstm-cell", case="4x320-ce-long"), 0, samples(1))
-    found = doubts(results(tmp_path, [*records, alone]))
+    found = quality_issues(results(tmp_path, [*records, alone]))
     assert [(doubt.code, doubt.serious, doubt.environment) for doubt in found] == [
         ("few-rounds", True, "torch-1.0"),
         ("few-rounds", True, "torch-2.x"),
@@ -156,14 +156,14 @@ def test_a_warm_up_that_had_room_and_did_not_settle_is_unsteady(tmp_path: Path, 
 
 def test_one_disturbed_warm_up_of_three_is_no_doubt(tmp_path: Path) -> None:
     records = [good(cell(), number, samples(number), **(bound(0.2) if number == 0 else STEADY)) for number in range(3)]
-    assert doubts(results(tmp_path, [*records, *(calm(number)[1] for number in range(3))])) == ()
+    assert quality_issues(results(tmp_path, [*records, *(calm(number)[1] for number in range(3))])) == ()
 
 
 def test_a_batch_of_calls_takes_as_much_more_room(tmp_path: Path) -> None:
     rounds = [samples(number, middle=1e-5) for number in range(3)]
     assert planted(tmp_path / "a", rounds, [bound(0.016, 100)] * 3).code == "unsteady"
     slow = [good(cell(), number, times, **bound(0.014, 100)) for number, times in enumerate(rounds)]
-    assert codes(doubts(results(tmp_path / "b", [*slow, *(calm(number)[1] for number in range(3))]))) == [
+    assert codes(quality_issues(results(tmp_path / "b", [*slow, *(calm(number)[1] for number in range(3))]))) == [
         "short-budget"
     ]
 
@@ -176,7 +176,7 @@ def test_steps_too_slow_for_a_look_at_their_warm_up_are_told_once_for_the_run(tm
         for number in range(3)
     ]
     records += [record for number in range(3) for record in calm(number, **STEADY)[1:]]
-    (found,) = doubts(results(tmp_path, records))
+    (found,) = quality_issues(results(tmp_path, records))
     assert (found.code, found.serious, found.environment, found.cell) == ("short-budget", False, "", "")
     assert found.sentence == (
         "4 of 5 cells were too slow for a check of the warm-up, which takes 15 calls in half of the time: "
@@ -186,22 +186,22 @@ def test_steps_too_slow_for_a_look_at_their_warm_up_are_told_once_for_the_run(tm
 
 def test_one_step_that_is_too_slow_is_told_with_the_time_it_needs(tmp_path: Path) -> None:
     slow = [good(cell(), number, samples(number, middle=0.1), **bound(0.2)) for number in range(3)]
-    (found,) = doubts(results(tmp_path, [*slow, *(calm(number, **STEADY)[1] for number in range(3))]))
+    (found,) = quality_issues(results(tmp_path, [*slow, *(calm(number, **STEADY)[1] for number in range(3))]))
     assert found.sentence.startswith("1 of 2 cells was too slow")
     assert found.sentence.endswith("half of the time: --seconds 3.1 has room for it")
 
 
 def test_an_older_record_that_does_not_say_how_long_it_warmed_up_is_not_doubted(tmp_path: Path) -> None:
-    assert doubts(results(tmp_path, [one for number in range(3) for one in calm(number, steady=False)])) == ()
+    assert quality_issues(results(tmp_path, [one for number in range(3) for one in calm(number, steady=False)])) == ()
 
 
 def test_facts_that_say_nothing_raise_nothing(tmp_path: Path) -> None:
     facts = {"steady": None, "throttled": None, "clock_mhz": None, "swapped_bytes": 4096}
     records = [record for number in range(3) for record in calm(number, **facts)]
     found = results(tmp_path, records)
-    assert doubts(found) == ()
-    assert doubts(replace(found, rounds=found.rounds.drop(columns=[*FACTS]))) == ()
-    assert doubts(replace(found, rounds=found.rounds.assign(steady=np.nan, swapped_bytes=np.nan))) == ()
+    assert quality_issues(found) == ()
+    assert quality_issues(replace(found, rounds=found.rounds.drop(columns=[*FACTS]))) == ()
+    assert quality_issues(replace(found, rounds=found.rounds.assign(steady=np.nan, swapped_bytes=np.nan))) == ()
 
 
 @pytest.mark.parametrize(
@@ -215,14 +215,14 @@ def test_facts_that_say_nothing_raise_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_the_machine_is_doubted_once(tmp_path: Path, machine: dict[str, Any], code: str | None) -> None:
-    found = doubts(results(tmp_path, [record for number in range(3) for record in calm(number)], **machine))
+    found = quality_issues(results(tmp_path, [record for number in range(3) for record in calm(number)], **machine))
     assert [(one.code, one.serious, one.environment, one.cell) for one in found] == [(code, False, "", "")] * bool(code)
 
 
 @pytest.mark.parametrize(("clocks", "expected"), [("none", ["unpinned"]), ("left", ["unpinned"]), ("locked", [])])
 def test_clocks_that_were_not_held(tmp_path: Path, clocks: str, expected: list[str]) -> None:
     records = [record for number in range(3) for record in calm(number, clocks=clocks, device="H200")]
-    assert codes(doubts(results(tmp_path, records))) == expected
+    assert codes(quality_issues(results(tmp_path, records))) == expected
 
 
 def test_the_serious_come_first_and_of_each_code_the_worst(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_the_serious_come_first_and_of_each_code_the_worst(tmp_path: Path) -> No
         good(cell(), number, samples(number, middle=1e-3 * (1 + 0.3 * number)), throttled=1) for number in (0, 1, 2)
     ]
     records += [good(OTHER, number, samples(number, middle=1e-3 * (1 + 0.1 * number))) for number in (0, 1, 2)]
-    found = doubts(results(tmp_path, records, governor="powersave"))
+    found = quality_issues(results(tmp_path, records, governor="powersave"))
     assert [(doubt.code, doubt.environment) for doubt in found] == [
         ("throttled", "torch-2.x"),
         ("spread", "torch-2.x"),
@@ -244,20 +244,23 @@ def test_the_rows_of_a_comparison_have_the_doubts_about_both_of_their_cells(tmp_
     records += [good(OTHER, number, samples(number + 9), throttled=1) for number in range(3)]
     found = results(tmp_path, records)
     plain = compare([found], "torch-1.0", ["torch-2.x"])
-    (row,) = marked(plain, {found.run: doubts(found)}).rows
-    assert [(doubt.code, doubt.cell) for doubt in row.doubts] == [("throttled", OTHER.id), ("spread", cell().id)]
-    assert marked(plain, {"another": doubts(found)}) == plain == marked(plain, {found.run: ()})
+    (row,) = annotate(plain, {found.run: quality_issues(found)}).rows
+    assert [(doubt.code, doubt.cell) for doubt in row.quality_issues] == [
+        ("throttled", OTHER.id),
+        ("spread", cell().id),
+    ]
+    assert annotate(plain, {"another": quality_issues(found)}) == plain == annotate(plain, {found.run: ()})
 
 
 def test_sides_of_different_runs_have_the_doubts_of_their_own_run(tmp_path: Path) -> None:
     one = make(tmp_path, [good(OTHER, number, samples(number), throttled=1) for number in range(3)], **CALM)
     two = make(tmp_path, [good(cell(), number, samples(number)) for number in range(3)], later=5, **CALM)
     both = [dataset.load_dataset(two), dataset.load_dataset(one)]
-    known = {run.run: doubts(run) for run in both}
-    (row,) = marked(compare(both, "torch-1.0", ["torch-2.x"]), known).rows
-    assert [(doubt.code, doubt.environment) for doubt in row.doubts] == [("throttled", "torch-1.0")]
+    known = {run.run: quality_issues(run) for run in both}
+    (row,) = annotate(compare(both, "torch-1.0", ["torch-2.x"]), known).rows
+    assert [(doubt.code, doubt.environment) for doubt in row.quality_issues] == [("throttled", "torch-1.0")]
     swapped = {two.id: known[one.id], one.id: known[two.id]}
-    assert marked(compare(both, "torch-1.0", ["torch-2.x"]), swapped).rows[0].doubts == ()
+    assert annotate(compare(both, "torch-1.0", ["torch-2.x"]), swapped).rows[0].quality_issues == ()
 
 
 def test_the_harness_says_what_of_a_child_is_in_swap_and_the_record_keeps_it() -> None:

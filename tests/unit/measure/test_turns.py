@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runner.analysis import dataset
 from runner.analysis.compare import compare
-from runner.analysis.controls import beside
+from runner.analysis.controls import aa_pairs
 from runner.analysis.model import Turns, log_ratio
 from runner.analysis.tables import turns_of
 from runner.core.model import Cell, Outcome, Provisioned, Record
@@ -195,7 +195,7 @@ def test_what_a_report_says_of_cells_that_took_turns_is_of_their_turns(tmp_path:
     assert (row.base_seconds, row.seconds) == (2.0, 1.1)
     assert row.ratio == pytest.approx(1.1)
     assert row.verdict == "slower"
-    (a_a,) = beside(results.rounds)
+    (a_a,) = aa_pairs(results.rounds)
     assert a_a.ratio == pytest.approx(1.0)
 
 

@@ -16,7 +16,7 @@ import pytest
 from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise
 from runner.analysis.model import Comparison, Dataset, QualityIssue, Row
-from runner.analysis.quality import doubts
+from runner.analysis.quality import quality_issues
 from runner.core.model import Record
 from runner.report import FORMS, quality, render, report
 from runner.workflows.check import check
@@ -254,10 +254,7 @@ def test_hundreds_of_doubts_are_the_three_worst_of_each_code_and_a_count() -> No
 
 
 def row(found: Sequence[QualityIssue]) -> Row:
-    of = cell()
-    place: dict[str, Any] = {"workload": of.workload, "case": of.case, "phase": of.phase, "precision": of.precision}
-    slugs: dict[str, Any] = {"implementation": "nn-lstm", "base_implementation": "nn-lstm"}
-    return Row(environment="torch-2.x", verdict="faster", ratio=0.5, doubts=tuple(found), **slugs, **place)
+    return Row(base=cell("torch-1.0"), other=cell(), verdict="faster", ratio=0.5, quality_issues=tuple(found))
 
 
 def test_below_a_case_stand_the_worst_of_each_code_and_how_many_more() -> None:
@@ -280,7 +277,7 @@ def test_a_cell_of_two_comparisons_has_the_doubts_about_the_base_of_the_first() 
 
 
 def test_lesser_doubts_are_no_question_and_have_no_line_below_a_case(results: Dataset) -> None:
-    lesser = [one for one in doubts(results) if not one.serious]
+    lesser = [one for one in quality_issues(results) if not one.serious]
     assert quality.of_rows([row(lesser)]) == []
     assert quality.questioned(lesser, summarise(results)) == 0
     assert quality.section(lesser, ()).title == "no serious doubts"

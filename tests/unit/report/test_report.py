@@ -15,7 +15,7 @@ from runner.analysis.compare import compare
 from runner.analysis.compare.summary import summarise
 from runner.analysis.model import Comparison, Dataset, Row
 from runner.core.errors import UsageError
-from runner.core.model import Skip
+from runner.core.model import Cell, Skip
 from runner.report import FORMS, formatting, render, report
 from runner.report.accuracy import accuracy
 from runner.report.accuracy import text as accuracy_text
@@ -286,13 +286,8 @@ def test_the_smallest_time_chooses_the_unit_of_all() -> None:
 def test_a_reason_is_given_once_with_all_it_holds_for() -> None:
     rows = [
         Row(
-            environment="b",
-            implementation=slug,
-            base_implementation=slug,
-            workload="w",
-            case="c",
-            phase="train",
-            precision="fp32",
+            base=Cell(environment="a", implementation=slug, workload="w", case="c", phase="train"),
+            other=Cell(environment="b", implementation=slug, workload="w", case="c", phase="train"),
             verdict="not-measured",
             code="oom",
             reason="too much",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runner.analysis import dataset
-from runner.analysis.model import Comparison, Row, Word
+from runner.analysis.model import Comparison, Row, Verdict
 from runner.backends import restored
 from runner.backends.venv import VenvBackend
 from runner.core.model import Block, Measurement, Plan, PlannedCell, Skip
@@ -35,23 +35,20 @@ def baselines_of(reports: Path, tonight: Run, failed: tuple[str, ...] = ()) -> b
     return baseline.find_baselines(reports, tonight, dataset.load_dataset(tonight), failed, result.open_cells(reports))
 
 
-def of(row_verdict: Word, *, again: Word | None = None, state: State = "measured-again", ratio: float = 1.1) -> Change:
+def of(
+    row_verdict: Verdict, *, again: Verdict | None = None, state: State = "measured-again", ratio: float = 1.1
+) -> Change:
     """Return a change of ONE since run-a."""
     row = Row(
-        environment="torch-2.x",
-        implementation="nn-lstm",
-        base_implementation="nn-lstm",
-        workload="asr-lstm",
-        case="1x320-ce-short",
-        phase="train",
-        precision="fp32",
+        base=ONE,
+        other=ONE,
         ratio=ratio,
         ratio_low=ratio - 0.02,
         ratio_high=ratio + 0.02,
         rounds=5,
         verdict=row_verdict,
     )
-    second = None if again is None else replace(row, verdict=again, run="pair")
+    second = None if again is None else replace(row, verdict=again, runs=("pair",))
     return Change(cell=ONE, before="run-a", row=row, state=state, again=second, reason="" if second else "why not")
 
 
@@ -172,7 +169,7 @@ def test_rows_are_of_two_runs_and_unpaired(tmp_path: Path) -> None:
     assert rows[ONE].ratio == pytest.approx(1.1, rel=1e-3)
     assert rows[TWO].verdict == "same"
     assert rows[ONE].code == "different-runs"
-    assert rows[ONE].run == f"{whole.id} and {tonight.id}"
+    assert rows[ONE].runs == (whole.id, tonight.id)
     assert [one for one, _ in baseline.slowest_first(rows.items())] == [ONE, TWO]
     assert baseline.compare_with_baselines(dataset.load_dataset(tonight), {}, 0.02) == []
 
@@ -187,7 +184,7 @@ def test_rows_are_of_two_runs_and_unpaired(tmp_path: Path) -> None:
         ("not-comparable", (False, False)),
     ],
 )
-def test_an_unchanged_environment_needs_a_decided_verdict(verdict: Word, looks: tuple[bool, bool]) -> None:
+def test_an_unchanged_environment_needs_a_decided_verdict(verdict: Verdict, looks: tuple[bool, bool]) -> None:
     row = of(verdict).row
     assert (
         baseline.looks_changed(row, same_environment=False),
