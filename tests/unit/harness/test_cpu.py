@@ -7,7 +7,7 @@ import pytest
 
 from runner.core import machine
 from runner.harness import cpu as cores
-from runner.harness.cpu import Seen, stay
+from runner.harness.cpu import CpuMonitor, pin
 
 
 def topology(folder: Path, *places: tuple[int, int]) -> Path:
@@ -51,7 +51,7 @@ def test_where_the_kernel_does_not_tell_nothing_is_chosen(tmp_path: Path, monkey
 
 def test_a_process_that_may_not_stay_somewhere_goes_on() -> None:
     before = sorted(os.sched_getaffinity(0))
-    assert stay([]) == stay([4000]) == before
+    assert pin([]) == pin([4000]) == before
 
 
 @pytest.fixture
@@ -76,8 +76,8 @@ def test_what_the_kernel_tells_of_just_these_processors_is_seen(files: Path) -> 
     for cpu in (1, 3):
         (files / f"clock-{cpu}").write_text("3000000\n")
         (files / f"hot-{cpu}").write_text("5\n")
-    seen, waited = Seen(), list[int]()
-    seen.between(lambda: waited.append(1))()
+    seen, waited = CpuMonitor(), list[int]()
+    seen.before_turns(lambda: waited.append(1))()
     (files / "clock-3").write_text("2400000\n")
     (files / "clock-1").write_text("2000000\n")
     (files / "hot-3").write_text("7\n")
@@ -95,6 +95,6 @@ def test_what_the_kernel_tells_of_just_these_processors_is_seen(files: Path) -> 
 
 @pytest.mark.usefixtures("files")
 def test_what_the_kernel_does_not_tell_is_left_out() -> None:
-    seen = Seen()
-    assert seen.between(None) is None
+    seen = CpuMonitor()
+    assert seen.before_turns(None) is None
     assert set(seen.facts()) == {"cpus", "load", "os_threads", "preempted"}
