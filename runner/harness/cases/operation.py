@@ -3,12 +3,12 @@
 from . import uniform, whole_numbers
 
 
-def draw(random: "numpy.random.RandomState", shapes: "list") -> "dict":
+def draw(random: "object", shapes: "list") -> "dict":
     """Return name -> array for (name, shape) pairs: uniform in [-1, 1), float32, drawn in their order."""
     return {name: uniform(random, shape) for name, shape in shapes}
 
 
-def weights(case: "dict", random: "numpy.random.RandomState") -> "dict":
+def weights(case: "dict", random: "object") -> "dict":
     """Return no weights: nothing is trained."""
     return {}
 

@@ -30,7 +30,7 @@ def shapes(case: "dict") -> "list":
     return arrays
 
 
-def weights(case: "dict", random: "numpy.random.RandomState") -> "dict":
+def weights(case: "dict", random: "object") -> "dict":
     """Return the canonical weights, float32: uniform in +-1/sqrt(H), plus the case's forget bias on gate f of an LSTM."""
     import numpy  # here, for the planner reads ``GATES`` without NumPy
 

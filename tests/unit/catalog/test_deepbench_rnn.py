@@ -14,7 +14,7 @@ from runner.harness import cases, worker
 from runner.harness.adapters import numpy
 from runner.harness.cases.recurrent import GATES
 from runner.harness.errors import CellFailure
-from runner.harness.verify import layers, reference, tolerance
+from runner.harness.verify import layers, reference
 
 RNN = {name: case for name, case in CASES.items() if case["workload"] == "deepbench-rnn"}
 
