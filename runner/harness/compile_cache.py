@@ -1,43 +1,65 @@
-"""Which cells wait for a compiler: those whose implementation compiles for long, and has left nothing in the cache."""
+"""The folder in which compilers keep their results, and which cells still have to be compiled there.
+
+An environment has one folder for each device. A cell that times a cold start gets an empty folder instead.
+"""
 
 import hashlib
 import os
 
+FOLDER_VARIABLES = (
+    "TORCHINDUCTOR_CACHE_DIR",
+    "TRITON_CACHE_DIR",
+    "CUDA_CACHE_PATH",
+    "JAX_COMPILATION_CACHE_DIR",
+    "XDG_CACHE_HOME",
+)
 PHASES = ("forward", "gradient", "train")
-LONG = 10.0  # seconds that one layer takes more with empty caches than with warm ones
+LONG_SECONDS = 10.0  # that one layer takes more with empty caches than with warm ones
 
 
-def cold(implementations: "dict", cache: "str", threads: "int", cells: "list") -> "dict":
-    """Return, by place among ``cells``, about how many seconds a cell will compile.
+def use(folder: "str") -> "None":
+    """Point every compiler cache into ``folder``; call it before a framework compiles anything."""
+    for name in FOLDER_VARIABLES:
+        path = os.path.join(folder, name.lower())
+        if not os.path.isdir(path):
+            os.makedirs(path)
+        os.environ[name] = path
+    os.environ["CUDA_CACHE_MAXSIZE"] = str(4 << 30)
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # no worker processes that outlive a child
+    os.environ["THEANO_FLAGS"] = "base_compiledir=" + os.path.join(folder, "theano")
+
+
+def cold_cells(implementations: "dict", folder: "str", threads: "int", cells: "list") -> "dict":
+    """Return index in ``cells`` (as text) -> about how many seconds that cell will compile.
 
     Args:
-        implementations: slug -> class, of those that may be asked for.
-        cache: the folder that compilers keep things in.
-        threads: of the server; compilers are told of them.
-        cells: requests, each with ``key``, ``implementation``, ``phase``, ``precision``; those that time a cold start
+        implementations: slug -> class.
+        folder: the folder of the compiler caches.
+        threads: of the server; compiled code depends on them.
+        cells: requests, each with ``key``, ``implementation``, ``phase``, ``precision``. Cells that time a cold start
             are left out, and so are original programs, which have to be run to their end.
     """
-    found = {}
-    for place, cell in enumerate(cells):
-        chosen = implementations.get(cell["implementation"])
-        if chosen is None or cell["phase"] not in PHASES or not long(chosen):
+    seconds = {}
+    for index, cell in enumerate(cells):
+        implementation = implementations.get(cell["implementation"])
+        if implementation is None or cell["phase"] not in PHASES or not compiles_long(implementation):
             continue
-        if not os.path.exists(mark(cell, cache, threads)):
-            found[str(place)] = chosen.compiling()[0]
-    return found
+        if not os.path.exists(marker(cell, folder, threads)):
+            seconds[str(index)] = implementation.compiling()[0]
+    return seconds
 
 
-def long(chosen: "type") -> "bool":
-    """Say whether it is worth not to compile one after the other."""
-    empty, warm = chosen.compiling()
-    return empty - warm >= LONG
+def compiles_long(implementation: "type") -> "bool":
+    """Return whether an implementation compiles so long that several should compile at a time."""
+    empty, warm = implementation.compiling()
+    return empty - warm >= LONG_SECONDS
 
 
-def made(chosen: "type", cell: "dict", cache: "str", threads: "int") -> "None":
-    """Remember that a cell has been compiled; a cache that cannot be written to forgets it."""
-    if not long(chosen):
+def mark_compiled(implementation: "type", cell: "dict", folder: "str", threads: "int") -> "None":
+    """Record in the cache that a cell has been compiled; a cache that cannot be written to records nothing."""
+    if not compiles_long(implementation):
         return
-    path = mark(cell, cache, threads)
+    path = marker(cell, folder, threads)
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="ascii"):
@@ -46,7 +68,7 @@ def made(chosen: "type", cell: "dict", cache: "str", threads: "int") -> "None":
         pass
 
 
-def mark(cell: "dict", cache: "str", threads: "int") -> "str":
-    """Return the path of the file that says that a cell has been compiled."""
-    name = "/".join([cell[part] for part in ("key", "implementation", "phase", "precision")] + [str(threads)])
-    return os.path.join(cache, "compiled", hashlib.sha256(name.encode("utf-8")).hexdigest()[:16])
+def marker(cell: "dict", folder: "str", threads: "int") -> "str":
+    """Return the path of the empty file that records that a cell has been compiled."""
+    name = "/".join([cell[key] for key in ("key", "implementation", "phase", "precision")] + [str(threads)])
+    return os.path.join(folder, "compiled", hashlib.sha256(name.encode("utf-8")).hexdigest()[:16])

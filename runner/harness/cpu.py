@@ -1,4 +1,4 @@
-"""The processors that a step runs on: which they are, and what they and the kernel did while it was measured."""
+"""The CPUs that a step runs on: which they are, and their clocks, throttling and stolen time while it is measured."""
 
 import os
 import resource
@@ -9,107 +9,107 @@ if TYPE_CHECKING:
 
 CLOCK = "/sys/devices/system/cpu/cpu{}/cpufreq/scaling_cur_freq"  # kHz
 HOT = "/sys/devices/system/cpu/cpu{}/thermal_throttle/core_throttle_count"
-STAT = "/proc/stat"  # a line for each processor, proc(5)
-STOLEN = 7  # place of the time that a hypervisor gave to others
-TIMES = 8  # places before those of guests, which are counted already
-LOOKED_AT = 4  # processors whose clock is read: they have little to tell beside each other
+STAT = "/proc/stat"  # a line for each CPU, proc(5)
+STOLEN = 7  # index of the time that a hypervisor gave to others
+TIMES = 8  # columns before those of guests, which are counted already
+SAMPLED_CPUS = 4  # whose clock is read: the clocks of one package differ little
 
 
-def stay(cpus: "list") -> "list":
-    """Keep this process, and all that it starts from now on, on some processors; return those it is on then.
+def pin(cpus: "list") -> "list":
+    """Pin this process and its future children to some CPUs; return the CPUs that it may use then.
 
-    Where the kernel does not let it have all of them, or the list is empty, it stays on those it is on.
+    Where the kernel does not allow all of them, or the list is empty, the process keeps the CPUs that it has.
     """
     before = os.sched_getaffinity(0)
     if cpus:
         try:
             os.sched_setaffinity(0, cpus)
-            if len(os.sched_getaffinity(0)) < len(cpus):  # the kernel takes what a control group has of them
+            if len(os.sched_getaffinity(0)) < len(cpus):  # the kernel takes those of them that a control group has
                 os.sched_setaffinity(0, before)
         except (OSError, ValueError):
             pass
     return sorted(os.sched_getaffinity(0))
 
 
-class Seen(object):
-    """What is seen of this process's processors between when it is made and ``facts``."""
+class CpuMonitor(object):
+    """Observes the CPUs of this process from when it is made until ``facts``."""
 
     def __init__(self) -> "None":
-        """Look for the first time."""
+        """Read the counters for the first time."""
         self.cpus = sorted(os.sched_getaffinity(0))
         self.clocks = []
-        self.before = self.counters()
+        self.first = self.counters()
 
     def counters(self) -> "dict":
-        """Return what only grows: time by its place, times throttled (None where that is not told), and preemptions."""
-        hot = [number(HOT.format(cpu)) for cpu in self.cpus]
+        """Return what only grows: CPU times by column, throttling events (None where unknown), and preemptions."""
+        throttled = [read_number(HOT.format(cpu)) for cpu in self.cpus]
         return {
-            "times": times(self.cpus),
-            "hot": None if None in hot else sum(hot),
+            "times": cpu_times(self.cpus),
+            "throttled": None if None in throttled else sum(throttled),
             "preempted": resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw,
         }
 
-    def look(self) -> "None":
-        """Read the clock now of the fastest processor: one of them has just been at work."""
-        found = [kilohertz for kilohertz in (number(CLOCK.format(cpu)) for cpu in self.cpus[:LOOKED_AT]) if kilohertz]
-        if found:
-            self.clocks.append(max(found) / 1e3)
+    def sample_clock(self) -> "None":
+        """Record the clock of the fastest CPU: one of them has just been working."""
+        kilohertz = [read_number(CLOCK.format(cpu)) for cpu in self.cpus[:SAMPLED_CPUS]]
+        if any(kilohertz):
+            self.clocks.append(max(clock for clock in kilohertz if clock) / 1e3)
 
-    def between(self, wait: "Any") -> "Any":
-        """Return a function that looks and then waits for the turn; None where there are no turns."""
+    def before_turns(self, wait: "Any") -> "Any":
+        """Return a function that samples the clock and then waits for the turn; None where there are no turns."""
         if wait is None:
             return None
 
         def turn():
-            self.look()
+            self.sample_clock()
             wait()
 
         return turn
 
     def facts(self) -> "dict":
-        """Return what was seen, by the names that a GPU's facts have where there is the like.
+        """Return the observations, under the names that the facts of a GPU have where there is a counterpart.
 
-        ``cpus``, the processors; ``load``, the processes at work on the machine, a mean over a minute; ``os_threads``,
-        the threads of this process; ``preempted``, how often the kernel took a processor from one of them. As far as the
-        machine tells: ``clock_mhz``, the lowest, the median and the highest; ``throttled``, how often a processor was
-        slowed for heat, with ``held_back``; ``stolen``, the share of its processors' time that a hypervisor gave away.
+        ``cpus``, the CPUs; ``load``, the running processes of the machine, a mean over a minute; ``os_threads``, the
+        threads of this process; ``preempted``, how often the kernel took a CPU from one of them. Where the machine
+        reports it: ``clock_mhz``, the lowest, the median and the highest clock; ``throttled``, how often a CPU was slowed
+        for heat, with ``held_back``; ``stolen``, the share of the CPUs' time that a hypervisor gave to others.
         """
-        self.look()
-        now, before = self.counters(), self.before
-        found = {
+        self.sample_clock()
+        first, last = self.first, self.counters()
+        facts = {
             "cpus": self.cpus,
             "load": os.getloadavg()[0],
             "os_threads": len(os.listdir("/proc/self/task")),
-            "preempted": now["preempted"] - before["preempted"],
+            "preempted": last["preempted"] - first["preempted"],
         }
         if self.clocks:
             ranked = sorted(self.clocks)
-            found["clock_mhz"] = [ranked[0], ranked[len(ranked) // 2], ranked[-1]]
-        if now["hot"] is not None and before["hot"] is not None:
-            found["throttled"] = now["hot"] - before["hot"]
-            found["held_back"] = ["heat"] if found["throttled"] else []
-        spent = [after - first for after, first in zip(now["times"], before["times"])]
-        if len(spent) == TIMES and sum(spent) > 0:
-            found["stolen"] = spent[STOLEN] / sum(spent)
-        return found
+            facts["clock_mhz"] = [ranked[0], ranked[len(ranked) // 2], ranked[-1]]
+        if last["throttled"] is not None and first["throttled"] is not None:
+            facts["throttled"] = last["throttled"] - first["throttled"]
+            facts["held_back"] = ["heat"] if facts["throttled"] else []
+        elapsed = [after - before for after, before in zip(last["times"], first["times"])]
+        if len(elapsed) == TIMES and sum(elapsed) > 0:
+            facts["stolen"] = elapsed[STOLEN] / sum(elapsed)
+        return facts
 
 
-def times(cpus: "list") -> "list":
-    """Return the time that some processors have spent, by its place in proc(5)'s lines; empty where it is not told."""
-    found = []
+def cpu_times(cpus: "list") -> "list":
+    """Return the time that some CPUs have used together, by column of proc(5); empty where it cannot be read."""
+    rows = []
     try:
         with open(STAT, encoding="ascii") as handle:
             for line in handle:
-                name, _, rest = line.partition(" ")
+                name, _, columns = line.partition(" ")
                 if name[:3] == "cpu" and name[3:].isdigit() and int(name[3:]) in cpus:
-                    found.append([int(word) for word in rest.split()[:TIMES]])
+                    rows.append([int(column) for column in columns.split()[:TIMES]])
     except (OSError, ValueError):
         return []
-    return [sum(column) for column in zip(*found)]
+    return [sum(column) for column in zip(*rows)]
 
 
-def number(path: "str") -> "Any":
-    """Return the number in a file of one; None where there is no such file."""
+def read_number(path: "str") -> "Any":
+    """Return the number in a file; None where there is no such file."""
     try:
         with open(path, encoding="ascii") as handle:
             return int(handle.read())

@@ -1,37 +1,37 @@
-"""What host and device each spend on a step of a GPU, in calls of their own after its samples."""
+"""The time that host and device each spend on a step of a GPU, taken in calls of their own after its samples."""
 
 import time
 import traceback
 
 CALLS = 20
-SHARE = 0.1  # of the time budget, but for one call of each kind
+SHARE = 0.1  # of the time budget, except that each kind of call is made once at least
 
 
-def told(program: "object", call: "object", seconds: "float") -> "dict":
-    """Return what tells a step that waits for its dispatch from one that waits for its kernels; nothing where it fails.
+def facts(program: "object", call: "object", seconds: "float") -> "dict":
+    """Return what tells a step that waits for its dispatch from one that waits for its kernels; empty if that fails.
 
-    ``dispatch_seconds`` is what the call took until it returned, before the device was waited for; ``device_seconds``
-    what lay between two events on the device, one before and one after all that the call asked of it. Both are medians
-    over CALLS calls, or as many as SHARE of the budget has time for, and missing where the framework shows no events:
-    its calls may wait for the device by themselves. ``peak_bytes`` is what it held on the device at most.
+    ``dispatch_seconds``: how long the call took to return, before the device was waited for. ``device_seconds``: the
+    time between two events on the device, one before and one after all that the call queued. Both are medians over CALLS
+    calls, or as many as SHARE of the budget has time for. They are missing where the framework offers no events: its
+    calls may wait for the device by themselves. ``peak_bytes``: the most memory that it held on the device.
     """
     try:
-        found = _events(program, call, SHARE * seconds)
-        most = program.peak_bytes()
-        return found if most is None else dict(found, peak_bytes=most)
-    except Exception:  # what was measured is there already
+        medians = _median_times(program, call, SHARE * seconds)
+        peak = program.peak_bytes()
+        return medians if peak is None else dict(medians, peak_bytes=peak)
+    except Exception:  # the samples are complete already, and these facts are optional
         traceback.print_exc()
         return {}
 
 
-def _events(program, call, seconds):
+def _median_times(program, call, seconds):
     host, device = [], []
     start = time.perf_counter()
     while len(host) < CALLS and (not host or time.perf_counter() - start < seconds):
-        spent = program.device_seconds(call)
-        if spent is None:
+        on_device = program.device_seconds(call)
+        if on_device is None:
             return {}
-        device.append(spent)
+        device.append(on_device)
         program.synchronize()
         begin = time.perf_counter()
         call()

@@ -1,4 +1,4 @@
-"""Lines of JSON between the runner and a harness server; the same functions on both ends."""
+"""Lines of JSON between the runner and a harness server; both sides use these functions."""
 
 import base64
 import json
@@ -12,19 +12,19 @@ def plain(value: "object") -> "object":
     if isinstance(value, float):
         return value if not (math.isnan(value) or math.isinf(value)) else None
     if isinstance(value, dict):
-        return {str(name): plain(part) for name, part in value.items()}
+        return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
+        return [plain(item) for item in value]
     return value
 
 
 def encode(message: "dict") -> "bytes":
-    """Return one line of ASCII JSON, newline included."""
+    """Return a message as a line of ASCII JSON, newline included."""
     return json.dumps(plain(message), sort_keys=True, allow_nan=False).encode("ascii") + b"\n"
 
 
 def decode(line: "bytes") -> "dict":
-    """Return the message of one line. Raises ValueError for a line that is not a JSON object."""
+    """Return the message in a line. Raises ValueError for a line that is not a JSON object."""
     try:
         message = json.loads(line.decode("ascii"))
     except RecursionError:
@@ -40,7 +40,7 @@ def pack(array: "object") -> "dict":
 
 
 def unpack(packed: "dict") -> "object":
-    """Return the float64 NumPy array that ``pack`` was given."""
+    """Return the float64 NumPy array that was passed to ``pack``."""
     import numpy
 
     return numpy.frombuffer(base64.b64decode(packed["data"]), "<f8").reshape(packed["shape"])

@@ -1,8 +1,7 @@
-"""One forked child, watched: its result comes down a private pipe, its chatter down another, its end has a class."""
+"""Runs one forked child: reads its result and its output through pipes, gives it turns, and classifies its end."""
 
 import ctypes
 import os
-import resource
 import select
 import signal
 import sys
@@ -10,18 +9,49 @@ import threading
 import time
 import traceback
 
-from . import protocol
+from . import procfs, protocol
 
 LOG_BYTES = 64 * 1024
-POLL = 0.1
+POLL = 0.1  # seconds between two looks at a child
+POLL_ENDING = 0.001  # the same where its end or its stop is a moment away
 HEARTBEAT = 1.0
+READ_BYTES = 1 << 20
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 CLD_STOPPED = 5  # asm-generic/siginfo.h; Python has it since 3.9
-COUNTERS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control", "/proc/vmstat")
+
+RUNNING = "running"
+WAITING = "waiting for its turn"  # it has said so; the kernel stops it a moment later
+REAPED = "reaped"
 
 
-class Watch(object):
-    """A child at work."""
+class Pipe(object):
+    """A pipe from the child, and what has been read from it."""
+
+    def __init__(self) -> "None":
+        """Open both ends."""
+        self.reader, self.writer = os.pipe()
+        self.parts = []
+        self.closed = False  # the child has closed its end
+
+    def read(self) -> "None":
+        """Keep the next bytes; blocks where there are none."""
+        part = os.read(self.reader, READ_BYTES)
+        if part:
+            self.parts.append(part)
+        else:
+            self.closed = True
+
+    def has_line(self) -> "bool":
+        """Return whether a complete line has arrived."""
+        return bool(self.parts) and self.parts[-1][-1:] == b"\n"
+
+    def text(self) -> "bytes":
+        """Return everything that has been read."""
+        return b"".join(self.parts)
+
+
+class ChildSupervisor(object):
+    """A child, its pipes, and its ``state``: RUNNING, WAITING or REAPED."""
 
     def __init__(self, work: "object", private: "int", source: "object"):
         """Fork; the child runs ``work`` and sends what it returns.
@@ -29,177 +59,168 @@ class Watch(object):
         Args:
             work: called in the child with a function that returns when it is the child's turn; returns a dict for JSON.
             private: the server's reply descriptor, which the child must not hold.
-            source: the server's stdin; when it ends while the child works, so does the server.
+            source: the server's stdin; when it ends while the child runs, so does the server.
         """
         sys.stdout.flush()
         sys.stderr.flush()
         self.libc = ctypes.CDLL(None)
         server = os.getpid()
         self.source = source
-        self.kills = out_of_memory_kills()
-        self.result, result = os.pipe()
-        self.log, log = os.pipe()
-        self.turns, turns = os.pipe()
+        self.kills = procfs.out_of_memory_kills()
+        self.result, self.log, self.turns = pipes = Pipe(), Pipe(), Pipe()
+        self.state = RUNNING
         self.pid = os.fork()
         if self.pid == 0:
             try:
-                for end in (private, self.result, self.log, self.turns):
-                    os.close(end)
+                for descriptor in [private] + [pipe.reader for pipe in pipes]:
+                    os.close(descriptor)
                 self.libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))  # a child never outlives its server
                 if os.getppid() == server:
-                    child(lambda: work(lambda: stand_still(turns)), result, log)
+                    run_child(lambda: work(lambda: wait_for_turn(self.turns.writer)), self.result.writer, self.log.writer)
             finally:
                 os._exit(1)
-        os.close(result)
-        os.close(log)
-        os.close(turns)
+        for pipe in pipes:
+            os.close(pipe.writer)
         try:
             os.setpgid(self.pid, self.pid)
         except OSError:
             pass  # the child was faster
-        self.parts = {self.result: [], self.log: []}
-        self.reaped = self.asks = False
 
-    def follow(self, timeout: "float", memory: "object", beat: "object", turn: "object") -> "dict":
-        """Return the child's message, or a failure with its class; kills what outlives ``timeout`` seconds.
+    def wait_for_result(self, timeout: "float", memory: "object", beat: "object", turn: "object") -> "dict":
+        """Return the child's message, or a failure with its class; kill a child that exceeds its limits.
 
         Args:
             timeout: seconds, above 0; those in which it waits for its turn do not count.
-            memory: resident bytes at which the child is ended, or None where a container sets the limit.
+            memory: resident bytes at which the child is killed, or None where a container sets the limit.
             beat: called about every HEARTBEAT seconds.
-            turn: called when the child waits for its turn; returns when it may go on.
+            turn: called when the child waits for its turn; returns when it may continue.
         """
-        start = last = time.monotonic()
-        verdict = code = message = None
+        start = last_beat = time.monotonic()
+        failure = code = message = None
         while code is None and message is None:
-            self.drain(0.001 if self.done() or self.asks else POLL)
+            self.read_pipes(POLL_ENDING if self.is_ending() or self.state == WAITING else POLL)
             now = time.monotonic()
-            if now - last >= HEARTBEAT:
+            if now - last_beat >= HEARTBEAT:
                 beat()
-                last = now
-            if self.stands_still():
-                self.give(turn)
-                last, start = time.monotonic(), start + time.monotonic() - now
+                last_beat = now
+            if self.is_stopped():
+                self.give_turn(turn)
+                last_beat, start = time.monotonic(), start + time.monotonic() - now
             message = self.message()
             if message is None:
-                verdict = self.overrun(now - start, timeout, memory)
-                code = self.ended(wait=verdict is not None)
-        if not self.reaped:
-            self.kill()  # whoever has answered leaves nobody behind
-        while self.drain(0):
+                failure = self.exceeded_limit(now - start, timeout, memory)
+                code = self.exit_code(kill=failure is not None)
+        if self.state != REAPED:
+            self.kill()  # processes that the child started must not outlive its answer
+        while self.read_pipes(0):
             pass
-        os.close(self.result)
-        os.close(self.log)
-        os.close(self.turns)
-        log = b"".join(self.parts[self.log])[-LOG_BYTES:].decode("utf-8", "replace")
-        found = message or self.message() or verdict or self.ending(code, log)
-        return dict(found, log=log)
+        for pipe in (self.result, self.log, self.turns):
+            os.close(pipe.reader)
+        log = self.log.text()[-LOG_BYTES:].decode("utf-8", "replace")
+        return dict(message or self.message() or failure or self.failure_of_exit(code, log), log=log)
 
-    def stands_still(self) -> "bool":
-        """Say whether the child waits for its turn: it has said so, and the kernel has stopped it, all its threads."""
-        if select.select([self.turns], [], [], 0)[0]:
-            self.asks = bool(os.read(self.turns, 1)) or self.asks
-        if not self.asks:
+    def is_stopped(self) -> "bool":
+        """Return whether the child waits for its turn: it has said so, and the kernel has stopped all its threads."""
+        if select.select([self.turns.reader], [], [], 0)[0] and os.read(self.turns.reader, 1):
+            self.state = WAITING
+        if self.state != WAITING:
             return False
-        found = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
-        return found is not None and found.si_code == CLD_STOPPED
+        status = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
+        return status is not None and status.si_code == CLD_STOPPED
 
-    def give(self, turn: "object") -> "None":
-        """Let the child go on once ``turn`` returns; where that raises, end it with all that it started."""
+    def give_turn(self, turn: "object") -> "None":
+        """Let the child continue once ``turn`` returns; if that raises, kill the child and all that it started."""
         try:
             turn()
         except BaseException:
             self.kill()
             raise
-        self.asks = False
+        self.state = RUNNING
         os.kill(self.pid, signal.SIGCONT)
 
-    def ended(self, wait: "bool") -> "object":
-        """Return the child's exit code, minus the signal that killed it, or None while it runs; ``wait`` kills it."""
-        if self.reaped:
+    def exit_code(self, kill: "bool") -> "object":
+        """Return the child's exit code, minus the signal that killed it; None while it runs, or where it was returned before.
+
+        ``kill`` ends it first.
+        """
+        if self.state == REAPED:
             return None
-        if wait:
+        if kill:
             self.kill()
-        if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | (0 if wait else os.WNOHANG)) is None:
+        if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | (0 if kill else os.WNOHANG)) is None:
             return None
-        self.kill()  # what it started; until it is waited for, nobody else can be given its number
+        self.kill()  # what it started; the kernel gives its process number to nobody else before it is waited for
         _, status = os.waitpid(self.pid, 0)
-        self.reaped = True
+        self.state = REAPED
         return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
     def reap(self) -> "None":
-        """Wait until the child and its memory are gone."""
-        self.ended(wait=True)
+        """Kill the child if it still runs, and wait until it and its memory are gone."""
+        self.exit_code(kill=True)
 
-    def done(self) -> "bool":
-        """Say whether the result has arrived whole, or both pipes have ended: the child's exit is a moment away."""
-        ended = [bool(parts) and parts[-1] == b"" for parts in self.parts.values()]
-        result = self.parts[self.result]
-        return all(ended) or (bool(result) and result[-1][-1:] in (b"\n", b""))
+    def is_ending(self) -> "bool":
+        """Return whether the result is complete or its pipe is closed: the child exits in a moment."""
+        return self.result.closed or self.result.has_line()
 
-    def drain(self, seconds: "float") -> "bool":
-        """Read what the child wrote, waiting up to ``seconds``; say whether there was anything."""
-        watched = [end for end in (self.result, self.log) if self.parts.get(end) is not None]
-        watched = [end for end in watched if not self.parts[end] or self.parts[end][-1] != b""]
-        turns = [self.turns] if watched else []  # looked at by whoever asks
+    def read_pipes(self, seconds: "float") -> "bool":
+        """Read what the child wrote, waiting up to ``seconds``; return whether there was anything.
+
+        Raises:
+            BrokenPipeError: the server's stdin has ended; the child is killed.
+        """
+        pipes = {pipe.reader: pipe for pipe in (self.result, self.log) if not pipe.closed}
+        turns = [self.turns.reader] if pipes else []  # ends the wait; ``is_stopped`` reads it
         stdin = [self.source.fileno()] if hasattr(self.source, "fileno") else []
-        ready, _, _ = select.select(watched + turns + stdin, [], [], seconds)
-        if not watched and not ready:
-            return False
-        for end in ready:
-            if end in turns:
-                continue
-            if end in stdin:
+        ready, _, _ = select.select(list(pipes) + turns + stdin, [], [], seconds)
+        for descriptor in ready:
+            if descriptor in pipes:
+                pipes[descriptor].read()
+            elif descriptor in stdin:
                 if not self.source.peek(1):
                     self.kill()
                     raise BrokenPipeError  # nobody is left to answer
-                time.sleep(seconds)  # a request that came early waits its turn
-                continue
-            self.parts[end].append(os.read(end, 1 << 20))
-        return any(end in ready for end in watched)
+                time.sleep(seconds)  # an early request waits until this one is answered
+        return any(descriptor in pipes for descriptor in ready)
 
-    def overrun(self, seconds: "float", timeout: "float", memory: "object") -> "object":
-        """Return a failure where the child has used up its time or its memory, else None."""
-        from .server import resident
-
+    def exceeded_limit(self, seconds: "float", timeout: "float", memory: "object") -> "object":
+        """Return a failure if the child has exceeded its time or its memory, else None."""
         if seconds > timeout:
-            return {"status": "failed", "class": "timeout", "reason": "no end within {:g} s".format(timeout)}
-        if memory and resident(self.pid) > memory:
-            reason = "it took more than the {:.1f} GiB it may have".format(memory / 2.0 ** 30)
+            return {"status": "failed", "class": "timeout", "reason": "not finished after {:g} s".format(timeout)}
+        if memory and procfs.resident_bytes(self.pid) > memory:
+            reason = "used more than its limit of {:.1f} GiB of memory".format(memory / 2.0 ** 30)
             return {"status": "failed", "class": "oom", "reason": reason}
         return None
 
     def message(self) -> "object":
-        """Return the dict the child sent; None while it is missing or cut short."""
-        parts = self.parts[self.result]
-        if not any(parts) or b"".join(parts[-2:])[-1:] != b"\n":
+        """Return the dict that the child sent; None while it is missing or incomplete."""
+        if not self.result.has_line():
             return None
         try:
-            return protocol.decode(b"".join(parts))
+            return protocol.decode(self.result.text())
         except (ValueError, UnicodeDecodeError):
             return None
 
-    def ending(self, code: "int", log: "str") -> "dict":
-        """Return the class of an end without a result."""
-        last = (log.strip().splitlines() or ["it printed nothing"])[-1][:300]
-        if code == -signal.SIGKILL and out_of_memory_kills() > self.kills:
-            return {"status": "failed", "class": "oom", "reason": "the kernel killed it: out of memory"}
+    def failure_of_exit(self, code: "int", log: "str") -> "dict":
+        """Return the failure of a child that ended without a result."""
+        last_line = (log.strip().splitlines() or ["it printed nothing"])[-1][:300]
+        if code == -signal.SIGKILL and procfs.out_of_memory_kills() > self.kills:
+            return {"status": "failed", "class": "oom", "reason": "the kernel killed the process: out of memory"}
         if code < 0:
-            reason = "killed by signal {}; last words: {}".format(signal.Signals(-code).name, last)
+            reason = "killed by signal {}; last words: {}".format(signal.Signals(-code).name, last_line)
         else:
-            reason = "exit {} without a result; last words: {}".format(code, last)
+            reason = "exit {} without a result; last words: {}".format(code, last_line)
         return {"status": "failed", "class": "crash", "reason": reason}
 
     def kill(self) -> "None":
-        """Kill the child and all it started."""
+        """Kill the child and all that it started."""
         try:
             os.killpg(self.pid, signal.SIGKILL)
         except OSError:
             pass
 
 
-def child(work: "object", result: "int", log: "int") -> "None":
-    """Be the child: own process group, no stdin, chatter to ``log``; never returns."""
+def run_child(work: "object", result: "int", log: "int") -> "None":
+    """Run ``work`` in the child, in a process group of its own, without stdin and with its output in ``log``; never returns."""
     code = 1
     try:
         os.setpgid(0, 0)
@@ -207,12 +228,12 @@ def child(work: "object", result: "int", log: "int") -> "None":
         os.dup2(null, 0)
         os.dup2(log, 1)
         os.dup2(log, 2)
-        first_to_die()
-        rest = protocol.encode(dict(work(), swapped_bytes=swapped()))
+        procfs.become_first_oom_victim()
+        remaining = protocol.encode(dict(work(), swapped_bytes=procfs.swapped_bytes()))
         sys.stdout.flush()
         sys.stderr.flush()
-        while rest:
-            rest = rest[os.write(result, rest) :]
+        while remaining:
+            remaining = remaining[os.write(result, remaining) :]
         code = 0
     except BaseException:
         traceback.print_exc()
@@ -221,42 +242,10 @@ def child(work: "object", result: "int", log: "int") -> "None":
         os._exit(code)
 
 
-def stand_still(turns: "int") -> "None":
-    """Say on ``turns`` that this process waits for its turn, and stop all its threads until it is let go on.
+def wait_for_turn(turns: "int") -> "None":
+    """Announce on ``turns`` that this process waits for its turn, and stop all its threads until it is continued.
 
-    A thread pool that spins while it waits for work would disturb whoever has the turn.
+    A thread pool that spins while it waits for work would disturb the process whose turn it is.
     """
     os.write(turns, b".")
     signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)  # sent to itself, it stops before the call returns
-
-
-def swapped() -> "int":
-    """Return how many bytes of this process are in swap; 0 where the kernel does not tell."""
-    try:
-        with open("/proc/self/status", encoding="utf-8", errors="replace") as handle:
-            return sum(int(line.split()[1]) * 1024 for line in handle if line.startswith("VmSwap:"))
-    except (OSError, ValueError):
-        return 0
-
-
-def first_to_die() -> "None":
-    """Let the kernel take the child, not its server, when memory runs out; leave no core file."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    try:
-        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as handle:
-            handle.write("1000")
-    except OSError:
-        pass
-
-
-def out_of_memory_kills() -> "int":
-    """Return how many processes the kernel has killed for memory: in this control group, else on this machine."""
-    for path in COUNTERS:
-        try:
-            with open(path, encoding="ascii") as handle:
-                for line in handle:
-                    if line.startswith("oom_kill "):
-                        return int(line.split()[1])
-        except (OSError, ValueError):
-            continue
-    return 0

@@ -1,23 +1,26 @@
-"""When to stop warming up and measuring, and how many calls make a sample; pure but for the calls and the clock."""
+"""Decides when to stop warming up and measuring, and how many calls make a sample.
+
+Pure, except for the calls and the clock, which are passed in.
+"""
 
 import math
 from itertools import repeat
 
-WARMUP_SHARE = 0.5  # of the time budget, at most
+WARMUP_SHARE = 0.5  # largest share of the time budget
 WINDOWS = 3  # of the warm-up, whose medians must agree
-WINDOW = 5  # calls in one, at least
-WINDOW_SHARE = 0.05  # of the time budget that one lasts, at least
-STEADY = 0.02
-TARGET = 0.005
-LEAST = 3
+WINDOW = 5  # fewest calls in a window
+WINDOW_SHARE = 0.05  # smallest share of the time budget that a window lasts
+STEADY = 0.02  # largest relative difference of the medians of windows
+TARGET = 0.005  # half of the relative width of a precise median's interval
+MIN_SAMPLES = 3
 FIRST_LOOK = 20  # samples
 Z95 = 1.96
 CLOCK_SHARE = 0.001  # of a sample that reading the clock may take
-PAIRS = 101  # of readings, to learn what one costs
-NO_OP = 5  # readings; a wait that costs less is a function that does nothing
-TURN = 0.01  # seconds of samples until others have their turn
-LED = 0.025  # a sample that is shorter is led by one that does not count
-TURNS = 10  # at least, before a precise median ends the measuring
+PAIRS = 101  # of readings, to measure what one costs
+NO_OP = 5  # readings; a wait that costs less is that of a function without effect
+TURN = 0.01  # seconds of samples in a turn
+LEAD_BELOW = 0.025  # seconds; where samples are shorter, the first one of a turn does not count
+TURNS = 10  # fewest turns before a precise median ends the measurement
 
 
 def median(values: "list") -> "float":
@@ -28,16 +31,16 @@ def median(values: "list") -> "float":
 
 
 def steady(medians: "list") -> "bool":
-    """Say whether the medians of the last WINDOWS windows all lie within STEADY of the least of them.
+    """Return whether the medians of the last WINDOWS windows all lie within STEADY of the smallest of them.
 
-    A trend shows twice in three windows, so half of STEADY from one to the next is enough to be seen.
+    A trend shows twice in three windows, so half of STEADY from one window to the next is detected.
     """
     last = medians[-WINDOWS:]
     return len(last) == WINDOWS and max(last) - min(last) <= STEADY * min(last)
 
 
 def precise(times: "list") -> "bool":
-    """Say whether the 95 % interval of the median, by order statistics, is within TARGET of it on each side.
+    """Return whether the 95 % interval of the median, by order statistics, is within TARGET of it on each side.
 
     The ranks are n/2 -+ 1.96 sqrt(n)/2, the normal approximation to the binomial (Conover 1999, section 3.2).
     """
@@ -53,27 +56,27 @@ def precise(times: "list") -> "bool":
 def reading(synchronize: "object", clock: "object") -> "float":
     """Return the seconds that reading the clock adds to a sample: the median of PAIRS pairs of readings, back to back.
 
-    Waiting for an idle device counts as part of it where it costs less than NO_OP readings, as on a CPU, where it is a
-    function that does nothing. Where it costs more there is a device, and to wait for it is part of a step.
+    Waiting for an idle device is included where it costs less than NO_OP readings, as on a CPU, where the function has no
+    effect. Where it costs more there is a device, and waiting for it is part of a step.
     """
-    alone, both = [], []
+    readings, with_waits = [], []
     for _ in range(PAIRS):
         begin = clock()
-        alone.append(clock() - begin)
+        readings.append(clock() - begin)
         begin = clock()
         synchronize()
-        both.append(clock() - begin)
-    cost, whole = median(alone), median(both)
-    return whole if whole < NO_OP * cost else cost
+        with_waits.append(clock() - begin)
+    cost, cost_with_wait = median(readings), median(with_waits)
+    return cost_with_wait if cost_with_wait < NO_OP * cost else cost
 
 
 def batch_of(step: "float", cost: "float") -> "int":
-    """Return how many calls of ``step`` seconds make a sample of which ``cost`` is CLOCK_SHARE: 1 to 1/CLOCK_SHARE."""
+    """Return how many calls of ``step`` seconds make a sample in which ``cost`` is CLOCK_SHARE: 1 to 1/CLOCK_SHARE."""
     return int(math.ceil(cost / (CLOCK_SHARE * max(step, cost)))) if cost > 0 else 1
 
 
 def sample(call: "object", synchronize: "object", clock: "object", batch: "int" = 1) -> "tuple":
-    """Return (the seconds of ``batch`` calls, waited for together, by their number; the clock at their end)."""
+    """Return (seconds per call, the clock at the end) of ``batch`` calls with one wait for the device after them."""
     calls = repeat(None, batch)
     begin = clock()
     for _ in calls:
@@ -90,60 +93,60 @@ def count(call: "object", synchronize: "object", clock: "object", iterations: "i
 
 
 def warm_up(call: "object", synchronize: "object", clock: "object", seconds: "float", cost: "float") -> "tuple":
-    """Return (times in order, the batch they lead to, whether they ended steady, the seconds it took); see ``measure``.
+    """Return (times in order, the batch they lead to, whether they ended steady, the seconds taken); see ``measure``.
 
-    The first window has WINDOW calls, and tells how many calls a sample is to have; each later one tells it anew. These
-    have WINDOW samples at least, and last WINDOW_SHARE of the budget at least: five calls of 20 us are over before a
-    processor has changed its clock, so two such windows agree however much is still to come.
+    The first window has WINDOW calls, and decides how many calls a sample has; each later window may increase that. Later
+    windows have at least WINDOW samples, and last at least WINDOW_SHARE of the budget: five calls of 20 us end before a
+    CPU has changed its clock, so two such windows agree although the times will still change.
 
     References:
         Barrett et al., Virtual machine warmup blows hot and cold, OOPSLA 2017: a few iterations do not show a steady
         state. Georges et al., Statistically rigorous Java performance evaluation, OOPSLA 2007: it is reached where the
-        last ones vary by 1 or 2 %. Here their medians do, for one call that was disturbed is not a trend.
+        last ones vary by 1 or 2 %. Here the medians are compared, because one disturbed call is not a trend.
     """
-    times, medians, first, batch = [], [], 0, 1
-    start = begun = now = clock()
+    times, medians, first, batch = [], [], 0, 1  # first: index of the window's first sample
+    start = window_start = now = clock()
     while len(times) < 2 or now - start < WARMUP_SHARE * seconds:
         time, now = sample(call, synchronize, clock, batch)
         times.append(time)
-        if len(times) - first < WINDOW or (medians and now - begun < WINDOW_SHARE * seconds):
+        if len(times) - first < WINDOW or (medians and now - window_start < WINDOW_SHARE * seconds):
             continue
         medians.append(median(times[first:]))
         batch = max(batch, batch_of(medians[-1] - cost / batch, cost))
-        first, begun = len(times), now
+        first, window_start = len(times), now
         if steady(medians):
             break
     return times, batch, steady(medians), now - start
 
 
 def until_precise(call: "object", synchronize: "object", clock: "object", seconds: "float", batch: "int") -> "list":
-    """Return samples in order, taken until their median is precise or ``seconds`` are spent, LEAST of them at least."""
+    """Return at least MIN_SAMPLES samples in order, taken until their median is precise or ``seconds`` have passed."""
     ranked, times, look = [], [], FIRST_LOOK
     start = now = clock()
-    while len(times) < LEAST or now - start < seconds:
+    while len(times) < MIN_SAMPLES or now - start < seconds:
         time, now = sample(call, synchronize, clock, batch)
         times.append(time)
         if len(times) == look:
             ranked += times[len(ranked) :]
-            ranked.sort()  # most of it is in order already
+            ranked.sort()  # cheap: nearly all are in order already
             if precise(ranked):
                 break
-            look += look // 2  # ever rarer, so that looking costs little
+            look += look // 2  # less and less often, so that looking costs little
     return times
 
 
 def in_turns(
     call: "object", synchronize: "object", clock: "object", seconds: "float", batch: "int", wait: "object"
 ) -> "dict":
-    """Return what ``until_precise`` does, taken in turns of TURN seconds with what else is measured; see ``measure``.
+    """Return samples as ``until_precise`` does, taken in turns of TURN seconds with other processes; see ``measure``.
 
-    A turn has one sample at least. Where samples are shorter than LED, the first one of a turn tells that it finds
-    caches that others have used: it goes with the ``leads``, and counts for nothing.
+    A turn has at least one sample. Where samples are shorter than LEAD_BELOW, the first one of a turn shows that other
+    processes have used the caches: it is one of the ``leads``, and is no sample.
     """
-    times, ranked, turns, leads, spent, look = [], [], [], [], 0.0, TURNS
-    while len(times) < LEAST or spent < seconds:
+    times, ranked, turns, leads, elapsed, look = [], [], [], [], 0.0, TURNS
+    while len(times) < MIN_SAMPLES or elapsed < seconds:
         wait()
-        if not times or batch * times[-1] < LED:
+        if not times or batch * times[-1] < LEAD_BELOW:
             leads.append(sample(call, synchronize, clock, batch)[0])
         before, start = len(times), clock()
         now = start
@@ -151,7 +154,7 @@ def in_turns(
             time, now = sample(call, synchronize, clock, batch)
             times.append(time)
         turns.append(len(times) - before)
-        spent += now - start
+        elapsed += now - start
         if len(turns) == look:
             ranked += times[len(ranked) :]
             ranked.sort()
@@ -164,28 +167,28 @@ def in_turns(
 def measure(
     call: "object", synchronize: "object", clock: "object", seconds: "float", wait: "object" = None
 ) -> "dict":
-    """Return the times of a step in the order they were taken, and how they were taken.
+    """Return the times of a step in the order in which they were taken, and how they were taken.
 
-    Warm-up ends when the times are steady or half of the budget is spent, after two calls at least; measuring ends when
-    the median is precise or the budget is spent, after LEAST samples at least. A sample is the time of ``batch`` calls
-    by their number; ``batch`` is 1 where reading the clock takes no more than CLOCK_SHARE of a single call.
+    Warm-up ends when the times are steady or half of the budget has passed, after at least two calls. Measuring ends when
+    the median is precise or the budget has passed, after at least MIN_SAMPLES samples. A sample is the time of ``batch``
+    calls divided by ``batch``, which is 1 where reading the clock takes no more than CLOCK_SHARE of a single call.
 
     Args:
         call: starts one iteration.
-        synchronize: returns when the device is done; called before every reading of the clock.
+        synchronize: returns when the device has finished; called before the clock is read.
         clock: seconds, monotonic.
         seconds: the budget, above 0.
-        wait: returns when it is the caller's turn; None where nothing else is measured meanwhile.
+        wait: returns when it is this process's turn; None where nothing else is measured meanwhile.
 
     Returns:
         ``seconds``, the samples; with ``wait`` also ``turns``, how many of them each turn had, and ``leads``, the time
-        of the call before them; ``warmup``, the times before them; ``batch``; ``clock_seconds``, what reading it adds to
-        a sample; ``warmup_seconds``; ``steady``, whether warm-up ended for that and not at its bound.
+        of the call before them; ``warmup``, the times before them; ``batch``; ``clock_seconds``, what reading the clock
+        adds to a sample; ``warmup_seconds``; ``steady``, whether warm-up ended because the times were steady, and not at its limit.
     """
     synchronize()
     cost = reading(synchronize, clock)
-    warmup, batch, settled, took = warm_up(call, synchronize, clock, seconds, cost)
-    found = {"warmup": warmup, "batch": batch, "clock_seconds": cost, "warmup_seconds": took, "steady": settled}
+    warmup, batch, is_steady, took = warm_up(call, synchronize, clock, seconds, cost)
+    facts = {"warmup": warmup, "batch": batch, "clock_seconds": cost, "warmup_seconds": took, "steady": is_steady}
     if wait is None:
-        return dict(found, seconds=until_precise(call, synchronize, clock, seconds, batch))
-    return dict(found, **in_turns(call, synchronize, clock, seconds, batch, wait))
+        return dict(facts, seconds=until_precise(call, synchronize, clock, seconds, batch))
+    return dict(facts, **in_turns(call, synchronize, clock, seconds, batch, wait))

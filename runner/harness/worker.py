@@ -1,22 +1,23 @@
-"""What a forked child does: build one implementation, check it, time one phase."""
+"""What a forked child does: build an implementation, verify it, time a phase."""
 
 import time
 import traceback
 
-from . import adapters, device_time, caches, cpu, timing, cases
-from .verify import tolerance
+from . import adapters, cases, compile_cache, cpu, device_time, timing
+from .errors import CellFailure
 from .verify.trial import METHODS, KernelTrial, Trial
 
 OUT_OF_MEMORY = ("out of memory", "allocate memory", "bad_alloc", "oom when allocating", "resourceexhausted", "alloc_failed")
+REASON_LENGTH = 300  # characters
 
 
 def classify(error: "BaseException") -> "tuple":
-    """Return (failure class, one-line reason) of what a framework raised."""
+    """Return (failure class, one-line reason) of an exception that a framework raised."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
     first = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
-    reason = "{}: {}".format(type(error).__name__, first[:300])
-    words = "{} {}".format(type(error).__name__, error).lower()
-    if isinstance(error, MemoryError) or any(sign in words for sign in OUT_OF_MEMORY):
+    reason = "{}: {}".format(type(error).__name__, first[:REASON_LENGTH])
+    message = "{} {}".format(type(error).__name__, error).lower()
+    if isinstance(error, MemoryError) or any(phrase in message for phrase in OUT_OF_MEMORY):
         return "oom", reason
     if isinstance(error, ImportError):
         return "import", reason
@@ -24,90 +25,90 @@ def classify(error: "BaseException") -> "tuple":
 
 
 def implementation(framework: "str", slug: "str") -> "type":
-    """Return the class of a slug. Raises check.Failure where the adapter has no such class."""
+    """Return the class of a slug. Raises CellFailure where the adapter has no such class."""
     try:
         return adapters.implementation(framework, slug)
     except KeyError as error:
-        raise tolerance.Failure("crash", error.args[0]) from error
+        raise CellFailure("crash", error.args[0]) from error
 
 
-def measure(request: "dict", truth: "dict", wait: "object" = None) -> "dict":
+def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict":
     """Return the result of one cell in one round.
 
     Args:
         request: ``framework``, ``implementation``, ``case``, ``phase``, ``device``, ``precision``, ``seconds``,
-            ``cache``, and where it is so ``proven``: an earlier round of the run has found the cell right, and
-            ``ahead``: all that is wanted is what compilers leave in the cache.
-        truth: ``loss``, ``gradients``, ``outputs`` and ``digest`` of the reference for this case.
-        wait: returns when it is this process's turn; None where it has the machine to itself.
+            ``cache``. Optional: ``proven``, an earlier round of the run has verified the cell; ``ahead``, only the
+            compilers' results in the cache are needed.
+        reference: ``loss``, ``gradients``, ``outputs`` and ``digest`` of the case.
+        wait: returns when it is this process's turn; None where nothing else is measured meanwhile.
 
     Raises:
-        check.Failure: the data differ from the reference's, or the computation does.
+        CellFailure: the data or the results differ from the reference's.
     """
     begin = time.perf_counter()
     case = request["case"]
-    small = cases.checked(case)
+    checked = cases.checked(case)
     kind = KernelTrial if cases.is_kernel(case) else Trial
-    trial = kind(implementation(request["framework"], request["implementation"]), request, truth)
-    if small == case:
-        program, found = trial.whole(case)
+    trial = kind(implementation(request["framework"], request["implementation"]), request, reference)
+    if checked == case:
+        program, facts = trial.build_verified(case)
     else:
-        program, found = trial.apart(case, small)
+        program, facts = trial.build_after_smaller(case, checked)
     phase, _, protocol = request["phase"].partition("+")
     if request.get("ahead"):
-        getattr(program, METHODS[phase])()  # may be the first, which compiles
+        getattr(program, METHODS[phase])()  # compiles, if it is the first call
         program.outputs()
-        found.update(seconds=[], warmup=[])
+        facts.update(seconds=[], warmup=[])
     elif phase.startswith("compile"):
-        found.update(seconds=[found["compile_seconds"]], warmup=[])
-    elif protocol == "published" and cases.repeats(case):
-        taken = trial.repeated(program, phase)
-        trial.again(program, found, small == case, getattr(program, METHODS[phase]) if phase != "forward" else None)
-        found.update(taken)
-    elif protocol == "published":
-        del program  # it has shown that the implementation is right; what is timed is the original's own
-        found.update(trial.original(case, phase, found))
+        facts.update(seconds=[facts["compile_seconds"]], warmup=[])
+    elif protocol == "published" and not cases.repeats(case):
+        del program  # it has verified the implementation; what is timed is the original program
+        facts.update(trial.time_original(phase, facts))
     else:
         call = getattr(program, METHODS[phase])
-        if phase != "train":
-            call()  # may be the first, which compiles: that is no warm-up
-        taken = timed(program, call, request, wait)
-        trial.again(program, found, small == case, call if phase != "forward" else None)
-        found.update(taken)
-    found["child_seconds"] = time.perf_counter() - begin
-    return found
+        if protocol == "published":
+            times = trial.time_iterations(program, phase)
+        else:
+            if phase != "train":
+                call()  # compiles, if it is the first call: that is no warm-up
+            times = time_call(program, call, request, wait)
+        trial.verify_again(program, facts, checked == case, call if phase != "forward" else None)
+        facts.update(times)
+    facts["child_seconds"] = time.perf_counter() - begin
+    return facts
 
 
-def timed(program: "object", call: "object", request: "dict", wait: "object") -> "dict":
-    """Return what ``timing.measure`` finds of a call, and what is seen of the device meanwhile."""
+def time_call(program: "object", call: "object", request: "dict", wait: "object") -> "dict":
+    """Return the times of a call, from ``timing.measure``, and the facts of its device meanwhile."""
     if request["device"] == "cpu":
-        seen = cpu.Seen()
-        taken = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"], seen.between(wait))
-        return dict(taken, **seen.facts())
-    taken = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"], wait)
+        monitor = cpu.CpuMonitor()
+        turn = monitor.before_turns(wait)
+        times = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"], turn)
+        return dict(times, **monitor.facts())
+    times = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"], wait)
     ended = time.monotonic()
-    return dict(taken, ended=ended, **device_time.told(program, call, request["seconds"]))
+    return dict(times, ended=ended, **device_time.facts(program, call, request["seconds"]))
 
 
-def guarded(work: "object") -> "dict":
-    """Return what ``work`` returns with ``status`` ok, or ``failed`` with ``class`` and ``reason``, whatever it raises."""
+def run_guarded(work: "object") -> "dict":
+    """Return the dict of ``work`` with ``status`` ok; if it raises, ``status`` failed with ``class`` and ``reason``."""
     try:
-        found = work()
-    except tolerance.Failure as failure:
-        return dict(failure.found, status="failed", reason=failure.reason, **{"class": failure.kind})
-    except BaseException as error:  # whatever a framework raises is this cell's end, not the matrix's
+        facts = work()
+    except CellFailure as failure:
+        return dict(failure.facts, status="failed", reason=failure.reason, **{"class": failure.kind})
+    except BaseException as error:  # whatever a framework raises ends this cell only
         traceback.print_exc()
         kind, reason = classify(error)
         return {"status": "failed", "class": kind, "reason": reason}
-    return dict(found, status="ok")
+    return dict(facts, status="ok")
 
 
-def run(request: "dict", truth: "dict", load: "object", wait: "object" = None) -> "dict":
-    """Import the framework where that is still to be done, measure, and return the result message."""
+def run(request: "dict", reference: "dict", load: "object", wait: "object" = None) -> "dict":
+    """Import the framework with ``load`` if necessary, measure, and return the result message."""
 
     def work():
-        caches.use(request["cache"])  # before the import: Theano takes its folder then, once and for all
+        compile_cache.use(request["cache"])  # before the import: Theano reads its folder only then
         load()
-        return measure(request, truth, wait)
+        return measure(request, reference, wait)
 
-    return guarded(work)
+    return run_guarded(work)

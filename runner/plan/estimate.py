@@ -46,7 +46,7 @@ def cell_seconds(cell: Cell, compiling: tuple[float, float], measurement: Measur
         return FORK_SECONDS + check + cold
     step = step_seconds(cell.case_id, plain, device, measurement.threads)
     measured = max(measurement.seconds, 5 * step)
-    if device == "cpu" and step < timing.LED:
+    if device == "cpu" and step < timing.LEAD_BELOW:
         measured *= 1 + step / max(step, timing.TURN)  # the calls that lead
     if cell.protocol == "published":
         measured = sum(cases.iterations(dict(CASES[cell.case_id]))) * step

@@ -11,7 +11,8 @@ import tempfile
 
 sys.path.insert(0, sys.argv[1])
 
-from harness import adapters, caches, cases, worker
+from harness import adapters, cases, compile_cache, worker
+from harness.errors import CellFailure
 from harness.verify import reference, tolerance
 
 
@@ -89,7 +90,7 @@ def verdict(program, truth):
     """Return what the check says of a program."""
     try:
         found = tolerance.same_computation(program, truth, "fp32")
-    except tolerance.Failure as failure:
+    except CellFailure as failure:
         return {"class": failure.kind, "reason": failure.reason, "errors": []}
     errors = [found["loss_error"], max(found["gradient_errors"].values()), found["forward_error"]]
     return {"class": "ok", "reason": None, "errors": errors}
@@ -120,7 +121,7 @@ def answer(case, slug, plants):
 def main():
     """Print one line of JSON."""
     with tempfile.TemporaryDirectory() as folder:
-        caches.use(folder)
+        compile_cache.use(folder)
         adapters.find("keras").load(1)
         questions = json.loads(sys.argv[2])
         answers = {

@@ -10,6 +10,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 
 from harness import adapters, cases, worker  # noqa: E402
+from harness.errors import CellFailure  # noqa: E402
 from harness.verify import reference, tolerance  # noqa: E402
 from harness.adapters import tensorflow as adapter  # noqa: E402
 from harness.adapters.tensorflow import losses  # noqa: E402
@@ -126,7 +127,7 @@ def verdict(slug, plant, truth):
     try:
         program = worker.implementation("tensorflow", slug)(CASE, data, weights, "cpu", "fp32")
         tolerance.same_computation(program, truth, "fp32")
-    except tolerance.Failure as failure:
+    except CellFailure as failure:
         return failure.kind
     return "ok"
 

@@ -13,6 +13,7 @@ import numpy
 sys.path.insert(0, sys.argv[1])
 
 from harness import adapters, cases, worker
+from harness.errors import CellFailure
 from harness.verify import reference, tolerance
 from harness.adapters.torch import compat, network, training
 
@@ -122,7 +123,7 @@ def verdict(slug, case, truth, plant):
         try:
             program = worker.implementation("torch", slug)(case, data, canonical, "cpu", "fp32")
             found = tolerance.same_computation(program, truth, "fp32")
-        except tolerance.Failure as failure:
+        except CellFailure as failure:
             return {"class": failure.kind, "reason": failure.reason}
     errors = [found["loss_error"], max(found["gradient_errors"].values()), found["forward_error"]]
     return {"class": "ok", "reason": None, "errors": errors}

@@ -25,6 +25,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 
 from harness import adapters, cases
+from harness.errors import CellFailure
 from harness.verify import reference, tolerance
 from harness.adapters import jax as adapter
 from harness.adapters.jax import network as networks
@@ -92,7 +93,7 @@ def verdict(case, truth, plant):
     plant(own)
     try:
         tolerance.same_computation(adapter.Scan(own, data, weights, "cpu", "fp32"), truth, "fp32")
-    except tolerance.Failure as failure:
+    except CellFailure as failure:
         return failure.kind
     return "ok"
 

@@ -65,8 +65,8 @@ PLANTS = {
         "    return indices, values * (values != values[0])\nCooProduct.coordinates = staticmethod(_lost)\n"
     },
     "a process left out": {
-        ALL_REDUCE: "\n_own = deepbench_allreduce.own\n"
-        "deepbench_allreduce.own = lambda case, rank: _own(case, rank) * (rank != 1)\n"
+        ALL_REDUCE: "\n_own = deepbench_allreduce.array_of_rank\n"
+        "deepbench_allreduce.array_of_rank = lambda case, rank: _own(case, rank) * (rank != 1)\n"
     },
 }
 PLANTED = {
@@ -148,9 +148,9 @@ def test_sparse_products_agree_with_the_reference(client: drive.Client, environm
 def test_a_process_that_cannot_join_ends_the_sum(python: Path, environment: str) -> None:
     if environment not in SUMS:
         return  # has no such operation
-    broken = "\n_own = deepbench_allreduce.own\ndef _none(case, rank):\n    if rank:\n"
+    broken = "\n_own = deepbench_allreduce.array_of_rank\ndef _none(case, rank):\n    if rank:\n"
     broken += "        raise MemoryError('no room for {}'.format(rank))\n    return _own(case, rank)\n"
-    broken += "deepbench_allreduce.own = _none\n"
+    broken += "deepbench_allreduce.array_of_rank = _none\n"
     with drive.server(python, "torch", more={ALL_REDUCE: broken}) as client:
         assert client.hello()["status"] == "ok"
         result = client.measure("allreduce-gloo", shared("3"), "forward")

@@ -32,11 +32,12 @@ PATIENCE = 900.0  # seconds: four bidirectional layers, with nothing in the cach
 PLANT = """
 import json, sys, tempfile
 sys.path.insert(0, sys.argv[1])
-from harness import adapters, caches, cases, worker
+from harness import adapters, cases, compile_cache, worker
+from harness.errors import CellFailure
 from harness.verify import reference, tolerance
 
 with tempfile.TemporaryDirectory() as folder:
-    caches.use(folder)
+    compile_cache.use(folder)
     adapters.find("theano").load(1)
     case = json.loads(sys.argv[2])
     hidden = case["hidden"]
@@ -64,7 +65,7 @@ with tempfile.TemporaryDirectory() as folder:
         program.start = program.stored(found)
         try:
             tolerance.same_computation(program, truth, "fp32")
-        except tolerance.Failure as failure:
+        except CellFailure as failure:
             return failure.kind
         return "ok"
 

@@ -311,9 +311,9 @@ def test_nothing_is_left_when_the_runner_is_killed(
 def test_a_child_that_takes_too_much_is_killed_alone(inside: Callable[[str], Any]) -> None:
     found = inside(
         """
-        from harness.watch import Watch
-        watch = Watch(lambda _: {"size": len(bytearray(1 << 30))}, OUT, SOURCE)
-        found = watch.follow(60.0, None, lambda: None, None)
+        from harness.supervisor import ChildSupervisor
+        child = ChildSupervisor(lambda _: {"size": len(bytearray(1 << 30))}, OUT, SOURCE)
+        found = child.wait_for_result(60.0, None, lambda: None, None)
         """
     )
     assert (found["status"], found["class"]) == ("failed", "oom"), found

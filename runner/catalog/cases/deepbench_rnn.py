@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from runner.catalog.cases.recurrent import GATES, case
+from runner.catalog.cases.recurrent import case
+from runner.harness.cases.recurrent import GATES
 
 WORKLOAD = "deepbench-rnn"
 LIST = Path(__file__).with_suffix(".csv")

@@ -6,11 +6,12 @@ Axes: T steps, B batch, I inputs, H hidden units, L layers, D directions, C clas
 from collections.abc import Mapping
 from typing import Any
 
-GATES = {"lstm": 4, "gru": 3, "rnn": 1, "relu": 1}
+from runner.harness.cases.losses import logits_of_every_step
+from runner.harness.cases.recurrent import GATES
+
 POINTWISE = {"lstm": 25, "gru": 20, "rnn": 2, "relu": 2}
 """Operations a hidden unit and step: activations are counted as 4, sums as 1."""
 
-EVERY_STEP = ("ctc", "lm")  # losses whose output layer works at every step
 OPTIMIZER_COPIES = {"adam": 2, "sgd": 0}
 
 DEFAULTS: Mapping[str, Any] = {
@@ -69,7 +70,7 @@ def product_flops(case: Mapping[str, Any], phase: str) -> int:
     for _ in range(case["layers"]):
         found += once * (inputs + hidden)
         inputs = ways * hidden
-    outputs = frames if case["loss"] in EVERY_STEP else case["batch"]
+    outputs = frames if logits_of_every_step(case["loss"]) else case["batch"]
     found += 2 * outputs * ways * hidden * case["classes"]
     spared = 0 if case["vocabulary"] else once * case["inputs"]
     return int(found if phase == "forward" else 3 * found - spared)
@@ -100,5 +101,5 @@ def training_bytes(case: Mapping[str, Any]) -> int:
     frames, ways = case["steps"] * case["batch"], directions(case)
     weights = parameters(case) * (3 + OPTIMIZER_COPIES[case["optimizer"]])
     states = case["layers"] * ways * case["hidden"] * 2 * (GATES[case["cell"]] + 3)
-    logits = 3 * case["classes"] if case["loss"] in EVERY_STEP else 0
+    logits = 3 * case["classes"] if logits_of_every_step(case["loss"]) else 0
     return int(4 * (weights + frames * (case["inputs"] + states + logits)))

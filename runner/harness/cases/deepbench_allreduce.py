@@ -1,11 +1,14 @@
-"""deepbench-allreduce: the sum of the arrays of several processes; see ``deepbench_gemm``."""
+"""deepbench-allreduce: sums the arrays of several processes; see ``deepbench_gemm``."""
 
 import numpy
 
 from . import uniform
 from .checksums import along
+from .operation import weights
 
-COLUMNS = 1000  # of an array that is laid in rows to be summed up
+__all__ = ["array_of_rank", "data", "expected", "iterations", "summed", "weights"]
+
+COLUMNS = 1000  # of the rows into which an array is cut to be summed up
 
 
 def iterations(case: "dict") -> "tuple":
@@ -13,30 +16,25 @@ def iterations(case: "dict") -> "tuple":
     return (0, 10000) if case["floats"] < 10 ** 7 else (0, 1000)
 
 
-def own(case: "dict", rank: "int") -> "object":
+def array_of_rank(case: "dict", rank: "int") -> "object":
     """Return the array (floats,) of a process, uniform in [-1, 1), float32."""
     return uniform(numpy.random.RandomState(case["seed"] + 1 + rank), (case["floats"],))
 
 
 def data(case: "dict", random: "numpy.random.RandomState") -> "dict":
     """Return ``x``, the array of process 0; each other process draws its own."""
-    return {"x": own(case, 0)}
-
-
-def weights(case: "dict", random: "numpy.random.RandomState") -> "dict":
-    """Return none: nothing is trained."""
-    return {}
+    return {"x": array_of_rank(case, 0)}
 
 
 def summed(case: "dict", phase: "str", outputs: "object") -> "object":
-    """Return the sum (floats,) of all arrays as (sums.ROWS, COLUMNS) sums of its numbers."""
+    """Return the sum (floats,) of all arrays as (checksums.ROWS, COLUMNS) sums of its numbers."""
     outputs = numpy.asarray(outputs)
     if outputs.shape != (case["floats"],):
         return outputs.astype(numpy.float64)
-    behind = -len(outputs) % COLUMNS
-    return along(case["seed"], numpy.pad(outputs, (0, behind), "constant").reshape(-1, COLUMNS))
+    padding = -len(outputs) % COLUMNS
+    return along(case["seed"], numpy.pad(outputs, (0, padding), "constant").reshape(-1, COLUMNS))
 
 
 def expected(case: "dict", data: "dict") -> "dict":
-    """Return phase -> what ``summed`` has to give, one array after the other."""
-    return {"forward": sum(summed(case, "forward", own(case, rank)) for rank in range(case["chips"]))}
+    """Return reference key -> the expected sums, added up one array after the other."""
+    return {"forward": sum(summed(case, "forward", array_of_rank(case, rank)) for rank in range(case["chips"]))}

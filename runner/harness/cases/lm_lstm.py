@@ -1,4 +1,4 @@
-"""lm-lstm: words and the words that follow them, or the two numbers of the TFCudnnLSTM template and their sign."""
+"""lm-lstm: words and their successors, or the two numbers of the TFCudnnLSTM template and their sign."""
 
 import numpy
 
@@ -12,8 +12,8 @@ ITERATIONS = (0, 200)  # left out and kept, in the published protocol: the inter
 def data(case: "dict", random: "numpy.random.RandomState") -> "dict":
     """Return ``x`` and ``target``.
 
-    Words: ids (T, B) int32 and the next ids (T, B), from the case's own ``words`` ((T+1)*B of them, sample after
-    sample) where it brings some, else drawn evenly. Template: x uniform in [-1, 1), (T, B, 2) float32, and (B,) 1 where
+    Words: ids (T, B) int32 and the next ids (T, B), from the ``words`` of the case ((T+1)*B of them, sample
+    after sample) where it has some, else drawn evenly. Template: x uniform in [-1, 1), (T, B, 2) float32, and (B,) 1 where
     the mean over time of 0.1 x1^2 sin t + 0.4 x2^3 / (|x1| + 1), t from 0, with noise of 0.01, is above zero.
     """
     steps, batch = case["steps"], case["batch"]

@@ -2,19 +2,20 @@
 
 from collections import namedtuple
 
-Loss = namedtuple("Loss", ("reads", "logits"))
+Loss = namedtuple("Loss", ("reads", "logits", "class_targets"))
 """``reads``: ``last`` (the last time step), ``every`` (each time step) or ``mean`` (the mean over time).
 
 ``logits``: whether an output layer turns hidden states into logits; without it, the loss reads the states themselves.
+``class_targets``: whether the target holds class numbers, int32; else it holds float32 numbers.
 """
 
 LOSSES = {
-    "mse": Loss("last", False),
-    "mse-all": Loss("every", False),
-    "ce": Loss("last", True),
-    "ctc": Loss("every", True),
-    "lm": Loss("every", True),
-    "bce": Loss("mean", True),
+    "mse": Loss("last", False, False),
+    "mse-all": Loss("every", False, False),
+    "ce": Loss("last", True, True),
+    "ctc": Loss("every", True, True),
+    "lm": Loss("every", True, True),
+    "bce": Loss("mean", True, False),
 }
 
 

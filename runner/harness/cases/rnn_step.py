@@ -6,7 +6,7 @@ from .recurrent import ways, weights
 
 __all__ = ["ITERATIONS", "data", "weights"]
 
-ITERATIONS = (0, 1000)  # left out and kept, in the published protocol: after the first call; the original timed all at once
+ITERATIONS = (0, 1000)  # left out and kept, in the published protocol: after the first call; the original timed them together
 
 
 def data(case: "dict", random: "numpy.random.RandomState") -> "dict":

@@ -1,17 +1,17 @@
-"""``python -m runner.harness.verify CASE``: compute the reference for a case and print it as JSON."""
+"""``python -m runner.harness.verify CASE``: compute the reference of a case and print it as JSON."""
 
 import json
 import sys
 
 from . import reference
-from .. import protocol, cases
+from .. import cases, protocol
 
 
 def main(case: "dict") -> "dict":
-    """Return the reference for a case, on the case it is checked on, with arrays packed: see ``reference.compute``."""
-    found = reference.compute(cases.checked(case))
-    gradients = {name: protocol.pack(value) for name, value in found["gradients"].items()}
-    return dict(found, gradients=gradients, outputs=protocol.pack(found["outputs"]))
+    """Return ``reference.compute`` of the case on which ``case`` is checked, with its arrays packed."""
+    result = reference.compute(cases.checked(case))
+    gradients = {name: protocol.pack(gradient) for name, gradient in result["gradients"].items()}
+    return dict(result, gradients=gradients, outputs=protocol.pack(result["outputs"]))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One recurrent layer in one direction, forward and back through time, in NumPy; the cells of ``adapters.api``.
+"""One recurrent layer in one direction, forward and back through time, in NumPy: the cells of ``adapters.base``.
 
 Formulas: Hochreiter and Schmidhuber 1997 with the forget gate of Gers et al. 2000 (no peepholes); the GRU of Cho et al.
 2014 with the reset gate after the product, as in cuDNN; Elman's network with tanh, or with max(0, x) (``relu``).
@@ -13,14 +13,14 @@ def sigmoid(z):
 
 
 class Layer(object):
-    """Keeps what the way back needs of the last ``forward``."""
+    """Computes ``forward``, and keeps what ``backward`` needs of it."""
 
     def __init__(self, cell, weights):
         """Take ``lstm``, ``gru``, ``rnn`` or ``relu``, and (kernel (I, G*H), recurrent (H, G*H), bias (G*H,))."""
         self.kernel, self.recurrent, self.bias = weights
-        known = {"lstm": (self._lstm, self._lstm_back), "gru": (self._gru, self._gru_back)}
-        known.update(rnn=(self._rnn, self._rnn_back), relu=(self._relu, self._relu_back))
-        self.step, self.back = known[cell]
+        steps = {"lstm": (self._lstm, self._lstm_back), "gru": (self._gru, self._gru_back)}
+        steps.update(rnn=(self._rnn, self._rnn_back), relu=(self._relu, self._relu_back))
+        self.step, self.back = steps[cell]
 
     def forward(self, x, state):
         """Return (hidden states (T, B, H), last (h, c)) of x (T, B, I) from ``state``, (h, c) of (B, H) each."""
@@ -40,7 +40,7 @@ class Layer(object):
         steps, batch, inputs = self.x.shape
         dh = numpy.zeros_like(self.h[0])
         dc = numpy.zeros_like(dh)
-        products = numpy.zeros_like(self.gates)  # slopes of h.dot(recurrent); those of the gates take the gates' place
+        products = numpy.zeros_like(self.gates)  # slopes of h.dot(recurrent); those of the gates overwrite the gates
         for t in reversed(range(steps)):
             direct, dc = self.back(t, dh + slopes[t], dc, products)
             dh = products[t].dot(self.recurrent.T) + direct
@@ -53,15 +53,15 @@ class Layer(object):
     def _lstm(self, t, product):
         gates = self.gates[t]
         gates += product
-        i, f, g, o = numpy.split(gates, 4, axis=1)  # views: what follows is kept for the way back
-        for part in (i, f, o):
-            part[...] = sigmoid(part)
+        i, f, g, o = numpy.split(gates, 4, axis=1)  # views: the assignments below keep them for ``backward``
+        for gate in (i, f, o):
+            gate[...] = sigmoid(gate)
         g[...] = numpy.tanh(g)
         self.c[t + 1] = f * self.c[t] + i * g
         self.h[t + 1] = o * numpy.tanh(self.c[t + 1])
 
     def _lstm_back(self, t, dh, dc, products):
-        i, f, g, o = (part.copy() for part in numpy.split(self.gates[t], 4, axis=1))
+        i, f, g, o = (gate.copy() for gate in numpy.split(self.gates[t], 4, axis=1))
         tanh = numpy.tanh(self.c[t + 1])
         dc = dc + dh * o * (1 - tanh ** 2)
         slopes = (dc * g * i * (1 - i), dc * self.c[t] * f * (1 - f), dc * i * (1 - g ** 2), dh * tanh * o * (1 - o))
@@ -78,7 +78,7 @@ class Layer(object):
         self.h[t + 1] = (1 - z) * n + z * self.h[t]
 
     def _gru_back(self, t, dh, dc, products):
-        r, z, n = (part.copy() for part in numpy.split(self.gates[t], 3, axis=1))
+        r, z, n = (gate.copy() for gate in numpy.split(self.gates[t], 3, axis=1))
         dn = dh * (1 - z) * (1 - n ** 2)
         dr = dn * self.c[t + 1] * r * (1 - r)
         dz = dh * (self.h[t] - n) * z * (1 - z)
@@ -102,7 +102,7 @@ class Layer(object):
 
 
 def reversal(steps, batch, lengths=None):
-    """Return an index (T, B) that reverses each sample within its own length, and leaves what lies behind alone.
+    """Return an index (T, B) that reverses each sample within its own length, and keeps the padding in place.
 
     >>> reversal(3, 2, numpy.array([2, 3])).T.tolist()
     [[1, 0, 2], [2, 1, 0]]

@@ -1,154 +1,161 @@
-"""What a program has to show before and after it is timed."""
+"""Builds the program of a cell and verifies it before and after it is timed."""
 
 import gc
 import time
 
 from . import tolerance
-from .. import timing, cases
+from .. import cases, timing
+from ..errors import CellFailure
 
-METHODS = {"forward": "forward", "gradient": "backward", "train": "train"}
-METHODS.update({"backward-weights": "backward_weights", "backward-inputs": "backward_inputs"})
+METHODS = {
+    "forward": "forward",
+    "gradient": "backward",
+    "train": "train",
+    "backward-weights": "backward_weights",
+    "backward-inputs": "backward_inputs",
+}  # phase -> method of an implementation
 
 
 class Trial(object):
-    """Builds an implementation and holds it against the reference."""
+    """Builds an implementation and compares it with the reference."""
 
-    begins = "train"
+    first_method = "train"
 
-    def __init__(self, chosen, request, truth):
+    def __init__(self, implementation, request, reference):
         """Take the class, the request and the reference."""
-        self.chosen = chosen
+        self.implementation = implementation
         self.case = request["case"]
-        self.place = (request["device"], request["precision"])
-        # Compilers take their time for a function of gradients alone, and large steps for themselves.
-        self.proven = bool(request.get("proven")) and request["phase"].partition("+")[0] != "gradient"
-        self.timed = request["phase"] in METHODS  # else the first call is, or another program
-        self.truth = truth
+        self.device, self.precision = request["device"], request["precision"]
+        # A function of gradients alone costs compile time, and a large step its own: they are verified once, unless timed.
+        self.already_verified = bool(request.get("proven")) and request["phase"].partition("+")[0] != "gradient"
+        self.times_program = request["phase"] in METHODS  # else the first call is timed, or another program
+        self.reference = reference
 
-    def drawn(self, case):
-        """Return (data, weights, digest) of the checked case. Raises check.Failure where they are not the reference's."""
+    def checked_arrays(self, case):
+        """Return (data, weights, digest) of the checked case. Raises CellFailure if the digest is not the reference's."""
         data, weights = cases.materialise(case)
         digest = cases.digest(data, weights)
-        if digest != self.truth["digest"]:
-            reason = "this NumPy draws other data: digest {} is not {}".format(digest, self.truth["digest"])
-            raise tolerance.Failure("wrong-result", reason)
-        self.truth = dict(self.truth, lengths=data.get("lengths"))
+        if digest != self.reference["digest"]:
+            reason = "this NumPy draws different data: digest {} instead of {}".format(digest, self.reference["digest"])
+            raise CellFailure("wrong-result", reason)
+        self.reference = dict(self.reference, lengths=data.get("lengths"))
         return data, weights, digest
 
-    def first(self, case, data, weights):
-        """Return (program, seconds) from before it was built to the end of its first training step."""
-        ready = time.perf_counter()
-        program = self.chosen(case, data, weights, *self.place)
-        getattr(program, self.begins)()
+    def build(self, case, data, weights):
+        """Return (program, seconds) from before the program was built to the end of its first training step."""
+        start = time.perf_counter()
+        program = self.implementation(case, data, weights, self.device, self.precision)
+        getattr(program, self.first_method)()
         program.synchronize()
-        return program, time.perf_counter() - ready
+        return program, time.perf_counter() - start
 
-    def judged(self, program, found, later):
-        """Add what the check finds to ``found``; the program, which has made a step, is put back to its start.
+    def verify(self, program, facts, again_later):
+        """Add errors to ``facts``; the program, which has made a step, is reset afterwards.
 
-        Where an earlier round has found the same right, gradients are left out, and outputs where these are compared
-        ``later``, after the timing.
+        If an earlier round has verified the cell, gradients are not compared again, and outputs only if
+        ``verify_again`` does not compare them after the timing (``again_later``).
         """
-        precision = self.place[1]
-        judge = tolerance.same_training if self.proven else tolerance.same_computation
-        found.update(judge(program, self.truth, precision))
+        compare = tolerance.same_training if self.already_verified else tolerance.same_computation
+        facts.update(compare(program, self.reference, self.precision))
         program.reset()
-        if self.proven and not later:
-            tolerance.same_outputs(program.outputs(), self.truth, precision, found)
+        if self.already_verified and not again_later:
+            tolerance.same_outputs(program.outputs(), self.reference, self.precision, facts)
 
-    def whole(self, case):
-        """Build and check the case itself; return (program, what was found)."""
-        data, weights, digest = self.drawn(case)
-        program, seconds = self.first(case, data, weights)
-        found = {"compile_seconds": seconds, "digest": digest}
-        self.judged(program, found, self.timed)
-        return program, found
+    def build_verified(self, case):
+        """Build and verify a case that is checked as it is; return (program, facts)."""
+        data, weights, digest = self.checked_arrays(case)
+        program, seconds = self.build(case, data, weights)
+        facts = {"compile_seconds": seconds, "digest": digest}
+        self.verify(program, facts, self.times_program)
+        return program, facts
 
-    def apart(self, case, small):
-        """Check ``small`` with a program of its own, then build the case; return (the case's program, what was found)."""
-        data, weights, digest = self.drawn(small)
-        found = {"digest": digest, "checked_case": {name: small[name] for name in small if small[name] != case[name]}}
-        program, found["compile_seconds"] = self.first(case, *cases.materialise(case))
-        tolerance.finite("the loss of a training step", program.loss(), found)
+    def build_after_smaller(self, case, smaller):
+        """Build the program of the case, and verify another one of the smaller case; return (the case's program, facts)."""
+        data, weights, digest = self.checked_arrays(smaller)
+        facts = {"digest": digest, "checked_case": {key: smaller[key] for key in smaller if smaller[key] != case[key]}}
+        program, facts["compile_seconds"] = self.build(case, *cases.materialise(case))
+        tolerance.check_finite("the loss of a training step", program.loss(), facts)
         program.reset()
-        small_one = self.chosen(small, data, weights, *self.place)
-        small_one.train()
-        self.judged(small_one, found, False)
-        gc.collect()  # the small one
-        return program, found
+        smaller_program = self.implementation(smaller, data, weights, self.device, self.precision)
+        smaller_program.train()
+        self.verify(smaller_program, facts, False)
+        del smaller_program
+        gc.collect()  # it may be part of a cycle
+        return program, facts
 
-    def original(self, case, phase, found):
-        """Time the original program's iterations; return ``seconds`` and ``warmup``, what it left out.
+    def time_original(self, phase, facts):
+        """Time the original program as often as its authors did; return ``seconds``, and ``warmup``, what they left out.
 
         Raises:
-            check.Failure: ``nan`` where its loss is not finite, ``wrong-result`` where training made that of asr-lstm no
-                smaller, as its original asks of itself. Nothing like it holds for the summed loss of rnn-step.
+            CellFailure: ``nan`` where its loss is not finite; ``wrong-result`` where training did not lower the loss of
+                asr-lstm, which its original asserts too. Nothing similar holds for the summed loss of rnn-step.
         """
-        program = self.chosen.original(case, *(cases.materialise(case) + self.place))
+        case = self.case
+        program = self.implementation.original(case, *(cases.materialise(case) + (self.device, self.precision)))
         program.train()
         before = float(program.loss())
-        left_out, kept = cases.iterations(case)
+        times = self.time_iterations(program, phase)
+        after = float(program.loss())
+        tolerance.check_finite("the loss of the original program", [before, after], facts)
+        if case["workload"] == "asr-lstm" and not after < before:
+            reason = "training did not lower the loss: {} before, {} after".format(before, after)
+            raise CellFailure("wrong-result", reason, facts)
+        return dict(times, trained_weights=program.weights)
+
+    def time_iterations(self, program, phase):
+        """Time the iterations of the published protocol; return ``seconds``, and ``warmup``, what the protocol leaves out."""
+        left_out, kept = cases.iterations(self.case)
         call = getattr(program, METHODS[phase])
         times = timing.count(call, program.synchronize, time.perf_counter, left_out + kept)
-        after = float(program.loss())
-        tolerance.finite("the loss of the original program", [before, after], found)
-        if case["workload"] == "asr-lstm" and not after < before:
-            raise tolerance.Failure("wrong-result", "training took the loss from {} to {}".format(before, after), found)
-        return {"warmup": times[:left_out], "seconds": times[left_out:], "trained_weights": program.weights}
-
-    def repeated(self, program, phase):
-        """Time the checked program as often as the original of DeepBench was; return ``seconds`` and ``warmup``."""
-        left_out, kept = cases.iterations(self.case)
-        times = timing.count(getattr(program, METHODS[phase]), program.synchronize, time.perf_counter, left_out + kept)
         return {"warmup": times[:left_out], "seconds": times[left_out:]}
 
-    def again(self, program, found, whole, step):
-        """Ask the timed program once more what it says: the reference's outputs, or finite ones.
+    def verify_again(self, program, facts, same_case, step):
+        """Compare the outputs of the timed program with the reference's, or check that they are finite.
 
         Args:
-            program: it.
-            found: goes with a failure.
-            whole: whether the reference is of this case.
-            step: makes a step that has to contain a forward pass; None where that is what was timed.
+            program: the program that was timed.
+            facts: go into a failure.
+            same_case: whether the reference is of the case that was timed.
+            step: makes a step that has to contain a forward pass; None where the forward pass itself was timed.
 
         Raises:
-            check.Failure: they are not; or a step that has to contain a forward pass took far less than one, which is
-                how a compiler shows that it has left out what nobody reads.
+            CellFailure: the outputs differ; or a step that has to contain a forward pass took far less than one, which
+                happens where a compiler leaves out what nobody reads.
         """
         program.reset()
         outputs = program.outputs()
-        if step is not None and not self.proven:
-            def once(call):
+        if step is not None and not self.already_verified:
+            def seconds_of(call):
                 return timing.count(call, program.synchronize, time.perf_counter, 1)[0]
 
-            tolerance.as_long(lambda: once(step), lambda: once(program.forward), found)
+            tolerance.check_step_is_complete(lambda: seconds_of(step), lambda: seconds_of(program.forward), facts)
             program.reset()
-        if whole:
-            tolerance.same_outputs(outputs, self.truth, self.place[1], found, " after the timing")
+        if same_case:
+            tolerance.same_outputs(outputs, self.reference, self.precision, facts, " after the timing")
         else:
-            tolerance.finite("an output of the forward pass after the timing", outputs, found)
+            tolerance.check_finite("an output of the forward pass after the timing", outputs, facts)
 
 
 class KernelTrial(Trial):
-    """The same of a single operation, in which nothing is trained: sums of its result have to be the reference's."""
+    """Verifies a single operation, in which nothing is trained, by sums of its result."""
 
-    def __init__(self, chosen, request, truth):
+    def __init__(self, implementation, request, reference):
         """See Trial."""
-        Trial.__init__(self, chosen, request, truth)
+        Trial.__init__(self, implementation, request, reference)
         self.phase = request["phase"].partition("+")[0]
-        self.begins = METHODS[self.phase]
+        self.first_method = METHODS[self.phase]
 
-    def judged(self, program, found, later):
+    def verify(self, program, facts, again_later):
         """See Trial; a result that is not compared now is compared after the timing."""
-        if not (self.proven and later):
-            self.same(program, found)
+        if not (self.already_verified and again_later):
+            self.verify_result(program, facts)
 
-    def again(self, program, found, whole, step):
-        """See Trial: what was timed has to be the result."""
-        self.same(program, found, " after the timing")
+    def verify_again(self, program, facts, same_case, step):
+        """See Trial: compare the result of the timed program."""
+        self.verify_result(program, facts, " after the timing")
 
-    def same(self, program, found, when=""):
-        """Raise check.Failure where the result is not the reference's."""
+    def verify_result(self, program, facts, when=""):
+        """Raise CellFailure where the result is not the reference's."""
         sums = cases.summed(self.case, self.phase, program.result(self.phase))
-        truth = self.truth["gradients"][cases.compared(self.phase, self.place[1])]
-        tolerance.same_sums(sums, truth, self.place[1], found, when)
+        expected = self.reference["gradients"][cases.reference_key(self.phase, self.precision)]
+        tolerance.same_sums(sums, expected, self.precision, facts, when)

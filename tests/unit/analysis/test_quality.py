@@ -13,7 +13,7 @@ from runner.analysis.compare import compare
 from runner.analysis.model import Dataset, QualityIssue
 from runner.analysis.quality import CODES, FACTS, annotate, quality_issues
 from runner.core.model import Record
-from runner.harness import supervisor
+from runner.harness import procfs
 from runner.measure import record as collect
 from tests.support.fake_runs import cell, good, make
 
@@ -264,7 +264,7 @@ def test_sides_of_different_runs_have_the_doubts_of_their_own_run(tmp_path: Path
 
 
 def test_the_harness_says_what_of_a_child_is_in_swap_and_the_record_keeps_it() -> None:
-    assert supervisor.swapped() >= 0
+    assert procfs.swapped_bytes() >= 0
     assert "swapped_bytes" in collect.OWN
 
 

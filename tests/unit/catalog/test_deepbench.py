@@ -17,6 +17,7 @@ from runner.harness import adapters, cases
 from runner.harness.adapters.kernel import Kernel
 from runner.harness.cases import deepbench_conv as drawn_conv
 from runner.harness.cases.checksums import ROWS
+from runner.harness.errors import CellFailure
 from runner.harness.verify import reference, tolerance
 from runner.matrix import load, parse
 from runner.plan import estimate
@@ -131,9 +132,9 @@ def judged(case: dict[str, Any], result: Any, precision: str = "fp32") -> str:
     """Return what the check says of a result."""
     try:
         sums = cases.summed(case, "forward", result)
-        truth = reference.compute(case)["gradients"][cases.compared("forward", precision)]
+        truth = reference.compute(case)["gradients"][cases.reference_key("forward", precision)]
         tolerance.same_sums(sums, truth, precision, {})
-    except tolerance.Failure as failure:
+    except CellFailure as failure:
         return str(failure.reason)
     return ""
 
@@ -162,7 +163,7 @@ def test_numbers_of_fewer_bits_than_were_asked_for_are_seen(bits: int, right: tu
 
 
 def test_the_parts_of_a_draw_are_the_bits_of_the_whole() -> None:
-    shape = (3, cases.DRAWN // 2)
+    shape = (3, cases.DRAW_SIZE // 2)
     one, other = (np.random.RandomState(7) for _ in range(2))
     found: Any = cases.uniform(one, shape)
     assert found.dtype == np.float32

@@ -9,11 +9,12 @@ import pytest
 
 from runner.catalog.cases import CASES, PUBLISHED, forward_flops, product_flops
 from runner.catalog.cases.deepbench_rnn import LIST, recurrent_flops
-from runner.catalog.cases.recurrent import GATES
 from runner.catalog.cases.units import quoted
 from runner.harness import cases, worker
 from runner.harness.adapters import numpy
-from runner.harness.verify import layers, reference, tolerance
+from runner.harness.cases.recurrent import GATES
+from runner.harness.errors import CellFailure
+from runner.harness.verify import layers, reference
 
 RNN = {name: case for name, case in CASES.items() if case["workload"] == "deepbench-rnn"}
 
@@ -121,5 +122,5 @@ def test_a_gradient_that_is_left_out_is_seen_in_the_published_protocol_too(monke
             setattr(self, "backward", lambda: None)  # noqa: B010  mypy lets no method be assigned
 
     monkeypatch.setattr(numpy, "IMPLEMENTATIONS", (Idle,))
-    with pytest.raises(tolerance.Failure):
+    with pytest.raises(CellFailure):
         asked({**SMALL, "hidden": 64, "inputs": 64, "batch": 32, "steps": 20}, "numpy-loop", "gradient+published")

@@ -16,6 +16,7 @@ from runner.harness import adapters, cases
 from runner.harness.adapters.kernel import CooProduct, Kernel
 from runner.harness.cases import checksums
 from runner.harness.cases import deepbench_allreduce as drawn
+from runner.harness.errors import CellFailure
 from runner.harness.verify import reference, tolerance
 from runner.plan import estimate
 
@@ -38,7 +39,7 @@ def judged(case: dict[str, Any], result: Any) -> str:
     try:
         found = cases.summed(case, "forward", result)
         tolerance.same_sums(found, reference.compute(case)["gradients"]["forward"], "fp32", {})
-    except tolerance.Failure as failure:
+    except CellFailure as failure:
         return str(failure.reason)
     return ""
 
@@ -115,7 +116,7 @@ def test_coordinates_are_those_of_what_is_not_zero() -> None:
 
 def test_the_sum_over_processes_is_of_arrays_that_differ() -> None:
     case = shared()
-    arrays = [np.asarray(drawn.own(case, rank)) for rank in range(4)]
+    arrays = [np.asarray(drawn.array_of_rank(case, rank)) for rank in range(4)]
     assert {array.shape for array in arrays} == {(2503,)}
     assert abs(np.corrcoef(arrays)[0, 1]) < 0.1
     right = np.sum([array.astype(np.float64) for array in arrays], axis=0)

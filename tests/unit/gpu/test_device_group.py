@@ -136,7 +136,7 @@ def test_a_process_that_fails_ends_the_sum_unless_it_was_over(
             pass
 
     monkeypatch.setattr(allreduce, "Part", Part)
-    monkeypatch.setattr(deepbench_allreduce, "own", lambda *_: None)
+    monkeypatch.setattr(deepbench_allreduce, "array_of_rank", lambda *_: None)
     monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(prctl=lambda *_: 0))
     monkeypatch.setattr(os, "kill", lambda pid, _: ends.append(pid))
     monkeypatch.setattr(os, "_exit", lambda code: ends.append(f"exit {code}"))

@@ -145,13 +145,13 @@ def test_a_case_is_checked_on_one_that_is_small_enough_and_of_the_same_code_path
     whole = dict(NETWORKS[case_id])
     small: Any = cases.checked(whole)
     products, weights = cases.cost(small)
-    assert products <= cases.MOST_PRODUCTS
-    assert weights <= cases.MOST_WEIGHTS
+    assert products <= cases.MAX_PRODUCTS
+    assert weights <= cases.MAX_WEIGHTS
     for name in ("cell", "layers", "bidirectional", "loss", "ragged", "carry", "optimizer", "clip_norm", "output_bias"):
         assert small[name] == whole[name]
     assert (small["inputs"] == small["hidden"]) == (whole["inputs"] == whole["hidden"])
     assert small["steps"] // 2 >= 2 * small["labels"]  # the shortest sample can say its labels, repeated or not
-    fits = cases.cost(whole)[0] <= cases.MOST_PRODUCTS and parameters(whole) <= cases.MOST_WEIGHTS
+    fits = cases.cost(whole)[0] <= cases.MAX_PRODUCTS and parameters(whole) <= cases.MAX_WEIGHTS
     assert (small == whole) == fits
 
 

@@ -1,4 +1,4 @@
-"""When a median is precise: the interval by order statistics that ends measuring, and what looking for it costs."""
+"""When a median is precise: the interval by order statistics that ends measuring, and the cost of computing it."""
 
 import itertools
 import math
@@ -9,9 +9,9 @@ import pytest
 from runner.harness import timing
 
 
-def chance(count: int, most: int) -> float:
-    """Return the chance that at most ``most`` of ``count`` times lie below the median."""
-    return float(sum(math.comb(count, below) for below in range(most + 1)) / 2**count)
+def chance(count: int, limit: int) -> float:
+    """Return the chance that at most ``limit`` of ``count`` times lie below the median."""
+    return float(sum(math.comb(count, below) for below in range(limit + 1)) / 2**count)
 
 
 def exact_ranks(count: int) -> tuple[int, int]:
@@ -26,7 +26,7 @@ def test_median_of_odd_and_even_counts() -> None:
     assert timing.median([7.0]) == 7.0
 
 
-def test_fewer_than_twenty_times_are_never_precise() -> None:
+def test_precise_needs_twenty_times() -> None:
     assert not timing.precise([1.0] * 19)
     assert timing.precise([1.0] * 20)
 
@@ -43,13 +43,13 @@ def test_precise_agrees_with_the_exact_interval(count: int) -> None:
         ranked = sorted(times)
         exact = ranked[high - 1] - ranked[low - 1] <= 2 * timing.TARGET * timing.median(times)
         answers.append((timing.precise(times), exact))
-    assert sum(found == exact for found, exact in answers) > 0.9 * len(answers)
-    assert 50 < sum(found for found, _ in answers) < 250
+    assert sum(answer == exact for answer, exact in answers) > 0.9 * len(answers)
+    assert 50 < sum(answer for answer, _ in answers) < 250
 
 
 @pytest.mark.parametrize("count", [20, 30, 100, 1000, 2300, 2500])
-def test_the_ranks_that_precise_compares_hold_the_median_with_95_percent(count: int) -> None:
-    """A step in the sorted times is seen where it lies between the two ranks; 2300 is the worst that is asked for."""
+def test_interval_of_precise_contains_the_median_with_95_percent(count: int) -> None:
+    """A step in the sorted times is seen where it lies between the two ranks; 2300 is the worst count."""
     near = range(max(1, count // 2 - 100), min(count, count // 2 + 100))
     seen = [k for k in near if not timing.precise([1.0] * k + [2.0] * (count - k))]
     below, above = seen[0], seen[-1]  # the interval is from the value of rank ``below`` to that of rank ``above + 1``
@@ -58,14 +58,14 @@ def test_the_ranks_that_precise_compares_hold_the_median_with_95_percent(count: 
     assert seen == list(range(below, above + 1))
 
 
-def test_order_does_not_matter_for_precise() -> None:
+def test_precise_ignores_the_order_of_times() -> None:
     draw = random.Random(3)
     times = [draw.gauss(1.0, 0.01) for _ in range(60)]
     assert timing.precise(times) == timing.precise(sorted(times)) == timing.precise(sorted(times, reverse=True))
 
 
 class _Counted(float):
-    """A time that counts how often times are compared."""
+    """A time that counts comparisons."""
 
     compared = 0
 
@@ -80,7 +80,7 @@ class _Counted(float):
         return float(self) < other
 
 
-def test_looking_compares_few_times_for_each_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_until_precise_compares_each_sample_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sorting n times takes at least log2(n!) comparisons, 13 for each of them here; looks may double that."""
     noise = random.Random(5)
     now = itertools.accumulate(noise.uniform(0.5, 1.5) for _ in itertools.count())

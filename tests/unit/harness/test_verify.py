@@ -12,6 +12,7 @@ import pytest
 from runner.catalog.cases import CASES
 from runner.harness import cases, protocol, worker
 from runner.harness.adapters.numpy import NumpyLoop
+from runner.harness.errors import CellFailure
 from runner.harness.verify import reference, tolerance
 
 TRUTH: dict[str, Any] = {
@@ -56,7 +57,7 @@ def program(factor: float = 1.0, gradient_factor: float = 1.0, changes: dict[str
 
 
 def failure(of: _Program, precision: str = "fp32") -> Any:
-    with pytest.raises(tolerance.Failure) as caught:
+    with pytest.raises(CellFailure) as caught:
         tolerance.same_computation(of, TRUTH, precision)
     return caught.value
 
@@ -81,11 +82,11 @@ def test_a_step_that_is_far_shorter_than_a_forward_pass_in_every_turn_has_left_s
     def turns(*seconds: float) -> Callable[[], float]:
         return iter(seconds).__next__
 
-    tolerance.as_long(turns(0.31), turns(1.0), {})
-    tolerance.as_long(turns(0.1, 0.1, 0.9), turns(1.0, 5.0, 0.3), {})  # two passes were disturbed
-    with pytest.raises(tolerance.Failure, match=r"a step takes 0\.29 s and a forward pass alone 1 s") as caught:
-        tolerance.as_long(lambda: 0.29, lambda: 1.0, {"loss": [1.0]})
-    assert (caught.value.kind, caught.value.found) == ("wrong-result", {"loss": [1.0]})
+    tolerance.check_step_is_complete(turns(0.31), turns(1.0), {})
+    tolerance.check_step_is_complete(turns(0.1, 0.1, 0.9), turns(1.0, 5.0, 0.3), {})  # two passes were disturbed
+    with pytest.raises(CellFailure, match=r"a step takes 0\.29 s and a forward pass alone 1 s") as caught:
+        tolerance.check_step_is_complete(lambda: 0.29, lambda: 1.0, {"loss": [1.0]})
+    assert (caught.value.kind, caught.value.facts) == ("wrong-result", {"loss": [1.0]})
 
 
 def test_what_was_right_before_goes_on_from_its_first_step_and_its_losses_are_compared() -> None:
@@ -100,9 +101,9 @@ def test_what_was_right_before_goes_on_from_its_first_step_and_its_losses_are_co
     for losses, sentence in (([2.0, 1.5], "losses are off by 5.0e-01"), ([2.0, float("nan")], "a loss is not finite")):
         other = _Program([*losses, 0.5], {})
         other.train()
-        with pytest.raises(tolerance.Failure, match=sentence) as caught:
+        with pytest.raises(CellFailure, match=sentence) as caught:
             tolerance.same_training(other, TRUTH, "fp32")
-        assert caught.value.found["loss"][0] == 2.0
+        assert caught.value.facts["loss"][0] == 2.0
 
 
 @pytest.mark.parametrize(
@@ -130,8 +131,8 @@ def test_int8_is_to_agree_exactly() -> None:
 def test_a_wrong_loss_keeps_both_traces() -> None:
     found = failure(program(1.5))
     assert (found.kind, found.reason) == ("wrong-result", "losses are off by 5.0e-01, 1e-05 allowed")
-    assert found.found["loss"] == [3.0, 1.5, 0.75]
-    assert found.found["reference_loss"] == [2.0, 1.0, 0.5]
+    assert found.facts["loss"] == [3.0, 1.5, 0.75]
+    assert found.facts["reference_loss"] == [2.0, 1.0, 0.5]
 
 
 def test_one_wrong_loss_of_three_is_enough() -> None:
@@ -144,7 +145,7 @@ def test_the_worst_gradient_is_named_with_its_share_of_the_norm() -> None:
     found = failure(program(changes={"layer0/bias": np.array([3.0, 4.5]), "layer0/kernel": np.array([[1.01], [0.0]])}))
     assert found.kind == "wrong-result"
     assert found.reason == "the gradient of layer0/bias is off by 1.0e-01 of its norm, 1e-03 allowed"
-    assert found.found["gradient_errors"]["layer0/kernel"] == pytest.approx(0.01)
+    assert found.facts["gradient_errors"]["layer0/kernel"] == pytest.approx(0.01)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
@@ -153,7 +154,7 @@ def test_a_loss_that_is_not_finite_is_nan(bad: float) -> None:
     found.losses = [2.0, bad, 0.5]
     ended = failure(found)
     assert (ended.kind, ended.reason) == ("nan", "a loss is not finite")
-    assert protocol.plain(ended.found["loss"]) == [2.0, None, 0.5]
+    assert protocol.plain(ended.facts["loss"]) == [2.0, None, 0.5]
 
 
 def test_a_gradient_that_is_not_finite_is_nan_whatever_the_precision() -> None:
@@ -189,18 +190,18 @@ def test_a_forward_pass_that_says_something_else_is_found(said: Any, kind: str, 
     found.said = said
     ended = failure(found)
     assert (ended.kind, ended.reason) == (kind, reason)
-    assert ended.found["loss"] == [2.0, 1.0, 0.5]
-    assert not ended.found["forward_error"] <= 1e-3
+    assert ended.facts["loss"] == [2.0, 1.0, 0.5]
+    assert not ended.facts["forward_error"] <= 1e-3
 
 
 def test_outputs_are_compared_again_after_the_timing() -> None:
     found: dict[str, Any] = {"loss": [1.0]}
     tolerance.same_outputs(TRUTH["outputs"] * 1.0001, TRUTH, "fp32", found, " after the timing")
     assert found == {"loss": [1.0], "forward_error": pytest.approx(1e-4)}
-    with pytest.raises(tolerance.Failure) as caught:
+    with pytest.raises(CellFailure) as caught:
         tolerance.same_outputs(TRUTH["outputs"] * 2, TRUTH, "fp32", found, " after the timing")
     assert caught.value.reason == "the forward pass is off by 1.0e+00 of its norm after the timing, 1e-03 allowed"
-    assert caught.value.found == {"loss": [1.0], "forward_error": 1.0}
+    assert caught.value.facts == {"loss": [1.0], "forward_error": 1.0}
 
 
 Loop: Any = NumpyLoop  # the harness writes no annotations that Python 3.5 could not read
@@ -224,12 +225,12 @@ def test_a_bias_that_is_trained_twice_is_found_where_it_shows_least() -> None:
     assert right["loss_error"] < 1e-6
     assert right["forward_error"] < 1e-6
     doubled: Any = _Doubled
-    with pytest.raises(tolerance.Failure, match="losses are off by") as caught:
+    with pytest.raises(CellFailure, match="losses are off by") as caught:
         tolerance.same_computation(doubled(case, data, weights, "cpu", "fp32"), truth, "fp32")
-    assert 1e-5 < caught.value.found["loss_error"] < 1e-4
+    assert 1e-5 < caught.value.facts["loss_error"] < 1e-4
     again = doubled(case, data, weights, "cpu", "fp32")
     again.train()
-    with pytest.raises(tolerance.Failure, match="losses are off by"):
+    with pytest.raises(CellFailure, match="losses are off by"):
         tolerance.same_training(again, truth, "fp32")
 
 
@@ -286,7 +287,7 @@ def test_a_very_long_line_is_cut() -> None:
 
 def test_a_slug_that_is_not_there_is_told() -> None:
     assert worker.implementation("numpy", "numpy-loop").__name__ == "NumpyLoop"
-    with pytest.raises(tolerance.Failure, match="the numpy adapter has no implementation 'nn-lstm'"):
+    with pytest.raises(CellFailure, match="the numpy adapter has no implementation 'nn-lstm'"):
         worker.implementation("numpy", "nn-lstm")
 
 

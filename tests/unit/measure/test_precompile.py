@@ -114,7 +114,7 @@ def test_a_cell_is_cold_until_it_was_compiled_and_each_of_its_kind_alone(tmp_pat
     classes = {"slow": Slow, "quick": Quick}
 
     def cold(*asked: dict[str, Any], threads: int = 2) -> dict[str, float]:
-        found: dict[str, float] = compile_cache.cold(classes, str(tmp_path), threads, list(asked))
+        found: dict[str, float] = compile_cache.cold_cells(classes, str(tmp_path), threads, list(asked))
         return found
 
     every = (
@@ -126,7 +126,7 @@ def test_a_cell_is_cold_until_it_was_compiled_and_each_of_its_kind_alone(tmp_pat
     )
     assert cold(*every) == {"0": 60.0}
     for chosen in (Slow, Quick):
-        compile_cache.made(chosen, request(chosen.slug), str(tmp_path), 2)
+        compile_cache.mark_compiled(chosen, request(chosen.slug), str(tmp_path), 2)
     assert cold(*every) == {}
     assert len(list((tmp_path / "compiled").iterdir())) == 1  # nothing is remembered of what compiles at once
     others = (request("slow", key="other"), request("slow", phase="forward"), request("slow", precision="tf32"))
@@ -136,8 +136,8 @@ def test_a_cell_is_cold_until_it_was_compiled_and_each_of_its_kind_alone(tmp_pat
 
 def test_a_cache_that_cannot_be_written_is_no_failure(tmp_path: Path) -> None:
     (tmp_path / "compiled").write_text("in the way")
-    compile_cache.made(Slow, request("slow"), str(tmp_path), 1)
-    assert compile_cache.cold({"slow": Slow}, str(tmp_path), 1, [request("slow")]) == {"0": 60.0}
+    compile_cache.mark_compiled(Slow, request("slow"), str(tmp_path), 1)
+    assert compile_cache.cold_cells({"slow": Slow}, str(tmp_path), 1, [request("slow")]) == {"0": 60.0}
 
 
 def test_later_cases_are_built_with_the_next_as_far_as_that_is_no_long_wait(backend: FakeBackend) -> None:

@@ -158,7 +158,7 @@ def test_a_long_call_is_a_turn_by_itself_and_leads_nothing() -> None:
     calls = _Calls(0.5)
     assert calls.turns(2.4)["turns"] == [1] * 5
     assert calls.log == "wcc" + "wc" * 4  # how long a call is, the first one tells
-    assert _Calls(0.5).turns(0.1)["turns"] == [1] * timing.LEAST
+    assert _Calls(0.5).turns(0.1)["turns"] == [1] * timing.MIN_SAMPLES
 
 
 def test_waiting_for_a_turn_is_in_no_time_and_no_budget() -> None:

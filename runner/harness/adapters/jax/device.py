@@ -2,7 +2,7 @@
 
 import os
 
-from ...verify import tolerance
+from ...errors import CellFailure
 
 PRECISIONS = {"tf32": "tensorfloat32"}  # of products in single precision; else as exact as the device can
 
@@ -11,7 +11,7 @@ def choose(device: "str") -> "object":
     """Let JAX see this kind of device alone, so that it never takes another one instead; return the first of them.
 
     Raises:
-        check.Failure: class ``device``, where there is none.
+        CellFailure: class ``device``, where there is none.
     """
     import jax
 
@@ -20,7 +20,7 @@ def choose(device: "str") -> "object":
         return jax.devices(device)[0]
     except (AssertionError, RuntimeError) as error:  # 0.10.2 without its CUDA plugin: an assertion without a word
         reason = str(error) or "its plugin is missing"
-        raise tolerance.Failure("device", "JAX has no {} device here: {}".format(device, reason)) from error
+        raise CellFailure("device", "JAX has no {} device here: {}".format(device, reason)) from error
 
 
 def prepare(device: "str", precision: "str") -> "None":

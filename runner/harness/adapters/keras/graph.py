@@ -6,7 +6,7 @@ nothing. On Theano, which computes on the CPU here, functions return their array
 
 import contextlib
 
-from ...verify import tolerance
+from ...errors import CellFailure
 from .. import theano
 from .layers import Network
 from .losses import clipped, mean_loss
@@ -58,9 +58,9 @@ def inside(session: "object") -> "object":
 
 
 def require(gpus: "list") -> "None":
-    """Raise check.Failure, class ``device``, where there is no GPU."""
+    """Raise CellFailure, class ``device``, where there is no GPU."""
     if not gpus:
-        raise tolerance.Failure("device", "Keras sees no GPU")
+        raise CellFailure("device", "Keras sees no GPU")
 
 
 def loss_of(case: "dict", found: "object", held: "dict") -> "object":

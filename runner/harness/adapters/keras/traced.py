@@ -4,7 +4,7 @@ Keras's own ``fit`` would take its data from the host in every step, so the step
 Keras's optimiser. Nothing is compiled by XLA, which Keras leaves to its models.
 """
 
-from ...verify import tolerance
+from ...errors import CellFailure
 from .layers import Network
 from .losses import clipped, mean_loss
 from ..tensorflow.v1.engine import INTER_OP_THREADS
@@ -36,12 +36,12 @@ def facts(device: "str", threads: "int") -> "dict":
 
 
 def gpus() -> "list":
-    """Return the GPUs that TensorFlow sees. Raises check.Failure, class ``device``, where there is none."""
+    """Return the GPUs that TensorFlow sees. Raises CellFailure, class ``device``, where there is none."""
     import tensorflow as tf
 
     seen = tf.config.list_physical_devices("GPU")
     if not seen:
-        raise tolerance.Failure("device", "Keras sees no GPU")
+        raise CellFailure("device", "Keras sees no GPU")
     return seen
 
 

@@ -6,7 +6,8 @@ A Theano function costs seconds to compile even where its C code is cached, so e
 
 from collections import OrderedDict
 
-from ...verify import tolerance, reference
+from ...errors import CellFailure
+from ...verify import reference
 from ..base import Implementation
 
 LIBWARPCTC = "Theano computes ctc since 1.0, by libwarpctc alone, which no package index has"
@@ -30,11 +31,11 @@ class Network(Implementation):
         return super(Network, cls).lacks(case, release, device, precision)
 
     def __init__(self, case, data, weights, device, precision):
-        """See Implementation. Raises check.Failure where there is no compiler, for Theano then computes in Python."""
+        """See Implementation. Raises CellFailure where there is no compiler, for Theano then computes in Python."""
         import theano
 
         if not theano.config.cxx:
-            raise tolerance.Failure("crash", "Theano needs a C++ compiler, and there is no g++: install it in this environment")
+            raise CellFailure("crash", "Theano needs a C++ compiler, and there is no g++: install it in this environment")
         self.case = case
         self.cuda = device == "cuda"
         if self.cuda:
@@ -199,7 +200,7 @@ def free(value):
 
 
 def use_cuda():
-    """Put shared variables and what is computed from them on the GPU. Raises check.Failure where there is none."""
+    """Put shared variables and what is computed from them on the GPU. Raises CellFailure where there is none."""
     import theano
 
     try:
@@ -207,7 +208,7 @@ def use_cuda():
             theano.gpuarray.use("cuda")
     except Exception as error:  # pygpu has classes of its own, and may be missing
         said = (str(error).splitlines() or [type(error).__name__])[0]
-        raise tolerance.Failure("device", "Theano cannot use a GPU: {}".format(said)) from error
+        raise CellFailure("device", "Theano cannot use a GPU: {}".format(said)) from error
 
 
 def clipped(case, slopes, tensors):

@@ -7,7 +7,7 @@ import importlib
 import os
 import shutil
 
-from ...verify import tolerance
+from ...errors import CellFailure
 from . import compat
 from . import published
 from . import stack as stacks
@@ -204,11 +204,11 @@ class CompiledCell(LstmCellBasic):
     compile_seconds = (20.0, 4.0)
 
     def build(self):
-        """See Network. Raises check.Failure where a CPU has no compiler for what Inductor writes."""
+        """See Network. Raises CellFailure where a CPU has no compiler for what Inductor writes."""
         compiler = (os.environ.get("CXX") or "g++").split()[0]
         if self.device == "cpu" and shutil.which(compiler) is None:
             reason = "torch.compile needs a C++ compiler on a CPU, and there is no {}: install g++ in this environment"
-            raise tolerance.Failure("crash", reason.format(compiler))
+            raise CellFailure("crash", reason.format(compiler))
         compat.torch._dynamo.config.cache_size_limit = RECOMPILATIONS
         return LstmCellBasic.build(self)
 

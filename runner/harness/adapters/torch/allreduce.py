@@ -95,7 +95,7 @@ def other(case, rank, folder, device):
     parent, joined = os.getppid(), False
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
     try:
-        part = Part(case, rank, folder, deepbench_allreduce.own(case, rank), device)
+        part = Part(case, rank, folder, deepbench_allreduce.array_of_rank(case, rank), device)
         joined = True
         while True:
             part.reduce()

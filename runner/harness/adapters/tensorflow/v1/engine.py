@@ -8,7 +8,7 @@ rolled by one, labels are one less, and what comes out is rolled back.
 
 import os
 
-from ....verify import tolerance
+from ....errors import CellFailure
 from . import networks
 from .. import losses
 
@@ -64,9 +64,9 @@ def facts(device: "str", threads: "int") -> "dict":
 
 
 def require(gpus: "list") -> "None":
-    """Raise check.Failure, class ``device``, where TensorFlow's own list holds no GPU."""
+    """Raise CellFailure, class ``device``, where TensorFlow's own list holds no GPU."""
     if not gpus:
-        raise tolerance.Failure("device", "TensorFlow sees no GPU")
+        raise CellFailure("device", "TensorFlow sees no GPU")
 
 
 def ctc(logits: "object", labels: "object", lengths: "object") -> "object":
