@@ -12,7 +12,7 @@ library takes one for each core; and memory of the GPU grows, as the aligned ses
 process decides.
 """
 
-from .v1 import engine
+from .v1 import session
 
 SPREAD = 0.1  # of the output layer's first weights where every step has an output: a normal distribution, cut at twice
 FIRST = 0.04  # of the tutorial's large model, as the next one
@@ -35,7 +35,7 @@ class Original(object):
             self.build(data)
             self.weights = self.count()
             start = tf.global_variables_initializer()
-        self.session = engine.wide_session(graph, settings["threads"])
+        self.session = session.published_session(graph, settings["threads"])
         self.session.run(start)
 
     def count(self):
