@@ -1,4 +1,4 @@
-"""Plants errors in the TensorFlow adapter and prints what the check reports; run by an environment's Python.
+"""Plants errors in the TensorFlow adapter and prints what the check reports; run by an environment.
 
 Usage: ``python plant_tensorflow.py HARNESS_PARENT CASE_JSON PLANTS SLUGS``, both lists with commas. Prints slug -> plant
 -> failure class, or ``ok``. It must run on every Python that TensorFlow supports.

@@ -29,7 +29,8 @@ MORE_SHAPES = {
     "sgd-clipped": {**CLIPPED, "bidirectional": True},
     "gru-sgd-clipped": {**CLIPPED, "cell": "gru"},
 }
-CASES = {name: {**case, "layers": min(case["layers"], MAX_LAYERS)} for name, case in {**drive.SHAPES, **MORE_SHAPES}.items()}
+SHAPES = {**drive.SHAPES, **MORE_SHAPES}
+CASES = {name: {**case, "layers": min(case["layers"], MAX_LAYERS)} for name, case in SHAPES.items()}
 PLANTS: dict[str, tuple[dict[str, Any], list[str], tuple[str, ...]]] = {
     "lstm": (CASES["lstm-step"], ["gate", "bias", "forget", "forward"], ()),
     "rnn": (CASES["rnn-step"], ["bias", "forward"], ()),
@@ -43,8 +44,8 @@ PLANTS: dict[str, tuple[dict[str, Any], list[str], tuple[str, ...]]] = {
     "clipped": (CLIPPED, ["clip", "rows"], ("lstm-block-fused-cell",)),
 }
 
-# Run by an environment's Python with the parent folder of ``harness``, a case as JSON and slugs; prints as JSON how often
-# each function was traced, or whether the graph is finalized, after many calls.
+# Run by an environment's Python with the parent folder of ``harness``, a case as JSON and slugs; prints as JSON how
+# often each function was traced, or whether the graph is finalized, after many calls.
 TRACES = """
 import json, sys
 sys.path.insert(0, sys.argv[1])

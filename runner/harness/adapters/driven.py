@@ -16,7 +16,7 @@ class OnEngine(object):
 
 
 class Driven(OnEngine):
-    """Passes on the calls of a network as well. Gradients differ: an engine has them as its framework stores weights."""
+    """Passes on the calls of a network as well, except ``gradients``: an engine has its own layout for these."""
 
     def reset(self):
         """See Implementation."""

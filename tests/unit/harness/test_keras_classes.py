@@ -87,8 +87,8 @@ def test_to_canonical_undoes_to_keras_and_the_second_bias_is_masked(cell: str, s
         assert (mask is not None) == bool(second_bias and name.startswith("layer") and name.endswith("bias"))
         if mask is not None:
             assert mask.shape == stored.shape
-            np.testing.assert_array_equal(stored * mask, stored)  # the second bias is zero
-            np.testing.assert_array_equal(layout.to_canonical(name, mask), np.ones_like(array))  # and nothing else is masked
+            np.testing.assert_array_equal(stored * mask, stored)  # the second bias alone is masked
+            np.testing.assert_array_equal(layout.to_canonical(name, mask), np.ones_like(array))
 
 
 def test_gates_of_a_gru_are_stored_as_z_r_n() -> None:

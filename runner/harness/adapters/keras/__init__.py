@@ -42,7 +42,7 @@ def load(threads: "int") -> "str":
 
 
 def facts(device: "str") -> "dict":
-    """Return the versions of Keras and its backend, settings that differ from the default, threads, and the GPU on cuda."""
+    """Return the versions of Keras and its backend, changed defaults, threads, and the GPU on cuda."""
     import keras
 
     threads, module = runtime.SETTINGS["threads"], runtime.engine_module()

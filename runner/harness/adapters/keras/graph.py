@@ -63,7 +63,7 @@ def loss_of(case: "dict", outputs: "object", held: "dict") -> "object":
 
 
 def held_on_device(data: "dict", case: "dict") -> "dict":
-    """Return variables with the data; they are made as zeros and then set, so that the graph does not contain the data."""
+    """Return variables with the data, made as zeros and then set, so that the graph does not contain the data."""
     import numpy
     from keras import backend
 
@@ -183,7 +183,8 @@ class Engine(object):
         import numpy
         from keras import backend
 
-        zeros = [(variable, numpy.zeros(backend.int_shape(variable))) for variable in self.optimizer.weights + self.states]
+        cleared = self.optimizer.weights + self.states
+        zeros = [(variable, numpy.zeros(backend.int_shape(variable))) for variable in cleared]
         with inside(self.session):
             backend.batch_set_value(list(zip(self.weights, self.arrays)) + zeros)
 

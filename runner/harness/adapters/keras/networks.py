@@ -134,7 +134,7 @@ class SimpleRNN(Recurrent):
 
 
 class GRU(Recurrent):
-    """``layers.GRU`` in a loop, also on a GPU, with the reset gate after the product; its second bias is held at zero."""
+    """``layers.GRU`` in a loop, also on a GPU, with the reset gate after the product; its second bias is zero."""
 
     slug = "keras-gru"
     kind = "flexible"

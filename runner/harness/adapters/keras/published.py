@@ -15,7 +15,7 @@ def lacks(case, release):
     if case["layers"] > 1 or case["bidirectional"] or case["loss"] != "ce":
         return "framework-lacks", "Braun 2018 measured Keras with one layer, one direction and cross entropy only"
     if release >= SIGMOID:
-        reason = "from Keras 2.3 on the original's gates have the sigmoid; the published figures are for the hard sigmoid"
+        reason = "from Keras 2.3 on the original's gates have the sigmoid; the published figures have the hard sigmoid"
         return "framework-lacks", reason
     return None
 
@@ -30,9 +30,9 @@ class Speech(object):
     """One step: ``train_on_batch`` with the whole batch from the host, and the loss to it.
 
     x is (B, T, I); the network accepts any B and T. ``LSTM`` has ``implementation=2`` and Keras's defaults, the hard
-    sigmoid in its gates among them; ``CuDNNLSTM`` has both biases of each gate, all trained. The output layer has no bias.
-    Labels are made one-hot within each step. The library draws the first weights; the original had no seed, here it is
-    the case's. ``weights`` counts as the original's ``count_params`` did.
+    sigmoid in its gates among them; ``CuDNNLSTM`` has both biases of each gate, all trained. The output layer has no
+    bias. Labels are made one-hot within each step. The library draws the first weights; the original had no seed, here it
+    is the case's. ``weights`` counts as the original's ``count_params`` did.
     """
 
     def __init__(self, slug, case, data, settings):

@@ -1,8 +1,8 @@
 """TensorFlow: graphs and sessions in 1.x (``v1``), traced functions in 2.x (``v2``).
 
-``networks`` has the recurrent networks, ``kernels`` the single operations: a class in either, named in its tuple, adds an
-implementation. Weights are stored as TensorFlow's own cells keep them, or as cuDNN does: see ``layouts``. Losses and
-clipping are the same operations in both versions: see ``losses``. ``optimizers`` says which Adam is meant.
+``networks`` has the recurrent networks, ``kernels`` the single operations: a class in either, named in its tuple, adds
+an implementation. Weights are stored as in TensorFlow's own cells, or as in cuDNN: see ``layouts``. Losses and clipping
+are the same operations in both versions: see ``losses``. ``optimizers`` describes TensorFlow's Adam.
 """
 
 import os

@@ -3,7 +3,7 @@
 from ...verify import tolerance
 
 INTER_OP_THREADS = 1
-"""One thread starts operations, because a step is one chain of them; a second pool would double what can run at once."""
+"""One thread starts operations: a step is one chain of them, and a second pool would double what can run at once."""
 
 
 def thread_facts(threads: "int") -> "dict":

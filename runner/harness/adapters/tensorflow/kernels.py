@@ -147,7 +147,7 @@ class Matmul(Operation, kernel.Gemm):
 
 
 class Conv2d(Operation, kernel.Conv):
-    """``nn.conv2d``, and its ``tf.gradients``, which compute the requested gradient alone; in int8 the quantised one."""
+    """``nn.conv2d``, and its ``tf.gradients``, which compute the given gradient alone; in int8 the quantised one."""
 
     @classmethod
     def lacks(cls, case, release, device, precision):

@@ -1,4 +1,4 @@
-"""From hidden states to a loss, and from gradients to those that the optimizer gets: the same operations in 1.x and 2.x."""
+"""From hidden states to a loss, and the clipping of gradients: the same operations in 1.x and 2.x."""
 
 from ...cases.losses import LOSSES, logits_of_every_step
 

@@ -1,4 +1,4 @@
-"""The base of TensorFlow's recurrent networks: it converts the arrays, and an engine of the installed version runs them."""
+"""The base of TensorFlow's recurrent networks: converts the arrays, and has the engine of the installed version run."""
 
 from ...cases import repeats
 from ..base import Implementation
@@ -11,8 +11,8 @@ from .v2 import networks as v2_networks
 class Recurrent(Driven, Implementation):
     """One way to compute a recurrent network; a class says how its cell, its layer or its network is built.
 
-    A cell in a loop over the steps has ``cell_v1`` and ``cell_v2``; anything else has ``network_v1`` and ``network_v2``.
-    A class that exists in one version alone leaves out the other's, and ``since`` or ``before`` say so.
+    A cell in a loop over the steps has ``cell_v1`` and ``cell_v2``, anything else ``network_v1`` and ``network_v2``.
+    A class for one version alone leaves out the other's method, and ``since`` or ``before`` say so.
     """
 
     layout = "cells"  # see ``layouts``

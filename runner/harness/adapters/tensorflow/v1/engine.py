@@ -43,9 +43,7 @@ def roll(arrays: "dict", by: "int") -> "dict":
 class Engine(session.InSession):
     """One network with its loss, gradients and optimizer in one graph."""
 
-    def __init__(
-        self, implementation: "type", case: "dict", data: "dict", arrays: "dict", settings: "dict"
-    ) -> "None":
+    def __init__(self, implementation: "type", case: "dict", data: "dict", arrays: "dict", settings: "dict") -> "None":
         """Build the graph, open the session, and move data and weights to the device.
 
         Args:
@@ -165,8 +163,8 @@ class Engine(session.InSession):
 def touched(gradient: "object") -> "object":
     """Return one number of a gradient, (1,), for which all of it must be computed; a sparse one's values stand for it.
 
-    ``tf.group`` of gradients does not compute them: from 1.7 on the graph's optimizer removes operations that are waited
-    for and not read, unless a loop holds them.
+    ``tf.group`` of gradients does not compute them: from 1.7 on the graph's optimizer removes operations that are
+    waited for and not read, unless a loop holds them.
     """
     import tensorflow as tf
 

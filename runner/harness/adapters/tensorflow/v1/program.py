@@ -18,8 +18,8 @@ class Program(session.InSession):
 
         graph = tf.Graph()
         with graph.as_default(), tf.device(session.device_name(settings)):
-            types = {name: array.dtype if array.dtype.kind == "i" else settings["type"] for name, array in arrays.items()}
-            variables, feed = session.hold({name: arrays[name].astype(types[name]) for name in arrays})
+            typed = {name: a if a.dtype.kind == "i" else a.astype(settings["type"]) for name, a in arrays.items()}
+            variables, feed = session.hold(typed)
             held = {name: variable.read_value() for name, variable in variables.items()}
             tensors = {phase: passes[phase](held) for phase in passes}
             self.results = {phase: tf.cast(tensors[phase], tf.float64) for phase in tensors}

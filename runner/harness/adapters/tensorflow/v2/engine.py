@@ -41,9 +41,7 @@ def ctc(logits: "object", labels: "object", lengths: "object") -> "object":
 class Engine(OnTf2Device):
     """One network with its loss, gradients and optimizer as traced functions."""
 
-    def __init__(
-        self, implementation: "type", case: "dict", data: "dict", arrays: "dict", settings: "dict"
-    ) -> "None":
+    def __init__(self, implementation: "type", case: "dict", data: "dict", arrays: "dict", settings: "dict") -> "None":
         """Move data and weights to the device; see the engine of 1.x."""
         import tensorflow as tf
 

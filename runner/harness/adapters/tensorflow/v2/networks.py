@@ -5,7 +5,7 @@ A network is called with (x (T, B, I), lengths (B,) or None, weights, states, tr
 ``shapes`` that a network names.
 
 A layer is a function of (case, weights, x (T, B, I), first states, whether every hidden state is needed) that returns
-(hidden states (T, B, H) or None, last states, of which the last is h). ``weights`` are those of one layer and direction.
+(hidden states (T, B, H) or None, last states, of which the last is h). ``weights`` are of one layer and direction.
 """
 
 from ....cases.losses import LOSSES

@@ -11,7 +11,7 @@ class Program(device.OnTf2Device):
         import tensorflow as tf
 
         self.use_device("TensorFlow", settings)
-        types = {name: array.dtype if array.dtype.kind == "i" else settings["type"] for name, array in arrays.items()}
+        types = {name: a.dtype if a.dtype.kind == "i" else settings["type"] for name, a in arrays.items()}
         with tf.device(self.device):
             self.held = {name: tf.Variable(tf.cast(arrays[name], types[name]), trainable=False) for name in arrays}
         self.traced = {phase: tf.function(self._on_device(passes[phase]), autograph=False) for phase in passes}
