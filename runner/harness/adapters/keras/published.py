@@ -31,8 +31,8 @@ class Speech(object):
 
     x is (B, T, I); the network accepts any B and T. ``LSTM`` has ``implementation=2`` and Keras's defaults, the hard
     sigmoid in its gates among them; ``CuDNNLSTM`` has both biases of each gate, all trained. The output layer has no
-    bias. Labels are made one-hot within each step. The library draws the first weights; the original had no seed, here it
-    is the case's. ``weights`` counts as the original's ``count_params`` did.
+    bias. Labels are made one-hot within each step. The library draws the first weights; the original had no seed, here
+    it is the case's. ``weights`` counts as the original's ``count_params`` did.
     """
 
     def __init__(self, slug, case, data, settings):

@@ -52,8 +52,8 @@ class Speech(Original):
 
     Arrays are batch-major; ``lstm-block-fused-cell`` and ``cudnn-lstm`` are fed a time-major view of these. Lengths are
     fed even where all are equal, and used by all except ``cudnn-lstm``. The output layer has no bias, except in CTC
-    with ``lstm-cell``. In CTC the blank is the last class, labels are unchanged, and the loss is a mean over the batch. The
-    forget bias is 1, in cuDNN 0.
+    with ``lstm-cell``. In CTC the blank is the last class, labels are unchanged, and the loss is a mean over the batch.
+    The forget bias is 1, in cuDNN 0.
     """
 
     def build(self, data):
@@ -184,8 +184,8 @@ class Words(Original):
 
     The steps are unrolled in the graph. Dropout is on the input and on the output of each layer, the last one included.
     The loss is the sum over the steps of the mean over the batch. The embedding is on the CPU, and the norm takes each
-    of its gradient's slices for itself. The queue that numbers the batches is left out. The tutorial cuts each batch out
-    of a text in the graph; here the graph holds the only batch.
+    of its gradient's slices for itself. The queue that numbers the batches is left out. The tutorial cuts each batch
+    out of a text in the graph; here the graph holds the only batch.
     """
 
     def build(self, data):
