@@ -2,6 +2,9 @@
 
 import math
 import sys
+from dataclasses import dataclass
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,14 +13,25 @@ import pytest
 from runner.catalog.cases.recurrent import case as recurrent_case
 from runner.harness import adapters
 from runner.harness.adapters import tensorflow
-from runner.harness.adapters.tensorflow import layouts
+from runner.harness.adapters.tensorflow import layouts, optimizers
+from runner.harness.adapters.tensorflow.facts import require_gpu
 from runner.harness.adapters.tensorflow.v1 import networks
 from runner.harness.cases import recurrent
+from runner.harness.verify import tolerance
 from tests.support.networks import NETWORKS
 
 CLASSES = {kind.slug: kind for kind in tensorflow.IMPLEMENTATIONS if kind.cells}
 NEWEST = (2, math.inf)
 LSTMS = ["basic-lstm-cell", "lstm-block-cell", "lstm-block-fused-cell"]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of an optimizer's class."""
+
+    name: str
+    rate: float
+    epsilon: float | None = None
 
 
 def lacks(
@@ -190,3 +204,20 @@ def test_held_name_follows_from_the_scope_of_a_variable() -> None:
         "params": "params",
     }
     assert {name: networks.held_name(name) for name in names} == names
+
+
+@pytest.mark.parametrize("names", [("Adam", "SGD"), ("AdamOptimizer", "GradientDescentOptimizer")])
+def test_make_takes_the_optimizer_of_either_library_and_gives_adam_alone_an_epsilon(names: tuple[str, str]) -> None:
+    library = SimpleNamespace(**{name: partial(Call, name) for name in names})
+    adam, sgd = ({"optimizer": name, "rate": 0.1} for name in ("adam", "sgd"))
+    make: Any = optimizers.make
+    assert make(library, adam, 1e-9) == Call(names[0], 0.1, epsilon=1e-9)
+    assert make(library, sgd, 1e-9) == Call(names[1], 0.1)
+
+
+def test_require_gpu_returns_the_first_or_fails_with_class_device() -> None:
+    require: Any = require_gpu
+    assert require("Keras", ["first", "second"]) == "first"
+    with pytest.raises(tolerance.Failure, match="Keras sees no GPU") as failure:
+        require("Keras", [])
+    assert failure.value.kind == "device"
