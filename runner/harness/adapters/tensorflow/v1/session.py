@@ -65,10 +65,10 @@ def begin(graph: "object", held: "dict", feed: "dict", settings: "dict") -> "obj
 
 
 class InSession(object):
-    """What an engine and a program share; ``Session.run`` returns when the device has finished the step."""
+    """What an engine and a program share; they set ``session``, and ``peak`` by ``peak_operation``.
 
-    session = None
-    peak = None  # the operation that counts, on a GPU
+    ``Session.run`` returns when the device has finished the step.
+    """
 
     def synchronize(self) -> "None":
         """Do nothing: ``Session.run`` has waited."""
