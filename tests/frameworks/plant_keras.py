@@ -1,8 +1,8 @@
-"""Run by an environment's own Python: plants errors in the Keras adapter and asks the check what it sees.
+"""Plants errors in the Keras adapter and prints what the check reports; run by an environment's Python.
 
 Usage: ``python plant_keras.py HARNESS_PARENT QUESTIONS``, where QUESTIONS is JSON: name -> ``case``, ``slugs`` and
-``plants``. Prints name -> slug -> plant -> ``class``, ``reason`` and ``errors`` (loss, gradients, outputs). It runs on
-every Python that Keras runs on.
+``plants``. Prints name -> slug -> plant -> ``class``, ``reason`` and ``errors`` (loss, gradients, outputs). It must
+run on every Python that Keras supports.
 """
 
 import json
@@ -42,7 +42,7 @@ def lose_bias(program):
 
 
 def lose_forget_bias(program):
-    """Take the forget bias off, as if the layer added it."""
+    """Subtract the forget bias, as if the layer added it."""
     hidden = program.case["hidden"]
     program.engine.arrays[program.layout.names.index("layer0/bias")][hidden : 2 * hidden] -= 1
 
@@ -50,8 +50,8 @@ def lose_forget_bias(program):
 def swap_ways(program):
     """Exchange the two directions."""
     arrays, names = program.engine.arrays, program.layout.names
-    there, back = names.index("layer0/kernel"), names.index("layer0/reverse/kernel")
-    arrays[there], arrays[back] = arrays[back], arrays[there]
+    forward, backward = names.index("layer0/kernel"), names.index("layer0/reverse/kernel")
+    arrays[forward], arrays[backward] = arrays[backward], arrays[forward]
 
 
 def nothing(program):
@@ -64,7 +64,7 @@ def second_bias(case, layer, data, arrays, masks, settings):
 
 
 def even(case, layer, data, arrays, masks, settings):
-    """Take every sample for as long as the longest."""
+    """Give every sample the length of the longest."""
     return case, layer, dict(data, lengths=data["lengths"] * 0 + case["steps"]), arrays, masks, settings
 
 
@@ -79,21 +79,21 @@ def unclipped(case, layer, data, arrays, masks, settings):
 
 
 def epsilon(case, layer, data, arrays, masks, settings):
-    """Take the reference's epsilon for Keras's."""
+    """Give Keras the epsilon of the reference."""
     return case, layer, data, arrays, masks, dict(settings, epsilon=reference.ADAM["epsilon"])
 
 
-BUILT = (second_bias, even, forgetful, unclipped, epsilon)  # what needs a program of its own
+BUILT = (second_bias, even, forgetful, unclipped, epsilon)  # these need a new program
 
 
 def verdict(program, truth):
-    """Return what the check says of a program."""
+    """Return what the check reports for a program."""
     try:
-        found = tolerance.same_computation(program, truth, "fp32")
+        errors = tolerance.same_computation(program, truth, "fp32")
     except CellFailure as failure:
         return {"class": failure.kind, "reason": failure.reason, "errors": []}
-    errors = [found["loss_error"], max(found["gradient_errors"].values()), found["forward_error"]]
-    return {"class": "ok", "reason": None, "errors": errors}
+    worst = [errors["loss_error"], max(errors["gradient_errors"].values()), errors["forward_error"]]
+    return {"class": "ok", "reason": None, "errors": worst}
 
 
 def answer(case, slug, plants):
@@ -101,11 +101,11 @@ def answer(case, slug, plants):
     truth = reference.compute(case)
     data, weights = cases.materialise(case)
     truth = dict(truth, lengths=data.get("lengths"))
-    module = sys.modules["harness.adapters.keras"].engines()
-    engine, found, program = module.Engine, {}, None
+    module = sys.modules["harness.adapters.keras.runtime"].engine_module()
+    engine, verdicts, program = module.Engine, {}, None
     for plant in [globals()[name] for name in plants]:
         if plant in BUILT:
-            module.Engine = lambda *given: engine(*plant(*given))  # called in this turn of the loop
+            module.Engine = lambda *arguments: engine(*plant(*arguments))  # called in this turn of the loop
         if program is None or plant in BUILT:
             program = worker.implementation("keras", slug)(case, data, weights, "cpu", "fp32")
         module.Engine = engine
@@ -113,9 +113,9 @@ def answer(case, slug, plants):
         program.engine.arrays = [array.copy() for array in kept]
         if plant not in BUILT:
             plant(program)
-        found[plant.__name__] = verdict(program, truth)
+        verdicts[plant.__name__] = verdict(program, truth)
         program.engine.arrays = kept
-    return found
+    return verdicts
 
 
 def main():
@@ -125,8 +125,8 @@ def main():
         adapters.find("keras").load(1)
         questions = json.loads(sys.argv[2])
         answers = {
-            name: {slug: answer(asked["case"], slug, asked["plants"]) for slug in asked["slugs"]}
-            for name, asked in questions.items()
+            name: {slug: answer(question["case"], slug, question["plants"]) for slug in question["slugs"]}
+            for name, question in questions.items()
         }
     print(json.dumps(answers))
 

@@ -1,6 +1,6 @@
-"""Every Keras implementation in every environment there is: it agrees with the reference, and errors are found.
+"""Every Keras implementation in every environment: it agrees with the reference, and planted errors are detected.
 
-Theano compiles each network anew, so fewer shapes are asked of it. See conftest.py for where environments come from.
+Theano compiles each network anew, so it runs fewer shapes. See conftest.py for the environments.
 """
 
 import json
@@ -36,22 +36,22 @@ def able(environment: str, case: Mapping[str, Any]) -> list[str]:
 
 
 def plants(environment: str, name: str) -> list[str]:
-    """Return the errors that a case must show."""
+    """Return the planted errors that the check must detect in a case."""
     if name not in PLANTED:
         return []
     case = SHAPES[name]
-    found = ["lose_bias", "transpose" if case["cell"] in ("rnn", "relu") else "swap_gates"]
-    found += ["lose_forget_bias"] if case["cell"] == "lstm" and case["forget_bias"] else []
-    found += ["swap_ways"] if case["bidirectional"] else []
+    names = ["lose_bias", "transpose" if case["cell"] in ("rnn", "relu") else "swap_gates"]
+    names += ["lose_forget_bias"] if case["cell"] == "lstm" and case["forget_bias"] else []
+    names += ["swap_ways"] if case["bidirectional"] else []
     if environment == "keras-2.1-theano":
-        return found  # the others are built anew, which takes Theano minutes
-    found += ["even"] if case["ragged"] else []
-    found += ["forgetful"] if case["carry"] else []
-    return found + (["unclipped"] if name in CLIPPED else [])
+        return names  # the others need a new program, which takes Theano minutes
+    names += ["even"] if case["ragged"] else []
+    names += ["forgetful"] if case["carry"] else []
+    return names + (["unclipped"] if name in CLIPPED else [])
 
 
 def ask(python: Path, questions: Mapping[str, Any]) -> dict[str, Any]:
-    """Have an environment's own Python answer ``plant_keras``'s questions."""
+    """Have an environment's Python answer the questions of ``plant_keras``."""
     script = Path(__file__).with_name("plant_keras.py")
     command = [str(python), str(script), str(drive.ROOT / "runner"), json.dumps(questions)]
     env = {"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1", "HOME": os.devnull, "LANG": "C.UTF-8"}
@@ -69,38 +69,38 @@ def names(environment: str, *, slow: bool) -> list[str]:
 
 @pytest.fixture(scope="module")
 def answers(python: Path, environment: str, request: pytest.FixtureRequest) -> dict[str, Any]:
-    """What the check says of each case, implementation and planted error; asked at once, for importing takes long."""
+    """What the check reports for each case, implementation and planted error, in one process: importing is slow."""
     questions = {}
     for name in names(environment, slow=request.config.getoption("--run-slow")):
-        asked = ["nothing", *plants(environment, name)]
-        questions[name] = {"case": SHAPES[name], "slugs": able(environment, SHAPES[name]), "plants": asked}
+        planted = ["nothing", *plants(environment, name)]
+        questions[name] = {"case": SHAPES[name], "slugs": able(environment, SHAPES[name]), "plants": planted}
     return ask(python, questions)
 
 
-def test_all_agree_with_the_reference(answers: dict[str, Any]) -> None:
+def test_implementations_agree_with_the_reference(answers: dict[str, Any]) -> None:
     for name, slugs in answers.items():
-        for slug, found in slugs.items():
-            right = found["nothing"]
+        for slug, verdicts in slugs.items():
+            right = verdicts["nothing"]
             assert (name, slug, right["class"], right["reason"]) == (name, slug, "ok", None)
             drive.assert_close((name, slug), *right["errors"])
 
 
-def test_planted_errors_are_found(answers: dict[str, Any], environment: str) -> None:
+def test_planted_errors_are_detected(answers: dict[str, Any], environment: str) -> None:
     for name, slugs in answers.items():
-        for slug, found in slugs.items():
-            seen = {plant: verdict["class"] for plant, verdict in found.items()}
-            wanted = {"nothing": "ok", **dict.fromkeys(plants(environment, name), "wrong-result")}
-            assert (name, slug, seen) == (name, slug, wanted)
+        for slug, verdicts in slugs.items():
+            classes = {plant: verdict["class"] for plant, verdict in verdicts.items()}
+            expected = {"nothing": "ok", **dict.fromkeys(plants(environment, name), "wrong-result")}
+            assert (name, slug, classes) == (name, slug, expected)
 
 
-def test_every_implementation_is_asked(answers: dict[str, Any], environment: str) -> None:
+def test_every_implementation_is_checked(answers: dict[str, Any], environment: str) -> None:
     if set(answers) != set(names(environment, slow=True)):
-        pytest.skip("Theano is asked of one shape: --run-slow asks of all")
-    asked = {slug for found in answers.values() for slug in found}
-    assert asked == {found.slug for found in adapters.implementations("keras") if "cpu" in found.devices}
+        pytest.skip("Theano runs one shape; --run-slow runs all")
+    slugs = {slug for by_slug in answers.values() for slug in by_slug}
+    assert slugs == {kind.slug for kind in adapters.implementations("keras") if "cpu" in kind.devices}
 
 
-def test_the_second_bias_of_a_gru_and_adams_epsilon_are_held(python: Path, environment: str) -> None:
+def test_second_bias_of_a_gru_and_epsilon_of_adam_are_detected(python: Path, environment: str) -> None:
     if environment == "keras-2.1-theano":
         pytest.skip("the code is the same on both backends, and Theano takes minutes to compile it")
     step = {**SHAPES["gru-step"], "rate": 1.0}  # two trained biases move twice as far
@@ -108,18 +108,18 @@ def test_the_second_bias_of_a_gru_and_adams_epsilon_are_held(python: Path, envir
         "bias": {"case": step, "slugs": ["keras-gru"], "plants": ["nothing", "second_bias"]},
         "epsilon": {"case": drive.ASR_SHORT, "slugs": ["keras-lstm"], "plants": ["nothing", "epsilon"]},
     }
-    for found in ask(python, questions).values():
-        (verdicts,) = found.values()
+    for by_slug in ask(python, questions).values():
+        (verdicts,) = by_slug.values()
         assert [verdict["class"] for verdict in verdicts.values()] == ["ok", "wrong-result"]
 
 
 @pytest.mark.parametrize("phase", ["forward", "gradient", "train"])
-def test_it_is_measured_by_a_server(client: drive.Client, phase: str) -> None:
+def test_server_measures_each_phase(client: drive.Client, phase: str) -> None:
     result = client.measure("keras-lstm", SHAPES["lstm-step"], phase)
     assert (result["status"], result.get("reason")) == ("ok", None)
 
 
-def test_facts_name_the_release_the_backend_and_what_was_set(client: drive.Client, environment: str) -> None:
+def test_facts_name_the_release_the_backend_and_changed_defaults(client: drive.Client, environment: str) -> None:
     facts = client.hello()["facts"]
     assert tuple(int(part) for part in facts["version"].split(".")) >= ENVIRONMENTS[environment]
     assert facts["backend"] == ("theano" if environment == "keras-2.1-theano" else "tensorflow")

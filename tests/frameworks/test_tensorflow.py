@@ -1,6 +1,6 @@
-"""Every TensorFlow implementation in every environment there is: it agrees with the reference, and errors are found.
+"""Every TensorFlow implementation in every environment: it agrees with the reference, and planted errors are detected.
 
-See conftest.py for where the environments come from.
+See conftest.py for the environments.
 """
 
 import json
@@ -16,20 +16,21 @@ pytestmark = pytest.mark.frameworks
 
 ENVIRONMENTS = {"tf-1.8": (1, 8, 0), "tf-1.15": (1, 15, 5), "tf-2.x": (2, 21, 0)}
 PHASES = ("train", "gradient", "forward")
-MOST_LAYERS = 2  # a loop takes a graph a third of a second, and a case is built for each implementation
+MAX_LAYERS = 2  # a loop takes a graph a third of a second, and a case is built for each implementation
 
 # A clipped step of SGD shows in the losses; Adam's hardly change with the scale of a gradient.
 CLIPPED = drive.shrunk("lm-lstm/template-2x64", layers=1, clip_value=0.02, clip_each=0.03, optimizer="sgd", rate=0.5)
 WORDS = drive.shrunk("lm-lstm/lm-small", layers=1, clip_norm=0.02)
 SPEECH = drive.shrunk("asr-lstm/4x320-ctc-long", layers=1)
-OWN = {
+MORE_SHAPES = {
     "gru-ctc": {**SPEECH, "cell": "gru"},
     "gru-lm": {**WORDS, "cell": "gru"},
     "rnn-lm": {**WORDS, "cell": "rnn"},
     "sgd-clipped": {**CLIPPED, "bidirectional": True},
     "gru-sgd-clipped": {**CLIPPED, "cell": "gru"},
 }
-CASES = {name: {**case, "layers": min(case["layers"], MOST_LAYERS)} for name, case in {**drive.SHAPES, **OWN}.items()}
+SHAPES = {**drive.SHAPES, **MORE_SHAPES}
+CASES = {name: {**case, "layers": min(case["layers"], MAX_LAYERS)} for name, case in SHAPES.items()}
 PLANTS: dict[str, tuple[dict[str, Any], list[str], tuple[str, ...]]] = {
     "lstm": (CASES["lstm-step"], ["gate", "bias", "forget", "forward"], ()),
     "rnn": (CASES["rnn-step"], ["bias", "forward"], ()),
@@ -43,8 +44,8 @@ PLANTS: dict[str, tuple[dict[str, Any], list[str], tuple[str, ...]]] = {
     "clipped": (CLIPPED, ["clip", "rows"], ("lstm-block-fused-cell",)),
 }
 
-# Run by an environment's own Python with the folder of ``harness``, a case as JSON and slugs; prints JSON: how often
-# each function was traced, or whether the graph is closed, after many calls.
+# Run by an environment's Python with the parent folder of ``harness``, a case as JSON and slugs; prints as JSON how
+# often each function was traced, or whether the graph is finalized, after many calls.
 TRACES = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
@@ -59,13 +60,13 @@ def counts(slug):
         call()
     if hasattr(program.engine, "session"):
         return [int(program.engine.session.graph.finalized)]
-    functions = (program.train, program.forward, program.backward)
-    return [part.experimental_get_tracing_count() for part in functions]
+    functions = (program.engine.train, program.engine.forward, program.engine.backward)
+    return [function.experimental_get_tracing_count() for function in functions]
 
 print(json.dumps({slug: counts(slug) for slug in sys.argv[3:]}))
 """
 
-# As above; prints the losses of three steps in one program, and in another one whose steps have all else between them.
+# As above; prints the losses of three steps in one program, and in another with every other call between the steps.
 APART = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
@@ -75,13 +76,13 @@ case = json.loads(sys.argv[2])
 data, weights = cases.materialise(case)
 
 def losses(program, between):
-    found = []
+    values = []
     for _ in range(3):
         program.train()
-        found.append(program.loss())
+        values.append(program.loss())
         for call in between:
             call()
-    return found
+    return values
 
 def both(slug):
     first, second = [worker.implementation("tensorflow", slug)(case, data, weights, "cpu", "fp32") for _ in range(2)]
@@ -111,17 +112,16 @@ def inside(python: Path, *words: str) -> Any:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_able_where(environment: str, name: str) -> None:
-    slugs = ["basic-lstm-cell", "lstm-cell", "lstm-block-cell", "lstm-block-fused-cell"]
-    if environment == "tf-2.x":
-        slugs.remove("lstm-cell")
-    other = {"rnn": ["basic-rnn-cell"], "relu": ["basic-rnn-cell"], "gru": ["gru-cell"]}
-    assert able(environment, CASES[name]) == other.get(CASES[name]["cell"], slugs)
+def test_slugs_that_can_run_a_case_are_those_of_the_release(environment: str, name: str) -> None:
+    cell, slugs = CASES[name]["cell"], able(environment, CASES[name])
+    lstms = {"basic-lstm-cell", "lstm-block-cell", "lstm-block-fused-cell"}
+    assert {"rnn": {"basic-rnn-cell"}, "relu": {"basic-rnn-cell"}, "gru": {"gru-cell"}}.get(cell, lstms) <= set(slugs)
+    assert ("lstm-cell" in slugs) == (cell == "lstm" and environment != "tf-2.x")
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_all_agree_with_the_reference(client: drive.Client, environment: str, name: str) -> None:
-    """Each case is timed in one phase; outputs, gradients and three steps are held against the reference in any."""
+def test_implementations_agree_with_the_reference(client: drive.Client, environment: str, name: str) -> None:
+    """Each case is timed in one phase; every phase compares outputs, gradients and three steps with the reference."""
     phase = PHASES[list(CASES).index(name) % len(PHASES)]
     for slug in able(environment, CASES[name]):
         result = client.measure(slug, CASES[name], phase, seconds=0.01)
@@ -130,8 +130,8 @@ def test_all_agree_with_the_reference(client: drive.Client, environment: str, na
         drive.assert_close(slug, result["loss_error"], worst, result["forward_error"])
 
 
-def test_adam_agrees_where_gradients_are_small(client: drive.Client, environment: str) -> None:
-    """With epsilon at 1e-8 this case is off by 1.3e-4, for TensorFlow's epsilon is not the reference's."""
+def test_adam_with_small_gradients_agrees_with_the_reference(client: drive.Client, environment: str) -> None:
+    """With an epsilon of 1e-8 the loss of this case is off by 1.3e-4: TensorFlow adds epsilon elsewhere."""
     result = client.measure("lstm-block-fused-cell", drive.ASR_SHORT)
     assert (result["status"], result.get("reason")) == ("ok", None)
     assert result["loss_error"] < 1e-5
@@ -144,13 +144,13 @@ def test_facts_name_the_release_and_its_threads(client: drive.Client, environmen
     assert facts["optimizers"] == ("tf.keras" if environment == "tf-2.x" else "tf.train")
 
 
-def test_a_gpu_is_never_taken_for_granted(client: drive.Client) -> None:
+def test_cuda_without_gpu_fails_with_class_device(client: drive.Client) -> None:
     result = client.measure("lstm-block-cell", CASES["ce"], device="cuda")
     assert (result["status"], result["class"]) == ("failed", "device")
 
 
 @pytest.mark.parametrize("name", PLANTS)
-def test_planted_errors_are_found(python: Path, environment: str, name: str) -> None:
+def test_planted_errors_are_detected(python: Path, environment: str, name: str) -> None:
     case, plants, some = PLANTS[name]
     slugs = list(some) or able(environment, case)
     script = str(drive.ROOT / "tests" / "frameworks" / "plant_tensorflow.py")
@@ -159,14 +159,14 @@ def test_planted_errors_are_found(python: Path, environment: str, name: str) -> 
     assert inside(python, script, *words) == dict.fromkeys(slugs, expected)
 
 
-def test_nothing_is_traced_twice(python: Path, environment: str) -> None:
+def test_functions_are_traced_once(python: Path, environment: str) -> None:
     for name in ("ce", "rnn-step"):
         words = (str(drive.ROOT / "runner"), json.dumps(CASES[name]), *able(environment, CASES[name]))
         for slug, traces in inside(python, "-c", TRACES, *words).items():
             assert set(traces) == {1}, slug
 
 
-def test_only_training_moves_weights_and_states_and_programs_are_apart(python: Path, environment: str) -> None:
+def test_weights_and_states_change_in_training_alone_and_in_one_program(python: Path, environment: str) -> None:
     words = (str(drive.ROOT / "runner"), json.dumps(WORDS), "basic-lstm-cell", "lstm-block-fused-cell")
     for slug, (busy, alone) in inside(python, "-c", APART, *words).items():
         assert busy == alone, slug

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from runner.core.model import Cell, Outcome, Provisioned
-from runner.harness.adapters.tensorflow.v2 import engine
+from runner.harness.adapters.tensorflow.v2 import device
 from runner.measure.record import collect
 from runner.measure.session import Session
 from tests.harness.conftest import Ask
@@ -65,9 +65,9 @@ def test_tensorflow_tells_its_peak_since_there_is_one_to_tell(
     told = {"GPU:0": {"current": 1024, "peak": 4096}}
     new, old = SimpleNamespace(get_memory_info=told.__getitem__), SimpleNamespace()
     monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(config=SimpleNamespace(experimental=new)))
-    assert engine.peak_bytes(place) == peak
+    assert device.peak_bytes(place) == peak
     monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(config=SimpleNamespace(experimental=old)))
-    assert engine.peak_bytes(place) is None
+    assert device.peak_bytes(place) is None
 
 
 def test_what_compiling_took_is_one_sample_without_a_batch(ask: Ask) -> None:

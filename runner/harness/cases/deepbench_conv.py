@@ -37,7 +37,8 @@ def signs(case: "dict", axis: "str") -> "object":
     return random.randint(0, 2, (ROWS, case[axis])) * 2.0 - 1.0
 
 
-SUMMED_AXES = {"forward": "nk", "backward-weights": "kc", "backward-inputs": "nc"}  # the first two axes of each result
+SUMMED_AXES = {"forward": ("n", "k"), "backward-weights": ("k", "c"), "backward-inputs": ("n", "c")}
+"""Pass -> the names of the first two axes of its result."""
 
 
 def summed(case: "dict", phase: "str", result: "object") -> "object":

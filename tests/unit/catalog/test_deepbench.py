@@ -241,7 +241,7 @@ def test_precisions_by_release_and_device(
         assert (found.slug, able) == (found.slug, precisions | more)
 
 
-STRIDES = "TensorFlow's convolution of int8 wants equal strides"
+STRIDES = "TensorFlow's int8 convolution requires equal strides"
 
 
 def test_int8_goes_no_way_back_and_in_tensorflow_by_equal_steps() -> None:

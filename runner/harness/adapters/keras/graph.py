@@ -1,30 +1,31 @@
 """Keras 2.1 to 2.3: a graph of TensorFlow 1.x or Theano behind keras.backend, driven by functions without arguments.
 
-Data and weights are variables of the backend; what is timed takes nothing from the host, and on TensorFlow gives it
-nothing. On Theano, which computes on the CPU here, functions return their arrays as they lie.
+Data and weights are variables of the backend; the timed calls copy nothing from the host, and on TensorFlow nothing to
+it. On Theano, which computes on the CPU here, functions return their arrays without a copy.
 """
 
 import contextlib
 
-from ...errors import CellFailure
 from .. import theano
+from ..tensorflow import optimizers
+from ..tensorflow.facts import gpu_facts_v1, require_gpu, thread_facts
+from ..tensorflow.v1.session import config, device_name, opened
 from .layers import Network
 from .losses import clipped, mean_loss
-from ..tensorflow.v1.engine import INTER_OP_THREADS, config
 
 BLANK_LAST = True  # of K.ctc_batch_cost
 THEANO_FACTS = ("compiler", "blas", "openmp", "optimizer")
 
 
 def on_tensorflow() -> "bool":
-    """Say whether TensorFlow is the backend."""
+    """Return True if TensorFlow is the backend."""
     from keras import backend
 
     return backend.backend() == "tensorflow"
 
 
 def load(threads: "int") -> "None":
-    """Fix what a settings file could change; makes no session."""
+    """Set what a settings file could change; makes no session."""
     from keras import backend
 
     backend.set_floatx("float32")
@@ -32,24 +33,18 @@ def load(threads: "int") -> "None":
 
 
 def facts(device: "str", threads: "int") -> "dict":
-    """Return the threads of TensorFlow, or what Theano compiles with and links."""
+    """Return the threads of TensorFlow and its GPU on cuda, or what Theano compiles with and links."""
     if on_tensorflow():
-        from tensorflow.python.client import device_lib
-
-        found = {"intra_op_threads": threads, "inter_op_threads": INTER_OP_THREADS}
-        if device == "cuda":
-            seen = [part for part in device_lib.list_local_devices(config(threads)) if part.device_type == "GPU"]
-            require(seen)
-            found["gpu"] = seen[0].physical_device_desc
-        return found
+        gpu = gpu_facts_v1("Keras", config(threads)) if device == "cuda" else {}
+        return dict(thread_facts(threads), **gpu)
     if device == "cuda":
-        require([])
+        require_gpu("Keras", [])
     return {name: value for name, value in theano.facts(device).items() if name in THEANO_FACTS}
 
 
 @contextlib.contextmanager
 def inside(session: "object") -> "object":
-    """Make a session and its graph those that Keras uses; None where the backend has no such thing."""
+    """Have Keras use a session and its graph; None where the backend has no sessions."""
     if session is None:
         yield
         return
@@ -57,24 +52,18 @@ def inside(session: "object") -> "object":
         yield
 
 
-def require(gpus: "list") -> "None":
-    """Raise CellFailure, class ``device``, where there is no GPU."""
-    if not gpus:
-        raise CellFailure("device", "Keras sees no GPU")
-
-
-def loss_of(case: "dict", found: "object", held: "dict") -> "object":
-    """Return the loss of a case on what its network said."""
+def loss_of(case: "dict", outputs: "object", held: "dict") -> "object":
+    """Return the loss of a case on the outputs of its network."""
     from keras import activations, backend
 
     if case["loss"] != "ctc":
-        return mean_loss(backend, case, found, held["target"])
-    said = activations.softmax(found)
-    return backend.mean(backend.ctc_batch_cost(held["target"], said, held["frames"], held["labels"]))
+        return mean_loss(backend, case, outputs, held["target"])
+    probabilities = activations.softmax(outputs)
+    return backend.mean(backend.ctc_batch_cost(held["target"], probabilities, held["frames"], held["labels"]))
 
 
 def held_on_device(data: "dict", case: "dict") -> "dict":
-    """Return variables with the data; they are made as zeros and then set, so that the graph does not hold them."""
+    """Return variables with the data, made as zeros and then set, so that the graph does not contain the data."""
     import numpy
     from keras import backend
 
@@ -91,9 +80,9 @@ def held_on_device(data: "dict", case: "dict") -> "dict":
 
 
 def after(everything: "list") -> "list":
-    """Return tensors that are there only when all of them are.
+    """Return tensors that are available only when all of them are.
 
-    TensorFlow 1.x reads a variable where it lies: no weight or state may be updated while gradients still need it.
+    TensorFlow 1.x reads a variable in place: no weight or state may be updated while gradients still need it.
     """
     if not on_tensorflow():
         return everything
@@ -103,14 +92,14 @@ def after(everything: "list") -> "list":
 
 
 class Engine(object):
-    """One network with its loss, gradients and optimiser; functions are compiled when they are first called."""
+    """One network with its loss, gradients and optimizer; functions are compiled when they are first called."""
 
     def __init__(self, case, layer, data, arrays, masks, settings):
         """Build the graph and move data and weights to the device.
 
         Args:
-            case: sizes, loss, optimiser and rate.
-            layer: see keras_layers.Network.
+            case: sizes, loss, optimizer and rate.
+            layer: see ``layers.Network``.
             data: ``x``, ``target`` and, where ragged, ``lengths``, batch-major.
             arrays: the first weights, in the order of the layers' variables.
             masks: what to multiply each gradient by, or None.
@@ -122,48 +111,44 @@ class Engine(object):
             return
         import tensorflow as tf
 
-        self.session = tf.Session(graph=tf.Graph(), config=config(settings["threads"]))
-        if settings["device"] == "cuda":
-            require([part for part in self.session.list_devices() if part.device_type == "GPU"])
-        with inside(self.session), tf.device("/gpu:0" if settings["device"] == "cuda" else "/cpu:0"):
+        self.session = opened("Keras", tf.Graph(), settings)
+        with inside(self.session), tf.device(device_name(settings)):
             self._build(layer, data, masks, settings["epsilon"])
 
     def _build(self, layer, data, masks, epsilon):
         """Add the network, its loss and its gradients from zero states, and the step of training."""
-        from keras import backend, layers, optimizers
+        from keras import backend, layers, optimizers as keras_optimizers
 
         case = self.case
         held = held_on_device(data, case)
         network = Network(case, layer, {} if case["cell"] in ("rnn", "relu") else {"implementation": 2})
         x = layers.Input(tensor=held["x"], dtype=backend.dtype(held["x"]))
-        self.found, ends = network(x, held.get("mask"))
+        self.predictions, ends = network(x, held.get("mask"))
         self.weights = network.weights()
-        self.first = self._slopes(loss_of(case, self.found, held), masks)
+        self.first = self._gradients(loss_of(case, self.predictions, held), masks)
         self.states, training = [], self.first
         if case["carry"]:
             states = [[backend.zeros((case["batch"], case["hidden"])) for _ in layer_ends] for layer_ends in ends]
-            found, ends = network(x, held.get("mask"), states)
-            self.states, training = sum(states, []), self._slopes(loss_of(case, found, held), masks)
-        options = {"epsilon": epsilon} if case["optimizer"] == "adam" else {}
-        kinds = {"adam": optimizers.Adam, "sgd": optimizers.SGD}
-        self.optimizer = kinds[case["optimizer"]](lr=case["rate"], **options)
+            outputs, ends = network(x, held.get("mask"), states)
+            self.states, training = sum(states, []), self._gradients(loss_of(case, outputs, held), masks)
+        self.optimizer = optimizers.make(keras_optimizers, case, epsilon)
         self.value = backend.variable(0.0)
         self.step = self._step(training, sum(ends, []))
         self.reset()
 
-    def _slopes(self, loss, masks):
+    def _gradients(self, loss, masks):
         """Return the loss and its gradients, dense and masked."""
         from keras import backend
 
-        slopes = backend.gradients(loss, self.weights)
+        gradients = backend.gradients(loss, self.weights)
         if on_tensorflow():
             import tensorflow as tf
 
-            slopes = [tf.convert_to_tensor(slope) for slope in slopes]  # an embedding's come as rows
-        return [loss] + [slope if mask is None else slope * mask for slope, mask in zip(slopes, masks)]
+            gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]  # an embedding's come as rows
+        return [loss] + [g if mask is None else g * mask for g, mask in zip(gradients, masks)]
 
     def _step(self, training, ends):
-        """Return the updates of a training step: Keras's optimiser on the clipped gradients, the loss, the states."""
+        """Return the updates of a training step: Keras's optimizer on the clipped gradients, the loss, the states."""
         from keras import backend
 
         size = len(training)
@@ -173,7 +158,7 @@ class Engine(object):
         if on_tensorflow():
             import tensorflow as tf
 
-            with tf.control_dependencies(updates[1:]):  # Adam reads the count beside its update, in no order
+            with tf.control_dependencies(updates[1:]):  # Adam reads the count and updates it, in no order
                 updates = [backend.update_add(self.optimizer.iterations, 1)]
         pairs = zip([self.value] + self.states, [ready[0]] + ready[size:])
         return updates + [backend.update(variable, value) for variable, value in pairs]
@@ -194,21 +179,22 @@ class Engine(object):
         return self._run(name, outputs) if self.session is None else self.session.run(outputs)
 
     def reset(self):
-        """Put back the first weights; forget the optimiser's moments and the states."""
+        """Put back the first weights; set the optimizer's moments and the states to zero."""
         import numpy
         from keras import backend
 
-        zeros = [(part, numpy.zeros(backend.int_shape(part))) for part in self.optimizer.weights + self.states]
+        cleared = self.optimizer.weights + self.states
+        zeros = [(variable, numpy.zeros(backend.int_shape(variable))) for variable in cleared]
         with inside(self.session):
             backend.batch_set_value(list(zip(self.weights, self.arrays)) + zeros)
 
     def forward(self):
-        """Compute what the network says."""
-        self._run("forward", [self.found])
+        """Compute the outputs."""
+        self._run("forward", [self.predictions])
 
     def outputs(self):
         """Return what ``forward`` computes."""
-        return self._fetched("forward", [self.found])[0]
+        return self._fetched("forward", [self.predictions])[0]
 
     def backward(self):
         """Compute the loss and the gradients."""
@@ -231,3 +217,6 @@ class Engine(object):
 
     def synchronize(self):
         """Do nothing: functions return when the device has finished them."""
+
+    def peak_bytes(self):
+        """Return None: neither backend counts here."""

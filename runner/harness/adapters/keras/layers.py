@@ -1,22 +1,21 @@
-"""The layers of a case in Keras, and how its weights and data lie in them; the same in Keras 2 and 3.
+"""The layers of a case in Keras, and how they store its weights and data; the same in Keras 2 and 3.
 
-Layers are batch-major: (B, T, I). Their weights come in the order embedding, layers (the way back after the way there;
+Layers are batch-major: (B, T, I). Their weights come in the order embedding, layers (forward before backward direction;
 kernel, recurrent kernel, bias), output. Gates of an LSTM are i, f, g, o as in the canonical arrays, of a GRU z, r, n.
 """
 
 import numpy
 
+from ...cases.losses import LOSSES, reads_every_step
 from ...cases.recurrent import shapes
 from ..base import gates
 
-EVERY_STEP = ("mse-all", "ctc", "lm")
-
 
 class Layout(object):
-    """Converts the arrays of one case to how Keras keeps them, and back."""
+    """Converts the arrays of one case to the layout of Keras, and back."""
 
     def __init__(self, case: "dict", second_bias: "str", blank_last: "bool") -> "None":
-        """Take what differs between layers.
+        """Take what differs between layers and between releases.
 
         Args:
             case: the sizes.
@@ -25,13 +24,13 @@ class Layout(object):
         """
         self.case = case
         self.second_bias = second_bias
-        self.turned = blank_last and case["loss"] == "ctc"
-        found = [name for name, _ in shapes(case)]
-        self.names = [name for name in found if name == "embedding"] + [name for name in found if name != "embedding"]
+        self.rolled = blank_last and case["loss"] == "ctc"
+        names = [name for name, _ in shapes(case)]
+        self.names = [name for name in names if name == "embedding"] + [name for name in names if name != "embedding"]
 
-    def lay(self, name: "str", array: "object") -> "object":
-        """Return a canonical weight as Keras keeps it."""
-        if name.startswith("output/") and self.turned:
+    def to_keras(self, name: "str", array: "object") -> "object":
+        """Return a canonical weight as Keras stores it."""
+        if name.startswith("output/") and self.rolled:
             return numpy.roll(array, -1, axis=-1)
         if not name.startswith("layer"):
             return array
@@ -39,15 +38,15 @@ class Layout(object):
             array = gates(array, "zrn", "rzn")
         return self._with_second(name, array, numpy.zeros_like(array))
 
-    def revert(self, name: "str", slope: "object") -> "object":
-        """Return the gradient of what ``lay`` returned as that of the canonical weight."""
-        if name.startswith("output/") and self.turned:
-            return numpy.roll(slope, 1, axis=-1)
+    def to_canonical(self, name: "str", gradient: "object") -> "object":
+        """Return the gradient of an array of ``to_keras`` as that of the canonical weight."""
+        if name.startswith("output/") and self.rolled:
+            return numpy.roll(gradient, 1, axis=-1)
         if not name.startswith("layer"):
-            return slope
+            return gradient
         if name.endswith("bias") and self.second_bias:
-            slope = slope[0] if self.second_bias == "row" else slope[: len(slope) // 2]
-        return gates(slope, "rzn", "zrn") if self.case["cell"] == "gru" else slope
+            gradient = gradient[0] if self.second_bias == "row" else gradient[: len(gradient) // 2]
+        return gates(gradient, "rzn", "zrn") if self.case["cell"] == "gru" else gradient
 
     def mask(self, name: "str", array: "object") -> "object":
         """Return ones and zeros to multiply the gradient of a weight by; None where all of it is trained."""
@@ -62,22 +61,22 @@ class Layout(object):
 
     def data(self, data: "dict") -> "dict":
         """Return the data batch-major: ``x``, ``target`` and, where samples have their own lengths, ``lengths``."""
-        found = {"x": numpy.ascontiguousarray(data["x"].swapaxes(0, 1)), "target": data["target"]}
+        converted = {"x": numpy.ascontiguousarray(data["x"].swapaxes(0, 1)), "target": data["target"]}
         if self.case["loss"] in ("mse-all", "lm"):
-            found["target"] = numpy.ascontiguousarray(data["target"].swapaxes(0, 1))
+            converted["target"] = numpy.ascontiguousarray(data["target"].swapaxes(0, 1))
         if self.case["loss"] == "bce":
-            found["target"] = data["target"][:, None]
-        if self.turned:
-            found["target"] = data["target"] - 1
+            converted["target"] = data["target"][:, None]
+        if self.rolled:
+            converted["target"] = data["target"] - 1
         if self.case["ragged"]:
-            found["lengths"] = data["lengths"]
-        return found
+            converted["lengths"] = data["lengths"]
+        return converted
 
-    def outputs(self, found: "object") -> "object":
-        """Return what a network said as the contract has it: time-major, the blank first."""
-        if self.turned:
-            found = numpy.roll(found, 1, axis=-1)
-        return found.swapaxes(0, 1) if self.case["loss"] in EVERY_STEP else found
+    def outputs(self, outputs: "object") -> "object":
+        """Return the outputs of a network in the layout of ``Implementation``: time-major, the blank first."""
+        if self.rolled:
+            outputs = numpy.roll(outputs, 1, axis=-1)
+        return outputs.swapaxes(0, 1) if reads_every_step(self.case["loss"]) else outputs
 
 
 class Network(object):
@@ -89,22 +88,24 @@ class Network(object):
         Args:
             case: the sizes.
             layer: (options of the cell, options of the layer) -> one recurrent layer.
-            options: what the cells of this Keras are told beside what all are.
+            options: options of the cells that this release needs in addition.
         """
         from keras import layers
 
-        own = {"kernel_initializer": "zeros", "recurrent_initializer": "zeros"}  # the real ones follow
+        cell_options = {"kernel_initializer": "zeros", "recurrent_initializer": "zeros"}  # the weights are set later
         if case["cell"] not in ("rnn", "relu"):
-            own["recurrent_activation"] = "sigmoid"
+            cell_options["recurrent_activation"] = "sigmoid"
         if case["cell"] == "lstm":
-            own["unit_forget_bias"] = False
-        own.update(options)
+            cell_options["unit_forget_bias"] = False
+        cell_options.update(options)
         self.case, self.stack = case, []
         for number in range(case["layers"]):
             top = number == case["layers"] - 1
-            last = top and case["loss"] in ("mse", "ce") and not case["bidirectional"]
-            found = layer(own, {"return_sequences": not last, "return_state": case["carry"]})
-            self.stack.append(layers.Bidirectional(found, merge_mode="concat") if case["bidirectional"] else found)
+            last = top and LOSSES[case["loss"]].reads == "last" and not case["bidirectional"]
+            recurrent = layer(cell_options, {"return_sequences": not last, "return_state": case["carry"]})
+            if case["bidirectional"]:
+                recurrent = layers.Bidirectional(recurrent, merge_mode="concat")
+            self.stack.append(recurrent)
         self.first, self.bridge, self.last = [], self._bridge(layers), []
         if case["vocabulary"]:
             self.first = [layers.Embedding(case["vocabulary"], case["inputs"], embeddings_initializer="zeros")]
@@ -113,14 +114,15 @@ class Network(object):
 
     def _bridge(self, layers):
         """Return the layer between the top layer's sequence and the output: its last step, its mean, or none."""
-        if self.case["loss"] == "bce":
+        reads = LOSSES[self.case["loss"]].reads
+        if reads == "mean":
             return [layers.GlobalAveragePooling1D()]
-        if self.case["loss"] in ("mse", "ce") and self.case["bidirectional"]:
-            return [layers.Lambda(lambda found: found[:, -1], output_shape=(2 * self.case["hidden"],))]
+        if reads == "last" and self.case["bidirectional"]:
+            return [layers.Lambda(lambda states: states[:, -1], output_shape=(2 * self.case["hidden"],))]
         return []
 
     def __call__(self, x: "object", mask: "object" = None, states: "object" = None) -> "tuple":
-        """Return (what the network says, the states it ends with by layer).
+        """Return (outputs, last states by layer).
 
         Args:
             x: (B, T, I), or words (B, T).
@@ -144,4 +146,4 @@ class Network(object):
 
     def weights(self) -> "list":
         """Return the variables in the order of ``Layout.names``."""
-        return [found for layer in self.first + self.stack + self.last for found in layer.trainable_weights]
+        return [weight for layer in self.first + self.stack + self.last for weight in layer.trainable_weights]

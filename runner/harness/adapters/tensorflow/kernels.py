@@ -1,17 +1,15 @@
-"""Single operations in TensorFlow, the same for 1.x (``tensorflow1_kernels``) and 2.x (``tensorflow2_kernels``)."""
+"""Single operations in TensorFlow, the same for 1.x (``v1.program``) and 2.x (``v2.program``)."""
 
 from .. import kernel
-from .v1 import engine as v1_engine, program as v1_program
-from .v2 import program as v2_program
-from . import int8
-from .installed import SETTINGS, engines
+from ..driven import OnEngine
+from . import int8, runtime
 
 TYPES = {"fp32": "float32", "tf32": "float32", "fp16": "float16", "bf16": "bfloat16", "int8": "uint8"}
-"""Precision -> the type that arrays are held in."""
+"""Precision -> the type of the held arrays."""
 
 
 def product(factors, multiply):
-    """Return (arrays, passes) of a product; ``kernels.Gemm.factors`` has its factors, ``multiply`` is ``tf.matmul``."""
+    """Return (arrays, passes) of a product of the factors of ``kernel.Gemm.factors``; ``multiply`` is ``tf.matmul``."""
     left, left_turned, right, right_turned = factors
 
     def matmul(held):
@@ -21,13 +19,14 @@ def product(factors, multiply):
 
 
 def same(size, width, stride, edge):
-    """Say whether TensorFlow's padding SAME puts as many zeros on both sides as ``edge``."""
-    made = -(-size // stride)
-    return made == 1 + (size - width + 2 * edge) // stride and max((made - 1) * stride + width - size, 0) == 2 * edge
+    """Return True if TensorFlow's padding SAME adds ``edge`` zeros on both sides."""
+    outputs = -(-size // stride)
+    padding = max((outputs - 1) * stride + width - size, 0)
+    return outputs == 1 + (size - width + 2 * edge) // stride and padding == 2 * edge
 
 
 class Layout(object):
-    """How a convolution's arrays lie: NCHW on a GPU; NHWC on a CPU, which has no kernels for the other."""
+    """The layout of a convolution's arrays: NCHW on a GPU; NHWC on a CPU, which has no kernels for the other."""
 
     def __init__(self, cuda: "bool") -> "None":
         """Choose by the device."""
@@ -35,9 +34,9 @@ class Layout(object):
         self.cuda = cuda
 
     def lay(self, data: "dict") -> "dict":
-        """Return canonical arrays as they are held; filters are (r, s, c, k) on any device."""
-        found = {name: array if self.cuda else array.transpose(0, 2, 3, 1) for name, array in data.items()}
-        return dict(found, filters=data["filters"].transpose(2, 3, 1, 0))
+        """Return canonical arrays in this layout; filters are (r, s, c, k) on any device."""
+        arrays = {name: array if self.cuda else array.transpose(0, 2, 3, 1) for name, array in data.items()}
+        return dict(arrays, filters=data["filters"].transpose(2, 3, 1, 0))
 
     def revert(self, phase: "str", result: "object") -> "object":
         """Return a result in the canonical layout."""
@@ -46,58 +45,56 @@ class Layout(object):
         return result if self.cuda else result.transpose(0, 3, 1, 2)
 
     def around(self, down: "object", along: "object", edge: "object") -> "list":
-        """Return what belongs to height and width as a list for all axes, with ``edge`` for the others."""
+        """Return a list for all axes: ``down`` for height, ``along`` for width, ``edge`` for the others."""
         return [edge, edge, down, along] if self.cuda else [edge, down, along, edge]
 
 
 def convolution(case: "dict", layout: "Layout", geometry: "tuple", conv2d: "object", zero: "int") -> "dict":
-    """Return the passes of a convolution by ``conv2d``, ``tf.nn.conv2d``, of numbers whose zero is held as ``zero``.
+    """Return the passes of a convolution by ``conv2d``, as ``tf.nn.conv2d``, of numbers whose zero is held as ``zero``.
 
-    Where SAME is not what the case wants, zeros are put around the inputs by an operation of its own: explicit padding
+    Where SAME does not give the padding of the case, a separate operation pads the inputs with zeros: explicit padding
     came with 1.14.
     """
     import tensorflow as tf
 
-    (down, along), (above, beside) = geometry
+    (down, along), (above, left) = geometry
     strides = layout.around(down, along, 1)
-    edges = layout.around([above, above], [beside, beside], [0, 0])
-    fits = same(case["h"], case["filter_h"], down, above) and same(case["w"], case["filter_w"], along, beside)
+    edges = layout.around([above, above], [left, left], [0, 0])
+    fits = same(case["h"], case["filter_h"], down, above) and same(case["w"], case["filter_w"], along, left)
 
     def conv(x, filters):
-        padded = tf.pad(x, edges, constant_values=zero) if not fits and (above or beside) else x
-        kind = "SAME" if fits and (above or beside) else "VALID"
+        padded = tf.pad(x, edges, constant_values=zero) if not fits and (above or left) else x
+        kind = "SAME" if fits and (above or left) else "VALID"
         return conv2d(padded, filters, strides=strides, padding=kind, data_format=layout.name)
 
-    def back(name):
-        def slopes(held):
+    def backward(name):
+        def gradient(held):
             factors = [held["x"], held["filters"]]
             return tf.gradients(conv(*factors), [held[name]], grad_ys=[held["slope"]])[0]
 
-        return slopes
+        return gradient
 
     forward = {"forward": lambda held: conv(held["x"], held["filters"])}
-    return dict(forward, **{"backward-weights": back("filters"), "backward-inputs": back("x")})
+    return dict(forward, **{"backward-weights": backward("filters"), "backward-inputs": backward("x")})
 
 
-class Operation(object):
-    """What single operations share: the program of the installed version does the work.
+class Operation(OnEngine):
+    """What single operations share: the program of the installed version computes their phases.
 
-    TF32 came with 2.4. On a CPU, 1.x adds products of fp16 up in fp16, and some later releases have no bf16; so both
-    are measured there from the release on that was seen. What computes int8 it has on a CPU alone.
+    TF32 came with 2.4. On a CPU, 1.x sums products of fp16 in fp16, and some later releases have no bf16; so both are
+    measured there from the release on that was tested. Int8 has kernels for a CPU alone.
     """
 
     able = {
         "cpu": {"fp32": (0,), "fp16": (2, 21), "bf16": (2, 21), "int8": (0,)},
-        "cuda": {"fp32": (0,), "tf32": (2, 4), "fp16": (0,), "bf16": (2, 4)},
+        "cuda": {"fp32": (0,), "tf32": runtime.TF32_SINCE, "fp16": (0,), "bf16": (2, 4)},
     }
 
     def build(self, arrays, passes, device, precision):
         """Make the program of ``passes``, phase -> f(held arrays by name) -> tensor."""
-        module = v1_program if engines() is v1_engine else v2_program
-        kind = TYPES[precision]
-        self.program = module.Program(arrays, passes, dict(SETTINGS, device=device, precision=precision, type=kind))
-        self.synchronize, self.peak_bytes = self.program.synchronize, self.program.peak_bytes
-        self.calls = {phase: self.program.caller(phase) for phase in passes}
+        settings = dict(runtime.SETTINGS, device=device, precision=precision, type=TYPES[precision])
+        self.engine = runtime.program_module().Program(arrays, passes, settings)
+        self.calls = {phase: self.engine.caller(phase) for phase in passes}
 
     def forward(self):
         """See Implementation."""
@@ -105,7 +102,7 @@ class Operation(object):
 
     def result(self, phase):
         """See Kernel."""
-        return self.program.result(phase)
+        return self.engine.result(phase)
 
 
 class DenseMatmul(Operation, kernel.DenseProduct):
@@ -135,7 +132,7 @@ class CooMatmul(Operation, kernel.CooProduct):
 
 
 class Matmul(Operation, kernel.Gemm):
-    """``tf.matmul``; what is transposed is so by its own arguments."""
+    """``tf.matmul``, whose own arguments transpose the factors."""
 
     def __init__(self, case, data, weights, device, precision):
         """See Implementation."""
@@ -145,20 +142,20 @@ class Matmul(Operation, kernel.Gemm):
         multiply = tf.matmul
         if precision == "int8":
             left, right, multiply = int8.shifted(left), int8.shifted(right), int8.matmul
-        made = product((left, left_turned, right, right_turned), multiply)
-        self.build(*(made + (device, precision)))
+        arrays, passes = product((left, left_turned, right, right_turned), multiply)
+        self.build(arrays, passes, device, precision)
 
 
 class Conv2d(Operation, kernel.Conv):
-    """``nn.conv2d``, and ``tf.gradients`` of it, which leave out what is not asked for; in int8 its quantised one."""
+    """``nn.conv2d``, and its ``tf.gradients``, which compute the given gradient alone; in int8 the quantised one."""
 
     @classmethod
     def lacks(cls, case, release, device, precision):
-        """See Implementation; also, the quantised one steps as far down as along."""
-        found = super(Conv2d, cls).lacks(case, release, device, precision)
-        if found is None and precision == "int8" and case["stride_w"] != case["stride_h"]:
-            return "precision-lacks", "TensorFlow's convolution of int8 wants equal strides"
-        return found
+        """See Implementation; also, the quantised one has one stride for both axes."""
+        skip = super(Conv2d, cls).lacks(case, release, device, precision)
+        if skip is None and precision == "int8" and case["stride_w"] != case["stride_h"]:
+            return "precision-lacks", "TensorFlow's int8 convolution requires equal strides"
+        return skip
 
     def __init__(self, case, data, weights, device, precision):
         """See Implementation."""
@@ -171,8 +168,8 @@ class Conv2d(Operation, kernel.Conv):
             data = {name: int8.shifted(held[name]) for name in held}
             conv2d, zero = int8.conv2d, int8.ZERO
         passes = convolution(case, self.layout, self.geometry(case), conv2d, zero)
-        wanted = {phase: passes[phase] for phase in case["phases"]}
-        self.build(self.layout.lay(data), wanted, device, precision)
+        timed = {phase: passes[phase] for phase in case["phases"]}
+        self.build(self.layout.lay(data), timed, device, precision)
 
     def backward_weights(self):
         """See Conv."""
@@ -184,4 +181,7 @@ class Conv2d(Operation, kernel.Conv):
 
     def result(self, phase):
         """See Kernel."""
-        return self.layout.revert(phase, self.program.result(phase))
+        return self.layout.revert(phase, self.engine.result(phase))
+
+
+OPERATIONS = (Matmul, Conv2d, CooMatmul, DenseMatmul)

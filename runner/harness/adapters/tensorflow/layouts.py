@@ -1,14 +1,14 @@
-"""How TensorFlow keeps canonical weights, as data: each held array is a pile of canonical blocks along its first axis.
+"""How TensorFlow stores canonical weights, as data: each held array stacks canonical blocks along its first axis.
 
 ``cells``: an LSTM or a plain RNN has one ``kernel`` (I+H, G*H), the rows of x above those of h, and one ``bias``
 (G*H,), an LSTM's gates in the order i, g (TensorFlow's documents say j or ci), f, o. The cells add the forget bias
-themselves in every step, so it is taken off the stored bias. A GRU is kept as ``contrib.cudnn_rnn``'s
-CudnnCompatibleGRUCell keeps it: ``gates`` for r and z, and for n an ``input_projection`` and a ``hidden_projection``.
+themselves in every step, so it is subtracted from the stored bias. A GRU is stored as ``contrib.cudnn_rnn``'s
+CudnnCompatibleGRUCell does: ``gates`` for r and z, and for n an ``input_projection`` and a ``hidden_projection``.
 
 ``cudnn``: one flat buffer, ``params``. For each layer and direction, in the order of the canonical names, the
-transposed matrices of x, then of h; behind all of these, for each layer and direction, its biases and as many zeros,
-which are cuDNN's second biases. Gates in the order i, f, g, o. cuDNN's documents call the layout opaque and give it out
-matrix by matrix; this is what its standard algorithm has.
+transposed matrices of x, then of h; after all of these, for each layer and direction, its biases and as many zeros,
+which are cuDNN's second biases. Gates are in the order i, f, g, o. cuDNN's documents call the layout opaque and give
+access matrix by matrix; this is the layout of its standard algorithm.
 """
 
 import numpy
@@ -17,29 +17,29 @@ from ...cases import recurrent
 from ..base import gates
 
 CANONICAL = {"lstm": "ifgo", "gru": "rzn", "rnn": "h", "relu": "h"}
-KEPT = {"lstm": "igfo", "rnn": "h", "relu": "h"}
+STORED = {"lstm": "igfo", "rnn": "h", "relu": "h"}
 
 
 def held(case: "dict", layout: "str") -> "dict":
     """Return held name -> [(canonical name, gates)]: the blocks of each held array, from its first row to its last.
 
-    The gates of a block are those columns of its canonical array that it has, in its own order; empty where it is the
-    whole array as it is. A block without a canonical name is zero and never trained.
+    The gates of a block are the columns of its canonical array that it has, in its order; empty where it is the
+    entire array, unchanged. A block without a canonical name is zero and never trained.
 
     Args:
         case: cell, layers and directions.
         layout: ``cells`` or ``cudnn``.
     """
     names = ["layer{}{}".format(k, way) for k in range(case["layers"]) for way in recurrent.ways(case)]
-    found = {name: [(name, "")] for name, _ in recurrent.shapes(case) if not name.startswith("layer")}
+    blocks = {name: [(name, "")] for name, _ in recurrent.shapes(case) if not name.startswith("layer")}
     if layout == "cudnn":
         matrices = [(name + part, "ifgo") for name in names for part in ("kernel", "recurrent")]
-        biases = [block for name in names for block in ((name + "bias", "ifgo"), (None, "ifgo"))]
-        found["params"] = matrices + biases
-        return found
+        biases = [bias for name in names for bias in ((name + "bias", "ifgo"), (None, "ifgo"))]
+        blocks["params"] = matrices + biases
+        return blocks
     for name in names:
-        found.update(_gru(name) if case["cell"] == "gru" else _plain(name, KEPT[case["cell"]]))
-    return found
+        blocks.update(_gru(name) if case["cell"] == "gru" else _plain(name, STORED[case["cell"]]))
+    return blocks
 
 
 def _plain(name, order):
@@ -60,10 +60,10 @@ def _gru(name):
 def rows(case: "dict", layout: "str") -> "dict":
     """Return held name -> [(canonical name, rows)]: how many rows of the held array each of its blocks has."""
     shapes = dict(recurrent.shapes(case))
-    found = {}
+    counts = {}
     for name, blocks in held(case, layout).items():
-        found[name] = [(canonical, _rows(case, shapes, layout, canonical, order)) for canonical, order in blocks]
-    return found
+        counts[name] = [(canonical, _rows(case, shapes, layout, canonical, order)) for canonical, order in blocks]
+    return counts
 
 
 def _rows(case, shapes, layout, canonical, order):
@@ -86,10 +86,10 @@ def convert(case: "dict", weights: "dict", layout: "str") -> "dict":
         for name in [name for name in weights if name.startswith("layer") and name.endswith("/bias")]:
             weights[name] = weights[name].copy()
             weights[name][case["hidden"] : 2 * case["hidden"]] -= numpy.float32(case["forget_bias"])
-    found = {}
+    arrays = {}
     for name, blocks in held(case, layout).items():
-        found[name] = numpy.concatenate([_block(case, weights, layout, *block) for block in blocks])
-    return found
+        arrays[name] = numpy.concatenate([_block(case, weights, layout, *block) for block in blocks])
+    return arrays
 
 
 def _block(case, weights, layout, canonical, order):
@@ -102,15 +102,15 @@ def _block(case, weights, layout, canonical, order):
 
 
 def revert(case: "dict", arrays: "dict", layout: "str") -> "dict":
-    """Return canonical name -> gradient from gradients laid out as ``convert`` lays out weights."""
-    found = {name: numpy.zeros(shape, numpy.float32) for name, shape in recurrent.shapes(case)}
+    """Return canonical name -> gradient from gradients in the layout of ``convert``."""
+    canonical_arrays = {name: numpy.zeros(shape, numpy.float32) for name, shape in recurrent.shapes(case)}
     sizes = rows(case, layout)
     for name, blocks in held(case, layout).items():
         ends = numpy.cumsum([size for _, size in sizes[name]])[:-1]
         for piece, (canonical, order) in zip(numpy.split(arrays[name], ends), blocks):
             if canonical is not None:
-                _put_back(case, found[canonical], piece, order)
-    return found
+                _put_back(case, canonical_arrays[canonical], piece, order)
+    return canonical_arrays
 
 
 def _put_back(case, target, piece, order):
@@ -119,6 +119,6 @@ def _put_back(case, target, piece, order):
         return
     if piece.ndim < target.ndim:  # cuDNN's: flat and transposed
         piece = piece.reshape(target.shape[::-1]).T
-    places = numpy.split(target, len(CANONICAL[case["cell"]]), axis=-1)  # views
-    for gate, part in zip(order, numpy.split(piece, len(order), axis=-1)):
-        places[CANONICAL[case["cell"]].index(gate)][...] = part
+    columns = numpy.split(target, len(CANONICAL[case["cell"]]), axis=-1)  # views
+    for gate, gate_columns in zip(order, numpy.split(piece, len(order), axis=-1)):
+        columns[CANONICAL[case["cell"]].index(gate)][...] = gate_columns

@@ -1,1 +1,1 @@
-"""TODO."""
+"""TensorFlow 1.x: graphs and sessions."""

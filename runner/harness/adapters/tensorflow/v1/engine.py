@@ -1,72 +1,29 @@
 """TensorFlow 1.x: a graph, built once, and a session; nothing is fed or fetched in the timed calls.
 
-``Session.run`` returns when the devices have finished the step, so there is nothing more to wait for.
-
-``nn.ctc_loss`` has its blank behind the last class, the canonical one is 0: the output layer is held with its columns
-rolled by one, labels are one less, and what comes out is rolled back.
+``nn.ctc_loss`` takes the last class for its blank, the canonical blank is 0: the columns of the output layer are held
+rolled by one, labels are one less, and the results are rolled back.
 """
 
-import os
+from .. import losses, optimizers
+from ..facts import build_facts_v1, gpu_facts_v1
+from . import networks, session
 
-from ....errors import CellFailure
-from . import networks
-from .. import losses
-
-INTER_OP_THREADS = 1
 OUTER = ("output/", "embedding")  # weights that no recurrent network makes
 
 
 def load(threads: "int") -> "None":
-    """Import the parts of contrib that the cells need; makes no session."""
+    """Import the modules of contrib that the cells need; makes no session."""
     import tensorflow.contrib.rnn  # noqa: F401
     from tensorflow.contrib.cudnn_rnn.python.ops import cudnn_rnn_ops  # noqa: F401
 
 
-def config(threads: "int") -> "object":
-    """Return the settings of a session; int32 bookkeeping has no GPU kernel, so placement is soft.
-
-    One thread starts operations, for a step is one chain of them; a second pool would double what can run at once.
-    """
-    import tensorflow as tf
-
-    found = tf.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=INTER_OP_THREADS)
-    found.allow_soft_placement = True
-    found.gpu_options.allow_growth = True
-    return found
-
-
-def wide_session(graph: "object", threads: "int") -> "object":
-    """Return the published protocol's session: as many threads start operations as compute them."""
-    import tensorflow as tf
-
-    settings = config(threads)
-    settings.inter_op_parallelism_threads = threads
-    settings.use_per_session_threads = True  # else those of the first session of the process
-    return tf.Session(graph=graph, config=settings)
-
-
 def facts(device: "str", threads: "int") -> "dict":
-    """Return what the wheel was built for, the optimiser's home, and the GPU's description on cuda."""
-    import tensorflow as tf
-    from tensorflow.python.client import device_lib
-    from tensorflow.python.platform import build_info
-
-    found = {"built_with_cuda": tf.test.is_built_with_cuda(), "optimizers": "tf.train", "variables": "reference"}
-    found["inter_op_threads_published"] = threads  # see tensorflow_published
-    for name in ("cuda_version_number", "cudnn_version_number"):
-        if getattr(build_info, name, None):
-            found[name.replace("_number", "")] = str(getattr(build_info, name))
+    """Return what the wheel was built for, the library of the optimizers, and the GPU's description on cuda."""
+    described = dict(build_facts_v1(), optimizers="tf.train", variables="reference")
+    described["inter_op_threads_published"] = threads  # see ``tensorflow.published``
     if device == "cuda":
-        seen = [part for part in device_lib.list_local_devices(config(threads)) if part.device_type == "GPU"]
-        require(seen)
-        found["gpu"] = seen[0].physical_device_desc
-    return found
-
-
-def require(gpus: "list") -> "None":
-    """Raise CellFailure, class ``device``, where TensorFlow's own list holds no GPU."""
-    if not gpus:
-        raise CellFailure("device", "TensorFlow sees no GPU")
+        described.update(gpu_facts_v1("TensorFlow", session.config(threads)))
+    return described
 
 
 def ctc(logits: "object", labels: "object", lengths: "object") -> "object":
@@ -83,15 +40,15 @@ def roll(arrays: "dict", by: "int") -> "dict":
     return {name: numpy.roll(a, by, -1) if name.startswith("output/") else a for name, a in arrays.items()}
 
 
-class Engine(object):
-    """One network with its loss, gradients and optimiser in one graph."""
+class Engine(session.InSession):
+    """One network with its loss, gradients and optimizer in one graph."""
 
-    def __init__(self, slug: "str", case: "dict", data: "dict", arrays: "dict", settings: "dict") -> "None":
+    def __init__(self, implementation: "type", case: "dict", data: "dict", arrays: "dict", settings: "dict") -> "None":
         """Build the graph, open the session, and move data and weights to the device.
 
         Args:
-            slug: the implementation, which ``tensorflow1_networks`` knows.
-            case: what ``api`` says of one.
+            implementation: the class that builds the network.
+            case: see ``Implementation``.
             data: arrays that are never trained: ``x``, ``target``, ``lengths`` where samples have their own, and
                 ``mask`` where gradients are masked.
             arrays: the first weights by held name.
@@ -99,54 +56,48 @@ class Engine(object):
         """
         import tensorflow as tf
 
-        os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # builds of 1.15 by NVIDIA round products if they are let
         self.case, self.settings = case, settings
         self.rolled = int(case["loss"] == "ctc")
         if self.rolled:
             data, arrays = dict(data, target=data["target"] - 1), roll(arrays, -1)
-        cuda = settings["device"] == "cuda"
         graph = tf.Graph()
-        with graph.as_default(), tf.device("/gpu:0" if cuda else "/cpu:0"):
-            self.held, feed = hold(data)
+        with graph.as_default(), tf.device(session.device_name(settings)):
+            self.held, feed = session.hold(data)
             self.output = {name: tf.get_variable(name, a.shape) for name, a in arrays.items() if name.startswith(OUTER)}
-            self._build(networks.build(slug, case, arrays), arrays)
+            self._build(implementation.network_v1(case, arrays), arrays)
             self.feed = {self.weights[name].initializer.inputs[1]: arrays[name] for name in arrays}
-            self.most = tf.contrib.memory_stats.MaxBytesInUse() if cuda else None
-        self.session = tf.Session(graph=graph, config=config(settings["threads"]))
-        if cuda:
-            require([part for part in self.session.list_devices() if part.device_type == "GPU"])
-        self.session.run([variable.initializer for variable in self.held.values()], feed)
-        graph.finalize()
+            self.peak = session.peak_operation(settings)
+        self.session = session.begin(graph, self.held, feed, settings)
         self.reset()
 
     def _build(self, network: "object", arrays: "dict") -> "None":
         """Add all that is run: forward, gradients and the step; ``value`` keeps the loss on the device."""
         import tensorflow as tf
 
-        said, states = self._predict(network, None, True)
+        outputs, states = self._predict(network, None, True)
         named = {networks.held_name(v.op.name): v for v in tf.trainable_variables()}
         self.weights = {name: named[name] for name in arrays}  # and not the GRU's second bias, which stays at zero
-        loss, slopes = self._slopes(said)
-        self.slopes = {name: tf.convert_to_tensor(slope) for name, slope in slopes.items()}
-        self.way_back = tf.concat([touched(slopes[name]) for name in sorted(slopes)], 0).op
+        loss, gradients = self._gradients(outputs)
+        self.dense_gradients = {name: tf.convert_to_tensor(gradient) for name, gradient in gradients.items()}
+        self.backward_operation = tf.concat([touched(gradients[name]) for name in sorted(gradients)], 0).op
         if isinstance(network, networks.Cudnn):
-            said, _ = self._predict(network, None, False)
-        self.said = tf.identity(said)
-        self.last = self.said.op
+            outputs, _ = self._predict(network, None, False)
+        self.predictions = tf.identity(outputs)
+        self.forward_operation = self.predictions.op
         carried = []
         if self.case["carry"]:
             carried, start = carry(states)
-            said, states = self._predict(network, start, True)
-            loss, slopes = self._slopes(said)
+            outputs, states = self._predict(network, start, True)
+            loss, gradients = self._gradients(outputs)
         self.value = tf.get_variable("value", (), trainable=False)
-        updates = [self._update(slopes), self.value.assign(loss)]
+        updates = [self._update(gradients), self.value.assign(loss)]
         with tf.control_dependencies(updates):  # gradients read the states they started from
             ends = tf.contrib.framework.nest.flatten(states) if carried else []
             self.step = tf.group(*(updates + [held.assign(end) for held, end in zip(carried, ends)]))
         self.start = tf.global_variables_initializer()
 
     def _predict(self, network: "object", states: "object", training: "bool") -> "tuple":
-        """Return (what the network says, its last states)."""
+        """Return (outputs, last states) of a network."""
         import tensorflow as tf
 
         x = self.held["x"]
@@ -154,47 +105,46 @@ class Engine(object):
             x = tf.nn.embedding_lookup(self.output["embedding"], x)
         with tf.variable_scope("network"):
             hidden, last, states = network(x, self.held.get("lengths"), states, training)
-        return losses.logits(tf, self.case, hidden, last, self.output), states
+        return losses.outputs(tf, self.case, hidden, last, self.output), states
 
-    def _slopes(self, said: "object") -> "tuple":
+    def _gradients(self, outputs: "object") -> "tuple":
         """Return (loss, gradients by held name)."""
         import tensorflow as tf
 
-        loss = losses.mean_loss(tf, self.case, said, self.held, ctc)
+        loss = losses.mean_loss(tf, self.case, outputs, self.held, ctc)
         names = sorted(self.weights)
-        slopes = dict(zip(names, tf.gradients(loss, [self.weights[name] for name in names], gate_gradients=True)))
+        gradients = tf.gradients(loss, [self.weights[name] for name in names], gate_gradients=True)
+        gradients = dict(zip(names, gradients))
         if "mask" in self.held:
-            slopes["params"] *= self.held["mask"]
-        return loss, slopes
+            gradients["params"] *= self.held["mask"]
+        return loss, gradients
 
-    def _update(self, slopes: "dict") -> "object":
+    def _update(self, gradients: "dict") -> "object":
         """Return the operation that applies gradients."""
         import tensorflow as tf
 
-        options = {"epsilon": self.settings["epsilon"]} if self.case["optimizer"] == "adam" else {}
-        kinds = {"adam": tf.train.AdamOptimizer, "sgd": tf.train.GradientDescentOptimizer}
-        optimizer = kinds[self.case["optimizer"]](self.case["rate"], **options)
-        slopes = losses.clipped(tf, self.case, slopes, self.settings["rows"])
-        return optimizer.apply_gradients([(slopes[name], self.weights[name]) for name in sorted(slopes)])
+        optimizer = optimizers.make(tf.train, self.case, self.settings["epsilon"])
+        gradients = losses.clipped(tf, self.case, gradients, self.settings["rows"])
+        return optimizer.apply_gradients([(gradients[name], self.weights[name]) for name in sorted(gradients)])
 
     def reset(self) -> "None":
         """Run every initializer, slots and carried states included, with the canonical weights for the random ones."""
         self.session.run(self.start, self.feed)
 
     def forward(self) -> "None":
-        """Compute what the network says and leave it on the device."""
-        self.session.run(self.last)
+        """Compute the outputs and leave them on the device."""
+        self.session.run(self.forward_operation)
 
     def outputs(self) -> "object":
         """Return what ``forward`` computes."""
         import numpy
 
-        found = self.session.run(self.said)
-        return numpy.roll(found, 1, -1) if self.rolled else found
+        outputs = self.session.run(self.predictions)
+        return numpy.roll(outputs, 1, -1) if self.rolled else outputs
 
     def backward(self) -> "None":
         """Compute all gradients, an embedding's as slices, and leave them on the device."""
-        self.session.run(self.way_back)
+        self.session.run(self.backward_operation)
 
     def train(self) -> "None":
         """Do one step; the loss stays on the device."""
@@ -206,44 +156,25 @@ class Engine(object):
 
     def gradients(self) -> "dict":
         """Return the gradients by held name, all of them dense."""
-        found = self.session.run(self.slopes)
-        return roll(found, 1) if self.rolled else found
-
-    def synchronize(self) -> "None":
-        """Do nothing: see the module."""
-
-    def peak_bytes(self) -> "object":
-        """Return the most bytes that TensorFlow has held on a GPU; None for a CPU, of which it tells nothing."""
-        return None if self.most is None else int(self.session.run(self.most))
+        gradients = self.session.run(self.dense_gradients)
+        return roll(gradients, 1) if self.rolled else gradients
 
 
-def touched(slope: "object") -> "object":
+def touched(gradient: "object") -> "object":
     """Return one number of a gradient, (1,), for which all of it must be computed; a sparse one's values stand for it.
 
-    ``tf.group`` of gradients is no way to have them computed: from 1.7 on the graph's optimiser leaves out whatever is
-    waited for and not read, as far as no loop holds it.
+    ``tf.group`` of gradients does not compute them: from 1.7 on the graph's optimizer removes operations that are
+    waited for and not read, unless a loop holds them.
     """
     import tensorflow as tf
 
-    return tf.reshape(slope.values if hasattr(slope, "indices") else slope, [-1])[:1]
+    return tf.reshape(gradient.values if hasattr(gradient, "indices") else gradient, [-1])[:1]
 
 
 def carry(states: "object") -> "tuple":
-    """Return (variables at zero for the leaves of ``states``, what a network starts from to start from them)."""
+    """Return (variables at zero for the leaves of ``states``, the states that a network starts from to carry them)."""
     import tensorflow as tf
 
     nest = tf.contrib.framework.nest
-    held = [tf.Variable(tf.zeros(part.shape), trainable=False, name="state") for part in nest.flatten(states)]
+    held = [tf.Variable(tf.zeros(leaf.shape), trainable=False, name="state") for leaf in nest.flatten(states)]
     return held, nest.pack_sequence_as(states, [variable.read_value() for variable in held])
-
-
-def hold(data: "dict") -> "tuple":
-    """Return (variables, what to feed their initializers): data out of the graph's 2 GiB, and never folded."""
-    import tensorflow as tf
-
-    held, feed = {}, {}
-    for name in sorted(data):
-        first = tf.placeholder(data[name].dtype, data[name].shape)
-        held[name] = tf.Variable(first, trainable=False, collections=[], name=name)
-        feed[first] = data[name]
-    return held, feed

@@ -1,51 +1,36 @@
 """Single operations in TensorFlow 1.x: one graph, whose results are never fetched while they are timed."""
 
-import os
-
-from . import engine
+from . import session
 
 
-class Program(object):
+class Program(session.InSession):
     """The phases of an operation in a session."""
 
     def __init__(self, arrays: "dict", passes: "dict", settings: "dict") -> "None":
         """Build the graph, open the session and move the arrays to the device.
 
         Args:
-            arrays: by name; variables, which the graph's optimiser cannot fold. Whole numbers stay as they are.
+            arrays: by name; variables, which the graph's optimizer cannot fold. Integers keep their type.
             passes: phase -> f(held arrays by name) -> tensor.
-            settings: ``threads``, ``device``, and ``type``, the name of the arrays'.
+            settings: ``threads``, ``device``, and ``type``, the name of the type that floats are held in.
         """
         import tensorflow as tf
 
-        os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # builds of 1.15 by NVIDIA round products if they are let
-        cuda = settings["device"] == "cuda"
         graph = tf.Graph()
-        with graph.as_default(), tf.device("/gpu:0" if cuda else "/cpu:0"):
-            kinds = {name: array.dtype if array.dtype.kind == "i" else settings["type"] for name, array in arrays.items()}
-            variables, feed = engine.hold({name: arrays[name].astype(kinds[name]) for name in arrays})
+        with graph.as_default(), tf.device(session.device_name(settings)):
+            typed = {name: a if a.dtype.kind == "i" else a.astype(settings["type"]) for name, a in arrays.items()}
+            variables, feed = session.hold(typed)
             held = {name: variable.read_value() for name, variable in variables.items()}
-            made = {phase: passes[phase](held) for phase in passes}
-            self.results = {phase: tf.cast(made[phase], tf.float64) for phase in made}
-            self.work = {phase: made[phase].op for phase in made}
-            self.most = tf.contrib.memory_stats.MaxBytesInUse() if cuda else None
-        self.session = tf.Session(graph=graph, config=engine.config(settings["threads"]))
-        if cuda:
-            engine.require([part for part in self.session.list_devices() if part.device_type == "GPU"])
-        self.session.run([variable.initializer for variable in variables.values()], feed)
-        graph.finalize()
+            tensors = {phase: passes[phase](held) for phase in passes}
+            self.results = {phase: tf.cast(tensors[phase], tf.float64) for phase in tensors}
+            self.operations = {phase: tensors[phase].op for phase in tensors}
+            self.peak = session.peak_operation(settings)
+        self.session = session.begin(graph, variables, feed, settings)
 
     def caller(self, phase: "str") -> "object":
-        """Return a function that computes a phase; it returns when it is done."""
-        return lambda: self.session.run(self.work[phase])
+        """Return a function that computes a phase; it returns when the device has finished."""
+        return lambda: self.session.run(self.operations[phase])
 
     def result(self, phase: "str") -> "object":
-        """Return what a phase computes, float64, which holds the sums of int8 as they are."""
+        """Return the result of a phase as float64, which holds the sums of int8 exactly."""
         return self.session.run(self.results[phase])
-
-    def synchronize(self) -> "None":
-        """Do nothing: ``Session.run`` has waited."""
-
-    def peak_bytes(self) -> "object":
-        """See the engine of ``tensorflow1``."""
-        return None if self.most is None else int(self.session.run(self.most))

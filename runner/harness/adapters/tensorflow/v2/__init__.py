@@ -1,1 +1,1 @@
-"""TODO."""
+"""TensorFlow 2.x: variables on the device and traced functions."""

@@ -1,0 +1,152 @@
+"""The recurrent networks of Keras: each class says how its layer is built; one more class adds one."""
+
+from . import layers as keras_layers, published, runtime
+from ..base import Implementation
+from ..driven import Driven
+from ..tensorflow.optimizers import EPSILON
+
+
+class Recurrent(Driven, Implementation):
+    """What all share: they convert the arrays, and the engine of the installed version runs the network."""
+
+    since = (2, 1)
+    compile_seconds = (0.5, 0.5)  # on TensorFlow 1.8 and 2.21 alike, nothing is kept on disk
+    second_bias = ""  # a bias that is held at zero: ``row`` below the other, or ``behind`` it
+
+    @classmethod
+    def compiling(cls):
+        """See Implementation."""
+        return (80.0, 9.0) if runtime.BACKEND == "theano" else cls.compile_seconds
+
+    @classmethod
+    def lacks(cls, case, release, device, precision):
+        """See Implementation; also, 2.4 to 2.15 are TensorFlow's own, and TF32 needs TensorFlow 2.4."""
+        skip = super(Recurrent, cls).lacks(case, release, device, precision)
+        if skip is None and case.get("protocol") == "published":
+            skip = published.lacks(case, release)
+        if skip is not None:
+            return skip
+        if (2, 4) <= release < (3,):
+            return "framework-lacks", "Keras 2.4 to 2.15 are tf.keras under another name: measure TensorFlow instead"
+        if precision == "tf32" and release < (3,):
+            return "precision-lacks", "TF32 needs TensorFlow 2.4 or later, and with it Keras 3"
+        return None
+
+    @classmethod
+    def original(cls, case, data, weights, device, precision):
+        """See Implementation."""
+        return published.Speech(cls.slug, case, data, dict(runtime.SETTINGS, device=device))
+
+    def __init__(self, case, data, weights, device, precision):
+        """See Implementation."""
+        module = runtime.engine_module()
+        self.case = case
+        self.layout = keras_layers.Layout(case, self.second_bias, module.BLANK_LAST)
+        settings = dict(runtime.SETTINGS, device=device, precision=precision, epsilon=EPSILON)
+        arrays = [self.layout.to_keras(name, weights[name]) for name in self.layout.names]
+        masks = [self.layout.mask(name, weights[name]) for name in self.layout.names]
+        self.engine = module.Engine(case, self.layer, self.layout.data(data), arrays, masks, settings)
+
+    def layer(self, cell_options, options):
+        """Return one recurrent layer.
+
+        Args:
+            cell_options: the options of the cell.
+            options: the options of the layer around it.
+        """
+        raise NotImplementedError
+
+    def outputs(self):
+        """See Implementation."""
+        return self.layout.outputs(self.engine.outputs())
+
+    def gradients(self):
+        """See Implementation."""
+        gradients = zip(self.layout.names, self.engine.gradients())
+        return {name: self.layout.to_canonical(name, gradient) for name, gradient in gradients}
+
+
+class LSTMCell(Recurrent):
+    """``layers.RNN(layers.LSTMCell)``."""
+
+    slug = "keras-lstm-cell"
+    kind = "flexible"
+
+    def layer(self, cell_options, options):
+        """See Recurrent."""
+        from keras import layers
+
+        return layers.RNN(layers.LSTMCell(self.case["hidden"], **cell_options), **options)
+
+
+class LSTM(Recurrent):
+    """``layers.LSTM``: the same cell in a loop, except in Keras 3 on a GPU, which uses cuDNN."""
+
+    slug = "keras-lstm"
+    kind = "vendor"
+    originals = ("asr-lstm",)
+
+    @classmethod
+    def kind_in(cls, release: "tuple") -> "str":
+        """See Implementation; before 3 it never uses cuDNN."""
+        return "flexible" if release < (3,) else cls.kind
+
+    def layer(self, cell_options, options):
+        """See Recurrent."""
+        from keras import layers
+
+        return layers.LSTM(self.case["hidden"], **dict(cell_options, **options))
+
+
+class CuDNNLSTM(Recurrent):
+    """``layers.CuDNNLSTM``, whose second bias is held at zero."""
+
+    slug = "keras-cudnn-lstm"
+    kind = "vendor"
+    originals = ("asr-lstm",)
+    before = (3,)
+    devices = ("cuda",)
+    precisions = ("fp32",)
+    ragged = False  # CuDNNLSTM refuses masks
+    second_bias = "behind"
+
+    def layer(self, cell_options, options):
+        """See Recurrent."""
+        from keras import layers
+
+        names = ("kernel_initializer", "recurrent_initializer", "unit_forget_bias")
+        return layers.CuDNNLSTM(self.case["hidden"], **dict({name: cell_options[name] for name in names}, **options))
+
+
+class SimpleRNN(Recurrent):
+    """``layers.SimpleRNN``."""
+
+    slug = "keras-simple-rnn"
+    kind = "flexible"
+    cells = ("rnn", "relu")
+
+    def layer(self, cell_options, options):
+        """See Recurrent."""
+        from keras import layers
+
+        squash = "relu" if self.case["cell"] == "relu" else "tanh"
+        return layers.SimpleRNN(self.case["hidden"], activation=squash, **dict(cell_options, **options))
+
+
+class GRU(Recurrent):
+    """``layers.GRU`` in a loop, also on a GPU, with the reset gate after the product; its second bias is zero."""
+
+    slug = "keras-gru"
+    kind = "flexible"
+    cells = ("gru",)
+    since = (2, 1, 5)
+    second_bias = "row"
+
+    def layer(self, cell_options, options):
+        """See Recurrent."""
+        from keras import layers
+
+        return layers.GRU(self.case["hidden"], reset_after=True, **dict(cell_options, **options))
+
+
+NETWORKS = (LSTMCell, LSTM, CuDNNLSTM, SimpleRNN, GRU)
