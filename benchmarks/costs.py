@@ -17,7 +17,7 @@ from runner.plan.document import plan_json
 from runner.plan.planner import plan
 from runner.workflows.context import setup
 from runner.workflows.options import Options
-from runner.workflows.run import prepare
+from runner.workflows.preparation import prepare
 
 REPEATS = 15
 LISTINGS = 3  # of sessions or environments, up to seconds each
@@ -88,7 +88,7 @@ def provisioning() -> Iterator[Row]:
 def _provisioned(backend: Backend) -> int:
     """Ask for every environment that needs nothing to be made; return how many there are."""
     found = setup(Options(matrix=MATRIX, device="cpu", backend=backend.name))
-    prepared = prepare(load(MATRIX), found.request, backend, found.place, None)
+    prepared = prepare(load(MATRIX), found.request, backend, found.settings, None)
     ready = [spec for spec in prepared.specs if spec.environment in prepared.survey.cached]
     return sum(backend.provision(spec, nothing).cached for spec in ready)
 

@@ -84,7 +84,7 @@ class Place:
         self.blocks = {cell: block for block in found.prepared.plan.blocks for cell in block.cells}
         self.cells = tuple(self.blocks)
         threads = found.setup.request.threads
-        self.references = References(found.setup.place.cache / "references", threads)
+        self.references = References(found.setup.settings.cache / "references", threads)
         self.servers = 0
         self.harness = {"base": harness_archive.pack(), "other": harness_archive.pack()}
         if planted:
@@ -237,7 +237,7 @@ def main() -> None:
                 after.extend(one_after_the_other(place, EARLY, chance))
             print(f"{len(turns)} pairs", flush=True)
 
-    with alone(found.setup.place.cache / "measuring-cpu.lock", print), ThreadPoolExecutor(given.lanes) as lanes:
+    with alone(found.setup.settings.cache / "measuring-cpu.lock", print), ThreadPoolExecutor(given.lanes) as lanes:
         list(lanes.map(lane, range(given.lanes)))
     for name, pairs in ways.items():
         for line in lines(name, pairs) if pairs else ():

@@ -14,7 +14,7 @@ from runner.core.paths import cache_folder
 from runner.harness import cases
 from runner.workflows.context import Context, setup
 from runner.workflows.options import Options
-from runner.workflows.run import Prepared, prepare
+from runner.workflows.preparation import Prepared, prepare
 
 ROOT = Path(__file__).parent.parent
 MATRIX = ROOT / "matrix.yaml"
@@ -61,7 +61,7 @@ def ready(cells: Sequence[str], options: Options) -> Ready:
         found = setup(replace(options, selectors=list(cells), matrix=MATRIX, device="cpu"))
     except (EngineError, NothingSelectedError) as error:
         raise UnmeasurableError(error.problems[0].message) from error
-    prepared = prepare(found.matrix, found.request, found.backend, found.place, None)
+    prepared = prepare(found.matrix, found.request, found.backend, found.settings, None)
     made = {spec.environment for spec in prepared.specs} & prepared.survey.cached
     for cell in cells:
         name = cell.partition("/")[0]

@@ -43,7 +43,7 @@ def rows() -> Iterator[Row]:
 
 def _rows(figure: str, place: Ready) -> Iterator[Row]:
     made = place.backend.provision(place.prepared.specs[0], nothing)
-    with alone(place.setup.place.cache / "measuring-cpu.lock", nothing), _peers(made, place.backend.name) as peers:
+    with alone(place.setup.settings.cache / "measuring-cpu.lock", nothing), _peers(made, place.backend.name) as peers:
         ours, theirs = _in_turns(place, made, [call for _, call in peers])
     least = min(theirs)
     said = ", ".join(f"{name} {_ms(one)}" for (name, _), one in zip(peers, theirs, strict=True))
@@ -96,7 +96,7 @@ def _session(place: Ready, made: Provisioned, number: int) -> Iterator[Session]:
 def _asker(place: Ready, made: Provisioned) -> Callable[[Session], Mapping[str, Any]]:
     """Return a function that has a server measure the cell once, in a round that is not its first."""
     case = dict(CASES[CASE])
-    references = References(place.setup.place.cache / "references", place.setup.request.threads)
+    references = References(place.setup.settings.cache / "references", place.setup.request.threads)
     _, slug, _, _, phase, precision = CELL.split("/")
     request = {
         "case": case,

@@ -139,9 +139,9 @@ def _said(pair: Pair, ours: Settled, theirs: Fixed) -> str:
 def settle(place: Ready) -> Settled:
     """Measure a pair until its verdict is settled, or the rounds are used up."""
     block = place.prepared.plan.blocks[0]
-    References(place.setup.place.cache / "references", place.setup.request.threads).get(block.spec)
+    References(place.setup.settings.cache / "references", place.setup.request.threads).get(block.spec)
     with tempfile.TemporaryDirectory() as folder:
-        here = replace(place.setup.place, reports=Path(folder), controls=False)
+        here = replace(place.setup.settings, reports=Path(folder), controls=False)
         begin = time.perf_counter()
         totals = run.run(place.prepared, place.backend, here, Progress(nothing), ())
         took = time.perf_counter() - begin
@@ -161,7 +161,7 @@ def _called(record: Record) -> float:
 def fixed(place: Ready, pair: Pair) -> Fixed:
     """Time 500 iterations of each side, each in a process of its own."""
     made = {spec.environment: place.backend.provision(spec, nothing) for spec in place.prepared.specs}
-    with tempfile.TemporaryDirectory() as folder, alone(place.setup.place.cache / "measuring-cpu.lock", nothing):
+    with tempfile.TemporaryDirectory() as folder, alone(place.setup.settings.cache / "measuring-cpu.lock", nothing):
         harness = Path(folder) / "harness"
         copytree(harness_archive.FOLDER, harness)
         with (harness / "timing.py").open("a", encoding="ascii") as file:
@@ -178,7 +178,7 @@ def fixed(place: Ready, pair: Pair) -> Fixed:
 def _side(place: Ready, made: Provisioned, cell: Cell, harness: bytes) -> tuple[float, float, float]:
     """Return the seconds of one side's import, build and iterations, of the iterations alone, and their median."""
     threads, case = place.setup.request.threads, dict(place.prepared.plan.blocks[0].spec)
-    references = References(place.setup.place.cache / "references", threads)
+    references = References(place.setup.settings.cache / "references", threads)
     session = Session(channel(place, made, harness), "fixed#1")
     try:
         imported = session.hello(made.framework, threads, "cpu", 300.0)

@@ -46,7 +46,7 @@ class StoppingRule:
         rounds = plan.measurement.rounds
         running = [planned for planned in plan.cells if planned.skip is None]
         return cls(
-            looks=statistics.looks(rounds, plan.measurement.most),
+            looks=statistics.looks(rounds, plan.measurement.round_limit),
             round_seconds={planned.cell: planned.seconds / rounds for planned in running},
         )
 

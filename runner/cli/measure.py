@@ -63,9 +63,9 @@ def _plan_text(plan: "Plan", format: str) -> str:
 def build(options: "Options") -> int:
     """Build the environments without measuring."""
     from runner.workflows import run as pipeline
-    from runner.workflows.context import at_work, prepared
+    from runner.workflows.context import cache_in_use, prepared
 
-    with console.progress() as progress, at_work():
+    with console.progress() as progress, cache_in_use():
         context, preparation = prepared(options, progress.note)
         _, failed = pipeline.build(preparation, context.backend, progress)
     return 1 if failed else 0
@@ -85,17 +85,17 @@ def run(
 ) -> int:
     """Build the environments, measure the cells, store the records and write the report."""
     from runner.workflows import run as pipeline
-    from runner.workflows.context import at_work, prepared
+    from runner.workflows.context import cache_in_use, prepared
     from runner.workflows.results import write_report
 
-    with console.progress() as progress, at_work(), contextlib.ExitStack() as stack:
+    with console.progress() as progress, cache_in_use(), contextlib.ExitStack() as stack:
         if resume:
             from runner.workflows.run.resume import resumed
 
             context, preparation, stored = stack.enter_context(resumed(options, progress.note))
         else:
             (context, preparation), stored = prepared(options, progress.note), None
-        totals = pipeline.run(preparation, context.backend, context.place, progress, context.gpus, stored)
+        totals = pipeline.run(preparation, context.backend, context.settings, progress, context.gpus, stored)
         progress.note("writing the report")
         page = write_report(totals.run, context.matrix.measure.margin) if totals.good else totals.run.path
     console.note(f"{totals.good} cells measured, {len(totals.bad)} failed")
@@ -107,10 +107,10 @@ def run(
 @planning
 def nightly(options: "Options", format: TableOrJson = "table", output: Output = None) -> int:
     """Measure, compare with the last good run, and measure again in turns what looks changed; 8 h unless --budget."""
-    from runner.workflows.context import at_work
+    from runner.workflows.context import cache_in_use
     from runner.workflows.nightly import nightly as measure_night
 
-    with console.progress() as progress, at_work():
+    with console.progress() as progress, cache_in_use():
         night = measure_night(options, progress)
     console.show(night, format, output)
     return night.exit_code

@@ -26,7 +26,7 @@ class Job(NamedTuple):
     """A cell, the bytes it holds, the request to measure it, and what gives the packed reference of its case."""
 
     cell: Cell
-    held: int
+    memory_bytes: int
     request: Mapping[str, Any]
     truth: Callable[[], dict[str, Any]]
 
@@ -61,7 +61,7 @@ def compile_ahead(servers: ServerPool, jobs: Sequence[Job], now: Collection[Cell
     work = {name: [job for job in chosen if job.cell.environment == name] for name in names}
     order = sorted(filter(work.get, names), key=lambda name: -sum(cold[job.cell] for job in work[name]))
     lock = threading.Lock()  # references are read one at a time
-    room = servers.limits.memory // 2 // max(1, *(job.held for job in chosen))
+    room = servers.limits.memory // 2 // max(1, *(job.memory_bytes for job in chosen))
     for _ in side_by_side(lambda name: _compile(servers, work[name], lock), order, max(1, min(SIDE_BY_SIDE, room))):
         pass
     return {job.cell for job in chosen}

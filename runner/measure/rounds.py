@@ -1,69 +1,75 @@
-"""Measure a plan round by round: all environments alive at once, the cells of every case in turns, in random order."""
+"""Measure a plan round by round: all environments alive at once, the cells of a case in turns, in random order.
 
-import random
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
+``round_plan.RoundPlan`` decides what comes when; this module carries it out.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 from runner.core.errors import RunnerError
-from runner.core.model import Block, Canary, Cell, Event, Finished, Further, Grouped, Outcome, Past, Plan
+from runner.core.model import (
+    Block,
+    Canary,
+    CaseFinished,
+    Cell,
+    Event,
+    ExtraRound,
+    GroupsFormed,
+    Outcome,
+    Plan,
+    Round,
+)
 from runner.measure import turns
 from runner.measure.precompile import Job, compile_ahead, possible
 from runner.measure.references import References
-from runner.measure.server_pool import Numbers, ServerPool
+from runner.measure.round_plan import TRANSIENT_FAILURES, RoundPlan, Step, TurnSet, abandoned_cells
+from runner.measure.server_pool import ServerPool
 
-__all__ = ["Numbers", "ServerPool", "Steering", "given_up", "measure"]
+__all__ = ["Hooks", "measure"]
 
-T = TypeVar("T")
 Ask = Callable[..., Outcome | None]
-FLEETING = (
-    "crash",
-    "engine",
-    "device",
-)  # failures that may not come again; a cell that failed otherwise is not asked again
 
 
-class Steering(NamedTuple):
-    """What a measurement tells others, and asks them.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hooks:
+    """What the caller of ``measure`` is told, and what it decides.
 
     Attributes:
-        say: told what is about to happen.
-        wanted: given the number of rounds there are, returns the cells of the next one; none of them ends the run.
+        say: shows what is measured now.
+        next_cells: given the number of finished rounds, returns the cells of the next round; no cells end the run.
             Without it every cell gets the plan's rounds.
-        canary: returns the seconds of something that always is the same; asked before each case in a round.
-        around: asks for a cell, and may do so again; returns the outcome that counts. Without it, cells take turns.
-        rested: returns when the device is fit for the next case in a round.
+        canary: measures a fixed product, in seconds, before each case. None: no canary.
+        interleave: whether the cells of a case take turns, on a CPU.
+        wait_until_cool: called before each case. None: nothing to cool.
+        measure_unthrottled: carries out one measurement, and repeats it where the GPU was throttled. None: no GPU.
     """
 
     say: Callable[[str], None]
-    wanted: Callable[[int], Collection[Cell]] | None = None
+    next_cells: Callable[[int], Collection[Cell]] | None = None
     canary: Callable[[], float] | None = None
-    around: Callable[[Callable[[], Outcome]], Outcome] | None = None
-    rested: Callable[[], None] | None = None
+    interleave: bool = True
+    wait_until_cool: Callable[[], None] | None = None
+    measure_unthrottled: Callable[[Callable[[], Outcome]], Outcome] | None = None
 
 
-def given_up(past: Past) -> frozenset[Cell]:
-    """Return the cells that a resumed run does not ask again."""
-    return frozenset(cell for cell, failure in past.failed if failure not in FLEETING)
-
-
-def measure(plan: Plan, servers: ServerPool, references: References, steering: Steering) -> Iterator[Event]:
+def measure(plan: Plan, servers: ServerPool, references: References, hooks: Hooks) -> Iterator[Event]:
     """Yield one outcome for each cell and round in the order in which they were measured, and what was decided.
 
-    A round goes through all cases before the next one begins. After each, ``steering`` says which cells get another, up
-    to the most that the plan allows. What the plan has in its past is not measured again; a
-    case that had a part of a round gets the whole of it again, as the next attempt.
+    A round goes through all cases before the next one starts. After each, ``hooks`` decides which cells get another,
+    up to the plan's limit. What the plan has in its past is not measured again; a case of which a part of a round was
+    measured gets all of that round again, as the next attempt.
 
     Args:
         plan: what to measure and how.
-        servers: start as they are needed, in the environments that could be made; cells of others are left out. The
-            caller ends them; ended from elsewhere, they end the measuring with an error.
-        references: the float64 truth of each case.
-        steering: is told what is about to happen, and asked what is wanted.
+        servers: start as they are needed, in the environments that were built; cells of the others are left out. The
+            caller closes them; closing them from another thread ends the measuring with an error.
+        references: the float64 reference of each case.
+        hooks: what the caller is told and decides.
 
     Raises:
-        EngineError: the engine is gone; nothing is yielded for the cell at work.
+        EngineError: the engine is gone; nothing is yielded for the cell that was being measured.
     """
     names = dict.fromkeys(name for block in plan.blocks for name in block.environments)
     present = tuple(name for name in names if name in servers.ready)
@@ -72,157 +78,148 @@ def measure(plan: Plan, servers: ServerPool, references: References, steering: S
     groups = plan.past.groups.get(servers.limits.device)
     if groups is None:
         groups = servers.groups(present)
-        yield Grouped(groups)
-    yield from _Rounds(plan, servers, references, steering).all(groups)
+        yield GroupsFormed(groups)
+    yield from _Executor(RoundPlan(plan, servers.ready.keys(), groups), servers, references, hooks).run()
 
 
-class _Rounds:
-    """The rounds of a plan, one after the other; a cell that failed for good is not asked again."""
+class _Executor:
+    """Carries out the rounds of a plan, one after the other."""
 
-    def __init__(self, plan: Plan, servers: ServerPool, references: References, steering: Steering) -> None:
-        self.plan = plan
+    def __init__(self, order: RoundPlan, servers: ServerPool, references: References, hooks: Hooks) -> None:
+        self.order = order
+        self.plan = order.plan
         self.servers = servers
         self.references = references
+        self.hooks = hooks
         self.memory = None if servers.backend.limits_memory else servers.limits.memory
-        self.say, self.next, self.canary, self.around, self.rested = steering
-        self.given_up = set(given_up(plan.past))
-        self.large: set[Cell] = set()  # cells that ran out of memory once; from then on nobody waits beside them
-        self.unknown: set[str] = set()  # cases whose reference cannot be computed
-        self.wanted = frozenset(cell for block in plan.blocks for cell in block.cells)
+        self.abandoned = set(abandoned_cells(self.plan.past))
+        self.single: set[Cell] = set()  # cells that ran out of memory once: nothing waits next to them any more
+        self.failed_cases: set[str] = set()  # cases whose reference cannot be computed
 
-    def all(self, groups: Sequence[Sequence[str]]) -> Iterator[Event]:
-        """Yield the events of every round; each group has numbers of its own."""
-        measurement = self.plan.measurement
-        for number in range(1, (measurement.most if self.next else measurement.rounds) + 1):
-            if self.next and number > 1:
-                self.wanted = frozenset(self.next(number - 1))
-                if not self.wanted:
+    def run(self) -> Iterator[Event]:
+        """Yield the events of every round."""
+        measurement, next_cells = self.plan.measurement, self.hooks.next_cells
+        selected = frozenset(cell for block in self.plan.blocks for cell in block.cells)
+        for number in range(1, (measurement.round_limit if next_cells else measurement.rounds) + 1):
+            if next_cells and number > 1:
+                selected = frozenset(next_cells(number - 1))
+                if not selected:
                     return
-                if number > measurement.rounds and number >= self.plan.begun:
-                    yield Further(number, self.wanted)
-            for place, group in enumerate(groups):
-                yield from self.round(group, number + place * measurement.most, first=place == 0)
+                if number > measurement.rounds and number >= self.plan.last_started_round:
+                    yield ExtraRound(number, selected)
+            for group_round in self.order.rounds(number):
+                yield from self._round(group_round, selected)
 
-    def round(self, group: Sequence[str], number: int, *, first: bool) -> Iterator[Event]:
-        """Yield the events of one round of one group, if there is anything left of it to measure."""
-        left = [(block, cells) for block, cells in self.left(group, number, first=first) if cells]
-        alive = {cell.environment for _, cells in left for cell in cells}
-        if alive:
-            self.servers.next_round(alive)
-        first_time = self.plan.measurement.turn(number) == 1 and possible(self.servers)
-        jobs = [job for found in left for job in self.jobs(*found)] if first_time else []
-        for block, cells in left:
+    def _round(self, of: Round, selected: Collection[Cell]) -> Iterator[Event]:
+        """Yield the events of one round of one group."""
+        steps = self.order.steps(of, selected, self.abandoned, self.failed_cases)
+        environments = {cell.environment for step in steps for cell in step.cells}
+        if environments:
+            self.servers.next_round(environments)
+        jobs: list[Job] = []
+        if of.number == 1 and possible(self.servers):
+            jobs = [job for step in steps for job in self._compile_jobs(step)]
+        for step in steps:
             if jobs:
-                built = compile_ahead(self.servers, jobs, cells)
-                jobs = [job for job in jobs if job.cell.case_id != block.case_id and job.cell not in built]
-            if self.rested:
-                self.rested()
-            if self.canary:
-                self.servers.settle()
-                yield Canary(block.case_id, number, self.canary())
-            yield from self.block(block, cells, number)
-            yield Finished(block.case_id, number)
+                compiled = compile_ahead(self.servers, jobs, step.cells)
+                case_id = step.block.case_id
+                jobs = [job for job in jobs if job.cell.case_id != case_id and job.cell not in compiled]
+            yield from self._step(step)
 
-    def left(self, group: Sequence[str], number: int, *, first: bool) -> Iterator[tuple[Block, list[Cell]]]:
-        """Yield the cases whose round is not finished yet, in random order, each with its cells, likewise."""
-        for block in self.shuffled(self.plan.blocks, str(number)):
-            if block.case_id not in self.unknown and (block.case_id, number) not in self.plan.past.finished:
-                order = self.shuffled(block.cells, f"{number}/{block.case_id}")
-                mine = self.share(block, group, first=first) & self.wanted - self.given_up
-                yield block, [cell for cell in order if cell in mine]
+    def _step(self, step: Step) -> Iterator[Event]:
+        """Yield the canary, the outcome of each cell, and the end of a step."""
+        if self.hooks.wait_until_cool:
+            self.hooks.wait_until_cool()
+        if self.hooks.canary:
+            self.servers.settle()
+            yield Canary(step.block.case_id, step.number, self.hooks.canary())
+        for outcome in self._outcomes(step):
+            self._note_failure(step.block, outcome)
+            yield replace(outcome, attempt=step.attempt)
+        yield CaseFinished(step.block.case_id, step.number)
 
-    def jobs(self, block: Block, cells: Sequence[Cell]) -> Iterator[Job]:
-        """Yield what it takes to have the cells of a case compiled."""
-        common = {**self.request(block), "key": self.references.key(block.spec)}
-        for cell in cells:
-            yield Job(cell, block.held, {**common, **self.servers.own(cell)}, partial(self.references.get, block.spec))
-
-    def share(self, block: Block, group: Sequence[str], *, first: bool) -> set[Cell]:
-        """Return the cells of a block that a group measures: none where the base would be alone in a further group."""
-        ready = self.servers.ready
-        base = group[0]
-        others = {name for name in block.environments if name in ready} - {base}
-        if not others & set(group) and (others or not first):
-            return set()
-        return {cell for cell in block.cells if cell.environment in group and cell.environment in ready}
-
-    def shuffled(self, things: Sequence[T], name: str) -> list[T]:
-        """Return things in an order that the seed and a name decide, whatever was measured before."""
-        return random.Random(f"{self.plan.measurement.seed}/{name}").sample(things, len(things))
-
-    def block(self, block: Block, cells: Sequence[Cell], number: int) -> Iterator[Outcome]:
-        """Yield the outcome of each cell of a case in one round."""
-        attempt = self.plan.past.attempts.get((block.case_id, number), 0) + 1
-        for outcome in self.outcomes(block, cells, number):
-            cell, failure = outcome.cell, outcome.reply.get("class")
-            again = failure in FLEETING and cell.environment not in self.servers.broken
-            if failure == "oom" and cell not in self.large:  # others waited, and held memory, too
-                self.large.add(cell)
-                again = self.around is None and block.device == "cpu" and cell.phase in turns.PHASES
-            if outcome.reply.get("status") != "ok" and not again:
-                self.given_up.add(cell)
-            yield replace(outcome, attempt=attempt)
-
-    def outcomes(self, block: Block, cells: Sequence[Cell], number: int) -> Iterator[Outcome]:
-        """Ask for each cell, or fail all of them where they cannot be checked."""
-        if not self.references.known(block.spec):
-            self.say(f"{block.case_id}: computing the reference")
-        try:
-            truth = self.references.get(block.spec)
-        except RunnerError as error:
-            self.unknown.add(block.case_id)
-            reply = {"status": "failed", "class": "crash", "reason": error.problems[0].message}
-            for cell in cells:
-                ready = self.servers.ready[cell.environment]
-                yield Outcome(cell=cell, round=number, reply=reply, facts={}, ready=ready)
+    def _note_failure(self, block: Block, outcome: Outcome) -> None:
+        """Decide whether a cell that failed is measured again, and next to others."""
+        if outcome.reply.get("status") == "ok":
             return
-        common = {**self.request(block), "key": self.references.key(block.spec)}
-        ask = partial(self.servers.ask, number=number, common=common, truth=lambda: truth)
-        for outcome in self.each(block, cells, ask, number):
+        cell, failure = outcome.cell, outcome.reply.get("class")
+        again = failure in TRANSIENT_FAILURES and cell.environment not in self.servers.broken
+        if failure == "oom" and cell not in self.single:  # others waited next to it, and held memory, too
+            self.single.add(cell)
+            again = self._takes_turns(block, cell)
+        if not again:
+            self.abandoned.add(cell)
+
+    def _compile_jobs(self, step: Step) -> Iterator[Job]:
+        """Yield what it takes to compile the cells of a step."""
+        block = step.block
+        common = {**self._request(block), "key": self.references.key(block.spec)}
+        for cell in step.cells:
+            request = {**common, **self.servers.own(cell)}
+            yield Job(cell, block.memory_bytes, request, partial(self.references.get, block.spec))
+
+    def _outcomes(self, step: Step) -> Iterator[Outcome]:
+        """Measure each cell of a step, or fail all of them where their reference cannot be computed."""
+        block = step.block
+        if not self.references.known(block.spec):
+            self.hooks.say(f"{block.case_id}: computing the reference")
+        try:
+            reference = self.references.get(block.spec)
+        except RunnerError as error:
+            self.failed_cases.add(block.case_id)
+            reply = {"status": "failed", "class": "crash", "reason": error.problems[0].message}
+            for cell in step.cells:
+                ready = self.servers.ready[cell.environment]
+                yield Outcome(cell=cell, round=step.number, reply=reply, facts={}, ready=ready)
+            return
+        common = {**self._request(block), "key": self.references.key(block.spec)}
+        ask = partial(self.servers.ask, number=step.number, common=common, truth=lambda: reference)
+        for outcome in self._measured(step, ask):
             if outcome.reply["status"] == "ok":
                 self.servers.proven.add(outcome.cell)
             yield outcome
 
-    def each(self, block: Block, cells: Sequence[Cell], ask: Ask, number: int) -> Iterator[Outcome]:
-        """Yield the outcomes of steps on a CPU in turns, and of all else one after the other."""
-        in_turns = block.device == "cpu" and self.around is None
-        steps = {cell for cell in cells if in_turns and cell.phase in turns.PHASES}
-        most = self.servers.limits.memory // 2 // max(block.held, 1)
-        found = turns.sets((cell for cell in block.cells if cell in steps - self.large), most)
-        found += [[cell] for cell in cells if cell in self.large & steps]
-        for cell in cells:
-            if cell not in steps:
-                yield self.alone(partial(ask, cell))
-        for place in self.shuffled(range(len(found)), f"{number}/{block.case_id}/sets"):
-            yield from self.in_turns(found[place], ask, f"{number}/{place}")
+    def _measured(self, step: Step, ask: Ask) -> Iterator[Outcome]:
+        """Yield the outcomes of cells that take turns set by set, and of all others one after the other."""
+        in_turns = {cell for cell in step.cells if self._takes_turns(step.block, cell)}
+        for cell in step.cells:
+            if cell not in in_turns:
+                yield self._alone(partial(ask, cell))
+        limit = self.servers.limits.memory // 2 // max(step.block.memory_bytes, 1)
+        for turn_set in self.order.turn_sets(step, in_turns, limit, self.single):
+            yield from self._in_turns(turn_set, ask)
 
-    def alone(self, ask: Callable[[], Outcome | None]) -> Outcome:
-        """Return the outcome of a cell that is measured at one go."""
+    def _takes_turns(self, block: Block, cell: Cell) -> bool:
+        return self.hooks.interleave and block.device == "cpu" and cell.phase in turns.PHASES
 
-        def asked() -> Outcome:
+    def _alone(self, ask: Callable[[], Outcome | None]) -> Outcome:
+        """Return the outcome of a cell that is measured in one go."""
+
+        def measured() -> Outcome:
             outcome = ask()
             assert outcome is not None, "a cell that takes no turns waits for one"
             return outcome
 
-        return self.around(asked) if self.around else asked()
+        return self.hooks.measure_unthrottled(measured) if self.hooks.measure_unthrottled else measured()
 
-    def in_turns(self, cells: Sequence[Cell], ask: Ask, name: str) -> Iterator[Outcome]:
-        """Yield the outcomes of cells that take turns, as they end; their records say who took turns with whom."""
-        chance = random.Random(f"{self.plan.measurement.seed}/{cells[0].case_id}/{name}")
-        for cell in chance.sample(cells, len(cells)):
+    def _in_turns(self, turn_set: TurnSet, ask: Ask) -> Iterator[Outcome]:
+        """Yield the outcomes of cells that take turns, as they end; their records name the set."""
+        name, cells = turn_set
+        draw = self.order.random(f"{cells[0].case_id}/{name}")
+        for cell in draw.sample(cells, len(cells)):
             outcome = ask(cell, turns=True)
             if outcome is not None:
                 yield outcome
         waiting = self.servers.waiting
-        self.say(f"round {name.partition('/')[0]}: {len(waiting)} cells of {cells[0].case_id} take turns")
+        self.hooks.say(f"round {name.partition('/')[0]}: {len(waiting)} cells of {cells[0].case_id} take turns")
         while waiting:
-            for cell in turns.order(waiting, chance):
+            for cell in turns.order(waiting, draw):
                 outcome = self.servers.go_on(cell)
                 if outcome is not None:
-                    own = {"turns_with": name} if "turns" in outcome.reply and len(cells) > 1 else {}
-                    yield replace(outcome, reply={**outcome.reply, **own})
+                    partners = {"turns_with": name} if "turns" in outcome.reply and len(cells) > 1 else {}
+                    yield replace(outcome, reply={**outcome.reply, **partners})
 
-    def request(self, block: Block) -> dict[str, Any]:
+    def _request(self, block: Block) -> dict[str, Any]:
         """Return the part of a measuring request that the cells of a block share."""
         return {
             "case": dict(block.spec),

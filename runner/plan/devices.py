@@ -43,7 +43,7 @@ def _part(plan: Plan, hand: list[Block]) -> Plan:
         failed=frozenset(one for one in plan.past.failed if one[0].case_id in cases),
         servers=plan.past.servers,
         groups=plan.past.groups,
-        spent=plan.past.spent,
+        elapsed=plan.past.elapsed,
     )
     cells = tuple(one for one in plan.cells if one.cell.case_id in cases)
     return replace(plan, blocks=blocks, cells=cells, past=past)

@@ -17,7 +17,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "device": plan.device,
         "backend": plan.backend,
         "rounds": measurement.rounds,
-        "max_rounds": measurement.most,
+        "max_rounds": measurement.round_limit,
         "budget": measurement.budget,
         "seconds": measurement.seconds,
         "threads": measurement.threads,
@@ -85,7 +85,7 @@ def read_plan(
                 spec=cases[case_id],
                 device=document["device"],
                 cells=tuple(cells),
-                held=estimate.held_bytes(case_id),
+                memory_bytes=estimate.held_bytes(case_id),
             )
             for case_id, cells in runnable.items()
         ),

@@ -59,7 +59,7 @@ def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu:
                 spec=given(CASES[case_id], request.corpus),
                 device=request.device,
                 cells=tuple(cells),
-                held=estimate.held_bytes(case_id),
+                memory_bytes=estimate.held_bytes(case_id),
             )
             for case_id, cells in runnable.items()
         ),

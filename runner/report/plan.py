@@ -54,11 +54,11 @@ def _device(plan: Plan) -> str:
 def _further(plan: Plan) -> str:
     """Return what more there may be of it, where verdicts stay open."""
     measurement = plan.measurement
-    if measurement.most == measurement.rounds:
+    if measurement.round_limit == measurement.rounds:
         return ""
-    whole = plan.seconds / measurement.rounds * measurement.most
+    whole = plan.seconds / measurement.rounds * measurement.round_limit
     most = whole if measurement.budget is None else min(whole, measurement.budget)
-    return f", and up to {measurement.most} rounds, {duration(most)} in all, where verdicts stay open"
+    return f", and up to {measurement.round_limit} rounds, {duration(most)} in all, where verdicts stay open"
 
 
 def _counts(cells: Iterable[PlannedCell]) -> object:

@@ -1,4 +1,4 @@
-"""From what the command line says to the values the pipeline takes."""
+"""From the options that the user typed to the values that a workflow takes."""
 
 import os
 import random
@@ -22,20 +22,29 @@ from runner.matrix import Environment, Matrix, choose_cells, load, select_enviro
 from runner.matrix.models import GpuSettings
 from runner.plan import corpus
 from runner.workflows.options import Options
-from runner.workflows.run import Prepared, RunSettings, prepare
+from runner.workflows.preparation import Prepared, RunSettings, prepare
 
-IN_USE = "in-use.lock"  # in the cache: held together by those that use what is there, alone by `runner clean`
-NAME = r"[a-z][a-z0-9]*(-[a-z0-9.]+)*"
+IN_USE = "in-use.lock"  # in the cache folder: shared by those that use it, exclusive for `runner clean`
+ENVIRONMENT_NAME = r"[a-z][a-z0-9]*(-[a-z0-9.]+)*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """Everything a command needs to plan and to run; ``note`` is something the user should know first."""
+    """Everything a command needs to plan and to run.
+
+    Attributes:
+        matrix: the checked matrix; with the host backend, of the one environment that it measures.
+        request: what to plan.
+        backend: builds environments and starts servers.
+        settings: paths, controls and clocks.
+        gpus: the devices; none is the CPU.
+        note: a sentence that the user should read first, else None.
+    """
 
     matrix: Matrix
     request: Request
     backend: Backend
-    place: RunSettings
+    settings: RunSettings
     gpus: tuple[Gpu, ...]
     note: str | None
 
@@ -46,27 +55,27 @@ class Context:
 
 
 @contextmanager
-def at_work(environ: Mapping[str, str] = os.environ) -> Iterator[None]:
-    """Keep `runner clean` from what this process uses, for the length of the block; wait until it has ended."""
+def cache_in_use(environ: Mapping[str, str] = os.environ) -> Iterator[None]:
+    """Keep `runner clean` from removing what this process uses, for the length of the block; wait for a running one."""
     with together(cache_folder(environ) / IN_USE):
         yield
 
 
 def prepared(options: Options, say: Callable[[str], None]) -> tuple[Context, Prepared]:
-    """Return what the options mean, and the plan they make; ``say`` is told what the user should know first."""
-    found = setup(options)
-    if found.note:
-        say(found.note)
-    return found, prepare(found.matrix, found.request, found.backend, found.place, found.gpu)
+    """Return the context of the options, and the plan; ``say`` takes what the user should read first."""
+    context = setup(options)
+    if context.note:
+        say(context.note)
+    return context, prepare(context.matrix, context.request, context.backend, context.settings, context.gpu)
 
 
 def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
-    """Read the matrix, choose backend and device, and resolve the selection.
+    """Read the matrix, choose backend and devices, and resolve the selection.
 
     Raises:
-        MatrixError, UsageError, NothingSelectedError: what was asked for is not there; the corpus among it.
-        EngineError: the docker backend was asked for and no engine answers.
-        GpuError: the GPU that was asked for is not there.
+        MatrixError, UsageError, NothingSelectedError: the matrix, the corpus or the selection is wrong.
+        EngineError: docker was chosen and no engine answers.
+        GpuError: the chosen GPU is not there.
     """
     matrix = load(options.matrix)
     cache = cache_folder(environ)
@@ -74,12 +83,10 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
     backend, note = choose_backend(options.backend, resources)
     installed = backend.installed()
     if installed is not None:
-        if options.selectors:
-            raise UsageError(Problem("--backend host measures one interpreter", hint="leave the selectors out"))
         matrix = host_matrix(matrix, installed, options.name)
     device, gpus = choose_devices(options.device)
-    request = ask(options, matrix, backend.name, (device, gpus), machine_capacity())
-    place = RunSettings(
+    request = plan_request(options, matrix, backend.name, (device, gpus), machine_capacity())
+    settings = RunSettings(
         file=options.matrix,
         reports=options.reports,
         cache=cache,
@@ -90,30 +97,30 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
         pin=not options.no_pin,
         telemetry=matrix.gpu.telemetry,
     )
-    return Context(matrix=matrix, request=request, backend=backend, place=place, gpus=gpus, note=note)
+    return Context(matrix=matrix, request=request, backend=backend, settings=settings, gpus=gpus, note=note)
 
 
 def clocks(settings: GpuSettings, *, pin: bool) -> Wish:
-    """Return the clocks that a matrix asks for; with ``pin`` False nothing is to be changed."""
+    """Return the clock policy of a matrix; without ``pin`` no clock is changed."""
     if not pin:
         return LEAVE
     return Wish(settings.clocks, settings.memory or ("leave" if settings.clocks == "leave" else "max"))
 
 
-def ask(
+def plan_request(
     options: Options, matrix: Matrix, backend: str, device: tuple[Device, Sequence[Gpu]], capacity: Capacity
 ) -> Request:
-    """Return what is asked to be planned, with the selection resolved.
+    """Return the request to the planner, with the selection resolved.
 
     Args:
-        options: what was typed.
+        options: what the user typed.
         matrix: the checked matrix.
-        backend: the name of the backend that is taken.
-        device: where to measure, and its GPUs.
-        capacity: what the machine has to offer.
+        backend: the name of the chosen backend.
+        device: ``cpu`` or ``cuda``, and the GPUs.
+        capacity: cores, memory and C library of the machine.
 
     Raises:
-        UsageError, NothingSelectedError: what was asked for is not there; the corpus among it.
+        UsageError, NothingSelectedError: the corpus, the preset or the selection is wrong.
     """
     for kind, name, known in (
         *(("preset", name, tuple(matrix.presets)) for name in (options.preset,) if name),
@@ -154,9 +161,9 @@ def _environments(matrix: Matrix, selectors: Sequence[str]) -> tuple[str, ...]:
 
 def host_matrix(matrix: Matrix, installed: Installed, name: str) -> Matrix:
     """Return the matrix with one environment: what an interpreter holds."""
-    if not re.fullmatch(NAME, name):
+    if not re.fullmatch(ENVIRONMENT_NAME, name):
         raise UsageError(Problem(f"{name!r} cannot name an environment", hint="use letters, digits, dots and dashes"))
-    found = Environment.model_validate(
+    environment = Environment.model_validate(
         {
             "framework": installed.framework,
             "release": installed.release,
@@ -164,4 +171,4 @@ def host_matrix(matrix: Matrix, installed: Installed, name: str) -> Matrix:
             "requirements": [installed.framework],
         }
     )
-    return matrix.model_copy(update={"environments": {name: found}})
+    return matrix.model_copy(update={"environments": {name: environment}})

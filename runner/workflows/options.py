@@ -1,12 +1,14 @@
 """The options that every planning command shares: declared once, passed on as one value."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from runner.core.model import Protocol
+from runner.core.paths import DEFAULT_REPORTS
 
 SELECTOR = "an id, a glob (torch-*), a range (torch>=1.0,<2), framework:tf, or a glob over cell ids; !X excludes X"
 
@@ -17,7 +19,7 @@ class Options:
 
     selectors: Annotated[list[str] | None, typer.Argument(help=SELECTOR)] = None
     matrix: Annotated[Path, typer.Option("--matrix", help="the matrix file")] = Path("matrix.yaml")
-    reports: Annotated[Path, typer.Option("--reports", help="the folder that holds the runs")] = Path("reports")
+    reports: Annotated[Path, typer.Option("--reports", help="the folder that holds the runs")] = DEFAULT_REPORTS
     workload: Annotated[
         list[str] | None, typer.Option("--workload", help="plan only this workload; may be repeated")
     ] = None
@@ -60,3 +62,29 @@ class Options:
         bool, typer.Option("--no-pin", help="don't lock GPU clocks or pin CPU cores; only record them")
     ] = False
     traceback: Annotated[bool, typer.Option("--traceback", help="show the traceback of an error")] = False
+
+    def to_argv(self) -> list[str]:
+        """Return the arguments that give these options again: selectors first, then what is not a default.
+
+        The options' own declarations name the flags, so that a new option needs nothing here.
+
+        >>> Options(selectors=["torch-*"], rounds=5, no_pin=True).to_argv()
+        ['torch-*', '--rounds', '5', '--no-pin']
+        """
+        arguments: list[str] = list(self.selectors or ())
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name != "selectors" and value != field.default:
+                arguments += _flags(field.type, value)
+        return arguments
+
+
+def _flags(annotation: object, value: object) -> Iterator[str]:
+    """Yield the flag of an option with its value, once for each value of an option that may be repeated."""
+    declaration = vars(annotation)["__metadata__"][0]  # within Annotated, typer keeps the first flag as `default`
+    flag = next(text for text in (declaration.default, *declaration.param_decls) if str(text).startswith("--"))
+    if value is True:
+        yield flag
+        return
+    for item in value if isinstance(value, list) else [value]:
+        yield from (flag, str(item))

@@ -10,7 +10,7 @@ from runner.matrix import load
 from runner.plan.environments import specs
 from runner.plan.machine_file import Described
 from runner.plan.planner import plan
-from runner.workflows.context import ask
+from runner.workflows.context import plan_request
 from runner.workflows.options import Options
 
 
@@ -35,7 +35,7 @@ def planned(options: Options, machine: Described, say: Callable[[str], None] = l
     device, gpus = pick_devices(options.device, machine.gpus, str(machine.file))
     gpu = gpus[0] if gpus else None
     capacity = Capacity(cores=machine.cores, memory=machine.memory, glibc=machine.glibc)
-    request = ask(options, matrix, backend, (device, gpus), capacity)
+    request = plan_request(options, matrix, backend, (device, gpus), capacity)
     where = f"{gpu.name} with driver {gpu.driver}" if gpu else machine.cpu
     say(f"planning for {where}, as {machine.file} describes it")
     if gpu and backend == "docker" and not machine.hands_over:

@@ -12,7 +12,8 @@ from runner.core.errors import EngineError, RunnerError
 from runner.core.model import Block, Cell, Event, Limits, Measurement, Outcome, Past, Plan, Provisioned, Spec, Survey
 from runner.harness import protocol
 from runner.measure.references import References
-from runner.measure.rounds import ServerPool, Steering, measure
+from runner.measure.rounds import Hooks, measure
+from runner.measure.server_pool import ServerPool
 
 GB = 1 << 30
 CASE = {"workload": "rnn-step", "name": "tiny"}
@@ -277,9 +278,9 @@ def events(
         for name in environments
         if name != missing
     }
-    steering = Steering((said if said is not None else []).append, wanted, canary)
-    with contextlib.closing(ServerPool(plan, ready, backend, limits, steering.say)) as servers:
-        yield from measure(plan, servers, Known(Path("/nowhere"), 1), steering)
+    hooks = Hooks(say=(said if said is not None else []).append, next_cells=wanted, canary=canary)
+    with contextlib.closing(ServerPool(plan, ready, backend, limits, hooks.say)) as servers:
+        yield from measure(plan, servers, Known(Path("/nowhere"), 1), hooks)
 
 
 def outcomes(backend: FakeBackend, *blocks: Block, **how: Any) -> Iterator[Outcome]:

@@ -6,22 +6,32 @@ Numbers are in seconds and bytes everywhere; scaling happens where text is made.
 from runner.core.model.cells import SKIP_CODES, Cell, Device, PlannedCell, Precision, Protocol, Skip, Verdict
 from runner.core.model.devices import Gpu, Leftover, Limits, device_id, file_name
 from runner.core.model.environments import Provisioned, Spec, Survey
-from runner.core.model.events import FAILURE_CLASSES, Canary, Event, Finished, Further, Grouped, Outcome, Record
-from runner.core.model.plans import Block, Corpus, Measurement, Past, Plan, Request
+from runner.core.model.events import (
+    FAILURE_CLASSES,
+    Canary,
+    CaseFinished,
+    Event,
+    ExtraRound,
+    GroupsFormed,
+    Outcome,
+    Record,
+)
+from runner.core.model.plans import Block, Corpus, Measurement, Past, Plan, Request, Round
 
 __all__ = [
     "FAILURE_CLASSES",
     "SKIP_CODES",
     "Block",
     "Canary",
+    "CaseFinished",
     "Cell",
     "Corpus",
     "Device",
     "Event",
-    "Finished",
+    "ExtraRound",
     "Further",
     "Gpu",
-    "Grouped",
+    "GroupsFormed",
     "Leftover",
     "Limits",
     "Measurement",
@@ -34,6 +44,7 @@ __all__ = [
     "Provisioned",
     "Record",
     "Request",
+    "Round",
     "Skip",
     "Spec",
     "Survey",

@@ -36,23 +36,23 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped:
-    """Which environments are alive side by side was decided; each group holds the base."""
+class GroupsFormed:
+    """Groups of environments that are alive together; each holds the base."""
 
     groups: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
-    """A case has the whole of a round."""
+class CaseFinished:
+    """All cells of a case were measured in a round."""
 
     case_id: str
     round: int
 
 
 @dataclass(frozen=True, slots=True)
-class Further:
-    """A further round was decided on, for these cells, whose verdicts are open."""
+class ExtraRound:
+    """A round beyond the planned ones, for cells whose verdicts are open."""
 
     round: int
     cells: frozenset[Cell]
@@ -64,14 +64,14 @@ CANARY_SIZE = 512
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """What a fixed product took, in seconds, before the cells of a case in a round."""
+    """The seconds of a fixed matrix product, measured before the cells of a case in a round."""
 
     case_id: str
     round: int
     seconds: float
 
 
-Event = Outcome | Grouped | Finished | Further | Canary
+Event = Outcome | GroupsFormed | CaseFinished | ExtraRound | Canary
 """What happens while cells are measured."""
 
 

@@ -1,10 +1,17 @@
-"""What is asked for, and what is to be measured: requests and plans."""
+"""Requests and plans: what a command asks for, and what is measured."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from runner.core.model.cells import Cell, Device, PlannedCell, Protocol
+
+
+class Round(NamedTuple):
+    """A round of one memory group: ``number`` counts from 1 within the group, ``group`` from 0."""
+
+    number: int
+    group: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,13 +20,13 @@ class Measurement:
 
     Attributes:
         rounds: fresh processes for each cell, at least 1.
-        max_rounds: as many for cells whose verdict is open until then; fewer than ``rounds`` means no further ones.
-        budget: seconds for all of it, None for as long as it takes.
+        max_rounds: the same for cells whose verdict is open; fewer than ``rounds`` means no extra rounds.
+        budget: seconds for measuring the whole run, None without a limit.
         seconds: time budget of the measured iterations of one cell in one round.
         timeout: seconds after which a cell's process is killed.
         threads: CPU threads that every framework is given.
         seed: orders the cells of each round.
-        restart: rounds after which the servers are replaced, so that ``server`` is a level of the statistics.
+        restart: rounds after which servers are replaced.
     """
 
     rounds: int = 3
@@ -32,32 +39,37 @@ class Measurement:
     budget: float | None = None
 
     @property
-    def most(self) -> int:
-        """The rounds that a cell can have."""
+    def round_limit(self) -> int:
+        """The largest number of rounds that a cell can have."""
         return max(self.rounds, self.max_rounds)
 
-    def turn(self, number: int) -> int:
-        """Return which round the number of a record means: each group counts on from ``most`` of the one before."""
-        return (number - 1) % self.most + 1
+    def stored_number(self, of: Round) -> int:
+        """Return the number that records and the journal have for a round: group g stores round r as r + g * limit."""
+        return of.number + of.group * self.round_limit
+
+    def round_of(self, stored_number: int) -> Round:
+        """Decode a stored round number."""
+        group, index = divmod(stored_number - 1, self.round_limit)
+        return Round(index + 1, group)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """All runnable cells of one case on one device: measured side by side and never split across devices.
+    """All runnable cells of one case: measured side by side on one device, never split across devices.
 
     Attributes:
-        held: bytes that a process holds that trains the case, about.
+        memory_bytes: about how much memory a process holds that trains the case.
     """
 
     case_id: str
     spec: Mapping[str, Any]
     device: Device
     cells: tuple[Cell, ...]
-    held: int = 0
+    memory_bytes: int = 0
 
     @property
     def chips(self) -> int:
-        """How many processes compute it together, each on a GPU of its own where it is on GPUs."""
+        """How many processes compute the case together, each on a GPU of its own where there are GPUs."""
         return int(self.spec.get("chips", 1))
 
     @property
@@ -68,15 +80,15 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """What a run that is resumed has behind it; all empty for a new one.
+    """What a resumed run has measured already; all empty for a new one.
 
     Attributes:
-        finished: (case id, round) of every round that a case has whole.
-        attempts: (case id, round) -> the last attempt that left a record.
-        failed: (cell, failure class) of every cell that failed, as often as it failed differently.
-        servers: environment -> how many servers it has had.
-        groups: device -> environments that were alive side by side on it; lacks one where that was not decided yet.
-        spent: seconds that it was measured for, as far as its journal says.
+        finished: (case id, stored round number) of every round that a case has completely.
+        attempts: (case id, stored round number) -> the last attempt that left a record.
+        failed: (cell, failure class) of every cell that failed, once for each class.
+        servers: environment -> how many servers it had.
+        groups: device -> groups of environments that are alive together; no entry where that was not decided yet.
+        elapsed: seconds that the run was measured for, as its journal says.
     """
 
     finished: frozenset[tuple[str, int]] = frozenset()
@@ -84,12 +96,12 @@ class Past:
     failed: frozenset[tuple[Cell, str]] = frozenset()
     servers: Mapping[str, int] = field(default_factory=dict)
     groups: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
-    spent: float = 0.0
+    elapsed: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Every cell that was asked for, with its verdict, and the runnable ones as blocks."""
+    """Every selected cell with its verdict, and the runnable ones as blocks."""
 
     device: Device
     backend: str
@@ -100,30 +112,30 @@ class Plan:
     """environment id -> framework"""
     past: Past = Past()
     devices: int = 1
-    """how many share the cases"""
+    """How many devices share the cases."""
 
     @property
     def seconds(self) -> float:
-        """The estimated duration of the measuring, without provisioning: of several devices, each has about as much.
+        """The estimated seconds of measuring, without provisioning; cases are shared evenly between devices.
 
-        A case that wants several GPUs at once has all of them.
+        A case of several GPUs has all of them to itself.
         """
         costs: dict[str, float] = {}
-        for one in self.cells:
-            if one.skip is None:
-                costs[one.cell.case_id] = costs.get(one.cell.case_id, 0.0) + one.seconds
+        for planned in self.cells:
+            if planned.skip is None:
+                costs[planned.cell.case_id] = costs.get(planned.cell.case_id, 0.0) + planned.seconds
         wide = [costs.pop(block.case_id) for block in self.blocks if self.device == "cuda" and block.chips > 1]
         return sum(wide) + max(sum(costs.values()) / self.devices, max(costs.values(), default=0.0))
 
     @property
-    def begun(self) -> int:
-        """The last round of which an earlier part of the run left a record; 0 where there was none."""
-        return max((self.measurement.turn(number) for _, number in self.past.attempts), default=0)
+    def last_started_round(self) -> int:
+        """The last round of which an earlier part of the run left a record; 0 where there is none."""
+        return max((self.measurement.round_of(number).number for _, number in self.past.attempts), default=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corpus:
-    """A text for language models: the name of its file, ``sha256:...`` of its bytes, and what it says."""
+    """A text for language models: the name of its file, ``sha256:...`` of its bytes, and the text itself."""
 
     name: str
     digest: str
@@ -132,24 +144,24 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a command asks to be planned.
+    """What a command asks the planner for.
 
     Attributes:
         environments: ids, in file order.
-        chosen: says of a cell id whether it is wanted; None wants all.
-        workloads: names, of which a cell's workload must be one; empty for all.
-        preset: name of a preset in the matrix, or None for all that the matrix lists.
-        precisions: what to compute in; empty for what the matrix says.
+        chosen: returns True for the id of a selected cell; None selects all.
+        workloads: names of the selected workloads; empty for all.
+        preset: name of a preset of the matrix; None selects all that the matrix lists.
+        precisions: the selected precisions; empty for those of the matrix.
         device: where to measure.
-        devices: how many of them share the cases.
+        devices: how many devices share the cases.
         backend: ``docker``, ``venv`` or ``host``.
-        protocol: ``aligned`` or ``published``; None is what the preset says, else aligned.
-        memory: bytes that a measured process may hold; 0 where that is not known.
-        corpus: a text whose words language models are given; None draws words at random.
-        rounds: how many; None is what the preset says. Where it is given, ``max_rounds`` is as many unless it is, too.
-        budget: seconds that the measuring may take; None for as long as it takes.
-        allow_jit: cells are run that a build has only intermediate code (PTX) for.
-        glibc: the C library of the machine; None where it is not known.
+        protocol: ``aligned`` or ``published``; None takes the preset's, else aligned.
+        memory: bytes that a measured process may hold; 0 where unknown.
+        corpus: a text whose words language models learn; None draws words at random.
+        rounds: rounds of each cell; None takes the preset's. It is also ``max_rounds`` unless that is given.
+        budget: seconds for measuring the whole run; None without a limit.
+        allow_jit: run cells for which a build has only intermediate code (PTX).
+        glibc: the version of the machine's GNU C library; None where unknown.
     """
 
     environments: tuple[str, ...]

@@ -16,7 +16,7 @@ from runner.gpu import detect
 from runner.plan.environments import announce, specs
 from runner.workflows.context import Context, setup
 from runner.workflows.options import Options
-from runner.workflows.run import prepare
+from runner.workflows.preparation import prepare
 
 COMPILERS = ("c++", "g++", "clang++")
 
@@ -145,14 +145,14 @@ def outlooks(options: Options) -> tuple[tuple[Outlook, ...], Mapping[str, Any] |
 
 
 def _outlook(found: Context) -> Outlook:
-    prepared = prepare(found.matrix, found.request, found.backend, found.place, found.gpu)
+    prepared = prepare(found.matrix, found.request, found.backend, found.settings, found.gpu)
     new = tuple(spec for spec in prepared.specs if spec.environment not in prepared.survey.cached)
     try:
         announce(prepared.specs, prepared.survey)
         no_room = None
     except RunnerError as error:
         no_room = error.problems[0].message
-    wanted, _ = specs(found.matrix, found.request.environments, found.request.device, found.place.matrix)
+    wanted, _ = specs(found.matrix, found.request.environments, found.request.device, found.settings.matrix)
     return Outlook(
         name=found.backend.name,
         plan=prepared.plan,

@@ -34,8 +34,8 @@ from runner.workflows.nightly.baseline import (
 from runner.workflows.nightly.confirmation import change, confirm, groups_by_environment
 from runner.workflows.nightly.result import Change, Night
 from runner.workflows.options import Options
+from runner.workflows.preparation import Prepared
 from runner.workflows.results import write_report
-from runner.workflows.run import Prepared
 from runner.workflows.run.recorder import Totals
 
 __all__ = ["nightly"]
@@ -66,9 +66,9 @@ def nightly(options: Options, progress: Progress) -> Night:
 
 def _measure(first: Prepared, context: Context, progress: Progress) -> Totals:
     """Measure everything once, and write the report of that run."""
-    totals = pipeline.run(first, context.backend, context.place, progress, context.gpus)
+    totals = pipeline.run(first, context.backend, context.settings, progress, context.gpus)
     if totals.good:
-        write_report(totals.run, context.place.margin)
+        write_report(totals.run, context.settings.margin)
     return totals
 
 
@@ -88,9 +88,9 @@ def _night(totals: Totals, results: Dataset) -> Night:
 
 def _compare(night: Night, totals: Totals, results: Dataset, context: Context) -> tuple[Night, list[Candidate]]:
     """Compare the cells with their baselines; return the night, and the candidates to be confirmed."""
-    reports = context.place.reports
+    reports = context.settings.reports
     baselines = find_baselines(reports, totals.run, results, totals.bad, result.open_cells(reports))
-    rows = compare_with_baselines(results, baselines.by_cell, context.place.margin)
+    rows = compare_with_baselines(results, baselines.by_cell, context.settings.margin)
     digests = totals.run.journal().begun["digests"]
     candidates: list[Candidate] = []
     unchanged: list[Candidate] = []
@@ -120,7 +120,7 @@ def _confirm_all(
     deadline: float,
 ) -> Night:
     """Confirm the candidates until the deadline; the night is stored before, and whatever happens."""
-    reports = context.place.reports
+    reports = context.settings.reports
     open_changes: Mapping[Cell, Change] = {
         candidate.cell: change(candidate, "interrupted", NOT_CONFIRMED_YET) for candidate in candidates
     }

@@ -13,8 +13,8 @@ from runner.workflows import run as pipeline
 from runner.workflows.context import Context
 from runner.workflows.nightly.baseline import Candidate
 from runner.workflows.nightly.result import FOLDER, Change, Pair, State
+from runner.workflows.preparation import Prepared
 from runner.workflows.results import write_report
-from runner.workflows.run import Prepared
 
 MAX_ROUNDS = 15  # in turns, while the verdict is open
 GONE = "cannot be confirmed: the environment of run {} no longer exists"
@@ -96,7 +96,7 @@ def confirmation_plan(planned: Plan, cells: Sequence[Cell], earlier: str, budget
         if of_block:
             both = tuple(replace(cell, environment=name) for name in (earlier, environment) for cell in of_block)
             blocks.append(replace(block, cells=both))
-    max_rounds = max(measurement.most, MAX_ROUNDS)
+    max_rounds = max(measurement.round_limit, MAX_ROUNDS)
     return replace(
         planned,
         measurement=replace(measurement, rounds=rounds, max_rounds=max_rounds, budget=max(budget, 1.0)),
@@ -123,7 +123,7 @@ def _measure(
     prepared: Prepared, environment: str, run_id: str, context: Context, progress: Progress
 ) -> tuple[Comparison, Pair]:
     """Measure a plan of two environments in a run of its own, stored below the night's."""
-    settings = replace(context.place, reports=context.place.reports / FOLDER / run_id)
+    settings = replace(context.settings, reports=context.settings.reports / FOLDER / run_id)
     totals = pipeline.run(prepared, context.backend, settings, progress, context.gpus)
     if totals.good:
         write_report(totals.run, settings.margin)

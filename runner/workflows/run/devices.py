@@ -1,11 +1,15 @@
-"""The measuring of a run: each device with servers, clocks and steering of its own, all devices side by side."""
+"""Measure the parts of a plan on its devices, side by side.
+
+Each device has its part of the plan, its clocks, its servers, and a scheduler for its extra rounds. Cases that need
+several GPUs at once come first, and have all of them.
+"""
 
 import contextlib
 import functools
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,57 +23,62 @@ from runner.gpu.device import Clocks
 from runner.gpu.device_group import Several
 from runner.measure import canary
 from runner.measure.references import References
-from runner.measure.rounds import Numbers, ServerPool, Steering, measure
+from runner.measure.rounds import Hooks, measure
+from runner.measure.server_pool import Numbers, ServerPool
+from runner.plan.controls import provisioned
+from runner.workflows.preparation import RunSettings
+from runner.workflows.run.assignment import Assignment
 from runner.workflows.run.further_rounds import RoundScheduler
 from runner.workflows.run.recorder import RunRecorder
 
-SIDE_BY_SIDE = 4  # servers that import their frameworks at a time; on a GPU they look at the device, one by one
-MEMORY_SHARE = 0.8  # of what is free at the start, for all servers, and the children that take turns
+MAX_STARTS = 4  # servers that import their frameworks at a time; on a GPU one by one, for they look at the device
+MEMORY_SHARE = 0.8  # of the free memory at the start, for all servers and the children that take turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunContext:
-    """What the devices of a run have in common.
+    """What the devices of a run share.
 
     Attributes:
         backend: starts servers.
-        ready: the environments that could be made.
-        keeper: keeps what happens, and tells of it.
-        cache: where references are kept.
-        margin: the change that counts as none.
-        controls: whether a canary is measured.
-        pin: whether servers are kept to cores of their own.
-        lock: held while something is kept.
-        over: set when nothing more is to be kept.
-        failed: references that cannot be computed, and why.
+        ready: the environments that were built, with the copies for A/A pairs.
+        recorder: stores what happens.
+        settings: paths, controls and pinning.
+        lock: held while an event is recorded.
+        over: set once nothing more is recorded.
+        failed_references: references that cannot be computed, and why.
+        make_references: returns the float64 references below a folder.
     """
 
     backend: Backend
     ready: Mapping[str, Provisioned]
-    keeper: RunRecorder
-    cache: Path
-    margin: float
-    controls: bool
-    pin: bool
+    recorder: RunRecorder
+    settings: RunSettings
     lock: threading.Lock = field(default_factory=threading.Lock)
     over: threading.Event = field(default_factory=threading.Event)
-    failed: dict[str, RunnerError] = field(default_factory=dict)
+    failed_references: dict[str, RunnerError] = field(default_factory=dict)
+    make_references: Callable[[Path, int, dict[str, RunnerError]], References] = References
 
     def end(self) -> None:
-        """Keep nothing from here on: what devices say that others have interrupted is no result."""
+        """Record nothing from now on: what an interrupted device still reports is no result."""
         with self.lock:
             self.over.set()
+
+    def references(self, plan: Plan) -> References:
+        """Return the float64 references of a plan's cases."""
+        folder = self.settings.cache / "references"
+        return self.make_references(folder, plan.measurement.threads, self.failed_references)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceWorker:
-    """One device with its part of the plan, its clocks, and servers.
+    """One device with its part of the plan, its session, and its servers.
 
     Attributes:
-        name: what its progress is shown under.
-        alone: no other device is at work meanwhile.
-        before: seconds that all devices together were at work first.
-        cool: degrees that it had before that; None where it was not at work yet, or nobody knows.
+        name: the name of its line in the progress.
+        alone: no other device measures at the same time.
+        seconds_before: how long the cases that need all devices took first.
+        idle_celsius: the temperature before those cases; None where nothing was measured before, or it is unknown.
     """
 
     name: str
@@ -77,99 +86,125 @@ class DeviceWorker:
     clocks: Clocks
     servers: ServerPool
     alone: bool
-    before: float = 0.0
-    cool: float | None = None
+    seconds_before: float = 0.0
+    idle_celsius: float | None = None
 
-    def work(self, shared: RunContext) -> None:
-        """Measure the part, and keep each event the moment it is there.
+    def work(self, context: RunContext) -> None:
+        """Measure the part, and record each event as soon as it exists.
 
         Raises:
-            EngineError: the engine is gone, or the servers were ended from elsewhere.
+            EngineError: the engine is gone, or the servers were closed from another thread.
             GpuError: the GPU is lost.
         """
-        keeper, limits, threads = shared.keeper, self.servers.limits, self.plan.measurement.threads
-        say = keeper.progress.note
-        wanted = RoundScheduler(self.plan, keeper.stored, shared.margin, say, before=self.before)
-        # Beside other devices at work, a slower canary would tell of them.
-        canary_seconds = (
-            functools.partial(canary.canary, threads, limits.cpus) if shared.controls and self.alone else None
+        recorder = context.recorder
+        scheduler = RoundScheduler(
+            self.plan,
+            recorder.stored,
+            context.settings.margin,
+            recorder.progress.note,
+            before=self.seconds_before,
         )
-        calm = Calm(self.clocks.observed, say, celsius=self.clocks.celsius, cool=self.cool)
-        around, rested = (calm.measured, calm.rested) if self.clocks.gpu else (None, None)
-        status = functools.partial(keeper.progress.status, self.name)
-        steering = Steering(status, wanted, canary_seconds, around, rested)
-        references = References(shared.cache / "references", threads, shared.failed)
-        for event in measure(self.plan, self.servers, references, steering):
-            with shared.lock:
-                if shared.over.is_set():
+        for event in measure(self.plan, self.servers, context.references(self.plan), self._hooks(context, scheduler)):
+            with context.lock:
+                if context.over.is_set():
                     return
-                keeper.keep(event, wanted.elapsed(), self.clocks)
+                recorder.record(event, scheduler.elapsed(), self.clocks)
             self.clocks.check()
-        self.servers.close()  # other devices may be at work for hours
+        self.servers.close()  # other devices may measure for hours
         self.clocks.unwatched()
-        status("")
+        recorder.progress.status(self.name, "")
+
+    def _hooks(self, context: RunContext, scheduler: RoundScheduler) -> Hooks:
+        progress, threads = context.recorder.progress, self.plan.measurement.threads
+        # A canary next to other devices would measure them: it runs where there is one device.
+        with_canary = context.settings.controls and self.alone
+        guard = Calm(self.clocks.observed, progress.note, celsius=self.clocks.celsius, cool=self.idle_celsius)
+        on_gpu = self.clocks.gpu is not None
+        return Hooks(
+            say=functools.partial(progress.status, self.name),
+            next_cells=scheduler,
+            canary=functools.partial(canary.canary, threads, self.servers.limits.cpus) if with_canary else None,
+            interleave=not on_gpu,
+            wait_until_cool=guard.rested if on_gpu else None,
+            measure_unthrottled=guard.measured if on_gpu else None,
+        )
 
 
-def work(parts: Sequence[Plan], devices: Sequence[Clocks], shared: RunContext, wide: Plan | None = None) -> None:
-    """Measure the parts of a plan side by side; a device or an engine that is lost ends all of it.
-
-    Args:
-        parts: of one plan, as ``deal`` gives them.
-        devices: the clocks of as many devices or more, which are held meanwhile.
-        shared: what they have in common; afterwards it keeps nothing more.
-        wide: what all devices compute together, and before the parts.
+def execute(
+    assignment: Assignment,
+    backend: Backend,
+    ready: Mapping[str, Provisioned],
+    recorder: RunRecorder,
+    settings: RunSettings,
+) -> None:
+    """Measure all parts side by side; a lost device or engine ends all of them.
 
     Raises:
         EngineError, GpuError: as ``DeviceWorker.work`` does.
     """
-    if len(parts) > 1:
-        _references(parts, shared)
-    numbers = Numbers(parts[0].past.servers)
-    first = _workers([wide], [Several(devices)], shared, numbers) if wide and wide.blocks else ()
+    environments = provisioned(assignment.plan, ready)
+    context = RunContext(backend=backend, ready=environments, recorder=recorder, settings=settings)
+    measure_parts(assignment, context)
+
+
+def measure_parts(assignment: Assignment, context: RunContext) -> None:
+    """Measure the part that needs all devices first, then the parts of the devices side by side."""
+    plans = [part for part, _ in assignment.by_device]
+    if len(plans) > 1:
+        _compute_references(plans, context)
+    numbers = Numbers(plans[0].past.servers)
     with contextlib.ExitStack() as stack:
-        for clocks in devices:
-            stack.enter_context(clocks.held(shared.keeper.stored.id))
-        lanes = _workers(parts, devices[: len(parts)], shared, numbers)
-        for lane in (*first, *lanes):
-            stack.enter_context(contextlib.closing(lane.servers))
-        stack.callback(shared.end)
-        if first:
-            begin, cool = time.monotonic(), [lane.clocks.celsius() for lane in lanes]
-            first[0].work(shared)
-            before = time.monotonic() - begin
-            lanes = [replace(lane, before=before, cool=one) for lane, one in zip(lanes, cool, strict=True)]
-        for _ in side_by_side(lambda lane: lane.work(shared), lanes, len(lanes)):
+        for session in assignment.sessions:
+            stack.enter_context(session.held(context.recorder.stored.id))
+        together: Sequence[DeviceWorker] = ()
+        if assignment.together:
+            together = _workers([(assignment.together, Several(assignment.sessions))], context, numbers)
+        workers = _workers(assignment.by_device, context, numbers)
+        for worker in (*together, *workers):
+            stack.enter_context(contextlib.closing(worker.servers))
+        stack.callback(context.end)
+        for first in together:
+            start, temperatures = time.monotonic(), [worker.clocks.celsius() for worker in workers]
+            first.work(context)
+            seconds = time.monotonic() - start
+            workers = [
+                replace(worker, seconds_before=seconds, idle_celsius=celsius)
+                for worker, celsius in zip(workers, temperatures, strict=True)
+            ]
+        for _ in side_by_side(lambda worker: worker.work(context), workers, len(workers)):
             pass
 
 
-def _workers(
-    parts: Sequence[Plan], devices: Sequence[Clocks], shared: RunContext, numbers: Numbers
-) -> Sequence[DeviceWorker]:
-    """Return each device with its part, and servers that are yet to start."""
-    cores, keeper = _cores(parts, devices, pin=shared.pin), shared.keeper
-    if not any(cores) and shared.pin and len(parts) > 1:
-        keeper.progress.note("there are too few cores: the servers of all devices share them")
+def _workers(parts: Sequence[tuple[Plan, Clocks]], context: RunContext, numbers: Numbers) -> Sequence[DeviceWorker]:
+    """Return a worker for each part, with servers that have not started yet."""
+    recorder, pin = context.recorder, context.settings.pin
+    cores = _cores(parts, pin=pin)
+    if not any(cores) and pin and len(parts) > 1:
+        recorder.progress.note("there are too few cores: the servers of all devices share them")
     memory = int(MEMORY_SHARE * machine.room()) // len(parts)
-    lanes, alone = [], len(parts) == 1 and not isinstance(devices[0], Several)
-    for place, (part, clocks, cpus) in enumerate(zip(parts, devices, cores, strict=True), 1):
+    alone_at_work = len(parts) == 1 and not isinstance(parts[0][1], Several)
+    workers = []
+    for index, ((part, session), cpus) in enumerate(zip(parts, cores, strict=True), 1):
         limits = Limits(
             memory=memory,
-            device=device_id(clocks.gpu),
-            run=keeper.stored.id,
+            device=device_id(session.gpu),
+            run=recorder.stored.id,
             cpus=cpus,
-            side_by_side=1 if clocks.gpu else min(machine.cores(), SIDE_BY_SIDE),
+            side_by_side=1 if session.gpu else min(machine.cores(), MAX_STARTS),
         )
-        name = f"now, device {place}" if len(parts) > 1 else "now"
-        say = functools.partial(keeper.progress.status, name)
-        servers = ServerPool(part, shared.ready, shared.backend, limits, say, numbers)
-        lanes.append(DeviceWorker(name=name, plan=part, clocks=clocks, servers=servers, alone=alone))
-    return lanes
+        name = f"now, device {index}" if len(parts) > 1 else "now"
+        say = functools.partial(recorder.progress.status, name)
+        servers = ServerPool(part, context.ready, context.backend, limits, say, numbers)
+        workers.append(DeviceWorker(name=name, plan=part, clocks=session, servers=servers, alone=alone_at_work))
+    return workers
 
 
-def _cores(parts: Sequence[Plan], devices: Sequence[Clocks], *, pin: bool) -> Sequence[tuple[int, ...]]:
-    """Return the processors that the servers of each part stay on; empty for any."""
-    count, cpus, threads = len(parts), os.sched_getaffinity(0), parts[0].measurement.threads
-    if not pin or (count == 1 and devices[0].gpu):
+def _cores(parts: Sequence[tuple[Plan, Clocks]], *, pin: bool) -> Sequence[tuple[int, ...]]:
+    """Return the processors that the servers of each part keep to; empty for any."""
+    count, cpus = len(parts), os.sched_getaffinity(0)
+    plan, session = parts[0]
+    threads = plan.measurement.threads
+    if not pin or (count == 1 and session.gpu):
         return ((),) * count
     if count == 1:
         return (machine.apart(threads, cpus),)
@@ -177,14 +212,16 @@ def _cores(parts: Sequence[Plan], devices: Sequence[Clocks], *, pin: bool) -> Se
     return shares if all(machine.physical_cores(share) >= threads for share in shares) else ((),) * count
 
 
-def _references(parts: Sequence[Plan], shared: RunContext) -> None:
-    """Compute what is missing before anything is timed: it would be beside what other devices do."""
-    for part in parts:
-        references = References(shared.cache / "references", part.measurement.threads, shared.failed)
-        behind = {case_id for case_id, number in part.past.finished if number >= part.measurement.most}
-        for block in part.blocks:
-            if block.case_id not in behind and not references.known(block.spec):
-                shared.keeper.progress.status("now", f"{block.case_id}: computing the reference")
-                with contextlib.suppress(RunnerError):  # it is told of when the case is measured
+def _compute_references(plans: Sequence[Plan], context: RunContext) -> None:
+    """Compute missing references before anything is timed: later it would disturb the other devices."""
+    progress = context.recorder.progress
+    for plan in plans:
+        references = context.references(plan)
+        limit = plan.measurement.round_limit
+        measured = {case_id for case_id, number in plan.past.finished if number >= limit}
+        for block in plan.blocks:
+            if block.case_id not in measured and not references.known(block.spec):
+                progress.status("now", f"{block.case_id}: computing the reference")
+                with contextlib.suppress(RunnerError):  # reported when the case is measured
                     references.get(block.spec)
-    shared.keeper.progress.status("now", "")
+    progress.status("now", "")

@@ -42,8 +42,8 @@ class RoundScheduler:
         self.say = say
         self.clock = clock
         self.before = before
-        self.started_at = clock() - plan.past.spent - before
-        self.resumed_round = plan.begun
+        self.started_at = clock() - plan.past.elapsed - before
+        self.resumed_round = plan.last_started_round
         self.rule = StoppingRule.of_plan(plan)
         self.chosen = frozenset(self.rule.round_seconds)
 
@@ -88,5 +88,5 @@ class RoundScheduler:
     def _recorded_cells(self, round_number: int) -> frozenset[Cell]:
         """Return the cells that have records of a round."""
         entries = self.stored.journal().entries
-        ids = {entry.cell for entry in entries if self.measurement.turn(entry.round) == round_number}
+        ids = {entry.cell for entry in entries if self.measurement.round_of(entry.round).number == round_number}
         return frozenset(cell for cell in self.rule.round_seconds if cell.id in ids)

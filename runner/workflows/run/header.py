@@ -1,51 +1,126 @@
-"""What a run began with: written down with its first line, and compared with what is here when it is resumed."""
+"""The header of a run: what it depends on, and what it takes to resume it. It is the first event of the journal."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from runner.backends import harness_archive
 from runner.core import machine
-from runner.core.errors import Problem, ProvisionError, UsageError
+from runner.core.errors import Problem, ProvisionError, RecordError, UsageError
 from runner.core.model import Gpu, Plan, Provisioned, device_id
+from runner.core.model.cells import is_twin
 from runner.plan.document import fingerprint, plan_json
 from runner.store.run import Run
+from runner.workflows.options import Options
+from runner.workflows.preparation import RunSettings
 
-HINT = "begin a new run: the records of both would not be comparable"
+START_NEW = "start a new run: the records of both would not be comparable"
 
 
-def begin(
-    planned: Plan, reports: Path, origin: Mapping[str, Any], gpus: Sequence[Gpu], ready: Mapping[str, Provisioned]
-) -> Run:
-    """Make the folder of a new run, with all that it takes to resume it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunHeader:
+    """What a run depends on, as its journal's ``begun`` event has it.
+
+    Attributes:
+        at: when it started, in UTC.
+        plan: hash of the plan and of its cases.
+        measurement: the fields of ``Measurement``.
+        backend: ``docker``, ``venv`` or ``host``.
+        device: ``cpu``, or the UUIDs of the GPUs with commas between them.
+        device_name: the processor or the GPU; ``2 x H200`` for two.
+        driver: the GPU's driver; None for a CPU.
+        matrix: path of the matrix file.
+        python: the interpreter that the host backend measures.
+        clocks: the clock policy; None in runs of older programs.
+        pin: whether steps on the CPU keep to cores of their own.
+        harness: version of the measuring code.
+        digests: environment -> digest of its content when it was first ready.
+    """
+
+    at: str
+    plan: str
+    measurement: Mapping[str, Any]
+    backend: str
+    device: str
+    device_name: str
+    driver: str | None
+    matrix: str
+    python: str | None
+    clocks: Mapping[str, Any] | None = None
+    pin: bool = False
+    harness: str
+    digests: Mapping[str, str]
+
+    def event(self) -> dict[str, Any]:
+        """Return the fields of the ``begun`` event."""
+        return asdict(self)
+
+    def options(self, options: Options, environments: Sequence[str]) -> Options:
+        """Return the options that select the same backend, device and environments again.
+
+        Args:
+            options: what the user typed to resume; its matrix file and reports folder are kept.
+            environments: those of the plan.
+        """
+        names = [name for name in environments if not is_twin(name)]
+        host = self.backend == "host"
+        return Options(
+            selectors=None if host else names,
+            matrix=options.matrix if options.matrix != Options().matrix else Path(self.matrix),
+            reports=options.reports,
+            device=self.device,
+            backend=self.backend,
+            python=self.python,
+            name=names[0] if host else Options().name,
+        )
+
+
+def read_header(run: Run) -> RunHeader:
+    """Return the header of a run, with the digests of the environments that were built since.
+
+    Raises:
+        RecordError: the journal has no header, or one that lacks a field.
+    """
+    event = run.journal().begun
+    known = {name: event[name] for name in RunHeader.__slots__ if name in event}
+    try:
+        return RunHeader(**known)
+    except TypeError as error:
+        hint = "an older program wrote it: `runner run` starts a new run"
+        raise RecordError(Problem(f"the header of run {run.id} is incomplete: {error}", hint=hint)) from error
+
+
+def start_run(plan: Plan, settings: RunSettings, gpus: Sequence[Gpu], ready: Mapping[str, Provisioned]) -> Run:
+    """Create the folder of a new run, with its header.
 
     Args:
-        planned: the plan.
-        reports: where runs are kept.
-        origin: ``matrix``, the matrix file, ``python``, the interpreter of the host backend, and ``clocks``, the clocks
-            that were asked for.
+        plan: the plan.
+        settings: paths and clocks.
         gpus: the devices; none is the CPU.
-        ready: the environments that could be made.
+        ready: the environments that were built.
     """
-    document, cases = plan_json(planned), {block.case_id: block.spec for block in planned.blocks}
-    begun = {
-        "at": now(),
-        "plan": fingerprint(document, cases),
-        "measurement": asdict(planned.measurement),
-        "backend": planned.backend,
-        **_machine(gpus),
-        **origin,
-        "harness": harness_archive.version(),
-        "digests": digests(ready),
-    }
-    return Run.create(reports, document, cases, machine.describe(gpus), begun, datetime.now(UTC))
+    document, cases = plan_json(plan), {block.case_id: block.spec for block in plan.blocks}
+    header = RunHeader(
+        at=now(),
+        plan=fingerprint(document, cases),
+        measurement=asdict(plan.measurement),
+        backend=plan.backend,
+        **_device_fields(gpus),
+        matrix=str(settings.file.absolute()),
+        python=settings.python,
+        clocks=settings.clocks.json(),
+        pin=settings.pin,
+        harness=harness_archive.version(),
+        digests=digests(ready),
+    )
+    return Run.create(settings.reports, document, cases, machine.describe(gpus), header.event(), datetime.now(UTC))
 
 
 def digests(ready: Mapping[str, Provisioned]) -> dict[str, str]:
-    """Return environment -> what pins its content."""
-    return {name: found.digest for name, found in ready.items()}
+    """Return environment -> the digest of its content."""
+    return {name: environment.digest for name, environment in ready.items()}
 
 
 def now() -> str:
@@ -53,48 +128,49 @@ def now() -> str:
     return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def same_program(run: Run, begun: Mapping[str, Any]) -> None:
-    """Raise UsageError where a run's plan was changed, or was measured by other code than this program's."""
-    if fingerprint(run.plan(), run.cases()) != begun["plan"]:
-        raise UsageError(Problem(f"the plan of run {run.id} is not what it began with", hint="begin a new run"))
+def check_program(run: Run, header: RunHeader) -> None:
+    """Raise UsageError where a run's plan was changed, or its measuring code differs from this program's."""
+    if fingerprint(run.plan(), run.cases()) != header.plan:
+        raise UsageError(Problem(f"the plan of run {run.id} was changed since it started", hint="start a new run"))
     current = harness_archive.version()
-    if current != begun["harness"]:
-        what = f"run {run.id} was begun with the measuring code {begun['harness']}, and this is {current}"
-        raise UsageError(Problem(what, hint=f"{HINT}; or resume it with the program that began it"))
+    if current != header.harness:
+        message = f"run {run.id} was started with measuring code {header.harness}, and this program has {current}"
+        raise UsageError(Problem(message, hint=f"{START_NEW}; or resume it with the program that started it"))
 
 
-def same_machine(run: Run, begun: Mapping[str, Any], gpus: Sequence[Gpu]) -> None:
-    """Raise UsageError where the device, or its driver, is another one."""
-    for name, found in _machine(gpus).items():
-        if found != begun[name]:
-            what = f"the {name.replace('_', ' ')} of run {run.id} was {begun[name]}, and here it is {found}"
-            raise UsageError(Problem(what, hint=HINT))
+def check_machine(run: Run, header: RunHeader, gpus: Sequence[Gpu]) -> None:
+    """Raise UsageError where the device or its driver has changed."""
+    for name, current in _device_fields(gpus).items():
+        before = getattr(header, name)
+        if current != before:
+            message = f"the {name.replace('_', ' ')} of run {run.id} was {before}, and is {current} now"
+            raise UsageError(Problem(message, hint=START_NEW))
 
 
-def same_environments(
+def check_environments(
     known: Mapping[str, str], ready: Mapping[str, Provisioned], failed: Mapping[str, ProvisionError]
 ) -> None:
-    """Raise UsageError where an environment cannot be made again, or became another one.
+    """Raise UsageError where an environment has changed since the run started, or cannot be built any more.
 
     Args:
-        known: environment -> its digest when the run began; those that could not be made then are not in it.
-        ready: what could be made now.
-        failed: what could not.
+        known: environment -> its digest when the run started; without those that could not be built then.
+        ready: the environments that were built now.
+        failed: why the others could not be built.
     """
-    lost = [f"{name} cannot be made again: {failed[name].problems[0].message}" for name in known if name in failed]
-    other = [
-        f"{name} is not what it was: {known[name]} became {found}"
-        for name, found in digests(ready).items()
-        if known.get(name, found) != found
+    problems = [f"{name} cannot be built again: {failed[name].problems[0].message}" for name in known if name in failed]
+    problems += [
+        f"{name} has changed since the run started ({known[name]} -> {digest})"
+        for name, digest in digests(ready).items()
+        if known.get(name, digest) != digest
     ]
-    if lost or other:
-        raise UsageError(*(Problem(text, hint=f"put it back as it was, or {HINT}") for text in lost + other))
+    if problems:
+        raise UsageError(*(Problem(problem, hint=f"restore it, or {START_NEW}") for problem in problems))
 
 
-def _machine(gpus: Sequence[Gpu]) -> dict[str, str | None]:
-    several = f"{len(gpus)} x " if len(gpus) > 1 else ""
+def _device_fields(gpus: Sequence[Gpu]) -> dict[str, Any]:
+    count = f"{len(gpus)} x " if len(gpus) > 1 else ""
     return {
         "device": device_id(*gpus),
-        "device_name": f"{several}{gpus[0].name}" if gpus else machine.cpu_name(),
+        "device_name": f"{count}{gpus[0].name}" if gpus else machine.cpu_name(),
         "driver": gpus[0].driver if gpus else None,
     }

@@ -1,24 +1,31 @@
-"""What becomes of a run while it goes on: its records, its journal, the facts of its environments, and the counts."""
+"""Write each outcome of a run to its folder as it happens, and keep the totals."""
 
-import shlex
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from runner.backends import harness_archive
-from runner.core.errors import EngineError, GpuError, Problem, RecordError
-from runner.core.model import Canary, Event, Finished, Further, Grouped, Outcome, Plan, device_id
+from runner.core.errors import ProvisionError
+from runner.core.model import (
+    Canary,
+    CaseFinished,
+    Event,
+    ExtraRound,
+    GroupsFormed,
+    Outcome,
+    Plan,
+    Provisioned,
+    device_id,
+)
 from runner.core.progress import Progress
 from runner.gpu.device import Clocks
 from runner.measure.record import collect
 from runner.store.run import Run
-from runner.workflows.options import Options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """How a run ended: its folder, and the cells that have a good record and those that have none."""
+    """How a run ended: its folder, how many cells have a good record, and the ids of those without one."""
 
     run: Run
     good: int
@@ -26,74 +33,84 @@ class Totals:
 
 
 class RunRecorder:
-    """Writes what happens the moment it happens, and counts."""
+    """Writes events to the folder of a run, and counts measurements."""
 
-    def __init__(self, planned: Plan, stored: Run, progress: Progress) -> None:
-        """Begin counting with what the run has already."""
-        self.planned = planned
+    def __init__(self, plan: Plan, stored: Run, progress: Progress) -> None:
+        """Start counting from what the run has stored already."""
+        self.plan = plan
         self.stored = stored
         self.progress = progress
         self.environments: dict[str, Any] = dict(stored.environments())
-        entries = stored.journal().counting()
-        self.seen = {entry.cell for entry in entries}
-        rounds = planned.measurement.rounds
-        self.kinds = {p.cell: p.kind for p in planned.cells}
-        self.expected = {p.cell: p.seconds / rounds / planned.devices for p in planned.cells}
-        self.corpora = {block.case_id: block.spec["corpus"] for block in planned.blocks if "corpus" in block.spec}
-        finished = planned.past.finished
-        left = [
+        self.recorded = {entry.cell for entry in stored.journal().counting()}
+        rounds = plan.measurement.rounds
+        self.kinds = {planned.cell: planned.kind for planned in plan.cells}
+        self.expected = {planned.cell: planned.seconds / rounds / plan.devices for planned in plan.cells}
+        self.corpora = {block.case_id: block.spec["corpus"] for block in plan.blocks if "corpus" in block.spec}
+        remaining = [
             cell
-            for block in planned.blocks
-            for cell in block.cells * max(0, rounds - sum(case_id == block.case_id for case_id, _ in finished))
+            for block in plan.blocks
+            for cell in block.cells
+            * max(0, rounds - sum(case_id == block.case_id for case_id, _ in plan.past.finished))
         ]
-        progress.begin(len(left), sum(self.expected[cell] for cell in left))
+        progress.begin(len(remaining), sum(self.expected[cell] for cell in remaining))
 
-    def keep(self, event: Event, spent: float, clocks: Clocks) -> None:
-        """Keep what happened; it is on the disk when this returns.
+    def record(self, event: Event, elapsed: float, clocks: Clocks) -> None:
+        """Store an event; it is on the disk when this returns.
 
         Args:
             event: what happened.
-            spent: seconds that the run was measured for until then, all its parts together.
-            clocks: those of the device that it happened on.
+            elapsed: seconds that the run was measured for until then, all its parts together.
+            clocks: the device session that it happened in.
         """
-        so_far = round(spent, 3)
+        spent = round(elapsed, 3)
         match event:
             case Outcome():
-                self._outcome(event, so_far, clocks)
-            case Grouped(groups):
-                self.stored.note("groups", device=device_id(clocks.gpu), groups=groups, spent=so_far)
-            case Further(number, cells):
-                self.stored.note("further", round=number, cells=len(cells), spent=so_far)
+                self._record_outcome(event, spent, clocks)
+            case GroupsFormed(groups):
+                self.stored.note("groups", device=device_id(clocks.gpu), groups=groups, spent=spent)
+            case ExtraRound(number, cells):
+                self.stored.note("further", round=number, cells=len(cells), spent=spent)
                 self.progress.extend(len(cells), sum(self.expected[cell] for cell in cells))
             case Canary(case_id, number, seconds):
-                self.stored.note("canary", case=case_id, round=number, seconds=seconds, spent=so_far)
-            case Finished(case_id, number):
-                self.stored.note("round", case=case_id, round=number, spent=so_far)
+                self.stored.note("canary", case=case_id, round=number, seconds=seconds, spent=spent)
+            case CaseFinished(case_id, number):
+                self.stored.note("round", case=case_id, round=number, spent=spent)
 
-    def _outcome(self, outcome: Outcome, spent: float, clocks: Clocks) -> None:
-        """Make the record of an outcome and store it."""
+    def record_unbuilt(self, part: Plan, failed: Mapping[str, ProvisionError], clocks: Clocks) -> None:
+        """Store a failure for each cell whose environment could not be built, unless it has a record already."""
+        for cell in (cell for block in part.blocks for cell in block.cells):
+            error = failed.get(cell.environment)
+            if error is not None and cell.id not in self.recorded:
+                missing = Provisioned(
+                    environment=cell.environment, framework="", handle="", digest="", seconds=0.0, cached=False
+                )
+                reply = {"status": "failed", "class": error.code, "reason": error.problems[0].message, "log": error.log}
+                outcome = Outcome(cell=cell, round=1, reply=reply, facts={}, ready=missing)
+                self.record(outcome, self.plan.past.elapsed, clocks)
+
+    def _record_outcome(self, outcome: Outcome, spent: float, clocks: Clocks) -> None:
         cell = outcome.cell
-        record, log = collect(outcome, self.stored.id, self._common(outcome, clocks))
+        record, log = collect(outcome, self.stored.id, self._common_facts(outcome, clocks))
         self.stored.add(record, log if record.status != "ok" else "", spent)
-        self._facts(outcome)
-        self.seen.add(cell.id)
+        self._record_environment(outcome)
+        self.recorded.add(cell.id)
         if record.status != "ok":
             self.progress.note(f"{cell.id}: {record.failure}: {record.reason}")
         self.progress.advance(self.expected.get(cell, 0.0), cell.id)
 
-    def _common(self, outcome: Outcome, clocks: Clocks) -> Mapping[str, Any]:
+    def _common_facts(self, outcome: Outcome, clocks: Clocks) -> Mapping[str, Any]:
         """Return the facts that all records of a cell share."""
         cell = outcome.cell
-        gpu, framework = clocks.gpu, self.planned.frameworks[cell.environment]
+        gpu, framework = clocks.gpu, self.plan.frameworks[cell.environment]
         return {
             "environment": cell.environment,
             "framework": framework,
             "kind": self.kinds[cell],
-            "backend": self.planned.backend,
+            "backend": self.plan.backend,
             "device": gpu.name if gpu else "cpu",
             "device_uuid": gpu.uuid if gpu else None,
             "driver": gpu.driver if gpu else None,
-            "threads": self.planned.measurement.threads,
+            "threads": self.plan.measurement.threads,
             "precision": cell.precision,
             "protocol": cell.protocol,
             **clocks.facts(),
@@ -102,7 +119,8 @@ class RunRecorder:
             **({"corpus": self.corpora[cell.case_id]} if cell.case_id in self.corpora else {}),
         }
 
-    def _facts(self, outcome: Outcome) -> None:
+    def _record_environment(self, outcome: Outcome) -> None:
+        """Store the facts of an environment once its first server has reported them."""
         name = outcome.cell.environment
         if name not in self.environments and outcome.facts:
             self.environments[name] = {
@@ -113,46 +131,7 @@ class RunRecorder:
             self.stored.write_environments(self.environments)
 
     def totals(self) -> Totals:
-        """Return how it ended, by the records that count."""
+        """Return the totals by the records that count."""
         entries = tuple(self.stored.journal().counting())
         good = {entry.cell for entry in entries if entry.status == "ok"}
         return Totals(run=self.stored, good=len(good), bad=tuple(sorted({entry.cell for entry in entries} - good)))
-
-    def name(self) -> str:
-        """Return what a command calls the run: its id where it lies in the usual folder, else its path."""
-        usual = Options().reports.resolve() / "runs" / self.stored.id
-        return self.stored.id if self.stored.path.resolve() == usual else shlex.quote(str(self.stored.path))
-
-    @contextmanager
-    def ending(self, *, resumes: bool = True) -> Iterator[None]:
-        """Write down how the block ended, and say how to go on where that was too early.
-
-        Args:
-            resumes: the run can be taken up again; else the next night measures it anew.
-        """
-        again = f"runner run --resume {self.name()}" if resumes else "runner nightly"
-        try:
-            yield
-        except KeyboardInterrupt:
-            self.stored.note("ended", how="interrupted")
-            self.progress.note(f"`{again}` {'goes on with it' if resumes else 'measures it anew'}")
-            raise
-        except GpuError as error:
-            self.stored.note("ended", how="gpu")
-            if not error.kind:  # the driver has no part in it
-                raise
-            hint = f"see that it is back, with `nvidia-smi`, then `{again}`; what was measured is kept"
-            raise GpuError(Problem(error.problems[0].message, hint=hint), kind=error.kind) from error
-        except EngineError as error:
-            self.stored.note("ended", how="engine")
-            hint = f"start the engine again, then `{again}`; what was measured is kept"
-            raise EngineError(Problem(error.problems[0].message, hint=hint)) from error
-        except OSError as error:
-            with suppress(OSError):
-                self.stored.note("ended", how="error")
-            what = f"{self.stored.path} cannot be written: {error.strerror}"
-            raise RecordError(Problem(what, hint=f"make room, then `{again}`")) from error
-        except BaseException:
-            self.stored.note("ended", how="error")
-            raise
-        self.stored.note("ended", how="done")

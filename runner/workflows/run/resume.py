@@ -1,135 +1,139 @@
-"""Take up a run again that was killed, interrupted, or left by its engine."""
+"""Resume a run that was killed, interrupted, or lost its engine: what is measured again, and what is not.
 
-from collections.abc import Callable, Iterator, Mapping
+The journal names every record that counts and every case that has all of a round. Such a case is not measured again;
+a case of which a part of a round was measured gets all of that round again, as the next attempt.
+"""
+
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
 
 from runner.core.errors import NothingSelectedError, Problem, RecordError, UsageError
 from runner.core.model import Cell, Past, Plan
 from runner.core.model.cells import is_twin
 from runner.core.units import duration
 from runner.gpu.clocks.policy import wish
-from runner.measure.rounds import given_up
+from runner.measure.round_plan import abandoned_cells
 from runner.plan.document import read_plan
 from runner.plan.environments import specs
 from runner.store.journal import Journal
 from runner.store.run import Run, runs
 from runner.workflows.context import Context, setup
 from runner.workflows.options import Options
+from runner.workflows.preparation import Prepared, RunSettings
 from runner.workflows.results import find_run
-from runner.workflows.run import Prepared, RunSettings
-from runner.workflows.run.header import same_machine, same_program
+from runner.workflows.run.header import RunHeader, check_machine, check_program, read_header
 
-MAY_BE_TYPED = ("selectors", "matrix", "reports", "traceback")
+ALLOWED_OPTIONS = ("selectors", "matrix", "reports", "traceback")
+START_NEW = "`runner run` starts a new run"
 
 
 @contextmanager
 def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Context, Prepared, Run]]:
-    """Give what it takes to go on with a run, which is kept from other runners for the length of the block.
+    """Give what it takes to continue a run; other processes cannot resume it during the block.
 
     Args:
-        options: what was typed; the one selector is the run. Where there is none, it is the newest unfinished one that
-            nobody is at work in.
-        say: told what the user should know first.
+        options: what the user typed; the one selector is the run. Without it, the newest unfinished run that no other
+            process is running is resumed.
+        say: takes sentences that the user should read first.
 
     Raises:
-        NothingSelectedError: no run is unfinished, or this one is not.
-        UsageError: it is at work, something here is not as it was, or an option was typed that the run decides.
+        NothingSelectedError: no run is unfinished, or the named run is finished.
+        UsageError: another process is running it, something has changed since it started, or an option was typed that
+            the run decides.
         RecordError: the run cannot be read.
     """
-    _check(options)
-    with _taken(options, say) as run:
+    _check_options(options)
+    with _locked_run(options, say) as run:
         journal = run.journal()
         if not journal.begun:
-            hint = "`runner run` measures anew"
-            raise NothingSelectedError(
-                Problem(f"run {run.id} was begun by an older program: it cannot go on", hint=hint)
-            )
+            message = f"run {run.id} was started by an older program and cannot be resumed"
+            raise NothingSelectedError(Problem(message, hint=START_NEW))
         if not journal.unfinished:
-            raise NothingSelectedError(Problem(f"run {run.id} is finished", hint="`runner run` measures anew"))
+            raise NothingSelectedError(Problem(f"run {run.id} is finished", hint=START_NEW))
         if journal.warning:
             say(journal.warning)
-        same_program(run, journal.begun)
-        planned = _plan(run, journal)
-        found = setup(_options(options, journal.begun, planned))
-        found = replace(found, place=_place(found, journal.begun))
-        planned = replace(planned, devices=max(1, len(found.gpus)))
-        same_machine(run, journal.begun, found.gpus)
-        say(f"run {run.id} goes on: {len(tuple(journal.counting()))} records are there{_spent(planned)}")
-        yield found, _prepared(planned, found), run
+        header = read_header(run)
+        check_program(run, header)
+        plan = _stored_plan(run, journal, header)
+        context = setup(header.options(options, tuple(plan.frameworks)))
+        context = replace(context, settings=with_header(context.settings, header))
+        plan = replace(plan, devices=max(1, len(context.gpus)))
+        check_machine(run, header, context.gpus)
+        count = len(tuple(journal.counting()))
+        say(f"resuming run {run.id}: {count} records are stored{_budget_note(plan)}")
+        yield context, _prepared(plan, context), run
 
 
-def _place(found: Context, begun: Mapping[str, Any]) -> RunSettings:
-    """Return where things are, with the clocks and the cores that the run began with."""
-    clocks = wish(begun["clocks"]) if "clocks" in begun else found.place.clocks
-    return replace(found.place, clocks=clocks, pin=begun.get("pin", False))
+def with_header(settings: RunSettings, header: RunHeader) -> RunSettings:
+    """Return settings with the clocks and the pinning that a run was started with."""
+    clocks = wish(header.clocks) if header.clocks is not None else settings.clocks
+    return replace(settings, clocks=clocks, pin=header.pin)
 
 
-def _spent(planned: Plan) -> str:
-    """Return what the run has spent of its budget, as the end of a sentence; nothing where it has none."""
-    budget = planned.measurement.budget
-    return "" if budget is None else f", {duration(planned.past.spent)} of its {duration(budget)} are spent"
+def _budget_note(plan: Plan) -> str:
+    """Return how much of its budget a run has used, as the end of a sentence; empty without a budget."""
+    budget = plan.measurement.budget
+    return "" if budget is None else f", {duration(plan.past.elapsed)} of its {duration(budget)} are used"
 
 
-def _check(options: Options) -> None:
-    typed = [
+def _check_options(options: Options) -> None:
+    refused = [
         field.name
         for field in fields(Options)
-        if field.name not in MAY_BE_TYPED and getattr(options, field.name) != field.default
+        if field.name not in ALLOWED_OPTIONS and getattr(options, field.name) != field.default
     ]
-    if typed:
-        names = ", ".join(f"--{name.replace('_', '-')}" for name in typed)
-        raise UsageError(Problem(f"a run is resumed as it began, without {names}", hint="leave that out"))
+    if refused:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in refused)
+        raise UsageError(Problem(f"--resume continues a run with its own options, without {names}", hint="remove them"))
     if len(options.selectors or ()) > 1:
         raise UsageError(Problem("--resume takes one run", hint="`runner run --resume RUN`"))
 
 
 @contextmanager
-def _taken(options: Options, say: Callable[[str], None]) -> Iterator[Run]:
-    """Hold the run that was named, or the newest unfinished one that nobody is at work in."""
+def _locked_run(options: Options, say: Callable[[str], None]) -> Iterator[Run]:
+    """Lock the named run, or the newest unfinished one that no other process is running."""
     with ExitStack() as stack:
         if options.selectors:
             run = find_run(options.reports, options.selectors[0])
             stack.enter_context(run.held())
         else:
-            run = _newest(options.reports, stack, say)
+            run = _newest_unfinished(options.reports, stack, say)
         yield run
 
 
-def _newest(reports: Path, stack: ExitStack, say: Callable[[str], None]) -> Run:
-    """Return the newest unfinished run that can be held, and hold it; those that are at work are named."""
-    at_work: list[Problem] = []
+def _newest_unfinished(reports: Path, stack: ExitStack, say: Callable[[str], None]) -> Run:
+    """Lock and return the newest unfinished run that is free; name those that are running."""
+    running: list[Problem] = []
     for run in runs(reports):
         if not run.journal().unfinished:
             continue
         try:
             stack.enter_context(run.held())
         except UsageError as error:
-            at_work += error.problems
+            running += error.problems
             continue
-        if run.journal().unfinished:  # it may have ended before it was held
-            for problem in at_work:
+        if run.journal().unfinished:  # it may have ended before it was locked
+            for problem in running:
                 say(problem.message)
             return run
-    if at_work:
-        raise UsageError(*at_work)
-    raise NothingSelectedError(
-        Problem(f"no run in {reports} is unfinished", hint="`runner run` begins one; --reports names a folder")
-    )
+    if running:
+        raise UsageError(*running)
+    hint = "`runner run` starts one; --reports names another folder"
+    raise NothingSelectedError(Problem(f"no run in {reports} is unfinished", hint=hint))
 
 
-def _plan(run: Run, journal: Journal) -> Plan:
-    """Return the plan of a run, with what is behind it."""
+def _stored_plan(run: Run, journal: Journal, header: RunHeader) -> Plan:
+    """Return the plan of a run, with what it has measured already."""
     try:
-        return read_plan(run.plan(), run.cases(), journal.begun["measurement"], past(run, journal))
+        return read_plan(run.plan(), run.cases(), header.measurement, past(run, journal))
     except (KeyError, TypeError) as error:
         raise RecordError(Problem(f"{run.path}: the plan cannot be read: {error}")) from error
 
 
 def past(run: Run, journal: Journal) -> Past:
-    """Return what a run has behind it.
+    """Return what a run has measured already.
 
     Raises:
         RecordError: a record that counts cannot be read.
@@ -152,32 +156,17 @@ def past(run: Run, journal: Journal) -> Past:
         failed=frozenset(failed),
         servers=servers,
         groups=journal.groups,
-        spent=journal.spent,
+        elapsed=journal.spent,
     )
 
 
-def _options(options: Options, begun: Mapping[str, Any], planned: Plan) -> Options:
-    """Return what would have to be typed to have the same backend, device and environments."""
-    names = [name for name in planned.frameworks if not is_twin(name)]
-    elsewhere = options.matrix != Options().matrix
-    host = begun["backend"] == "host"
-    return Options(
-        selectors=None if host else names,
-        matrix=options.matrix if elsewhere else Path(begun["matrix"]),
-        reports=options.reports,
-        device=begun["device"],
-        backend=begun["backend"],
-        python=begun["python"],
-        name=names[0] if host else Options().name,
-    )
-
-
-def _prepared(planned: Plan, found: Context) -> Prepared:
-    """Return the plan with the environments of which something is left to measure."""
-    lost = given_up(planned.past)
-    left = {cell.environment for block in planned.blocks for cell in block.cells if cell not in lost}
-    names = [name for name in planned.frameworks if name in left and not is_twin(name)]
-    wanted, lacking = specs(found.matrix, names, planned.device, found.place.matrix)
-    for name, skip in lacking.items():
-        raise UsageError(Problem(f"{name} is in the run, and {skip.reason}", hint="put the matrix back as it was"))
-    return Prepared(plan=planned, specs=wanted, survey=found.backend.survey(wanted))
+def _prepared(plan: Plan, context: Context) -> Prepared:
+    """Return the plan with the environments that have cells left to measure."""
+    abandoned = abandoned_cells(plan.past)
+    needed = {cell.environment for block in plan.blocks for cell in block.cells if cell not in abandoned}
+    names = [name for name in plan.frameworks if name in needed and not is_twin(name)]
+    complete, incomplete = specs(context.matrix, names, plan.device, context.settings.matrix)
+    for name, skip in incomplete.items():
+        message = f"{name} of the run cannot be built any more: {skip.reason}"
+        raise UsageError(Problem(message, hint="restore the matrix file"))
+    return Prepared(plan=plan, specs=complete, survey=context.backend.survey(complete))

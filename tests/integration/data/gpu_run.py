@@ -9,7 +9,7 @@ from runner.cli.params import planning
 from runner.gpu import cooling
 from runner.gpu.selection import choose_devices
 from runner.workflows import run as pipeline
-from runner.workflows.context import at_work, prepared
+from runner.workflows.context import cache_in_use, prepared
 from runner.workflows.options import Options
 
 app = typer.Typer()
@@ -20,10 +20,10 @@ cooling.PAUSES = (0.1, 0.2)  # no test waits for a minute
 @planning
 def run(options: Options) -> int:
     """Measure, and print where the run is."""
-    with console.progress() as progress, at_work():
+    with console.progress() as progress, cache_in_use():
         found, wanted = prepared(replace(options, device="cpu"), progress.note)
         _, gpus = choose_devices(options.device or "cuda")
-        totals = pipeline.run(wanted, found.backend, found.place, progress, gpus)
+        totals = pipeline.run(wanted, found.backend, found.settings, progress, gpus)
     console.emit(str(totals.run.path), None)
     return 1 if totals.bad else 0
 

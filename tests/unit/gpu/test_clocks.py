@@ -19,7 +19,8 @@ from runner.gpu.types import AMPERE, HOPPER, KEPLER, PASCAL, TURING, VOLTA, Abil
 from runner.matrix.models import GpuSettings
 from runner.workflows.context import clocks, setup
 from runner.workflows.options import Options
-from runner.workflows.run.resume import _place
+from runner.workflows.run.header import RunHeader
+from runner.workflows.run.resume import with_header
 
 SM = (1980, 1500, 1200, 345)
 DEFAULT = Pair(2619, 1200)
@@ -115,11 +116,13 @@ def test_a_run_that_is_resumed_asks_for_the_clocks_it_began_with() -> None:
     typed = Options(matrix=shipped, backend="venv", device="cpu", no_pin=True)
     found = setup(typed, {"XDG_CACHE_HOME": "/nowhere"})
     assert isinstance(found.backend, VenvBackend)
-    assert found.place.clocks == LEAVE
-    began = setup(replace(typed, no_pin=False), {"XDG_CACHE_HOME": "/nowhere"}).place
+    assert found.settings.clocks == LEAVE
+    began = setup(replace(typed, no_pin=False), {"XDG_CACHE_HOME": "/nowhere"}).settings
     assert began.clocks == Wish("base", "max")
-    assert _place(found, began.origin).clocks == began.clocks
-    assert _place(found, {}).clocks == LEAVE  # begun by an older program
+    fields: dict[str, Any] = dict.fromkeys(("at", "plan", "backend", "device", "device_name", "matrix", "harness"), "")
+    header = RunHeader(**fields, measurement={}, driver=None, python=None, digests={}, clocks=began.clocks.json())
+    assert with_header(found.settings, header).clocks == began.clocks
+    assert with_header(found.settings, replace(header, clocks=None)).clocks == LEAVE  # started by an older program
 
 
 def busy(sm: int = 1500, **more: Any) -> Reading:

@@ -2,13 +2,13 @@
 
 import itertools
 
-from runner.core.model import Further, Measurement, Outcome, Past
+from runner.core.model import ExtraRound, Measurement, Outcome, Past
 from tests.support.fake_servers import FakeBackend, block, cells, events, outcomes
 
 
 def test_rounds_of_a_further_group_are_those_of_the_first() -> None:
     measurement = Measurement(rounds=3, max_rounds=5)
-    assert [measurement.turn(number) for number in (1, 5, 6, 10, 11)] == [1, 5, 1, 5, 1]
+    assert [measurement.round_of(number).number for number in (1, 5, 6, 10, 11)] == [1, 5, 1, 5, 1]
 
 
 def test_further_rounds_that_are_whole_are_not_announced_again() -> None:
@@ -17,7 +17,7 @@ def test_further_rounds_that_are_whole_are_not_announced_again() -> None:
     finished = frozenset({("rnn-step/tiny", 1), ("rnn-step/tiny", 2)})
     behind = Past(attempts=attempts, finished=finished, groups={"cpu": (("a", "b"),)})
     found = list(events(FakeBackend(), block(*two), rounds=1, max_rounds=4, wanted=lambda _: two, past=behind))
-    assert [one.round for one in found if isinstance(one, Further)] == [3, 4]
+    assert [one.round for one in found if isinstance(one, ExtraRound)] == [3, 4]
     assert [(one.round, one.attempt) for one in found if isinstance(one, Outcome)] == [(3, 2), (3, 2), (4, 1), (4, 1)]
 
 
@@ -32,7 +32,7 @@ def test_further_rounds_measure_the_wanted_cells_and_say_so() -> None:
         **{number: set(four) for number in (1, 2)},
         **{number: set(some) for number in (3, 4, 5)},
     }
-    assert [one.round for one in found if isinstance(one, Further)] == [3, 4, 5]
+    assert [one.round for one in found if isinstance(one, ExtraRound)] == [3, 4, 5]
 
 
 def test_when_no_cell_is_wanted_the_rounds_are_over() -> None:

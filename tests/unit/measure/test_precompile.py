@@ -50,7 +50,7 @@ def test_environments_compile_side_by_side(backend: FakeBackend) -> None:
 
 def test_memory_bounds_how_many_compile_at_a_time(backend: FakeBackend) -> None:
     backend.compiling = threading.Barrier(2)
-    large = replace(block(*CELLS), held=3 * GB)
+    large = replace(block(*CELLS), memory_bytes=3 * GB)
     with pytest.raises(threading.BrokenBarrierError):
         list(outcomes(backend, large, side_by_side=2, rounds=1, memory=10 * GB))
 

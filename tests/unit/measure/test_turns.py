@@ -120,7 +120,7 @@ def test_nobody_takes_turns_alone_on_a_gpu_or_where_memory_holds_no_two() -> Non
     assert taken(list(outcomes(FakeBackend(), block(*cells("a/x", "a/y")), rounds=1))) == 0
     on_gpu = replace(block(*FOUR), device="cuda")
     assert taken(list(outcomes(FakeBackend(), on_gpu, rounds=1))) == 0
-    large = replace(block(*cells("a/x", "b/x", "c/x")), held=2 * GB)
+    large = replace(block(*cells("a/x", "b/x", "c/x")), memory_bytes=2 * GB)
     assert taken(list(outcomes(FakeBackend(), large, rounds=1, memory=6 * GB))) == 0
     assert taken(list(outcomes(FakeBackend(), large, rounds=1, memory=8 * GB))) == 2
     assert taken(list(outcomes(FakeBackend(), large, rounds=1, memory=12 * GB))) == 3

@@ -76,14 +76,14 @@ def test_each_part_has_what_is_behind_it_and_no_other() -> None:
         failed=failed,
         servers={"a": 4},
         groups={"GPU-1": (("a", "b"),)},
-        spent=3.0,
+        elapsed=3.0,
     )
     first, second = (part.past for part in assign(plan(past), 2))
     assert first.finished == {("rnn-step/one", 1)}
-    assert [part.begun for part in assign(plan(past), 2)] == [2, 3]
+    assert [part.last_started_round for part in assign(plan(past), 2)] == [2, 3]
     assert {kind for _, kind in first.failed} == {"oom"}
     assert {kind for _, kind in second.failed} == {"nan"}
-    assert (first.servers, first.groups, first.spent) == (past.servers, past.groups, 3.0)
+    assert (first.servers, first.groups, first.elapsed) == (past.servers, past.groups, 3.0)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from runner.matrix import load
 from runner.measure.references import code_hash
 from runner.plan.environments import specs
 from runner.workflows import clean
-from runner.workflows.context import IN_USE, at_work
+from runner.workflows.context import IN_USE, cache_in_use
 
 MATRIX = """\
 version: 1
@@ -135,7 +135,7 @@ def test_all_takes_what_the_matrix_needs_too(tmp_path: Path) -> None:
     assert found(tmp_path, everything=True)[str(home.relative_to(tmp_path))].reason == "--all; np can be built again"
 
 
-def test_nothing_goes_while_a_runner_is_at_work(tmp_path: Path) -> None:
+def test_nothing_goes_while_a_runner_is_cache_in_use(tmp_path: Path) -> None:
     made(tmp_path / "cache" / "venvs" / "gone-0123456789ab")
     lock = tmp_path / "cache" / IN_USE
     looked = clean.leftovers(tmp_path / "matrix.yaml", tmp_path / "cache", everything=True)
@@ -144,8 +144,8 @@ def test_nothing_goes_while_a_runner_is_at_work(tmp_path: Path) -> None:
     assert len(found(tmp_path)) == 1
 
 
-def test_a_runner_at_work_is_one_that_clean_sees(tmp_path: Path) -> None:
-    with at_work({"XDG_CACHE_HOME": str(tmp_path)}), alone_now(tmp_path / "matrix-runner" / IN_USE) as alone:
+def test_a_runner_cache_in_use_is_one_that_clean_sees(tmp_path: Path) -> None:
+    with cache_in_use({"XDG_CACHE_HOME": str(tmp_path)}), alone_now(tmp_path / "matrix-runner" / IN_USE) as alone:
         assert not alone
 
 

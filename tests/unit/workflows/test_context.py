@@ -42,7 +42,7 @@ def test_nothing_typed_but_where_asks_for_everything_there_is() -> None:
     assert (found.request.rounds, found.request.seconds) == (None, None)
     assert found.request.threads >= 1
     assert (found.request.device, found.request.backend, found.gpu, found.note) == ("cpu", "venv", None, None)
-    assert (found.place.matrix, found.place.reports, found.place.cache) == (
+    assert (found.settings.matrix, found.settings.reports, found.settings.cache) == (
         ROOT,
         Path("r"),
         Path("/nowhere/cache/matrix-runner"),

@@ -96,7 +96,7 @@ def test_a_spent_budget_ends_the_rounds_whatever_is_open(tmp_path: Path) -> None
 def test_what_was_spent_before_counts(tmp_path: Path) -> None:
     clock, messages = Clock(), list[str]()
     run = make(tmp_path, [*turns(NOISY, *SLOWER), *turns(CLEAR, 2.0, 2.001, 1.999)])
-    next_cells = scheduler(run, clock, messages, Past(spent=50.0), budget=60.0)
+    next_cells = scheduler(run, clock, messages, Past(elapsed=50.0), budget=60.0)
     clock.now = 9.0
     assert next_cells(1)
     assert (next_cells.elapsed(), next_cells.remaining()) == (59.0, 1.0)
@@ -107,7 +107,7 @@ def test_what_was_spent_before_counts(tmp_path: Path) -> None:
 
 def test_a_resumed_run_wants_what_it_would_have_wanted_undisturbed(tmp_path: Path) -> None:
     run = make(tmp_path, [*turns(NOISY, *SLOWER), *turns(OTHER, 1.04, 1.13, 1.15)], each=10.0)
-    behind = Past(spent=80.0)
+    behind = Past(elapsed=80.0)
     found = []
     for budget in range(150, 1500, 50):
         one, other = Clock(), Clock()
@@ -125,14 +125,14 @@ def test_the_pace_is_that_of_the_good_records_whose_time_is_known(tmp_path: Path
     timed = make(tmp_path / "timed", [*turns(NOISY, *SLOWER), *failed], each=7.0)
     clock = Clock()
     clock.now = 7.0  # for the failed one nothing was expected
-    next_cells = scheduler(timed, clock, [], Past(spent=42.0))
+    next_cells = scheduler(timed, clock, [], Past(elapsed=42.0))
     clock.now += 7.0
     assert next_cells.pace() == pytest.approx(49.0 / (6 * SECONDS / 3))
     old = make(tmp_path / "old", turns(NOISY, *SLOWER))
     assert scheduler(old, clock, []).pace() == 1.0
     for count, one in enumerate(NOISY, 1):
         old.add(replace(turns(NOISY, 1.0)[0], cell=one, round=4), spent=3.0 * count)
-    assert scheduler(old, clock, [], Past(spent=6.0)).pace() == pytest.approx(6.0 / (2 * SECONDS / 3))
+    assert scheduler(old, clock, [], Past(elapsed=6.0)).pace() == pytest.approx(6.0 / (2 * SECONDS / 3))
 
 
 def test_earlier_rounds_of_a_resumed_run_are_as_they_were(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_round_between_two_looks_goes_on_with_the_cells_of_the_one_before(tmp_
 def test_a_run_whose_budget_was_spent_when_it_was_killed_ends_at_once(tmp_path: Path) -> None:
     run, messages = make(tmp_path, turns(NOISY, *SLOWER)), list[str]()
     attempts = {(NOISY[0].case_id, number): 1 for number in (1, 2, 3)}
-    next_cells = scheduler(run, Clock(), messages, Past(attempts=attempts, spent=61.0), budget=60.0)
+    next_cells = scheduler(run, Clock(), messages, Past(attempts=attempts, elapsed=61.0), budget=60.0)
     assert next_cells(1)  # is there already
     assert not next_cells(2)
     assert messages == ["the budget is spent in round 3"]

@@ -219,12 +219,12 @@ def test_candidates_and_their_baseline_share_one_plan() -> None:
     assert [one.cell.environment for one in plan.cells] == ["torch-2.x@run-a"] * 2 + ["torch-2.x"] * 2  # the base first
     assert {one.kind for one in plan.cells} == {"vendor"}
     assert plan.frameworks == {"torch-2.x@run-a": "torch", "torch-2.x": "torch"}
-    assert (plan.measurement.rounds, plan.measurement.most, plan.measurement.budget) == (3, MAX_ROUNDS, 600.0)
+    assert (plan.measurement.rounds, plan.measurement.round_limit, plan.measurement.budget) == (3, MAX_ROUNDS, 600.0)
 
 
 def test_a_single_round_is_not_enough_for_a_verdict() -> None:
     plan = confirmation_plan(planned(rounds=1, most=20), [ONE], "torch-2.x@run-a", 600.0)
-    assert (plan.measurement.rounds, plan.measurement.most) == (3, 20)
+    assert (plan.measurement.rounds, plan.measurement.round_limit) == (3, 20)
     assert plan.cells[0].seconds == 2.0 * 3
 
 

@@ -9,10 +9,10 @@ import pytest
 from runner.core.errors import EngineError, ProvisionError, RecordError, UsageError
 from runner.core.model import (
     Canary,
+    CaseFinished,
     Event,
-    Finished,
-    Further,
-    Grouped,
+    ExtraRound,
+    GroupsFormed,
     Measurement,
     Outcome,
     Past,
@@ -23,9 +23,9 @@ from runner.core.model import (
 from runner.core.progress import Progress
 from runner.gpu.clocks.policy import Wish
 from runner.gpu.device import Clocks
-from runner.measure.rounds import given_up
+from runner.measure.round_plan import abandoned_cells
 from runner.plan.document import fingerprint, plan_json, read_plan
-from runner.workflows.run.header import same_environments
+from runner.workflows.run.header import check_environments
 from runner.workflows.run.recorder import RunRecorder
 from runner.workflows.run.resume import past
 from tests.support.fake_runs import bad, cell, good, make
@@ -82,13 +82,13 @@ def test_the_base_alone_is_not_measured_again_for_a_further_group() -> None:
 
 def test_what_was_decided_and_finished_is_said_in_order() -> None:
     found = list(events(FakeBackend(), TINY, LARGE, rounds=2))
-    assert found[0] == Grouped((("a", "b"),))
-    assert [type(one).__name__ for one in found[1:]] == (["Outcome"] * 3 + ["Finished"]) * 4
-    ends = [one for one in found if isinstance(one, Finished)]
+    assert found[0] == GroupsFormed((("a", "b"),))
+    assert [type(one).__name__ for one in found[1:]] == (["Outcome"] * 3 + ["CaseFinished"]) * 4
+    ends = [one for one in found if isinstance(one, CaseFinished)]
     assert {(one.case_id, one.round) for one in ends} == {(case_id, number) for case_id in WHERE for number in (1, 2)}
     before: list[Event] = []
     for one in found:
-        if isinstance(one, Finished):
+        if isinstance(one, CaseFinished):
             assert {outcome.cell.case_id for outcome in before if isinstance(outcome, Outcome)} == {one.case_id}
             before = []
         elif isinstance(one, Outcome):
@@ -99,9 +99,9 @@ def cut(found: list[Event], count: int) -> Past:
     """Return what a run has behind it that was killed after some events."""
     kept = found[:count]
     done = [one for one in kept if isinstance(one, Outcome)]
-    grouped = [one.groups for one in kept if isinstance(one, Grouped)]
+    grouped = [one.groups for one in kept if isinstance(one, GroupsFormed)]
     return Past(
-        finished=frozenset((one.case_id, one.round) for one in kept if isinstance(one, Finished)),
+        finished=frozenset((one.case_id, one.round) for one in kept if isinstance(one, CaseFinished)),
         attempts={(one.cell.case_id, one.round): one.attempt for one in done},
         servers={"a": 1, "b": 1} if done else {},
         groups={"cpu": grouped[0]} if grouped else {},
@@ -119,7 +119,7 @@ def test_wherever_a_run_is_cut_the_rest_comes_in_the_same_order() -> None:
         for one in rest:
             if isinstance(one, Outcome):
                 assert one.attempt == before.attempts.get((one.cell.case_id, one.round), 0) + 1
-        assert not [one for one in rest if isinstance(one, Grouped)] or count == 0
+        assert not [one for one in rest if isinstance(one, GroupsFormed)] or count == 0
 
 
 def case_of(name: str) -> str:
@@ -144,7 +144,7 @@ def test_servers_are_numbered_on() -> None:
 def test_a_cell_that_failed_for_good_is_not_asked_again_and_a_crash_is() -> None:
     (wrong, crashed, lost) = cells("a/x", "a/y", "b/x")
     before = Past(failed=frozenset({(wrong, "wrong-result"), (crashed, "crash"), (lost, "engine")}))
-    assert given_up(before) == {wrong}
+    assert abandoned_cells(before) == {wrong}
     found = {one.cell for one in outcomes(FakeBackend(), TINY, past=before)}
     assert found == {crashed, lost}
 
@@ -250,13 +250,13 @@ def test_what_is_behind_a_run_is_read_from_its_journal_and_records(tmp_path: Pat
 def test_what_a_run_has_spent_is_read_from_its_journal_whatever_was_written_last(tmp_path: Path) -> None:
     run = make(tmp_path, [good(cell(), number, [1.0]) for number in (1, 2)], each=4.0)
     assert [entry.spent for entry in run.journal().entries] == [4.0, 8.0]
-    assert past(run, run.journal()).spent == 8.0
+    assert past(run, run.journal()).elapsed == 8.0
     run.note("canary", case=cell().case_id, round=3, seconds=0.5, spent=8.75)
     run.note("begun", digests={})
     run.note("resumed", digests={})
-    assert past(run, run.journal()).spent == 8.75
+    assert past(run, run.journal()).elapsed == 8.75
     run.add(good(cell(), 3, [1.0]))  # by a program that did not write it down
-    assert past(run, run.journal()).spent == 8.75
+    assert past(run, run.journal()).elapsed == 8.75
 
 
 CPU = Clocks(None, Wish(), pytest.fail)
@@ -274,18 +274,18 @@ def test_each_event_is_kept_with_what_was_spent_until_then(tmp_path: Path) -> No
         frameworks=dict.fromkeys("ab", "torch"),
     )
     run = make(tmp_path, [])
-    keeper = RunRecorder(plan, run, Progress(lambda _: None))
+    recorder = RunRecorder(plan, run, Progress(lambda _: None))
     reply = {"status": "ok", "seconds": [0.5]}
     kept: list[Event] = [
-        Grouped((("a", "b"),)),
+        GroupsFormed((("a", "b"),)),
         Canary("rnn-step/tiny", 1, 0.01),
         Outcome(cell=one, round=1, reply=reply, facts={}, ready=made("a", "1")),
         Outcome(cell=other, round=1, reply={"status": "failed", "class": "oom"}, facts={}, ready=made("b", "1")),
-        Finished("rnn-step/tiny", 1),
-        Further(4, frozenset({one})),
+        CaseFinished("rnn-step/tiny", 1),
+        ExtraRound(4, frozenset({one})),
     ]
     for count, event in enumerate(kept, 1):
-        keeper.keep(event, count + 0.00049, CPU)
+        recorder.record(event, count + 0.00049, CPU)
     lines = [json.loads(line) for line in (run.path / "journal.jsonl").read_text().splitlines()[1:]]
     names = ["groups", "canary", "measured", "measured", "round", "further"]
     assert [(line["event"], line["spent"]) for line in lines] == list(zip(names, range(1, 7), strict=True))
@@ -333,10 +333,10 @@ def made(name: str, digest: str) -> Provisioned:
 
 def test_environments_that_are_not_as_they_were_are_named_all_at_once() -> None:
     known = {"a": "1", "b": "2", "c": "3"}
-    same_environments(
+    check_environments(
         known, {"a": made("a", "1"), "new": made("new", "9")}, {"other": ProvisionError("image-pull", "x")}
     )
     with pytest.raises(UsageError) as caught:
-        same_environments(known, {"a": made("a", "7")}, {"b": ProvisionError("image-build", "no disk")})
-    assert "b cannot be made again: no disk" in str(caught.value)
-    assert "a is not what it was: 1 became 7" in str(caught.value)
+        check_environments(known, {"a": made("a", "7")}, {"b": ProvisionError("image-build", "no disk")})
+    assert "b cannot be built again: no disk" in str(caught.value)
+    assert "a has changed since the run started (1 -> 7)" in str(caught.value)

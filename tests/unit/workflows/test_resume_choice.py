@@ -5,6 +5,7 @@ import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,8 +13,11 @@ from runner.core.errors import NothingSelectedError, UsageError
 from runner.core.locks import held
 from runner.store.run import Run
 from runner.workflows.options import Options
+from runner.workflows.run.header import RunHeader
 from runner.workflows.run.resume import resumed
 from tests.support.fake_runs import make
+
+TEXTS: dict[str, Any] = dict.fromkeys(("at", "backend", "device", "device_name", "matrix", "harness"), "")
 
 
 def typed(reports: Path, *selectors: str) -> Options:
@@ -59,13 +63,14 @@ def test_a_run_that_is_held_is_not_resumed(tmp_path: Path) -> None:
 
 
 def foreign(reports: Path, later: int) -> Run:
-    """Make an unfinished run that says so when it is chosen: its plan is not what it began with."""
+    """Make an unfinished run that is refused when it is chosen: its plan was changed since it started."""
     run = make(reports, [], later=later)
-    run.note("begun", plan="another", digests={})
+    header = RunHeader(**TEXTS, plan="another", measurement={}, driver=None, python=None, digests={})
+    run.note("begun", **header.event())
     return run
 
 
-def test_without_a_name_a_run_at_work_is_passed_over_and_said(tmp_path: Path) -> None:
+def test_without_a_name_a_running_run_is_passed_over_and_named(tmp_path: Path) -> None:
     older, newer = foreign(tmp_path, 0), foreign(tmp_path, 5)
     said: list[str] = []
 
@@ -92,18 +97,18 @@ def test_a_run_that_ends_while_it_is_chosen_is_passed_over(tmp_path: Path, monke
         yield
 
     monkeypatch.setattr(Run, "held", late)
-    with pytest.raises(UsageError, match=f"the plan of run {older.id} is not"):
+    with pytest.raises(UsageError, match=f"the plan of run {older.id} was changed"):
         take_up(typed(tmp_path))
 
 
-def test_a_run_at_work_is_not_resumed_by_its_name_whatever_else_is_there(tmp_path: Path) -> None:
+def test_a_running_run_is_not_resumed_by_its_name(tmp_path: Path) -> None:
     foreign(tmp_path, 0)
     newer = foreign(tmp_path, 5)
     with newer.held(), pytest.raises(UsageError, match=f"run {newer.id} is at work in process"):
         take_up(typed(tmp_path, newer.id))
 
 
-def test_where_all_unfinished_runs_are_at_work_each_is_named(tmp_path: Path) -> None:
+def test_each_running_run_is_named_where_all_are_running(tmp_path: Path) -> None:
     found = [foreign(tmp_path, later) for later in (0, 5)]
     make(tmp_path, [], later=9).note("ended", how="done")
     with found[0].held(), found[1].held(), pytest.raises(UsageError) as caught:

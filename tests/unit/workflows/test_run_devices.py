@@ -2,9 +2,8 @@
 
 import json
 import threading
-import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,14 @@ from runner.core.model import Gpu, Past, Plan
 from runner.core.progress import Progress
 from runner.gpu.clocks.policy import LEAVE
 from runner.gpu.device import Clocks
+from runner.measure.references import References
 from runner.plan.devices import apart, assign
 from runner.plan.document import plan_json, read_plan
 from runner.store.run import Run
-from runner.workflows.run.devices import DeviceWorker, RunContext, work
-from runner.workflows.run.header import begin
+from runner.workflows.preparation import RunSettings
+from runner.workflows.run.assignment import Assignment
+from runner.workflows.run.devices import DeviceWorker, RunContext, measure_parts
+from runner.workflows.run.header import start_run
 from runner.workflows.run.recorder import RunRecorder
 from runner.workflows.run.resume import past
 from tests.support.fake_servers import FakeBackend, Known
@@ -31,30 +33,34 @@ GPUS = (test_devices.FIRST, test_devices.SECOND)
 READY = {name: made(name, "1") for name in "ab"}
 
 
-@pytest.fixture(autouse=True)
-def references(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runner.workflows.run.devices.References", Known)
-
-
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    return begin(test_devices.plan(), tmp_path, {}, GPUS, READY)
+    settings = RunSettings(file=tmp_path / "matrix.yaml", reports=tmp_path, cache=tmp_path / "cache")
+    return start_run(test_devices.plan(), settings, GPUS, READY)
 
 
-def measured(run: Run, backend: FakeBackend, plan: Plan, gpus: tuple[Gpu, ...] = GPUS) -> None:
+def measured(
+    run: Run,
+    backend: FakeBackend,
+    plan: Plan,
+    references: Callable[..., References] = Known,
+    gpus: Sequence[Gpu] = GPUS,
+) -> None:
+    """Measure a plan on GPUs whose driver is never asked."""
     progress = Progress(lambda _: None)
-    shared = RunContext(
-        backend=backend,
-        ready=READY,
-        keeper=RunRecorder(plan, run, progress),
-        cache=run.path / "cache",
-        margin=0.02,
-        controls=True,
-        pin=False,
+    settings = RunSettings(file=run.path, reports=run.path, cache=run.path / "cache", controls=True)
+    single, together = apart(plan)
+    sessions = tuple(Clocks(gpu, LEAVE, progress.note) for gpu in gpus)
+    parts = assign(single, len(sessions))
+    assignment = Assignment(
+        plan=plan,
+        by_device=tuple(zip(parts, sessions, strict=False)),
+        together=together if together.blocks else None,
+        sessions=sessions,
     )
-    devices = [Clocks(gpu, LEAVE, progress.note) for gpu in gpus]
-    narrow, wide = apart(plan)
-    work(assign(narrow, len(devices)), devices, shared, wide)
+    recorder = RunRecorder(plan, run, progress)
+    context = RunContext(backend=backend, ready=READY, recorder=recorder, settings=settings, make_references=references)
+    measure_parts(assignment, context)
 
 
 def places(run: Run) -> dict[str, set[str]]:
@@ -99,26 +105,27 @@ def test_a_case_of_several_gpus_has_all_of_them_before_the_others_begin(run: Run
     assert len(list(run.records())) == 30
 
 
-def test_what_all_gpus_took_first_is_of_the_budget_and_cooling_is_to_what_was_before(
+def test_the_budget_includes_cases_of_several_gpus_and_cooling_starts_before_them(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: dict[str, tuple[float, float | None]] = {}
-    worked = DeviceWorker.work
+    seen: dict[str, DeviceWorker] = {}
+    work = DeviceWorker.work
 
-    def work_(lane: DeviceWorker, shared: RunContext) -> None:
-        seen[str(lane.clocks.gpu and lane.clocks.gpu.uuid)] = lane.before, lane.cool
-        if lane.clocks.gpu and "," in lane.clocks.gpu.uuid:
-            time.sleep(0.2)
-        worked(lane, shared)
+    def noted(worker: DeviceWorker, context: RunContext) -> None:
+        assert worker.clocks.gpu
+        seen[worker.clocks.gpu.uuid] = worker
+        work(worker, context)
 
-    monkeypatch.setattr(DeviceWorker, "work", work_)
+    monkeypatch.setattr(DeviceWorker, "work", noted)
     monkeypatch.setattr(Clocks, "celsius", lambda clocks: {"GPU-1": 40, "GPU-2": 43}.get(clocks.gpu.uuid))
     measured(run, FakeBackend(), test_devices.with_wide(test_devices.plan()))
-    assert seen["GPU-1,GPU-2"] == (0.0, None)
-    assert (seen["GPU-1"][1], seen["GPU-2"][1]) == (40, 43)
-    assert min(seen["GPU-1"][0], seen["GPU-2"][0]) > 0.2
-    spent = [line["spent"] for line in journal(run) if "spent" in line]
-    assert spent[-1] > 0.2
+    first = seen.pop("GPU-1,GPU-2")
+    assert (first.seconds_before, first.idle_celsius) == (0.0, None)
+    assert {uuid: worker.idle_celsius for uuid, worker in seen.items()} == {"GPU-1": 40, "GPU-2": 43}
+    of_several = [line["spent"] for line in journal(run) if line.get("cell", line.get("case", "")).find("/two") > 0]
+    assert all(worker.seconds_before >= max(of_several) - 0.001 > 0 for worker in seen.values())
+    others = [line["spent"] for line in journal(run) if "spent" in line][len(of_several) + 1 :]
+    assert min(others) >= max(of_several)
 
 
 def test_a_run_goes_on_with_a_case_of_several_gpus(run: Run) -> None:
@@ -197,7 +204,7 @@ def test_a_plan_that_was_read_back_is_dealt_in_the_same_way(monkeypatch: pytest.
     assert dealt(again) == dealt(close)
 
 
-def test_references_are_computed_before_anything_is_timed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_references_are_computed_before_anything_is_timed(run: Run) -> None:
     backend, order = FakeBackend(), list[str]()
 
     class Missing(Known):
@@ -210,6 +217,5 @@ def test_references_are_computed_before_anything_is_timed(run: Run, monkeypatch:
                 order.append(case["name"])
             return super().get(case)
 
-    monkeypatch.setattr("runner.workflows.run.devices.References", Missing)
-    measured(run, backend, test_devices.plan())
+    measured(run, backend, test_devices.plan(), references=Missing)
     assert sorted(order) == sorted(test_devices.COSTS)

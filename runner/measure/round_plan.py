@@ -1,0 +1,124 @@
+"""Decide what is measured in which order: pure, from the plan, its seed and its past alone.
+
+A round goes through all cases. In each case, cells that take turns form sets, and the other cells come one after the
+other. Every order is drawn from the seed and the stored number of the round, so that a resumed run repeats it.
+"""
+
+import random
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+from runner.core.model import Block, Cell, Past, Plan, Round
+from runner.measure import turns
+
+T = TypeVar("T")
+
+TRANSIENT_FAILURES = ("crash", "engine", "device")
+"""Failure classes that may not happen again; a cell that failed otherwise is not measured again."""
+
+
+def abandoned_cells(past: Past) -> frozenset[Cell]:
+    """Return the cells that a resumed run does not measure again."""
+    return frozenset(cell for cell, failure in past.failed if failure not in TRANSIENT_FAILURES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One case in one round.
+
+    Attributes:
+        block: the case with all its cells.
+        cells: those that are measured, in order.
+        number: the stored number of the round, see ``Measurement.stored_number``.
+        attempt: 1, or one more than the last attempt that left a record.
+    """
+
+    block: Block
+    cells: tuple[Cell, ...]
+    number: int
+    attempt: int
+
+
+class TurnSet(NamedTuple):
+    """Cells that take turns; ``name`` is stored in their records and seeds the order of their turns."""
+
+    name: str
+    cells: tuple[Cell, ...]
+
+
+class RoundPlan:
+    """The steps of each round of a plan."""
+
+    def __init__(self, plan: Plan, ready: Collection[str], groups: Sequence[Sequence[str]]) -> None:
+        """Take the environments that were built, and the groups of them that fit in memory together.
+
+        The first environment of each group is the base of all comparisons.
+        """
+        self.plan = plan
+        self.ready = frozenset(ready)
+        self.groups = tuple(tuple(group) for group in groups)
+
+    def rounds(self, number: int) -> Iterator[Round]:
+        """Yield the round of each group, in order."""
+        yield from (Round(number, group) for group in range(len(self.groups)))
+
+    def steps(
+        self,
+        of: Round,
+        selected: Collection[Cell],
+        abandoned: Collection[Cell] = (),
+        failed_cases: Collection[str] = (),
+    ) -> list[Step]:
+        """Return the steps of a round, in random order.
+
+        Args:
+            of: the round.
+            selected: the cells that get this round.
+            abandoned: cells that are not measured again.
+            failed_cases: cases that cannot be measured, since their reference cannot be computed.
+        """
+        number = self.plan.measurement.stored_number(of)
+        steps = []
+        for block in self.shuffled(self.plan.blocks, str(number)):
+            if block.case_id in failed_cases or (block.case_id, number) in self.plan.past.finished:
+                continue
+            measured = self._cells_of_group(block, of.group) & set(selected) - set(abandoned)
+            cells = self.shuffled(block.cells, f"{number}/{block.case_id}")
+            step_cells = tuple(cell for cell in cells if cell in measured)
+            if step_cells:
+                attempt = self.plan.past.attempts.get((block.case_id, number), 0) + 1
+                steps.append(Step(block=block, cells=step_cells, number=number, attempt=attempt))
+        return steps
+
+    def turn_sets(
+        self, step: Step, cells: Collection[Cell], limit: int, single: Collection[Cell] = ()
+    ) -> list[TurnSet]:
+        """Return the sets of a step in random order.
+
+        Args:
+            step: the step.
+            cells: those of its cells that take turns.
+            limit: how many processes of the case memory holds.
+            single: cells that get a set of their own, because they ran out of memory next to others.
+        """
+        shared = [cell for cell in step.block.cells if cell in cells and cell not in single]
+        sets = turns.sets(shared, limit) + [[cell] for cell in step.cells if cell in cells and cell in single]
+        named = [TurnSet(f"{step.number}/{index}", tuple(members)) for index, members in enumerate(sets)]
+        return self.shuffled(named, f"{step.number}/{step.block.case_id}/sets")
+
+    def random(self, name: str) -> random.Random:
+        """Return a generator that the plan's seed and a name decide."""
+        return random.Random(f"{self.plan.measurement.seed}/{name}")
+
+    def shuffled(self, items: Sequence[T], name: str) -> list[T]:
+        """Return items in an order that the plan's seed and a name decide."""
+        return self.random(name).sample(items, len(items))
+
+    def _cells_of_group(self, block: Block, group: int) -> set[Cell]:
+        """Return the cells of a block that a group measures: none where a later group would have the base alone."""
+        members = self.groups[group]
+        others = {name for name in block.environments if name in self.ready} - {members[0]}
+        if not others & set(members) and (others or group > 0):
+            return set()
+        return {cell for cell in block.cells if cell.environment in members and cell.environment in self.ready}

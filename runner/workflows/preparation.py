@@ -1,0 +1,70 @@
+"""What is known before anything is built: the settings of a run, its plan, and the environments that the plan needs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runner.backends import Backend
+from runner.core.model import Gpu, Plan, Provisioned, Request, Spec, Survey
+from runner.gpu.clocks.policy import LEAVE, Wish
+from runner.matrix import Matrix
+from runner.plan.environments import specs
+from runner.plan.planner import plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """How and where a run is measured, beyond its plan.
+
+    Attributes:
+        file: the matrix file.
+        reports: the folder that holds the runs.
+        cache: the folder of what can be rebuilt: environments, references, locks.
+        python: the interpreter that the host backend measures, else None.
+        margin: the change that counts as none, as a share.
+        controls: measure A/A pairs and a canary.
+        clocks: the clocks that GPUs are locked to.
+        pin: keep steps on the CPU to cores of their own.
+        telemetry: readings of a GPU per second.
+    """
+
+    file: Path
+    reports: Path
+    cache: Path
+    python: str | None = None
+    margin: float = 0.02
+    controls: bool = False
+    clocks: Wish = LEAVE
+    pin: bool = False
+    telemetry: float = 0.0
+
+    @property
+    def matrix(self) -> Path:
+        """The folder that locks and Dockerfiles are relative to."""
+        return self.file.parent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A plan, and the environments that have to be built for it.
+
+    Attributes:
+        plan: every selected cell with its verdict.
+        specs: what to build.
+        survey: what is here already, and what cannot be had.
+        also: environments of the plan that exist already, by id.
+    """
+
+    plan: Plan
+    specs: tuple[Spec, ...]
+    survey: Survey
+    also: Mapping[str, Provisioned] = field(default_factory=dict)
+
+
+def prepare(matrix: Matrix, request: Request, backend: Backend, settings: RunSettings, gpu: Gpu | None) -> Prepared:
+    """Survey this machine and plan by it; nothing is downloaded or built."""
+    complete, incomplete = specs(matrix, request.environments, request.device, settings.matrix)
+    survey = backend.survey(complete)
+    planned = plan(matrix, request, {**survey.skips, **incomplete}, gpu)
+    needed = {cell.environment for block in planned.blocks for cell in block.cells}
+    return Prepared(plan=planned, specs=tuple(spec for spec in complete if spec.environment in needed), survey=survey)

@@ -1,0 +1,65 @@
+"""How a run ends: the word that its journal gets, and what to do next where it ended too early."""
+
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+
+from runner.core.errors import EngineError, GpuError, Problem, RecordError
+from runner.core.paths import DEFAULT_REPORTS
+from runner.core.progress import Progress
+from runner.store.run import Run
+
+ENDINGS: tuple[tuple[type[BaseException], str], ...] = (
+    (KeyboardInterrupt, "interrupted"),
+    (GpuError, "gpu"),
+    (EngineError, "engine"),
+    (BaseException, "error"),
+)
+"""Exception -> the word that the journal's ``ended`` event gets; the first class that fits counts."""
+
+
+def run_name(run: Run) -> str:
+    """Return what a command calls a run: its id in the default reports folder, else its path."""
+    in_default_folder = run.path.resolve() == (DEFAULT_REPORTS / "runs" / run.id).resolve()
+    return run.id if in_default_folder else shlex.quote(str(run.path))
+
+
+@contextmanager
+def recorded_ending(run: Run, progress: Progress, *, resumable: bool = True) -> Iterator[None]:
+    """Write to the journal how the block ended, and say how to continue where that was too early.
+
+    Args:
+        run: the run that is measured.
+        progress: takes the command that continues it.
+        resumable: the run can be resumed; else the next night measures it again.
+    """
+    command = f"runner run --resume {run_name(run)}" if resumable else "runner nightly"
+    try:
+        yield
+    except BaseException as error:
+        word = next(word for kind, word in ENDINGS if isinstance(error, kind))
+        with suppress(OSError) if isinstance(error, OSError) else nullcontext():
+            run.note("ended", how=word)
+        if isinstance(error, KeyboardInterrupt):
+            progress.note(f"`{command}` {'continues it' if resumable else 'measures it again'}")
+        advised = _with_advice(error, run, command)
+        if advised is error:
+            raise
+        raise advised from error
+    run.note("ended", how="done")
+
+
+def _with_advice(error: BaseException, run: Run, command: str) -> BaseException:
+    """Return an error whose hint says how to continue, or the error itself where there is nothing to add."""
+    match error:
+        case GpuError() if error.kind:  # the driver reported it
+            hint = f"check with `nvidia-smi` that the GPU is back, then `{command}`; finished results are kept"
+            return GpuError(Problem(error.problems[0].message, hint=hint), kind=error.kind)
+        case EngineError():
+            hint = f"start the engine again, then `{command}`; finished results are kept"
+            return EngineError(Problem(error.problems[0].message, hint=hint))
+        case OSError():
+            message = f"{run.path} cannot be written: {error.strerror}"
+            return RecordError(Problem(message, hint=f"make room, then `{command}`"))
+        case _:
+            return error

@@ -1,0 +1,101 @@
+"""The order of measuring: listed from a plan, without servers."""
+
+from dataclasses import replace
+
+import pytest
+
+from runner.core.model import Cell, Measurement, Past, Plan, Round
+from runner.measure.round_plan import RoundPlan, abandoned_cells
+from tests.support.fake_servers import block, cells
+
+FIRST = cells("a/x", "b/x", "c/x", case="one")
+SECOND = cells("a/x", "b/x", case="two")
+
+
+def plan(past: Past = Past(), seed: int = 7) -> Plan:  # noqa: B008  frozen
+    return Plan(
+        device="cpu",
+        backend="fake",
+        measurement=Measurement(rounds=3, max_rounds=5, seed=seed),
+        cells=(),
+        blocks=(block(*FIRST), block(*SECOND)),
+        frameworks=dict.fromkeys("abc", "torch"),
+        past=past,
+    )
+
+
+def steps(of: Plan, number: int = 1, groups: tuple[str, ...] = ("abc",)) -> list[tuple[str, tuple[Cell, ...]]]:
+    order = RoundPlan(of, "abc", groups)
+    selected = {*FIRST, *SECOND}
+    return [(step.block.case_id, step.cells) for group in order.rounds(number) for step in order.steps(group, selected)]
+
+
+def test_a_round_has_each_case_once_with_all_its_cells() -> None:
+    listed = dict(steps(plan()))
+    assert {case: set(measured) for case, measured in listed.items()} == {
+        "rnn-step/one": set(FIRST),
+        "rnn-step/two": set(SECOND),
+    }
+
+
+def test_the_order_depends_on_the_seed_and_the_round_alone() -> None:
+    assert steps(plan()) == steps(plan())
+    orders = {str(steps(plan(), number)) for number in range(1, 30)}
+    assert len(orders) > 5
+    assert len({str(steps(plan(seed=seed))) for seed in range(30)}) > 5
+
+
+def test_finished_cases_are_left_out_and_the_others_keep_their_order() -> None:
+    behind = Past(finished=frozenset({("rnn-step/one", 1)}), attempts={("rnn-step/two", 1): 2})
+    assert steps(plan(behind)) == [item for item in steps(plan()) if item[0] == "rnn-step/two"]
+    order = RoundPlan(plan(behind), "abc", ("abc",))
+    (step,) = order.steps(Round(1), {*FIRST, *SECOND})
+    assert (step.number, step.attempt) == (1, 3)
+
+
+def test_abandoned_and_unselected_cells_and_failed_cases_are_left_out() -> None:
+    order = RoundPlan(plan(), "abc", ("abc",))
+    (step,) = order.steps(Round(2), {FIRST[0], FIRST[1], SECOND[0]}, {FIRST[0]}, {"rnn-step/two"})
+    assert step.cells == (FIRST[1],)
+
+
+def test_each_group_has_the_base_and_its_own_numbers() -> None:
+    order = RoundPlan(plan(), "abc", ("ab", "ac"))
+    listed = [order.steps(group, {*FIRST, *SECOND}) for group in order.rounds(2)]
+    assert [{step.number for step in group} for group in listed] == [{2}, {7}]
+    assert {cell.environment for step in listed[1] for cell in step.cells} == {"a", "c"}
+    assert [step.block.case_id for step in listed[1]] == ["rnn-step/one"]  # the base would be alone in the other
+
+
+def test_environments_that_were_not_built_are_left_out() -> None:
+    (first, *_) = RoundPlan(plan(), "ab", ("ab",)).steps(Round(1), {*FIRST})
+    assert {cell.environment for cell in first.cells} == {"a", "b"}
+
+
+@pytest.mark.parametrize(("limit", "sizes"), [(9, [3]), (2, [1, 2]), (0, [1, 1, 1])])
+def test_turn_sets_hold_as_many_cells_as_memory(limit: int, sizes: list[int]) -> None:
+    order = RoundPlan(plan(), "abc", ("abc",))
+    (step, *_) = order.steps(Round(1), set(FIRST))
+    sets = order.turn_sets(step, set(FIRST), limit)
+    assert sorted(len(turn_set.cells) for turn_set in sets) == sizes
+    assert sorted(turn_set.name for turn_set in sets) == [f"1/{index}" for index in range(len(sizes))]
+
+
+def test_a_cell_that_ran_out_of_memory_gets_a_set_of_its_own() -> None:
+    order = RoundPlan(plan(), "abc", ("abc",))
+    (step, *_) = order.steps(Round(1), set(FIRST))
+    sets = order.turn_sets(step, set(FIRST), 9, {FIRST[0]})
+    assert sorted((set(turn_set.cells) for turn_set in sets), key=len) == [{FIRST[0]}, set(FIRST[1:])]
+
+
+def test_stored_round_numbers_are_decoded() -> None:
+    measurement = Measurement(rounds=3, max_rounds=5)
+    for group in range(3):
+        for number in range(1, 6):
+            assert measurement.round_of(measurement.stored_number(Round(number, group))) == Round(number, group)
+
+
+def test_only_failures_that_may_pass_are_measured_again() -> None:
+    one, two = FIRST[:2]
+    behind = Past(failed=frozenset({(one, "crash"), (two, "oom"), (replace(one, phase="forward"), "device")}))
+    assert abandoned_cells(behind) == {two}
