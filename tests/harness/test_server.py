@@ -19,7 +19,9 @@ from tests.support.cases import TINY
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_server_measures_under_each_python(version: str, open_session: Callable[[str], Session], tmp_path: Path) -> None:
+def test_server_measures_under_each_python(
+    version: str, open_session: Callable[[str], Session], tmp_path: Path
+) -> None:
     interpreter = environment(version)
     if interpreter is None:
         pytest.skip(f"no Python {version} on this machine")
@@ -220,9 +222,7 @@ def test_waiting_for_a_turn_does_not_count_towards_the_timeout(ask: Ask, session
     assert to_its_end(session, reply)["status"] == "ok"
 
 
-def test_process_of_a_stopped_child_does_not_outlive_its_server(
-    ask: Ask, session: Session
-) -> None:
+def test_process_of_a_stopped_child_does_not_outlive_its_server(ask: Ask, session: Session) -> None:
     assert ask("leaves-process", session, turns=True)["reply"] == "turn"
     assert [line for line in command_lines() if "time.sleep(600)" in line]
     session.close()
