@@ -20,7 +20,7 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 CLD_STOPPED = 5  # asm-generic/siginfo.h; Python has it since 3.9
 
 RUNNING = "running"
-WAITING = "waiting for its turn"  # it has said so; the kernel stops it a moment later
+WAITING = "waiting for its turn"  # announced by the child; the kernel stops it a moment later
 REAPED = "reaped"
 
 
@@ -120,7 +120,7 @@ class ChildSupervisor(object):
         return dict(message or self.message() or failure or self.failure_of_exit(code, log), log=log)
 
     def is_stopped(self) -> "bool":
-        """Return whether the child waits for its turn: it has said so, and the kernel has stopped all its threads."""
+        """Return whether the child has announced that it waits for its turn, and the kernel has stopped all its threads."""
         if select.select([self.turns.reader], [], [], 0)[0] and os.read(self.turns.reader, 1):
             self.state = WAITING
         if self.state != WAITING:
@@ -149,7 +149,7 @@ class ChildSupervisor(object):
             self.kill()
         if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | (0 if kill else os.WNOHANG)) is None:
             return None
-        self.kill()  # what it started; the kernel gives its process number to nobody else before it is waited for
+        self.kill()  # what it started; its process number is not used again before ``waitpid``
         _, status = os.waitpid(self.pid, 0)
         self.state = REAPED
         return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
@@ -178,7 +178,7 @@ class ChildSupervisor(object):
             elif descriptor in stdin:
                 if not self.source.peek(1):
                     self.kill()
-                    raise BrokenPipeError  # nobody is left to answer
+                    raise BrokenPipeError  # the runner has ended
                 time.sleep(seconds)  # an early request waits until this one is answered
         return any(descriptor in pipes for descriptor in ready)
 

@@ -183,7 +183,8 @@ def measure(
     Returns:
         ``seconds``, the samples; with ``wait`` also ``turns``, how many of them each turn had, and ``leads``, the time
         of the call before them; ``warmup``, the times before them; ``batch``; ``clock_seconds``, what reading the clock
-        adds to a sample; ``warmup_seconds``; ``steady``, whether warm-up ended because the times were steady, and not at its limit.
+        adds to a sample; ``warmup_seconds``; ``steady``, whether warm-up ended because the times were steady, and not at
+        its limit.
     """
     synchronize()
     cost = reading(synchronize, clock)

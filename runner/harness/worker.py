@@ -62,7 +62,7 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
     elif phase.startswith("compile"):
         facts.update(seconds=[facts["compile_seconds"]], warmup=[])
     elif protocol == "published" and not cases.repeats(case):
-        del program  # it has verified the implementation; what is timed is the original program
+        del program  # it has verified the implementation; the original program is timed
         facts.update(trial.time_original(phase, facts))
     else:
         call = getattr(program, METHODS[phase])

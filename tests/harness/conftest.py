@@ -1,4 +1,4 @@
-"""Servers under every interpreter that is here, each in a venv of its own that holds NumPy and nothing else."""
+"""Servers under every installed interpreter, each in a venv of its own with NumPy and nothing else."""
 
 import functools
 import shutil
@@ -23,9 +23,9 @@ Ask = Callable[..., dict[str, Any]]
 
 
 def environment(version: str) -> str | None:
-    """Return the interpreter of a venv with NumPy, made once for a Python version; None where that is not here."""
-    found = interpreters.find(version)
-    if found is None:
+    """Return the interpreter of a venv with NumPy, made once for a Python version; None where that is not installed."""
+    interpreter = interpreters.find(version)
+    if interpreter is None:
         return None
     import os
 
@@ -33,7 +33,7 @@ def environment(version: str) -> str | None:
     python = home / "bin" / "python"
     if not (home / ".ready").exists():
         shutil.rmtree(home, ignore_errors=True)
-        subprocess.run([str(found), "-m", "venv", str(home)], check=True, capture_output=True)
+        subprocess.run([str(interpreter), "-m", "venv", str(home)], check=True, capture_output=True)
         pip = [str(python), "-m", "pip", "install", "-q", "--retries", "1"]
         if version == "3.6":
             subprocess.run([*pip, "pip==21.3.1"], check=True, capture_output=True)
@@ -44,14 +44,14 @@ def environment(version: str) -> str | None:
 
 @functools.cache
 def truth(key: str) -> dict[str, Any]:
-    """Return the packed reference of TINY, whose key this is."""
+    """Return the packed reference of TINY, which has this key."""
     assert key == cases.key(TINY)
     return main(TINY)
 
 
 @pytest.fixture(scope="session")
 def faulty_harness(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The harness as it travels, with an adapter that goes wrong on request."""
+    """The packed harness, with an adapter that fails on request."""
     folder = tmp_path_factory.mktemp("harness") / "harness"
     shutil.copytree(harness_archive.FOLDER, folder)
     shutil.copy(Path(__file__).parent / "faulty.py", folder / "adapters" / "numpy.py")
@@ -60,20 +60,20 @@ def faulty_harness(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture
 def python() -> str:
-    """The interpreter of a venv with NumPy, of the newest Python that is here."""
-    return next(found for version in reversed(VERSIONS) if (found := environment(version)))
+    """The interpreter of a venv with NumPy, of the newest installed Python."""
+    return next(path for version in reversed(VERSIONS) if (path := environment(version)))
 
 
 @pytest.fixture
 def open_session(faulty_harness: bytes) -> Iterator[Callable[..., Session]]:
-    """Start servers with the faulty adapter; they are gone after the test."""
+    """A function that starts servers with the faulty adapter; they are closed after the test."""
     opened: list[Session] = []
 
     def start(interpreter: str, cpus: Sequence[int] = ()) -> Session:
         session = Session(ProcessChannel(interpreter, "cpu", faulty_harness), "test#1")
         opened.append(session)
-        found = session.hello("numpy", 1, "cpu", 60, cpus)
-        assert found["status"] == "ok", found
+        facts = session.hello("numpy", 1, "cpu", 60, cpus)
+        assert facts["status"] == "ok", facts
         return session
 
     yield start
@@ -83,7 +83,7 @@ def open_session(faulty_harness: bytes) -> Iterator[Callable[..., Session]]:
 
 @pytest.fixture
 def ask(open_session: Callable[..., Session], python: str, tmp_path: Path) -> Ask:
-    """Return a function that measures one slug in a fresh server, or in the session it is given."""
+    """A function that measures a slug in a new server, or in the given session."""
 
     def measure(slug: str, session: Session | None = None, **changes: object) -> dict[str, Any]:
         return request(session or open_session(python), slug, tmp_path, **changes)
@@ -92,9 +92,9 @@ def ask(open_session: Callable[..., Session], python: str, tmp_path: Path) -> As
 
 
 def request(session: Session, slug: str, cache: Path, **changes: object) -> dict[str, Any]:
-    """Measure one slug of the faulty adapter on TINY for a tenth of a second."""
+    """Measure a slug of the faulty adapter on TINY, for 0.05 s unless ``changes`` says otherwise."""
     key = cases.key(TINY)
-    wanted = {
+    settings = {
         "key": key,
         "case": TINY,
         "framework": "numpy",
@@ -107,4 +107,4 @@ def request(session: Session, slug: str, cache: Path, **changes: object) -> dict
         "timeout": 20.0,
         "memory": None,
     }
-    return session.measure({**wanted, **changes}, lambda: truth(key))
+    return session.measure({**settings, **changes}, lambda: truth(key))

@@ -1,4 +1,4 @@
-"""An adapter whose implementations go wrong in every way a framework can; it takes the place of numpy_.py."""
+"""An adapter whose implementations fail in every way in which a framework can; it replaces adapters/numpy.py."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ def facts(device):
 
 
 class Sound(Implementation):
-    """Works; the others break one thing of it."""
+    """Works; each other class breaks something."""
 
     slug = "sound"
     kind = "flexible"
@@ -58,7 +58,7 @@ class Sound(Implementation):
 
 
 class OnADevice(Sound):
-    """Its device works on while the call has returned, and has a clock and a memory of its own."""
+    """Its device is still busy when the call has returned, and has its own clock and memory."""
 
     slug = "on-a-device"
 
@@ -230,5 +230,5 @@ class CompilesLong(Sound):
 
 
 IMPLEMENTATIONS = tuple(
-    found for found in globals().values() if isinstance(found, type) and issubclass(found, Sound)
+    chosen for chosen in globals().values() if isinstance(chosen, type) and issubclass(chosen, Sound)
 )

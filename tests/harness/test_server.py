@@ -19,11 +19,13 @@ from tests.support.cases import TINY
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_measures_under_this_interpreter(version: str, open_session: Callable[[str], Session], tmp_path: Path) -> None:
-    found = environment(version)
-    if found is None:
+def test_server_measures_under_each_python(
+    version: str, open_session: Callable[[str], Session], tmp_path: Path
+) -> None:
+    interpreter = environment(version)
+    if interpreter is None:
         pytest.skip(f"no Python {version} on this machine")
-    session = open_session(found)
+    session = open_session(interpreter)
     assert str(session.facts["python"]).startswith(version)
     reply = request(session, "sound", tmp_path)
     assert reply["status"] == "ok", reply
@@ -53,7 +55,7 @@ def test_measures_under_this_interpreter(version: str, open_session: Callable[[s
         ("no-such-slug", "crash", "no implementation 'no-such-slug'"),
     ],
 )
-def test_every_end_has_its_class_and_the_server_goes_on(
+def test_failure_of_a_child_has_its_class_and_the_server_continues(
     slug: str, kind: str, words: str, open_session: Callable[[str], Session], python: str, ask: Ask
 ) -> None:
     session = open_session(python)
@@ -63,7 +65,7 @@ def test_every_end_has_its_class_and_the_server_goes_on(
     assert ask("sound", session)["status"] == "ok"
 
 
-def test_gradients_that_were_found_right_are_asked_again_only_where_they_are_timed(
+def test_gradients_of_a_verified_cell_are_compared_again_only_where_they_are_timed(
     open_session: Callable[[str], Session], python: str, ask: Ask
 ) -> None:
     session = open_session(python)
@@ -78,43 +80,43 @@ def test_gradients_that_were_found_right_are_asked_again_only_where_they_are_tim
     assert "forward_error" in ask("sound", session, proven=True, phase="compile")
 
 
-def test_what_the_first_call_compiles_is_no_warm_up(ask: Ask) -> None:
+def test_compile_time_of_the_first_call_is_not_in_the_warm_up(ask: Ask) -> None:
     reply = ask("slow-first", phase="forward", proven=True)
     assert reply["status"] == "ok", reply
     assert reply["warmup"][0] < 0.3  # what the first call sleeps
 
 
-def test_a_timed_gradient_that_computes_nothing_is_no_result(ask: Ask) -> None:
+def test_timed_gradient_that_computes_nothing_is_a_wrong_result(ask: Ask) -> None:
     reply = ask("idle-gradient", phase="gradient")
     assert (reply["status"], reply["class"]) == ("failed", "wrong-result")
-    assert "something was left out" in reply["reason"]
+    assert "left out" in reply["reason"]
     assert ask("idle-gradient", phase="train")["status"] == "ok"
 
 
-def test_both_traces_of_a_wrong_result_are_kept(ask: Ask) -> None:
+def test_reply_of_a_wrong_result_has_both_traces_of_losses(ask: Ask) -> None:
     reply = ask("lost-bias")
     assert len(reply["loss"]) == len(reply["reference_loss"]) == 3
     assert reply["loss"] != reply["reference_loss"]
 
 
-def test_a_forward_pass_that_goes_wrong_while_it_is_timed_gets_no_time(ask: Ask) -> None:
+def test_forward_pass_that_goes_wrong_while_timed_is_a_wrong_result_without_samples(ask: Ask) -> None:
     reply = ask("late-forward", phase="forward")
     assert (reply["status"], reply["class"]) == ("failed", "wrong-result"), reply
-    assert reply["reason"] == "the forward pass is off by 1.0e+00 of its norm after the timing, 1e-03 allowed"
+    assert "after the timing" in reply["reason"]
     assert reply["loss_error"] < 1e-6
     assert "seconds" not in reply
     for phase in ("train", "compile"):
         assert ask("late-forward", phase=phase)["status"] == "ok"
 
 
-def test_garbage_on_stdout_goes_to_the_log_and_spoils_nothing(ask: Ask) -> None:
+def test_garbage_on_stdout_goes_to_the_log_and_does_not_disturb_the_protocol(ask: Ask) -> None:
     reply = ask("chatters")
     assert reply["status"] == "ok"
     assert "garbage" in reply["log"]
     assert len(reply["log"]) <= 64 * 1024
 
 
-def test_a_child_that_hangs_is_killed_with_what_it_started(ask: Ask) -> None:
+def test_child_that_hangs_is_killed_with_the_processes_it_started(ask: Ask) -> None:
     begin = time.monotonic()
     reply = ask("hangs", timeout=1.0)
     assert reply["class"] == "timeout"
@@ -123,18 +125,18 @@ def test_a_child_that_hangs_is_killed_with_what_it_started(ask: Ask) -> None:
     assert not sleepers()
 
 
-def test_a_child_that_leaves_a_process_does_not_leave_it_for_long(ask: Ask) -> None:
+def test_process_that_a_child_leaves_running_is_killed(ask: Ask) -> None:
     assert ask("leaves-process")["status"] == "ok"
     assert not sleepers()
 
 
-def test_a_child_that_takes_too_much_memory_is_ended_as_oom(ask: Ask) -> None:
+def test_child_above_its_memory_limit_fails_with_oom(ask: Ask) -> None:
     reply = ask("hogs", memory=600 << 20)
     assert reply["class"] == "oom"
     assert "0.6 GiB" in reply["reason"]
 
 
-def test_a_server_that_dies_is_a_crash_and_takes_its_child_along(
+def test_death_of_a_server_is_a_crash_and_kills_its_child(
     open_session: Callable[[str], Session], python: str, ask: Ask
 ) -> None:
     session = open_session(python)
@@ -144,7 +146,7 @@ def test_a_server_that_dies_is_a_crash_and_takes_its_child_along(
     assert not session.alive
 
 
-def test_the_end_of_stdin_ends_the_server_and_its_child(python: str, faulty_harness: bytes, tmp_path: Path) -> None:
+def test_end_of_stdin_ends_the_server_and_its_child(python: str, faulty_harness: bytes, tmp_path: Path) -> None:
     channel = ProcessChannel(python, "cpu", faulty_harness)
     try:
         session = Session(channel, "test#1")
@@ -159,7 +161,7 @@ def test_the_end_of_stdin_ends_the_server_and_its_child(python: str, faulty_harn
         channel.close()
 
 
-def test_nothing_stays_in_the_temporary_folder(python: str) -> None:
+def test_close_removes_the_temporary_folder_of_a_server(python: str) -> None:
     channel = ProcessChannel(python, "cpu")
     folder = channel.folder
     session = Session(channel, "test#1")
@@ -170,7 +172,7 @@ def test_nothing_stays_in_the_temporary_folder(python: str) -> None:
     assert not folder.exists()
 
 
-def test_a_framework_that_is_missing_is_a_failed_import(python: str) -> None:
+def test_missing_framework_fails_with_import(python: str) -> None:
     session = Session(ProcessChannel(python, "cpu"), "test#1")
     try:
         reply = session.hello("torch", 1, "cpu", 60)
@@ -180,14 +182,14 @@ def test_a_framework_that_is_missing_is_a_failed_import(python: str) -> None:
     assert "No module named 'torch'" in reply["reason"]
 
 
-def test_compiling_cold_and_warm_gives_one_time_each(ask: Ask) -> None:
+def test_compile_phases_give_one_sample_each(ask: Ask) -> None:
     for phase in ("compile", "compile-warm"):
         reply = ask("sound", phase=phase)
         assert reply["status"] == "ok", reply
         assert reply["seconds"] == [reply["compile_seconds"]]
 
 
-def test_a_server_knows_what_it_has_not_compiled_yet(ask: Ask, session: Session, tmp_path: Path) -> None:
+def test_cold_cells_are_those_that_no_child_has_compiled(ask: Ask, session: Session, tmp_path: Path) -> None:
     names = ("key", "implementation", "phase", "precision")
     cells = [
         dict(zip(names, (cases.key(TINY), slug, "train", "fp32"), strict=True)) for slug in ("sound", "compiles-long")
@@ -199,14 +201,14 @@ def test_a_server_knows_what_it_has_not_compiled_yet(ask: Ask, session: Session,
     assert session.cold(str(tmp_path), cells) == {}
 
 
-def test_a_child_that_waits_for_its_turn_stands_still(ask: Ask, session: Session) -> None:
+def test_child_is_stopped_while_it_waits_for_its_turn(ask: Ask, session: Session) -> None:
     assert ask("sound", session, turns=True) == {"id": 3, "reply": "turn"}
     (state,) = states(session)
     assert state == "T"
     replies = [session.go_on(20.0)]
     while replies[-1]["reply"] == "turn":
         assert states(session) == ["T"]
-        time.sleep(0.05 if len(replies) == 1 else 0)  # it is in no sample
+        time.sleep(0.05 if len(replies) == 1 else 0)  # no sample includes it
         replies.append(session.go_on(20.0))
     assert replies[-1]["status"] == "ok", replies[-1]
     assert len(replies[-1]["turns"]) == len(replies) == len(replies[-1]["leads"])
@@ -214,22 +216,20 @@ def test_a_child_that_waits_for_its_turn_stands_still(ask: Ask, session: Session
     assert ask("sound", session)["status"] == "ok"
 
 
-def test_waiting_for_a_turn_is_no_time_that_runs_out(ask: Ask, session: Session) -> None:
+def test_waiting_for_a_turn_does_not_count_towards_the_timeout(ask: Ask, session: Session) -> None:
     reply = ask("sound", session, turns=True, timeout=2.0)
     time.sleep(3.0)
     assert to_its_end(session, reply)["status"] == "ok"
 
 
-def test_what_a_child_started_does_not_outlive_a_server_that_ends_while_it_stands_still(
-    ask: Ask, session: Session
-) -> None:
+def test_process_of_a_stopped_child_does_not_outlive_its_server(ask: Ask, session: Session) -> None:
     assert ask("leaves-process", session, turns=True)["reply"] == "turn"
     assert [line for line in command_lines() if "time.sleep(600)" in line]
     session.close()
     assert not sleepers()
 
 
-def test_a_child_that_is_killed_while_it_stands_still_is_seen_to_be_gone(ask: Ask, session: Session) -> None:
+def test_death_of_a_stopped_child_is_a_crash(ask: Ask, session: Session) -> None:
     ask("sound", session, turns=True)
     ((pid, _),) = children(session)
     os.kill(pid, signal.SIGKILL)
@@ -238,7 +238,7 @@ def test_a_child_that_is_killed_while_it_stands_still_is_seen_to_be_gone(ask: As
     assert ask("sound", session)["status"] == "ok"
 
 
-def test_a_child_that_stands_still_does_not_outlive_its_server(ask: Ask, session: Session) -> None:
+def test_stopped_child_does_not_outlive_its_server(ask: Ask, session: Session) -> None:
     ask("sound", session, turns=True)
     ((pid, _),) = children(session)
     session.close()
@@ -250,7 +250,7 @@ def test_a_child_that_stands_still_does_not_outlive_its_server(ask: Ask, session
 
 
 def to_its_end(session: Session, reply: dict[str, Any]) -> dict[str, Any]:
-    """Give a child turn after turn; return what it found."""
+    """Give a child turn after turn; return its result."""
     while reply.get("reply") == "turn":
         reply = session.go_on(20.0)
     return reply
@@ -263,24 +263,24 @@ def session(open_session: Callable[[str], Session], python: str) -> Session:
 
 
 def children(session: Session) -> list[tuple[int, str]]:
-    """Return process number and state of every child of a server."""
+    """Return (process number, state) of each child of a server."""
     assert isinstance(session.channel, ProcessChannel)
     server = session.channel.process.pid
-    found = []
+    processes = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             state, parent = path.read_text().rpartition(")")[2].split()[:2]
             if int(parent) == server:
-                found.append((int(path.parent.name), state))
-    return found
+                processes.append((int(path.parent.name), state))
+    return processes
 
 
 def states(session: Session) -> list[str]:
-    """Return the states of a server's children: T is stopped."""
+    """Return the states of a server's children; T is stopped."""
     return [state for _, state in children(session)]
 
 
-def test_the_version_of_the_harness_changes_with_the_code_and_not_with_its_words(tmp_path: Path) -> None:
+def test_version_of_the_harness_depends_on_code_not_on_comments_and_docstrings(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
 
     def version(text: str) -> str:
@@ -293,7 +293,7 @@ def test_the_version_of_the_harness_changes_with_the_code_and_not_with_its_words
     assert version('"""One."""\nx = 2\n') != first
 
 
-def test_moving_code_between_files_keeps_the_version_of_the_harness(tmp_path: Path) -> None:
+def test_version_of_the_harness_survives_moving_code_between_files(tmp_path: Path) -> None:
     def version(**files: str) -> str:
         paths = tuple(tmp_path / f"{name}.py" for name in files)
         for path, text in zip(paths, files.values(), strict=True):
@@ -311,22 +311,22 @@ def test_moving_code_between_files_keeps_the_version_of_the_harness(tmp_path: Pa
 
 
 def sleepers() -> list[str]:
-    """Return the command lines of the processes that the faulty adapter left behind, once they had time to go."""
-    found: list[str] = []
+    """Return the command lines of the processes that the faulty adapter started and that do not end within 2.5 s."""
+    lines: list[str] = []
     for _ in range(50):
-        found = [line for line in command_lines() if "time.sleep(600)" in line]
-        if not found:
+        lines = [line for line in command_lines() if "time.sleep(600)" in line]
+        if not lines:
             break
         time.sleep(0.05)
-    return found
+    return lines
 
 
 def command_lines() -> list[str]:
-    """Return the command line of every process there is."""
-    found: list[str] = []
+    """Return the command line of every process."""
+    lines: list[str] = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            found.append(path.read_bytes().replace(b"\0", b" ").decode())
+            lines.append(path.read_bytes().replace(b"\0", b" ").decode())
         except OSError:
             continue
-    return found
+    return lines

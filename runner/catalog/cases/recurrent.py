@@ -30,7 +30,7 @@ DEFAULTS: Mapping[str, Any] = {
     "clip_value": 0.0,
     "seed": 0,
 }
-"""What a case is where it does not say otherwise; ``adapters.api`` has the meaning of each."""
+"""What a case is where it does not say otherwise; ``adapters.base`` has the meaning of each."""
 
 
 def case(**own: object) -> Mapping[str, Any]:

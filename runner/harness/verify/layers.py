@@ -13,7 +13,7 @@ def sigmoid(z):
 
 
 class Layer(object):
-    """Computes ``forward``, and keeps what ``backward`` needs of it."""
+    """A layer; ``forward`` keeps the values that ``backward`` needs."""
 
     def __init__(self, cell, weights):
         """Take ``lstm``, ``gru``, ``rnn`` or ``relu``, and (kernel (I, G*H), recurrent (H, G*H), bias (G*H,))."""

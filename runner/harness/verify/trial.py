@@ -120,7 +120,7 @@ class Trial(object):
 
         Raises:
             CellFailure: the outputs differ; or a step that has to contain a forward pass took far less than one, which
-                happens where a compiler leaves out what nobody reads.
+                happens where a compiler omits results that are never read.
         """
         program.reset()
         outputs = program.outputs()
