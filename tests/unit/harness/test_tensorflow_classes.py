@@ -27,7 +27,7 @@ LSTMS = ["basic-lstm-cell", "lstm-block-cell", "lstm-block-fused-cell"]
 
 @dataclass(frozen=True)
 class Call:
-    """A call of an optimizer's class."""
+    """A call of an optimiser's class."""
 
     name: str
     rate: float

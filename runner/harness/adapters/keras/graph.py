@@ -92,13 +92,13 @@ def after(everything: "list") -> "list":
 
 
 class Engine(object):
-    """One network with its loss, gradients and optimizer; functions are compiled when they are first called."""
+    """One network with its loss, gradients and optimiser; functions are compiled when they are first called."""
 
     def __init__(self, case, layer, data, arrays, masks, settings):
         """Build the graph and move data and weights to the device.
 
         Args:
-            case: sizes, loss, optimizer and rate.
+            case: sizes, loss, optimiser and rate.
             layer: see ``layers.Network``.
             data: ``x``, ``target`` and, where ragged, ``lengths``, batch-major.
             arrays: the first weights, in the order of the layers' variables.
@@ -148,7 +148,7 @@ class Engine(object):
         return [loss] + [g if mask is None else g * mask for g, mask in zip(gradients, masks)]
 
     def _step(self, training, ends):
-        """Return the updates of a training step: Keras's optimizer on the clipped gradients, the loss, the states."""
+        """Return the updates of a training step: Keras's optimiser on the clipped gradients, the loss, the states."""
         from keras import backend
 
         size = len(training)
@@ -179,7 +179,7 @@ class Engine(object):
         return self._run(name, outputs) if self.session is None else self.session.run(outputs)
 
     def reset(self):
-        """Put back the first weights; set the optimizer's moments and the states to zero."""
+        """Put back the first weights; set the optimiser's moments and the states to zero."""
         import numpy
         from keras import backend
 

@@ -1,7 +1,7 @@
 """Keras 3 on TensorFlow 2: variables on the device and traced functions without arguments around Keras's layers.
 
 Keras's ``fit`` would copy its data from the host in every step, so the step is written here: a gradient tape, and
-Keras's optimizer. XLA compiles nothing, because Keras has only its models compiled.
+Keras's optimiser. XLA compiles nothing, because Keras has only its models compiled.
 """
 
 from ..tensorflow import optimizers
@@ -38,7 +38,7 @@ def loss_of(case: "dict", outputs: "object", held: "dict") -> "object":
 
 
 class Engine(OnTf2Device):
-    """One network with its loss, gradients and optimizer as traced functions."""
+    """One network with its loss, gradients and optimiser as traced functions."""
 
     def __init__(self, case, layer, data, arrays, masks, settings):
         """Move data and weights to the device; see the engine of ``graph``."""
@@ -105,7 +105,7 @@ class Engine(OnTf2Device):
                 state.assign(end)
 
     def reset(self):
-        """Put back the first weights, the optimizer's first state, and zero states."""
+        """Put back the first weights, the optimiser's first state, and zero states."""
         for variable, value in list(zip(self.weights, self.arrays)) + self.start:
             variable.assign(value)
         for state in sum(self.states or [], []):

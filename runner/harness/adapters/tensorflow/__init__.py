@@ -31,7 +31,7 @@ def load(threads: "int") -> "str":
 
 
 def facts(device: "str") -> "dict":
-    """Return the version, its build, its threads and optimizers, and on cuda the name of the GPU."""
+    """Return the version, its build, its threads and optimisers, and on cuda the name of the GPU."""
     import tensorflow
 
     threads = runtime.SETTINGS["threads"]

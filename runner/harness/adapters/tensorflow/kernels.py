@@ -33,7 +33,7 @@ class Layout(object):
         self.name = "NCHW" if cuda else "NHWC"
         self.cuda = cuda
 
-    def lay(self, data: "dict") -> "dict":
+    def convert(self, data: "dict") -> "dict":
         """Return canonical arrays in this layout; filters are (r, s, c, k) on any device."""
         arrays = {name: array if self.cuda else array.transpose(0, 2, 3, 1) for name, array in data.items()}
         return dict(arrays, filters=data["filters"].transpose(2, 3, 1, 0))
@@ -169,7 +169,7 @@ class Conv2d(Operation, kernel.Conv):
             conv2d, zero = int8.conv2d, int8.ZERO
         passes = convolution(case, self.layout, self.geometry(case), conv2d, zero)
         timed = {phase: passes[phase] for phase in case["phases"]}
-        self.build(self.layout.lay(data), timed, device, precision)
+        self.build(self.layout.convert(data), timed, device, precision)
 
     def backward_weights(self):
         """See Conv."""

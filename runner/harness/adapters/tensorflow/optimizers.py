@@ -1,4 +1,4 @@
-"""The optimizers of a case, in the library that users of each version take.
+"""The optimisers of a case, in the library that users of each version take.
 
 These are ``tf.train`` in 1.x (one kernel for the update of each variable) and Keras in 2.x (several operations). Their
 Adam adds its epsilon to the square root of the uncorrected second moment ("epsilon hat" at the end of section 2 in
@@ -14,7 +14,7 @@ NAMES = {"adam": ("Adam", "AdamOptimizer"), "sgd": ("SGD", "GradientDescentOptim
 
 
 def make(library: "object", case: "dict", epsilon: "float") -> "object":
-    """Return the optimizer of a case with its rate.
+    """Return the optimiser of a case with its rate.
 
     Args:
         library: ``tf.train`` of 1.x, ``tf.keras.optimizers`` or ``keras.optimizers``.

@@ -20,14 +20,14 @@ class Recurrent(Driven, Implementation):
 
     @classmethod
     def lacks(cls, case, release, device, precision):
-        """See Implementation; also, TF32 came with 2.4, resettable optimizers with 2.11."""
+        """See Implementation; also, TF32 came with 2.4, resettable optimisers with 2.11."""
         skip = super(Recurrent, cls).lacks(case, release, device, precision)
         if skip is not None:
             return skip
         if case.get("protocol") == "published" and release >= (2,) and not repeats(case):
             return "framework-lacks", "the original programs are for TensorFlow 1.x: there is none for 2.x"
         if (2,) <= release < (2, 11):
-            return "framework-lacks", "Keras optimizers cannot be reset before TensorFlow 2.11"
+            return "framework-lacks", "Keras optimisers cannot be reset before TensorFlow 2.11"
         if precision == "tf32" and release < runtime.TF32_SINCE:
             return "precision-lacks", "TF32 needs TensorFlow 2.4 or later"
         return None

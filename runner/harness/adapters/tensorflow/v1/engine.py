@@ -18,7 +18,7 @@ def load(threads: "int") -> "None":
 
 
 def facts(device: "str", threads: "int") -> "dict":
-    """Return what the wheel was built for, the library of the optimizers, and the GPU's description on cuda."""
+    """Return what the wheel was built for, the library of the optimisers, and the GPU's description on cuda."""
     described = dict(build_facts_v1(), optimizers="tf.train", variables="reference")
     described["inter_op_threads_published"] = threads  # see ``tensorflow.published``
     if device == "cuda":
@@ -41,7 +41,7 @@ def roll(arrays: "dict", by: "int") -> "dict":
 
 
 class Engine(session.InSession):
-    """One network with its loss, gradients and optimizer in one graph."""
+    """One network with its loss, gradients and optimiser in one graph."""
 
     def __init__(self, implementation: "type", case: "dict", data: "dict", arrays: "dict", settings: "dict") -> "None":
         """Build the graph, open the session, and move data and weights to the device.
@@ -163,7 +163,7 @@ class Engine(session.InSession):
 def touched(gradient: "object") -> "object":
     """Return one number of a gradient, (1,), for which all of it must be computed; a sparse one's values stand for it.
 
-    ``tf.group`` of gradients does not compute them: from 1.7 on the graph's optimizer removes operations that are
+    ``tf.group`` of gradients does not compute them: from 1.7 on the graph's optimiser removes operations that are
     waited for and not read, unless a loop holds them.
     """
     import tensorflow as tf

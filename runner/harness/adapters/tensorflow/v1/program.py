@@ -10,7 +10,7 @@ class Program(session.InSession):
         """Build the graph, open the session and move the arrays to the device.
 
         Args:
-            arrays: by name; variables, which the graph's optimizer cannot fold. Integers keep their type.
+            arrays: by name; variables, which the graph's optimiser cannot fold. Integers keep their type.
             passes: phase -> f(held arrays by name) -> tensor.
             settings: ``threads``, ``device``, and ``type``, the name of the type that floats are held in.
         """

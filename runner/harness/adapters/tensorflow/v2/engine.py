@@ -17,7 +17,7 @@ def load(threads: "int") -> "None":
 
 
 def facts(device: "str", threads: "int") -> "dict":
-    """Return what the wheel was built for, the library of the optimizers, and the GPU's name on cuda."""
+    """Return what the wheel was built for, the library of the optimisers, and the GPU's name on cuda."""
     import tensorflow as tf
 
     described = dict(build_facts_v2(), variables="resource")
@@ -39,7 +39,7 @@ def ctc(logits: "object", labels: "object", lengths: "object") -> "object":
 
 
 class Engine(OnTf2Device):
-    """One network with its loss, gradients and optimizer as traced functions."""
+    """One network with its loss, gradients and optimiser as traced functions."""
 
     def __init__(self, implementation: "type", case: "dict", data: "dict", arrays: "dict", settings: "dict") -> "None":
         """Move data and weights to the device; see the engine of 1.x."""
@@ -107,7 +107,7 @@ class Engine(OnTf2Device):
         self.optimizer.apply_gradients([(clipped[name], self.weights[name]) for name in self.names])
 
     def reset(self) -> "None":
-        """Put back the first weights and states, and the optimizer's first state."""
+        """Put back the first weights and states, and the optimiser's first state."""
         import tensorflow as tf
 
         for name, value in self.arrays.items():
