@@ -24,7 +24,7 @@ from scipy.stats import binomtest
 from benchmarks.places import Ready, nothing, ready, request
 from benchmarks.settling import channel
 from runner.analysis import statistics as stats
-from runner.analysis.model import Round, Turns, log_ratio
+from runner.analysis.model import MIN_ROUNDS, Round, Turns, log_ratio
 from runner.analysis.tables import turn_medians
 from runner.backends import harness_archive
 from runner.core.locks import alone
@@ -150,7 +150,7 @@ def in_rounds(place: Place, way: Way, most: int, chance: random.Random) -> list[
     """Measure each cell on both sides round by round until its verdict falls; return how each ended."""
     logs: dict[Cell, list[float]] = {cell: [] for cell in place.cells}
     done: dict[Cell, Pair] = {}
-    at = stats.looks(stats.MIN_ROUNDS, most)
+    at = stats.looks(MIN_ROUNDS, most)
     for number in range(1, most + 1):
         sides = {"base": place.server("base"), "other": place.server("other")}
         for cell in shuffled([cell for cell in logs if cell not in done], chance):
@@ -192,7 +192,7 @@ def judged(logs: Sequence[float], at: tuple[int, ...]) -> Pair:
     """Return what the rounds of a pair say at this look."""
     found = stats.paired(np.array(logs))
     interval = stats.interval(found, stats.level(found.rounds, at, 1 - stats.CONFIDENCE))
-    (word,) = stats.verdicts(interval, np.atleast_1d(stats.p_value(found, at) <= stats.FALSE_ALARMS))
+    (word,) = stats.verdicts(interval, np.atleast_1d(stats.p_value(found, at) <= stats.FALSE_ALARM_LEVEL))
     return Pair(word, math.exp(float(found.mean)), len(logs), math.exp(statistics.mean(logs[:EARLY])))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from runner.analysis import statistics
+from runner.analysis.model import MARGIN, MIN_ROUNDS
 
 CAPS = (5, 10, 20, 30)
 CHANGES = (0.03, 0.05, 0.10)
@@ -72,9 +73,9 @@ def measured(log_ratios: statistics.Floats, at: tuple[int, ...]) -> Ended:
         found = statistics.Evidence(seen.mean(axis=1), error, rounds_seen - 1, rounds_seen)
         interval = statistics.interval(found, statistics.level(found.rounds, at, 1 - statistics.CONFIDENCE))
         word = np.array(
-            statistics.verdicts(interval, statistics.p_value(found, at) <= statistics.FALSE_ALARMS), dtype=object
+            statistics.verdicts(interval, statistics.p_value(found, at) <= statistics.FALSE_ALARM_LEVEL), dtype=object
         )
-        ends[:, active] = statistics.interval(found, statistics.SHOWN)
+        ends[:, active] = statistics.interval(found, statistics.SHOWN_LEVEL)
         words[active], rounds[active] = word, count
         active = active[word == "inconclusive"]
         if not len(active):
@@ -98,7 +99,7 @@ def lines(pairs: int, seed: int) -> Iterator[str]:
         for sd in SPREADS:
             for cap in CAPS:
                 random = np.random.default_rng([seed, len(name), int(1000 * sd), cap])
-                at = statistics.looks(statistics.MIN_ROUNDS, cap)
+                at = statistics.looks(MIN_ROUNDS, cap)
 
                 def ended(change: float) -> Ended:
                     return measured(draw(random, pairs, cap, sd) + np.log1p(change), at)  # noqa: B023
@@ -106,7 +107,7 @@ def lines(pairs: int, seed: int) -> Iterator[str]:
                 def covered(of: Ended, change: float) -> float:
                     return float(((of.found.low <= np.log1p(change)) & (np.log1p(change) <= of.found.high)).mean())
 
-                null, wide = ended(0), ended(2 * statistics.MARGIN)
+                null, wide = ended(0), ended(2 * MARGIN)
                 changed = {change: ended(change) for change in CHANGES}
                 wrong = np.isin(null.words, ["slower", "faster"])
                 shares = " | ".join(f"{np.mean(of.words == 'slower'):.1%}" for of in changed.values())

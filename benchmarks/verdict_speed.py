@@ -39,4 +39,4 @@ def verdicts(ratios: statistics.Floats, at: tuple[int, ...]) -> list[statistics.
     found = statistics.Evidence(*(np.array(column) for column in zip(*each, strict=True)))
     p = statistics.p_value(found, at)
     interval = statistics.interval(found, statistics.level(found.rounds, at, 1 - statistics.CONFIDENCE))
-    return statistics.verdicts(interval, (p <= statistics.FALSE_ALARMS) & statistics.discoveries(p))
+    return statistics.verdicts(interval, (p <= statistics.FALSE_ALARM_LEVEL) & statistics.discoveries(p))

@@ -8,7 +8,7 @@ import pandas as pd
 from runner.core.errors import Problem, RecordError, UsageError
 from runner.core.files import write_whole
 
-WORDS = (
+TEXT_COLUMNS = (
     "run",
     "cell",
     "environment",
@@ -22,7 +22,7 @@ WORDS = (
     "backend",
     "device",
 )
-COLUMNS = (*WORDS, "round", "iteration", "seconds")
+COLUMNS = (*TEXT_COLUMNS, "round", "iteration", "seconds")
 """The columns of the samples; ``iteration`` counts from 0 in each round, ``seconds`` is one iteration's time."""
 
 CHUNK = 50_000
@@ -78,13 +78,18 @@ def read(path: Path) -> pd.DataFrame:
     missing = [column for column in COLUMNS if column not in found.columns]
     if missing:
         raise RecordError(Problem(f"{path} lacks the columns {', '.join(missing)}", hint="`runner export` writes them"))
-    return found[list(COLUMNS)].astype(dict.fromkeys(WORDS, "category"))
+    return found[list(COLUMNS)].astype(dict.fromkeys(TEXT_COLUMNS, "category"))
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
     import pyarrow as pa
     from pyarrow import csv
 
-    types = {**dict.fromkeys(WORDS, pa.string()), "round": pa.int64(), "iteration": pa.int64(), "seconds": pa.float64()}
+    types = {
+        **dict.fromkeys(TEXT_COLUMNS, pa.string()),
+        "round": pa.int64(),
+        "iteration": pa.int64(),
+        "seconds": pa.float64(),
+    }
     found: pd.DataFrame = csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=types)).to_pandas()
     return found

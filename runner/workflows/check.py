@@ -9,8 +9,8 @@ from typing import Any
 
 from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import Dataset, QualityIssue
-from runner.analysis.quality import MIN_ROUNDS, quality_issues
+from runner.analysis.model import MIN_ROUNDS, Dataset, QualityIssue
+from runner.analysis.quality import quality_issues
 from runner.backends import harness_archive
 from runner.core.model.cells import is_twin
 from runner.report.check import Check, Counts, Failure

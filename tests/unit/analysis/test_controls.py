@@ -100,7 +100,7 @@ def test_no_difference_is_called_that_an_environment_has_from_itself(
     assert (row.verdict, row.code) == (verdict, code)
     assert row.ratio == pytest.approx(1.2, rel=1e-3)
     if code == "noise-floor":
-        assert row.reason == "torch-1.0 beside itself differed by 30.0% here, as much as this"
+        assert row.reason == "torch-1.0 differs from itself by 30.0% here, as much as this"
         assert row.more_rounds > 0
 
 
@@ -108,9 +108,9 @@ def test_no_difference_is_called_that_an_environment_has_from_itself(
     ("phase", "precision", "reason"),
     [
         ("train", "fp32", None),
-        ("forward", "fp32", "torch-1.0 beside itself differed by 30.0% here, as much as this"),
-        ("train", "tf32", "torch-1.0 beside itself differed by 40.0% here, as much as this"),
-        ("gradient", "fp32", "torch-1.0 beside itself differed by 40.0% in train tf32 of this case, as much as this"),
+        ("forward", "fp32", "torch-1.0 differs from itself by 30.0% here, as much as this"),
+        ("train", "tf32", "torch-1.0 differs from itself by 40.0% here, as much as this"),
+        ("gradient", "fp32", "torch-1.0 differs from itself by 40.0% in train tf32 of this case, as much as this"),
     ],
 )
 def test_the_noise_floor_is_that_of_the_phase_and_precision_else_the_largest_of_the_case(
@@ -147,7 +147,7 @@ def test_an_environment_far_from_itself_and_a_drifting_machine_are_doubts(tmp_pa
     for number, seconds in enumerate([1.0, 1.02, 1.3], start=1):
         append(run.path / "journal.jsonl", "canary", {"case": "a/b", "round": number, "seconds": seconds})
     found = {one.code: one for one in quality_issues(dataset.load_dataset(run))}
-    assert found["a-a-differs"].sentence.startswith("torch-1.0 beside itself on another server came out 10.0% apart")
+    assert found["a-a-differs"].sentence.startswith("torch-1.0 differs from itself on another server by 10.0%")
     assert found["a-a-differs"].serious
     assert found["a-a-differs"].cell == BASE.id
     assert found["host-drift"].sentence.startswith("a fixed product took 30% longer in round 3 than in 1")

@@ -140,7 +140,7 @@ def test_another_ending_is_refused(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_place_without_samples_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match="holds no run"):
+    with pytest.raises(RecordError, match="there is no run"):
         dataset.load_samples(tmp_path)
     with pytest.raises(RecordError, match="cannot be read"):
         dataset.load_samples(tmp_path / "missing.csv")

@@ -82,7 +82,7 @@ def test_what_time_depends_on_comes_first_then_packages_then_the_rest() -> None:
         "typing_extensions",
         "Jinja2",
         "six",
-        "threads by its own account",
+        "threads reported by the framework",
     ]
     assert value(found, "cuDNN") == ("7.4.2", "9.20.0")
     assert value(found, "TF32 in products by default") == ("none", "no")
@@ -171,7 +171,7 @@ def test_a_sentence_names_values_and_counts_the_rest() -> None:
         "TF32 in products by default none → no, Python 3.6.15 → 3.11.7, NumPy 1.19.5 → 2.4.6, "
         "base image python:3.6-slim → python:3.11; BLAS, oneDNN (known of torch-2.x alone); "
         "1 package (typing_extensions); 2 packages on one side alone (Jinja2, six); "
-        "1 other setting (threads by its own account)"
+        "1 other setting (threads reported by the framework)"
     )
 
 

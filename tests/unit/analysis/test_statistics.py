@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from runner.analysis import error_spending, statistics
+from runner.analysis.model import MARGIN
 
 INF = math.inf
 ALPHA = 1 - statistics.CONFIDENCE
@@ -30,7 +31,7 @@ def known(low: float, estimate: float, high: float) -> statistics.Interval:
         return statistics.Interval(*(np.log(np.array([end])) for end in (estimate, low, high)))
 
 
-def word(low: float, estimate: float, high: float, margin: float = statistics.MARGIN, *, sure: bool = True) -> str:
+def word(low: float, estimate: float, high: float, margin: float = MARGIN, *, sure: bool = True) -> str:
     (found,) = statistics.verdicts(known(low, estimate, high), np.array([sure]), margin)
     return found
 
@@ -107,7 +108,7 @@ def test_all_looks_together_err_as_often_as_is_allowed(alpha: float) -> None:
 def test_each_look_spends_its_share() -> None:
     at = (5, 10)
     bounds = scipy_stats.norm.isf(error_spending.levels(at, 0.05) / 2)
-    assert 2 * scipy_stats.norm.sf(bounds[0]) == pytest.approx(0.05 * 0.5**error_spending.SPENDING)
+    assert 2 * scipy_stats.norm.sf(bounds[0]) == pytest.approx(0.05 * 0.5**error_spending.SPENDING_POWER)
 
 
 def test_the_level_is_that_of_the_last_look_that_was_reached() -> None:
@@ -197,7 +198,7 @@ def test_with_the_rounds_needed_one_look_decides_and_with_one_fewer_it_does_not(
 
     def decided(rounds: int) -> bool:
         found = evidence([mean], [spread / math.sqrt(rounds)], [rounds])
-        sure = statistics.p_value(found, (rounds,)) <= statistics.FALSE_ALARMS
+        sure = statistics.p_value(found, (rounds,)) <= statistics.FALSE_ALARM_LEVEL
         return statistics.verdicts(statistics.interval(found, ALPHA), sure) != ["inconclusive"]
 
     three = evidence([mean], [spread / math.sqrt(3)], [3])
