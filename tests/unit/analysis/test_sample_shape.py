@@ -108,8 +108,8 @@ def test_many_rounds_at_once_look_as_each_of_them_does(monkeypatch: pytest.Monke
     draw.shuffle(rounds)
     expected = [Shape(two_modes(one), trend(one), slow_share(one)) for one in rounds]
     counts = np.array([len(one) for one in rounds])
-    for at_once in (sample_shape.AT_ONCE, 70):
-        monkeypatch.setattr(sample_shape, "AT_ONCE", at_once)
+    for at_once in (sample_shape.SAMPLES_AT_ONCE, 70):
+        monkeypatch.setattr(sample_shape, "SAMPLES_AT_ONCE", at_once)
         assert shapes(np.concatenate(rounds), counts) == expected
     for part in zip(*expected, strict=True):
         assert 20 < sum(one not in (None, 0.0) for one in part) < 150
@@ -118,13 +118,13 @@ def test_many_rounds_at_once_look_as_each_of_them_does(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("count", [8, 12, 33, 34, 50, 51, 200])
 def test_a_trend_is_as_sure_as_kendalls_test_says(count: int) -> None:
-    bound = sample_shape._bound(count)
+    bound = sample_shape.kendall_bound(count)
     reached = 0
     for seed in range(300):
         samples = DRAW(seed).normal(size=count) + np.linspace(0, DRAW(seed).uniform(0, 25 / math.sqrt(count)), count)
-        truth = kendalltau(np.arange(count), samples, method="exact" if count <= sample_shape.EXACT else "asymptotic")
-        score = sample_shape._kendall(samples)
+        truth = kendalltau(np.arange(count), samples, method="exact" if count <= sample_shape.MAX_EXACT_SAMPLES else "asymptotic")
+        score = sample_shape.kendall_score(samples)
         assert score == pytest.approx(truth.statistic * count * (count - 1) / 2)
-        assert (abs(score) >= bound) == (truth.pvalue < sample_shape.CHANCE)
+        assert (abs(score) >= bound) == (truth.pvalue < sample_shape.TREND_P_VALUE)
         reached += abs(score) >= bound
     assert 10 < reached < 300
