@@ -26,7 +26,7 @@ LONGEST_LINE = 64 * 1024
 class Entry(NamedTuple):
     """A ``measured`` line; of several attempts at a cell in a round, the last one counts.
 
-    ``spent`` is the time the run had been measured for by then, in seconds; None if it was not recorded.
+    ``elapsed`` is the time that the run had been measured for by then, in seconds; None if it was not recorded.
     """
 
     cell: str
@@ -34,7 +34,7 @@ class Entry(NamedTuple):
     attempt: int
     status: str
     file: str
-    spent: float | None = None
+    elapsed: float | None = None
 
 
 class Journal(NamedTuple):
@@ -43,27 +43,27 @@ class Journal(NamedTuple):
     Attributes:
         entries: the finished records in the order they ended.
         warning: a warning if the last line was cut off, otherwise None.
-        begun: the first line, with the digests of all environments since; empty if there is none.
+        header: the first line, with the digests of all environments since; empty if there is none.
         groups: device -> environments that run on it at the same time; without devices that have no groups yet.
         finished: (case id, round) of every round that a case has completed.
         canary: (case id, round, seconds) of each canary measurement.
         ended: how the run ended; None while it is running, and if it was killed.
-        spent: seconds of measuring, as far as recorded.
+        elapsed: seconds of measuring, as far as recorded.
     """
 
     entries: tuple[Entry, ...] = ()
     warning: str | None = None
-    begun: Mapping[str, Any] = {}
+    header: Mapping[str, Any] = {}
     groups: Mapping[str, tuple[tuple[str, ...], ...]] = MappingProxyType({})
     finished: frozenset[tuple[str, int]] = frozenset()
     canary: tuple[tuple[str, int, float], ...] = ()
     ended: str | None = None
-    spent: float = 0.0
+    elapsed: float = 0.0
 
     @property
     def unfinished(self) -> bool:
         """True if the run can be resumed."""
-        return bool(self.begun) and self.ended != "done"
+        return bool(self.header) and self.ended != "done"
 
     def counting(self) -> Iterable[Entry]:
         """Return the last finished attempt of each cell and round, in the order they first ended."""
@@ -110,17 +110,17 @@ class _Reader:
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        self.begun: dict[str, Any] = {}
+        self.header: dict[str, Any] = {}
         self.groups: dict[str, tuple[tuple[str, ...], ...]] = {}
         self.finished: set[tuple[str, int]] = set()
         self.canary: list[tuple[str, int, float]] = []
         self.ended: str | None = None
-        self.spent = 0.0
+        self.elapsed = 0.0
 
     def read_event(self, line: Document) -> None:
         """Add one event; unknown ones are ignored. Raises KeyError if the line lacks a key."""
         event = line["event"]
-        self.spent = line.get("spent") or self.spent
+        self.elapsed = line.get("spent") or self.elapsed
         if event == "measured":
             required = line["cell"], line["round"], line["attempt"], line["status"], line["file"]
             self.entries.append(Entry(*required, line.get("spent")))
@@ -133,16 +133,16 @@ class _Reader:
         elif event == "ended":
             self.ended = line["how"]
         elif event == "begun":
-            self.begun = line
+            self.header = line
         elif event == "resumed":
             self.ended = None
-            self.begun = {**self.begun, "digests": {**self.begun["digests"], **line["digests"]}}
+            self.header = {**self.header, "digests": {**self.header["digests"], **line["digests"]}}
 
     def journal(self, warning: str | None) -> Journal:
         """Return the journal that was read."""
         finished, canary = frozenset(self.finished), tuple(self.canary)
         entries = tuple(self.entries)
-        return Journal(entries, warning, self.begun, self.groups, finished, canary, self.ended, self.spent)
+        return Journal(entries, warning, self.header, self.groups, finished, canary, self.ended, self.elapsed)
 
 
 def _parse_line(line: bytes) -> Document | None:

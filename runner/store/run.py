@@ -21,7 +21,7 @@ from runner.core.locks import held
 from runner.core.model import Cell, Record
 from runner.store import records
 from runner.store.documents import CASES, ENVIRONMENTS, JOURNAL, MACHINE, PLAN, VERSION, read_document, text
-from runner.store.journal import Entry, Journal, append, read
+from runner.store.journal import Journal, append, read
 
 LOCK = ".lock"
 
@@ -122,8 +122,15 @@ class Run:
                 stream.write(f"--- round {record.round}, attempt {record.attempt}, {record.status}\n{log.rstrip()}\n")
         file = f"records/{name}.{record.round}.{record.attempt}.json"
         write_whole(self.path / file, text(records.encode(record, VERSION)))
-        entry = Entry(record.cell.id, record.round, record.attempt, record.status, file, elapsed)
-        self.note("measured", **entry._asdict())
+        self.note(
+            "measured",
+            cell=record.cell.id,
+            round=record.round,
+            attempt=record.attempt,
+            status=record.status,
+            file=file,
+            spent=elapsed,
+        )
 
     def note(self, event: str, **fields: object) -> None:
         """Append an event to the journal; it is on disk when this returns. See ``runner.store.journal``."""

@@ -160,7 +160,7 @@ def run(
             stack.enter_context(stored.held())
         else:
             stored = again
-            same_environments(stored.journal().begun["digests"], ready, failed)
+            same_environments(stored.journal().header["digests"], ready, failed)
             stored.note("resumed", at=now(), digests=digests(ready))
         progress.note(f"run {stored.id} on {planned.backend}, {planned.device}, {planned.measurement.threads} threads")
         keeper = RunRecorder(planned, stored, progress)

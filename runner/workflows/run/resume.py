@@ -42,7 +42,7 @@ def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Cont
     _check(options)
     with _taken(options, say) as run:
         journal = run.journal()
-        if not journal.begun:
+        if not journal.header:
             hint = "`runner run` measures anew"
             raise NothingSelectedError(
                 Problem(f"run {run.id} was begun by an older program: it cannot go on", hint=hint)
@@ -51,12 +51,12 @@ def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Cont
             raise NothingSelectedError(Problem(f"run {run.id} is finished", hint="`runner run` measures anew"))
         if journal.warning:
             say(journal.warning)
-        same_program(run, journal.begun)
+        same_program(run, journal.header)
         planned = _plan(run, journal)
-        found = setup(_options(options, journal.begun, planned))
-        found = replace(found, place=_place(found, journal.begun))
+        found = setup(_options(options, journal.header, planned))
+        found = replace(found, place=_place(found, journal.header))
         planned = replace(planned, devices=max(1, len(found.gpus)))
-        same_machine(run, journal.begun, found.gpus)
+        same_machine(run, journal.header, found.gpus)
         say(f"run {run.id} goes on: {len(tuple(journal.counting()))} records are there{_spent(planned)}")
         yield found, _prepared(planned, found), run
 
@@ -123,7 +123,7 @@ def _newest(reports: Path, stack: ExitStack, say: Callable[[str], None]) -> Run:
 def _plan(run: Run, journal: Journal) -> Plan:
     """Return the plan of a run, with what is behind it."""
     try:
-        return read_plan(run.plan(), run.cases(), journal.begun["measurement"], past(run, journal))
+        return read_plan(run.plan(), run.cases(), journal.header["measurement"], past(run, journal))
     except (KeyError, TypeError) as error:
         raise RecordError(Problem(f"{run.path}: the plan cannot be read: {error}")) from error
 
@@ -152,7 +152,7 @@ def past(run: Run, journal: Journal) -> Past:
         failed=frozenset(failed),
         servers=servers,
         groups=journal.groups,
-        spent=journal.spent,
+        spent=journal.elapsed,
     )
 
 

@@ -122,7 +122,8 @@ def test_a_trend_is_as_sure_as_kendalls_test_says(count: int) -> None:
     reached = 0
     for seed in range(300):
         samples = DRAW(seed).normal(size=count) + np.linspace(0, DRAW(seed).uniform(0, 25 / math.sqrt(count)), count)
-        truth = kendalltau(np.arange(count), samples, method="exact" if count <= sample_shape.MAX_EXACT_SAMPLES else "asymptotic")
+        method = "exact" if count <= sample_shape.MAX_EXACT_SAMPLES else "asymptotic"
+        truth = kendalltau(np.arange(count), samples, method=method)
         score = sample_shape.kendall_score(samples)
         assert score == pytest.approx(truth.statistic * count * (count - 1) / 2)
         assert (abs(score) >= bound) == (truth.pvalue < sample_shape.TREND_P_VALUE)

@@ -8,7 +8,7 @@ import pytest
 
 from runner.core.errors import RecordError
 from runner.core.model import Cell
-from runner.store.documents import PIECE, upgrade
+from runner.store.documents import CHUNK_BYTES, upgrade
 from runner.store.run import Run, runs
 from tests.support.fake_runs import NOW, bad, cell, facts, good, make, plan
 
@@ -27,7 +27,7 @@ def test_a_run_is_named_for_the_time_and_holds_what_it_was_given(tmp_path: Path)
     assert run.plan() == plan([cell()])
     assert run.cases() == cases
     assert run.machine() == {"version": 1, "cpu": "x"}
-    assert run.journal().begun["seed"] == 3
+    assert run.journal().header["seed"] == 3
     assert run.environments() == {"torch-2.x": {"framework": "torch"}}
     assert Run.open(run.path) == run
 
@@ -118,14 +118,14 @@ def test_a_garbled_line_before_the_last_is_an_error_with_its_place(tmp_path: Pat
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"seconds": []}, "is ok and has no seconds"),
+        ({"seconds": []}, "is ok but has no seconds"),
         ({"seconds": [0.1, 0.0]}, "not a number of seconds above 0"),
         ({"seconds": ["fast"]}, "not a number of seconds above 0"),
         ({"seconds": 3}, "wrong type"),
         ({"status": "fine"}, "'fine', neither 'ok' nor 'failed'"),
         ({"status": "failed", "class": "sad"}, "no failure class 'sad'"),
-        ({"cell": "a/b/c/d/e/f"}, "is about 'a/b/c/d/e/f'"),
-        ({"round": "one"}, "not a whole number"),
+        ({"cell": "a/b/c/d/e/f"}, "is of 'a/b/c/d/e/f'"),
+        ({"round": "one"}, "not an integer"),
     ],
 )
 def test_a_record_that_cannot_be_true_is_an_error_that_names_its_file(
@@ -152,14 +152,14 @@ def test_a_record_of_many_samples_is_read_to_its_end(tmp_path: Path) -> None:
     times = [1 / number for number in range(1, 20_001)]
     run = make(tmp_path, [good(cell(), 0, times), good(cell(), 1, [0.1 + 0.2])])
     (file, _) = sorted((run.path / "records").iterdir())
-    assert file.stat().st_size > 4 * PIECE
+    assert file.stat().st_size > 4 * CHUNK_BYTES
     assert [list(one.seconds) for one in run.records()] == [times, [0.1 + 0.2]]
 
 
 def test_a_record_whose_size_is_just_what_is_read_at_a_time_is_read(tmp_path: Path) -> None:
     run = make(tmp_path, [good(cell(), 0, [1.0])])
     (file,) = (run.path / "records").iterdir()
-    file.write_bytes(file.read_bytes().ljust(PIECE))
+    file.write_bytes(file.read_bytes().ljust(CHUNK_BYTES))
     assert [one.seconds for one in run.records()] == [(1.0,)]
 
 
@@ -192,7 +192,7 @@ def test_a_newer_file_is_refused_with_both_versions_and_a_hint(tmp_path: Path, n
         {"plan.json": run.plan, "machine.json": run.machine, "environments.json": run.environments}[name]()
     assert caught.value.exit_code == 6
     assert f"{run.path / name} has version 7, and this program reads versions up to 1" in str(caught.value)
-    assert "hint: read it with a newer runner" in str(caught.value)
+    assert "hint: read it with the runner that wrote it" in str(caught.value)
 
 
 def test_an_older_document_is_upgraded_one_version_at_a_time(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_an_older_document_is_upgraded_one_version_at_a_time(tmp_path: Path) -> 
     assert upgrade({"version": 3}, tmp_path, "plan.json", table) == {"version": 3}
     with pytest.raises(RecordError, match="up to 3"):
         upgrade({"version": 4}, tmp_path, "plan.json", table)
-    with pytest.raises(RecordError, match="nothing leads on"):
+    with pytest.raises(RecordError, match="cannot be upgraded"):
         upgrade({"version": 0}, tmp_path, "plan.json", table)
 
 

@@ -131,7 +131,7 @@ def test_the_pace_is_that_of_the_good_records_whose_time_is_known(tmp_path: Path
     old = make(tmp_path / "old", turns(NOISY, *SLOWER))
     assert scheduler(old, clock, []).pace() == 1.0
     for count, one in enumerate(NOISY, 1):
-        old.add(replace(turns(NOISY, 1.0)[0], cell=one, round=4), spent=3.0 * count)
+        old.add(replace(turns(NOISY, 1.0)[0], cell=one, round=4), elapsed=3.0 * count)
     assert scheduler(old, clock, [], Past(spent=6.0)).pace() == pytest.approx(6.0 / (2 * SECONDS / 3))
 
 
