@@ -70,9 +70,9 @@ def test_the_dip_of_known_distributions() -> None:
 @pytest.mark.parametrize("change", [-0.2, -0.03, 0.03, 0.2])
 def test_a_trend_is_found_with_its_sign_and_size(change: float) -> None:
     samples = skewed(3, 200, 0.01) * np.linspace(1.0, 1.0 + change, 200)
-    change = trend(samples)
-    assert change is not None
-    assert change == pytest.approx(change, rel=0.4)
+    measured = trend(samples)
+    assert measured is not None
+    assert measured == pytest.approx(change, rel=0.4)
 
 
 def test_what_does_not_go_one_way_is_no_trend() -> None:
