@@ -24,7 +24,7 @@ from scipy.stats import binomtest
 from benchmarks.places import Ready, nothing, ready, request
 from benchmarks.settling import channel
 from runner.analysis import statistics as stats
-from runner.analysis.model import Round, Turns, log_ratio
+from runner.analysis.model import MIN_ROUNDS, Round, Turns, log_ratio
 from runner.analysis.tables import turn_medians
 from runner.backends import harness_archive
 from runner.core.locks import alone
@@ -73,18 +73,18 @@ class Pair(NamedTuple):
     early: float
 
 
-class Place:
+class Bench:
     """Where sides are measured: servers are made anew for each round."""
 
-    def __init__(self, found: Ready, planted: float, budget: float) -> None:
+    def __init__(self, prepared: Ready, planted: float, budget: float) -> None:
         """Take an environment that is ready, the share by which the other side waits, and seconds a side and round."""
         self.budget = budget
-        self.found = found
-        self.made: Provisioned = found.backend.provision(found.prepared.specs[0], nothing)
-        self.blocks = {cell: block for block in found.prepared.plan.blocks for cell in block.cells}
+        self.ready = prepared
+        self.made: Provisioned = prepared.backend.provision(prepared.prepared.specs[0], nothing)
+        self.blocks = {cell: block for block in prepared.prepared.plan.blocks for cell in block.cells}
         self.cells = tuple(self.blocks)
-        threads = found.setup.request.threads
-        self.references = References(found.setup.settings.cache / "references", threads)
+        threads = prepared.setup.request.threads
+        self.references = References(prepared.setup.settings.cache / "references", threads)
         self.servers = 0
         self.harness = {"base": harness_archive.pack(), "other": harness_archive.pack()}
         if planted:
@@ -97,27 +97,32 @@ class Place:
     def server(self, side: str) -> Session:
         """Start a server."""
         self.servers += 1
-        session = Session(channel(self.found, self.made, self.harness[side]), f"{side}#{self.servers}")
-        said = session.hello(self.made.framework, self.found.setup.request.threads, "cpu", 300.0)
-        if said["status"] != "ok":
-            raise SystemExit(said["reason"])
+        session = Session(channel(self.ready, self.made, self.harness[side]), f"{side}#{self.servers}")
+        answer = session.hello(self.made.framework, self.ready.setup.request.threads, "cpu", 300.0)
+        if answer["status"] != "ok":
+            raise SystemExit(answer["reason"])
         return session
 
-    def asked(self, session: Session, cell: Cell, *, proven: bool, turns: bool = False) -> dict[str, Any]:
+    def send(self, session: Session, cell: Cell, *, already_verified: bool, turns: bool = False) -> dict[str, Any]:
         """Ask for a cell once; return the answer, which may be that it waits for its turn."""
         case = dict(self.blocks[cell].spec)
-        asked = request(self.found, self.made, cell, self.budget) | {"proven": proven, "turns": turns}
-        return session.measure(asked, lambda: self.references.get(case))
+        message = request(self.ready, self.made, cell, self.budget) | {"proven": already_verified, "turns": turns}
+        return session.measure(message, lambda: self.references.get(case))
 
-    def median(self, session: Session, cell: Cell, *, proven: bool) -> float:
+    def median(self, session: Session, cell: Cell, *, already_verified: bool) -> float:
         """Measure a cell once; return the median of its samples in seconds."""
-        return took(cell, session, self.asked(session, cell, proven=proven))[0]
+        return took(cell, session, self.send(session, cell, already_verified=already_verified))[0]
 
-    def turn_about(self, sides: Mapping[str, Session], cell: Cell, chance: random.Random, *, proven: bool) -> float:
+    def turn_about(
+        self, sides: Mapping[str, Session], cell: Cell, chance: random.Random, *, already_verified: bool
+    ) -> float:
         """Measure a cell on both sides, which take turns; return the logarithm of other over base."""
         sessions = dict(chance.sample(sorted(sides.items()), 2))
         rounds: dict[str, Round] = {}
-        replies = {side: self.asked(one, cell, proven=proven, turns=True) for side, one in sessions.items()}
+        replies = {
+            side: self.send(session, cell, already_verified=already_verified, turns=True)
+            for side, session in sessions.items()
+        }
         while waiting := [side for side in sessions if side not in rounds]:
             for side in chance.sample(waiting, len(waiting)):
                 if replies[side].get("reply") == "turn":
@@ -126,9 +131,14 @@ class Place:
                     rounds[side] = took(cell, sessions[side], replies[side])
         return log_ratio(rounds["base"], rounds["other"])
 
-    def in_a_round(self, sides: Mapping[str, Session], cell: Cell, chance: random.Random, *, proven: bool) -> float:
+    def in_a_round(
+        self, sides: Mapping[str, Session], cell: Cell, chance: random.Random, *, already_verified: bool
+    ) -> float:
         """Measure a cell on one side, then on the other, in random order; return the logarithm of other over base."""
-        times = {side: self.median(sides[side], cell, proven=proven) for side in chance.sample(sorted(sides), 2)}
+        times = {
+            side: self.median(sides[side], cell, already_verified=already_verified)
+            for side in chance.sample(sorted(sides), 2)
+        }
         return math.log(times["other"] / times["base"])
 
 
@@ -143,23 +153,23 @@ def took(cell: Cell, session: Session, reply: Mapping[str, Any]) -> Round:
 
 
 Way = Callable[..., float]
-"""Takes sides, a cell, chance and ``proven``; returns the logarithm of a round's ratio."""
+"""Takes sides, a cell, chance and ``already_verified``; returns the logarithm of a round's ratio."""
 
 
-def in_rounds(place: Place, way: Way, most: int, chance: random.Random) -> list[Pair]:
+def in_rounds(bench: Bench, way: Way, max_rounds: int, chance: random.Random) -> list[Pair]:
     """Measure each cell on both sides round by round until its verdict falls; return how each ended."""
-    logs: dict[Cell, list[float]] = {cell: [] for cell in place.cells}
+    logs: dict[Cell, list[float]] = {cell: [] for cell in bench.cells}
     done: dict[Cell, Pair] = {}
-    at = stats.looks(stats.MIN_ROUNDS, most)
-    for number in range(1, most + 1):
-        sides = {"base": place.server("base"), "other": place.server("other")}
+    at = stats.looks(MIN_ROUNDS, max_rounds)
+    for number in range(1, max_rounds + 1):
+        sides = {"base": bench.server("base"), "other": bench.server("other")}
         for cell in shuffled([cell for cell in logs if cell not in done], chance):
-            logs[cell].append(way(sides, cell, chance, proven=number > 1))
+            logs[cell].append(way(sides, cell, chance, already_verified=number > 1))
         for session in sides.values():
             session.close()
         if number in at:
             ended = {cell: judged(logs[cell], at) for cell in logs if cell not in done}
-            done |= {cell: pair for cell, pair in ended.items() if pair.word != "inconclusive" or number == most}
+            done |= {cell: pair for cell, pair in ended.items() if pair.word != "inconclusive" or number == max_rounds}
         if len(done) == len(logs):
             break
     return list(done.values())
@@ -170,30 +180,36 @@ def shuffled(cells: Sequence[Cell], chance: random.Random) -> list[Cell]:
     cases: dict[str, list[Cell]] = {}
     for cell in chance.sample(cells, len(cells)):
         cases.setdefault(cell.case_id, []).append(cell)
-    return [cell for found in cases.values() for cell in found]
+    return [cell for of_case in cases.values() for cell in of_case]
 
 
-def one_after_the_other(place: Place, rounds: int, chance: random.Random) -> list[Pair]:
+def one_after_the_other(bench: Bench, rounds: int, chance: random.Random) -> list[Pair]:
     """Measure all rounds of one side, then all of the other; return how each cell ended."""
     times: Mapping[str, dict[Cell, list[float]]] = {
-        side: {cell: [] for cell in place.cells} for side in ("base", "other")
+        side: {cell: [] for cell in bench.cells} for side in ("base", "other")
     }
-    for side, found in times.items():
+    for side, by_cell in times.items():
         for number in range(rounds):
-            session = place.server(side)
-            for cell in shuffled(place.cells, chance):
-                found[cell].append(place.median(session, cell, proven=number > 0))
+            session = bench.server(side)
+            for cell in shuffled(bench.cells, chance):
+                by_cell[cell].append(bench.median(session, cell, already_verified=number > 0))
             session.close()
-    both = ((times["base"][cell], times["other"][cell]) for cell in place.cells)
-    return [judged([math.log(two / one) for one, two in zip(*pair, strict=True)], (rounds,)) for pair in both]
+    both = ((times["base"][cell], times["other"][cell]) for cell in bench.cells)
+    return [
+        judged(
+            [math.log(other_seconds / base_seconds) for base_seconds, other_seconds in zip(*pair, strict=True)],
+            (rounds,),
+        )
+        for pair in both
+    ]
 
 
 def judged(logs: Sequence[float], at: tuple[int, ...]) -> Pair:
     """Return what the rounds of a pair say at this look."""
-    found = stats.paired(np.array(logs))
-    interval = stats.interval(found, stats.level(found.rounds, at, 1 - stats.CONFIDENCE))
-    (word,) = stats.verdicts(interval, np.atleast_1d(stats.p_value(found, at) <= stats.FALSE_ALARMS))
-    return Pair(word, math.exp(float(found.mean)), len(logs), math.exp(statistics.mean(logs[:EARLY])))
+    evidence = stats.paired(np.array(logs))
+    interval = stats.interval(evidence, stats.level(evidence.rounds, at, 1 - stats.CONFIDENCE))
+    (word,) = stats.verdicts(interval, np.atleast_1d(stats.p_value(evidence, at) <= stats.FALSE_ALARM_LEVEL))
+    return Pair(word, math.exp(float(evidence.mean)), len(logs), math.exp(statistics.mean(logs[:EARLY])))
 
 
 def lines(name: str, pairs: Sequence[Pair]) -> Iterator[str]:
@@ -222,22 +238,22 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=4)
     parser.add_argument("--backend", default="auto", help="docker or venv: what has torch-1.12 made")
     given = parser.parse_args()
-    found = ready(CELLS, Options(threads=1, backend=given.backend))
+    prepared = ready(CELLS, Options(threads=1, backend=given.backend))
     turns: list[Pair] = []
     rounds: list[Pair] = []
     after: list[Pair] = []
     ways = {"in turns": turns, "one after the other in a round": rounds, "one side after the other": after}
 
     def lane(number: int) -> None:
-        place, chance = Place(found, given.planted / 100, given.seconds), random.Random(f"{given.seed} {number}")
+        bench, chance = Bench(prepared, given.planted / 100, given.seconds), random.Random(f"{given.seed} {number}")
         while len(turns) < given.pairs:
-            turns.extend(in_rounds(place, place.turn_about, given.most, chance))
+            turns.extend(in_rounds(bench, bench.turn_about, given.most, chance))
             if given.control:
-                rounds.extend(in_rounds(place, place.in_a_round, EARLY, chance))
-                after.extend(one_after_the_other(place, EARLY, chance))
+                rounds.extend(in_rounds(bench, bench.in_a_round, EARLY, chance))
+                after.extend(one_after_the_other(bench, EARLY, chance))
             print(f"{len(turns)} pairs", flush=True)
 
-    with alone(found.setup.settings.cache / "measuring-cpu.lock", print), ThreadPoolExecutor(given.lanes) as lanes:
+    with alone(prepared.setup.settings.cache / "measuring-cpu.lock", print), ThreadPoolExecutor(given.lanes) as lanes:
         list(lanes.map(lane, range(given.lanes)))
     for name, pairs in ways.items():
         for line in lines(name, pairs) if pairs else ():

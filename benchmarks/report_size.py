@@ -31,7 +31,9 @@ def rows() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         _child("make", folder)
         both = [(_child("ours", folder), _child("peer", folder)) for _ in range(TURNS)]
-    ours, peer = ({name: statistics.median(one[k][name] for one in both) for name in both[0][k]} for k in (0, 1))
+    ours, peer = (
+        {name: statistics.median(measured[k][name] for measured in both) for name in both[0][k]} for k in (0, 1)
+    )
     samples, cells = f"{ours['samples']:,.0f}", f"{ours['cells']:,.0f}"
     yield Row(
         f"{samples} samples in {cells} cells to HTML",
@@ -55,8 +57,8 @@ def _child(what: str, folder: str) -> dict[str, float]:
     """Return what a process of its own prints of one step."""
     words = [sys.executable, "-m", "benchmarks.report_size", what, folder]
     done = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, check=True)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    figures: dict[str, float] = json.loads(done.stdout)
+    return figures
 
 
 def make(reports: Path) -> dict[str, float]:
@@ -134,9 +136,9 @@ def ours(reports: Path) -> dict[str, float]:
     page = html.page_text(view.arrange(results, comparisons))
     done = time.perf_counter()
     steps = {"import": loaded - begin, "merge": merged - loaded, "compare": compared - merged, "html": done - compared}
-    said = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in steps.items())
+    steps_text = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in steps.items())
     busy = time.process_time() - used
-    sys.stderr.write(f"report: {said}; {busy:.2f} s of processor time; a page of {len(page) / 1e6:.1f} MB\n")
+    sys.stderr.write(f"report: {steps_text}; {busy:.2f} s of processor time; a page of {len(page) / 1e6:.1f} MB\n")
     cells = float(results.rounds["cell"].nunique())
     return {"seconds": done - begin, "bytes": _peak(), "samples": float(len(results.samples)), "cells": cells}
 

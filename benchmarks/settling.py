@@ -38,7 +38,7 @@ from runner.workflows import run
 from runner.workflows.options import Options
 from runner.workflows.run import devices
 
-ROUNDS, MOST, SECONDS = 3, 20, 0.25  # the seconds are those of the quick preset
+ROUNDS, MAX_ROUNDS, SECONDS = 3, 20, 0.25  # the seconds are those of the quick preset
 TARGET = 0.2
 SETTLED = ("slower", "faster", "same")
 LEFT_OUT, KEPT = cases.iterations({"workload": "asr-lstm"})
@@ -99,35 +99,35 @@ class Fixed(NamedTuple):
 
 def rows() -> Iterator[Row]:
     """Give the time of ten verdicts both ways, in all and in timed calls alone."""
-    found: list[tuple[Settled, Fixed]] = []
+    outcomes: list[tuple[Settled, Fixed]] = []
     lacking: list[str] = []
     for pair in PAIRS:
         try:
-            place = ready(pair.cells, Options(rounds=ROUNDS, max_rounds=MOST, seconds=SECONDS))
-            found.append((settle(place), fixed(place, pair)))
-            sys.stderr.write(f"{_said(pair, *found[-1])}\n")
+            bench = ready(pair.cells, Options(rounds=ROUNDS, max_rounds=MAX_ROUNDS, seconds=SECONDS))
+            outcomes.append((settle(bench), fixed(bench, pair)))
+            sys.stderr.write(f"{_line(pair, *outcomes[-1])}\n")
         except UnmeasurableError as error:
             sys.stderr.write(f"{' and '.join(pair.cells)}: {error}\n")
             lacking.append(str(error))
-    if not found:
+    if not outcomes:
         raise UnmeasurableError("; ".join(dict.fromkeys(lacking)))
-    good = sum(one.verdict in SETTLED and (one.ratio > 1) == (two.ratio > 1) for one, two in found)
+    good = sum(settled.verdict in SETTLED and (settled.ratio > 1) == (two.ratio > 1) for settled, two in outcomes)
     yield _row(
         f"a settled verdict, {good} of {len(PAIRS)} pairs",
-        sum(one.seconds for one, _ in found),
-        sum(two.seconds for _, two in found),
+        sum(settled.seconds for settled, _ in outcomes),
+        sum(two.seconds for _, two in outcomes),
         all_good=good == len(PAIRS),
     )
-    calls = sum(one.calls for one, _ in found), sum(two.calls for _, two in found)
+    calls = sum(settled.calls for settled, _ in outcomes), sum(two.calls for _, two in outcomes)
     yield _row("the same, timed calls alone", *calls, all_good=good == len(PAIRS))
 
 
 def _row(figure: str, ours: float, theirs: float, *, all_good: bool) -> Row:
-    said = f"{LEFT_OUT + KEPT} iterations {theirs:.1f} s"
-    return Row(figure, f"{ours:.1f} s", said, ours / theirs, f"{TARGET:g}", all_good and ours <= TARGET * theirs)
+    note = f"{LEFT_OUT + KEPT} iterations {theirs:.1f} s"
+    return Row(figure, f"{ours:.1f} s", note, ours / theirs, f"{TARGET:g}", all_good and ours <= TARGET * theirs)
 
 
-def _said(pair: Pair, ours: Settled, theirs: Fixed) -> str:
+def _line(pair: Pair, ours: Settled, theirs: Fixed) -> str:
     return (
         f"{pair.other} against {pair.base}, {pair.slug} {pair.work}: {ours.verdict} ({ours.ratio:.2f}) after "
         f"{ours.rounds} rounds, {ours.seconds:.1f} s, of it calls {ours.calls:.1f} s; "
@@ -136,14 +136,14 @@ def _said(pair: Pair, ours: Settled, theirs: Fixed) -> str:
     )
 
 
-def settle(place: Ready) -> Settled:
+def settle(bench: Ready) -> Settled:
     """Measure a pair until its verdict is settled, or the rounds are used up."""
-    block = place.prepared.plan.blocks[0]
-    References(place.setup.settings.cache / "references", place.setup.request.threads).get(block.spec)
+    block = bench.prepared.plan.blocks[0]
+    References(bench.setup.settings.cache / "references", bench.setup.request.threads).get(block.spec)
     with tempfile.TemporaryDirectory() as folder:
-        here = replace(place.setup.settings, reports=Path(folder), controls=False)
+        here = replace(bench.setup.settings, reports=Path(folder), controls=False)
         begin = time.perf_counter()
-        totals = run.run(place.prepared, place.backend, here, Progress(nothing), ())
+        totals = run.run(bench.prepared, bench.backend, here, Progress(nothing), ())
         took = time.perf_counter() - begin
         if totals.bad:
             raise UnmeasurableError(f"failed: {', '.join(totals.bad)}")
@@ -158,31 +158,31 @@ def _called(record: Record) -> float:
     return float(record.facts["warmup_seconds"] + record.facts["batch"] * sum(counted))
 
 
-def fixed(place: Ready, pair: Pair) -> Fixed:
+def fixed(bench: Ready, pair: Pair) -> Fixed:
     """Time 500 iterations of each side, each in a process of its own."""
-    made = {spec.environment: place.backend.provision(spec, nothing) for spec in place.prepared.specs}
-    with tempfile.TemporaryDirectory() as folder, alone(place.setup.settings.cache / "measuring-cpu.lock", nothing):
+    made = {spec.environment: bench.backend.provision(spec, nothing) for spec in bench.prepared.specs}
+    with tempfile.TemporaryDirectory() as folder, alone(bench.setup.settings.cache / "measuring-cpu.lock", nothing):
         harness = Path(folder) / "harness"
         copytree(harness_archive.FOLDER, harness)
         with (harness / "timing.py").open("a", encoding="ascii") as file:
             file.write(FIXED)
-        cells = [cell for block in place.prepared.plan.blocks for cell in block.cells]
+        cells = [cell for block in bench.prepared.plan.blocks for cell in block.cells]
         sides = {
-            cell.environment: _side(place, made[cell.environment], cell, harness_archive.pack(harness))
+            cell.environment: _side(bench, made[cell.environment], cell, harness_archive.pack(harness))
             for cell in cells
         }
     took, calls = (sum(side[k] for side in sides.values()) for k in (0, 1))
     return Fixed(took, calls, sides[pair.other][2] / sides[pair.base][2])
 
 
-def _side(place: Ready, made: Provisioned, cell: Cell, harness: bytes) -> tuple[float, float, float]:
+def _side(bench: Ready, made: Provisioned, cell: Cell, harness: bytes) -> tuple[float, float, float]:
     """Return the seconds of one side's import, build and iterations, of the iterations alone, and their median."""
-    threads, case = place.setup.request.threads, dict(place.prepared.plan.blocks[0].spec)
-    references = References(place.setup.settings.cache / "references", threads)
-    session = Session(channel(place, made, harness), "fixed#1")
+    threads, case = bench.setup.request.threads, dict(bench.prepared.plan.blocks[0].spec)
+    references = References(bench.setup.settings.cache / "references", threads)
+    session = Session(channel(bench, made, harness), "fixed#1")
     try:
         imported = session.hello(made.framework, threads, "cpu", 300.0)
-        reply = session.measure(request(place, made, cell, SECONDS), lambda: references.get(case))
+        reply = session.measure(request(bench, made, cell, SECONDS), lambda: references.get(case))
     finally:
         session.close()
     if reply["status"] != "ok":
@@ -193,9 +193,9 @@ def _side(place: Ready, made: Provisioned, cell: Cell, harness: bytes) -> tuple[
     return started + calls, calls, statistics.median(reply["seconds"])
 
 
-def channel(place: Ready, made: Provisioned, harness: bytes) -> Channel:
+def channel(bench: Ready, made: Provisioned, harness: bytes) -> Channel:
     """Start a server with a harness of our own; its memory is limited as a run's would be."""
     limits = Limits(memory=int(devices.MEMORY_SHARE * machine.room()), run="bench")
-    if place.backend.name == "docker":
+    if bench.backend.name == "docker":
         return DockerChannel(made, limits, owner(), harness)
     return ProcessChannel(made.handle, limits.device, harness)

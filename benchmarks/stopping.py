@@ -15,6 +15,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from runner.analysis import statistics
+from runner.analysis.model import MARGIN, MIN_ROUNDS
 
 CAPS = (5, 10, 20, 30)
 CHANGES = (0.03, 0.05, 0.10)
@@ -29,9 +30,9 @@ def plain(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> st
 
 def servers(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> statistics.Floats:
     """Return noise of which half the variance is the servers', which every round has anew on both sides."""
-    own = random.normal(0, sd * 0.5, (2, pairs, rounds))
+    of_servers = random.normal(0, sd * 0.5, (2, pairs, rounds))
     noise: statistics.Floats = random.normal(0, sd * 0.5**0.5, (pairs, rounds))
-    return np.asarray(noise + own[0] - own[1])
+    return np.asarray(noise + of_servers[0] - of_servers[1])
 
 
 def drift(random: np.random.Generator, pairs: int, rounds: int, sd: float) -> statistics.Floats:
@@ -56,7 +57,7 @@ class Ended(NamedTuple):
 
     words: np.ndarray
     rounds: np.ndarray
-    found: statistics.Interval
+    intervals: statistics.Interval
 
 
 def measured(log_ratios: statistics.Floats, at: tuple[int, ...]) -> Ended:
@@ -69,12 +70,13 @@ def measured(log_ratios: statistics.Floats, at: tuple[int, ...]) -> Ended:
         seen = log_ratios[active, :count]
         error = seen.std(axis=1, ddof=1) / count**0.5
         rounds_seen = np.full(len(active), float(count))
-        found = statistics.Evidence(seen.mean(axis=1), error, rounds_seen - 1, rounds_seen)
-        interval = statistics.interval(found, statistics.level(found.rounds, at, 1 - statistics.CONFIDENCE))
+        evidence = statistics.Evidence(seen.mean(axis=1), error, rounds_seen - 1, rounds_seen)
+        interval = statistics.interval(evidence, statistics.level(evidence.rounds, at, 1 - statistics.CONFIDENCE))
         word = np.array(
-            statistics.verdicts(interval, statistics.p_value(found, at) <= statistics.FALSE_ALARMS), dtype=object
+            statistics.verdicts(interval, statistics.p_value(evidence, at) <= statistics.FALSE_ALARM_LEVEL),
+            dtype=object,
         )
-        ends[:, active] = statistics.interval(found, statistics.SHOWN)
+        ends[:, active] = statistics.interval(evidence, statistics.SHOWN_LEVEL)
         words[active], rounds[active] = word, count
         active = active[word == "inconclusive"]
         if not len(active):
@@ -82,9 +84,9 @@ def measured(log_ratios: statistics.Floats, at: tuple[int, ...]) -> Ended:
     return Ended(words, rounds, statistics.Interval(*ends))
 
 
-def wilson(found: np.ndarray) -> float:
+def wilson(hits: np.ndarray) -> float:
     """Return the upper end of Wilson's 95 % interval of a share."""
-    return float(binomtest(int(found.sum()), len(found)).proportion_ci(method="wilson").high)
+    return float(binomtest(int(hits.sum()), len(hits)).proportion_ci(method="wilson").high)
 
 
 def lines(pairs: int, seed: int) -> Iterator[str]:
@@ -98,15 +100,16 @@ def lines(pairs: int, seed: int) -> Iterator[str]:
         for sd in SPREADS:
             for cap in CAPS:
                 random = np.random.default_rng([seed, len(name), int(1000 * sd), cap])
-                at = statistics.looks(statistics.MIN_ROUNDS, cap)
+                at = statistics.looks(MIN_ROUNDS, cap)
 
                 def ended(change: float) -> Ended:
                     return measured(draw(random, pairs, cap, sd) + np.log1p(change), at)  # noqa: B023
 
                 def covered(of: Ended, change: float) -> float:
-                    return float(((of.found.low <= np.log1p(change)) & (np.log1p(change) <= of.found.high)).mean())
+                    low, high = of.intervals.low, of.intervals.high
+                    return float(((low <= np.log1p(change)) & (np.log1p(change) <= high)).mean())
 
-                null, wide = ended(0), ended(2 * statistics.MARGIN)
+                null, wide = ended(0), ended(2 * MARGIN)
                 changed = {change: ended(change) for change in CHANGES}
                 wrong = np.isin(null.words, ["slower", "faster"])
                 shares = " | ".join(f"{np.mean(of.words == 'slower'):.1%}" for of in changed.values())

@@ -29,14 +29,14 @@ def rows() -> Iterator[Row]:
         ],
         REPEATS,
     )
-    said, took = f"scipy.stats.ttest_1samp {peer:.3f} s", f"{ours:.3f} s, at first {first:.3f} s"
-    yield Row(f"verdicts of {PAIRS:,} pairs", took, said, ours / peer, f"{TARGET:g} s", max(first, ours) < TARGET)
+    peer_text, took = f"scipy.stats.ttest_1samp {peer:.3f} s", f"{ours:.3f} s, at first {first:.3f} s"
+    yield Row(f"verdicts of {PAIRS:,} pairs", took, peer_text, ours / peer, f"{TARGET:g} s", max(first, ours) < TARGET)
 
 
 def verdicts(ratios: statistics.Floats, at: tuple[int, ...]) -> list[statistics.Verdict]:
     """Return the verdicts of log ratios, (P, R), taken at the looks ``at``."""
     each = [statistics.paired(row) for row in ratios]
-    found = statistics.Evidence(*(np.array(column) for column in zip(*each, strict=True)))
-    p = statistics.p_value(found, at)
-    interval = statistics.interval(found, statistics.level(found.rounds, at, 1 - statistics.CONFIDENCE))
-    return statistics.verdicts(interval, (p <= statistics.FALSE_ALARMS) & statistics.discoveries(p))
+    evidence = statistics.Evidence(*(np.array(column) for column in zip(*each, strict=True)))
+    p = statistics.p_value(evidence, at)
+    interval = statistics.interval(evidence, statistics.level(evidence.rounds, at, 1 - statistics.CONFIDENCE))
+    return statistics.verdicts(interval, (p <= statistics.FALSE_ALARM_LEVEL) & statistics.discoveries(p))

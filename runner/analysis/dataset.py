@@ -1,4 +1,4 @@
-"""Run folders as tables: every sample, every round, every failure."""
+"""Reads run folders as tables: every sample, every round, every failure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from runner.analysis import statistics
-from runner.analysis.model import Dataset, Planned
+from runner.analysis.model import MIN_ROUNDS, Dataset, Planned
 from runner.analysis.tables import TableBuilder
 from runner.core.errors import Problem, RecordError
 from runner.core.model import Cell
@@ -17,19 +17,19 @@ from runner.store.run import Run, runs
 
 
 def merge(folders: Iterable[Run | Path]) -> pd.DataFrame:
-    """Return a row for each measured iteration of the good records, with exactly ``runner.store.samples.COLUMNS``.
+    """Return the samples of several runs: a row for each measured iteration, with ``runner.store.samples.COLUMNS``.
 
-    The words are categories: a million rows take some 40 MB.
+    Text columns are categories: a million rows take some 40 MB.
 
     Args:
         folders: runs, or the folders of runs.
     """
-    found = [load_dataset(folder).samples for folder in folders]
-    return _joined(found) if found else TableBuilder().tables().samples
+    samples_of_runs = [load_dataset(folder).samples for folder in folders]
+    return _concatenate(samples_of_runs) if samples_of_runs else TableBuilder().tables().samples
 
 
 def load_dataset(folder: Run | Path) -> Dataset:
-    """Return one run as tables, each record read once.
+    """Return one run as tables; each record is read once.
 
     Raises:
         RecordError: a file of the run cannot be read.
@@ -37,19 +37,19 @@ def load_dataset(folder: Run | Path) -> Dataset:
     run = folder if isinstance(folder, Run) else Run.open(folder)
     machine, environments = run.machine(), run.environments()
     journal = run.journal()
-    found = TableBuilder(machine, environments)
+    builder = TableBuilder(machine, environments)
     for record in run.records(journal):
-        found.add(record)
-    tables, plan = found.tables(), run.plan()
-    used = {len(one) for one in tables.rounds["cpus"] if isinstance(one, list)}
-    if used:  # a step that is not kept to its cores may use all of them
+        builder.add(record)
+    tables, plan = builder.tables(), run.plan()
+    used = {len(cpus) for cpus in tables.rounds["cpus"] if isinstance(cpus, list)}
+    if used:  # a step that is not pinned may use all of them
         machine = {**machine, "processors_used": " or ".join(map(str, sorted(used)))}
     return Dataset(
         run=run.id,
         samples=tables.samples,
         rounds=tables.rounds,
         failures=tables.failures,
-        plan=_planned(plan, run),
+        plan=_planned_cells(plan, run),
         machine=machine,
         environments=environments,
         canary=journal.canary,
@@ -69,35 +69,35 @@ def load_samples(path: str | Path) -> pd.DataFrame:
         backend, device`` (categories), ``round``, ``iteration`` (from 0 in each round) and ``seconds``.
 
     Raises:
-        RecordError: there is nothing of the kind, or it cannot be read.
+        RecordError: there is no such file or run, or it cannot be read.
     """
-    place = Path(path)
-    if place.suffix in {".parquet", ".csv"} and not place.is_dir():
-        return samples.read(place)
-    if (place / PLAN).exists():
-        return merge([place])
-    newest = runs(place)
+    source = Path(path)
+    if source.suffix in {".parquet", ".csv"} and not source.is_dir():
+        return samples.read(source)
+    if (source / PLAN).exists():
+        return merge([source])
+    newest = runs(source)
     if not newest:
-        raise RecordError(Problem(f"{place} holds no run", hint="`runner run` makes one"))
+        raise RecordError(Problem(f"there is no run in {source}", hint="start one with `runner run`"))
     return merge(newest[:1])
 
 
 def export(run: Run | Path, path: Path) -> None:
-    """Write the samples of a run to a ``.parquet`` or ``.csv`` file, whole.
+    """Write the samples of a run to a ``.parquet`` or ``.csv`` file, atomically.
 
     Raises:
-        UsageError: the name ends in neither.
+        UsageError: the file name has another suffix.
     """
     samples.write(merge([run]), path)
 
 
-def _joined(found: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return tables below each other, their words still categories."""
-    if len(found) == 1:
-        return found[0]
+def _concatenate(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the rows of several tables; text columns remain categories."""
+    if len(frames) == 1:
+        return frames[0]
     columns: dict[str, Any] = {}
-    for name in found[0].columns:
-        parts = [frame[name] for frame in found]
+    for name in frames[0].columns:
+        parts = [frame[name] for frame in frames]
         if isinstance(parts[0].dtype, pd.CategoricalDtype):
             columns[name] = pd.api.types.union_categoricals(parts)
         else:
@@ -106,16 +106,16 @@ def _joined(found: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _looks(plan: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return when verdicts were taken; older runs had their rounds and no more."""
-    rounds = int(plan.get("rounds", statistics.MIN_ROUNDS))
+    """Return the numbers of rounds at which verdicts were taken; older runs had no extra rounds."""
+    rounds = int(plan.get("rounds", MIN_ROUNDS))
     return statistics.looks(rounds, int(plan.get("max_rounds", rounds)))
 
 
-def _planned(plan: Mapping[str, Any], run: Run) -> tuple[Planned, ...]:
+def _planned_cells(plan: Mapping[str, Any], run: Run) -> tuple[Planned, ...]:
     """Return the cells of the plan.
 
     Raises:
-        RecordError: one of them is not as ``runner plan`` writes it.
+        RecordError: a cell lacks a key that ``runner plan`` writes.
     """
     try:
         return tuple(

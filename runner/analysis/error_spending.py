@@ -1,4 +1,4 @@
-"""How much of the error that is allowed in all each look at the data may spend: a numerical integral.
+"""Error spending: the level of each look at the data, such that all looks together keep the total error.
 
 References:
     Jennison and Turnbull, Group Sequential Methods, 2000: error spending (chapter 7).
@@ -11,36 +11,37 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-SPENDING = 1.0
-"""The error that is spent when a share t of the rounds is there: t to this power, of all that is allowed."""
-NODES = 48  # of the quadrature
+SPENDING_POWER = 1.0
+"""At a share t of the rounds, t to this power of the total error is spent."""
+QUADRATURE_NODES = 48
 
 
 @lru_cache(maxsize=512)
 def levels(at: tuple[int, ...], alpha: float) -> NDArray[np.float64]:
-    """Return the two-sided level (K,) at each of K looks so that all of them together err with ``alpha``.
+    """Return the two-sided level (K,) of each of K looks such that their total error is ``alpha``.
 
     Args:
-        at: numbers of rounds, rising; the last one is the most there can be.
+        at: numbers of rounds, ascending; the last one is the maximum.
         alpha: between 0 and 1.
     """
     from scipy.optimize import brentq
     from scipy.special import ndtr, ndtri
 
     times = np.asarray(at) / at[-1]
-    steps = np.diff(alpha * times**SPENDING, prepend=0.0)
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
-    places, density, before = np.zeros(1), np.ones(1), 0.0  # of the sums that have crossed nothing yet
-    found = []
+    steps = np.diff(alpha * times**SPENDING_POWER, prepend=0.0)
+    nodes, weights = np.polynomial.legendre.leggauss(QUADRATURE_NODES)
+    positions, density, previous = np.zeros(1), np.ones(1), 0.0  # of the sums that have crossed no bound yet
+    nominal = []
     for time, step in zip(times, steps, strict=True):
-        move = np.sqrt(time - before)
+        move = np.sqrt(time - previous)
 
-        def beyond(bound: float) -> float:
-            return float(density @ (ndtr((places - bound) / move) + ndtr((-places - bound) / move)))  # noqa: B023
+        def excess(bound: float) -> float:
+            crossed = ndtr((positions - bound) / move) + ndtr((-positions - bound) / move)  # noqa: B023 - called here
+            return float(density @ crossed) - float(step)  # noqa: B023 - called in this iteration alone
 
-        bound = brentq(lambda bound: beyond(bound) - step, 0.0, -ndtri(1e-300) * np.sqrt(time))  # noqa: B023
-        found.append(2 * ndtr(-bound / np.sqrt(time)))
+        bound = brentq(excess, 0.0, -ndtri(1e-300) * np.sqrt(time))
+        nominal.append(2 * ndtr(-bound / np.sqrt(time)))
         grid = bound * nodes
-        kernel = np.exp(-(((grid[:, None] - places) / move) ** 2) / 2) / (move * np.sqrt(2 * np.pi))
-        places, density, before = grid, (kernel @ density) * bound * weights, time
-    return np.array(found)
+        kernel = np.exp(-(((grid[:, None] - positions) / move) ** 2) / 2) / (move * np.sqrt(2 * np.pi))
+        positions, density, previous = grid, (kernel @ density) * bound * weights, time
+    return np.array(nominal)

@@ -1,4 +1,4 @@
-"""What a run found, as tables, and what a comparison says of it: the values merge, compare and report share."""
+"""The values that analysis and report share: a run as tables, quality issues, and comparisons."""
 
 import math
 from collections.abc import Mapping
@@ -16,53 +16,43 @@ Verdict = Literal["same", "slower", "faster", "inconclusive", "not-comparable", 
 VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "inconclusive", "not-comparable", "not-measured")
 
 Kind = Literal["framework", "speed", "digest", "package", "alone", "rest"]
-"""Of a difference, in the order they are shown; see ``Difference``."""
+"""The kinds of a difference, in the order they are shown; see ``Difference``."""
 
-COMPARABLE: Mapping[str, str] = {
-    "device": "device",
-    "device_name": "device",
-    "driver": "driver",
-    "clocks": "clocks",
-    "pinned": "clocks",
-    "protocol": "protocol",
-    "effective_precision": "precision",
-    "threads": "threads",
-    "corpus": "corpus",
-    "harness": "harness",
-}
-"""Column of the rounds that both sides must agree in -> code of the row where they do not."""
+MARGIN = 0.02
+"""The relative change that counts as none, unless the matrix or ``--margin`` sets another."""
+MIN_ROUNDS = 3
+"""Rounds that it takes to estimate the noise: with two, a 95 % interval reaches nine standard deviations each way."""
 
 
 class Turns(NamedTuple):
-    """What a cell took in the turns of a round: a name that those share who took turns, and medians in seconds."""
+    """The medians of a cell's turns in a round, in seconds, and a name that the cells that took turns share."""
 
     name: str
     medians: tuple[float, ...]
 
 
 Round = tuple[float, Turns | None]
-"""A cell's time in a round, in seconds: the median of all its samples, and of each turn where it took any."""
+"""A cell's time in a round, in seconds: the median of all its samples, and of each turn if it took turns."""
 
 
 def log_ratio(base: Round, other: Round) -> float:
     """Return the datum of a round: the logarithm of other over base.
 
-    Where both took turns with each other it is the median over the turns that both had, each beside the other's; what
-    disturbs the machine for the length of some turns then disturbs both sides, or few of the ratios. Elsewhere it is
-    of the medians.
+    If both took turns with each other, it is the median over the ratios of adjacent turns: a disturbance that lasts for
+    some turns then affects both sides, or few of the ratios. Otherwise it is the ratio of the medians.
 
     >>> round(math.exp(log_ratio((1.0, Turns("a", (1.0, 3.0, 1.0))), (2.0, Turns("a", (2.0, 6.0))))), 9)
     2.0
     """
     if base[1] and other[1] and base[1].name == other[1].name:
-        both = zip(base[1].medians, other[1].medians, strict=False)  # one may have been precise before the other
-        return median(math.log(two / one) for one, two in both)
+        turns = zip(base[1].medians, other[1].medians, strict=False)  # one may have been precise before the other
+        return median(math.log(other_seconds / base_seconds) for base_seconds, other_seconds in turns)
     return math.log(other[0] / base[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A cell as the plan of its run had it; ``code`` and ``reason`` are of a skip, else empty."""
+    """A cell of a run's plan; ``code`` and ``reason`` say why it was skipped, and are empty if it was not."""
 
     cell: Cell
     kind: str
@@ -81,13 +71,13 @@ class Dataset:
         samples: a row for each measured iteration, with the columns of ``runner.store.samples.COLUMNS``.
         rounds: a row for each good record: the cell, its facts, ``seconds`` (the median), ``iterations``
             and ``turns``, a ``Turns`` or None.
-        failures: a row for each record that is not: the cell, its facts, ``failure`` and ``reason``.
-        plan: every cell that was asked for.
+        failures: a row for each failed record: the cell, its facts, ``failure`` and ``reason``.
+        plan: every requested cell.
         machine: facts about the machine.
-        environments: environment id -> facts about it; ``framework`` and ``release`` among them where they are known.
+        environments: environment id -> facts about it, with ``framework`` and ``release`` if they are known.
         canary: (case id, round, seconds) of a fixed product, in the order measured.
-        looks: the numbers of rounds at which its verdicts were taken, or could have been.
-        warning: what is doubtful about the run as a whole, or None.
+        looks: the numbers of rounds at which its verdicts were, or could have been, taken.
+        warning: a warning about the files of the run, or None.
     """
 
     run: str
@@ -104,15 +94,15 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityIssue:
-    """One thing that is doubtful about a run.
+    """A reason to doubt the numbers of a run.
 
     Attributes:
         code: one of ``runner.analysis.quality.CODES``.
-        sentence: what was seen.
-        serious: it puts a verdict into question; else it makes one harder to reach.
-        environment: what it is about; empty for the run as a whole, and then ``cell`` is empty, too.
+        sentence: what was observed.
+        serious: it puts a verdict into question; otherwise it only makes one harder to reach.
+        environment: the environment it concerns; empty for the run as a whole, as is ``cell``.
         cell: the id of the cell.
-        extent: how bad it is beside others of the same code, larger is worse.
+        extent: how severe it is among issues of the same code; larger is worse.
     """
 
     code: str
@@ -212,13 +202,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Something in which an environment is not as the base.
+    """A difference between an environment and the base.
 
     Attributes:
-        base: what the base has, for people; None where that is not known. ``other`` likewise.
-        kind: ``framework`` is its release, ``speed`` what time may depend on, ``digest`` the image's, which follows
-            from the others, ``package`` one that both have, ``alone`` one that a side lacks, which has None, and
-            ``rest`` settings that have no place in that order, and what has no part in a time on this device.
+        base: the value of the base as text; None if it is not known. ``other`` likewise.
+        kind: ``framework``: its release; ``speed``: a fact that times may depend on; ``digest``: the image's, which
+            follows from the others; ``package``: one that both have; ``alone``: one that a side lacks, which has None;
+            ``rest``: all other settings, and facts without influence on times on this device.
     """
 
     name: str
@@ -229,14 +219,14 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeometricMean:
-    """The geometric mean of an environment's ratios over the base, every workload with the same weight.
+    """The geometric mean of an environment's ratios over the base, with the same weight for every workload.
 
     Attributes:
         ratio: other over base time, below 1 is faster.
-        ratio_low: end of its 95 % interval; None with one round, as ``ratio_high``.
-        cells: how many ratios it is the mean of; ``workloads`` are theirs, sorted.
-        rounds: those that all of these cells share; it is taken over them alone.
-        noise: a sentence where an environment was as far from itself; else empty.
+        ratio_low: lower end of its 95 % interval, ``ratio_high`` the upper; None with one round.
+        cells: how many ratios it averages; ``workloads`` are theirs, sorted.
+        rounds: how many rounds all of these cells share; only these are used.
+        noise: a sentence if an environment differed from itself by as much; otherwise empty.
     """
 
     environment: str
@@ -254,15 +244,14 @@ class Comparison:
     """Environments against a base.
 
     Attributes:
-        device: what the base was measured on, as its records say; ``device_name`` for people.
+        device: the device of the base as its records name it; ``device_name`` is its product name.
         rows: sorted by case, phase and implementation.
-        only: a sentence for each implementation that has no partner, and for each environment with nothing to show.
-        margin: the change that counts as none.
-        devices: side -> the name of what it was measured on, where a side was published; else empty.
+        only: a sentence for each implementation without a partner, and for each environment without a row.
+        margin: the relative change that counts as none.
+        devices: side -> name of its device, if a side was published; otherwise empty.
         figures: the published figures in the rows, each once.
-        differences: environment -> in what it differs from the base, beside the ratio; none where a side was published
-            or not measured.
-        overall: the mean over the cells of each environment that has two or more to take it of.
+        differences: environment -> differences between it and the base; none if a side was published or not measured.
+        overall: the mean over the cells of each environment that has two or more.
     """
 
     base: str
@@ -271,13 +260,13 @@ class Comparison:
     device_name: str
     rows: tuple[Row, ...]
     only: tuple[str, ...] = ()
-    margin: float = 0.02
+    margin: float = MARGIN
     devices: Mapping[str, str] = field(default_factory=dict)
     figures: tuple[Figure, ...] = ()
     differences: Mapping[str, tuple[Difference, ...]] = field(default_factory=dict)
     overall: tuple[GeometricMean, ...] = ()
 
     def count(self, environment: str) -> dict[Verdict, int]:
-        """Return how many rows of an environment have each verdict; a verdict no row has is left out."""
-        words = [row.verdict for row in self.rows if row.environment == environment]
-        return {word: words.count(word) for word in VERDICTS if word in words}
+        """Return how many rows of an environment have each verdict, without those that no row has."""
+        verdicts = [row.verdict for row in self.rows if row.environment == environment]
+        return {verdict: verdicts.count(verdict) for verdict in VERDICTS if verdict in verdicts}

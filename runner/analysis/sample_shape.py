@@ -1,8 +1,9 @@
-"""What the samples of a round look like: two clusters, a trend, slow outliers.
+"""The shape of the samples of a round: two clusters, a trend, slow outliers.
 
-Axes: ``seconds: (n,)``, the samples of a round in the order they were taken, each above 0; ``(K, n)`` are K rounds of n
-samples. Each function looks for a size that matters first, and then asks whether chance makes it: with thousands of
-samples anything is significant. The first is cheap and done for many rounds at once, so that few are left to ask for.
+Axes: ``seconds: (n,)``, the samples of a round in the order taken, each above 0; ``(K, n)`` are K rounds of n samples.
+Each function first checks that an effect is large enough to matter, and then that it is not due to chance: with
+thousands of samples any effect is significant. The first check is cheap and vectorised over rounds, so that few rounds
+remain for the second. Kendall's test is written out: ``scipy.stats`` takes a quarter of a second to import.
 
 References:
     Hartigan and Hartigan, The dip test of unimodality, Annals of Statistics 13(1), 1985.
@@ -20,35 +21,51 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-LEAST = 8  # samples: with fewer no order is beyond chance
-ENOUGH = 20  # samples, for a share of 5 %
-CLUSTER = 0.1  # of the samples that each cluster has, at least, and MEMBERS of them
-MEMBERS = 4
-TAIL = 0.05  # of the samples at either end that say nothing of clusters
-EXPLAINED = 0.7  # of the variance; one half of a normal distribution against the other explains 0.64
-WIDER = 1.5  # times what each part spans is the gap between two parts that no chance makes
-APART = 0.05  # by which the centre of the slower cluster is above that of the other, at least
-DIP = 0.65  # dip times the square root of n that fewer than 1 in 100 uniform samples reach, from n = 8 to 5000
-CHANGE = 0.02  # from the first quarter's median to the last's; the margin that counts as no change
-CHANCE = 0.001
-BEYOND = 3.2905  # standard deviations that a normal distribution is beyond, on either side, with CHANCE
-EXACT = 50  # samples up to which Kendall's distribution is counted out; it is about normal from 10 on
-DULL = 2.5  # standard deviations of Spearman's correlation; where it has fewer, Kendall's has not the 3.3 of CHANCE
-FAR = 5.0  # scaled median absolute deviations
-MAD = 1.4826  # times the median absolute deviation is the standard deviation of a normal distribution
-SLOW = 0.05  # above the median, at least, and the share of such samples that is told
-AT_ONCE = 200_000  # samples that are looked at together; each is copied some ten times
+MIN_SAMPLES = 8
+"""With fewer samples no order is beyond chance."""
+MIN_SAMPLES_FOR_SLOW_SHARE = 20
+"""Samples that a share of 5 % needs."""
+MIN_CLUSTER_SHARE = 0.1
+"""The smallest share of the samples in a cluster; it also has MIN_CLUSTER_SAMPLES of them."""
+MIN_CLUSTER_SAMPLES = 4
+TAIL = 0.05
+"""The share of the samples at either end that is ignored when clusters are sought."""
+MIN_EXPLAINED = 0.7
+"""The smallest share of the variance that two clusters explain; the halves of a normal distribution explain 0.64."""
+MIN_GAP_RATIO = 1.5
+"""The gap between two parts over the wider part, from which on the gap is not due to chance."""
+MIN_CLUSTER_DISTANCE = 0.05
+"""The smallest relative distance of the slower cluster's centre from the other's."""
+DIP_THRESHOLD = 0.65
+"""Dip times the square root of n that fewer than 1 in 100 uniform samples reach, from n = 8 to 5000."""
+MIN_TREND = 0.02
+"""The smallest relative change from the first quarter's median to the last's: the margin that counts as no change."""
+TREND_P_VALUE = 0.001
+NORMAL_QUANTILE = 3.2905
+"""Standard deviations that a normal distribution exceeds on either side with probability TREND_P_VALUE."""
+MAX_EXACT_SAMPLES = 50
+"""Samples up to which Kendall's distribution is computed exactly; it is nearly normal from 10 on."""
+SPEARMAN_SIEVE = 2.5
+"""Standard deviations of Spearman's correlation below which Kendall's cannot have the 3.3 of TREND_P_VALUE."""
+OUTLIER_DISTANCE = 5.0
+"""In scaled median absolute deviations above the median."""
+MAD_SCALE = 1.4826
+"""The standard deviation of a normal distribution over its median absolute deviation."""
+MIN_SLOWDOWN = 0.05
+"""The smallest relative distance of a slow outlier from the median."""
+SAMPLES_AT_ONCE = 200_000
+"""Samples that are processed together; each is copied some ten times."""
 
 
 class Modes(NamedTuple):
-    """Two clusters: how far the centre of the slower is above the other's, and its share of the samples."""
+    """Two clusters: the relative distance of the slower one's centre from the other's, and its share of samples."""
 
     above: float
     share: float
 
 
 class Shape(NamedTuple):
-    """What a round looks like, as ``two_modes``, ``trend`` and ``slow_share`` say it."""
+    """The shape of a round: the results of ``two_modes``, ``trend`` and ``slow_share``."""
 
     modes: Modes | None = None
     change: float | None = None
@@ -56,39 +73,40 @@ class Shape(NamedTuple):
 
 
 def shapes(seconds: Floats, counts: NDArray[np.int_]) -> list[Shape]:
-    """Return what each of R rounds looks like; those with the same number of samples are looked at together.
+    """Return the shape of each of R rounds; rounds with the same number of samples are processed together.
 
     Args:
-        seconds: (N,), the samples of one round after the other.
-        counts: (R,), how many each round has.
+        seconds: (N,), the samples of all rounds, round after round.
+        counts: (R,), the number of samples of each round.
     """
-    found = [Shape()] * len(counts)
+    round_shapes = [Shape()] * len(counts)
     starts = np.cumsum(counts) - counts
-    for count in np.unique(counts[counts >= LEAST]).tolist():
-        places = np.flatnonzero(counts == count)
-        for part in np.array_split(places, math.ceil(len(places) * count / AT_ONCE)):
-            rounds = seconds[starts[part][:, None] + np.arange(count)]
+    for count in np.unique(counts[counts >= MIN_SAMPLES]).tolist():
+        of_length = np.flatnonzero(counts == count)
+        for indices in np.array_split(of_length, math.ceil(len(of_length) * count / SAMPLES_AT_ONCE)):
+            rounds = seconds[starts[indices][:, None] + np.arange(count)]
             ranked = np.sort(rounds, axis=1)
             columns = zip(_modes(ranked), _trends(rounds), _slow_shares(ranked).tolist(), strict=True)
-            for place, one in zip(part.tolist(), columns, strict=True):
-                if one != (None, None, 0.0):
-                    found[place] = Shape(*one)
-    return found
+            for index, fields in zip(indices.tolist(), columns, strict=True):
+                if fields != (None, None, 0.0):
+                    round_shapes[index] = Shape(*fields)
+    return round_shapes
 
 
 def two_modes(seconds: Floats) -> Modes | None:
-    """Return the two clusters that the samples fall in, or None where one hump explains them.
+    """Return the two clusters of the samples, or None if one mode explains them.
 
-    Of the sorted logarithms TAIL is left out at either end, and the rest is cut in two where that leaves the least
-    variance within (Otsu), each part with CLUSTER of them at least. They are two clusters if the medians of the parts
-    are APART, the cut explains EXPLAINED of the variance, and one of these holds:
+    The sorted logarithms, without TAIL at either end, are cut in two such that the variance within the parts is least
+    (Otsu), each part with at least MIN_CLUSTER_SHARE of them. They are two clusters if the medians of the parts are
+    MIN_CLUSTER_DISTANCE apart, the cut explains MIN_EXPLAINED of the variance, and one of these holds:
 
-    - The gap between the parts is WIDER than what either of them spans. Simulated, 1 in 50 rounds of 10 samples of a
-      uniform distribution has such a gap, hardly any of 20 or more, and of log-normal samples 1 in 300 and none.
-    - The dip of the samples is above what 1 in 100 samples of a uniform distribution reach, the least favourable of
-      those that have one mode (Hartigan and Hartigan). It finds clusters that touch, and needs some 50 samples.
+    - The gap between the parts is MIN_GAP_RATIO times as wide as the wider part. In simulations, 1 in 50 rounds of 10
+      samples of a uniform distribution has such a gap, and hardly any of 20 or more; of log-normal samples 1 in 300,
+      and none.
+    - The dip of the samples is above what 1 in 100 samples of a uniform distribution reach, the least favourable of the
+      distributions with one mode (Hartigan and Hartigan). It detects clusters that touch, and needs some 50 samples.
 
-    A long tail on one side is no second cluster.
+    A long tail on one side is not a second cluster.
     """
     return _modes(np.sort(seconds)[None])[0]
 
@@ -96,31 +114,32 @@ def two_modes(seconds: Floats) -> Modes | None:
 def trend(seconds: Floats) -> float | None:
     """Return the change from the first quarter's median to the last's, -0.1 for a fall by 10 %, or None for no trend.
 
-    The change is more than CHANGE either way, and Kendall's tau of the samples against their order has the same sign
-    and a chance below CHANCE. The test takes samples as independent: a machine that wanders for seconds at a time
-    shows trends more often than that, and they are worth knowing.
+    The change is more than MIN_TREND either way, and Kendall's tau of the samples against their order has the same sign
+    and a p-value below TREND_P_VALUE. The test assumes independent samples: a machine that wanders for seconds at a
+    time shows trends more often than that, and they are worth knowing.
     """
     return _trends(np.asarray(seconds)[None])[0]
 
 
 def slow_share(seconds: Floats) -> float:
-    """Return the share of samples that are far slower than the rest; 0 with fewer than ENOUGH of them.
+    """Return the share of slow outliers; 0 with fewer than MIN_SAMPLES_FOR_SLOW_SHARE samples.
 
-    Far is more than FAR scaled median absolute deviations above the median, and more than SLOW of the median.
+    They are more than OUTLIER_DISTANCE scaled median absolute deviations and more than MIN_SLOWDOWN of the median above
+    the median.
     """
     return float(_slow_shares(np.sort(seconds)[None])[0])
 
 
 def dip(values: Floats) -> float:
-    """Return Hartigan's dip: the least distance of the distribution of values to one with a single mode.
+    """Return Hartigan's dip: the smallest distance of the distribution of values to one with a single mode.
 
-    It is at least 1/(2n), and at most 1/4. The algorithm is that of the paper, section 5: the modal interval shrinks
-    to where the greatest convex minorant and the least concave majorant of the distribution are farthest apart.
+    It is between 1/(2n) and 1/4. The algorithm is that of the paper, section 5: the modal interval shrinks to where the
+    greatest convex minorant and the least concave majorant of the distribution are farthest apart.
 
     Args:
-        values: (n,), sorted, n at least 1. Times are hardly ever equal; where they are, they count one after the other.
+        values: (n,), sorted, n at least 1. Times are hardly ever equal; equal ones count one after the other.
     """
-    low, high, found = 0, len(values) - 1, 1.0  # found is in steps of the distribution function
+    low, high, steps = 0, len(values) - 1, 1.0  # the dip in steps of the distribution function
     while values[low] < values[high]:
         part = values[low : high + 1]
         begin = np.arange(len(part), dtype=np.float64)  # the function just before a value
@@ -129,121 +148,121 @@ def dip(values: Floats) -> float:
         over = len(part) - 1 - over[::-1]
         minorant = np.interp(part, part[under], begin[under])
         majorant = np.interp(part, part[over], end[over])
-        apart = majorant - minorant
-        touch = np.union1d(under, over)
-        place = touch[int(np.argmax(apart[touch]))]
-        if apart[place] <= found:
+        distance = majorant - minorant
+        corners = np.union1d(under, over)
+        widest = corners[int(np.argmax(distance[corners]))]
+        if distance[widest] <= steps:
             break
-        left = under[np.searchsorted(under, place, "right") - 1]
-        right = over[np.searchsorted(over, place, "left")]
-        found = max(
-            found,
+        left = under[np.searchsorted(under, widest, "right") - 1]
+        right = over[np.searchsorted(over, widest, "left")]
+        steps = max(
+            steps,
             float(np.max((end - minorant)[: left + 1])),
             float(np.max((majorant - begin)[right:])),
         )
         low, high = low + int(left), low + int(right)
-    return found / (2 * len(values))
+    return steps / (2 * len(values))
 
 
 def _modes(ranked: Floats) -> list[Modes | None]:
     """Return the clusters of each of (K, n) sorted rounds."""
-    found: list[Modes | None] = [None] * len(ranked)
+    modes: list[Modes | None] = [None] * len(ranked)
     count = ranked.shape[1]
-    if count < 2 * MEMBERS + 2:
-        return found
+    if count < 2 * MIN_CLUSTER_SAMPLES + 2:
+        return modes
     tail = int(TAIL * count)
     logs = np.log(ranked[:, tail : count - tail])
-    rows, every = np.arange(len(logs)), logs.shape[1]
-    cut, explained = _cuts(logs, max(MEMBERS, math.ceil(CLUSTER * every)))
+    rows, remaining = np.arange(len(logs)), logs.shape[1]
+    cut, explained = _cuts(logs, max(MIN_CLUSTER_SAMPLES, math.ceil(MIN_CLUSTER_SHARE * remaining)))
     lower = logs[rows, (cut - 1) // 2] + logs[rows, cut // 2]
-    upper = logs[rows, (cut + every - 1) // 2] + logs[rows, (cut + every) // 2]
+    upper = logs[rows, (cut + remaining - 1) // 2] + logs[rows, (cut + remaining) // 2]
     above = np.expm1((upper - lower) / 2)
-    for row in np.flatnonzero((above > APART) & (explained >= EXPLAINED)).tolist():
-        own, at = logs[row], int(cut[row])
-        span = max(own[at - 1] - own[0], own[-1] - own[at])
-        parted = own[at] - own[at - 1] > WIDER * span
-        if parted or dip(own) * math.sqrt(every) > DIP:
-            found[row] = Modes(float(above[row]), (every - at) / every)
-    return found
+    for row in np.flatnonzero((above > MIN_CLUSTER_DISTANCE) & (explained >= MIN_EXPLAINED)).tolist():
+        values, at = logs[row], int(cut[row])
+        span = max(values[at - 1] - values[0], values[-1] - values[at])
+        has_gap = values[at] - values[at - 1] > MIN_GAP_RATIO * span
+        if has_gap or dip(values) * math.sqrt(remaining) > DIP_THRESHOLD:
+            modes[row] = Modes(float(above[row]), (remaining - at) / remaining)
+    return modes
 
 
-def _cuts(logs: Floats, least: int) -> tuple[NDArray[np.int_], Floats]:
-    """Return how many of each row's sorted values are below its best cut, and the share of the variance between."""
+def _cuts(logs: Floats, min_members: int) -> tuple[NDArray[np.int_], Floats]:
+    """Return how many of each row's sorted values are below its best cut, and the share of the variance it explains."""
     centred = logs - logs.mean(axis=1, keepdims=True)
-    every = logs.shape[1]
-    lower = np.arange(least, every - least + 1)
-    sums = np.cumsum(centred, axis=1)[:, lower - 1]  # those of all add up to 0
-    between = sums**2 * every / (lower * (every - lower))
-    best, whole = np.argmax(between, axis=1), np.einsum("kn,kn->k", centred, centred)
-    most = between[np.arange(len(logs)), best]
-    return lower[best], np.divide(most, whole, out=np.zeros(len(logs)), where=whole > 0)
+    count = logs.shape[1]
+    lower = np.arange(min_members, count - min_members + 1)
+    sums = np.cumsum(centred, axis=1)[:, lower - 1]  # those of all values add up to 0
+    between = sums**2 * count / (lower * (count - lower))
+    best, total = np.argmax(between, axis=1), np.einsum("kn,kn->k", centred, centred)
+    largest = between[np.arange(len(logs)), best]
+    return lower[best], np.divide(largest, total, out=np.zeros(len(logs)), where=total > 0)
 
 
 def _trends(rounds: Floats) -> list[float | None]:
     """Return the trend of each of (K, n) rounds."""
-    found: list[float | None] = [None] * len(rounds)
+    trends: list[float | None] = [None] * len(rounds)
     count = rounds.shape[1]
-    if count < LEAST:
-        return found
+    if count < MIN_SAMPLES:
+        return trends
     first, last = rounds[:, : count // 4], rounds[:, -(count // 4) :]
-    change = np.log(_middles(np.sort(last, axis=1)) / _middles(np.sort(first, axis=1)))
-    rows = np.flatnonzero(np.abs(change) > math.log1p(CHANGE))
+    change = np.log(_medians(np.sort(last, axis=1)) / _medians(np.sort(first, axis=1)))
+    rows = np.flatnonzero(np.abs(change) > math.log1p(MIN_TREND))
     ranks = np.argsort(np.argsort(rounds[rows], axis=1), axis=1)
     order = np.arange(count)
     spearman = 12 * (ranks @ (order - order.mean())) / (count * (count**2 - 1))
-    for row in rows[np.abs(spearman) * math.sqrt(count - 1) >= DULL].tolist():  # Kendall's takes ten times as long
-        score = _kendall(rounds[row])
-        if score * change[row] > 0 and abs(score) >= _bound(count):
-            found[row] = math.expm1(change[row])
-    return found
+    for row in rows[
+        np.abs(spearman) * math.sqrt(count - 1) >= SPEARMAN_SIEVE
+    ].tolist():  # Kendall's takes ten times as long
+        score = kendall_score(rounds[row])
+        if score * change[row] > 0 and abs(score) >= kendall_bound(count):
+            trends[row] = math.expm1(change[row])
+    return trends
 
 
-def _kendall(values: Floats) -> int:
-    """Return Kendall's score: how many pairs of values rise, less those that fall."""
-    return int(sum(np.sign(values[place + 1 :] - value).sum() for place, value in enumerate(values)))
+def kendall_score(values: Floats) -> int:
+    """Return Kendall's score: the number of pairs of values that rise, minus those that fall."""
+    return int(sum(np.sign(values[index + 1 :] - value).sum() for index, value in enumerate(values)))
 
 
 @lru_cache(maxsize=4096)
-def _bound(count: int) -> float:
-    """Return what Kendall's score of values in random order reaches, either way, with less than CHANCE.
+def kendall_bound(count: int) -> float:
+    """Return the absolute score that values in random order reach with a probability below TREND_P_VALUE.
 
-    Up to EXACT values it is counted out: with the i-th value, each number of falling pairs from 0 to i - 1 is added
-    with equal chance (Mann). Beyond, it is normal with the variance n (n - 1) (2n + 5) / 18.
+    Up to MAX_EXACT_SAMPLES values it is exact: the i-th value adds each number of falling pairs from 0 to i - 1 with
+    equal probability (Mann). For more it is normal with the variance n (n - 1) (2n + 5) / 18.
     """
-    if count > EXACT:
-        return BEYOND * math.sqrt(count * (count - 1) * (2 * count + 5) / 18)
-    chances = np.ones(1)
+    if count > MAX_EXACT_SAMPLES:
+        return NORMAL_QUANTILE * math.sqrt(count * (count - 1) * (2 * count + 5) / 18)
+    probabilities = np.ones(1)
     for size in range(2, count + 1):
-        chances = np.convolve(chances, np.full(size, 1 / size))
-    falling = int(np.searchsorted(2 * np.cumsum(chances), CHANCE)) - 1
+        probabilities = np.convolve(probabilities, np.full(size, 1 / size))
+    falling = int(np.searchsorted(2 * np.cumsum(probabilities), TREND_P_VALUE)) - 1
     return count * (count - 1) / 2 - 2 * falling
 
 
 def _slow_shares(ranked: Floats) -> Floats:
-    """Return the share of far slower samples in each of (K, n) sorted rounds."""
-    if ranked.shape[1] < ENOUGH:
+    """Return the share of slow outliers in each of (K, n) sorted rounds."""
+    if ranked.shape[1] < MIN_SAMPLES_FOR_SLOW_SHARE:
         return np.zeros(len(ranked))
-    middle = _middles(ranked)
-    reach = FAR * MAD * _middles(np.sort(np.abs(ranked - middle[:, None]), axis=1))
-    return np.asarray(np.mean(ranked > (middle + np.maximum(reach, SLOW * middle))[:, None], axis=1))
+    medians = _medians(ranked)
+    reach = OUTLIER_DISTANCE * MAD_SCALE * _medians(np.sort(np.abs(ranked - medians[:, None]), axis=1))
+    return np.asarray(np.mean(ranked > (medians + np.maximum(reach, MIN_SLOWDOWN * medians))[:, None], axis=1))
 
 
-def _middles(ranked: Floats) -> Floats:
+def _medians(ranked: Floats) -> Floats:
     """Return the median of each row of sorted values; numpy.median takes several times as long."""
     count = ranked.shape[1]
     return np.asarray((ranked[:, (count - 1) // 2] + ranked[:, count // 2]) / 2)
 
 
-def _hull(places: Floats, heights: Floats) -> NDArray[np.intp]:
-    """Return the indices of the corners of the greatest convex minorant of points; places ascend, and may be equal."""
+def _hull(positions: Floats, heights: Floats) -> NDArray[np.intp]:
+    """Return the indices of the corners of the greatest convex minorant of points, by ascending position."""
     corners: list[int] = []
-    across, up = places.tolist(), heights.tolist()
-    for index in range(len(across)):
+    x, y = positions.tolist(), heights.tolist()
+    for index in range(len(x)):
         while len(corners) > 1:
-            one, two = corners[-2], corners[-1]
-            turn = (across[two] - across[one]) * (up[index] - up[one]) - (up[two] - up[one]) * (
-                across[index] - across[one]
-            )
+            start, end = corners[-2], corners[-1]
+            turn = (x[end] - x[start]) * (y[index] - y[start]) - (y[end] - y[start]) * (x[index] - x[start])
             if turn > 0:
                 break
             corners.pop()

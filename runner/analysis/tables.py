@@ -1,4 +1,4 @@
-"""Records as tables: a row for each, a column for each fact, and words as categories."""
+"""Records as tables: a row for each record, a column for each fact, text as categories."""
 
 import json
 from array import array
@@ -10,15 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from runner.analysis.model import COMPARABLE, Turns
-from runner.analysis.quality import FACTS as DOUBTFUL
+from runner.analysis.model import Turns
+from runner.core.facts import TEXT_COLUMNS, VALUE_COLUMNS
 from runner.core.model import Record
-from runner.store import samples as frames
+from runner.store.samples import TEXT_COLUMNS as SAMPLE_TEXT_COLUMNS
 
-FACTS = (*COMPARABLE, "device_uuid", "digest", "server")
 ROUND_COLUMNS = (
-    *frames.WORDS,
-    *(name for name in FACTS if name not in frames.WORDS),
+    *SAMPLE_TEXT_COLUMNS,
+    *(name for name in TEXT_COLUMNS if name not in SAMPLE_TEXT_COLUMNS),
     "kind",
     "round",
     "attempt",
@@ -27,19 +26,18 @@ ROUND_COLUMNS = (
     "gradient_error",
     "forward_error",
 )
-_WORDS = {*frames.WORDS, *FACTS, "kind"}
-_OWN = (
+CATEGORIES = {*SAMPLE_TEXT_COLUMNS, *TEXT_COLUMNS, "kind"}
+DERIVED = (
     *("run", "cell", "environment", "framework", "release", "implementation", "workload", "case", "phase", "precision"),
     *("effective_precision", "device", "device_name", "round", "attempt", "compile_seconds"),
 )
-"""Columns that are no plain facts of a record, in the order of ``_own``."""
-SEEN = (*DOUBTFUL, "dispatch_seconds", "device_seconds", "peak_bytes")
-"""Further columns of the rounds, of whatever type the fact has; None where a record lacks it."""
-_PLAIN = tuple(dict.fromkeys(name for name in (*ROUND_COLUMNS, *SEEN) if name not in _OWN))
+"""Columns that are not simply a fact of the record, in the order of ``TableBuilder._derived_columns``."""
+COPIED = tuple(dict.fromkeys(name for name in (*ROUND_COLUMNS, *VALUE_COLUMNS) if name not in DERIVED))
+"""Columns that are facts of the record."""
 
 
 class Tables(NamedTuple):
-    """What records say, see ``comparison.Results``."""
+    """The tables of records, as ``runner.analysis.model.Dataset`` describes them."""
 
     samples: pd.DataFrame
     rounds: pd.DataFrame
@@ -47,28 +45,28 @@ class Tables(NamedTuple):
 
 
 class TableBuilder:
-    """The records of a run, taken one by one and kept as little as can be; then the tables of them."""
+    """Takes the records of a run one by one, keeps only what the tables need, and builds them."""
 
     def __init__(
         self, machine: Mapping[str, Any] | None = None, environments: Mapping[str, Mapping[str, Any]] | None = None
     ) -> None:
-        """Begin with no record.
+        """Start with no records.
 
         Args:
-            machine: what the run says of its machine: a fact for records that lack it.
-            environments: environment id -> likewise.
+            machine: facts about the machine, for records that lack them.
+            environments: environment id -> facts about it, likewise.
         """
         self.machine = machine or {}
         self.environments = environments or {}
-        self.good: list[Any] = []  # row after row, each with all of ``_OWN`` and ``_PLAIN``
+        self.good: list[Any] = []  # row after row, each with all of ``DERIVED`` and ``COPIED``
         self.times, self.counts, self.medians = array("d"), list[int](), list[float]()
         self.turns: list[Turns | None] = []
         self.bad: list[Any] = []
-        self.ends: list[tuple[str | None, str | None]] = []
+        self.failures: list[tuple[str | None, str | None]] = []
 
     def add(self, record: Record) -> None:
-        """Take a record."""
-        row = (*self._own(record), *map(record.facts.get, _PLAIN))
+        """Add a record."""
+        row = (*self._derived_columns(record), *map(record.facts.get, COPIED))
         if record.status == "ok":
             self.good += row
             self.times.extend(record.seconds)
@@ -77,26 +75,27 @@ class TableBuilder:
             self.turns.append(turns_of(record))
         else:
             self.bad += row
-            self.ends.append((record.failure, record.reason))
+            self.failures.append((record.failure, record.reason))
 
     def tables(self) -> Tables:
-        """Return the tables of all records that were taken."""
+        """Return the tables of all records that were added."""
         columns = _columns(self.good)
         rounds = _table(columns)
         samples = self._samples(rounds)
-        facts = {name: pd.Series(columns[name], dtype=object) for name in SEEN}
+        facts = {name: pd.Series(columns[name], dtype=object) for name in VALUE_COLUMNS}
         medians, counts = np.array(self.medians, dtype=np.float64), np.array(self.counts, dtype=np.int64)
-        kinds = _categories([failure for failure, _ in self.ends])
+        failures = _categories([failure for failure, _ in self.failures])
+        reasons = [reason or "" for _, reason in self.failures]
         return Tables(
             samples=samples,
             rounds=rounds.assign(
                 seconds=medians, iterations=counts, turns=pd.Series(self.turns, dtype=object), **facts
             ),
-            failures=_table(_columns(self.bad)).assign(failure=kinds, reason=[reason or "" for _, reason in self.ends]),
+            failures=_table(_columns(self.bad)).assign(failure=failures, reason=reasons),
         )
 
-    def _own(self, record: Record) -> tuple[Any, ...]:
-        """Return the columns ``_OWN``; a fact that it lacks is what the run says of the environment or the machine."""
+    def _derived_columns(self, record: Record) -> tuple[Any, ...]:
+        """Return the columns ``DERIVED``; a missing fact is taken from the run's environment or machine."""
         fact, cell = record.facts.get, record.cell
         environment, device = self.environments.get(cell.environment, {}), fact("device", "")
         return (
@@ -119,10 +118,10 @@ class TableBuilder:
         )
 
     def _samples(self, rounds: pd.DataFrame) -> pd.DataFrame:
-        """Return the good records with a row for each of their times."""
+        """Return the good records with one row for each of their times."""
         counts = np.array(self.counts, dtype=np.int64)
         rows = np.repeat(np.arange(len(counts)), counts)
-        columns: dict[str, Any] = {name: rounds[name].array.take(rows) for name in frames.WORDS}
+        columns: dict[str, Any] = {name: rounds[name].array.take(rows) for name in SAMPLE_TEXT_COLUMNS}
         columns["round"] = rounds["round"].to_numpy()[rows]
         columns["iteration"] = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         columns["seconds"] = np.array(self.times, dtype=np.float64)
@@ -130,9 +129,9 @@ class TableBuilder:
 
 
 def turns_of(record: Record) -> Turns | None:
-    """Return the turns of a good record; None where it took none, or does not say how many samples each had."""
+    """Return the turns of a good record; None if it took none, or lacks the number of samples of each."""
     counts, name = record.facts.get("turns"), record.facts.get("turns_with")
-    if not isinstance(counts, list) or not counts or not name or {type(one) for one in counts} != {int}:
+    if not isinstance(counts, list) or not counts or not name or {type(count) for count in counts} != {int}:
         return None
     if min(counts) < 1 or sum(counts) != len(record.seconds):
         return None
@@ -140,37 +139,37 @@ def turns_of(record: Record) -> Turns | None:
 
 
 def turn_medians(seconds: Sequence[float], counts: Iterable[int]) -> tuple[float, ...]:
-    """Return the median of each turn, given all samples in order and how many of them each turn had."""
+    """Return the median of each turn, given all samples in order and the number of samples in each turn."""
     ends = accumulate(counts, initial=0)
     return tuple(median(seconds[start:end]) for start, end in pairwise(ends))
 
 
-def _columns(rows: list[Any]) -> Mapping[str, list[Any]]:
-    """Return name -> the values of all rows, which stand one after the other."""
-    names = (*_OWN, *_PLAIN)
-    return {name: rows[place :: len(names)] for place, name in enumerate(names)}
+def _columns(values: list[Any]) -> Mapping[str, list[Any]]:
+    """Return name -> values, given the values row after row."""
+    names = (*DERIVED, *COPIED)
+    return {name: values[index :: len(names)] for index, name in enumerate(names)}
 
 
 def _table(columns: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
-    """Return columns as ``ROUND_COLUMNS``."""
-    made: dict[str, Any] = {}
+    """Return a table with ``ROUND_COLUMNS``."""
+    typed: dict[str, Any] = {}
     for name in ROUND_COLUMNS:
-        if name in _WORDS:
-            made[name] = _categories(columns[name])
+        if name in CATEGORIES:
+            typed[name] = _categories(columns[name])
         else:
-            made[name] = np.array(columns[name], dtype=np.int64 if name in {"round", "attempt"} else np.float64)
-    return pd.DataFrame(made)
+            typed[name] = np.array(columns[name], dtype=np.int64 if name in {"round", "attempt"} else np.float64)
+    return pd.DataFrame(typed)
 
 
 def _categories(values: Sequence[object]) -> "pd.Categorical[Any]":
-    """Return facts as text, the categories sorted."""
-    words = [value if type(value) is str else _word(value) for value in values]
-    known = sorted(set(words))
-    places = {word: place for place, word in enumerate(known)}
-    codes = np.fromiter(map(places.__getitem__, words), dtype=np.int64, count=len(words))
-    return pd.Categorical.from_codes(codes, categories=pd.Index(known))
+    """Return facts as text, with sorted categories."""
+    texts = [value if type(value) is str else _text(value) for value in values]
+    categories = sorted(set(texts))
+    code_of = {text: code for code, text in enumerate(categories)}
+    codes = np.fromiter(map(code_of.__getitem__, texts), dtype=np.int64, count=len(texts))
+    return pd.Categorical.from_codes(codes, categories=pd.Index(categories))
 
 
-def _word(value: object) -> str:
+def _text(value: object) -> str:
     """Return a fact as text; a missing one is empty."""
     return "" if value is None else str(value) if isinstance(value, (str, int)) else json.dumps(value, sort_keys=True)

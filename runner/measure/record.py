@@ -5,17 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from runner.catalog.gpu_errors import known
+from runner.core.facts import HARNESS_FACTS
 from runner.core.model import FAILURE_CLASSES, Outcome, Record
 
 EXPLAINED = ("crash", "import", "engine", "device", "arch")  # other classes say what it was
 OF_ENVIRONMENT = ("packages",)  # facts that environments.json keeps once
-OWN = (
-    *("forward_error", "loss_error", "gradient_errors", "digest", "checked_case", "trained_weights"),
-    *("batch", "clock_seconds", "warmup_seconds", "steady", "swapped_bytes", "child_seconds", "round_seconds"),
-    *("turns", "turns_with", "leads"),
-    *("cpus", "load", "os_threads", "preempted", "stolen", "clock_mhz", "throttled", "held_back"),
-    *("dispatch_seconds", "device_seconds", "peak_bytes"),
-)
 
 
 def collect(outcome: Outcome, run: str, common: Mapping[str, Any]) -> tuple[Record, str]:
@@ -46,7 +40,7 @@ def collect(outcome: Outcome, run: str, common: Mapping[str, Any]) -> tuple[Reco
     facts = {
         **told,
         **common,
-        **{f"data_{name}" if name == "digest" else name: reply[name] for name in OWN if name in reply},
+        **{name: reply[key] for name, key in HARNESS_FACTS.items() if key in reply},
         "digest": outcome.ready.digest,
         "release": outcome.facts.get("version"),
         "gradient_error": max((e for e in errors.values() if e is not None), default=None),

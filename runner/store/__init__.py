@@ -1,1 +1,12 @@
-"""TODO."""
+"""Stores runs as folders of JSON files, and reads them back.
+
+- ``run.Run``: one run folder; ``run.runs``: all of a reports folder, newest first.
+- ``journal.Journal``: the events of a run; a record counts once the journal names it.
+- ``records``, ``documents``: the file formats, with versions and upgrades.
+- ``samples``: samples as Parquet and CSV (imports pandas, so it is not exported here).
+"""
+
+from runner.store.journal import Journal
+from runner.store.run import Run, runs
+
+__all__ = ["Journal", "Run", "runs"]

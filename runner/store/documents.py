@@ -1,4 +1,4 @@
-"""The JSON files of a run folder: each has a version, is upgraded when older and refused when newer."""
+"""The JSON files of a run folder: older versions are upgraded when read, newer ones are refused."""
 
 import json
 import math
@@ -14,7 +14,7 @@ VERSION = 1
 PLAN, MACHINE, ENVIRONMENTS, JOURNAL = "plan.json", "machine.json", "environments.json", "journal.jsonl"
 CASES = "cases.json"
 
-PIECE = 1 << 16  # bytes that are read at a time
+CHUNK_BYTES = 1 << 16  # read at a time
 
 Upgrades = Mapping[int, Callable[[Document], Document]]
 
@@ -26,11 +26,11 @@ UPGRADES: Mapping[str, Upgrades] = {
     JOURNAL: {1: lambda old: {"event": "measured", **old}},  # every line was a finished record
     "record": {},
 }
-"""Kind of file -> version -> what makes the next version of such a document."""
+"""Kind of file -> version -> function that upgrades a document to the next version."""
 
 
 def text(document: Mapping[str, Any]) -> str:
-    """Return a document as JSON; what is not a finite number becomes null."""
+    """Return a document as JSON; numbers that are not finite become null."""
     try:
         return json.dumps(document, allow_nan=False) + "\n"
     except ValueError:
@@ -46,16 +46,16 @@ def _finite(value: object) -> object:
 
 
 def newest(kind: str, table: Mapping[str, Upgrades] = UPGRADES) -> int:
-    """Return the version this program writes: the one after the last step of the table, VERSION where there is none."""
+    """Return the version that this program writes: one more than the last upgrade, or VERSION without upgrades."""
     steps = table[kind]
     return max(steps) + 1 if steps else VERSION
 
 
 def upgrade(document: Document, path: Path | str, kind: str, table: Mapping[str, Upgrades] = UPGRADES) -> Document:
-    """Return a document as this program writes it, one version at a time from the one it has.
+    """Return a document upgraded to the version that this program writes, one version at a time.
 
     Raises:
-        RecordError: it has no version, one that is newer, or one that no step leads on from.
+        RecordError: it has no version, a newer one, or one that cannot be upgraded.
     """
     steps = table[kind]
     last = newest(kind, table)
@@ -63,21 +63,21 @@ def upgrade(document: Document, path: Path | str, kind: str, table: Mapping[str,
     if not isinstance(version, int) or isinstance(version, bool):
         raise RecordError(Problem(f"{path} has no version", hint="it was not written by `runner run`"))
     if version > last:
-        found = f"{path} has version {version}, and this program reads versions up to {last}"
-        raise RecordError(Problem(found, hint="read it with a newer runner, or the one that wrote it"))
+        message = f"{path} has version {version}, and this program reads versions up to {last}"
+        raise RecordError(Problem(message, hint="read it with the runner that wrote it, or a newer one"))
     while version < last:
         if version not in steps:
-            raise RecordError(Problem(f"{path} has version {version}, and nothing leads on from it"))
+            raise RecordError(Problem(f"{path} has version {version}, which cannot be upgraded"))
         document = {**steps[version](document), "version": version + 1}
         version += 1
     return document
 
 
 def read_document(path: Path | str, kind: str) -> Document:
-    """Return a JSON object from a file, upgraded.
+    """Read a JSON object from a file, and upgrade it.
 
     Raises:
-        RecordError: it is not there, is not a JSON object, or is newer than this program.
+        RecordError: it does not exist, is not a JSON object, or is newer than this program.
     """
     try:
         content = _content(path)
@@ -87,12 +87,12 @@ def read_document(path: Path | str, kind: str) -> Document:
 
 
 def _content(path: Path | str) -> bytes:
-    """Return a file's bytes; by the system's own calls, since a large run has tens of thousands of small files."""
+    """Return a file's bytes, by system calls: a large run has tens of thousands of small files."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        parts = [os.read(descriptor, PIECE)]
-        while len(parts[-1]) == PIECE:
-            parts.append(os.read(descriptor, PIECE))
+        chunks = [os.read(descriptor, CHUNK_BYTES)]
+        while len(chunks[-1]) == CHUNK_BYTES:
+            chunks.append(os.read(descriptor, CHUNK_BYTES))
     finally:
         os.close(descriptor)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)

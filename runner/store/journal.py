@@ -1,12 +1,11 @@
-"""The journal of a run: one JSON object a line, on the disk before the next thing happens.
+"""The journal of a run: one JSON object per line, written to disk before the run continues.
 
-Events, in the order of a run: ``begun`` (the plan's hash, what measures, and what is needed to set it up again),
-``groups`` (environments alive side by side), ``canary`` (what a fixed product took), ``further`` (rounds were added),
-``measured`` (one finished record, and its file), ``round`` (one case has all of a round), ``resumed``, ``ended``
-(how).
+Events, in the order of a run: ``begun`` (the plan's hash, the device, and what it takes to resume), ``groups``
+(environments that run at the same time), ``canary`` (the time of a fixed product), ``further`` (an extra round starts),
+``measured`` (a finished record and its file), ``round`` (a case has completed a round), ``resumed``, ``ended`` (how).
 
-What is written while cells are measured has ``spent``: the seconds that the run was measured for until then, all its
-parts together. Journals of older programs lack it.
+Events that are written while cells are measured have ``spent``: the seconds of measuring so far, over all parts of the
+run. Journals of older programs lack it.
 """
 
 import json
@@ -25,9 +24,9 @@ LONGEST_LINE = 64 * 1024
 
 
 class Entry(NamedTuple):
-    """A ``measured`` line: the last attempt of a cell in a round that has one counts.
+    """A ``measured`` line; of several attempts at a cell in a round, the last one counts.
 
-    ``spent`` is what the run had spent when it ended, in seconds; None where that was not written down.
+    ``elapsed`` is the time that the run had been measured for by then, in seconds; None if it was not recorded.
     """
 
     cell: str
@@ -35,36 +34,36 @@ class Entry(NamedTuple):
     attempt: int
     status: str
     file: str
-    spent: float | None = None
+    elapsed: float | None = None
 
 
 class Journal(NamedTuple):
-    """What a journal says.
+    """The content of a journal.
 
     Attributes:
         entries: the finished records in the order they ended.
-        warning: said where the last line was cut off, else None.
-        begun: what the first line says, with the digests of all environments since; empty where there is none.
-        groups: device -> environments that were alive side by side on it; lacks one where that was not decided yet.
-        finished: (case id, round) of every round that a case has whole.
-        canary: (case id, round, seconds) of each time that the canary was asked.
-        ended: how the run ended; None while it is at work, and where it was killed.
-        spent: seconds that the run was measured for, as far as is known.
+        warning: a warning if the last line was cut off, otherwise None.
+        header: the first line, with the digests of all environments since; empty if there is none.
+        groups: device -> environments that run on it at the same time; without devices that have no groups yet.
+        finished: (case id, round) of every round that a case has completed.
+        canary: (case id, round, seconds) of each canary measurement.
+        ended: how the run ended; None while it is running, and if it was killed.
+        elapsed: seconds of measuring, as far as recorded.
     """
 
     entries: tuple[Entry, ...] = ()
     warning: str | None = None
-    begun: Mapping[str, Any] = {}
+    header: Mapping[str, Any] = {}
     groups: Mapping[str, tuple[tuple[str, ...], ...]] = MappingProxyType({})
     finished: frozenset[tuple[str, int]] = frozenset()
     canary: tuple[tuple[str, int, float], ...] = ()
     ended: str | None = None
-    spent: float = 0.0
+    elapsed: float = 0.0
 
     @property
     def unfinished(self) -> bool:
-        """True where there is something to take up again."""
-        return bool(self.begun) and self.ended != "done"
+        """True if the run can be resumed."""
+        return bool(self.header) and self.ended != "done"
 
     def counting(self) -> Iterable[Entry]:
         """Return the last finished attempt of each cell and round, in the order they first ended."""
@@ -77,29 +76,29 @@ class Journal(NamedTuple):
 
 
 def append(path: Path, event: str, fields: Mapping[str, Any]) -> None:
-    """Add a line to a journal, after what can be read of it, and wait until it is on the disk."""
+    """Append a line to a journal, in place of a last line that was cut off, and wait until it is on disk."""
     line = json.dumps({"version": newest(JOURNAL), "event": event, **fields})
     with path.open("a+b") as stream:
-        stream.truncate(_sound_size(stream))
+        stream.truncate(_size_of_complete_lines(stream))
         stream.write(line.encode() + b"\n")
         stream.flush()
         os.fsync(stream.fileno())
 
 
 def read(path: Path) -> Journal:
-    """Return what a journal says; a last line that was cut off by a crash is left out, with a warning.
+    """Read a journal; a last line that was cut off by a crash is skipped, with a warning.
 
     Raises:
-        RecordError: any other line is not what this program writes.
+        RecordError: any other line is not valid.
     """
     lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
     cut = bool(lines) and _parse_line(lines[-1]) is None
-    warning = f"{path}:{len(lines)}: the last line was cut off; what it named is not counted" if cut else None
+    warning = f"{path}:{len(lines)}: the last line was cut off; its record does not count" if cut else None
     reader = _Reader()
     for number, line in enumerate(lines[:-1] if cut else lines, start=1):
-        found = upgrade(parse_object(line, path, number), path, JOURNAL)
+        event = upgrade(parse_object(line, path, number), path, JOURNAL)
         try:
-            reader.take(found)
+            reader.read_event(event)
         except KeyError as error:
             where = Where(str(path), number, 1, line.decode("utf-8", "replace").rstrip())
             raise RecordError(Problem(f"this line has no {error.args[0]!r}", where)) from error
@@ -107,24 +106,24 @@ def read(path: Path) -> Journal:
 
 
 class _Reader:
-    """Takes the lines of a journal one by one."""
+    """Collects the events of a journal."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        self.begun: dict[str, Any] = {}
+        self.header: dict[str, Any] = {}
         self.groups: dict[str, tuple[tuple[str, ...], ...]] = {}
         self.finished: set[tuple[str, int]] = set()
         self.canary: list[tuple[str, int, float]] = []
         self.ended: str | None = None
-        self.spent = 0.0
+        self.elapsed = 0.0
 
-    def take(self, line: Document) -> None:
-        """Take one line; raises KeyError where it lacks something. An event that is not known says nothing."""
+    def read_event(self, line: Document) -> None:
+        """Add one event; unknown ones are ignored. Raises KeyError if the line lacks a key."""
         event = line["event"]
-        self.spent = line.get("spent") or self.spent
+        self.elapsed = line.get("spent") or self.elapsed
         if event == "measured":
-            needed = line["cell"], line["round"], line["attempt"], line["status"], line["file"]
-            self.entries.append(Entry(*needed, line.get("spent")))
+            required = line["cell"], line["round"], line["attempt"], line["status"], line["file"]
+            self.entries.append(Entry(*required, line.get("spent")))
         elif event == "round":
             self.finished.add((line["case"], line["round"]))
         elif event == "canary":
@@ -134,29 +133,29 @@ class _Reader:
         elif event == "ended":
             self.ended = line["how"]
         elif event == "begun":
-            self.begun = line
+            self.header = line
         elif event == "resumed":
             self.ended = None
-            self.begun = {**self.begun, "digests": {**self.begun["digests"], **line["digests"]}}
+            self.header = {**self.header, "digests": {**self.header["digests"], **line["digests"]}}
 
     def journal(self, warning: str | None) -> Journal:
-        """Return all of it."""
+        """Return the journal that was read."""
         finished, canary = frozenset(self.finished), tuple(self.canary)
         entries = tuple(self.entries)
-        return Journal(entries, warning, self.begun, self.groups, finished, canary, self.ended, self.spent)
+        return Journal(entries, warning, self.header, self.groups, finished, canary, self.ended, self.elapsed)
 
 
 def _parse_line(line: bytes) -> Document | None:
-    """Return the object of a journal line, or None where the line is not whole."""
+    """Return the object of a journal line, or None if the line is incomplete."""
     try:
-        found = json.loads(line) if line.endswith(b"\n") else None
+        value = json.loads(line) if line.endswith(b"\n") else None
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
-def _sound_size(stream: BinaryIO) -> int:
-    """Return the length in bytes of a journal up to the end of its last whole line."""
+def _size_of_complete_lines(stream: BinaryIO) -> int:
+    """Return the length in bytes of a journal up to the end of its last complete line."""
     size = stream.seek(0, os.SEEK_END)
     stream.seek(max(0, size - LONGEST_LINE))
     tail = stream.read()

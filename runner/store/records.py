@@ -1,4 +1,4 @@
-"""A record as JSON, and JSON as a record."""
+"""Converts records to JSON and back, and refuses records that cannot be true."""
 
 import math
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from runner.core.model import FAILURE_CLASSES, Cell, Record
 
 
 def encode(record: Record, version: int) -> dict[str, Any]:
-    """Return a record as its JSON object, with the version of the format."""
+    """Return a record as a JSON object with the version of the format."""
     return {
         "version": version,
         "cell": record.cell.id,
@@ -34,11 +34,11 @@ def decode(document: Mapping[str, Any], cell: Cell, path: Path | str) -> Record:
 
     Args:
         document: of the current version.
-        cell: the one the journal says it is about.
-        path: where the object stands, for messages.
+        cell: the cell of the record, from the journal.
+        path: the record's file, for error messages.
 
     Raises:
-        RecordError: something is missing, has another type, or contradicts the journal or itself.
+        RecordError: a key is missing or has the wrong type, or the record contradicts the journal or itself.
     """
     try:
         record = Record(
@@ -59,19 +59,19 @@ def decode(document: Mapping[str, Any], cell: Cell, path: Path | str) -> Record:
     except KeyError as error:
         raise RecordError(Problem(f"{path}: the record has no {error.args[0]!r}")) from error
     except (TypeError, ValueError) as error:
-        raise RecordError(Problem(f"{path}: a part of the record has the wrong type: {error}")) from error
-    wrong = _contradiction(record, document.get("cell"))
-    if wrong is not None:
-        raise RecordError(Problem(f"{path}: {wrong}"))
+        raise RecordError(Problem(f"{path}: a field of the record has the wrong type: {error}")) from error
+    contradiction = _contradiction(record, document.get("cell"))
+    if contradiction is not None:
+        raise RecordError(Problem(f"{path}: {contradiction}"))
     return record
 
 
 def _contradiction(record: Record, cell: object) -> str | None:
-    """Return what cannot be true of a record, or None."""
+    """Return why a record cannot be true, or None."""
     if cell != record.cell.id:
-        return f"the record is about {cell!r}, and the journal says {record.cell.id!r}"
+        return f"the record is of {cell!r}, but the journal names {record.cell.id!r}"
     if type(record.round) is not int or type(record.attempt) is not int:
-        return "a round or an attempt is not a whole number"
+        return "a round or an attempt is not an integer"
     if record.status == "failed":
         return None if record.failure in FAILURE_CLASSES else f"there is no failure class {record.failure!r}"
     if record.status != "ok":
@@ -80,9 +80,9 @@ def _contradiction(record: Record, cell: object) -> str | None:
 
 
 def _bad_times(seconds: tuple[float, ...]) -> str | None:
-    """Return what is wrong with the times of a good record, or None."""
+    """Return why the times of a good record are invalid, or None."""
     if not seconds:
-        return "the record is ok and has no seconds"
-    numbers = set(map(type, seconds)) <= {float, int}
-    above = numbers and min(seconds) > 0 and math.isfinite(sum(seconds))
-    return None if above else "a time is not a number of seconds above 0"
+        return "the record is ok but has no seconds"
+    are_numbers = set(map(type, seconds)) <= {float, int}
+    are_valid = are_numbers and min(seconds) > 0 and math.isfinite(sum(seconds))
+    return None if are_valid else "a time is not a number of seconds above 0"

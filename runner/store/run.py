@@ -1,9 +1,9 @@
-"""Run folders: what a run was, and what it found, in files that are there whole or not at all.
+"""Run folders: the plan, the facts and the results of a run, in files that are written atomically.
 
 ``reports/runs/<run-id>/`` holds ``plan.json``, ``cases.json``, ``machine.json``, ``environments.json``, ``records/``
-(one file for each record), ``journal.jsonl`` (what happened, see ``runner.store.journal``) and ``logs/<cell>.log``. The
-journal decides what counts. A record's line is appended once its file is whole, so that no line names a file that is
-not there: a record file that the journal does not name was never finished.
+(one file for each record), ``journal.jsonl`` (the events, see ``runner.store.journal``) and ``logs/<cell>.log``. The
+journal decides which records count. A record's line is appended after its file is complete, so every line names an
+existing file, and a record file without a line was never finished.
 """
 
 import secrets
@@ -21,7 +21,7 @@ from runner.core.locks import held
 from runner.core.model import Cell, Record
 from runner.store import records
 from runner.store.documents import CASES, ENVIRONMENTS, JOURNAL, MACHINE, PLAN, VERSION, read_document, text
-from runner.store.journal import Entry, Journal, append, read
+from runner.store.journal import Journal, append, read
 
 LOCK = ".lock"
 
@@ -39,17 +39,17 @@ class Run:
         plan: Mapping[str, Any],
         cases: Mapping[str, Any],
         machine: Mapping[str, Any],
-        begun: Mapping[str, Any],
+        header: Mapping[str, Any],
         now: datetime,
     ) -> "Run":
-        """Make the folder of a new run.
+        """Create the folder of a new run.
 
         Args:
-            reports: the folder of all results; made where it is missing.
-            plan: what ``runner plan --format json`` prints.
-            cases: case id -> all that the harness is told of it.
+            reports: the folder of all results; created if it is missing.
+            plan: the output of ``runner plan --format json``.
+            cases: case id -> its specification, as the harness gets it.
             machine: facts about this machine.
-            begun: the journal's first event: what it takes to resume the run.
+            header: the journal's first event: what it takes to resume the run.
             now: the time in UTC, which names the run.
         """
         path = reports / "runs" / f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
@@ -57,10 +57,10 @@ class Run:
             for folder in ("records", "logs"):
                 (path / folder).mkdir(parents=True)
         except OSError as error:
-            hint = "--reports names another folder"
+            hint = "choose another folder with --reports"
             raise UsageError(Problem(f"{reports} cannot hold runs: {error}", hint=hint)) from error
         run = cls(path)
-        run.note("begun", **begun)
+        run.note("begun", **header)
         write_whole(path / CASES, text({"version": VERSION, "cases": cases}))
         write_whole(path / MACHINE, text({"version": VERSION, **machine}))
         run.write_environments({})
@@ -72,7 +72,7 @@ class Run:
         """Return the run in a folder.
 
         Raises:
-            RecordError: it holds no run, or one by a newer program.
+            RecordError: there is no run in it, or one by a newer program.
         """
         read_document(path / PLAN, PLAN)
         return cls(path.resolve())  # its name is the run's, however it was written
@@ -83,7 +83,7 @@ class Run:
         return self.path.name
 
     def held(self) -> AbstractContextManager[None]:
-        """Keep other runners out of this run for the length of a block; UsageError where one is at work in it."""
+        """Lock this run against other runners for the length of a block; UsageError if one is running it."""
         return held(self.path / LOCK, f"run {self.id}")
 
     def plan(self) -> Document:
@@ -91,9 +91,9 @@ class Run:
         return read_document(self.path / PLAN, PLAN)
 
     def cases(self) -> Document:
-        """Return case id -> all that the harness is told of it."""
-        found: Document = read_document(self.path / CASES, CASES)["cases"]
-        return found
+        """Return case id -> its specification, as the harness gets it."""
+        cases: Document = read_document(self.path / CASES, CASES)["cases"]
+        return cases
 
     def machine(self) -> Document:
         """Return the facts about the machine."""
@@ -101,20 +101,20 @@ class Run:
 
     def environments(self) -> Document:
         """Return environment id -> facts about it."""
-        found: Document = read_document(self.path / ENVIRONMENTS, ENVIRONMENTS)["environments"]
-        return found
+        environments: Document = read_document(self.path / ENVIRONMENTS, ENVIRONMENTS)["environments"]
+        return environments
 
     def write_environments(self, environments: Mapping[str, Any]) -> None:
-        """Replace what is known of the environments."""
+        """Replace the facts about the environments."""
         write_whole(self.path / ENVIRONMENTS, text({"version": VERSION, "environments": environments}))
 
-    def add(self, record: Record, log: str = "", spent: float | None = None) -> None:
-        """Keep a record: its log, its file, and then the journal line that makes it count.
+    def add(self, record: Record, log: str = "", elapsed: float | None = None) -> None:
+        """Store a record: its log, its file, and then the journal line that makes it count.
 
         Args:
-            record: as it ended.
-            log: what the cell printed; appended to the cell's log.
-            spent: seconds that the run was measured for until then.
+            record: a finished record.
+            log: the output of the cell; appended to the cell's log.
+            elapsed: seconds that the run has been measured for.
         """
         name = record.cell.id.replace("/", "~")
         if log:
@@ -122,26 +122,33 @@ class Run:
                 stream.write(f"--- round {record.round}, attempt {record.attempt}, {record.status}\n{log.rstrip()}\n")
         file = f"records/{name}.{record.round}.{record.attempt}.json"
         write_whole(self.path / file, text(records.encode(record, VERSION)))
-        entry = Entry(record.cell.id, record.round, record.attempt, record.status, file, spent)
-        self.note("measured", **entry._asdict())
+        self.note(
+            "measured",
+            cell=record.cell.id,
+            round=record.round,
+            attempt=record.attempt,
+            status=record.status,
+            file=file,
+            spent=elapsed,
+        )
 
     def note(self, event: str, **fields: object) -> None:
-        """Add an event to the journal, on the disk when this returns; see ``runner.store.journal``."""
+        """Append an event to the journal; it is on disk when this returns. See ``runner.store.journal``."""
         append(self.path / JOURNAL, event, fields)
 
     def journal(self) -> Journal:
-        """Return what the journal says.
+        """Read the journal.
 
         Raises:
-            RecordError: a line but the last is not what this program writes.
+            RecordError: a line other than the last is not valid.
         """
         return read(self.path / JOURNAL)
 
     def records(self, journal: Journal | None = None) -> Iterator[Record]:
-        """Give the record of each cell and round, the last finished attempt of each, in the order they first ended.
+        """Yield the last finished attempt at each cell and round, in the order they first ended.
 
         Args:
-            journal: what ``journal()`` gave, where it was read already.
+            journal: the result of ``journal()``, if it was read before.
 
         Raises:
             RecordError: the journal or a record cannot be read.
@@ -154,7 +161,7 @@ class Run:
 
 
 def runs(reports: Path) -> list[Run]:
-    """Return the runs below a reports folder, newest first; a folder without a plan is none."""
+    """Return the runs in a reports folder, newest first; a folder without a plan is ignored."""
     plans = list((reports / "runs").glob("[!.]*/" + PLAN))
     plans.sort(key=lambda plan: (plan.parent.name[:15], plan.stat().st_mtime_ns), reverse=True)
     return [Run(plan.parent) for plan in plans]

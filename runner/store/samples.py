@@ -1,4 +1,4 @@
-"""Samples as Parquet and CSV, and back."""
+"""Writes samples to Parquet and CSV files, and reads them back."""
 
 import io
 from pathlib import Path
@@ -8,7 +8,7 @@ import pandas as pd
 from runner.core.errors import Problem, RecordError, UsageError
 from runner.core.files import write_whole
 
-WORDS = (
+TEXT_COLUMNS = (
     "run",
     "cell",
     "environment",
@@ -22,23 +22,23 @@ WORDS = (
     "backend",
     "device",
 )
-COLUMNS = (*WORDS, "round", "iteration", "seconds")
+COLUMNS = (*TEXT_COLUMNS, "round", "iteration", "seconds")
 """The columns of the samples; ``iteration`` counts from 0 in each round, ``seconds`` is one iteration's time."""
 
-CHUNK = 50_000
-"""Rows that become CSV at a time: their words are repeated in memory."""
+ROWS_AT_ONCE = 50_000
+"""Rows that are converted to CSV at a time: their text is repeated in memory."""
 
 
 def to_csv(samples: pd.DataFrame) -> bytes:
-    """Return samples as CSV with a head line."""
+    """Return samples as CSV with a header line."""
     import pyarrow as pa
     from pyarrow import csv
 
     stream = io.BytesIO(",".join(samples.columns).encode() + b"\n")
     stream.seek(0, io.SEEK_END)
     types = {pa.float64(): pa.float64(), pa.int64(): pa.int64()}
-    for start in range(0, len(samples), CHUNK):
-        table = pa.Table.from_pandas(samples.iloc[start : start + CHUNK], preserve_index=False)
+    for start in range(0, len(samples), ROWS_AT_ONCE):
+        table = pa.Table.from_pandas(samples.iloc[start : start + ROWS_AT_ONCE], preserve_index=False)
         plain = pa.schema([(column.name, types.get(column.type, pa.string())) for column in table.schema])
         options = csv.WriteOptions(include_header=False, quoting_style="needed")
         csv.write_csv(table.cast(plain), stream, options)
@@ -53,38 +53,43 @@ def to_parquet(samples: pd.DataFrame) -> bytes:
 
 
 def write(samples: pd.DataFrame, path: Path) -> None:
-    """Write samples to a file, whole, in the form its name ends with.
+    """Write samples atomically to a file, in the format of its suffix.
 
     Raises:
-        UsageError: the name ends in neither ``.parquet`` nor ``.csv``.
+        UsageError: the suffix is neither ``.parquet`` nor ``.csv``.
     """
-    forms = {".parquet": to_parquet, ".csv": to_csv}
-    if path.suffix not in forms:
-        found = f"{path.name!r} ends in neither '.parquet' nor '.csv'"
-        raise UsageError(Problem(found, hint="name it samples.parquet"))
-    write_whole(path, forms[path.suffix](samples))
+    formats = {".parquet": to_parquet, ".csv": to_csv}
+    if path.suffix not in formats:
+        message = f"{path.name!r} ends in neither '.parquet' nor '.csv'"
+        raise UsageError(Problem(message, hint="name it samples.parquet"))
+    write_whole(path, formats[path.suffix](samples))
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Return the samples in a file that ``write`` made, with the columns ``COLUMNS`` and the same types.
+    """Read the samples from a file that ``write`` made, with the columns ``COLUMNS`` and the same types.
 
     Raises:
         RecordError: it cannot be read, or lacks a column.
     """
     try:
-        found = pd.read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
+        frame = pd.read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
     except (OSError, ValueError) as error:
         raise RecordError(Problem(f"{path} cannot be read: {error}")) from error
-    missing = [column for column in COLUMNS if column not in found.columns]
+    missing = [column for column in COLUMNS if column not in frame.columns]
     if missing:
         raise RecordError(Problem(f"{path} lacks the columns {', '.join(missing)}", hint="`runner export` writes them"))
-    return found[list(COLUMNS)].astype(dict.fromkeys(WORDS, "category"))
+    return frame[list(COLUMNS)].astype(dict.fromkeys(TEXT_COLUMNS, "category"))
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
     import pyarrow as pa
     from pyarrow import csv
 
-    types = {**dict.fromkeys(WORDS, pa.string()), "round": pa.int64(), "iteration": pa.int64(), "seconds": pa.float64()}
-    found: pd.DataFrame = csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=types)).to_pandas()
-    return found
+    types = {
+        **dict.fromkeys(TEXT_COLUMNS, pa.string()),
+        "round": pa.int64(),
+        "iteration": pa.int64(),
+        "seconds": pa.float64(),
+    }
+    frame: pd.DataFrame = csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=types)).to_pandas()
+    return frame

@@ -9,8 +9,8 @@ from typing import Any
 
 from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import Dataset, QualityIssue
-from runner.analysis.quality import MIN_ROUNDS, quality_issues
+from runner.analysis.model import MIN_ROUNDS, Dataset, QualityIssue
+from runner.analysis.quality import quality_issues
 from runner.backends import harness_archive
 from runner.core.model.cells import is_twin
 from runner.report.check import Check, Counts, Failure
@@ -78,7 +78,7 @@ def _changed(journal: Journal, state: str) -> str | None:
 
 
 def _can_resume(journal: Journal) -> bool:
-    return bool(journal.begun.get("harness") == harness_archive.version())
+    return bool(journal.header.get("harness") == harness_archive.version())
 
 
 def _place(plan: Mapping[str, Any], results: Dataset) -> tuple[str, ...]:
@@ -154,7 +154,7 @@ class _Again:
     """The command that measures some cells of a run again."""
 
     def __init__(self, run: Run, journal: Journal, where: Sequence[str]) -> None:
-        plan, begun = run.plan(), journal.begun
+        plan, begun = run.plan(), journal.header
         self.rounds = int(plan.get("rounds") or LEAST_ROUNDS)
         self.seconds = float(plan.get("seconds") or 1.0)
         self.host = plan.get("backend") == "host"

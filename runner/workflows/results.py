@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from runner.analysis import dataset, statistics
+from runner.analysis import dataset
 from runner.analysis.compare import compare
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import Comparison, Dataset, QualityIssue
+from runner.analysis.model import MARGIN, Comparison, Dataset, QualityIssue
 from runner.analysis.quality import annotate, quality_issues
 from runner.catalog import published
 from runner.core.errors import Problem, UsageError
@@ -86,4 +86,4 @@ def _selected(name: str, matrix: Matrix | None) -> Sequence[str]:
 
 def matrix_margin(matrix: Path) -> float:
     """Return the margin of a matrix file, the default one where the file does not exist: stored runs need none."""
-    return load(matrix).measure.margin if matrix.exists() else statistics.MARGIN
+    return load(matrix).measure.margin if matrix.exists() else MARGIN

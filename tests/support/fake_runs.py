@@ -76,34 +76,34 @@ def bad(of: Cell, number: int, failure: str, reason: str, run: str = "run", **ch
 
 def plan(cells: Iterable[Cell], skips: Mapping[Cell, Skip] | None = None) -> dict[str, Any]:
     """Return what ``runner plan --format json`` prints for cells that run and cells that do not."""
-    planned = [PlannedCell(cell=one, device="cpu", seconds=6.0) for one in cells]
-    planned += [PlannedCell(cell=one, device="cpu", skip=skip) for one, skip in (skips or {}).items()]
+    planned = [PlannedCell(cell=of, device="cpu", seconds=6.0) for of in cells]
+    planned += [PlannedCell(cell=of, device="cpu", skip=skip) for of, skip in (skips or {}).items()]
     return {
         "version": 1,
         "cells": [
             {
-                "id": one.cell.id,
-                "environment": one.cell.environment,
-                "implementation": one.cell.implementation,
-                "kind": KINDS.get(one.cell.implementation, "flexible"),
-                "workload": one.cell.workload,
-                "case": one.cell.case,
-                "phase": one.cell.phase,
-                "precision": one.cell.precision,
-                "device": one.device,
-                "verdict": one.verdict,
-                "code": one.skip.code if one.skip else None,
-                "reason": one.skip.reason if one.skip else None,
-                "seconds": one.seconds,
+                "id": entry.cell.id,
+                "environment": entry.cell.environment,
+                "implementation": entry.cell.implementation,
+                "kind": KINDS.get(entry.cell.implementation, "flexible"),
+                "workload": entry.cell.workload,
+                "case": entry.cell.case,
+                "phase": entry.cell.phase,
+                "precision": entry.cell.precision,
+                "device": entry.device,
+                "verdict": entry.verdict,
+                "code": entry.skip.code if entry.skip else None,
+                "reason": entry.skip.reason if entry.skip else None,
+                "seconds": entry.seconds,
             }
-            for one in planned
+            for entry in planned
         ],
     }
 
 
 def environments(cells: Iterable[Cell]) -> dict[str, Any]:
     """Return what environments.json says of the environments of cells."""
-    names = sorted({one.environment for one in cells})
+    names = sorted({of.environment for of in cells})
     return {
         name: {
             "framework": FRAMEWORKS[name.split("-", maxsplit=1)[0]],
@@ -169,14 +169,14 @@ def realistic(reports: Path, *, seed: int = 7, number: int = 5) -> Run:
                 drift = math.exp(draw.gauss(0, 0.05))
                 for environment, slugs in offers.items():
                     for slug, factor in slugs.items():
-                        one = cell(environment, slug, workload=workload, case=case, phase=phase)
+                        of = cell(environment, slug, workload=workload, case=case, phase=phase)
                         center = size * share * factor * drift * math.exp(draw.gauss(0, 0.008))
                         seconds = [center * math.exp(draw.gauss(0, 0.02)) for _ in range(30)]
                         errors: dict[str, Any] = {
                             "loss_error": 10 ** draw.uniform(-8, -6),
                             "gradient_error": 10 ** draw.uniform(-7, -5),
                         }
-                        records.append(good(one, turn, seconds, **errors))
+                        records.append(good(of, turn, seconds, **errors))
     broken = cell("tf-2.x", "lstm-block-fused-cell")
     records += [bad(broken, 0, "wrong-result", "losses are off by 3.1e-02, 1e-04 allowed", loss_error=3.1e-2)]
     records += [

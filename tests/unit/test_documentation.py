@@ -11,10 +11,11 @@ import pytest
 from typer.main import get_command
 
 from runner import cli
-from runner.analysis.model import COMPARABLE, VERDICTS
+from runner.analysis.model import VERDICTS
 from runner.cli import console
 from runner.core import errors
 from runner.core.errors import RunnerError
+from runner.core.facts import COMPARABLE
 from runner.core.model import FAILURE_CLASSES, SKIP_CODES, Precision
 from runner.core.units import size
 from runner.harness.verify.tolerance import TOLERANCES

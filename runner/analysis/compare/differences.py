@@ -1,4 +1,4 @@
-"""In what two environments differ beside a ratio: all that their runs recorded of them, what time depends on first."""
+"""Lists how two environments differ in what their runs recorded, facts that times depend on first."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -7,75 +7,30 @@ from typing import Any, NamedTuple, get_args
 
 from runner.analysis.compare.pairing import Pair, Side
 from runner.analysis.model import Difference, Kind
+from runner.core.facts import SHOWN_DIFFERENCES, Recorder
 from runner.core.model import Cell
 
-NONE = "none"
-"""A fact that was asked for, and of which there is none; one that nobody asked for is not known."""
+ABSENT = "none"
+"""The text of a fact that was recorded as absent; one that was not recorded is not known."""
 
-PLACES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("backend", "own", ("backend",)),
-    ("device", "rounds", ("device_name",)),
-    ("CUDA", "facts", ("cuda", "cuda_version")),
-    ("cuDNN", "facts", ("cudnn", "cudnn_version")),
-    ("driver", "rounds", ("driver",)),
-    ("clock request", "rounds", ("clocks",)),
-    ("effective precision", "rounds", ("effective_precision",)),
-    ("TF32 in products by default", "own", ("tf32_default_matmul",)),
-    ("TF32 in cuDNN by default", "own", ("tf32_default_cudnn",)),
-    ("protocol", "rounds", ("protocol",)),
-    ("corpus", "rounds", ("corpus",)),
-    ("harness version", "rounds", ("harness",)),
-    ("Python", "facts", ("python",)),
-    ("NumPy", "facts", ("numpy",)),
-    ("BLAS", "facts", ("blas",)),
-    ("oneDNN", "facts", ("onednn",)),
-    ("OpenMP", "facts", ("openmp",)),
-    ("jaxlib", "own", ("jaxlib",)),
-    ("CPU kernels", "facts", ("cpu",)),
-    ("compiler", "facts", ("compiler",)),
-    ("graph optimiser", "own", ("optimizer",)),
-    ("optimiser loop", "own", ("optimizer_loop",)),
-    ("threads", "rounds", ("threads",)),
-    ("intra-op threads", "own", ("intra_op_threads",)),
-    ("inter-op threads", "own", ("inter_op_threads",)),
-    ("XLA threads", "own", ("xla_threads",)),
-    ("XLA flags", "own", ("xla_flags",)),
-    ("host", "machine", ("host",)),
-    ("processor", "machine", ("cpu",)),
-    ("cores", "machine", ("cores",)),
-    ("memory", "machine", ("memory_bytes",)),
-    ("processors used", "machine", ("processors_used",)),
-    ("governor", "machine", ("governor",)),
-    ("kernel", "machine", ("kernel",)),
-    ("base image", "facts", ("base",)),
-)
-"""Name, where it is recorded, under which names; in the order they are shown.
-
-``own`` are facts that only some frameworks have: beside another framework they are settings of its own. ``machine``
-differs where the sides are of different runs.
-"""
-
-FOR_GPU = frozenset({"CUDA", "cuDNN", "TF32 in products by default", "TF32 in cuDNN by default"})
-"""What has no part in a time that was measured on a CPU."""
-
-LEFT_OUT = frozenset(
+SHOWN_ELSEWHERE = frozenset(
     {
-        *("framework", "version", "release", "packages", "digest"),  # these have a place of their own
+        *("framework", "version", "release", "packages", "digest"),  # each has a line of its own
         *("device", "gpu"),  # the records name the device
         *("image", "pin", "registry_digests", "pulled", "interpreter"),  # follow from base image and digest
-        *("import_seconds", "bytes"),  # measured, and never twice the same
+        *("import_seconds", "bytes"),  # measured, and different each time
     }
 )
-NAMES = {"threads": "threads by its own account"}
-SHORT = (
+LABELS = {"threads": "threads reported by the framework"}
+SHORTENED = (
     (re.compile(r"^Intel\(R\) (?:oneAPI )?Math Kernel Library Version ([\d.]+).*$"), r"MKL \1"),
     (re.compile(r"^Intel\(R\) MKL-DNN v?|^CPU capability usage: |^OpenMP (?=\d)"), ""),
 )
-"""Pattern -> what is written for it: libraries introduce themselves at length."""
+"""Pattern -> replacement: libraries give their names at length."""
 
 
 class RunFacts(NamedTuple):
-    """What a run says of its machine, and of each environment."""
+    """The facts of a run's machine, and of each of its environments."""
 
     machine: Mapping[str, Any]
     environments: Mapping[str, Mapping[str, Any]]
@@ -83,11 +38,13 @@ class RunFacts(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideFacts:
-    """What is known of one side.
+    """The facts of one side.
 
     Attributes:
-        framework: empty where it is not known.
-        facts: of the environment; ``rounds`` those of its records, and ``machine`` those of the machine.
+        framework: empty if it is not known.
+        facts: facts of the environment.
+        rounds: facts of its records.
+        machine: facts of the machine.
     """
 
     framework: str = ""
@@ -95,155 +52,171 @@ class SideFacts:
     rounds: Mapping[str, Any] = field(default_factory=dict)
     machine: Mapping[str, Any] = field(default_factory=dict)
 
-    def text(self, place: str, keys: Sequence[str]) -> str | None:
-        """Return the first of some facts that the side has, as text; None where it has none of them."""
-        found: Mapping[str, Any] = getattr(self, "facts" if place == "own" else place)
-        return next((text(key, found[key]) for key in keys if key in found), None)
+    def recorded_by(self, recorder: Recorder) -> Mapping[str, Any]:
+        """Return the facts from one recorder."""
+        if recorder in {"environment", "framework"}:
+            return self.facts
+        return self.machine if recorder == "machine" else self.rounds
+
+    def text(self, recorder: Recorder, names: Sequence[str]) -> str | None:
+        """Return the first of some facts that the side has, as text; None if it has none of them."""
+        facts = self.recorded_by(recorder)
+        return next((text(name, facts[name]) for name in names if name in facts), None)
 
 
 def environment_differences(
-    matches: Iterable[tuple[Side, Side, Sequence[Pair]]], told: Mapping[str, RunFacts]
+    matches: Iterable[tuple[Side, Side, Sequence[Pair]]], facts_by_run: Mapping[str, RunFacts]
 ) -> dict[str, tuple[Difference, ...]]:
-    """Return environment -> in what it differs from the base; who is laid beside a publication is left out.
+    """Return environment -> its differences from the base; comparisons with a published side are left out.
 
     Args:
-        matches: base, other, and their cells that belong together. The sides may be of different runs.
-        told: run -> what it says.
+        matches: base, other, and the cells that are compared. The sides may be from different runs.
+        facts_by_run: run -> its facts.
     """
-    found = {}
+    by_environment = {}
     for base, other, pairs in matches:
-        both = [pair for pair in pairs if pair.base in base.measured and pair.other in other.measured]
-        one = known(base, [pair.base for pair in both], told)
-        two = known(other, [pair.other for pair in both], told)
-        if not (base.figures or other.figures):
-            found[other.environment] = differences(one, two)
-    return found
+        if base.figures or other.figures:
+            continue
+        measured = [pair for pair in pairs if pair.base in base.measured and pair.other in other.measured]
+        base_facts = side_facts(base, [pair.base for pair in measured], facts_by_run)
+        other_facts = side_facts(other, [pair.other for pair in measured], facts_by_run)
+        by_environment[other.environment] = differences(base_facts, other_facts)
+    return by_environment
 
 
-def known(side: Side, cells: Iterable[Cell], told: Mapping[str, RunFacts]) -> SideFacts:
-    """Return what is known of a side, by its run and by the records of some of its cells."""
-    run = told.get(side.run, RunFacts({}, {}))
+def side_facts(side: Side, cells: Iterable[Cell], facts_by_run: Mapping[str, RunFacts]) -> SideFacts:
+    """Return the facts of a side, from its run and from the records of some of its cells."""
+    run = facts_by_run.get(side.run, RunFacts({}, {}))
     values: dict[str, set[str]] = {}
     for cell in cells:
-        for name, had in side.measured[cell].facts.items():
-            values.setdefault(name, set()).update(had - {""})
-    rounds = {name: " and ".join(sorted(had)) for name, had in values.items() if had}
+        for name, of_cell in side.measured[cell].facts.items():
+            values.setdefault(name, set()).update(of_cell - {""})
+    rounds = {name: " and ".join(sorted(texts)) for name, texts in values.items() if texts}
     facts = run.environments.get(side.environment, {})
     machine = {name: value for name, value in run.machine.items() if name != "cpu" or rounds.get("device") != "cpu"}
     return SideFacts(framework=side.framework, facts=facts, rounds=rounds, machine=machine)
 
 
 def differences(base: SideFacts, other: SideFacts) -> tuple[Difference, ...]:
-    """Return in what two sides differ, what time depends on first; what is equal, or known of neither, is left out."""
-    base, other = (replace(side, facts=_tidy(side.facts)) for side in (base, other))
-    found = [*_framework(base, other), *_placed(base, other), *_rest(base, other)]
-    covered = {one.name.lower(): one.kind for one in found}
-    found += _packages(base.facts.get("packages"), other.facts.get("packages"), covered)
+    """Return how two sides differ, facts that times depend on first; equal and unknown facts are left out."""
+    base, other = (replace(side, facts=_normalised(side.facts)) for side in (base, other))
+    listed = [*_framework(base, other), *_listed_facts(base, other), *_other_facts(base, other)]
+    kind_by_name = {difference.name.lower(): difference.kind for difference in listed}
+    listed += _packages(base.facts.get("packages"), other.facts.get("packages"), kind_by_name)
     kinds: tuple[Kind, ...] = get_args(Kind)
-    return tuple(sorted(found, key=lambda one: kinds.index(one.kind)))
+    return tuple(sorted(listed, key=lambda difference: kinds.index(difference.kind)))
 
 
-def text(key: str, value: object) -> str:
-    """Return a fact as people read it.
+def text(name: str, value: object) -> str:
+    """Return a fact as text for a report.
 
     >>> text("blas", "Intel(R) Math Kernel Library Version 2020.0.0")
     'MKL 2020.0.0'
     """
     if value is None or value in ("", [], {}):
-        return NONE
+        return ABSENT
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {text(name, value[name])}" for name in sorted(value))
+        return ", ".join(f"{key} {text(key, value[key])}" for key in sorted(value))
     if isinstance(value, (list, tuple)):
-        return ", ".join(text("", one) for one in value)
+        return ", ".join(text("", item) for item in value)
     if isinstance(value, (int, float)):
-        return _number(key, value)
-    found = str(value)
-    for pattern, short in SHORT:
-        found = pattern.sub(short, found)
-    return found
+        return _number(name, value)
+    shortened = str(value)
+    for pattern, replacement in SHORTENED:
+        shortened = pattern.sub(replacement, shortened)
+    return shortened
 
 
-def _number(key: str, value: float) -> str:
-    """Return a number, a truth, or a version that cuDNN gives as a number: 7402 is 7.4.2, and 91002 is 9.10.2.
+def _number(name: str, value: float) -> str:
+    """Return a number, a truth value, or cuDNN's version number as text: 7402 is 7.4.2, and 91002 is 9.10.2.
 
     References:
         CUDNN_VERSION in cudnn_version.h of cuDNN 8 and 9.
     """
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if key.endswith("_bytes"):
+    if name.endswith("_bytes"):
         return f"{value / 2**30:.0f} GiB"
-    if key == "cudnn" and isinstance(value, int) and value >= 1000:
-        major, rest = divmod(value, 10_000 if value >= 90_000 else 1_000)
-        return f"{major}.{rest // 100}.{rest % 100}"
+    if name == "cudnn" and isinstance(value, int) and value >= 1000:
+        major, minor_and_patch = divmod(value, 10_000 if value >= 90_000 else 1_000)
+        return f"{major}.{minor_and_patch // 100}.{minor_and_patch % 100}"
     return str(value) if isinstance(value, int) else f"{value:.4g}"
 
 
-def _tidy(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts of an environment, those that are one thing in two parts as one."""
-    found = dict(facts)
-    if found.get("built_with_cuda") is False and "cuda_version" not in found:
-        found["cuda"] = None
-    found.pop("built_with_cuda", None)
-    if "backend_version" in found:
-        found["backend"] = f"{found.get('backend', '')} {found.pop('backend_version')}".strip()
-    image, pin = found.get("base") or found.get("image"), str(found.get("pin") or "")
+def _normalised(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts of an environment, with facts in two parts joined."""
+    joined = dict(facts)
+    if joined.get("built_with_cuda") is False and "cuda_version" not in joined:
+        joined["cuda"] = None
+    joined.pop("built_with_cuda", None)
+    if "backend_version" in joined:
+        joined["backend"] = f"{joined.get('backend', '')} {joined.pop('backend_version')}".strip()
+    image, pin = joined.get("base") or joined.get("image"), str(joined.get("pin") or "")
     if image:
-        found["base"] = f"{image}@{pin[:19]}" if pin.startswith("sha256:") else image
-    return found
+        joined["base"] = f"{image}@{pin[:19]}" if pin.startswith("sha256:") else image
+    return joined
 
 
 def _framework(base: SideFacts, other: SideFacts) -> Iterator[Difference]:
-    one, two = (side.text("facts", ("version", "release")) for side in (base, other))
+    texts = [side.text("environment", ("version", "release")) for side in (base, other)]
     name = base.framework or "framework"
     if base.framework != other.framework:
-        one, two = (" ".join(filter(None, (side.framework, it))) for side, it in ((base, one), (other, two)))
+        sides = zip((base, other), texts, strict=True)
+        texts = [" ".join(filter(None, (side.framework, release))) for side, release in sides]
         name = "framework"
-    if one != two:
-        yield Difference(name=name, base=one or None, other=two or None, kind="framework")
+    if texts[0] != texts[1]:
+        yield Difference(name=name, base=texts[0] or None, other=texts[1] or None, kind="framework")
 
 
-def _placed(base: SideFacts, other: SideFacts) -> Iterator[Difference]:
+def _listed_facts(base: SideFacts, other: SideFacts) -> Iterator[Difference]:
+    """Yield the differences in the facts that ``runner.core.facts`` lists, in its order, and then in the digest."""
     on_cpu = base.rounds.get("device") == other.rounds.get("device") == "cpu"
-    for name, place, keys in PLACES:
-        one, two = base.text(place, keys), other.text(place, keys)
-        if one != two:
-            own = place == "own" and base.framework != other.framework and None in {one, two}
-            kind: Kind = "rest" if own or (on_cpu and name in FOR_GPU) else "speed"
-            yield Difference(name=name, base=one, other=two, kind=kind)
-    one, two = (side.text("facts", ("digest",)) for side in (base, other))
-    if one != two:
-        yield Difference(name="digest", base=one, other=two, kind="digest")
+    for fact in SHOWN_DIFFERENCES:
+        of_base, of_other = (side.text(fact.recorder, (fact.name, *fact.other_names)) for side in (base, other))
+        if of_base != of_other:
+            frameworks_differ = base.framework != other.framework
+            of_one_framework = fact.recorder == "framework" and frameworks_differ and None in {of_base, of_other}
+            kind: Kind = "rest" if of_one_framework or (on_cpu and fact.gpu_only) else "speed"
+            yield Difference(name=fact.label, base=of_base, other=of_other, kind=kind)
+    of_base, of_other = (side.text("environment", ("digest",)) for side in (base, other))
+    if of_base != of_other:
+        yield Difference(name="digest", base=of_base, other=of_other, kind="digest")
 
 
-def _rest(base: SideFacts, other: SideFacts) -> Iterator[Difference]:
-    """Give the facts that have no place in the order; many are of one framework alone."""
-    placed = {key for _, place, keys in PLACES if place in {"facts", "own"} for key in keys}
-    for key in sorted({*base.facts, *other.facts} - placed - LEFT_OUT):
-        one, two = base.text("facts", (key,)), other.text("facts", (key,))
-        if one != two:
-            yield Difference(name=NAMES.get(key, key.replace("_", " ")), base=one, other=two, kind="rest")
+def _other_facts(base: SideFacts, other: SideFacts) -> Iterator[Difference]:
+    """Yield the differences in all other facts; many belong to one framework only."""
+    listed = {
+        name
+        for fact in SHOWN_DIFFERENCES
+        if fact.recorder in {"environment", "framework"}
+        for name in (fact.name, *fact.other_names)
+    }
+    for name in sorted({*base.facts, *other.facts} - listed - SHOWN_ELSEWHERE):
+        of_base, of_other = base.text("environment", (name,)), other.text("environment", (name,))
+        if of_base != of_other:
+            label = LABELS.get(name, name.replace("_", " "))
+            yield Difference(name=label, base=of_base, other=of_other, kind="rest")
 
 
 def _packages(
-    base: Mapping[str, str] | None, other: Mapping[str, str] | None, covered: Mapping[str, Kind]
+    base: Mapping[str, str] | None, other: Mapping[str, str] | None, kind_by_name: Mapping[str, Kind]
 ) -> Iterator[Difference]:
-    """Give the packages that differ or that one side lacks, but for those whose name and kind were given before."""
+    """Yield the packages that differ or that one side lacks, without those already listed by name and kind."""
     if base is None or other is None:
-        counts = [None if one is None else str(len(one)) for one in (base, other)]
+        counts = [None if packages is None else str(len(packages)) for packages in (base, other)]
         if base is not other:
             yield Difference(name="packages", base=counts[0], other=counts[1], kind="speed")
         return
-    one, two = ({_plain(name): (name, version) for name, version in side.items()} for side in (base, other))
-    for name in sorted(one.keys() | two.keys()):
-        spelt = (one.get(name) or two[name])[0]
-        left, right = (side[name][1] if name in side else None for side in (one, two))
-        kind: Kind = "alone" if left is None or right is None else "package"
-        before = covered.get(re.sub(r"-[cg]pu$", "", name))
-        if left != right and (before is None or (before == "framework" and kind == "alone")):
-            yield Difference(name=spelt, base=left, other=right, kind=kind)
+    in_base, in_other = ({_normalised_name(name): (name, side[name]) for name in side} for side in (base, other))
+    for name in sorted(in_base.keys() | in_other.keys()):
+        spelling = (in_base.get(name) or in_other[name])[0]
+        of_base, of_other = (side[name][1] if name in side else None for side in (in_base, in_other))
+        kind: Kind = "alone" if of_base is None or of_other is None else "package"
+        listed = kind_by_name.get(re.sub(r"-[cg]pu$", "", name))
+        if of_base != of_other and (listed is None or (listed == "framework" and kind == "alone")):
+            yield Difference(name=spelling, base=of_base, other=of_other, kind=kind)
 
 
-def _plain(name: str) -> str:
-    """Return the name of a package as indexes compare it: by PEP 503."""
+def _normalised_name(name: str) -> str:
+    """Return a package's name as indexes compare it, by PEP 503."""
     return re.sub(r"[-_.]+", "-", name).lower()

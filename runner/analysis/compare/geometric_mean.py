@@ -1,4 +1,4 @@
-"""One figure for an environment and its base: the geometric mean of the ratios of their cells."""
+"""One number for an environment and its base: the geometric mean of the ratios of their cells."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -12,69 +12,66 @@ from runner.analysis.model import GeometricMean
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LEAST = 2
-"""Cells of which a mean is taken; that of one is its ratio."""
+MIN_CELLS = 2
+"""The mean of a single cell would be its ratio."""
 
 
 def geometric_means(drafts: Iterable[Draft]) -> tuple[GeometricMean, ...]:
     """Return the mean of each environment against the base, in the order of the drafts.
 
-    Taken are cells that may be compared and were measured in turns, with the same implementation on both sides. Compile
-    times are left out: they are no steps. Whatever its verdict, a cell counts. Each workload has the same weight,
-    however many of its cells there are.
+    It includes the cells that are comparable and took turns, with the same implementation on both sides, whatever their
+    verdicts. Compile times are no steps and are left out. Each workload has the same weight, however many cells it has.
 
-    The mean is over the rounds that all of these cells share. Further rounds are made where a verdict is open, and a
-    mean over them would be one of the open cells. A cell with fewer rounds than were planned has failed in some, and is
-    left out.
+    The mean is over the rounds that all of these cells share. Extra rounds exist only for open verdicts, so a mean over
+    them would be one of the open cells. A cell with fewer rounds than planned has failed in some, and is left out.
 
     References:
         Fleming and Wallace, How not to lie with statistics, CACM 29(3), 1986: ratios are averaged geometrically.
     """
     groups: dict[str, list[Draft]] = {}
-    for one in drafts:
-        if one.ratios and one.row.implementation == one.row.base_implementation and not _compiles(one):
-            groups.setdefault(one.row.environment, []).append(one)
-    found = (_mean(name, group) for name, group in groups.items())
-    return tuple(one for one in found if one is not None)
-
-
-def _compiles(one: Draft) -> bool:
-    return one.row.phase.startswith("compile")
+    for draft in drafts:
+        same_implementation = draft.row.implementation == draft.row.base_implementation
+        if draft.ratios and same_implementation and not draft.row.phase.startswith("compile"):
+            groups.setdefault(draft.row.environment, []).append(draft)
+    means = (_mean(environment, group) for environment, group in groups.items())
+    return tuple(mean for mean in means if mean is not None)
 
 
 def _mean(environment: str, drafts: Sequence[Draft]) -> GeometricMean | None:
-    planned = min((*drafts[0].looks[:1], max(len(one.ratios) for one in drafts)))
-    whole = [one for one in drafts if len(one.ratios) >= planned]
-    shared = sorted(set.intersection(*(set(one.ratios) for one in whole)))
-    if len(whole) < LEAST or not shared:
+    planned = min((*drafts[0].looks[:1], max(len(draft.ratios) for draft in drafts)))
+    complete = [draft for draft in drafts if len(draft.ratios) >= planned]
+    shared = sorted(set.intersection(*(set(draft.ratios) for draft in complete)))
+    if len(complete) < MIN_CELLS or not shared:
         return None
-    table = _by_server(np.array([[one.ratios[number] for number in shared] for one in whole]), whole, shared)
-    names = np.array([one.row.workload for one in whole])
+    log_ratios = np.array([[draft.ratios[number] for number in shared] for draft in complete])
+    table = _mean_by_server(log_ratios, complete, shared)
+    names = np.array([draft.row.workload for draft in complete])
     workloads = tuple(np.unique(names).tolist())
-    found = statistics.geometric_mean(np.array([table[names == name].mean(axis=0) for name in workloads]))
-    ratio, low, high = (float(np.exp(end)) for end in found)
+    mean = statistics.geometric_mean(np.array([table[names == name].mean(axis=0) for name in workloads]))
+    ratio, low, high = (float(np.exp(log)) for log in mean)
     one_round = table.shape[1] == 1
     return GeometricMean(
         environment=environment,
         ratio=ratio,
         ratio_low=None if one_round else low,
         ratio_high=None if one_round else high,
-        cells=len(whole),
+        cells=len(complete),
         workloads=workloads,
         rounds=len(shared),
     )
 
 
-def _by_server(table: "NDArray[np.float64]", drafts: Sequence[Draft], shared: Sequence[int]) -> "NDArray[np.float64]":
-    """Return (C, S) means of the (C, R) log ratios on each of S pairs of servers, as of the cell that was on fewest.
+def _mean_by_server(
+    log_ratios: "NDArray[np.float64]", drafts: Sequence[Draft], shared: Sequence[int]
+) -> "NDArray[np.float64]":
+    """Return (C, S) means of the (C, R) log ratios on each of S pairs of servers, as of the cell that had fewest.
 
-    Rounds on the same servers are not independent of each other. The table is left as it is where nobody wrote them
-    down.
+    Rounds on the same servers are not independent of each other. Without recorded servers the table is unchanged.
     """
-    known = [[one.servers[number] for number in shared] for one in drafts if one.servers]
-    if not known:
-        return table
-    places: dict[tuple[str, str], list[int]] = {}
-    for place, pair in enumerate(min(known, key=lambda pairs: len(set(pairs)))):
-        places.setdefault(pair, []).append(place)
-    return np.stack([table[:, columns].mean(axis=1) for columns in places.values()], axis=1)
+    servers = [[draft.servers[number] for number in shared] for draft in drafts if draft.servers]
+    if not servers:
+        return log_ratios
+    columns_by_pair: dict[tuple[str, str], list[int]] = {}
+    for column, pair in enumerate(min(servers, key=lambda pairs: len(set(pairs)))):
+        columns_by_pair.setdefault(pair, []).append(column)
+    return np.stack([log_ratios[:, columns].mean(axis=1) for columns in columns_by_pair.values()], axis=1)

@@ -1,4 +1,4 @@
-"""What one run knows of one environment, and which cells of two environments belong together."""
+"""One environment in one run as a side of a comparison, and which cells of two sides are compared."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from runner.analysis.model import COMPARABLE, Dataset, Turns
+from runner.analysis.model import Dataset, Turns
 from runner.catalog.published import PHASE, Figure
+from runner.core.facts import COMPARABLE
 from runner.core.model import Cell
 
 
 class Pair(NamedTuple):
-    """Two cells of one case, phase and precision."""
+    """Two cells of the same case, phase and precision."""
 
     base: Cell
     other: Cell
@@ -25,11 +26,11 @@ class Measured:
     """The good rounds of one cell.
 
     Attributes:
-        medians: round -> median of its samples in seconds; ``seconds`` is the median of those. A published figure has
-            the seconds alone.
-        servers: round -> the server it was measured on.
-        turns: round -> the medians of its turns; nothing of a round in which it took none.
-        facts: name -> the values it had.
+        medians: round -> median of its samples in seconds; empty for a published figure.
+        seconds: the median of the medians, or the published time.
+        facts: name -> the values that it had.
+        servers: round -> the server that it was measured on.
+        turns: round -> the medians of its turns, for rounds in which it took turns.
     """
 
     medians: Mapping[int, float]
@@ -45,13 +46,13 @@ class Side:
 
     Attributes:
         run: its id; empty for a publication.
-        framework: empty where it is not known.
-        kinds: every cell that was asked for or measured -> its implementation's kind.
+        framework: empty if it is not known.
+        kinds: every requested or measured cell -> its implementation's kind.
         measured: the cells with a good record.
         ends: every other cell -> (failure class or skip code, sentence).
-        skipped: the cells that were never to run.
-        figures: what was published of each measured cell; empty for a run.
-        looks: the numbers of rounds at which verdicts were taken, or could have been; empty for a publication.
+        skipped: the cells that the plan skips.
+        figures: the published figure of each measured cell; empty for a run.
+        looks: the numbers of rounds at which verdicts were, or could have been, taken; empty for a publication.
     """
 
     environment: str
@@ -65,49 +66,41 @@ class Side:
     looks: tuple[int, ...] = ()
 
     def names(self, fact: str) -> str:
-        """Return the values of a fact over all measured cells, for people."""
-        return ", ".join(sorted({name for one in self.measured.values() for name in one.facts[fact]}))
+        """Return the values of a fact over all measured cells, as text."""
+        return ", ".join(sorted({value for measured in self.measured.values() for value in measured.facts[fact]}))
 
 
-def environment_side(results: Dataset, environment: str) -> Side:
-    """Return what a run knows of an environment; empty tables where it knows nothing."""
-    rounds = results.rounds[results.rounds["environment"] == environment]
-    failures = results.failures[results.failures["environment"] == environment]
-    planned = [one for one in results.plan if one.cell.environment == environment]
+def environment_side(dataset: Dataset, environment: str) -> Side:
+    """Return an environment of a run; without cells if the run does not have it."""
+    rounds = dataset.rounds[dataset.rounds["environment"] == environment]
+    failures = dataset.failures[dataset.failures["environment"] == environment]
+    plan = [planned for planned in dataset.plan if planned.cell.environment == environment]
     measured = _measured(rounds)
-    kinds = {one.cell: one.kind for one in planned}
+    kinds = {planned.cell: planned.kind for planned in plan}
     kinds.update({cell: kind for cell, kind in _by_cell(failures, "kind") if kind or cell not in kinds})
     kinds.update({cell: kind for cell, kind in _by_cell(rounds, "kind") if kind or cell not in kinds})
-    ends = {one.cell: (one.code, one.reason) for one in planned if one.verdict == "skip"}
+    ends = {planned.cell: (planned.code, planned.reason) for planned in plan if planned.verdict == "skip"}
     skipped = frozenset(ends)
-    unfinished = ("unfinished", f"run {results.run} ended before it was measured")
-    ends.update({one.cell: unfinished for one in planned if one.verdict == "run"})
-    words = zip(failures["failure"].tolist(), failures["reason"].tolist(), strict=True)
-    ends.update(zip(_cells(failures), words, strict=True))
-    frameworks = [*rounds["framework"].tolist()[:1], results.environments.get(environment, {}).get("framework", "")]
-    frameworks += [one.framework for one in planned]
+    unfinished = ("unfinished", f"run {dataset.run} ended before it was measured")
+    ends.update({planned.cell: unfinished for planned in plan if planned.verdict == "run"})
+    failed = zip(failures["failure"].tolist(), failures["reason"].tolist(), strict=True)
+    ends.update(zip(_cells(failures), failed, strict=True))
+    frameworks = [*rounds["framework"].tolist()[:1], dataset.environments.get(environment, {}).get("framework", "")]
+    frameworks += [planned.framework for planned in plan]
     return Side(
-        run=results.run,
+        run=dataset.run,
         environment=environment,
         framework=next(filter(None, frameworks), ""),
         kinds=kinds,
         measured=measured,
         ends={cell: end for cell, end in ends.items() if cell not in measured},
         skipped=skipped,
-        looks=results.looks,
+        looks=dataset.looks,
     )
 
 
 def _cells(frame: pd.DataFrame) -> list[Cell]:
-    names = ("environment", "implementation", "workload", "case", "phase", "precision")
-    columns = [frame[name].tolist() for name in names]
-    known: dict[tuple[str, ...], Cell] = {}
-    found = []
-    for words in zip(*columns, strict=True):
-        if words not in known:
-            known[words] = Cell(**dict(zip(names, words, strict=True)))
-        found.append(known[words])
-    return found
+    return [Cell.parse(cell_id) for cell_id in frame["cell"].tolist()]
 
 
 def _by_cell(frame: pd.DataFrame, column: str) -> Iterable[tuple[Cell, str]]:
@@ -127,63 +120,71 @@ def _measured(rounds: pd.DataFrame) -> dict[Cell, Measured]:
         if taken is not None:
             turns[cell][number] = taken
         facts[cell].add(values)
-    alike = {values: _values(values) for values in {frozenset(values) for values in facts.values()}}
+    values_of = {values: _values(values) for values in {frozenset(values) for values in facts.values()}}
     return {
-        cell: Measured(found, median(found.values()), alike[frozenset(facts[cell])], servers[cell], turns[cell])
-        for cell, found in medians.items()
+        cell: Measured(
+            by_round, median(by_round.values()), values_of[frozenset(facts[cell])], servers[cell], turns[cell]
+        )
+        for cell, by_round in medians.items()
     }
 
 
 def _values(facts: frozenset[tuple[str, ...]]) -> dict[str, frozenset[str]]:
-    """Return the values of each fact, of what each round had of all of them."""
+    """Return fact -> its values, given the values of all facts in each round."""
     return {name: frozenset(values) for name, values in zip(COMPARABLE, zip(*facts, strict=True), strict=True)}
 
 
 def pairs(base: Side, other: Side, *, best: bool) -> list[Pair]:
-    """Return which cells are to be compared: those of equal slug, equal kind across frameworks, or the fastest.
+    """Return the cells to compare: those of equal slug, of equal kind across frameworks, or the fastest.
 
-    A pair of which one cell was never to run is left out, where its environment runs others: the plan says why. Where
-    all of an environment was skipped, its pairs are kept, so that the comparison names the reason. A published cell
-    belongs to both protocols.
+    A pair with a skipped cell is left out if its environment runs others: the plan says why. If all of an environment
+    was skipped, its pairs are kept, so that the comparison names the reason. A published cell belongs to both
+    protocols.
     """
-    both = bool(base.figures) != bool(other.figures)
-    of_base, of_other = (_by_work(one, both=both and bool(one.figures)) for one in (base, other))
+    half_published = bool(base.figures) != bool(other.figures)
+    of_base, of_other = (_by_work(side, both_protocols=half_published and bool(side.figures)) for side in (base, other))
     shared = {cell.implementation for cell in base.kinds} & {cell.implementation for cell in other.kinds}
     known = bool(base.framework and other.framework)
     same = base.framework == other.framework if known else bool(shared)
-    found = []
+    matches = []
     for work in of_base:
         if best:
-            of_both = of_base[work], of_other.get(work)
-            candidates = [Pair(_fastest(base, of_both[0]), _fastest(other, of_both[1]))] if of_both[1] else []
+            partners = of_other.get(work)
+            candidates = [Pair(_fastest(base, of_base[work]), _fastest(other, partners))] if partners else []
         else:
             candidates = [
-                Pair(one, two)
-                for one in of_base[work]
-                for two in of_other.get(work, ())
-                if (one.implementation == two.implementation if same else base.kinds[one] == other.kinds[two] != "")
+                Pair(base_cell, other_cell)
+                for base_cell in of_base[work]
+                for other_cell in of_other.get(work, ())
+                if (
+                    base_cell.implementation == other_cell.implementation
+                    if same
+                    else base.kinds[base_cell] == other.kinds[other_cell] != ""
+                )
             ]
-        found += [pair for pair in candidates if not (_dropped(base, pair.base) or _dropped(other, pair.other))]
-    return found
+        matches += [
+            pair for pair in candidates if not (_is_left_out(base, pair.base) or _is_left_out(other, pair.other))
+        ]
+    return matches
 
 
-def _dropped(one: Side, cell: Cell) -> bool:
-    """Say whether a cell was skipped though its environment runs others."""
-    return cell in one.skipped and len(one.skipped) < len(one.kinds)
+def _is_left_out(side: Side, cell: Cell) -> bool:
+    """Return True if a cell was skipped although its environment runs others."""
+    return cell in side.skipped and len(side.skipped) < len(side.kinds)
 
 
-def _by_work(one: Side, *, both: bool) -> dict[tuple[str, str, str], list[Cell]]:
-    """Return the cells by case, phase and precision; with ``both``, each cell under the phase of either protocol."""
-    found: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
-    for cell in one.kinds:
-        for phase in (cell.phase, cell.phase + PHASE) if both else (cell.phase,):
-            found[cell.case_id, phase, cell.precision].append(cell)
-    return found
+def _by_work(side: Side, *, both_protocols: bool) -> dict[tuple[str, str, str], list[Cell]]:
+    """Return the cells by case, phase and precision, each under the phases of both protocols if requested."""
+    cells: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
+    for cell in side.kinds:
+        for phase in (cell.phase, cell.phase + PHASE) if both_protocols else (cell.phase,):
+            cells[cell.case_id, phase, cell.precision].append(cell)
+    return cells
 
 
-def _fastest(one: Side, cells: list[Cell]) -> Cell:
-    """Return the fastest measured cell, or the first where none was measured, one that was to run before others."""
-    measured = [cell for cell in cells if cell in one.measured]
+def _fastest(side: Side, cells: list[Cell]) -> Cell:
+    """Return the fastest measured cell; if none was measured, the first that was not skipped, or the first."""
+    measured = [cell for cell in cells if cell in side.measured]
     if measured:
-        return min(measured, key=lambda cell: one.measured[cell].seconds)
-    return min(cells, key=lambda cell: cell in one.skipped)
+        return min(measured, key=lambda cell: side.measured[cell].seconds)
+    return min(cells, key=lambda cell: cell in side.skipped)

@@ -3,47 +3,47 @@
 from dataclasses import replace
 
 from runner.analysis.compare.pairing import Measured, Side
-from runner.analysis.model import COMPARABLE
 from runner.catalog.published import SOURCES, Figure, select, sides
+from runner.core.facts import COMPARABLE
 from runner.core.model import Cell
 
-MAKERS = frozenset({"nvidia", "geforce", "tesla", "founders", "edition"})
-"""Words of a GPU's name that one driver or writer gives and another leaves out."""
+VENDOR_WORDS = frozenset({"nvidia", "geforce", "tesla", "founders", "edition"})
+"""Words of a GPU's name that some drivers and authors leave out."""
 
 
 def published_side(name: str) -> Side:
-    """Return what a publication says of an environment.
+    """Return a published environment as a side of a comparison.
 
     Args:
         name: ``published:SOURCE/ENVIRONMENT``, one of ``runner.catalog.published.sides()``.
 
     Raises:
-        UsageError: there is none of that name; the error says what there is.
+        UsageError: the name is unknown; the error lists the known ones.
     """
     (side,) = select(name)
-    found = {_cell(figure): figure for figure in sides()[side]}
+    figures = {_cell(figure): figure for figure in sides()[side]}
     return Side(
         environment=name,
-        framework=next(iter(found.values())).framework,
-        kinds={cell: figure.kind for cell, figure in found.items()},
-        measured={cell: _measured(figure) for cell, figure in found.items()},
-        figures=found,
+        framework=next(iter(figures.values())).framework,
+        kinds={cell: figure.kind for cell, figure in figures.items()},
+        measured={cell: _measured(figure) for cell, figure in figures.items()},
+        figures=figures,
     )
 
 
-def with_comparable_facts(one: Measured, two: Measured) -> tuple[Measured, Measured]:
-    """Return two cells, of which one at least is published, with the facts they can be told apart by.
+def with_comparable_facts(base: Measured, other: Measured) -> tuple[Measured, Measured]:
+    """Return two cells, at least one of them published, without the device facts that cannot be compared.
 
-    Devices are told apart by their names, and these by their models: "GeForce GTX 1080" is "NVIDIA GTX 1080".
+    Devices are compared by the model in their names: "GeForce GTX 1080" is "NVIDIA GTX 1080".
     """
-    models = {_model(name) for cell in (one, two) for name in cell.facts["device_name"]}
-    left = ("device", "device_name") if len(models) == 1 else ("device",)
-    first, second = (replace(cell, facts={**cell.facts, **dict.fromkeys(left, frozenset())}) for cell in (one, two))
-    return first, second
+    models = {_model(name) for cell in (base, other) for name in cell.facts["device_name"]}
+    removed = ("device", "device_name") if len(models) == 1 else ("device",)
+    unknown = dict.fromkeys(removed, frozenset[str]())
+    return replace(base, facts={**base.facts, **unknown}), replace(other, facts={**other.facts, **unknown})
 
 
 def note(figure: Figure) -> str:
-    """Return what is known to be different in a figure's program, as a sentence; empty where nothing is."""
+    """Return the known difference of a figure's program as a sentence; empty if there is none."""
     return f"{figure.side}: {figure.note}" if figure.note else ""
 
 
@@ -60,7 +60,7 @@ def _cell(figure: Figure) -> Cell:
 
 
 def _measured(figure: Figure) -> Measured:
-    """Return a figure as a cell; facts that nobody wrote down have no value, and none of another can differ."""
+    """Return a figure as a measured cell; a fact that was not published has no value, so it cannot differ."""
     known = {
         "device": figure.device,
         "device_name": figure.device,
@@ -72,4 +72,4 @@ def _measured(figure: Figure) -> Measured:
 
 
 def _model(name: str) -> str:
-    return " ".join(word for word in name.lower().split() if word not in MAKERS)
+    return " ".join(word for word in name.lower().split() if word not in VENDOR_WORDS)

@@ -1,14 +1,19 @@
-"""What is doubtful about the numbers of a run; pure functions on its tables. ``docs/doubts.md`` explains each code."""
+"""Quality issues: what makes the numbers of a run doubtful.
+
+``quality_issues`` checks a run, and ``annotate`` adds the issues of both cells to the rows of a comparison. The checks
+are pure functions on the tables of a run, one for each code: those of a cell in ``cells``, those of the machine and the
+budget in ``run``. ``docs/doubts.md`` explains each code. In JSON the issues are called ``doubts``.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from runner.analysis.controls import control_issues
 from runner.analysis.model import Comparison, Dataset, QualityIssue
-from runner.analysis.quality.cells import FACTS, LOOKS, MIN_ROUNDS, few_rounds, measured
-from runner.analysis.quality.run import machine, short_budget
+from runner.analysis.quality.cells import CELL_CHECKS, cell_samples, few_rounds
+from runner.analysis.quality.run import machine_issues, short_budget
 
-__all__ = ["CODES", "FACTS", "MIN_ROUNDS", "annotate", "quality_issues"]
+__all__ = ["CODES", "annotate", "quality_issues"]
 
 CODES = (
     "few-rounds",
@@ -28,62 +33,63 @@ CODES = (
     "governor",
     "unpinned",
 )
-"""What may be doubtful, what weighs most first."""
+"""The codes of quality issues, the most important first."""
 
 
-def quality_issues(results: Dataset) -> tuple[QualityIssue, ...]:
-    """Return what is doubtful about a run, the serious first and of each code the worst first.
-
-    Args:
-        results: the run; its samples stand in the order of its rounds, as ``merge.results`` gives them. ``FACTS`` are
-            looked at where ``rounds`` has columns of their names; a value that is None or not a number says nothing.
-    """
-    compared = _compared(results)
-    cells = tuple(measured(results))
-    found = [*machine(results), *(QualityIssue(**one) for one in control_issues(results.rounds, results.canary))]
-    found += short_budget(cells)
-    for one in cells:
-        for look in LOOKS:
-            found += look(one)
-        if one.cell in compared:
-            found += few_rounds(one)
-    return tuple(sorted(found, key=lambda one: (not one.serious, CODES.index(one.code), -one.extent, one.cell)))
-
-
-def annotate(comparison: Comparison, known: Mapping[str, Sequence[QualityIssue]]) -> Comparison:
-    """Return a comparison whose rows have the doubts about both of their cells, the serious first.
+def quality_issues(dataset: Dataset) -> tuple[QualityIssue, ...]:
+    """Return the quality issues of a run, serious ones first, and the worst of each code first.
 
     Args:
-        comparison: as ``compare`` gives it.
-        known: run -> what is doubtful about it, as ``doubts`` gives it.
+        dataset: the run; its samples are in the order of its rounds, as ``load_dataset`` returns them. Facts are
+            checked where ``rounds`` has a column for them; a value that is None or not a number is skipped.
     """
-    about = {run: _by_cell(found) for run, found in known.items()}
-    if not any(about.values()):
+    compared = _compared_cells(dataset)
+    cells = tuple(cell_samples(dataset))
+    issues = [*machine_issues(dataset), *control_issues(dataset.rounds, dataset.canary), *short_budget(cells)]
+    for cell in cells:
+        for check in CELL_CHECKS:
+            issues += check(cell)
+        if cell.cell in compared:
+            issues += few_rounds(cell)
+    return tuple(
+        sorted(issues, key=lambda issue: (not issue.serious, CODES.index(issue.code), -issue.extent, issue.cell))
+    )
+
+
+def annotate(comparison: Comparison, issues_by_run: Mapping[str, Sequence[QualityIssue]]) -> Comparison:
+    """Return a comparison whose rows have the quality issues of both of their cells, serious ones first.
+
+    Args:
+        comparison: as ``compare`` returns it.
+        issues_by_run: run -> its issues, as ``quality_issues`` returns them.
+    """
+    by_cell = {run: _by_cell(issues) for run, issues in issues_by_run.items()}
+    if not any(by_cell.values()):
         return comparison
     rows = []
     for row in comparison.rows:
         sides = zip((row.runs[0], row.runs[-1]), row.cell_ids, strict=True) if row.runs else ()
-        found = [doubt for run, cell in sides for doubt in about.get(run, {}).get(cell, ())]
-        found.sort(key=lambda doubt: not doubt.serious)
-        rows.append(replace(row, quality_issues=tuple(found)) if found else row)
+        issues = [issue for run, cell_id in sides for issue in by_cell.get(run, {}).get(cell_id, ())]
+        issues.sort(key=lambda issue: not issue.serious)
+        rows.append(replace(row, quality_issues=tuple(issues)) if issues else row)
     return replace(comparison, rows=tuple(rows))
 
 
-def _by_cell(found: Iterable[QualityIssue]) -> dict[str, list[QualityIssue]]:
+def _by_cell(issues: Iterable[QualityIssue]) -> dict[str, list[QualityIssue]]:
     cells: dict[str, list[QualityIssue]] = {}
-    for doubt in found:
-        if doubt.cell:
-            cells.setdefault(doubt.cell, []).append(doubt)
+    for issue in issues:
+        if issue.cell:
+            cells.setdefault(issue.cell, []).append(issue)
     return cells
 
 
-def _compared(results: Dataset) -> set[str]:
-    """Return the cells whose case and phase were to be measured in several environments."""
-    sides: dict[tuple[str, ...], set[str]] = {}
+def _compared_cells(dataset: Dataset) -> set[str]:
+    """Return the ids of cells whose case and phase were planned for several environments."""
+    environments: dict[tuple[str, ...], set[str]] = {}
     cells: dict[tuple[str, ...], set[str]] = {}
-    for one in results.plan:
-        if one.verdict == "run":
-            key = (one.cell.case_id, one.cell.phase, one.cell.precision)
-            sides.setdefault(key, set()).add(one.cell.environment)
-            cells.setdefault(key, set()).add(one.cell.id)
-    return {cell for key, environments in sides.items() if len(environments) > 1 for cell in cells[key]}
+    for planned in dataset.plan:
+        if planned.verdict == "run":
+            work = (planned.cell.case_id, planned.cell.phase, planned.cell.precision)
+            environments.setdefault(work, set()).add(planned.cell.environment)
+            cells.setdefault(work, set()).add(planned.cell.id)
+    return {cell_id for work, names in environments.items() if len(names) > 1 for cell_id in cells[work]}

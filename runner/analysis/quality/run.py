@@ -1,46 +1,47 @@
-"""What is doubtful about a run as a whole: its machine, and its budget."""
+"""Quality issues of a run as a whole: its machine and its time budget."""
 
 import math
 from collections.abc import Iterator, Sequence
 
 from runner.analysis.model import Dataset, QualityIssue
-from runner.analysis.quality.cells import CALLS, Measured
+from runner.analysis.quality.cells import MIN_WARMUP_SAMPLES, CellSamples
 from runner.harness.timing import WARMUP_SHARE
 
-BUSY = 0.1  # of the CPUs, that others keep busy, and at least one
+MAX_BUSY_SHARE = 0.1
+"""The largest share of the CPUs that other processes may keep busy; one CPU is always allowed."""
 
 
-def machine(results: Dataset) -> Iterator[QualityIssue]:
-    """Give what is doubtful about the machine, and so about every number of the run."""
-    facts = results.machine
+def machine_issues(dataset: Dataset) -> Iterator[QualityIssue]:
+    """Yield the issues of the machine, which concern every number of the run."""
+    facts = dataset.machine
     governor = facts.get("governor")
     if governor not in {None, "performance"}:
         text = f"the governor was {governor}: the clock of the processor followed the load"
         yield QualityIssue(code="governor", sentence=text, serious=False)
     load, cpus = (facts.get("load_average") or [0.0])[0], facts.get("logical_cores") or 1
-    if load > max(1.0, BUSY * cpus):
-        text = f"the load was {load:.1f} on {cpus} CPUs when the run began, its own building included"
+    if load > max(1.0, MAX_BUSY_SHARE * cpus):
+        text = f"the load was {load:.1f} on {cpus} CPUs when the run started, including its own builds"
         yield QualityIssue(code="load", sentence=text, serious=False, extent=load / cpus)
-    if "clocks" in results.rounds and results.rounds["clocks"].isin(["none", "left"]).any():
-        yield QualityIssue(code="unpinned", sentence="the clocks of the GPU were not held", serious=False)
+    if "clocks" in dataset.rounds and dataset.rounds["clocks"].isin(["none", "left"]).any():
+        yield QualityIssue(code="unpinned", sentence="the clocks of the GPU were not locked", serious=False)
 
 
-def short_budget(cells: Sequence[Measured]) -> Iterator[QualityIssue]:
-    """Say how many cells were too slow for a warm-up check, and what ``--seconds`` has room for it."""
-    checked = [cell for cell in cells if cell.known("steady")]
-    slow = [cell for cell in checked if cell.mostly(cell.room().count(False))]
+def short_budget(cells: Sequence[CellSamples]) -> Iterator[QualityIssue]:
+    """Yield an issue if cells were too slow for a warm-up check, with the ``--seconds`` that would allow it."""
+    checked = [cell for cell in cells if cell.known_values("steady")]
+    slow = [cell for cell in checked if cell.is_majority(cell.had_time_for_check().count(False))]
     if not slow:
         return
-    needs = sorted(CALLS / WARMUP_SHARE * max(cell.medians) for cell in slow)
-    most, half = (_rounded(needs[place]) for place in (-1, (len(needs) - 1) // 2))
-    text = f"{len(slow)} of {len(checked)} cells {'were' if len(slow) > 1 else 'was'} too slow for a check of the "
-    text += f"warm-up, which takes {CALLS} calls in half of the time: "
-    text += f"--seconds {most:g} has room for {'all of them' if len(slow) > 1 else 'it'}"
-    text += f", --seconds {half:g} for half of them" if half < most else ""
+    needs = sorted(MIN_WARMUP_SAMPLES / WARMUP_SHARE * max(cell.medians) for cell in slow)
+    for_all, for_half = (_rounded_up(needs[index]) for index in (-1, (len(needs) - 1) // 2))
+    text = f"{len(slow)} of {len(checked)} cells {'were' if len(slow) > 1 else 'was'} too slow for a warm-up check, "
+    text += f"which takes {MIN_WARMUP_SAMPLES} calls in half of the time: "
+    text += f"--seconds {for_all:g} is enough for {'all of them' if len(slow) > 1 else 'it'}"
+    text += f", --seconds {for_half:g} for half of them" if for_half < for_all else ""
     yield QualityIssue(code="short-budget", sentence=text, serious=False, extent=len(slow) / len(checked))
 
 
-def _rounded(seconds: float) -> float:
+def _rounded_up(seconds: float) -> float:
     """Return a time rounded up to two digits."""
     step = 10.0 ** (math.floor(math.log10(seconds)) - 1)
     return round(math.ceil(seconds / step) * step, 12)

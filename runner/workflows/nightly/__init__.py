@@ -74,7 +74,7 @@ def _measure(first: Prepared, context: Context, progress: Progress) -> Totals:
 
 def _night(totals: Totals, results: Dataset) -> Night:
     """Return the night as it is after its first run."""
-    header = totals.run.journal().begun
+    header = totals.run.journal().header
     return Night(
         run=totals.run.id,
         at=header["at"],
@@ -91,7 +91,7 @@ def _compare(night: Night, totals: Totals, results: Dataset, context: Context) -
     reports = context.settings.reports
     baselines = find_baselines(reports, totals.run, results, totals.bad, result.open_cells(reports))
     rows = compare_with_baselines(results, baselines.by_cell, context.settings.margin)
-    digests = totals.run.journal().begun["digests"]
+    digests = totals.run.journal().header["digests"]
     candidates: list[Candidate] = []
     unchanged: list[Candidate] = []
     for cell, row in slowest_first(rows):

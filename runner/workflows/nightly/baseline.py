@@ -79,7 +79,7 @@ def find_baselines(
         open_cells: run -> ids of the cells that its night found slower or left open.
     """
     baselines = Baselines(gpu_of_case=gpu_of_case(tonight))
-    header = run.journal().begun
+    header = run.journal().header
     cells = measured_cells(tonight)
     failed = [name for name in failed if not is_twin(name.partition("/")[0])]
     runs_read = 0
@@ -146,10 +146,10 @@ def _add_run(
 
 def _same_circumstances(journal: Journal, header: Mapping[str, Any]) -> bool:
     """Return True where a run ended and was measured on the same backend and kind of device, one GPU in common."""
-    headers = (journal.begun, header)
+    headers = (journal.header, header)
     then, tonight = ({*str(fields.get("device")).split(",")} for fields in headers)
     kinds = {str(fields.get("device_name")).rpartition(" x ")[2] for fields in headers}
-    same = bool(then & tonight) and len(kinds) == 1 and journal.begun.get("backend") == header.get("backend")
+    same = bool(then & tonight) and len(kinds) == 1 and journal.header.get("backend") == header.get("backend")
     return journal.ended == "done" and same
 
 
@@ -157,7 +157,7 @@ def _baseline(results: Dataset, journal: Journal, environment: str) -> Baseline:
     return Baseline(
         run=results.run,
         side=environment_side(results, environment),
-        digest=str(journal.begun.get("digests", {}).get(environment, "")),
+        digest=str(journal.header.get("digests", {}).get(environment, "")),
         facts=results.environments.get(environment, {}),
     )
 

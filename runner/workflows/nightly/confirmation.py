@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from runner.analysis import dataset, statistics
+from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import Comparison, Row
+from runner.analysis.model import MIN_ROUNDS, Comparison, Row
 from runner.backends import restored
 from runner.core.model import Cell, Past, Plan, PlannedCell, Survey
 from runner.core.progress import Progress
@@ -80,7 +80,7 @@ def confirmation_plan(planned: Plan, cells: Sequence[Cell], earlier: str, budget
         budget: seconds for all of it.
     """
     measurement = planned.measurement
-    rounds = max(measurement.rounds, statistics.MIN_ROUNDS)
+    rounds = max(measurement.rounds, MIN_ROUNDS)
     planned_cells = {planned_cell.cell: planned_cell for planned_cell in planned.cells}
     seconds_per_round = {cell: planned_cells[cell].seconds / measurement.rounds for cell in cells}
     chosen = _affordable(cells, seconds_per_round, 2 * rounds, budget)

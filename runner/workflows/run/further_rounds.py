@@ -81,7 +81,7 @@ class RoundScheduler:
         """
         seconds = {cell.id: seconds for cell, seconds in self.rule.round_seconds.items()}
         entries = self.stored.journal().entries
-        timed = [entry.cell for entry in entries if entry.status == "ok" and entry.spent is not None]
+        timed = [entry.cell for entry in entries if entry.status == "ok" and entry.elapsed is not None]
         estimated = sum(seconds.get(cell_id, 0.0) for cell_id in timed)
         return (self.elapsed() - self.before) / estimated if estimated else 1.0
 

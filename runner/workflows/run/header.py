@@ -83,7 +83,7 @@ def read_header(run: Run) -> RunHeader:
     Raises:
         RecordError: the journal has no header, or one that lacks a field.
     """
-    event = run.journal().begun
+    event = run.journal().header
     known = {name: event[name] for name in RunHeader.__slots__ if name in event}
     try:
         return RunHeader(**known)

@@ -47,7 +47,7 @@ def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Cont
     _check_options(options)
     with _locked_run(options, say) as run:
         journal = run.journal()
-        if not journal.begun:
+        if not journal.header:
             message = f"run {run.id} was started by an older program and cannot be resumed"
             raise NothingSelectedError(Problem(message, hint=START_NEW))
         if not journal.unfinished:
@@ -156,7 +156,7 @@ def past(run: Run, journal: Journal) -> Past:
         failed=frozenset(failed),
         servers=servers,
         groups=journal.groups,
-        elapsed=journal.spent,
+        elapsed=journal.elapsed,
     )
 
 

@@ -23,22 +23,22 @@ BASE, OTHER = cell("torch-1.0"), cell("torch-2.x")
 TWIN = twin(BASE)
 
 
-def plan(*found: Cell) -> Plan:
+def plan(*of: Cell) -> Plan:
     return Plan(
         device="cpu",
         backend="fake",
         measurement=Measurement(),
-        cells=tuple(PlannedCell(cell=one, device="cpu", kind="vendor", seconds=3.0) for one in found),
-        blocks=(block(*found),),
-        frameworks={one.environment: "torch" for one in found},
+        cells=tuple(PlannedCell(cell=cell_, device="cpu", kind="vendor", seconds=3.0) for cell_ in of),
+        blocks=(block(*of),),
+        frameworks={cell_.environment: "torch" for cell_ in of},
     )
 
 
 def test_each_case_gets_its_first_cell_once_more_on_a_server_of_its_own() -> None:
-    found = controls.with_twins(plan(*cells("a/x", "a/y", "b/x")))
-    assert [one.environment for one in found.blocks[0].cells] == ["a", "a", "b", "a@twin"]
-    assert found.frameworks == {"a": "torch", "b": "torch", "a@twin": "torch"}
-    added = found.cells[-1]
+    controlled = controls.with_twins(plan(*cells("a/x", "a/y", "b/x")))
+    assert [cell_.environment for cell_ in controlled.blocks[0].cells] == ["a", "a", "b", "a@twin"]
+    assert controlled.frameworks == {"a": "torch", "b": "torch", "a@twin": "torch"}
+    added = controlled.cells[-1]
     assert (added.cell.id, added.kind, added.seconds) == ("a@twin/x/rnn-step/tiny/train/fp32", "vendor", 3.0)
 
 
@@ -58,12 +58,12 @@ def test_a_twin_is_what_its_origin_is_and_is_lost_with_it() -> None:
 
 def test_the_canary_is_asked_before_each_case_in_each_round() -> None:
     first, second = block(*cells("a/x", "b/x", case="one")), block(*cells("a/x", "b/x", case="two"))
-    found = list(events(FakeBackend(), first, second, rounds=2, canary=lambda: 0.25))
-    asked = [(one.case_id, one.round, one.seconds) for one in found if isinstance(one, Canary)]
-    assert sorted(asked) == [(f"rnn-step/{name}", number, 0.25) for name in ("one", "two") for number in (1, 2)]
-    for place, event in enumerate(found):
+    all_events = list(events(FakeBackend(), first, second, rounds=2, canary=lambda: 0.25))
+    canaries = [(event.case_id, event.round, event.seconds) for event in all_events if isinstance(event, Canary)]
+    assert sorted(canaries) == [(f"rnn-step/{name}", number, 0.25) for name in ("one", "two") for number in (1, 2)]
+    for index, event in enumerate(all_events):
         if isinstance(event, Canary):
-            after = found[place + 1]
+            after = all_events[index + 1]
             assert isinstance(after, Outcome)
             assert after.cell.case_id == event.case_id
 
@@ -82,8 +82,8 @@ def test_the_journal_keeps_what_the_canary_took(tmp_path: Path) -> None:
 
 def test_a_pair_of_one_environment_is_compared_last(tmp_path: Path) -> None:
     records = rounds(BASE, [1.0, 1.0]) + rounds(OTHER, [2.0, 2.0]) + rounds(TWIN, [1.0, 1.0])
-    found = summarise(dataset.load_dataset(make(tmp_path, records)))
-    assert [(one.base, one.others) for one in found] == [
+    comparisons = summarise(dataset.load_dataset(make(tmp_path, records)))
+    assert [(comparison.base, comparison.others) for comparison in comparisons] == [
         ("torch-1.0", ("torch-2.x",)),
         ("torch-1.0", ("torch-1.0@twin",)),
     ]
@@ -100,7 +100,7 @@ def test_no_difference_is_called_that_an_environment_has_from_itself(
     assert (row.verdict, row.code) == (verdict, code)
     assert row.ratio == pytest.approx(1.2, rel=1e-3)
     if code == "noise-floor":
-        assert row.reason == "torch-1.0 beside itself differed by 30.0% here, as much as this"
+        assert row.reason == "torch-1.0 differs from itself by 30.0% here, as much as this"
         assert row.more_rounds > 0
 
 
@@ -108,9 +108,9 @@ def test_no_difference_is_called_that_an_environment_has_from_itself(
     ("phase", "precision", "reason"),
     [
         ("train", "fp32", None),
-        ("forward", "fp32", "torch-1.0 beside itself differed by 30.0% here, as much as this"),
-        ("train", "tf32", "torch-1.0 beside itself differed by 40.0% here, as much as this"),
-        ("gradient", "fp32", "torch-1.0 beside itself differed by 40.0% in train tf32 of this case, as much as this"),
+        ("forward", "fp32", "torch-1.0 differs from itself by 30.0% here, as much as this"),
+        ("train", "tf32", "torch-1.0 differs from itself by 40.0% here, as much as this"),
+        ("gradient", "fp32", "torch-1.0 differs from itself by 40.0% in train tf32 of this case, as much as this"),
     ],
 )
 def test_the_noise_floor_is_that_of_the_phase_and_precision_else_the_largest_of_the_case(
@@ -146,17 +146,17 @@ def test_an_environment_far_from_itself_and_a_drifting_machine_are_doubts(tmp_pa
     run = make(tmp_path, rounds(BASE, [1.0] * 4) + rounds(TWIN, [1.1, 1.101, 1.1, 1.099]))
     for number, seconds in enumerate([1.0, 1.02, 1.3], start=1):
         append(run.path / "journal.jsonl", "canary", {"case": "a/b", "round": number, "seconds": seconds})
-    found = {one.code: one for one in quality_issues(dataset.load_dataset(run))}
-    assert found["a-a-differs"].sentence.startswith("torch-1.0 beside itself on another server came out 10.0% apart")
-    assert found["a-a-differs"].serious
-    assert found["a-a-differs"].cell == BASE.id
-    assert found["host-drift"].sentence.startswith("a fixed product took 30% longer in round 3 than in 1")
+    issues = {issue.code: issue for issue in quality_issues(dataset.load_dataset(run))}
+    assert issues["a-a-differs"].sentence.startswith("torch-1.0 differs from itself on another server by 10.0%")
+    assert issues["a-a-differs"].serious
+    assert issues["a-a-differs"].cell == BASE.id
+    assert issues["host-drift"].sentence.startswith("a fixed product took 30% longer in round 3 than in 1")
 
 
 def test_a_quiet_machine_has_neither(tmp_path: Path) -> None:
     run = make(tmp_path, rounds(BASE, [1.0, 1.01, 0.99]) + rounds(TWIN, [1.01, 1.0, 1.0]))
     append(run.path / "journal.jsonl", "canary", {"case": "a/b", "round": 1, "seconds": 1.0})
-    assert not {"a-a-differs", "host-drift"} & {one.code for one in quality_issues(dataset.load_dataset(run))}
+    assert not {"a-a-differs", "host-drift"} & {issue.code for issue in quality_issues(dataset.load_dataset(run))}
     assert canary_drift([("a/b", 1, 1.0)]) is None
     (pair,) = aa_pairs(dataset.load_dataset(run).rounds)
     assert math.log(pair.ratio) == pytest.approx((math.log(1.01) - math.log(1.01) - math.log(0.99)) / 3)

@@ -22,12 +22,12 @@ def run(tmp_path: Path) -> Run:
 
 
 def test_samples_have_the_promised_columns_and_a_row_for_each_iteration_in_order(run: Run) -> None:
-    found = dataset.merge([run])
-    assert list(found.columns) == list(COLUMNS)
-    assert found["seconds"].tolist() == [0.3, 0.1, 0.2, 0.5, 0.7]
-    assert found["iteration"].tolist() == [0, 1, 2, 0, 1]
-    assert found["round"].tolist() == [0, 0, 0, 1, 1]
-    assert found.iloc[0].to_dict() == {
+    samples = dataset.merge([run])
+    assert list(samples.columns) == list(COLUMNS)
+    assert samples["seconds"].tolist() == [0.3, 0.1, 0.2, 0.5, 0.7]
+    assert samples["iteration"].tolist() == [0, 1, 2, 0, 1]
+    assert samples["round"].tolist() == [0, 0, 0, 1, 1]
+    assert samples.iloc[0].to_dict() == {
         "run": run.id,
         "cell": cell().id,
         "environment": "torch-2.x",
@@ -47,13 +47,13 @@ def test_samples_have_the_promised_columns_and_a_row_for_each_iteration_in_order
 
 
 def test_rounds_have_the_median_and_the_facts_of_each_good_record(run: Run) -> None:
-    found = dataset.load_dataset(run).rounds
-    assert found["seconds"].tolist() == [0.2, 0.6]
-    assert found["iterations"].tolist() == [3, 2]
-    assert found["server"].tolist() == ["torch-2.x#1", "tf-1.15#2"]
-    assert found["threads"].tolist() == ["2", "2"]
-    assert found["device_name"].tolist() == ["AMD EPYC 7B13"] * 2
-    assert found["loss_error"].tolist() == [1.5e-7] * 2
+    rounds = dataset.load_dataset(run).rounds
+    assert rounds["seconds"].tolist() == [0.2, 0.6]
+    assert rounds["iterations"].tolist() == [3, 2]
+    assert rounds["server"].tolist() == ["torch-2.x#1", "tf-1.15#2"]
+    assert rounds["threads"].tolist() == ["2", "2"]
+    assert rounds["device_name"].tolist() == ["AMD EPYC 7B13"] * 2
+    assert rounds["loss_error"].tolist() == [1.5e-7] * 2
 
 
 def test_medians_are_those_of_numpy(tmp_path: Path) -> None:
@@ -66,8 +66,8 @@ def test_medians_are_those_of_numpy(tmp_path: Path) -> None:
 
 
 def test_failures_say_why(run: Run) -> None:
-    found = dataset.load_dataset(run).failures
-    assert found[["environment", "round", "failure", "reason"]].to_numpy().tolist() == [
+    failures = dataset.load_dataset(run).failures
+    assert failures[["environment", "round", "failure", "reason"]].to_numpy().tolist() == [
         ["tf-1.15", 0, "oom", "too much"]
     ]
 
@@ -82,15 +82,15 @@ def test_a_release_that_no_record_has_is_what_the_environment_or_the_framework_s
 
 def test_several_runs_are_one_table(run: Run, tmp_path: Path) -> None:
     other = make(tmp_path, [good(cell("torch-1.0"), 0, [0.9])], later=1)
-    found = dataset.merge([run, other.path])
-    assert found["run"].tolist() == [run.id] * 5 + [other.id]
-    assert found["environment"].tolist()[-1] == "torch-1.0"
-    assert found["seconds"].dtype == np.float64
+    samples = dataset.merge([run, other.path])
+    assert samples["run"].tolist() == [run.id] * 5 + [other.id]
+    assert samples["environment"].tolist()[-1] == "torch-1.0"
+    assert samples["seconds"].dtype == np.float64
 
 
 @pytest.mark.parametrize("table", ["samples", "rounds", "failures"])
 def test_nothing_is_an_empty_table_with_all_its_columns(tmp_path: Path, run: Run, table: str) -> None:
-    empty, full = (getattr(dataset.load_dataset(one), table) for one in (make(tmp_path, [], later=1), run))
+    empty, full = (getattr(dataset.load_dataset(run_), table) for run_ in (make(tmp_path, [], later=1), run))
     assert list(empty.columns) == list(full.columns)
     assert (len(empty), len(full) > 0) == (0, True)
 
@@ -106,11 +106,11 @@ def test_words_are_categories_in_order_and_other_facts_are_text(tmp_path: Path) 
         good(cell(), 1, [1.0], threads=2, corpus=corpus),
         good(cell("tf-2.x"), 1, [1.0], threads=None, corpus="x"),
     ]
-    found = dataset.load_dataset(make(tmp_path, records)).rounds
-    assert found["environment"].cat.categories.tolist() == ["tf-2.x", "torch-2.x"]
-    assert found["environment"].tolist() == ["torch-2.x", "tf-2.x"]
-    assert found["threads"].tolist() == ["2", ""]
-    assert found["corpus"].tolist() == ['{"digest": "sha256:1", "name": "b.txt"}', "x"]
+    rounds_table = dataset.load_dataset(make(tmp_path, records)).rounds
+    assert rounds_table["environment"].cat.categories.tolist() == ["tf-2.x", "torch-2.x"]
+    assert rounds_table["environment"].tolist() == ["torch-2.x", "tf-2.x"]
+    assert rounds_table["threads"].tolist() == ["2", ""]
+    assert rounds_table["corpus"].tolist() == ['{"digest": "sha256:1", "name": "b.txt"}', "x"]
 
 
 @pytest.mark.parametrize("name", ["samples.parquet", "samples.csv"])
@@ -120,8 +120,8 @@ def test_what_is_exported_is_loaded_the_same(run: Run, tmp_path: Path, name: str
 
 
 def test_a_folder_a_reports_folder_and_the_public_function_load_the_same(run: Run, tmp_path: Path) -> None:
-    for place in (run.path, tmp_path, str(tmp_path)):
-        pd.testing.assert_frame_equal(runner.load_samples(place), dataset.merge([run]))
+    for source in (run.path, tmp_path, str(tmp_path)):
+        pd.testing.assert_frame_equal(runner.load_samples(source), dataset.merge([run]))
     newest = make(tmp_path, [good(cell(), 0, [9.0])], later=1)
     assert dataset.load_samples(tmp_path)["run"].unique().tolist() == [newest.id]
 
@@ -140,7 +140,7 @@ def test_another_ending_is_refused(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_place_without_samples_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match="holds no run"):
+    with pytest.raises(RecordError, match="there is no run"):
         dataset.load_samples(tmp_path)
     with pytest.raises(RecordError, match="cannot be read"):
         dataset.load_samples(tmp_path / "missing.csv")

@@ -52,23 +52,25 @@ def torch(facts: Mapping[str, Any], **rounds: str) -> SideFacts:
     return SideFacts(framework="torch", facts=facts, rounds=rounds)
 
 
-def names(found: tuple[Difference, ...], kind: str) -> list[str]:
-    return [one.name for one in found if one.kind == kind]
+def names(listed: tuple[Difference, ...], kind: str) -> list[str]:
+    return [difference.name for difference in listed if difference.kind == kind]
 
 
-def value(found: tuple[Difference, ...], name: str) -> tuple[str | None, str | None]:
-    (one,) = (one for one in found if one.name == name)
-    return one.base, one.other
+def value(listed: tuple[Difference, ...], name: str) -> tuple[str | None, str | None]:
+    (difference,) = (difference for difference in listed if difference.name == name)
+    return difference.base, difference.other
 
 
-def shown(found: tuple[Difference, ...], base: str = "torch-1.0", other: str = "torch-2.x") -> str:
-    made = Comparison(base=base, others=(other,), device="cpu", device_name="EPYC", rows=(), differences={other: found})
+def shown(listed: tuple[Difference, ...], base: str = "torch-1.0", other: str = "torch-2.x") -> str:
+    made = Comparison(
+        base=base, others=(other,), device="cpu", device_name="EPYC", rows=(), differences={other: listed}
+    )
     return sentence(made, other)
 
 
 def test_what_time_depends_on_comes_first_then_packages_then_the_rest() -> None:
-    found = differences(torch(OLD, **GPU), torch(NEW, **GPU))
-    assert [one.name for one in found] == [
+    listed = differences(torch(OLD, **GPU), torch(NEW, **GPU))
+    assert [difference.name for difference in listed] == [
         "torch",
         "CUDA",
         "cuDNN",
@@ -82,10 +84,10 @@ def test_what_time_depends_on_comes_first_then_packages_then_the_rest() -> None:
         "typing_extensions",
         "Jinja2",
         "six",
-        "threads by its own account",
+        "threads reported by the framework",
     ]
-    assert value(found, "cuDNN") == ("7.4.2", "9.20.0")
-    assert value(found, "TF32 in products by default") == ("none", "no")
+    assert value(listed, "cuDNN") == ("7.4.2", "9.20.0")
+    assert value(listed, "TF32 in products by default") == ("none", "no")
 
 
 def test_equal_facts_and_measurements_of_the_environment_are_not_listed() -> None:
@@ -93,18 +95,18 @@ def test_equal_facts_and_measurements_of_the_environment_are_not_listed() -> Non
 
 
 def test_a_fact_that_one_side_alone_knows_is_said_and_none_is_not_unknown() -> None:
-    found = differences(torch({**OLD, "cuda": None}, **GPU), torch(NEW, **GPU))
-    assert value(found, "BLAS") == (None, "MKL 2024.2")
-    assert value(found, "oneDNN") == (None, "3.12.0")
-    assert value(found, "CUDA") == ("none", "13.0")
-    assert "; BLAS, oneDNN (known of torch-2.x alone); " in shown(found)
+    listed = differences(torch({**OLD, "cuda": None}, **GPU), torch(NEW, **GPU))
+    assert value(listed, "BLAS") == (None, "MKL 2024.2")
+    assert value(listed, "oneDNN") == (None, "3.12.0")
+    assert value(listed, "CUDA") == ("none", "13.0")
+    assert "; BLAS, oneDNN (known of torch-2.x alone); " in shown(listed)
 
 
 def test_on_a_cpu_cuda_has_no_part_and_is_listed_last() -> None:
     cpu = {"device": "cpu", "device_name": "EPYC"}
-    found = differences(torch(OLD, **cpu), torch(NEW, **cpu))
-    assert names(found, "speed") == ["Python", "NumPy", "BLAS", "oneDNN", "base image"]
-    assert names(found, "rest")[:2] == ["CUDA", "cuDNN"]
+    listed = differences(torch(OLD, **cpu), torch(NEW, **cpu))
+    assert names(listed, "speed") == ["Python", "NumPy", "BLAS", "oneDNN", "base image"]
+    assert names(listed, "rest")[:2] == ["CUDA", "cuDNN"]
 
 
 @pytest.mark.parametrize(("number", "text"), [(6021, "6.0.21"), (8302, "8.3.2"), (91002, "9.10.2")])
@@ -113,33 +115,35 @@ def test_the_numbers_of_cudnn_become_versions(number: int, text: str) -> None:
 
 
 def test_a_package_is_told_by_its_normal_name_and_that_of_the_framework_is_not_listed_twice() -> None:
-    found = differences(torch(OLD), torch(NEW))
-    assert names(found, "package") == ["typing_extensions"]
-    assert [(one.name, one.base, one.other) for one in found if one.kind == "alone"] == [
+    listed = differences(torch(OLD), torch(NEW))
+    assert names(listed, "package") == ["typing_extensions"]
+    assert [
+        (difference.name, difference.base, difference.other) for difference in listed if difference.kind == "alone"
+    ] == [
         ("Jinja2", None, "3.1.6"),
         ("six", "1.17.0", None),
     ]
 
 
 def test_packages_that_nobody_listed_are_not_taken_for_none() -> None:
-    found = differences(torch({"version": "1"}), torch({"version": "1", "packages": {"six": "1", "torch": "1"}}))
-    assert found == (Difference(name="packages", base=None, other="2", kind="speed"),)
-    assert shown(found) == "torch-2.x differs from torch-1.0 in packages (known of torch-2.x alone)"
+    listed = differences(torch({"version": "1"}), torch({"version": "1", "packages": {"six": "1", "torch": "1"}}))
+    assert listed == (Difference(name="packages", base=None, other="2", kind="speed"),)
+    assert shown(listed) == "torch-2.x differs from torch-1.0 in packages (known of torch-2.x alone)"
 
 
 def test_across_frameworks_the_framework_is_the_difference_and_own_settings_come_last() -> None:
-    one = torch({**OLD, "adam_epsilon": "corrected at each step"})
+    corrected = torch({**OLD, "adam_epsilon": "corrected at each step"})
     two = SideFacts(
         framework="tensorflow",
         facts={"version": "1.8.0", "built_with_cuda": False, "inter_op_threads": 1, "adam_epsilon_hat": 3.1622776e-10},
     )
-    found = differences(one, two)
-    assert value(found, "framework") == ("torch 1.0.0", "tensorflow 1.8.0")
-    assert value(found, "CUDA") == ("9.0.176", "none")
-    assert value(found, "inter-op threads") == (None, "1")
-    assert {"inter-op threads", "TF32 in products by default"} <= set(names(found, "rest"))
-    assert value(found, "adam epsilon hat") == (None, "3.162e-10")
-    assert {"adam epsilon", "adam epsilon hat"} <= set(names(found, "rest"))
+    listed = differences(corrected, two)
+    assert value(listed, "framework") == ("torch 1.0.0", "tensorflow 1.8.0")
+    assert value(listed, "CUDA") == ("9.0.176", "none")
+    assert value(listed, "inter-op threads") == (None, "1")
+    assert {"inter-op threads", "TF32 in products by default"} <= set(names(listed, "rest"))
+    assert value(listed, "adam epsilon hat") == (None, "3.162e-10")
+    assert {"adam epsilon", "adam epsilon hat"} <= set(names(listed, "rest"))
 
 
 def test_the_backend_of_keras_is_one_difference(tmp_path: Path) -> None:
@@ -152,14 +156,14 @@ def test_the_backend_of_keras_is_one_difference(tmp_path: Path) -> None:
             "keras-3": {"version": "2.1.6", "backend": "tensorflow", "backend_version": "1.8.0"},
         },
     )
-    found = compared(tmp_path, "keras-2.1", "keras-3").differences["keras-3"]
-    assert found == (Difference(name="backend", base="theano 1.0.1", other="tensorflow 1.8.0", kind="speed"),)
+    listed = compared(tmp_path, "keras-2.1", "keras-3").differences["keras-3"]
+    assert listed == (Difference(name="backend", base="theano 1.0.1", other="tensorflow 1.8.0", kind="speed"),)
 
 
 def test_where_only_the_framework_differs_exactly_that_is_said() -> None:
     other = {**OLD, "version": "1.12.1", "digest": "sha256:cd", "packages": {**OLD["packages"], "torch": "1.12.1"}}
-    found = differences(torch(OLD), torch(other))
-    assert shown(found, other="torch-1.12") == "between torch-1.0 and torch-1.12 only torch differs: 1.0.0, 1.12.1"
+    listed = differences(torch(OLD), torch(other))
+    assert shown(listed, other="torch-1.12") == "between torch-1.0 and torch-1.12 only torch differs: 1.0.0, 1.12.1"
     assert shown(differences(torch(OLD), torch(OLD))) == "torch-1.0 and torch-2.x differ in nothing that was recorded"
     only_digest = differences(torch(OLD), torch({**OLD, "digest": "sha256:cd"}))
     assert "differ in their digest, and in nothing else" in shown(only_digest)
@@ -171,16 +175,16 @@ def test_a_sentence_names_values_and_counts_the_rest() -> None:
         "TF32 in products by default none → no, Python 3.6.15 → 3.11.7, NumPy 1.19.5 → 2.4.6, "
         "base image python:3.6-slim → python:3.11; BLAS, oneDNN (known of torch-2.x alone); "
         "1 package (typing_extensions); 2 packages on one side alone (Jinja2, six); "
-        "1 other setting (threads by its own account)"
+        "1 other setting (threads reported by the framework)"
     )
 
 
 def test_groups_name_every_difference_once() -> None:
-    found = differences(torch(OLD, **GPU), torch(NEW, **GPU))
+    listed = differences(torch(OLD, **GPU), torch(NEW, **GPU))
     made = groups(
-        Comparison(base="a", others=("b",), device="", device_name="", rows=(), differences={"b": found}), "b"
+        Comparison(base="a", others=("b",), device="", device_name="", rows=(), differences={"b": listed}), "b"
     )
-    assert sum(len(group.rows) for group in made) == len(found)
+    assert sum(len(group.rows) for group in made) == len(listed)
     assert [group.title for group in made][:4] == [
         "",
         "Packages in different versions",
@@ -210,27 +214,29 @@ def test_what_rounds_say_is_compared_in_the_cells_that_are(tmp_path: Path) -> No
             good(alone, 1, [1.0], driver="580.1"),
         ],
     )
-    found = compared(tmp_path, "torch-1.0", "torch-2.x").differences["torch-2.x"]
-    assert value(found, "driver") == ("550.54", "580.1")
-    assert value(found, "effective precision") == ("fp32", "bf16")
+    listed = compared(tmp_path, "torch-1.0", "torch-2.x").differences["torch-2.x"]
+    assert value(listed, "driver") == ("550.54", "580.1")
+    assert value(listed, "effective precision") == ("fp32", "bf16")
 
 
 def test_sides_of_different_runs_differ_in_their_machines_too(tmp_path: Path) -> None:
     tell(make(tmp_path, [good(cell("torch-1.0"), 1, [1.0])], kernel="6.1"), {"torch-1.0": {"version": "1.0.0"}})
     later = make(tmp_path, [good(cell(), 1, [1.0])], later=9, kernel="6.18", cpu="EPYC 9", load_average=[1.0])
     tell(later, {"torch-2.x": {"version": "1.0.0"}, "torch-1.0": {"version": "9"}})
-    found = compared(tmp_path, "torch-1.0", "torch-2.x").differences["torch-2.x"]
-    assert [one.name for one in found] == ["device", "kernel"]
+    listed = compared(tmp_path, "torch-1.0", "torch-2.x").differences["torch-2.x"]
+    assert [difference.name for difference in listed] == ["device", "kernel"]
 
 
-@pytest.mark.parametrize(("cpus", "told"), [([[2, 3], [0, 1, 2, 3]], [("2", "4")]), ([[2, 3], [0, 1]], [])])
+@pytest.mark.parametrize(("cpus", "expected"), [([[2, 3], [0, 1, 2, 3]], [("2", "4")]), ([[2, 3], [0, 1]], [])])
 def test_steps_that_roam_over_the_cores_differ_from_those_that_do_not(
-    cpus: list[list[int]], told: list[tuple[str, str]], tmp_path: Path
+    cpus: list[list[int]], expected: list[tuple[str, str]], tmp_path: Path
 ) -> None:
     make(tmp_path, [good(cell("torch-1.0"), 1, [1.0], cpus=cpus[0])])
     make(tmp_path, [good(cell(), 1, [1.0], cpus=cpus[1])], later=9)
-    found = compared(tmp_path, "torch-1.0", "torch-2.x").differences["torch-2.x"]
-    assert [(one.base, one.other) for one in found if one.name == "processors used"] == told
+    listed = compared(tmp_path, "torch-1.0", "torch-2.x").differences["torch-2.x"]
+    assert [
+        (difference.base, difference.other) for difference in listed if difference.name == "processors used"
+    ] == expected
 
 
 def test_a_published_side_has_no_facts_to_differ_in(tmp_path: Path) -> None:

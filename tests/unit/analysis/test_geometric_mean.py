@@ -29,7 +29,7 @@ def pair(ratios: Sequence[float], **work: str) -> list[Record]:
     slug = work.pop("slug", "nn-lstm")
     base = [1.0 + 0.1 * number for number in range(len(ratios))]
     return rounds(cell("torch-1.0", slug, **work), base) + rounds(
-        cell("torch-2.x", slug, **work), [one * ratio for one, ratio in zip(base, ratios, strict=True)]
+        cell("torch-2.x", slug, **work), [seconds * ratio for seconds, ratio in zip(base, ratios, strict=True)]
     )
 
 
@@ -40,9 +40,9 @@ def compared(folder: Path, records: Sequence[Record], *, best: bool = False, **p
     return compare([dataset.load_dataset(run)], "torch-1.0", ["torch-2.x"], best=best)
 
 
-def only(found: Comparison) -> GeometricMean:
-    (one,) = found.overall
-    return one
+def only(comparison: Comparison) -> GeometricMean:
+    (mean,) = comparison.overall
+    return mean
 
 
 STEP = {"workload": "rnn-step", "case": "lstm-b32-h128"}
@@ -56,55 +56,55 @@ def test_each_workload_weighs_the_same_and_rounds_are_the_sample(tmp_path: Path)
         for slug, ratios in zip(("nn-lstm", "lstm-cell-basic", "lstm-cell-fused"), asr.tolist(), strict=True)
         for record in pair(ratios, slug=slug)
     ]
-    one = only(compared(tmp_path, records + pair(step[0].tolist(), **STEP)))
+    mean = only(compared(tmp_path, records + pair(step[0].tolist(), **STEP)))
     logs = (np.log(asr).mean(axis=0) + np.log(step).mean(axis=0)) / 2
     truth = scipy_stats.ttest_1samp(logs, 0).confidence_interval(0.95)
-    assert one.ratio == pytest.approx(math.sqrt(scipy_stats.gmean(asr, axis=None) * scipy_stats.gmean(step[0])))
-    assert (one.ratio_low, one.ratio_high) == pytest.approx((math.exp(truth.low), math.exp(truth.high)))
-    assert (one.environment, one.cells, one.workloads, one.rounds) == ("torch-2.x", 4, ("asr-lstm", "rnn-step"), 3)
+    assert mean.ratio == pytest.approx(math.sqrt(scipy_stats.gmean(asr, axis=None) * scipy_stats.gmean(step[0])))
+    assert (mean.ratio_low, mean.ratio_high) == pytest.approx((math.exp(truth.low), math.exp(truth.high)))
+    assert (mean.environment, mean.cells, mean.workloads, mean.rounds) == ("torch-2.x", 4, ("asr-lstm", "rnn-step"), 3)
 
 
 def test_it_is_of_the_rounds_that_were_planned_and_not_of_those_that_open_cells_got(tmp_path: Path) -> None:
     settled, wide = [0.8, 0.8, 0.8], [0.9, 1.2, 1.1, 3.0, 3.0]
-    found = compared(tmp_path, pair(settled) + pair(wide, **STEP), rounds=3, max_rounds=9)
-    assert {row.rounds for row in found.rows} == {3, 5}
-    assert only(found).rounds == 3
-    assert only(found).ratio == pytest.approx(scipy_stats.gmean([*settled, *wide[:3]]))
+    comparison = compared(tmp_path, pair(settled) + pair(wide, **STEP), rounds=3, max_rounds=9)
+    assert {row.rounds for row in comparison.rows} == {3, 5}
+    assert only(comparison).rounds == 3
+    assert only(comparison).ratio == pytest.approx(scipy_stats.gmean([*settled, *wide[:3]]))
 
 
 def test_a_cell_that_failed_in_a_round_is_left_out_and_costs_the_others_nothing(tmp_path: Path) -> None:
     short = cell("torch-2.x", "lstm-cell-fused")
     records = [*pair([0.5, 0.5, 0.5]), *pair([0.6, 0.6, 0.6], **STEP), *pair([9.0, 9.0], slug="lstm-cell-fused")]
-    one = only(compared(tmp_path, [*records, bad(short, 2, "timeout", "no end within 600 s")]))
-    assert (one.cells, one.rounds) == (2, 3)
-    assert one.ratio == pytest.approx(math.sqrt(0.5 * 0.6))
+    mean = only(compared(tmp_path, [*records, bad(short, 2, "timeout", "no end within 600 s")]))
+    assert (mean.cells, mean.rounds) == (2, 3)
+    assert mean.ratio == pytest.approx(math.sqrt(0.5 * 0.6))
 
 
 def test_an_unfinished_run_has_the_mean_of_the_rounds_it_has(tmp_path: Path) -> None:
-    one = only(compared(tmp_path, pair([0.5, 0.6]) + pair([0.5, 0.6], **STEP), rounds=5))
-    assert (one.cells, one.rounds) == (2, 2)
+    mean = only(compared(tmp_path, pair([0.5, 0.6]) + pair([0.5, 0.6], **STEP), rounds=5))
+    assert (mean.cells, mean.rounds) == (2, 2)
 
 
 def test_one_round_has_a_mean_and_no_interval(tmp_path: Path) -> None:
-    found = compared(tmp_path, pair([0.5]) + pair([2.0], **STEP))
-    one = only(found)
-    assert one.ratio == pytest.approx(1.0)
-    assert (one.ratio_low, one.ratio_high, one.rounds) == (None, None, 1)
-    assert formatting.overall(found) == [
+    comparison = compared(tmp_path, pair([0.5]) + pair([2.0], **STEP))
+    mean = only(comparison)
+    assert mean.ratio == pytest.approx(1.0)
+    assert (mean.ratio_low, mean.ratio_high, mean.rounds) == (None, None, 1)
+    assert formatting.overall(comparison) == [
         "torch-2.x against torch-1.0: geometric mean over 2 cells in 2 workloads: 1.000, no interval from one round"
     ]
-    assert json.loads(render(found, "json"))["overall"][0]["ratio_low"] is None
+    assert json.loads(render(comparison, "json"))["overall"][0]["ratio_low"] is None
 
 
 def test_whatever_their_verdicts_cells_count(tmp_path: Path) -> None:
-    found = compared(tmp_path, pair([0.5, 0.5, 0.5]) + pair([1.0, 1.4, 0.7], **STEP))
-    assert {row.verdict for row in found.rows} == {"faster", "inconclusive"}
-    assert only(found).cells == 2
+    comparison = compared(tmp_path, pair([0.5, 0.5, 0.5]) + pair([1.0, 1.4, 0.7], **STEP))
+    assert {row.verdict for row in comparison.rows} == {"faster", "inconclusive"}
+    assert only(comparison).cells == 2
 
 
 def replaced(records: Sequence[Record], environment: str, **facts: object) -> list[Record]:
     of = [record for record in records if record.cell.environment == environment]
-    changed = [good(one.cell, one.round, one.seconds, **{**one.facts, **facts}) for one in of]
+    changed = [good(record.cell, record.round, record.seconds, **{**record.facts, **facts}) for record in of]
     return [*(record for record in records if record not in of), *changed]
 
 
@@ -126,9 +126,9 @@ def replaced(records: Sequence[Record], environment: str, **facts: object) -> li
 )
 def test_only_steps_that_may_be_compared_in_turns_count(tmp_path: Path, odd: list[Record]) -> None:
     both = pair([0.5, 0.5, 0.5]) + pair([0.6, 0.6, 0.6], **STEP)
-    found = compared(tmp_path / "a", both + odd)
-    assert len(found.rows) == 3
-    assert only(found) == only(compared(tmp_path / "b", both))
+    comparison = compared(tmp_path / "a", both + odd)
+    assert len(comparison.rows) == 3
+    assert only(comparison) == only(compared(tmp_path / "b", both))
     assert compared(tmp_path / "c", pair([0.5, 0.5, 0.5]) + odd).overall == ()
 
 
@@ -144,8 +144,8 @@ def test_other_implementations_on_either_side_have_none(tmp_path: Path) -> None:
         for case in ("1x320-ce-short", "4x320-ce-long")
         for record in rounds(cell(name, slug, case=case), [seconds] * 3)
     ]
-    found = compare([dataset.load_dataset(make(tmp_path, records))], "torch-2.x", ["tf-1.15"])
-    assert (len(found.rows), found.overall) == (2, ())
+    comparison = compare([dataset.load_dataset(make(tmp_path, records))], "torch-2.x", ["tf-1.15"])
+    assert (len(comparison.rows), comparison.overall) == (2, ())
 
 
 def test_the_fastest_of_each_side_have_none(tmp_path: Path) -> None:
@@ -156,30 +156,31 @@ def test_sides_of_different_runs_have_none(tmp_path: Path) -> None:
     records = pair([0.5, 0.5, 0.5]) + pair([0.6, 0.6, 0.6], **STEP)
     for later, name in enumerate(("torch-1.0", "torch-2.x")):
         make(tmp_path, [record for record in records if record.cell.environment == name], later=later)
-    found = compare([dataset.load_dataset(run) for run in runs(tmp_path)], "torch-1.0", ["torch-2.x"])
-    assert {row.code for row in found.rows} == {"different-runs"}
-    assert found.overall == ()
+    comparison = compare([dataset.load_dataset(run) for run in runs(tmp_path)], "torch-1.0", ["torch-2.x"])
+    assert {row.code for row in comparison.rows} == {"different-runs"}
+    assert comparison.overall == ()
 
 
 def test_published_figures_have_none() -> None:
-    found = compare([], "published:braun2018/torch-0.4", ["published:braun2018/torch-0.2"])
-    assert len(found.rows) > 1
-    assert found.overall == ()
+    comparison = compare([], "published:braun2018/torch-0.4", ["published:braun2018/torch-0.2"])
+    assert len(comparison.rows) > 1
+    assert comparison.overall == ()
 
 
 def test_rounds_on_one_pair_of_servers_count_once(tmp_path: Path) -> None:
     def on(of: Cell, medians: Sequence[float]) -> list[Record]:
         return [
-            good(of, place, [one], server=f"{of.environment}#{1 + place // 2}") for place, one in enumerate(medians)
+            good(of, index, [seconds], server=f"{of.environment}#{1 + index // 2}")
+            for index, seconds in enumerate(medians)
         ]
 
     records = []
     for work in ({}, STEP):
         records += on(cell("torch-1.0", **work), [1.0] * 4) + on(cell("torch-2.x", **work), [1.1, 1.1, 1.2, 1.2])
-    one = only(compared(tmp_path, records, rounds=4))
+    mean = only(compared(tmp_path, records, rounds=4))
     truth = scipy_stats.ttest_1samp(np.log([1.1, 1.2]), 0).confidence_interval(0.95)
-    assert (one.ratio_low, one.ratio_high) == pytest.approx((math.exp(truth.low), math.exp(truth.high)))
-    assert one.rounds == 4
+    assert (mean.ratio_low, mean.ratio_high) == pytest.approx((math.exp(truth.low), math.exp(truth.high)))
+    assert mean.rounds == 4
 
 
 @pytest.fixture(scope="module")
@@ -193,18 +194,18 @@ def test_people_are_told_the_mean_its_interval_and_what_it_is_of(laptop: Compari
     shown = re.sub(r"<[^>]+>|\|", " ", render(laptop, form, width=70).replace("\\", ""))
     shown = re.sub(r"\s+", " ", shown)
     assert len(laptop.overall) == 2
-    for one in laptop.overall:
-        ends = formatting.interval(one.ratio_low, one.ratio_high)
-        parts = ["12 cells in 2 workloads", formatting.ratio(one.ratio), ends]
+    for mean in laptop.overall:
+        ends = formatting.interval(mean.ratio_low, mean.ratio_high)
+        parts = ["12 cells in 2 workloads", formatting.ratio(mean.ratio), ends]
         order = [0, 1, 2] if form == "table" else [1, 2, 0]
-        assert re.search(".{1,20}".join(re.escape(parts[place]) for place in order), shown)
+        assert re.search(".{1,20}".join(re.escape(parts[index]) for index in order), shown)
     assert "each workload has the same weight" in shown
 
 
 def test_json_has_it_by_environment_and_csv_has_rows_alone(laptop: Comparison) -> None:
     document = json.loads(render(laptop, "json"))
     assert document["version"] == 1
-    assert [one["environment"] for one in document["overall"]] == ["torch-2.x", "torch-1.12"]
+    assert [mean["environment"] for mean in document["overall"]] == ["torch-2.x", "torch-1.12"]
     first = laptop.overall[0]
     assert document["overall"][0] == {
         "environment": "torch-2.x",
@@ -222,7 +223,7 @@ def test_json_has_it_by_environment_and_csv_has_rows_alone(laptop: Comparison) -
 def test_a_report_has_it_beside_the_verdicts(tmp_path: Path) -> None:
     results = dataset.load_dataset(realistic(tmp_path))
     files = report(results, summarise(results))
-    (first, *_), *_ = ([*one.overall] for one in summarise(results))
+    (first, *_), *_ = ([*comparison.overall] for comparison in summarise(results))
     for name in ("index.html", "report.md"):
         verdicts = str(files[name]).partition("Verdicts")[2].partition("asr-lstm/")[0]
         assert formatting.ratio(first.ratio) in verdicts
@@ -233,7 +234,8 @@ def beside_itself(ratios: Sequence[float], **work: str) -> list[Record]:
     """Return rounds of the base on its second server, that many times as long as ``pair`` has it on the first."""
     base = [1.0 + 0.1 * number for number in range(len(ratios))]
     return rounds(
-        cell("torch-1.0@twin", "nn-lstm", **work), [one * ratio for one, ratio in zip(base, ratios, strict=True)]
+        cell("torch-1.0@twin", "nn-lstm", **work),
+        [seconds * ratio for seconds, ratio in zip(base, ratios, strict=True)],
     )
 
 
@@ -251,11 +253,11 @@ def test_a_mean_that_is_no_farther_from_1_than_an_environment_from_itself_says_s
     records += beside_itself([apart[0]] * 3) + beside_itself([apart[1]] * 3, **STEP)
     compile_time = {"phase": "compile"}
     records += pair([1.0] * 3, **compile_time) + beside_itself([9.0] * 3, **compile_time)
-    found = compared(tmp_path, records)
-    said = "torch-1.0 beside itself came out 4.0% apart, no less than this"
-    assert only(found).noise == (said if noisy else "")
+    comparison = compared(tmp_path, records)
+    note = "torch-1.0 differs from itself by 4.0%, which is no less than this"
+    assert only(comparison).noise == (note if noisy else "")
     for form in ("table", "md", "html"):
-        assert (said in " ".join(render(found, form).split())) == noisy
+        assert (note in " ".join(render(comparison, form).split())) == noisy
 
 
 def test_one_cell_beside_itself_is_no_mean(tmp_path: Path) -> None:
@@ -264,6 +266,6 @@ def test_one_cell_beside_itself_is_no_mean(tmp_path: Path) -> None:
 
 
 def test_where_there_is_no_mean_nobody_speaks_of_one(tmp_path: Path) -> None:
-    found = compared(tmp_path, pair([0.5, 0.5, 0.5]))
+    comparison = compared(tmp_path, pair([0.5, 0.5, 0.5]))
     for form in ("table", "md", "html"):
-        assert "geometric mean" not in render(found, form)
+        assert "geometric mean" not in render(comparison, form)

@@ -1,6 +1,7 @@
 """What the samples of a round look like: planted shapes are found, and those of an ordinary round are not."""
 
 import math
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -26,22 +27,22 @@ def clusters(seed: int, count: int, share: float, above: float) -> np.ndarray:
 @pytest.mark.parametrize("count", [10, 20, 100, 1000])
 @pytest.mark.parametrize("spread", [0.03, 0.1, 0.5])
 def test_one_skewed_hump_is_hardly_ever_two_clusters(count: int, spread: float) -> None:
-    found = sum(two_modes(skewed(seed, count, spread)) is not None for seed in range(200))
-    assert found <= 2
+    detected = sum(two_modes(skewed(seed, count, spread)) is not None for seed in range(200))
+    assert detected <= 2
 
 
 @pytest.mark.parametrize("count", [10, 20, 100, 1000])
 def test_the_worst_of_one_hump_is_rarely_two_clusters(count: int) -> None:
-    found = sum(two_modes(DRAW(seed).uniform(1.0, 1.5, count)) is not None for seed in range(200))
-    assert found <= 8  # 4 expected of 10 samples, 2 of more
+    detected = sum(two_modes(DRAW(seed).uniform(1.0, 1.5, count)) is not None for seed in range(200))
+    assert detected <= 8  # 4 expected of 10 samples, 2 of more
 
 
 @pytest.mark.parametrize(("count", "share"), [(20, 0.5), (30, 0.3), (100, 0.2), (1000, 0.5), (5000, 0.2)])
 def test_two_clusters_are_found_with_their_distance_and_share(count: int, share: float) -> None:
     every = [two_modes(clusters(seed, count, share, 0.3)) for seed in range(20)]
-    found = [modes for modes in every if modes is not None]
-    assert len(found) >= 18
-    for modes in found:
+    detected = [modes for modes in every if modes is not None]
+    assert len(detected) >= 18
+    for modes in detected:
         assert modes.above == pytest.approx(0.3, abs=0.05)
         assert modes.share == pytest.approx(share, abs=0.25)
 
@@ -69,9 +70,9 @@ def test_the_dip_of_known_distributions() -> None:
 @pytest.mark.parametrize("change", [-0.2, -0.03, 0.03, 0.2])
 def test_a_trend_is_found_with_its_sign_and_size(change: float) -> None:
     samples = skewed(3, 200, 0.01) * np.linspace(1.0, 1.0 + change, 200)
-    found = trend(samples)
-    assert found is not None
-    assert found == pytest.approx(change, rel=0.4)
+    measured = trend(samples)
+    assert measured is not None
+    assert measured == pytest.approx(change, rel=0.4)
 
 
 def test_what_does_not_go_one_way_is_no_trend() -> None:
@@ -106,25 +107,26 @@ def test_many_rounds_at_once_look_as_each_of_them_does(monkeypatch: pytest.Monke
     rounds += [skewed(seed, 30, 0.02) * np.linspace(1, 1.2, 30) for seed in range(30)]
     rounds += [np.where(np.arange(25) % 9 == 0, 2, 1) * skewed(seed, 25, 0.01) for seed in range(30)]
     draw.shuffle(rounds)
-    expected = [Shape(two_modes(one), trend(one), slow_share(one)) for one in rounds]
-    counts = np.array([len(one) for one in rounds])
-    for at_once in (sample_shape.AT_ONCE, 70):
-        monkeypatch.setattr(sample_shape, "AT_ONCE", at_once)
+    expected = [Shape(two_modes(samples), trend(samples), slow_share(samples)) for samples in rounds]
+    counts = np.array([len(samples) for samples in rounds])
+    for at_once in (sample_shape.SAMPLES_AT_ONCE, 70):
+        monkeypatch.setattr(sample_shape, "SAMPLES_AT_ONCE", at_once)
         assert shapes(np.concatenate(rounds), counts) == expected
     for part in zip(*expected, strict=True):
-        assert 20 < sum(one not in (None, 0.0) for one in part) < 150
+        assert 20 < sum(value not in (None, 0.0) for value in part) < 150
     assert shapes(np.empty(0), np.empty(0, dtype=np.int64)) == []
 
 
 @pytest.mark.parametrize("count", [8, 12, 33, 34, 50, 51, 200])
 def test_a_trend_is_as_sure_as_kendalls_test_says(count: int) -> None:
-    bound = sample_shape._bound(count)
+    bound = sample_shape.kendall_bound(count)
     reached = 0
     for seed in range(300):
         samples = DRAW(seed).normal(size=count) + np.linspace(0, DRAW(seed).uniform(0, 25 / math.sqrt(count)), count)
-        truth = kendalltau(np.arange(count), samples, method="exact" if count <= sample_shape.EXACT else "asymptotic")
-        score = sample_shape._kendall(samples)
+        method: Literal["exact", "asymptotic"] = "exact" if count <= sample_shape.MAX_EXACT_SAMPLES else "asymptotic"
+        truth = kendalltau(np.arange(count), samples, method=method)
+        score = sample_shape.kendall_score(samples)
         assert score == pytest.approx(truth.statistic * count * (count - 1) / 2)
-        assert (abs(score) >= bound) == (truth.pvalue < sample_shape.CHANCE)
+        assert (abs(score) >= bound) == (truth.pvalue < sample_shape.TREND_P_VALUE)
         reached += abs(score) >= bound
     assert 10 < reached < 300

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from runner.analysis import error_spending, statistics
+from runner.analysis.model import MARGIN
 
 INF = math.inf
 ALPHA = 1 - statistics.CONFIDENCE
 
 
-def between(found: statistics.Evidence, alpha: float = ALPHA) -> tuple[float, ...]:
-    return tuple(float(end) for end in statistics.interval(found, alpha))
+def between(of: statistics.Evidence, alpha: float = ALPHA) -> tuple[float, ...]:
+    return tuple(float(end) for end in statistics.interval(of, alpha))
 
 
 def evidence(mean: Any, error: Any, rounds: Any) -> statistics.Evidence:
@@ -30,9 +31,9 @@ def known(low: float, estimate: float, high: float) -> statistics.Interval:
         return statistics.Interval(*(np.log(np.array([end])) for end in (estimate, low, high)))
 
 
-def word(low: float, estimate: float, high: float, margin: float = statistics.MARGIN, *, sure: bool = True) -> str:
-    (found,) = statistics.verdicts(known(low, estimate, high), np.array([sure]), margin)
-    return found
+def word(low: float, estimate: float, high: float, margin: float = MARGIN, *, sure: bool = True) -> str:
+    (verdict,) = statistics.verdicts(known(low, estimate, high), np.array([sure]), margin)
+    return verdict
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 30, 3000])
@@ -43,10 +44,10 @@ def test_the_paired_interval_is_that_of_a_t_test(count: int) -> None:
 
 
 def test_one_round_has_an_interval_without_end_and_proves_nothing() -> None:
-    one = statistics.paired(np.array([0.5]))
-    assert between(one) == (0.5, -INF, INF)
+    single = statistics.paired(np.array([0.5]))
+    assert between(single) == (0.5, -INF, INF)
     assert between(statistics.unpaired(np.array([0.5]), np.array([0.7, 0.9]))) == pytest.approx((0.3, -INF, INF))
-    assert float(statistics.p_value(one, (3, 5))) == 1.0
+    assert float(statistics.p_value(single, (3, 5))) == 1.0
 
 
 def test_equal_rounds_have_an_interval_without_width() -> None:
@@ -60,16 +61,16 @@ def test_the_unpaired_interval_is_that_of_welch() -> None:
     draw = np.random.default_rng(1)
     base, other = draw.normal(0, 0.05, 3), draw.normal(0.1, 0.2, 7)
     truth = scipy_stats.ttest_ind(other, base, equal_var=False).confidence_interval(0.95)
-    found = between(statistics.unpaired(base, other))
-    assert found == pytest.approx((other.mean() - base.mean(), truth.low, truth.high))
+    interval = between(statistics.unpaired(base, other))
+    assert interval == pytest.approx((other.mean() - base.mean(), truth.low, truth.high))
 
 
 def test_rounds_on_the_same_servers_count_as_one() -> None:
     values = np.array([0.1, 0.3, 0.5, 0.7, 0.2])
     servers = [("a#1", "b#1"), ("a#1", "b#1"), ("a#2", "b#2"), ("a#2", "b#2"), ("a#3", "b#3")]
-    found = statistics.paired(values, servers)
-    assert np.array(found[:3]) == pytest.approx(np.array(statistics.paired(np.array([0.2, 0.6, 0.2]))[:3]))
-    assert found.rounds == 5
+    summary = statistics.paired(values, servers)
+    assert np.array(summary[:3]) == pytest.approx(np.array(statistics.paired(np.array([0.2, 0.6, 0.2]))[:3]))
+    assert summary.rounds == 5
 
 
 @pytest.mark.parametrize("count", [3, 5])
@@ -81,10 +82,10 @@ def test_the_paired_interval_covers_the_truth_as_often_as_it_says(count: int) ->
     assert covered == pytest.approx(0.95, abs=3 * math.sqrt(0.95 * 0.05 / trials))
 
 
-@pytest.mark.parametrize(("first", "most"), [(3, 3), (3, 5), (3, 30), (5, 6), (4, 2)])
-def test_looks_rise_from_the_first_to_the_most(first: int, most: int) -> None:
-    at = statistics.looks(first, most)
-    assert (at[0], at[-1]) == (min(first, most), most)
+@pytest.mark.parametrize(("first", "limit"), [(3, 3), (3, 5), (3, 30), (5, 6), (4, 2)])
+def test_looks_rise_from_the_first_to_the_most(first: int, limit: int) -> None:
+    at = statistics.looks(first, limit)
+    assert (at[0], at[-1]) == (min(first, limit), limit)
     assert list(at) == sorted(set(at))
 
 
@@ -107,14 +108,14 @@ def test_all_looks_together_err_as_often_as_is_allowed(alpha: float) -> None:
 def test_each_look_spends_its_share() -> None:
     at = (5, 10)
     bounds = scipy_stats.norm.isf(error_spending.levels(at, 0.05) / 2)
-    assert 2 * scipy_stats.norm.sf(bounds[0]) == pytest.approx(0.05 * 0.5**error_spending.SPENDING)
+    assert 2 * scipy_stats.norm.sf(bounds[0]) == pytest.approx(0.05 * 0.5**error_spending.SPENDING_POWER)
 
 
 def test_the_level_is_that_of_the_last_look_that_was_reached() -> None:
     at = (3, 5, 10)
     each = error_spending.levels(at, 0.05)
-    found = statistics.level(np.array([2, 3, 4, 5, 9, 10, 12]), at, 0.05)
-    assert found == pytest.approx(each[[0, 0, 0, 1, 1, 2, 2]])
+    levels = statistics.level(np.array([2, 3, 4, 5, 9, 10, 12]), at, 0.05)
+    assert levels == pytest.approx(each[[0, 0, 0, 1, 1, 2, 2]])
 
 
 @pytest.mark.parametrize("alpha", [0.001, 0.01, 0.05, 0.3])
@@ -123,15 +124,17 @@ def test_the_p_value_is_the_error_at_which_the_interval_just_leaves_out_nothing(
     for rounds, level in zip(at, error_spending.levels(at, alpha), strict=True):
         error = 0.01
         mean = float(scipy_stats.t.isf(level / 2, rounds - 1)) * error
-        found = evidence(mean, error, rounds)
-        assert float(statistics.p_value(found, at)) == pytest.approx(alpha, rel=0.01)
-        assert between(found, level)[1] == pytest.approx(0, abs=1e-12)
+        summary = evidence(mean, error, rounds)
+        assert float(statistics.p_value(summary, at)) == pytest.approx(alpha, rel=0.01)
+        assert between(summary, level)[1] == pytest.approx(0, abs=1e-12)
 
 
 def test_a_p_value_of_one_look_is_that_of_a_t_test() -> None:
     values = np.random.default_rng(3).normal(0.03, 0.04, (50, 6))
-    found = statistics.Evidence(*(np.array(column) for column in zip(*map(statistics.paired, values), strict=True)))
-    assert statistics.p_value(found, (6,)) == pytest.approx(scipy_stats.ttest_1samp(values, 0, axis=1).pvalue, rel=0.01)
+    summary = statistics.Evidence(*(np.array(column) for column in zip(*map(statistics.paired, values), strict=True)))
+    assert statistics.p_value(summary, (6,)) == pytest.approx(
+        scipy_stats.ttest_1samp(values, 0, axis=1).pvalue, rel=0.01
+    )
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.floats(0.01, 0.2))
@@ -184,11 +187,11 @@ def test_every_interval_has_one_verdict_and_the_mirrored_interval_the_mirrored_o
     ends: tuple[float, float, float], margin: float
 ) -> None:
     low, estimate, high = sorted(ends)
-    found = word(low, estimate, high, margin)
+    verdict = word(low, estimate, high, margin)
     mirror = {"same": "same", "inconclusive": "inconclusive", "faster": "slower", "slower": "faster"}
     edges = (1.0, 1 + margin, 1 / (1 + margin))
     if not any(math.isclose(value, edge, rel_tol=1e-9) for value in ends for edge in edges):
-        assert word(1 / high, 1 / estimate, 1 / low, margin) == mirror[found]
+        assert word(1 / high, 1 / estimate, 1 / low, margin) == mirror[verdict]
 
 
 @pytest.mark.parametrize("mean", [0.1, -0.1, 0.0, 0.01])
@@ -196,9 +199,9 @@ def test_with_the_rounds_needed_one_look_decides_and_with_one_fewer_it_does_not(
     spread = 0.05
 
     def decided(rounds: int) -> bool:
-        found = evidence([mean], [spread / math.sqrt(rounds)], [rounds])
-        sure = statistics.p_value(found, (rounds,)) <= statistics.FALSE_ALARMS
-        return statistics.verdicts(statistics.interval(found, ALPHA), sure) != ["inconclusive"]
+        summary = evidence([mean], [spread / math.sqrt(rounds)], [rounds])
+        sure = statistics.p_value(summary, (rounds,)) <= statistics.FALSE_ALARM_LEVEL
+        return statistics.verdicts(statistics.interval(summary, ALPHA), sure) != ["inconclusive"]
 
     three = evidence([mean], [spread / math.sqrt(3)], [3])
     (needed,) = statistics.rounds_needed(three, 0.02).tolist()
@@ -208,16 +211,16 @@ def test_with_the_rounds_needed_one_look_decides_and_with_one_fewer_it_does_not(
 
 
 def test_a_change_at_the_margin_is_never_decided_and_one_round_asks_for_three() -> None:
-    found = evidence([math.log1p(0.02), 0.4], [0.03, INF], [3, 1])
-    assert statistics.rounds_needed(found, 0.02).tolist() == [statistics.MAX_ROUNDS, 3]
+    summary = evidence([math.log1p(0.02), 0.4], [0.03, INF], [3, 1])
+    assert statistics.rounds_needed(summary, 0.02).tolist() == [statistics.MAX_ROUNDS, 3]
 
 
 def test_the_overall_change_is_a_geometric_mean_with_the_rounds_as_the_sample() -> None:
     values = np.random.default_rng(5).normal(0.05, 0.02, (7, 6))
     truth = scipy_stats.ttest_1samp(values.mean(axis=0), 0).confidence_interval(0.95)
-    found = statistics.geometric_mean(values)
-    assert np.exp(float(found.estimate)) == pytest.approx(scipy_stats.gmean(np.exp(values), axis=None))
-    assert (float(found.low), float(found.high)) == pytest.approx((truth.low, truth.high))
+    interval = statistics.geometric_mean(values)
+    assert np.exp(float(interval.estimate)) == pytest.approx(scipy_stats.gmean(np.exp(values), axis=None))
+    assert (float(interval.low), float(interval.high)) == pytest.approx((truth.low, truth.high))
 
 
 def test_the_rule_that_ships_calls_few_equal_sides_different_and_finds_five_in_a_hundred() -> None:
@@ -226,6 +229,6 @@ def test_the_rule_that_ships_calls_few_equal_sides_different_and_finds_five_in_a
     at = statistics.looks(3, 20)
     noise = np.random.default_rng(6).normal(0, 0.035, (4000, 20))
     assert np.isin(stopping.measured(noise, at).words, ["slower", "faster"]).mean() <= 0.01
-    found = stopping.measured(noise + math.log(1.05), at)
-    assert (found.words == "slower").mean() > 0.9
-    assert not (found.words == "faster").any()
+    outcomes = stopping.measured(noise + math.log(1.05), at)
+    assert (outcomes.words == "slower").mean() > 0.9
+    assert not (outcomes.words == "faster").any()

@@ -8,7 +8,7 @@ import pytest
 
 from runner.core.errors import RecordError
 from runner.core.model import Cell
-from runner.store.documents import PIECE, upgrade
+from runner.store.documents import CHUNK_BYTES, upgrade
 from runner.store.run import Run, runs
 from tests.support.fake_runs import NOW, bad, cell, facts, good, make, plan
 
@@ -27,7 +27,7 @@ def test_a_run_is_named_for_the_time_and_holds_what_it_was_given(tmp_path: Path)
     assert run.plan() == plan([cell()])
     assert run.cases() == cases
     assert run.machine() == {"version": 1, "cpu": "x"}
-    assert run.journal().begun["seed"] == 3
+    assert run.journal().header["seed"] == 3
     assert run.environments() == {"torch-2.x": {"framework": "torch"}}
     assert Run.open(run.path) == run
 
@@ -35,10 +35,14 @@ def test_a_run_is_named_for_the_time_and_holds_what_it_was_given(tmp_path: Path)
 def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
     records = [good(cell(), 0, [0.25, 0.5]), bad(cell("tf-1.15", "lstm-block-cell"), 0, "oom", "too much")]
     run = make(tmp_path, records)
-    found = list(run.records())
-    assert [one.run for one in found] == [run.id, run.id]
-    assert [(one.cell, one.seconds, one.failure, one.reason, one.loss, dict(one.facts)) for one in found] == [
-        (one.cell, one.seconds, one.failure, one.reason, one.loss, dict(one.facts)) for one in records
+    stored = list(run.records())
+    assert [record.run for record in stored] == [run.id, run.id]
+    assert [
+        (record.cell, record.seconds, record.failure, record.reason, record.loss, dict(record.facts))
+        for record in stored
+    ] == [
+        (record.cell, record.seconds, record.failure, record.reason, record.loss, dict(record.facts))
+        for record in records
     ]
 
 
@@ -73,8 +77,8 @@ def test_the_log_of_a_cell_names_each_round(tmp_path: Path) -> None:
 
 def test_a_number_that_is_not_finite_is_null(tmp_path: Path) -> None:
     run = make(tmp_path, [bad(cell(), 0, "nan", "a loss is not finite", gradient_error=math.inf)])
-    (found,) = run.records()
-    assert found.facts["gradient_error"] is None
+    (stored,) = run.records()
+    assert stored.facts["gradient_error"] is None
 
 
 def test_the_last_attempt_counts_once_even_where_an_earlier_one_ends_later(tmp_path: Path) -> None:
@@ -83,13 +87,13 @@ def test_the_last_attempt_counts_once_even_where_an_earlier_one_ends_later(tmp_p
     object.__setattr__(second, "attempt", 2)
     for record in (second, first, first):
         run.add(record)
-    assert [(one.attempt, one.seconds) for one in run.records()] == [(2, (2.0,))]
+    assert [(record.attempt, record.seconds) for record in run.records()] == [(2, (2.0,))]
 
 
 def test_a_record_that_the_journal_does_not_name_was_never_finished(tmp_path: Path) -> None:
     run = make(tmp_path, [good(cell(), 0, [1.0]), good(cell(), 1, [1.0])])
     (run.path / "journal.jsonl").write_text("".join(line + "\n" for line in lines(run)[:2]))
-    assert [one.round for one in run.records()] == [0]
+    assert [record.round for record in run.records()] == [0]
 
 
 @pytest.mark.parametrize("tail", ['{"version": 1, "ce', "\0\0\0\0\n", '"text"\n', '{"version": 1}'])
@@ -104,7 +108,7 @@ def test_a_last_line_that_was_cut_off_is_a_warning_and_the_next_record_takes_its
     assert "journal.jsonl:3" in warning
     run.add(good(cell(), 1, [1.0]))
     assert run.journal().warning is None
-    assert [one.round for one in run.records()] == [0, 1]
+    assert [record.round for record in run.records()] == [0, 1]
 
 
 def test_a_garbled_line_before_the_last_is_an_error_with_its_place(tmp_path: Path) -> None:
@@ -118,14 +122,14 @@ def test_a_garbled_line_before_the_last_is_an_error_with_its_place(tmp_path: Pat
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"seconds": []}, "is ok and has no seconds"),
+        ({"seconds": []}, "is ok but has no seconds"),
         ({"seconds": [0.1, 0.0]}, "not a number of seconds above 0"),
         ({"seconds": ["fast"]}, "not a number of seconds above 0"),
         ({"seconds": 3}, "wrong type"),
         ({"status": "fine"}, "'fine', neither 'ok' nor 'failed'"),
         ({"status": "failed", "class": "sad"}, "no failure class 'sad'"),
-        ({"cell": "a/b/c/d/e/f"}, "is about 'a/b/c/d/e/f'"),
-        ({"round": "one"}, "not a whole number"),
+        ({"cell": "a/b/c/d/e/f"}, "is of 'a/b/c/d/e/f'"),
+        ({"round": "one"}, "not an integer"),
     ],
 )
 def test_a_record_that_cannot_be_true_is_an_error_that_names_its_file(
@@ -152,20 +156,20 @@ def test_a_record_of_many_samples_is_read_to_its_end(tmp_path: Path) -> None:
     times = [1 / number for number in range(1, 20_001)]
     run = make(tmp_path, [good(cell(), 0, times), good(cell(), 1, [0.1 + 0.2])])
     (file, _) = sorted((run.path / "records").iterdir())
-    assert file.stat().st_size > 4 * PIECE
-    assert [list(one.seconds) for one in run.records()] == [times, [0.1 + 0.2]]
+    assert file.stat().st_size > 4 * CHUNK_BYTES
+    assert [list(record.seconds) for record in run.records()] == [times, [0.1 + 0.2]]
 
 
 def test_a_record_whose_size_is_just_what_is_read_at_a_time_is_read(tmp_path: Path) -> None:
     run = make(tmp_path, [good(cell(), 0, [1.0])])
     (file,) = (run.path / "records").iterdir()
-    file.write_bytes(file.read_bytes().ljust(PIECE))
-    assert [one.seconds for one in run.records()] == [(1.0,)]
+    file.write_bytes(file.read_bytes().ljust(CHUNK_BYTES))
+    assert [record.seconds for record in run.records()] == [(1.0,)]
 
 
 def test_a_text_that_only_python_reads_is_read(tmp_path: Path) -> None:
     run = make(tmp_path, [bad(cell(), 0, "crash", "half of a pair: \ud83d")])
-    assert [one.reason for one in run.records()] == ["half of a pair: \ud83d"]
+    assert [record.reason for record in run.records()] == ["half of a pair: \ud83d"]
 
 
 @pytest.mark.parametrize(
@@ -192,17 +196,17 @@ def test_a_newer_file_is_refused_with_both_versions_and_a_hint(tmp_path: Path, n
         {"plan.json": run.plan, "machine.json": run.machine, "environments.json": run.environments}[name]()
     assert caught.value.exit_code == 6
     assert f"{run.path / name} has version 7, and this program reads versions up to 1" in str(caught.value)
-    assert "hint: read it with a newer runner" in str(caught.value)
+    assert "hint: read it with the runner that wrote it" in str(caught.value)
 
 
 def test_an_older_document_is_upgraded_one_version_at_a_time(tmp_path: Path) -> None:
     table = {"plan.json": {1: lambda old: {**old, "trail": "b"}, 2: lambda old: {**old, "trail": old["trail"] + "c"}}}
-    found = upgrade({"version": 1}, tmp_path, "plan.json", table)
-    assert found == {"version": 3, "trail": "bc"}
+    upgraded = upgrade({"version": 1}, tmp_path, "plan.json", table)
+    assert upgraded == {"version": 3, "trail": "bc"}
     assert upgrade({"version": 3}, tmp_path, "plan.json", table) == {"version": 3}
     with pytest.raises(RecordError, match="up to 3"):
         upgrade({"version": 4}, tmp_path, "plan.json", table)
-    with pytest.raises(RecordError, match="nothing leads on"):
+    with pytest.raises(RecordError, match="cannot be upgraded"):
         upgrade({"version": 0}, tmp_path, "plan.json", table)
 
 
@@ -226,8 +230,8 @@ def test_opening_a_folder_that_holds_no_run_says_so(tmp_path: Path) -> None:
 
 
 def test_a_cell_is_the_cell_of_its_id() -> None:
-    for one in (cell(), cell(phase="train+published"), cell("tf-1.15", "lstm-cell", precision="bf16")):
-        assert Cell.parse(one.id) == one
+    for of in (cell(), cell(phase="train+published"), cell("tf-1.15", "lstm-cell", precision="bf16")):
+        assert Cell.parse(of.id) == of
 
 
 @pytest.mark.parametrize(

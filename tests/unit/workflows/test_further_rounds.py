@@ -108,16 +108,16 @@ def test_what_was_spent_before_counts(tmp_path: Path) -> None:
 def test_a_resumed_run_wants_what_it_would_have_wanted_undisturbed(tmp_path: Path) -> None:
     run = make(tmp_path, [*turns(NOISY, *SLOWER), *turns(OTHER, 1.04, 1.13, 1.15)], each=10.0)
     behind = Past(elapsed=80.0)
-    found = []
+    counts = []
     for budget in range(150, 1500, 50):
-        one, other = Clock(), Clock()
-        whole = scheduler(run, one, [], budget=float(budget))
-        later = scheduler(run, other, [], behind, budget=float(budget))
-        one.now, other.now = 120.0, 40.0
-        assert whole(3) == later(3)
-        found.append(len(whole(3)))
-    assert sorted(set(found)) == [2, 4]  # one pair can be afforded, then both
-    assert found == sorted(found)
+        clock, later_clock = Clock(), Clock()
+        undisturbed = scheduler(run, clock, [], budget=float(budget))
+        later = scheduler(run, later_clock, [], behind, budget=float(budget))
+        clock.now, later_clock.now = 120.0, 40.0
+        assert undisturbed(3) == later(3)
+        counts.append(len(undisturbed(3)))
+    assert sorted(set(counts)) == [2, 4]  # one pair can be afforded, then both
+    assert counts == sorted(counts)
 
 
 def test_the_pace_is_that_of_the_good_records_whose_time_is_known(tmp_path: Path) -> None:
@@ -130,8 +130,8 @@ def test_the_pace_is_that_of_the_good_records_whose_time_is_known(tmp_path: Path
     assert next_cells.pace() == pytest.approx(49.0 / (6 * SECONDS / 3))
     old = make(tmp_path / "old", turns(NOISY, *SLOWER))
     assert scheduler(old, clock, []).pace() == 1.0
-    for count, one in enumerate(NOISY, 1):
-        old.add(replace(turns(NOISY, 1.0)[0], cell=one, round=4), spent=3.0 * count)
+    for count, of in enumerate(NOISY, 1):
+        old.add(replace(turns(NOISY, 1.0)[0], cell=of, round=4), elapsed=3.0 * count)
     assert scheduler(old, clock, [], Past(elapsed=6.0)).pace() == pytest.approx(6.0 / (2 * SECONDS / 3))
 
 

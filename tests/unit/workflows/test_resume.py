@@ -249,7 +249,7 @@ def test_what_is_behind_a_run_is_read_from_its_journal_and_records(tmp_path: Pat
 
 def test_what_a_run_has_spent_is_read_from_its_journal_whatever_was_written_last(tmp_path: Path) -> None:
     run = make(tmp_path, [good(cell(), number, [1.0]) for number in (1, 2)], each=4.0)
-    assert [entry.spent for entry in run.journal().entries] == [4.0, 8.0]
+    assert [entry.elapsed for entry in run.journal().entries] == [4.0, 8.0]
     assert past(run, run.journal()).elapsed == 8.0
     run.note("canary", case=cell().case_id, round=3, seconds=0.5, spent=8.75)
     run.note("begun", digests={})
@@ -306,7 +306,7 @@ def test_resumed_runs_know_the_digests_of_all_their_environments(tmp_path: Path)
     run.note("begun", digests={"a": "1"})
     run.note("ended", how="engine")
     run.note("resumed", digests={"b": "2"})
-    assert run.journal().begun["digests"] == {"a": "1", "b": "2"}
+    assert run.journal().header["digests"] == {"a": "1", "b": "2"}
     assert run.journal().ended is None
 
 

@@ -1,0 +1,165 @@
+"""Compares environments with a base, in the newest run that has both."""
+
+import difflib
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from runner.analysis.compare.differences import environment_differences
+from runner.analysis.compare.geometric_mean import geometric_means
+from runner.analysis.compare.noise_floor import apply_noise_floors, flag_noisy_means
+from runner.analysis.compare.run_sides import Match, RunReader, choose_sides
+from runner.analysis.compare.verdicts import with_verdicts
+from runner.analysis.model import MARGIN, Comparison, Dataset, Row
+from runner.catalog import published
+from runner.core.errors import Problem, RunnerError, UsageError
+
+
+def compare(
+    datasets: Iterable[Dataset],
+    base: str,
+    others: Sequence[str],
+    *,
+    margin: float = MARGIN,
+    best: bool = False,
+    known: Collection[str] = (),
+) -> Comparison:
+    """Return the comparison of each other environment with the base, from the newest run with both sides.
+
+    Args:
+        datasets: newest first; only as many are read as needed.
+        base: environment id, or ``published:SOURCE/ENVIRONMENT``.
+        others: likewise.
+        margin: the relative change that counts as none, above 0.
+        best: compare the fastest implementation of each side instead of equal ones.
+        known: further valid environment ids, those of the matrix.
+
+    Raises:
+        UsageError: an id is neither in a run nor in ``known``, or is given twice.
+        RunnerError: nothing can be compared; it says what is missing, why, and what to do.
+    """
+    names = (base, *others)
+    if not others or len(set(names)) < len(names):
+        raise UsageError(Problem("compare needs a base and others, each once", hint="runner compare BASE OTHER..."))
+    runs = RunReader(datasets, names)
+    matches = {other: choose_sides(runs, base, other, best=best) for other in others}
+    _refuse_unknown(runs, names, known)
+    usable = [match for match in matches.values() if match is not None and match.usable]
+    if not usable:
+        raise RunnerError(*_nothing_comparable(runs, base, others))
+    drafts = [draft for match in matches.values() if match for draft in match.drafts()]
+    rows = apply_noise_floors(with_verdicts(drafts, margin), runs.noise_floors())
+    means = () if best else flag_noisy_means(geometric_means(drafts), base, runs.mean_noise_floors(usable))
+    return Comparison(
+        base=base,
+        others=tuple(others),
+        device=usable[0].base.names("device"),
+        device_name=usable[0].base.names("device_name"),
+        rows=tuple(_sorted(rows, others)),
+        only=tuple(note for other, match in matches.items() for note in _notes(runs, match, base, other)),
+        margin=margin,
+        devices=_devices(usable) if runs.published else {},
+        figures=tuple(dict.fromkeys(figure for match in usable for figure in match.figures())),
+        differences=environment_differences(((match.base, match.other, match.pairs) for match in usable), runs.facts()),
+        overall=tuple(means),
+    )
+
+
+def _devices(usable: Sequence[Match]) -> dict[str, str]:
+    """Return side -> the names of its devices."""
+    return {side.environment: side.names("device_name") for match in usable for side in (match.base, match.other)}
+
+
+def _sorted(rows: Iterable[Row], others: Sequence[str]) -> list[Row]:
+    order = {name: index for index, name in enumerate(others)}
+    return sorted(
+        rows,
+        key=lambda row: (
+            row.case_id,
+            row.phase,
+            row.precision,
+            row.implementation,
+            row.base_implementation,
+            order[row.environment],
+        ),
+    )
+
+
+def _refuse_unknown(runs: RunReader, requested: Sequence[str], known: Collection[str]) -> None:
+    names = sorted(runs.environments.union(known))
+    problems = []
+    for name in requested:
+        if names and name not in names and name not in runs.published:
+            near = difflib.get_close_matches(name, [*names, *published.sides()], n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+            problems.append(Problem(f"unknown environment {name!r}", hint=hint))
+    if problems:
+        raise UsageError(*problems)
+
+
+def _nothing_comparable(runs: RunReader, base: str, others: Sequence[str]) -> list[Problem]:
+    """Return why none of the others can be compared with the base, and what to do."""
+    measurable = [name for name in (base, *others) if name not in runs.published]
+    missing = [name for name in measurable if not any(run.sides[name].measured for run in runs)]
+    command = _command(runs, measurable)
+    if missing:
+        pronoun = {1: "it", 2: "both"}.get(len(measurable), "all")
+        problems = [Problem(f"{name} has no measurements: {_failures(runs, name)}") for name in missing]
+        return [*problems[:-1], Problem(problems[-1].message, hint=f"to measure {pronoun}: {command}")]
+    cells = "; ".join(f"{name} has {_measured_cells(runs, name)}" for name in (base, *others))
+    hint = "compare the fastest of each with --best"
+    hint += f", or measure the same on all: {command}" if measurable else ""
+    return [Problem(f"{base} and {', '.join(others)} have no measured cell in common: {cells}", hint=hint)]
+
+
+def _command(runs: RunReader, names: Sequence[str]) -> str:
+    """Return the command that measures environments, on the workloads of the published sides."""
+    workloads = sorted({cell.workload for side in runs.published.values() for cell in side.measured})
+    return f"`runner run {' '.join([*names, *(f'--workload {name}' for name in workloads)])}`"
+
+
+def _failures(runs: RunReader, name: str) -> str:
+    """Return the distinct failures and skips of an environment in the newest run that includes it."""
+    for run in runs:
+        ends = list(dict.fromkeys(f"{code}: {reason}" for code, reason in run.sides[name].ends.values()))
+        if ends:
+            return "; ".join(ends[:3]) + (f"; and {len(ends) - 3} more" if len(ends) > 3 else "")
+    return "no run includes it"
+
+
+def _measured_cells(runs: RunReader, name: str) -> str:
+    """Return the measured cells of an environment in the newest run that has any."""
+    for run in runs:
+        if run.sides[name].measured:
+            return _first_three({f"{cell.implementation} on {cell.case_id}" for cell in run.sides[name].measured})
+    return "nothing"
+
+
+def _first_three(texts: Collection[str]) -> str:
+    """Return the first three in one line, and the number of the others."""
+    first, others = sorted(texts)[:3], len(texts) - 3
+    return ", ".join(first) + (f" and {others} more" if others > 0 else "")
+
+
+def _notes(runs: RunReader, match: Match | None, base: str, other: str) -> Iterator[str]:
+    """Yield a sentence for each implementation or case that only one side has."""
+    if match is None or not match.usable:
+        if not any(run.sides[other].measured for run in runs):
+            measurable = [name for name in (base, other) if name not in runs.published]
+            pronoun = "both" if len(measurable) == 2 else "it"
+            command = _command(runs, measurable)
+            yield f"{other} has no measurements: {_failures(runs, other)}; {command} measures {pronoun}"
+        else:
+            yield f"{base} and {other} have no measured cell in common"
+        return
+    sides = (
+        (match.base, {pair.base for pair in match.pairs}, match.other),
+        (match.other, {pair.other for pair in match.pairs}, match.base),
+    )
+    for side, partners, lacking in sides:
+        slugs, cases = {cell.implementation for cell in partners}, {cell.case_id for cell in partners}
+        unmatched = [cell for cell in side.measured if cell not in partners]
+        for slug in sorted({cell.implementation for cell in unmatched} - slugs):
+            reasons = {lacking.ends[cell][1] for cell in lacking.skipped if cell.implementation == slug}
+            yield f"only {side.environment} has {slug}" + (f": {', '.join(sorted(reasons))}" if reasons else "")
+        unmatched_cases = {cell.case_id for cell in unmatched} - cases
+        if unmatched_cases:
+            yield f"only {side.environment} has {'' if side.figures else 'measured '}{_first_three(unmatched_cases)}"

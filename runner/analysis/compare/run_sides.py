@@ -1,0 +1,127 @@
+"""The sides of a comparison in each stored run, and the choice of the runs that are compared."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from runner.analysis.compare.differences import RunFacts
+from runner.analysis.compare.noise_floor import Floor, Work, mean_noise_floors, noise_floors
+from runner.analysis.compare.pairing import Pair, Side, environment_side, pairs
+from runner.analysis.compare.published import published_side
+from runner.analysis.compare.verdicts import Draft, draft
+from runner.analysis.model import Dataset
+from runner.catalog.published import Figure, is_published
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Two sides, and the cells that are compared."""
+
+    base: Side
+    other: Side
+    pairs: Sequence[Pair]
+
+    @property
+    def usable(self) -> bool:
+        """True if both cells of a pair were measured."""
+        return any(pair.base in self.base.measured and pair.other in self.other.measured for pair in self.pairs)
+
+    def figures(self) -> Iterator[Figure]:
+        """Yield the published figures of the pairs."""
+        for pair in self.pairs:
+            for figures, cell in zip((self.base.figures, self.other.figures), pair, strict=True):
+                if cell in figures:
+                    yield figures[cell]
+
+    def drafts(self) -> Iterator[Draft]:
+        """Yield the row of each pair, without its verdict."""
+        return (draft(self.base, self.other, pair) for pair in self.pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSides:
+    """One run, as a comparison needs it.
+
+    Attributes:
+        run: its id; empty if all sides were published.
+        sides: environment -> its side.
+        facts: of the run's machine and environments.
+        floors: the noise floors of its cases.
+        mean_floors: environment -> the noise floor of its geometric mean.
+    """
+
+    run: str
+    sides: Mapping[str, Side]
+    facts: RunFacts = field(default_factory=lambda: RunFacts({}, {}))
+    floors: Mapping[Work, Floor] = field(default_factory=dict)
+    mean_floors: Mapping[str, float] = field(default_factory=dict)
+
+
+class RunReader:
+    """Iterates over the sides of each run, newest first; a run is read when it is first needed, and then kept.
+
+    A published side belongs to every run, or to an empty one if there is none.
+    """
+
+    def __init__(self, datasets: Iterable[Dataset], names: Sequence[str]) -> None:
+        """Take the datasets, newest first, and the names of the sides; nothing is read yet."""
+        self.environments: set[str] = set()
+        self.published = {name: published_side(name) for name in names if is_published(name)}
+        self._measured_names = [name for name in names if name not in self.published]
+        self._unread = iter(datasets if self._measured_names else ())
+        self._read: list[RunSides] = []
+
+    def __iter__(self) -> Iterator[RunSides]:
+        yield from self._read
+        for dataset in self._unread:
+            self.environments |= {planned.cell.environment for planned in dataset.plan} | set(dataset.environments)
+            self.environments |= set(dataset.rounds["environment"].unique())
+            self._read.append(
+                RunSides(
+                    run=dataset.run,
+                    sides={
+                        **self.published,
+                        **{name: environment_side(dataset, name) for name in self._measured_names},
+                    },
+                    facts=RunFacts(dataset.machine, dataset.environments),
+                    floors=noise_floors(dataset),
+                    mean_floors=mean_noise_floors(dataset),
+                )
+            )
+            yield self._read[-1]
+        if self.published and not self._read:
+            empty = {name: Side(environment=name) for name in self._measured_names}
+            self._read.append(RunSides("", {**self.published, **empty}))
+            yield self._read[-1]
+
+    def facts(self) -> Mapping[str, RunFacts]:
+        """Return run -> facts, of the runs that were read."""
+        return {run.run: run.facts for run in self._read if run.run}
+
+    def noise_floors(self) -> Mapping[str, Mapping[Work, Floor]]:
+        """Return run -> its noise floors, of the runs that were read."""
+        return {run.run: run.floors for run in self._read if run.run}
+
+    def mean_noise_floors(self, matches: Iterable[Match]) -> Mapping[str, float]:
+        """Return environment -> the noise floor of its mean, in the newest run of some matches that has one."""
+        runs = {side.run for match in matches for side in (match.base, match.other)}
+        oldest_first = [run.mean_floors for run in reversed(self._read) if run.run in runs]
+        return {name: floor for floors in oldest_first for name, floor in floors.items()}
+
+
+def choose_sides(runs: RunReader, base: str, other: str, *, best: bool) -> Match | None:
+    """Return the newest sides that can be compared, both of one run if possible; else those that were planned."""
+    planned = None
+    for run in runs:
+        match = Match(run.sides[base], run.sides[other], pairs(run.sides[base], run.sides[other], best=best))
+        if match.usable:
+            return match
+        planned = planned or (match if match.pairs else None)
+    for newer in runs:
+        for older in runs:
+            base_side, other_side = older.sides[base], newer.sides[other]
+            published = base_side.figures or other_side.figures
+            if base_side.run != other_side.run and not published and base_side.measured and other_side.measured:
+                match = Match(base_side, other_side, pairs(base_side, other_side, best=best))
+                if match.usable:
+                    return match
+    return planned

@@ -1,0 +1,130 @@
+"""The facts that a run records about its cells, environments and machine: one line each, from which all lists derive.
+
+To add a fact, add a line to ``FACTS``: records keep it, tables have a column for it, and the report shows it wherever
+the line says so. The order is the one in which differences are shown.
+"""
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+Recorder = Literal["harness", "runner", "environment", "framework", "machine"]
+"""Who records a fact. ``harness`` and ``runner`` facts are in each record, ``environment`` and ``framework`` facts are
+kept once for each environment (the latter only some frameworks have), and ``machine`` facts once for each run."""
+
+
+class Fact(NamedTuple):
+    """A fact and who uses it.
+
+    Attributes:
+        name: its key in records, in ``environments.json`` or in ``machine.json``.
+        recorder: who records it.
+        label: what the report calls it where two sides differ; empty if differences do not list it.
+        unit: of a number, and empty for all others.
+        other_names: further keys with the same meaning, which some frameworks use.
+        code: two cells that differ in it are not comparable, for this reason.
+        column: its column in the tables of records: ``text``, a category; ``value``, any type; empty for none.
+        quality: the quality checks read it.
+        gpu_only: it has no influence on times that are measured on a CPU.
+    """
+
+    name: str
+    recorder: Recorder
+    label: str = ""
+    unit: str = ""
+    other_names: tuple[str, ...] = ()
+    code: str = ""
+    column: Literal["", "text", "value"] = ""
+    quality: bool = False
+    gpu_only: bool = False
+
+
+FACTS: tuple[Fact, ...] = (
+    Fact("backend", "framework", "backend"),
+    Fact("device", "runner", code="device", column="text"),
+    Fact("device_name", "runner", "device", code="device", column="text"),
+    Fact("cuda", "environment", "CUDA", other_names=("cuda_version",), gpu_only=True),
+    Fact("cudnn", "environment", "cuDNN", other_names=("cudnn_version",), gpu_only=True),
+    Fact("driver", "runner", "driver", code="driver", column="text"),
+    Fact("clocks", "runner", "clock request", code="clocks", column="text"),
+    Fact("pinned", "runner", code="clocks", column="text"),
+    Fact("effective_precision", "runner", "effective precision", code="precision", column="text"),
+    Fact("tf32_default_matmul", "framework", "TF32 in products by default", gpu_only=True),
+    Fact("tf32_default_cudnn", "framework", "TF32 in cuDNN by default", gpu_only=True),
+    Fact("protocol", "runner", "protocol", code="protocol", column="text"),
+    Fact("corpus", "runner", "corpus", code="corpus", column="text"),
+    Fact("harness", "runner", "harness version", code="harness", column="text"),
+    Fact("python", "environment", "Python"),
+    Fact("numpy", "environment", "NumPy"),
+    Fact("blas", "environment", "BLAS"),
+    Fact("onednn", "environment", "oneDNN"),
+    Fact("openmp", "environment", "OpenMP"),
+    Fact("jaxlib", "framework", "jaxlib"),
+    Fact("cpu", "environment", "CPU kernels"),
+    Fact("compiler", "environment", "compiler"),
+    Fact("optimizer", "framework", "graph optimiser"),
+    Fact("optimizer_loop", "framework", "optimiser loop"),
+    Fact("threads", "runner", "threads", code="threads", column="text"),
+    Fact("intra_op_threads", "framework", "intra-op threads"),
+    Fact("inter_op_threads", "framework", "inter-op threads"),
+    Fact("xla_threads", "framework", "XLA threads"),
+    Fact("xla_flags", "framework", "XLA flags"),
+    Fact("host", "machine", "host"),
+    Fact("cpu", "machine", "processor"),
+    Fact("cores", "machine", "cores"),
+    Fact("memory_bytes", "machine", "memory", "bytes"),
+    Fact("processors_used", "machine", "processors used"),
+    Fact("governor", "machine", "governor"),
+    Fact("kernel", "machine", "kernel"),
+    Fact("base", "environment", "base image"),
+    Fact("device_uuid", "runner", column="text"),
+    Fact("digest", "runner", column="text"),
+    Fact("server", "runner", column="text"),
+    Fact("forward_error", "harness"),
+    Fact("loss_error", "harness"),
+    Fact("gradient_errors", "harness"),
+    Fact("data_digest", "harness", other_names=("digest",)),
+    Fact("checked_case", "harness"),
+    Fact("trained_weights", "harness"),
+    Fact("batch", "harness", column="value", quality=True),
+    Fact("clock_seconds", "harness", unit="s"),
+    Fact("warmup_seconds", "harness", unit="s", column="value", quality=True),
+    Fact("steady", "harness", column="value", quality=True),
+    Fact("swapped_bytes", "harness", unit="bytes", column="value", quality=True),
+    Fact("child_seconds", "harness", unit="s"),
+    Fact("round_seconds", "harness", unit="s"),
+    Fact("turns", "harness"),
+    Fact("turns_with", "harness", column="value", quality=True),
+    Fact("leads", "harness"),
+    Fact("cpus", "harness", column="value", quality=True),
+    Fact("load", "harness"),
+    Fact("os_threads", "harness"),
+    Fact("preempted", "harness"),
+    Fact("stolen", "harness", column="value", quality=True),
+    Fact("clock_mhz", "harness", unit="MHz", column="value", quality=True),
+    Fact("throttled", "harness", column="value", quality=True),
+    Fact("held_back", "harness"),
+    Fact("dispatch_seconds", "harness", unit="s", column="value"),
+    Fact("device_seconds", "harness", unit="s", column="value"),
+    Fact("peak_bytes", "harness", unit="bytes", column="value"),
+)
+
+CODES = ("device", "driver", "clocks", "protocol", "precision", "threads", "corpus", "harness")
+"""Why two cells are not comparable; where several hold, the first one is a row's code."""
+
+COMPARABLE: Mapping[str, str] = {fact.name: fact.code for code in CODES for fact in FACTS if fact.code == code}
+"""Fact that both sides must agree in -> code of the row where they do not."""
+
+HARNESS_FACTS: Mapping[str, str] = {
+    fact.name: (*fact.other_names, fact.name)[0] for fact in FACTS if fact.recorder == "harness"
+}
+"""Fact of a record -> its key in the harness's answer."""
+
+TEXT_COLUMNS = (*COMPARABLE, *(fact.name for fact in FACTS if fact.column == "text" and not fact.code))
+VALUE_COLUMNS = tuple(fact.name for fact in FACTS if fact.column == "value")
+"""Facts with a column in the tables of records: as text, and of whatever type the fact has."""
+
+QUALITY_FACTS = tuple(fact.name for fact in FACTS if fact.quality)
+"""Facts that the quality checks read."""
+
+SHOWN_DIFFERENCES = tuple(fact for fact in FACTS if fact.label)
+"""Facts that are listed where two sides differ in them, in this order."""
