@@ -40,9 +40,9 @@ def test_pins_are_what_the_registries_say_and_are_renewed(runner: Runner) -> Non
         done = runner("lock", "--images")
         assert done.returncode == 0, done.stderr
     assert f"python:3.6-slim: {registry.digest('newer')}, was {registry.digest('two')}" in done.stderr
-    assert "pytorch:0.4: as it was\n" in done.stderr
-    assert "tensorflow:1.8.0-gpu-py3: as it was (" in done.stderr
-    assert "gone:1: the matrix has it no more" in done.stderr
+    assert "pytorch:0.4: unchanged\n" in done.stderr
+    assert "tensorflow:1.8.0-gpu-py3: unchanged (" in done.stderr
+    assert "gone:1: removed: the matrix does not use it" in done.stderr
     text = pins.read_text()
     assert text.startswith("# ours\n")
     assert text.count("[images]") == 1

@@ -4,8 +4,6 @@ import json
 import os
 from typing import Any
 
-from .shipped import resident  # noqa: F401  watch.py asks for it
-
 
 def main(source: Any) -> None:
     """Serve until stdin ends."""
