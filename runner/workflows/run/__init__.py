@@ -9,7 +9,7 @@ from typing import Any
 from runner.backends import Backend
 from runner.backends.provision import provision
 from runner.core.errors import NothingSelectedError, Problem, ProvisionError
-from runner.core.locks import alone
+from runner.core.locks import exclusive
 from runner.core.model import Gpu, Outcome, Plan, Provisioned, Request, Skip, Spec, Survey, device_id
 from runner.core.progress import Progress
 from runner.gpu.clocks.policy import LEAVE, Wish
@@ -170,7 +170,7 @@ def run(
                 for outcome in _not_made(part, failed, keeper.seen):
                     keeper.keep(outcome, planned.past.spent, clocks)
             for name in sorted(device_id(one.gpu) for one in devices):  # in one order: no two runs wait for each other
-                stack.enter_context(alone(place.cache / f"measuring-{name}.lock", progress.note))
+                stack.enter_context(exclusive(place.cache / f"measuring-{name}.lock", progress.note))
             ready = controls.provisioned(planned, ready)
             shared = lanes.RunContext(
                 backend=backend,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner.core.errors import NothingSelectedError, UsageError
-from runner.core.locks import held
+from runner.core.locks import hold
 from runner.store.run import Run
 from runner.workflows.options import Options
 from runner.workflows.run.resume import resumed
@@ -54,7 +54,7 @@ def test_what_cannot_be_typed_with_resume(options: Options, message: str) -> Non
 
 def test_a_run_that_is_held_is_not_resumed(tmp_path: Path) -> None:
     run = make(tmp_path, [])
-    with run.held(), pytest.raises(UsageError, match=f"run {run.id} is at work in process"):
+    with run.held(), pytest.raises(UsageError, match=f"run {run.id} is in use by process"):
         take_up(typed(tmp_path))
 
 
@@ -78,7 +78,7 @@ def test_without_a_name_a_run_at_work_is_passed_over_and_said(tmp_path: Path) ->
     assert said == []
     with newer.held():
         assert chosen() == older.id
-        assert said == [f"run {newer.id} is at work in process {os.getpid()} on {platform.node()}"]
+        assert said == [f"run {newer.id} is in use by process {os.getpid()} on {platform.node()}"]
     assert chosen() == newer.id
 
 
@@ -99,7 +99,7 @@ def test_a_run_that_ends_while_it_is_chosen_is_passed_over(tmp_path: Path, monke
 def test_a_run_at_work_is_not_resumed_by_its_name_whatever_else_is_there(tmp_path: Path) -> None:
     foreign(tmp_path, 0)
     newer = foreign(tmp_path, 5)
-    with newer.held(), pytest.raises(UsageError, match=f"run {newer.id} is at work in process"):
+    with newer.held(), pytest.raises(UsageError, match=f"run {newer.id} is in use by process"):
         take_up(typed(tmp_path, newer.id))
 
 
@@ -113,5 +113,5 @@ def test_where_all_unfinished_runs_are_at_work_each_is_named(tmp_path: Path) -> 
 
 def test_a_lock_goes_with_its_block(tmp_path: Path) -> None:
     for _ in range(2):
-        with held(tmp_path / "lock", "it"):
+        with hold(tmp_path / "lock", "it"):
             pass
