@@ -21,7 +21,7 @@ from benchmarks.table import Row, UnmeasurableError
 from runner.backends.docker.cleanup import owner
 from runner.backends.docker.client import connect
 from runner.backends.docker.options import HARDENED, OWNER, RUN
-from runner.core.locks import alone
+from runner.core.locks import exclusive
 from runner.workflows.options import Options
 
 CELL = "torch-2.x/nn-lstm/rnn-step/lstm-b32-h128/train/fp32"
@@ -35,7 +35,7 @@ def rows() -> Iterator[Row]:
         raise UnmeasurableError("pyperf is not installed")
     place = ready([CELL], Options(backend="venv"))
     made = place.backend.provision(place.prepared.specs[0], nothing)
-    with alone(place.setup.settings.cache / "measuring-cpu.lock", nothing), _interpreter(made.handle) as python:
+    with exclusive(place.setup.settings.cache / "measuring-cpu.lock", nothing), _interpreter(made.handle) as python:
         for line in agreement.rows(python, TURNS):
             yield Row(f"harness, {line[0]}", *line[1:])
 
@@ -44,7 +44,7 @@ def in_container() -> Iterator[Row]:
     """Give DeepBench's operations in a container, beside torch.utils.benchmark in turns in the same process."""
     place = ready([CELL], Options(backend="docker"))
     made = place.backend.provision(place.prepared.specs[0], nothing)
-    with alone(place.setup.settings.cache / "measuring-cpu.lock", nothing):
+    with exclusive(place.setup.settings.cache / "measuring-cpu.lock", nothing):
         for name in agreement.OPERATIONS:
             for peer in agreement.OF_TORCH:
                 line = agreement.row(f"{name} in a container", peer, _contained(made.handle, name, peer))

@@ -27,7 +27,7 @@ from runner.analysis import statistics as stats
 from runner.analysis.model import MIN_ROUNDS, Round, Turns, log_ratio
 from runner.analysis.tables import turn_medians
 from runner.backends import harness_archive
-from runner.core.locks import alone
+from runner.core.locks import exclusive
 from runner.core.model import Cell, Provisioned
 from runner.measure.references import References
 from runner.measure.session import Session
@@ -253,7 +253,10 @@ def main() -> None:
                 after.extend(one_after_the_other(bench, EARLY, chance))
             print(f"{len(turns)} pairs", flush=True)
 
-    with alone(prepared.setup.settings.cache / "measuring-cpu.lock", print), ThreadPoolExecutor(given.lanes) as lanes:
+    with (
+        exclusive(prepared.setup.settings.cache / "measuring-cpu.lock", print),
+        ThreadPoolExecutor(given.lanes) as lanes,
+    ):
         list(lanes.map(lane, range(given.lanes)))
     for name, pairs in ways.items():
         for line in lines(name, pairs) if pairs else ():

@@ -16,7 +16,7 @@ from benchmarks.turns import seconds
 from runner.backends.docker.cleanup import owner
 from runner.backends.docker.options import OWNER
 from runner.catalog.cases import CASES
-from runner.core.locks import alone
+from runner.core.locks import exclusive
 from runner.core.model import Limits, Provisioned
 from runner.measure.references import References
 from runner.measure.session import Session
@@ -43,7 +43,10 @@ def rows() -> Iterator[Row]:
 
 def _rows(figure: str, place: Ready) -> Iterator[Row]:
     made = place.backend.provision(place.prepared.specs[0], nothing)
-    with alone(place.setup.settings.cache / "measuring-cpu.lock", nothing), _peers(made, place.backend.name) as peers:
+    with (
+        exclusive(place.setup.settings.cache / "measuring-cpu.lock", nothing),
+        _peers(made, place.backend.name) as peers,
+    ):
         ours, theirs = _in_turns(place, made, [call for _, call in peers])
     least = min(theirs)
     said = ", ".join(f"{name} {_ms(one)}" for (name, _), one in zip(peers, theirs, strict=True))

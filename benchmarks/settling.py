@@ -28,7 +28,7 @@ from runner.backends.docker.channel import DockerChannel
 from runner.backends.docker.cleanup import owner
 from runner.backends.local_channel import ProcessChannel
 from runner.core import machine
-from runner.core.locks import alone
+from runner.core.locks import exclusive
 from runner.core.model import Cell, Limits, Provisioned, Record
 from runner.core.progress import Progress
 from runner.harness import cases
@@ -161,7 +161,7 @@ def _called(record: Record) -> float:
 def fixed(bench: Ready, pair: Pair) -> Fixed:
     """Time 500 iterations of each side, each in a process of its own."""
     made = {spec.environment: bench.backend.provision(spec, nothing) for spec in bench.prepared.specs}
-    with tempfile.TemporaryDirectory() as folder, alone(bench.setup.settings.cache / "measuring-cpu.lock", nothing):
+    with tempfile.TemporaryDirectory() as folder, exclusive(bench.setup.settings.cache / "measuring-cpu.lock", nothing):
         harness = Path(folder) / "harness"
         copytree(harness_archive.FOLDER, harness)
         with (harness / "timing.py").open("a", encoding="ascii") as file:

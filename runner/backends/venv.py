@@ -1,7 +1,6 @@
 """Environments as virtual environments of this machine's own interpreters: for machines without an engine."""
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
@@ -16,11 +15,11 @@ from typing import Self
 from runner.backends import Resources, Say, interpreters
 from runner.backends.local_channel import ProcessChannel
 from runner.core.errors import Problem, ProvisionError
+from runner.core.locks import exclusive
 from runner.core.model import Limits, Provisioned, Skip, Spec, Survey
 
 READY = ".ready"
 DIGITS = 12  # of a digest in the name of a folder
-WAIT_SECONDS = 0.5
 OLD_PIP = ("3.6", "3.5")
 PIP_FOR_OLD = "pip==21.3.1"  # the last for Python 3.6; the one that ensurepip brings knows no manylinux2014
 # A mirror may have to fetch a large wheel first; an index that is not there costs some 2 s a package.
@@ -101,7 +100,7 @@ class VenvBackend:
         try:
             if not cached:
                 self.folder.mkdir(parents=True, exist_ok=True)
-                self._make_alone(spec, home, say)
+                self._make_once(spec, home, say)
         except OSError as error:
             hint = f"check the room in {self.folder}, and the rights to it"
             problem = Problem(f"the venv could not be made: {error}", hint=hint)
@@ -115,19 +114,18 @@ class VenvBackend:
             cached=cached,
         )
 
-    def _make_alone(self, spec: Spec, home: Path, say: Say) -> None:
-        """Make a venv unless another runner has made it by the time that it is our turn."""
-        with (self.folder / f"{home.name}.lock").open("w") as lock:
-            while not self.cancelled.is_set():
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    say("another runner is making it: waiting")
-                    self.cancelled.wait(WAIT_SECONDS)
-                    continue
-                if not (home / READY).exists():
-                    self._make(spec, home, say)
-                return
+    def _make_once(self, spec: Spec, home: Path, say: Say) -> None:
+        """Make a venv, unless another runner has made it by the time that this one holds its lock."""
+        lock = self.folder / f"{home.name}.lock"
+        lock.touch()  # a folder that cannot be written to fails this environment, not the run
+        with exclusive(lock, say, "another runner makes this environment", self._pause):
+            self._pause(0.0)
+            if not (home / READY).exists():
+                self._make(spec, home, say)
+
+    def _pause(self, seconds: float) -> None:
+        """Wait some seconds; raise ProvisionError as soon as ``cancel`` was called."""
+        if self.cancelled.wait(seconds):
             raise ProvisionError("image-build", "interrupted")
 
     def _make(self, spec: Spec, home: Path, say: Say) -> None:

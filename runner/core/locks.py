@@ -1,4 +1,8 @@
-"""Locks on files between processes: exclusive with waiting, shared, or taken only where nobody else holds them."""
+"""Locks on files between processes, by ``flock(2)``. A lock ends with the process that holds it, however that ends.
+
+``exclusive`` waits for its turn, ``shared`` lets others hold the lock likewise, ``try_exclusive`` and ``hold`` never
+wait, and ``is_held`` only looks.
+"""
 
 import fcntl
 import os
@@ -15,79 +19,92 @@ WAIT_SECONDS = 0.2
 
 
 @contextmanager
-def alone(path: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Hold a lock for the length of the block; wait, and say so once, while another process holds it.
-
-    The lock goes with the process that holds it, however that ends.
+def exclusive(
+    path: Path,
+    say: Callable[[str], None],
+    holder: str = "another runner measures on this machine",
+    pause: Callable[[float], object] = time.sleep,
+) -> Iterator[None]:
+    """Hold a lock for the length of the block; wait while another process holds it.
 
     Args:
-        path: the lock; its folder is made.
-        say: told that somebody else holds it.
+        path: the lock file; its folder is created.
+        say: receives one line if the lock has to be waited for.
+        holder: what the other process does, for that line.
+        pause: waits the seconds it is given between two attempts; what it raises ends the waiting.
+
+    Raises:
+        RunnerError: the lock file cannot be created.
     """
-    with _opened(path) as lock:
-        told = False
-        while not _taken(lock, fcntl.LOCK_EX):
-            if not told:
-                say(f"another runner measures on this machine: waiting for it ({path})")
-            told = True
-            time.sleep(WAIT_SECONDS)
+    with _open(path) as lock:
+        if not _try_lock(lock, fcntl.LOCK_EX):
+            say(f"{holder}: waiting for it ({path})")
+            pause(WAIT_SECONDS)
+            while not _try_lock(lock, fcntl.LOCK_EX):
+                pause(WAIT_SECONDS)
         yield
 
 
 @contextmanager
-def together(path: Path) -> Iterator[None]:
-    """Hold a lock for the length of the block that others may hold likewise; wait while one has it ``alone_now``."""
-    with _opened(path) as lock:
+def shared(path: Path) -> Iterator[None]:
+    """Hold a lock that others may share for the length of the block; wait while a process holds it exclusively."""
+    with _open(path) as lock:
         fcntl.flock(lock, fcntl.LOCK_SH)
         yield
 
 
 @contextmanager
-def alone_now(path: Path) -> Iterator[bool]:
-    """Hold a lock for the length of the block unless somebody else does; say whether it is held."""
-    with _opened(path) as lock:
-        yield _taken(lock, fcntl.LOCK_EX)
-
-
-def _opened(path: Path) -> TextIO:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path.open("a")
-    except OSError as error:
-        hint = "XDG_CACHE_HOME names another place for what is kept"
-        raise RunnerError(Problem(f"the lock {path} cannot be made: {error.strerror}", hint=hint)) from error
-
-
-def _taken(lock: TextIO, kind: int) -> bool:
-    """Take a lock if that needs no waiting; say whether it was taken."""
-    try:
-        fcntl.flock(lock, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+def try_exclusive(path: Path) -> Iterator[bool]:
+    """Hold a lock for the length of the block if no other process holds it; yield whether it is held."""
+    with _open(path) as lock:
+        yield _try_lock(lock, fcntl.LOCK_EX)
 
 
 @contextmanager
-def held(path: Path, what: str) -> Iterator[None]:
-    """Hold a lock for the length of the block, or say at once who holds it.
-
-    The lock goes with the process that holds it, however that ends.
+def hold(path: Path, name: str) -> Iterator[None]:
+    """Hold a lock for the length of the block, or fail at once and name the process that holds it.
 
     Args:
-        path: the lock; its folder must exist.
-        what: what it keeps to one process, for the message.
+        path: the lock file; its folder must exist.
+        name: what the lock protects, for the message.
 
     Raises:
         UsageError: another process holds it.
     """
     with path.open("a+") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _try_lock(lock, fcntl.LOCK_EX):
             lock.seek(0)
             holder = lock.read().strip() or "another runner"
-            raise UsageError(Problem(f"{what} is at work in {holder}", hint="wait until it ends, or end it")) from None
+            hint = "wait until that process ends, or end it"
+            raise UsageError(Problem(f"{name} is in use by {holder}", hint=hint))
         lock.truncate(0)
         lock.write(f"process {os.getpid()} on {platform.node()}")
         lock.flush()
         yield
+
+
+def is_held(path: Path) -> bool:
+    """Return True if a process on this machine holds a lock exclusively; False as well where it cannot be read."""
+    try:
+        with path.open() as lock:
+            return not _try_lock(lock, fcntl.LOCK_SH)
+    except OSError:
+        return False
+
+
+def _open(path: Path) -> TextIO:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("a")
+    except OSError as error:
+        hint = "set XDG_CACHE_HOME to a folder that you may write to"
+        raise RunnerError(Problem(f"cannot create the lock {path}: {error.strerror}", hint=hint)) from error
+
+
+def _try_lock(lock: TextIO, kind: int) -> bool:
+    """Take a lock without waiting; return whether it was taken."""
+    try:
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

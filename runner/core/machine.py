@@ -20,20 +20,20 @@ def cores() -> int:
 
     The smaller of its affinity and the quota of its control group (a container or CI job of 2 CPUs on 64 cores).
     """
-    return max(1, int(min(physical_cores(os.sched_getaffinity(0)), quota())))
+    return max(1, int(min(physical_cores(os.sched_getaffinity(0)), cpu_quota())))
 
 
-def quota() -> float:
-    """Return how many CPUs the control group may use at a time; infinity where it sets no limit."""
+def cpu_quota(group: Path = GROUP) -> float:
+    """Return how many CPUs a control group may use at a time; infinity where it sets no limit."""
     try:
-        most, period = (GROUP / "cpu.max").read_text().split()  # version 2
-        return float("inf") if most == "max" else int(most) / int(period)
+        limit, period = (group / "cpu.max").read_text().split()  # version 2
+        return float("inf") if limit == "max" else int(limit) / int(period)
     except (OSError, ValueError):
         pass
     try:
-        most = (GROUP / "cpu" / "cpu.cfs_quota_us").read_text()  # version 1
-        period = (GROUP / "cpu" / "cpu.cfs_period_us").read_text()
-        return int(most) / int(period) if int(most) > 0 else float("inf")
+        limit = (group / "cpu" / "cpu.cfs_quota_us").read_text()  # version 1
+        period = (group / "cpu" / "cpu.cfs_period_us").read_text()
+        return int(limit) / int(period) if int(limit) > 0 else float("inf")
     except (OSError, ValueError):
         return float("inf")
 

@@ -17,7 +17,7 @@ from typing import Any
 from runner.core.errors import Problem, UsageError
 from runner.core.files import write_whole
 from runner.core.json import Document
-from runner.core.locks import held
+from runner.core.locks import hold
 from runner.core.model import Cell, Record
 from runner.store import records
 from runner.store.documents import CASES, ENVIRONMENTS, JOURNAL, MACHINE, PLAN, VERSION, read_document, text
@@ -82,9 +82,9 @@ class Run:
         """The run's name, the same as its folder's."""
         return self.path.name
 
-    def held(self) -> AbstractContextManager[None]:
+    def hold(self) -> AbstractContextManager[None]:
         """Lock this run against other runners for the length of a block; UsageError if one is running it."""
-        return held(self.path / LOCK, f"run {self.id}")
+        return hold(self.path / LOCK, f"run {self.id}")
 
     def plan(self) -> Document:
         """Return the plan as ``runner plan --format json`` printed it."""

@@ -1,6 +1,5 @@
 """Judge a stored run as a sceptical colleague would, and say what to run next."""
 
-import fcntl
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -12,6 +11,7 @@ from runner.analysis.compare.summary import summarise
 from runner.analysis.model import MIN_ROUNDS, Dataset, QualityIssue
 from runner.analysis.quality import quality_issues
 from runner.backends import harness_archive
+from runner.core.locks import is_held
 from runner.core.model.cells import is_twin
 from runner.report.check import Check, Counts, Failure
 from runner.report.formatting import counted
@@ -43,7 +43,7 @@ def check(reports: Path, name: str | None, matrix: Path) -> Check:
     run = find_run(reports, name)
     journal = run.journal()
     results = dataset.load_dataset(run)
-    state = "at work" if at_work(run) else "unfinished" if journal.unfinished else "finished"
+    state = "at work" if is_held(run.path / LOCK) else "unfinished" if journal.unfinished else "finished"
     comparisons = summarise(results, margin=matrix_margin(matrix))
     found = Check(
         run=run.id,
@@ -57,18 +57,6 @@ def check(reports: Path, name: str | None, matrix: Path) -> Check:
         command="",
     )
     return replace(found, command=_next(found, run, journal, reports))
-
-
-def at_work(run: Run) -> bool:
-    """Say whether a runner on this machine holds the run."""
-    try:
-        with (run.path / LOCK).open() as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        pass  # none was ever held here
-    return False
 
 
 def _changed(journal: Journal, state: str) -> str | None:

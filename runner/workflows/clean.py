@@ -16,7 +16,7 @@ from pathlib import Path
 from runner.backends import interpreters
 from runner.backends.venv import READY, VenvBackend
 from runner.core.errors import EngineError
-from runner.core.locks import alone_now
+from runner.core.locks import try_exclusive
 from runner.core.model import Device, Leftover, Spec
 from runner.core.units import size
 from runner.matrix import load
@@ -55,7 +55,7 @@ def leftovers(matrix: Path, cache: Path, *, everything: bool) -> Iterator[Cleanu
     needed = [
         spec for device in DEVICES for spec in specs(loaded, tuple(loaded.environments), device, matrix.parent)[0]
     ]
-    with alone_now(cache / IN_USE) as alone:
+    with try_exclusive(cache / IN_USE) as alone:
         removable: list[Leftover] = []
         notes = [] if alone else [IN_USE_NOTE]
         try:
@@ -172,7 +172,7 @@ def _idle(home: Path) -> bool:
     lock = home.with_name(f"{home.name}.lock")
     if not lock.exists():
         return True
-    with alone_now(lock) as alone:
+    with try_exclusive(lock) as alone:
         return alone
 
 

@@ -10,7 +10,7 @@ from typing import get_args
 
 from runner.backends import Backend, Installed, Resources, choose_backend
 from runner.core.errors import NothingSelectedError, Problem, UsageError
-from runner.core.locks import together
+from runner.core.locks import shared
 from runner.core.machine import Capacity
 from runner.core.machine import capacity as machine_capacity
 from runner.core.model import Device, Gpu, Precision, Request
@@ -57,7 +57,7 @@ class Context:
 @contextmanager
 def cache_in_use(environ: Mapping[str, str] = os.environ) -> Iterator[None]:
     """Keep `runner clean` from removing what this process uses, for the length of the block; wait for a running one."""
-    with together(cache_folder(environ) / IN_USE):
+    with shared(cache_folder(environ) / IN_USE):
         yield
 
 

@@ -13,7 +13,7 @@ from runner.backends.docker.backend import DockerBackend
 from runner.backends.docker.cleanup import dead, discard, owner, unneeded
 from runner.backends.docker.options import CACHE, ENVIRONMENT, OWNER, cache_volume
 from runner.backends.venv import READY
-from runner.core.locks import together
+from runner.core.locks import shared
 from runner.core.model import Spec
 from runner.workflows.context import IN_USE
 from tests.fakes.driver import StandIn
@@ -65,7 +65,7 @@ def test_a_dry_run_lists_and_a_real_one_removes_what_was_listed(runner: Runner, 
 
 
 def test_a_runner_at_work_keeps_its_environments(runner: Runner, cache: Path) -> None:
-    with together(cache / IN_USE):
+    with shared(cache / IN_USE):
         done = runner("clean", "--all")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "0 items removed, 0 MB"

@@ -154,7 +154,7 @@ def test_a_run_at_work_is_not_resumed_beside_it(runner: Runner) -> None:
     wait_for(runner.records, 120)
     done = runner("run", "--resume")
     assert done.returncode == 2
-    assert f"is at work in process {process.pid}" in done.stderr
+    assert f"is in use by process {process.pid}" in done.stderr
 
 
 def test_without_a_name_the_run_that_nobody_is_at_work_in_is_resumed(runner: Runner) -> None:
@@ -169,7 +169,7 @@ def test_without_a_name_the_run_that_nobody_is_at_work_in_is_resumed(runner: Run
     assert kill(other, 0.0)  # the one that was resumed waits for the machine until then
     _, err = again.communicate(timeout=300)
     assert again.returncode == 0, err
-    assert f"is at work in process {other.pid}" in err
+    assert f"is in use by process {other.pid}" in err
     check_whole(folder)
 
 

@@ -15,7 +15,7 @@ from runner.backends.docker.channel import DockerChannel
 from runner.backends.docker.cleanup import owner, sweep
 from runner.backends.docker.client import Conversations, connect, reachable, talking
 from runner.backends.docker.options import UNPINNED, Recipe, pinned, pins, wanted
-from runner.backends.docker.survey import engine, free, sentences, unavailable
+from runner.backends.docker.survey import engine, free, image_states
 from runner.core.errors import Problem, ProvisionError
 from runner.core.model import Limits, Provisioned, Skip, Spec, Survey
 
@@ -67,10 +67,10 @@ class DockerBackend:
             new = [spec for spec in rest if spec.environment not in cached]
             sources = {spec.environment: name for spec in new if (name := wanted(spec, self._pins)) is not None}
             absent = [name for name in sources.values() if image_id(client, name) is None]
-            why = sentences(absent, unavailable(absent))
-            lost = {environment: name for environment, name in sources.items() if name in why}
-            skips.update({env: Skip("image-unavailable", why[name]) for env, name in lost.items()})
-            images = {name: why.get(name, "registry" if name in absent else "here") for name in sources.values()}
+            images = image_states(sources.values(), absent)
+            for environment, name in sources.items():
+                if images[name].kind == "unavailable":
+                    skips[environment] = Skip("image-unavailable", str(images[name]))
             return Survey(skips=skips, cached=cached, free=free(client), images=images)
 
     def describe(self) -> dict[str, object]:

@@ -14,10 +14,12 @@ from docker.errors import APIError
 from runner.backends.docker.client import FOREIGN, connect, sentence
 from runner.backends.docker.options import by_registry
 from runner.core.errors import EngineError
+from runner.core.model.environments import ImageState
 
 REGISTRY_SECONDS = 5.0
 DIGEST_SECONDS = 20.0  # for a digest, which a release is pinned by
 CDI_GPU = "nvidia.com/gpu="
+FETCH_ELSEWHERE = "pull it where its registry answers, or bring it with `docker save` and `docker load`"
 _ANSWERS = frozenset({400, 401, 403, 404})  # what an engine passes on from a registry that is there
 # A report is shared, and the name server of this network is nobody's business.
 _SERVER = re.compile(r" on [0-9a-f.:\[\]]+:53\b")
@@ -81,12 +83,17 @@ def engine(info: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def sentences(names: Iterable[str], said: Mapping[str, str]) -> dict[str, str]:
-    """Return, for each image that cannot be had, why and what to do about it."""
-    todo = "pull it where its registry answers, or bring it with `docker save` and `docker load`"
-    refused = [name for name in names if name in said]
-    why = {name: _SERVER.sub("", said[name]) for name in refused}
-    return {name: f"{name} is not on this engine and cannot be pulled ({why[name]}); {todo}" for name in refused}
+def image_states(names: Iterable[str], absent: Sequence[str]) -> dict[str, ImageState]:
+    """Return the state of each image by name; ``absent`` are those that the engine does not have."""
+    refusals = unavailable(absent)
+    states = {}
+    for name in dict.fromkeys(names):
+        if name in refusals:
+            reason = f"{name} is not on this engine and cannot be pulled ({_SERVER.sub('', refusals[name])})"
+            states[name] = ImageState("unavailable", reason, FETCH_ELSEWHERE)
+        else:
+            states[name] = ImageState("registry" if name in absent else "here")
+    return states
 
 
 def digests(names: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:

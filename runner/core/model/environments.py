@@ -1,23 +1,24 @@
-"""Environments: as a backend is asked for them, as it finds them, and as they are ready to start."""
+"""Environments in three states: requested of a backend, found by its survey, and ready to start."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from runner.core.model.cells import Skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """An environment as one backend is asked to make it, for one device.
+    """What a backend needs to make one environment for one device.
 
     Attributes:
         environment: id in matrix.yaml.
-        python: ``3.6``; None where an image brings its own.
+        python: ``3.6``; None where an image has its own.
         image: an image to pull, or None to build from ``base`` and ``lock``.
-        lock: absolute path of a requirements file with hashes; None where none was made yet.
-        download: bytes to fetch for a first provisioning; 0 where unknown. ``disk`` likewise what it takes.
+        lock: absolute path of a requirements file with hashes; None where there is none yet.
+        download: bytes to fetch the first time; 0 where unknown.
+        disk: bytes it takes on the disk; 0 where unknown.
     """
 
     environment: str
@@ -31,31 +32,52 @@ class Spec:
     disk: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
-    """What a backend finds before anything is fetched.
+@dataclass(frozen=True, slots=True)
+class ImageState:
+    """Where the image is that an environment is made from.
 
     Attributes:
-        skips: environments that cannot be had here, with the reason.
-        cached: environments for which nothing has to be made.
-        free: bytes of room where the new ones would go.
-        images: what a new one is made from, by name: where it is, ``here`` or ``registry``, or why it cannot be had.
+        kind: ``here`` on the engine, in its ``registry``, or ``unavailable``.
+        reason: why it is unavailable, in a sentence; else empty.
+        fix: what to do about that; else empty.
+    """
+
+    kind: Literal["here", "registry", "unavailable"]
+    reason: str = ""
+    fix: str = ""
+
+    def __str__(self) -> str:
+        """Return the kind, or the reason and the fix of an image that is unavailable."""
+        return f"{self.reason}; {self.fix}" if self.kind == "unavailable" else self.kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """What a backend finds out without fetching anything.
+
+    Attributes:
+        skips: environments that this backend cannot make here, with the reason.
+        cached: environments that are made already.
+        free: free bytes where new environments would go; 0 where that is unknown.
+        images: image name -> its state, for the images that new environments are made from.
     """
 
     skips: Mapping[str, Skip] = field(default_factory=dict)
     cached: frozenset[str] = frozenset()
     free: int = 0
-    images: Mapping[str, str] = field(default_factory=dict)
+    images: Mapping[str, ImageState] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provisioned:
-    """An environment that is ready to start: a digest to record, and what its backend needs to start it.
+    """An environment that is ready to start.
 
     Attributes:
         handle: an image id (docker) or the path of an interpreter (venv, host).
-        digest: what pins the content: the image id, or the hash of the lock and the interpreter.
-        seconds: what provisioning took; ``cached`` says that nothing had to be made.
+        digest: identifies the content in records: the image id, or the hash of the lock and the interpreter.
+        seconds: how long provisioning took.
+        cached: it was made before; nothing was built or fetched.
+        facts: what the records say of it.
     """
 
     environment: str

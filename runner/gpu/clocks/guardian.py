@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from runner.core.errors import GpuError, RunnerError
-from runner.core.locks import alone_now
+from runner.core.locks import try_exclusive
 from runner.gpu import nvml
 from runner.gpu.clocks import apply, journal
 from runner.gpu.clocks.journal import Entry, Ledger
@@ -42,7 +42,7 @@ def main() -> int:
     order = read(line)
     place = journal.folder(os.environ, os.geteuid())
     try:
-        with alone_now(journal.lock(place, order.uuid)) as alone:
+        with try_exclusive(journal.lock(place, order.uuid)) as alone:
             if alone:
                 return _alone(order, place)
             held = journal.ledger(place, order.uuid).read()

@@ -1,4 +1,8 @@
-"""What this machine can do for a matrix, and the fix for each thing it cannot."""
+"""What this machine can do for a matrix, and the fix for each thing it cannot. Nothing is fetched or changed.
+
+``runner doctor``: ``inspect`` reads the facts, ``findings`` judges them, ``Examination`` puts both together.
+``runner tune``: ``noise`` reads what makes times noisy, ``noise_findings`` judges it, ``tune`` puts both together.
+"""
 
 import io
 from collections.abc import Iterable, Sequence
@@ -6,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from runner.workflows.doctor.findings import Finding, judge
-from runner.workflows.doctor.inspect import Facts, Outlook, look, outlooks
+from runner.workflows.doctor.inspect import Facts, Outlook, outlooks_and_engine, read_facts
 from runner.workflows.options import Options
 
 __all__ = ["Examination", "examine", "table"]
@@ -17,7 +21,13 @@ WIDTH = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examination:
-    """What was found: the facts, a finding for each part of the machine, and what each backend could run."""
+    """The result of ``runner doctor``.
+
+    Attributes:
+        facts: about the machine.
+        findings: what they mean, one for each part of the machine and each backend.
+        outlooks: what each backend could run; the first is that of ``--backend auto``.
+    """
 
     facts: Facts
     findings: Sequence[Finding]
@@ -25,20 +35,20 @@ class Examination:
 
     @property
     def ready(self) -> bool:
-        """True where some backend runs some cell and has the room for it."""
-        return any(found.ready for found in self.outlooks)
+        """True if some backend runs some cell and has the disk space for it."""
+        return any(outlook.ready for outlook in self.outlooks)
 
     @property
     def verdict(self) -> str:
         """What ``--backend auto`` would do, in a sentence."""
-        run = "runner run --device cpu" if self.facts.trouble else "runner run"
+        command = "runner run --device cpu" if self.facts.gpu_problem else "runner run"
         auto = self.outlooks[0]
-        other = next((found for found in self.outlooks[1:] if found.ready), None)
+        other = next((outlook for outlook in self.outlooks[1:] if outlook.ready), None)
         if auto.ready:
-            return f"`{run}` takes {auto.name} and measures {auto.cells} cells"
+            return f"`{command}` takes {auto.name} and measures {auto.cells} cells"
         if other:
-            return f"`{run}` takes {auto.name}, where nothing runs: `--backend {other.name}` would do"
-        return f"nothing runs here: `{run}` takes {auto.name}"
+            return f"`{command}` takes {auto.name}, with which nothing runs: use `--backend {other.name}`"
+        return f"nothing runs here: `{command}` takes {auto.name}"
 
     def json(self) -> dict[str, Any]:
         """Return all of it as JSON values: ``machine`` is what a plan depends on, ``findings`` what is printed."""
@@ -46,48 +56,51 @@ class Examination:
             "version": VERSION,
             "ready": self.ready,
             "backend": self.outlooks[0].name,
-            "findings": [asdict(found) for found in self.findings],
-            "machine": _machine(self.facts),
-            "backends": {found.name: _backend(found) for found in self.outlooks},
+            "findings": [finding.json() for finding in self.findings],
+            "machine": _machine_json(self.facts),
+            "backends": {outlook.name: _backend_json(outlook) for outlook in self.outlooks},
         }
 
     def text(self, width: int = WIDTH) -> str:
         """Return the findings as a table of ``width`` columns, and the verdict."""
-        rows = ((one.state, one.what, one.found + (f"\nfix: {one.fix}" if one.fix else "")) for one in self.findings)
+        rows = (
+            (finding.state, finding.name, finding.detail + (f"\nfix: {finding.fix}" if finding.fix else ""))
+            for finding in self.findings
+        )
         return table(rows, self.verdict, width)
 
 
 def examine(options: Options) -> Examination:
-    """Look at this machine with the selected environments of a matrix in mind; nothing is fetched or made.
+    """Examine this machine for the selected environments of a matrix.
 
     Raises:
-        MatrixError, UsageError, NothingSelectedError, GpuError: what was asked for is not there.
-        EngineError: the docker backend was asked for and no engine answers.
+        MatrixError, UsageError, NothingSelectedError, GpuError: what the options name does not exist.
+        EngineError: the options name the docker backend and no engine answers.
     """
-    found, engine = outlooks(options)
-    facts = look((name for one in found for name in one.pythons), engine)
-    return Examination(facts=facts, findings=judge(facts, found), outlooks=found)
+    outlooks, engine = outlooks_and_engine(options)
+    facts = read_facts((version for outlook in outlooks for version in outlook.pythons), engine)
+    return Examination(facts=facts, findings=judge(facts, outlooks), outlooks=outlooks)
 
 
 def table(rows: Iterable[tuple[str, str, str]], verdict: str, width: int) -> str:
-    """Return rows of a state, a name and what was found as a table of ``width`` columns, and the verdict below it."""
+    """Return rows of (state, name, detail) as a table of ``width`` columns, with the verdict below it."""
     from rich.console import Console
     from rich.table import Table
 
-    shown = Table(box=None, pad_edge=False, show_header=False)
-    shown.add_column(no_wrap=True, style="bold")
-    shown.add_column(no_wrap=True)
-    shown.add_column(overflow="fold")
+    grid = Table(box=None, pad_edge=False, show_header=False)
+    grid.add_column(no_wrap=True, style="bold")
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
     for row in rows:
-        shown.add_row(*row)
+        grid.add_row(*row)
     console = Console(file=io.StringIO(), width=width, highlight=False, markup=False)
-    console.print(shown)
+    console.print(grid)
     console.print(f"\n{verdict}", soft_wrap=True)
     assert isinstance(console.file, io.StringIO)
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
 
-def _machine(facts: Facts) -> dict[str, Any]:
+def _machine_json(facts: Facts) -> dict[str, Any]:
     return {
         **facts.common,
         **facts.system,
@@ -104,17 +117,18 @@ def _machine(facts: Facts) -> dict[str, Any]:
     }
 
 
-def _backend(found: Outlook) -> dict[str, Any]:
-    """Return what a backend can give: environments, with the code and the reason of those that cannot be had."""
+def _backend_json(outlook: Outlook) -> dict[str, Any]:
+    """Return what a backend can give: its environments, and the code and the reason of those it cannot make."""
+    survey = outlook.survey
     return {
-        "device": found.plan.device,
-        "cells": len(found.plan.cells),
-        "running": found.cells,
-        "environments": list(found.environments),
-        "made": sorted(found.survey.cached),
-        "unavailable": {name: {"code": s.code, "reason": s.reason} for name, s in found.survey.skips.items()},
-        "images": dict(found.survey.images),
-        "free_bytes": found.survey.free,
-        "needed_bytes": sum(spec.disk for spec in found.specs),
-        "no_room": found.no_room,
+        "device": outlook.plan.device,
+        "cells": len(outlook.plan.cells),
+        "running": outlook.cells,
+        "environments": list(outlook.environments),
+        "made": sorted(survey.cached),
+        "unavailable": {name: {"code": skip.code, "reason": skip.reason} for name, skip in survey.skips.items()},
+        "images": {name: str(state) for name, state in survey.images.items()},
+        "free_bytes": survey.free,
+        "needed_bytes": sum(spec.disk for spec in outlook.specs),
+        "no_room": outlook.no_room,
     }

@@ -1,6 +1,6 @@
-"""What the facts about a machine mean: ok, a warning or missing, with the fix; touches nothing."""
+"""What the facts about a machine mean: ok, a warning or missing, with the fix. Nothing here reads the machine."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,21 +19,32 @@ COMPILER = "install one: `sudo apt install g++`, or `sudo dnf install gcc-c++`"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One part of the machine: its state, what was found, and how to mend it where it is not ok."""
+    """The state of one part of the machine.
 
-    what: str
+    Attributes:
+        name: the part.
+        state: ``ok``, ``warning`` or ``missing``.
+        detail: what the machine has, or what is wrong, in a sentence.
+        fix: how to change that; None where the state is ok.
+    """
+
+    name: str
     state: State
-    found: str
+    detail: str
     fix: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """Return the finding as JSON values."""
+        return {"what": self.name, "state": self.state, "found": self.detail, "fix": self.fix}
 
 
 def judge(facts: Facts, outlooks: Sequence[Outlook]) -> tuple[Finding, ...]:
-    """Return a finding for each part of a machine, and one for each backend."""
+    """Return the findings about each part of a machine, then those about each backend."""
     parts: tuple[Callable[[Facts], Iterator[Finding]], ...] = (_cpu, _memory, _gpu, _engine, _pythons, _compiler)
-    found = [finding for part in parts for finding in part(facts)]
+    findings = [finding for part in parts for finding in part(facts)]
     for outlook in outlooks:
-        found += [*_images(outlook), *_environments(outlook), *_disk(facts, outlook)]
-    return tuple(found)
+        findings += [*_images(outlook), *_environments(outlook), *_disk(facts, outlook)]
+    return tuple(findings)
 
 
 def _cpu(facts: Facts) -> Iterator[Finding]:
@@ -41,19 +52,19 @@ def _cpu(facts: Facts) -> Iterator[Finding]:
     text = f"{facts.common['cpu']}: {usable} of {facts.physical_cores} cores may be used ({logical} logical)"
     limit = f"; the control group may use {facts.quota:g} at a time" if facts.quota else ""
     if usable < facts.physical_cores:
-        fix = "start it without `taskset` or a CPU limit on its container or job, to measure with all cores"
+        fix = "start runner without `taskset` or a CPU limit on its container or job, to measure with all cores"
         yield Finding("cpu", "warning", text + limit, fix)
     else:
         yield Finding("cpu", "ok", text + limit)
     governor = facts.common["governor"]
     if governor not in {None, "performance"}:
-        fix = "hold it while you measure: `sudo cpupower frequency-set --governor performance`"
+        fix = "change it while you measure: `sudo cpupower frequency-set --governor performance`"
         yield Finding("frequency", "warning", f"the governor is {governor}: the clock follows the load", fix)
 
 
 def _memory(facts: Facts) -> Iterator[Finding]:
     available = min(facts.memory, facts.memory_limit or facts.memory)
-    limit = f"; the control group may hold {size(facts.memory_limit)}" if facts.memory_limit else ""
+    limit = f"; the control group may use {size(facts.memory_limit)}" if facts.memory_limit else ""
     text = f"{size(available)} of {size(facts.common['memory_bytes'])} available{limit}"
     if available < LITTLE_MEMORY:
         yield Finding("memory", "warning", text, "close other programs, or select small cases: `--preset quick`")
@@ -68,11 +79,11 @@ def _gpu(facts: Facts) -> Iterator[Finding]:
         yield Finding("gpu", "ok", text)
     if facts.gpus:
         if facts.engine is not None and not facts.engine["gpus"]:
-            yield Finding("gpu in containers", "missing", "the engine cannot hand a GPU to a container", TOOLKIT)
-    elif facts.trouble:
-        yield Finding("gpu", "missing", facts.trouble.message, facts.trouble.hint or DRIVER)
+            yield Finding("gpu in containers", "missing", "the engine cannot give a container a GPU", TOOLKIT)
+    elif facts.gpu_problem:
+        yield Finding("gpu", "missing", facts.gpu_problem.message, facts.gpu_problem.hint or DRIVER)
     else:
-        fix = "measure on a machine with one, or live with the CPU: cells that need a GPU are skipped"
+        fix = "use a machine with a GPU to measure the cells that need one; they are skipped here"
         yield Finding("gpu", "missing", "none", fix)
 
 
@@ -83,8 +94,8 @@ def _engine(facts: Facts) -> Iterator[Finding]:
         yield Finding("engine", "missing", "no container engine answers", START_HINT)
         return
     kind = "rootless" if facts.engine["rootless"] else "as root"
-    room = f"{size(facts.engine['memory_bytes'])} and {facts.engine['cores']} CPUs"
-    text = f"Docker {facts.engine['version']} {kind}, {facts.engine['storage']} in {facts.engine['root']}, {room}"
+    capacity = f"{size(facts.engine['memory_bytes'])} and {facts.engine['cores']} CPUs"
+    text = f"Docker {facts.engine['version']} {kind}, {facts.engine['storage']} in {facts.engine['root']}, {capacity}"
     if facts.engine["limits_memory"]:
         yield Finding("engine", "ok", text)
     else:
@@ -94,16 +105,14 @@ def _engine(facts: Facts) -> Iterator[Finding]:
 
 def _pythons(facts: Facts) -> Iterator[Finding]:
     for version, path in facts.interpreters.items():
+        name = f"python {version}"
         if path is None:
-            yield Finding(
-                f"python {version}", "missing", "none; only virtual environments need it", f"`{remedy(version)}`"
-            )
+            yield Finding(name, "missing", "none; only virtual environments need it", f"`{remedy(version)}`")
         elif version not in facts.headers:
-            fix = f"`sudo apt install python{version}-dev`, or take it from elsewhere: `{remedy(version)}`"
-            text = f"{path}, without the C headers that Theano needs, and torch.compile"
-            yield Finding(f"python {version}", "warning", text, fix)
+            fix = f"`sudo apt install python{version}-dev`, or install another Python: `{remedy(version)}`"
+            yield Finding(name, "warning", f"{path}, without the C headers that Theano and torch.compile need", fix)
         else:
-            yield Finding(f"python {version}", "ok", path)
+            yield Finding(name, "ok", path)
 
 
 def _compiler(facts: Facts) -> Iterator[Finding]:
@@ -114,41 +123,42 @@ def _compiler(facts: Facts) -> Iterator[Finding]:
 
 
 def _images(outlook: Outlook) -> Iterator[Finding]:
-    images: Mapping[str, str] = outlook.survey.images
-    for place, words in (("here", "on this engine"), ("registry", "not here, and can be pulled")):
-        names = [name for name, found in images.items() if found == place]
+    images = outlook.survey.images
+    for kind, label in (("here", "on this engine"), ("registry", "not on this engine, can be pulled")):
+        names = [name for name, state in images.items() if state.kind == kind]
         if names:
-            yield Finding("images", "ok", f"{words}: {', '.join(names)}")
-    for found in images.values():
-        if found not in {"here", "registry"}:
-            why, _, fix = found.rpartition("; ")
-            yield Finding("image", "missing", why, fix)
+            yield Finding("images", "ok", f"{label}: {', '.join(names)}")
+    for state in images.values():
+        if state.kind == "unavailable":
+            yield Finding("image", "missing", state.reason, state.fix)
 
 
 def _environments(outlook: Outlook) -> Iterator[Finding]:
-    what = f"with {outlook.name}"
-    every = tuple(dict.fromkeys(planned.cell.environment for planned in outlook.plan.cells))
-    lost = [name for name in every if name not in outlook.environments]
+    name = f"with {outlook.name}"
+    planned = tuple(dict.fromkeys(cell.cell.environment for cell in outlook.plan.cells))
+    idle = [environment for environment in planned if environment not in outlook.environments]
     text = (
         f"{outlook.cells} of {len(outlook.plan.cells)} cells run, "
-        f"in {len(outlook.environments)} of {len(every)} environments"
+        f"in {len(outlook.environments)} of {len(planned)} environments"
     )
-    if not lost:
-        yield Finding(what, "ok", text)
+    if not idle:
+        yield Finding(name, "ok", text)
         return
-    fix = f"`runner plan --backend {outlook.name}` says why, environment by environment"
-    yield Finding(what, "warning" if outlook.cells else "missing", f"{text}; none in {', '.join(lost)}", fix)
+    fix = f"`runner plan --backend {outlook.name}` shows the reason for each environment"
+    yield Finding(name, "warning" if outlook.cells else "missing", f"{text}; none in {', '.join(idle)}", fix)
 
 
 def _disk(facts: Facts, outlook: Outlook) -> Iterator[Finding]:
     root: Any = facts.engine["root"] if outlook.name == "docker" and facts.engine else facts.cache
     free = outlook.survey.free
-    what = f"disk of {outlook.name}"
-    count = f"{len(outlook.specs)} environment{'s' * (len(outlook.specs) != 1)}"
-    text = f"{size(sum(spec.disk for spec in outlook.specs))} needed for {count} to be made"
-    room = f"{size(free)} free in {root}" if free else f"{root} is not a folder of this machine: room unknown"
+    name = f"disk of {outlook.name}"
+    count = f"{len(outlook.specs)} new environment{'s' * (len(outlook.specs) != 1)}"
+    text = f"{size(sum(spec.disk for spec in outlook.specs))} needed for {count}"
     if outlook.no_room:
-        fix = "`runner clean --dry-run` shows what could go; or select fewer environments"
-        yield Finding(what, "missing", f"{outlook.no_room} in {root}", fix)
+        fix = "remove what `runner clean --dry-run` lists, or select fewer environments"
+        yield Finding(name, "missing", f"{outlook.no_room} in {root}", fix)
+    elif free:
+        yield Finding(name, "ok", f"{text}, {size(free)} free in {root}")
     else:
-        yield Finding(what, "ok" if free else "warning", f"{text}, {room}", None if free else "look at it there")
+        detail = f"{text}; {root} is not a folder of this machine, so its free space is unknown"
+        yield Finding(name, "warning", detail, "check the free space on the engine's machine")

@@ -1,4 +1,4 @@
-"""The facts about this machine that decide what it can run, and what each backend would make of them."""
+"""The facts about this machine that decide what it can run, and what each backend could run."""
 
 import os
 import shutil
@@ -23,21 +23,23 @@ COMPILERS = ("c++", "g++", "clang++")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """This machine.
+    """What this machine has.
 
     Attributes:
-        common: what every run's machine.json says.
+        common: the facts in every run's machine.json.
         system: see ``machine.system``.
         physical_cores: of the whole machine; ``common`` has how many this process may use.
         quota: how many CPUs the control group may use at a time; None without a limit.
-        memory: bytes that are available now.
-        memory_limit: bytes that the control group may hold; None without a limit.
-        trouble: why none can be used though there is a driver, or a device of NVIDIA; else None.
-        engine: what the container engine says of itself, see ``docker_survey.engine``; None where none answers.
-        interpreters: minor version that the matrix names -> the interpreter, None where there is none.
-        headers: those of them that come with what a C compiler needs.
+        memory: available bytes.
+        memory_limit: bytes that the control group may use; None without a limit.
+        gpus: the GPUs that can be used.
+        gpu_problem: why none can be used although there is a driver, or a device of NVIDIA; else None.
+        engine: the container engine, see ``docker.survey.engine``; None where none answers.
+        interpreters: minor version that the matrix names -> path of the interpreter, None where there is none.
+        headers: the minor versions whose interpreter comes with C headers.
         compiler: the C++ compiler on PATH.
-        cache: where venvs and references go; ``cache_free`` bytes are left there.
+        cache: the folder of venvs and references.
+        cache_free: free bytes there.
     """
 
     common: Mapping[str, Any]
@@ -47,7 +49,7 @@ class Facts:
     memory: int
     memory_limit: int | None
     gpus: tuple[Gpu, ...]
-    trouble: Problem | None
+    gpu_problem: Problem | None
     engine: Mapping[str, Any] | None
     interpreters: Mapping[str, str | None]
     headers: frozenset[str]
@@ -61,9 +63,9 @@ class Outlook:
     """What one backend could run.
 
     Attributes:
-        specs: the environments to be made for what would run.
-        pythons: the minor versions that environments are made of, where they are no images to pull.
-        no_room: why they do not fit on the disk; None where they do.
+        specs: the environments that would have to be made.
+        pythons: the minor Python versions of the environments, images to pull left out.
+        no_room: why ``specs`` do not fit on the disk; None where they do.
     """
 
     name: str
@@ -75,26 +77,26 @@ class Outlook:
 
     @property
     def cells(self) -> int:
-        """How many cells would run."""
+        """The number of cells that would run."""
         return sum(planned.skip is None for planned in self.plan.cells)
 
     @property
     def environments(self) -> tuple[str, ...]:
-        """The environments of which something would run."""
-        return tuple(dict.fromkeys(found.cell.environment for found in self.plan.cells if found.skip is None))
+        """The environments in which some cell would run."""
+        return tuple(dict.fromkeys(planned.cell.environment for planned in self.plan.cells if planned.skip is None))
 
     @property
     def ready(self) -> bool:
-        """True where something would run and there is room for it."""
+        """True if some cell would run and there is disk space for its environment."""
         return bool(self.cells) and self.no_room is None
 
 
-def look(pythons: Iterable[str], engine: Mapping[str, Any] | None) -> Facts:
-    """Return the facts about this machine; ``pythons`` are the minor versions to look for."""
-    found = {name: interpreters.find(name) for name in sorted(set(pythons), key=_parts)}
+def read_facts(pythons: Iterable[str], engine: Mapping[str, Any] | None) -> Facts:
+    """Return the facts about this machine; ``pythons`` are the minor versions to search for."""
+    paths = {version: interpreters.find(version) for version in sorted(set(pythons), key=_parts)}
     cache = cache_folder(os.environ)
-    quota = machine.quota()
-    gpus, trouble = _gpus()
+    quota = machine.cpu_quota()
+    gpus, gpu_problem = _gpus()
     return Facts(
         common={name: value for name, value in machine.describe(()).items() if name not in {"version", "gpu"}},
         system=machine.system(),
@@ -103,31 +105,31 @@ def look(pythons: Iterable[str], engine: Mapping[str, Any] | None) -> Facts:
         memory=machine.memory()[1],
         memory_limit=machine.memory_limit(),
         gpus=gpus,
-        trouble=trouble,
+        gpu_problem=gpu_problem,
         engine=engine,
-        interpreters={name: str(path) if path else None for name, path in found.items()},
-        headers=frozenset(name for name, path in found.items() if path and has_headers(path, name)),
+        interpreters={version: str(path) if path else None for version, path in paths.items()},
+        headers=frozenset(version for version, path in paths.items() if path and has_headers(path, version)),
         compiler=next(filter(None, map(shutil.which, COMPILERS)), None),
         cache=str(cache),
-        cache_free=shutil.disk_usage(next(one for one in (cache, *cache.parents) if one.is_dir())).free,
+        cache_free=shutil.disk_usage(next(path for path in (cache, *cache.parents) if path.is_dir())).free,
     )
 
 
 def _gpus() -> tuple[tuple[Gpu, ...], Problem | None]:
     try:
-        found = detect.gpus()
+        gpus = detect.gpus()
     except GpuError as error:
         return (), error.problems[0]
-    if not found and "CUDA_VISIBLE_DEVICES" not in os.environ and detect.on_the_bus():
+    if not gpus and "CUDA_VISIBLE_DEVICES" not in os.environ and detect.on_the_bus():
         return (), Problem("there is an NVIDIA device, and no driver answers for it")
-    return found, None
+    return gpus, None
 
 
-def outlooks(options: Options) -> tuple[tuple[Outlook, ...], Mapping[str, Any] | None]:
-    """Return what each backend could run here of what is selected, the one that ``auto`` takes first, and the engine.
+def outlooks_and_engine(options: Options) -> tuple[tuple[Outlook, ...], Mapping[str, Any] | None]:
+    """Return what each backend could run of the selection, and the facts about the engine, None where none answers.
 
-    Nothing is fetched or made. Without an engine there is one outlook. Where no device was asked for and the GPU cannot
-    be used, they are those of the CPU: ``Facts.trouble`` says why.
+    The first outlook is that of the backend which ``auto`` takes; without an engine it is the only one. If the options
+    name no device and the GPU cannot be used, the outlooks are those of the CPU; ``Facts.gpu_problem`` says why.
     """
     try:
         first = setup(options)
@@ -136,12 +138,12 @@ def outlooks(options: Options) -> tuple[tuple[Outlook, ...], Mapping[str, Any] |
             raise
         options = replace(options, device="cpu")
         first = setup(options)
-    found = [_outlook(first)]
-    described = first.backend.describe()
-    if described is None:
-        return tuple(found), None
+    outlook = _outlook(first)
+    engine = first.backend.describe()
+    if engine is None:
+        return (outlook,), None
     second = Options(selectors=options.selectors, matrix=options.matrix, device=options.device, backend="venv", seed=0)
-    return (*found, _outlook(setup(second))), described
+    return (outlook, _outlook(setup(second))), engine
 
 
 def _outlook(found: Context) -> Outlook:
@@ -164,7 +166,7 @@ def _outlook(found: Context) -> Outlook:
 
 
 def has_headers(interpreter: Path, version: str) -> bool:
-    """Say whether ``Python.h`` lies where an interpreter's headers do; a compiled extension needs it."""
+    """Return True if the folder of an interpreter's headers has ``Python.h``, which a compiled extension needs."""
     return any((interpreter.parent.parent / "include").glob(f"python{version}*/Python.h"))
 
 

@@ -1,4 +1,4 @@
-"""The facts about this machine that make times noisy: read from the kernel and the GPU's driver, nothing is changed."""
+"""The facts about this machine that make times noisy, read from the kernel and the GPU's driver."""
 
 import os
 import re
@@ -8,16 +8,19 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner.core.machine import cpu_quota
 from runner.gpu.settings import Settings, settings
 
 CPUS = "sys/devices/system/cpu"
-WATCHED = 1.0  # seconds for which other processes are watched
-NAMED = 3  # of them
+GROUP = "sys/fs/cgroup"
+WATCH_SECONDS = 1.0  # for which other processes are watched
+MAX_BUSY = 3  # processes that are named
+MIN_BUSY = 0.05  # of a CPU; a process that computes less is not named
 
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """A process and how many CPUs it kept busy."""
+    """A process and the number of CPUs it kept busy."""
 
     name: str
     pid: int
@@ -26,27 +29,30 @@ class Busy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:
-    """This machine. What the kernel does not show is None or empty.
+    """What makes times noisy on a machine. What the kernel does not show is None or empty.
 
     Attributes:
-        cpus: logical ones.
+        cpus: number of logical CPUs.
         virtual: the kernel runs in a virtual machine.
-        governors: each with how many CPUs it governs.
-        boost: the file that switches it, below the root, and whether the clock may go above its base.
-        shared_cores: cores with more than one thread that is on.
-        mhz: the clock of each CPU now.
-        load: processes at work or waiting, over the last minute.
-        busy: the processes that computed most while they were watched, this one left out.
-        stolen: share of the CPU time that the host of a virtual machine gave to others, since it started.
-        swap: (used, there is) in bytes.
+        governors: governor -> number of CPUs that it governs.
+        boost: the file that switches the turbo clock, relative to the root, and whether it is on.
+        shared_cores: number of cores with more than one thread that is on.
+        mhz: the current clock of each CPU.
+        load: average number of running or waiting processes over the last minute.
+        busy: the processes that computed most while they were watched, without this one.
+        stolen: share of the CPU time since boot that the host of a virtual machine gave to others.
+        swap: (used, total) bytes.
         huge_pages: ``always``, ``madvise`` or ``never``.
-        layout: how far address layouts are random, 0 to 2.
-        isolated: CPUs that the scheduler leaves alone, as the kernel writes them.
-        quota: CPUs that the control group may use at a time; None without a limit. ``waits`` is how often it waited.
-        nodes: of memory; ``balancing`` says whether the kernel moves pages between them.
-        interrupts: a service moves interrupts from CPU to CPU.
-        mains: it runs on mains power; None where it has no battery.
-        hot: how often a core was slowed down by heat.
+        randomization: of address layouts, 0 to 2, as the kernel's ``randomize_va_space``.
+        isolated: the CPUs that the scheduler leaves alone, as the kernel writes them.
+        quota: number of CPUs that the control group may use at a time; None without a limit.
+        throttled: number of periods in which the control group had to wait.
+        nodes: number of memory nodes.
+        balancing: the kernel moves pages between memory nodes.
+        irqbalance: the service that moves interrupts from CPU to CPU is running.
+        mains: the machine runs on mains power; None if it has no battery.
+        overheated: how often a core was slowed down by heat.
+        gpus: the settings of each GPU.
     """
 
     cpus: int
@@ -60,39 +66,39 @@ class Noise:
     stolen: float | None = None
     swap: tuple[int, int] | None = None
     huge_pages: str | None = None
-    layout: int | None = None
+    randomization: int | None = None
     isolated: str = ""
     quota: float | None = None
-    waits: int = 0
+    throttled: int = 0
     nodes: int = 1
     balancing: bool = False
-    interrupts: bool = False
+    irqbalance: bool = False
     mains: bool | None = None
-    hot: int | None = None
+    overheated: int | None = None
     gpus: tuple[Settings, ...] = ()
 
 
-def look(
+def read_noise(
     root: Path = Path("/"),
     pause: Callable[[float], object] = time.sleep,
     gpus: Callable[[], tuple[Settings, ...]] = settings,
-    own: int | None = None,
+    ignored: int | None = None,
 ) -> Noise:
-    """Return what can be seen here.
+    """Return what this machine shows; takes ``WATCH_SECONDS``.
 
     Args:
         root: the folder that holds ``proc`` and ``sys``.
         pause: waits the seconds it is given, while other processes are watched.
         gpus: returns the settings of each GPU.
-        own: the id of the process to leave out; by default this one's.
+        ignored: the id of a process that is not counted as other load; by default that of this process.
     """
     folder = root / CPUS
     cpus = len(list(folder.glob("cpu[0-9]*"))) or os.cpu_count() or 1
-    before, times = _spent(root), _times(root)
-    pause(WATCHED)
+    before, times = _process_ticks(root), _cpu_ticks(root)
+    pause(WATCH_SECONDS)
     total = sum(times)
-    ticks = (sum(_times(root)) - total) / cpus
-    quota, waits = _group(root)
+    ticks = (sum(_cpu_ticks(root)) - total) / cpus
+    quota = cpu_quota(root / GROUP)
     return Noise(
         cpus=cpus,
         virtual=" hypervisor" in _text(root / "proc/cpuinfo"),
@@ -101,25 +107,25 @@ def look(
         shared_cores=_shared_cores(folder),
         mhz=_mhz(root),
         load=_number(_text(root / "proc/loadavg").partition(" ")[0]),
-        busy=_busy(before, _spent(root), ticks, own or os.getpid()),
+        busy=_busy(before, _process_ticks(root), ticks, ignored or os.getpid()),
         stolen=times[7] / total if len(times) > 7 and total else None,
         swap=_swap(root),
-        huge_pages=_chosen(_text(root / "sys/kernel/mm/transparent_hugepage/enabled")),
-        layout=_whole(_text(root / "proc/sys/kernel/randomize_va_space")),
+        huge_pages=_in_brackets(_text(root / "sys/kernel/mm/transparent_hugepage/enabled")),
+        randomization=_integer(_text(root / "proc/sys/kernel/randomize_va_space")),
         isolated=_text(folder / "isolated"),
-        quota=quota,
-        waits=waits,
+        quota=None if quota == float("inf") else quota,
+        throttled=_throttled(root / GROUP),
         nodes=len(list((root / "sys/devices/system/node").glob("node[0-9]*"))) or 1,
         balancing=_text(root / "proc/sys/kernel/numa_balancing") not in {"", "0"},
-        interrupts=any(_text(path) == "irqbalance" for path in root.glob("proc/[0-9]*/comm")),
+        irqbalance=any(_text(path) == "irqbalance" for path in root.glob("proc/[0-9]*/comm")),
         mains=_mains(root),
-        hot=_hot(folder),
+        overheated=_overheated(folder),
         gpus=gpus(),
     )
 
 
 def _text(path: Path) -> str:
-    """Return what a file says; empty where it is not there or may not be read."""
+    """Return the text of a file, stripped; empty if it does not exist or may not be read."""
     try:
         return path.read_text("utf-8", "replace").strip()
     except OSError:
@@ -133,94 +139,88 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _whole(text: str) -> int | None:
+def _integer(text: str) -> int | None:
     number = _number(text)
     return None if number is None else int(number)
 
 
-def _chosen(text: str) -> str | None:
+def _in_brackets(text: str) -> str | None:
     """Return the word in brackets: ``always [madvise] never``."""
-    found = re.search(r"\[(\w+)\]", text)
-    return found[1] if found else None
+    match = re.search(r"\[(\w+)\]", text)
+    return match[1] if match else None
 
 
 def _boost(root: Path) -> tuple[str, bool] | None:
     for name, on in ((f"{CPUS}/intel_pstate/no_turbo", "0"), (f"{CPUS}/cpufreq/boost", "1")):
-        said = _text(root / name)
-        if said:
-            return name, said == on
+        text = _text(root / name)
+        if text:
+            return name, text == on
     return None
 
 
 def _shared_cores(folder: Path) -> int | None:
-    """Return how many cores have several threads; None where the kernel does not tell."""
+    """Return how many cores have several threads; None if the kernel does not show it."""
     siblings = set(filter(None, map(_text, folder.glob("cpu[0-9]*/topology/thread_siblings_list"))))
-    return sum(bool(re.search("[,-]", one)) for one in siblings) if siblings else None
+    return sum(bool(re.search("[,-]", threads)) for threads in siblings) if siblings else None
 
 
 def _mhz(root: Path) -> tuple[float, ...]:
-    """Return the clock of each CPU, as far as any is told."""
+    """Return the clock of each CPU; of those alone that the kernel shows."""
     exact = [_number(_text(path)) for path in sorted((root / CPUS).glob("cpu[0-9]*/cpufreq/scaling_cur_freq"))]
     if exact:
         return tuple(khz / 1000 for khz in exact if khz)
     return tuple(map(float, re.findall(r"^cpu MHz\s*: ([0-9.]+)$", _text(root / "proc/cpuinfo"), re.MULTILINE)))
 
 
-def _times(root: Path) -> list[int]:
-    """Return the ticks of all CPUs since the start: user, nice, system, idle, iowait, irq, softirq, steal."""
+def _cpu_ticks(root: Path) -> list[int]:
+    """Return the ticks of all CPUs since boot: user, nice, system, idle, iowait, irq, softirq, steal."""
     first = _text(root / "proc/stat").partition("\n")[0].split()
     return [int(word) for word in first[1:9]] if first[:1] == ["cpu"] else []
 
 
-def _spent(root: Path) -> dict[int, tuple[str, int]]:
-    """Return process -> its name and the ticks it computed; see proc(5), stat, fields 2, 14 and 15."""
-    found = {}
+def _process_ticks(root: Path) -> dict[int, tuple[str, int]]:
+    """Return process id -> its name and the ticks it computed; see proc(5), stat, fields 2, 14 and 15."""
+    ticks = {}
     for path in root.glob("proc/[0-9]*/stat"):
-        name, _, rest = _text(path).partition("(")[2].rpartition(")")
-        fields = rest.split()
+        name, _, numbers = _text(path).partition("(")[2].rpartition(")")
+        fields = numbers.split()
         if len(fields) > 12:
-            found[int(path.parent.name)] = name, int(fields[11]) + int(fields[12])
-    return found
+            ticks[int(path.parent.name)] = name, int(fields[11]) + int(fields[12])
+    return ticks
 
 
 def _busy(
-    before: Mapping[int, tuple[str, int]], after: Mapping[int, tuple[str, int]], ticks: float, own: int
+    before: Mapping[int, tuple[str, int]], after: Mapping[int, tuple[str, int]], ticks: float, ignored: int
 ) -> tuple[Busy, ...]:
-    """Return the processes that kept a twentieth of a CPU busy for the length of ``ticks``, the busiest first."""
+    """Return the busiest processes during some ticks of a CPU, the busiest first."""
     if ticks <= 0:
         return ()
-    found = [
+    processes = [
         Busy(name, pid, (now - before[pid][1]) / ticks)
         for pid, (name, now) in after.items()
-        if pid in before and pid != own
+        if pid in before and pid != ignored
     ]
-    found.sort(key=lambda one: -one.cpus)
-    return tuple(one for one in found[:NAMED] if one.cpus >= 0.05)
+    processes.sort(key=lambda process: -process.cpus)
+    return tuple(process for process in processes[:MAX_BUSY] if process.cpus >= MIN_BUSY)
 
 
 def _swap(root: Path) -> tuple[int, int] | None:
-    found = dict(re.findall(r"^(Swap(?:Total|Free)):\s+(\d+) kB$", _text(root / "proc/meminfo"), re.MULTILINE))
-    if len(found) < 2:
+    kilobytes = dict(re.findall(r"^(Swap(?:Total|Free)):\s+(\d+) kB$", _text(root / "proc/meminfo"), re.MULTILINE))
+    if len(kilobytes) < 2:
         return None
-    total, free = int(found["SwapTotal"]) * 1024, int(found["SwapFree"]) * 1024
+    total, free = int(kilobytes["SwapTotal"]) * 1024, int(kilobytes["SwapFree"]) * 1024
     return total - free, total
 
 
-def _group(root: Path) -> tuple[float | None, int]:
-    """Return how many CPUs the control group may use at a time, and how often it waited for its next period."""
-    group = root / "sys/fs/cgroup"
-    for limit, statistics in (
-        (_text(group / "cpu.max").split(), group / "cpu.stat"),
-        ([_text(group / "cpu/cpu.cfs_quota_us"), _text(group / "cpu/cpu.cfs_period_us")], group / "cpu/cpu.stat"),
-    ):
-        if len(limit) == 2 and limit[0].isdigit() and limit[1].isdigit():
-            waits = re.search(r"^nr_throttled (\d+)$", _text(statistics), re.MULTILINE)
-            return int(limit[0]) / int(limit[1]), int(waits[1]) if waits else 0
-    return None, 0
+def _throttled(group: Path) -> int:
+    """Return in how many periods a control group had to wait for the next one; 0 where none is counted."""
+    statistics = _text(group / "cpu.stat") or _text(group / "cpu/cpu.stat")
+    match = re.search(r"^nr_throttled (\d+)$", statistics, re.MULTILINE)
+    return int(match[1]) if match else 0
 
 
 def _mains(root: Path) -> bool | None:
-    """Say whether it is on mains power; None where there is no battery."""
+    """Return whether the machine is on mains power; None if it has no battery."""
     supplies = list(_supplies(root))
     if "Battery" not in {kind for kind, _ in supplies}:
         return None
@@ -233,6 +233,6 @@ def _supplies(root: Path) -> Iterator[tuple[str, bool]]:
             yield _text(path / "type"), _text(path / "online") == "1"
 
 
-def _hot(folder: Path) -> int | None:
-    counts = [_whole(_text(path)) for path in folder.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
+def _overheated(folder: Path) -> int | None:
+    counts = [_integer(_text(path)) for path in folder.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
     return sum(count or 0 for count in counts) if counts else None

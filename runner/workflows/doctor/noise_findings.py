@@ -1,8 +1,8 @@
-"""What the facts about a machine say of its noise: fine, noisy with the command that changes it, or not to be seen."""
+"""Which facts about a machine make its times noisy, why, and the command that changes each."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from runner.core.units import size
 from runner.gpu.settings import Settings
@@ -10,219 +10,231 @@ from runner.workflows.doctor.noise import Noise
 
 State = Literal["ok", "noisy", "unseen"]
 
-LOADED = 0.1  # of the CPUs
-STOLEN = 0.001  # of the CPU time
-SWAPPED = 0.1  # of the swap; a machine that has been on for days keeps a little there that nobody misses
-APART = 0.05  # by which clocks differ between CPUs
-CALM = 0.75  # of the highest clock of a GPU, that heat and power allow it to hold
-HOST = "cannot be seen here: in a virtual machine its host decides"
+MAX_LOAD = 0.1  # of the CPUs
+MAX_STOLEN = 0.001  # of the CPU time
+MAX_SWAPPED = 0.1  # of the swap; a machine that has been on for days keeps unused pages there
+MAX_CLOCK_DIFFERENCE = 0.05  # between CPUs
+STEADY_CLOCK = 0.75  # of the highest clock of a GPU; heat and power allow most boards to keep it
+HOST = "cannot be seen here: the host of this virtual machine decides"
 HIDDEN = "cannot be seen here: the kernel does not show it"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One thing that may make times noisy.
+    """A possible source of noise.
 
     Attributes:
-        state: ``noisy`` where it does, ``ok`` where it does not, ``unseen`` where this machine does not tell.
-        found: what was seen.
-        why: what it does to times.
-        command: what changes it, where it is noisy and a command can.
+        name: what it is.
+        state: ``noisy`` or ``ok``; ``unseen`` if this machine does not show it.
+        detail: what the machine shows.
+        why: its effect on times.
+        command: a command that changes it; None if nothing is to be changed or no command can.
     """
 
-    what: str
+    name: str
     state: State
-    found: str
+    detail: str
     why: str
     command: str | None = None
 
+    def json(self) -> dict[str, Any]:
+        """Return the source as JSON values."""
+        return {
+            "what": self.name,
+            "state": self.state,
+            "found": self.detail,
+            "why": self.why,
+            "command": self.command,
+        }
+
 
 def judge(noise: Noise) -> tuple[Source, ...]:
-    """Return a line for each thing that may make times noisy."""
+    """Return each possible source of noise with its state."""
     parts: tuple[Callable[[Noise], Iterator[Source]], ...] = (
         *(_governor, _boost, _clocks, _heat, _mains, _threads, _load, _stolen, _quota),
         *(_swap, _huge_pages, _layout, _isolated, _nodes, _interrupts),
     )
-    found = [source for part in parts for source in part(noise)]
-    return (*found, *(source for gpu in noise.gpus for source in _gpu(gpu)))
+    sources = [source for part in parts for source in part(noise)]
+    return (*sources, *(source for gpu in noise.gpus for source in _gpu(gpu)))
 
 
 def _governor(noise: Noise) -> Iterator[Source]:
-    what, why = "governor", "with another one than performance the clock follows the load"
+    name, why = "governor", "with any governor but performance the clock follows the load"
     if not noise.governors:
-        yield Source(what, "unseen", HOST if noise.virtual else HIDDEN, why)
+        yield Source(name, "unseen", HOST if noise.virtual else HIDDEN, why)
         return
-    found = ", ".join(f"{name} on {count} CPUs" for name, count in sorted(noise.governors.items()))
+    detail = ", ".join(f"{governor} on {count} CPUs" for governor, count in sorted(noise.governors.items()))
     if set(noise.governors) == {"performance"}:
-        yield Source(what, "ok", found, why)
+        yield Source(name, "ok", detail, why)
     else:
-        yield Source(what, "noisy", found, why, "sudo cpupower frequency-set --governor performance")
+        yield Source(name, "noisy", detail, why, "sudo cpupower frequency-set --governor performance")
 
 
 def _boost(noise: Noise) -> Iterator[Source]:
-    what, why = "turbo", "how fast a turbo clock is depends on heat and on how many cores work"
+    name, why = "turbo", "a turbo clock depends on heat and on how many cores are busy"
     if noise.boost is None:
-        yield Source(what, "unseen", HOST if noise.virtual else HIDDEN, why)
+        yield Source(name, "unseen", HOST if noise.virtual else HIDDEN, why)
         return
     path, on = noise.boost
     value = 1 if path.endswith("no_turbo") else 0
     if on:
-        yield Source(what, "noisy", "on", why, f"echo {value} | sudo tee /{path}")
+        yield Source(name, "noisy", "on", why, f"echo {value} | sudo tee /{path}")
     else:
-        yield Source(what, "ok", "off", why)
+        yield Source(name, "ok", "off", why)
 
 
 def _clocks(noise: Noise) -> Iterator[Source]:
-    what, why = "clocks", "a step is as fast as the CPU that it happens to run on"
+    name, why = "clocks", "a step is as fast as the CPU that it happens to run on"
     if not noise.mhz:
-        yield Source(what, "unseen", HOST if noise.virtual else HIDDEN, why)
+        yield Source(name, "unseen", HOST if noise.virtual else HIDDEN, why)
         return
     low, high = min(noise.mhz), max(noise.mhz)
-    if high > (1 + APART) * low:
+    if high > (1 + MAX_CLOCK_DIFFERENCE) * low:
         command = f"sudo cpupower frequency-set --min {low:.0f}MHz --max {low:.0f}MHz" if noise.governors else None
-        yield Source(what, "noisy", f"from {low:.0f} to {high:.0f} MHz", why, command)
+        yield Source(name, "noisy", f"from {low:.0f} to {high:.0f} MHz", why, command)
     else:
-        yield Source(what, "ok", f"{high:.0f} MHz on all CPUs" + ", as the host tells it" * noise.virtual, why)
+        yield Source(name, "ok", f"{high:.0f} MHz on all CPUs" + ", as the host reports it" * noise.virtual, why)
 
 
 def _heat(noise: Noise) -> Iterator[Source]:
     why = "a hot core is slowed down"
-    if noise.hot:
-        yield Source("heat", "noisy", f"cores were slowed down {noise.hot} times since the start; cool it", why)
-    elif noise.hot is not None:
+    if noise.overheated:
+        yield Source("heat", "noisy", f"cores were slowed down {noise.overheated} times since the start; cool it", why)
+    elif noise.overheated is not None:
         yield Source("heat", "ok", "no core was slowed down since the start", why)
 
 
 def _mains(noise: Noise) -> Iterator[Source]:
-    why = "on a battery the processor is held back"
+    why = "on a battery the processor runs slower"
     if noise.mains is not None:
         yield Source("power", "ok" if noise.mains else "noisy", "mains" if noise.mains else "battery; plug it in", why)
 
 
 def _threads(noise: Noise) -> Iterator[Source]:
-    what, why = "hyper-threads", "two threads of a core share what it can do, and the scheduler chooses which"
+    name, why = "hyper-threads", "two threads of a core share its units, and the scheduler chooses which threads"
     if noise.shared_cores is None:
-        yield Source(what, "unseen", HIDDEN, why)
+        yield Source(name, "unseen", HIDDEN, why)
     elif noise.shared_cores:
         command = "echo off | sudo tee /sys/devices/system/cpu/smt/control"
-        yield Source(what, "noisy", f"on, in {noise.shared_cores} cores", why, command)
+        yield Source(name, "noisy", f"on, in {noise.shared_cores} cores", why, command)
     else:
-        yield Source(what, "ok", "off, or hidden by the host" if noise.virtual else "off", why)
+        yield Source(name, "ok", "off, or hidden by the host" if noise.virtual else "off", why)
 
 
 def _load(noise: Noise) -> Iterator[Source]:
-    why = "others take time of the CPUs, their caches and their memory"
-    busy = ", ".join(f"{one.name} at {one.cpus:.0%} of a CPU" for one in noise.busy)
-    taken = sum(one.cpus for one in noise.busy)
-    found = f"{'' if noise.load is None else f'{noise.load:.2f} over the last minute on {noise.cpus} CPUs, '}"
-    found += f"busy now: {busy}" if busy else "nothing else is busy now"
-    limit = max(0.2, LOADED * noise.cpus)
-    if taken > limit or (noise.load or 0) > max(1.0, limit):
+    why = "other processes use the CPUs, their caches and the memory"
+    busy = ", ".join(f"{process.name} at {process.cpus:.0%} of a CPU" for process in noise.busy)
+    busy_cpus = sum(process.cpus for process in noise.busy)
+    detail = f"{'' if noise.load is None else f'{noise.load:.2f} over the last minute on {noise.cpus} CPUs, '}"
+    detail += f"busy now: {busy}" if busy else "nothing else is busy now"
+    limit = max(0.2, MAX_LOAD * noise.cpus)
+    if busy_cpus > limit or (noise.load or 0) > max(1.0, limit):
         command = f"kill -STOP {noise.busy[0].pid}" if noise.busy else None
-        yield Source("other load", "noisy", found, why, command)
+        yield Source("other load", "noisy", detail, why, command)
     else:
-        yield Source("other load", "ok", found, why)
+        yield Source("other load", "ok", detail, why)
 
 
 def _stolen(noise: Noise) -> Iterator[Source]:
     if not noise.virtual or noise.stolen is None:
         return
-    why = "while the host serves others, the clock of a step runs on"
-    found = f"{noise.stolen:.2%} of the CPU time since the start"
-    if noise.stolen > STOLEN:
-        yield Source("stolen time", "noisy", f"{found}; measure on a machine of its own", why)
+    why = "while the host serves other machines, the clock of a step runs on"
+    detail = f"{noise.stolen:.2%} of the CPU time since the start"
+    if noise.stolen > MAX_STOLEN:
+        yield Source("stolen time", "noisy", f"{detail}; use a machine that is not shared", why)
     else:
-        yield Source("stolen time", "ok", found, why)
+        yield Source("stolen time", "ok", detail, why)
 
 
 def _quota(noise: Noise) -> Iterator[Source]:
-    why = "a step that has used up its period stands still until the next one"
+    why = "a step that has used up its quota waits for the next period"
     if noise.quota is None:
         yield Source("CPU quota", "ok", "none", why)
         return
-    found = f"{noise.quota:g} CPUs at a time, waited {noise.waits} times; start the container or job without the limit"
-    yield Source("CPU quota", "noisy", found, why)
+    detail = f"{noise.quota:g} CPUs at a time, waited {noise.throttled} times"
+    detail += "; start the container or job without the limit"
+    yield Source("CPU quota", "noisy", detail, why)
 
 
 def _swap(noise: Noise) -> Iterator[Source]:
-    why = "what is in swap is read from the disk in the middle of a step"
+    why = "pages in swap are read from the disk in the middle of a step"
     if noise.swap is None:
         yield Source("swap", "unseen", HIDDEN, why)
         return
-    used, there = noise.swap
-    if used > SWAPPED * there:
-        yield Source("swap", "noisy", f"{size(used)} of {size(there)} in use", why, "sudo swapoff -a && sudo swapon -a")
+    used, total = noise.swap
+    if used > MAX_SWAPPED * total:
+        yield Source("swap", "noisy", f"{size(used)} of {size(total)} in use", why, "sudo swapoff -a && sudo swapon -a")
     else:
-        yield Source("swap", "ok", f"{size(used)} of {size(there)} in use" if there else "none", why)
+        yield Source("swap", "ok", f"{size(used)} of {size(total)} in use" if total else "none", why)
 
 
 def _huge_pages(noise: Noise) -> Iterator[Source]:
-    what, why = "huge pages", "with always it depends on how memory is scattered whether a step gets them"
+    name, why = "huge pages", "with always, whether a step gets them depends on how fragmented the memory is"
     if noise.huge_pages is None:
-        yield Source(what, "unseen", HIDDEN, why)
+        yield Source(name, "unseen", HIDDEN, why)
     elif noise.huge_pages == "always":
         command = "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"
-        yield Source(what, "noisy", noise.huge_pages, why, command)
+        yield Source(name, "noisy", noise.huge_pages, why, command)
     else:
-        yield Source(what, "ok", noise.huge_pages, why)
+        yield Source(name, "ok", noise.huge_pages, why)
 
 
 def _layout(noise: Noise) -> Iterator[Source]:
-    what, why = "addresses", "a layout makes a step faster or slower; rounds average over it where it is random"
-    if noise.layout is None:
-        yield Source(what, "unseen", HIDDEN, why)
-    elif noise.layout < 2:
-        yield Source(what, "noisy", "the same for each process", why, "sudo sysctl kernel.randomize_va_space=2")
+    name, why = "addresses", "a layout makes a step faster or slower; rounds average over random layouts"
+    if noise.randomization is None:
+        yield Source(name, "unseen", HIDDEN, why)
+    elif noise.randomization < 2:
+        yield Source(name, "noisy", "the same for each process", why, "sudo sysctl kernel.randomize_va_space=2")
     else:
-        yield Source(what, "ok", "random for each process", why)
+        yield Source(name, "ok", "random for each process", why)
 
 
 def _isolated(noise: Noise) -> Iterator[Source]:
-    why = "the scheduler puts others on the CPUs that measure unless they are kept apart"
+    why = "the scheduler puts other processes on CPUs that are not isolated"
     if noise.isolated:
-        found = f"CPUs {noise.isolated} are kept apart; `taskset -c {noise.isolated} runner run ...` measures on them"
+        detail = f"CPUs {noise.isolated} are isolated; `taskset -c {noise.isolated} runner run ...` measures on them"
     else:
-        found = "no CPU is kept apart; for differences below a per cent start the kernel with `isolcpus=`"
-    yield Source("isolation", "ok", found, why)
+        detail = "no CPU is isolated; for differences below a per cent start the kernel with `isolcpus=`"
+    yield Source("isolation", "ok", detail, why)
 
 
 def _nodes(noise: Noise) -> Iterator[Source]:
-    why = "memory of the other node is slower, and the kernel moves pages"
+    why = "memory of another node is slower, and the kernel moves pages"
     if noise.nodes > 1 and noise.balancing:
         command = "sudo sysctl kernel.numa_balancing=0"
-        yield Source("memory nodes", "noisy", f"{noise.nodes}, and pages are moved between them", why, command)
+        yield Source("memory nodes", "noisy", f"{noise.nodes}, and the kernel moves pages between them", why, command)
     elif noise.nodes > 1:
         yield Source("memory nodes", "ok", f"{noise.nodes}, and pages stay where they are", why)
 
 
 def _interrupts(noise: Noise) -> Iterator[Source]:
     why = "an interrupt takes its CPU away from a step"
-    if noise.interrupts:
-        yield Source("interrupts", "noisy", "irqbalance moves them about", why, "sudo systemctl stop irqbalance")
+    if noise.irqbalance:
+        yield Source("interrupts", "noisy", "irqbalance moves them between CPUs", why, "sudo systemctl stop irqbalance")
     else:
-        yield Source("interrupts", "ok", "nothing moves them about", why)
+        yield Source("interrupts", "ok", "nothing moves them between CPUs", why)
 
 
 def _gpu(gpu: Settings) -> Iterator[Source]:
-    what, pinned = f"gpu {gpu.index}", f"sudo nvidia-smi --id={gpu.index}"
-    why = "without it the driver lets go of the GPU between processes, and of the clocks that were held"
+    name, smi = f"gpu {gpu.index}", f"sudo nvidia-smi --id={gpu.index}"
+    why = "without it the driver shuts the GPU down between processes and resets locked clocks"
     if gpu.persistent is None:
-        yield Source(f"{what} persistence", "unseen", f"{gpu.name}: the driver does not tell", why)
+        yield Source(f"{name} persistence", "unseen", f"{gpu.name}: the driver does not show it", why)
     elif gpu.persistent:
-        yield Source(f"{what} persistence", "ok", f"{gpu.name}: on", why)
+        yield Source(f"{name} persistence", "ok", f"{gpu.name}: on", why)
     else:
-        yield Source(f"{what} persistence", "noisy", f"{gpu.name}: off", why, f"{pinned} --persistence-mode=1")
-    why = "a clock that is not held depends on heat, power and load"
+        yield Source(f"{name} persistence", "noisy", f"{gpu.name}: off", why, f"{smi} --persistence-mode=1")
+    why = "a clock that is not locked depends on heat, power and load"
     mhz = f"{gpu.mhz} of at most {gpu.most_mhz} MHz; " if gpu.mhz and gpu.most_mhz else ""
     if gpu.held_back:
-        yield Source(f"{what} clock", "noisy", f"{mhz}held back by {' and '.join(gpu.held_back)}", why)
+        yield Source(f"{name} clock", "noisy", f"{mhz}slowed down by {' and '.join(gpu.held_back)}", why)
     else:
-        hold = int(CALM * gpu.most_mhz) if gpu.most_mhz else 0
-        command = f"{pinned} --lock-gpu-clocks={hold},{hold}" if hold else None
-        yield Source(f"{what} clock", "unseen", f"{mhz}no driver tells whether it is held", why, command)
-    why = "another program's kernels run between those of a step"
+        hold = int(STEADY_CLOCK * gpu.most_mhz) if gpu.most_mhz else 0
+        command = f"{smi} --lock-gpu-clocks={hold},{hold}" if hold else None
+        yield Source(f"{name} clock", "unseen", f"{mhz}no driver shows whether it is locked", why, command)
+    why = "kernels of another program run between those of a step"
     if gpu.processes:
-        found = f"{gpu.processes} compute on it"
-        yield Source(f"{what} processes", "noisy", found, why, f"nvidia-smi --id={gpu.index}")
+        detail = f"{gpu.processes} other processes compute on it"
+        yield Source(f"{name} processes", "noisy", detail, why, f"nvidia-smi --id={gpu.index}")
     elif gpu.processes == 0:
-        yield Source(f"{what} processes", "ok", "none computes on it", why)
+        yield Source(f"{name} processes", "ok", "no other process computes on it", why)

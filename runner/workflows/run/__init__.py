@@ -106,7 +106,7 @@ def _started(
 ) -> Run:
     """Create the folder of a new run, and lock it."""
     stored = header.start_run(assignment.plan, settings, assignment.gpus, ready)
-    stack.enter_context(stored.held())
+    stack.enter_context(stored.hold())
     return stored
 
 

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from runner.core.locks import alone
+from runner.core.locks import exclusive
 from runner.core.model import Gpu, Plan, device_id
 from runner.core.progress import Progress
 from runner.gpu.device import Clocks
@@ -67,5 +67,5 @@ def device_locks(assignment: Assignment, settings: RunSettings, progress: Progre
     """Keep other runs away from the devices for the length of the block; wait while one of them is measuring."""
     with contextlib.ExitStack() as stack:
         for name in sorted(device_id(session.gpu) for session in assignment.sessions):  # sorted: no deadlock
-            stack.enter_context(alone(settings.cache / f"measuring-{name}.lock", progress.note))
+            stack.enter_context(exclusive(settings.cache / f"measuring-{name}.lock", progress.note))
         yield

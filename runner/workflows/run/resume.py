@@ -97,7 +97,7 @@ def _locked_run(options: Options, say: Callable[[str], None]) -> Iterator[Run]:
     with ExitStack() as stack:
         if options.selectors:
             run = find_run(options.reports, options.selectors[0])
-            stack.enter_context(run.held())
+            stack.enter_context(run.hold())
         else:
             run = _newest_unfinished(options.reports, stack, say)
         yield run
@@ -110,7 +110,7 @@ def _newest_unfinished(reports: Path, stack: ExitStack, say: Callable[[str], Non
         if not run.journal().unfinished:
             continue
         try:
-            stack.enter_context(run.held())
+            stack.enter_context(run.hold())
         except UsageError as error:
             running += error.problems
             continue

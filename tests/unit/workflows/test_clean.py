@@ -12,7 +12,7 @@ from runner.backends.docker.cleanup import dead, owner, unneeded
 from runner.backends.docker.options import CACHE, ENVIRONMENT, OWNER, cache_volume
 from runner.backends.venv import READY, VenvBackend
 from runner.core.errors import EngineError, RunnerError
-from runner.core.locks import alone_now, together
+from runner.core.locks import shared, try_exclusive
 from runner.core.model import Leftover
 from runner.matrix import load
 from runner.measure.references import code_hash
@@ -88,7 +88,7 @@ def test_a_changed_lock_lets_the_old_venv_go(tmp_path: Path) -> None:
 
 def test_a_venv_that_somebody_makes_just_now_stays(tmp_path: Path) -> None:
     home = made(tmp_path / "cache" / "venvs" / "np-aaaaaaaaaaaa", ready=False)
-    with alone_now(home.with_name(f"{home.name}.lock")) as held:
+    with try_exclusive(home.with_name(f"{home.name}.lock")) as held:
         assert held
         assert found(tmp_path) == {}
     assert len(found(tmp_path)) == 1
@@ -139,21 +139,21 @@ def test_nothing_goes_while_a_runner_is_cache_in_use(tmp_path: Path) -> None:
     made(tmp_path / "cache" / "venvs" / "gone-0123456789ab")
     lock = tmp_path / "cache" / IN_USE
     looked = clean.leftovers(tmp_path / "matrix.yaml", tmp_path / "cache", everything=True)
-    with together(lock), together(lock), looked as it:
+    with shared(lock), shared(lock), looked as it:
         assert it == clean.CleanupSurvey((), (clean.IN_USE_NOTE,))
     assert len(found(tmp_path)) == 1
 
 
 def test_a_runner_cache_in_use_is_one_that_clean_sees(tmp_path: Path) -> None:
-    with cache_in_use({"XDG_CACHE_HOME": str(tmp_path)}), alone_now(tmp_path / "matrix-runner" / IN_USE) as alone:
+    with cache_in_use({"XDG_CACHE_HOME": str(tmp_path)}), try_exclusive(tmp_path / "matrix-runner" / IN_USE) as alone:
         assert not alone
 
 
 def test_no_runner_begins_before_the_cleaning_has_ended(tmp_path: Path) -> None:
     looked = clean.leftovers(tmp_path / "matrix.yaml", tmp_path / "cache", everything=False)
-    with looked, alone_now(tmp_path / "cache" / IN_USE) as alone:
+    with looked, try_exclusive(tmp_path / "cache" / IN_USE) as alone:
         assert not alone
-    with alone_now(tmp_path / "cache" / IN_USE) as alone:
+    with try_exclusive(tmp_path / "cache" / IN_USE) as alone:
         assert alone
 
 
@@ -225,7 +225,7 @@ def test_the_listing_shows_size_kind_name_and_reason() -> None:
 
 def test_a_cache_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     (tmp_path / "cache").touch()
-    with pytest.raises(RunnerError, match="cannot be made"):
+    with pytest.raises(RunnerError, match="cannot create the lock"):
         found(tmp_path)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from runner.core.errors import NothingSelectedError, UsageError
-from runner.core.locks import held
+from runner.core.locks import hold
 from runner.store.run import Run
 from runner.workflows.options import Options
 from runner.workflows.run.header import RunHeader
@@ -58,7 +58,7 @@ def test_what_cannot_be_typed_with_resume(options: Options, message: str) -> Non
 
 def test_a_run_that_is_held_is_not_resumed(tmp_path: Path) -> None:
     run = make(tmp_path, [])
-    with run.held(), pytest.raises(UsageError, match=f"run {run.id} is at work in process"):
+    with run.hold(), pytest.raises(UsageError, match=f"run {run.id} is in use by process"):
         take_up(typed(tmp_path))
 
 
@@ -81,9 +81,9 @@ def test_without_a_name_a_running_run_is_passed_over_and_named(tmp_path: Path) -
 
     assert chosen() == newer.id
     assert said == []
-    with newer.held():
+    with newer.hold():
         assert chosen() == older.id
-        assert said == [f"run {newer.id} is at work in process {os.getpid()} on {platform.node()}"]
+        assert said == [f"run {newer.id} is in use by process {os.getpid()} on {platform.node()}"]
     assert chosen() == newer.id
 
 
@@ -96,7 +96,7 @@ def test_a_run_that_ends_while_it_is_chosen_is_passed_over(tmp_path: Path, monke
             run.note("ended", how="done")
         yield
 
-    monkeypatch.setattr(Run, "held", late)
+    monkeypatch.setattr(Run, "hold", late)
     with pytest.raises(UsageError, match=f"the plan of run {older.id} was changed"):
         take_up(typed(tmp_path))
 
@@ -104,19 +104,19 @@ def test_a_run_that_ends_while_it_is_chosen_is_passed_over(tmp_path: Path, monke
 def test_a_running_run_is_not_resumed_by_its_name(tmp_path: Path) -> None:
     foreign(tmp_path, 0)
     newer = foreign(tmp_path, 5)
-    with newer.held(), pytest.raises(UsageError, match=f"run {newer.id} is at work in process"):
+    with newer.hold(), pytest.raises(UsageError, match=f"run {newer.id} is in use by process"):
         take_up(typed(tmp_path, newer.id))
 
 
 def test_each_running_run_is_named_where_all_are_running(tmp_path: Path) -> None:
     found = [foreign(tmp_path, later) for later in (0, 5)]
     make(tmp_path, [], later=9).note("ended", how="done")
-    with found[0].held(), found[1].held(), pytest.raises(UsageError) as caught:
+    with found[0].hold(), found[1].hold(), pytest.raises(UsageError) as caught:
         take_up(typed(tmp_path))
     assert [problem.message.split()[1] for problem in caught.value.problems] == [found[1].id, found[0].id]
 
 
 def test_a_lock_goes_with_its_block(tmp_path: Path) -> None:
     for _ in range(2):
-        with held(tmp_path / "lock", "it"):
+        with hold(tmp_path / "lock", "it"):
             pass

@@ -1,4 +1,4 @@
-"""What makes a machine noisy: read from a tree like the kernel's, judged, and never changed."""
+"""``runner tune``: the sources of noise, read from a tree like the kernel's and judged."""
 
 import json
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from runner import cli
 from runner.gpu.settings import Settings
 from runner.gpu.types import held_back
 from runner.workflows.doctor import tune
-from runner.workflows.doctor.noise import Busy, Noise, look
+from runner.workflows.doctor.noise import Busy, Noise, read_noise
 from runner.workflows.doctor.noise_findings import Source, judge
 from runner.workflows.doctor.tune import Tuning
 
@@ -26,8 +26,8 @@ QUIET = Noise(
     load=0.1,
     swap=(0, 8 << 30),
     huge_pages="madvise",
-    layout=2,
-    hot=0,
+    randomization=2,
+    overheated=0,
     mains=True,
 )
 GPU = Settings(index=1, name="H200", persistent=True, mhz=345, most_mhz=1980, processes=0)
@@ -46,18 +46,18 @@ def process(name: str, ticks: int) -> str:
     return f"7 ({name}) S 1 7 7 0 -1 4194560 100 0 0 0 {ticks} 0 0 0 20 0 1 0 100 0 0"
 
 
-def seen(root: Path, pause: Callable[[float], object] = lambda _: None, gpus: tuple[Settings, ...] = ()) -> Noise:
-    return look(root, pause, lambda: gpus, own=1)
+def noise_below(root: Path, pause: Callable[[float], object] = lambda _: None) -> Noise:
+    return read_noise(root, pause, lambda: (), ignored=1)
 
 
-def about(what: str, noise: Noise) -> Source:
-    """Return the one line about something."""
-    (found,) = [one for one in judge(noise) if one.what == what]
-    return found
+def source_of(name: str, noise: Noise) -> Source:
+    """Return the one source of a name."""
+    (source,) = [source for source in judge(noise) if source.name == name]
+    return source
 
 
-def test_a_machine_that_shows_nothing_is_read_and_judged(tmp_path: Path) -> None:
-    noise = seen(tmp_path)
+def test_a_machine_that_shows_nothing_is_never_noisy(tmp_path: Path) -> None:
+    noise = noise_below(tmp_path)
     assert (noise.governors, noise.boost, noise.mhz, noise.load, noise.busy, noise.swap) == (
         {},
         None,
@@ -66,14 +66,14 @@ def test_a_machine_that_shows_nothing_is_read_and_judged(tmp_path: Path) -> None
         (),
         None,
     )
-    states = {one.what: one.state for one in judge(noise)}
-    assert {what for what, state in states.items() if state == "unseen"} == {
+    states = {source.name: source.state for source in judge(noise)}
+    assert {name for name, state in states.items() if state == "unseen"} == {
         *("governor", "turbo", "clocks", "hyper-threads", "swap", "huge pages", "addresses")
     }
     assert "noisy" not in states.values()
 
 
-def test_a_laptop_as_it_comes(tmp_path: Path) -> None:
+def test_an_untuned_laptop_has_every_source_of_noise_it_shows(tmp_path: Path) -> None:
     cpu = "sys/devices/system/cpu"
     root = write(
         tmp_path,
@@ -99,7 +99,7 @@ def test_a_laptop_as_it_comes(tmp_path: Path) -> None:
             "sys/fs/cgroup/cpu.stat": "nr_periods 10\nnr_throttled 4",
         },
     )
-    noise = seen(root)
+    noise = noise_below(root)
     assert noise == Noise(
         cpus=2,
         governors={"powersave": 2},
@@ -109,15 +109,15 @@ def test_a_laptop_as_it_comes(tmp_path: Path) -> None:
         load=1.75,
         swap=(6_144_000_000, 8_192_000_000),
         huge_pages="always",
-        layout=2,
+        randomization=2,
         quota=1.5,
-        waits=4,
+        throttled=4,
         balancing=True,
-        interrupts=True,
+        irqbalance=True,
         mains=False,
-        hot=3,
+        overheated=3,
     )
-    noisy = {one.what: one for one in judge(noise) if one.state == "noisy"}
+    noisy = {source.name: source for source in judge(noise) if source.state == "noisy"}
     assert set(noisy) == {
         *("governor", "turbo", "clocks", "heat", "power", "hyper-threads", "other load", "CPU quota", "swap"),
         *("huge pages", "interrupts"),
@@ -125,11 +125,11 @@ def test_a_laptop_as_it_comes(tmp_path: Path) -> None:
     assert noisy["governor"].command == "sudo cpupower frequency-set --governor performance"
     assert noisy["turbo"].command == f"echo 1 | sudo tee /{cpu}/intel_pstate/no_turbo"
     assert noisy["clocks"].command == "sudo cpupower frequency-set --min 800MHz --max 800MHz"
-    assert noisy["swap"].found == "6.1 GB of 8.2 GB in use"
-    assert noisy["CPU quota"].found.startswith("1.5 CPUs at a time, waited 4 times")
+    assert noisy["swap"].detail == "6.1 GB of 8.2 GB in use"
+    assert noisy["CPU quota"].detail.startswith("1.5 CPUs at a time, waited 4 times")
 
 
-def test_the_busiest_other_processes_are_watched(tmp_path: Path) -> None:
+def test_other_processes_that_compute_are_noise(tmp_path: Path) -> None:
     root = write(
         tmp_path,
         {
@@ -141,54 +141,54 @@ def test_the_busiest_other_processes_are_watched(tmp_path: Path) -> None:
 
     def later(seconds: float) -> None:
         assert seconds == 1.0
-        write(root, {"proc/stat": "cpu 300 0 0 900 0 0 0 0 0 0", "proc/1/stat": process("own", 110)})
+        write(root, {"proc/stat": "cpu 300 0 0 900 0 0 0 0 0 0", "proc/1/stat": process("ignored", 110)})
         write(root, {"proc/20/stat": process("web server", 60), "proc/21/stat": process("editor", 14)})
         write(root, {"proc/23/stat": process("new", 99)})
 
-    noise = seen(root, later)
+    noise = noise_below(root, later)
     assert noise.busy == (Busy("web server", 20, 0.5),)
-    found = about("other load", noise)
-    assert (found.state, found.found) == ("noisy", "busy now: web server at 50% of a CPU")
-    assert found.command == "kill -STOP 20"
+    source = source_of("other load", noise)
+    assert (source.state, source.detail) == ("noisy", "busy now: web server at 50% of a CPU")
+    assert source.command == "kill -STOP 20"
 
 
-def test_a_virtual_machine_shows_what_its_host_took(tmp_path: Path) -> None:
+def test_a_virtual_machine_shows_stolen_time_and_hides_the_governor(tmp_path: Path) -> None:
     files = {
         "proc/cpuinfo": "cpu MHz\t\t: 2600.0\nflags\t\t: fpu hypervisor",
         "proc/stat": "cpu 1 0 0 989 0 0 0 10 0 0",
     }
-    noise = seen(write(tmp_path, files))
+    noise = noise_below(write(tmp_path, files))
     assert noise.virtual
-    assert about("stolen time", noise).state == "noisy"
-    assert about("stolen time", noise).found.startswith("1.00% of the CPU time")
-    assert about("governor", noise).found == "cannot be seen here: in a virtual machine its host decides"
-    assert about("clocks", noise).found == "2600 MHz on all CPUs, as the host tells it"
-    assert about("stolen time", replace(noise, stolen=0.0)).state == "ok"
+    assert source_of("stolen time", noise).state == "noisy"
+    assert source_of("stolen time", noise).detail.startswith("1.00% of the CPU time")
+    assert source_of("governor", noise).detail == "cannot be seen here: the host of this virtual machine decides"
+    assert source_of("clocks", noise).detail == "2600 MHz on all CPUs, as the host reports it"
+    assert source_of("stolen time", replace(noise, stolen=0.0)).state == "ok"
 
 
-def test_the_older_control_group_and_other_boost(tmp_path: Path) -> None:
+def test_cgroup_v1_quota_and_boost_file_are_read(tmp_path: Path) -> None:
     files = {
         "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "200000",
         "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000",
         "sys/devices/system/cpu/cpufreq/boost": "1",
     }
-    noise = seen(write(tmp_path, files))
-    assert (noise.quota, noise.waits) == (2.0, 0)
-    assert about("turbo", noise).command == "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost"
+    noise = noise_below(write(tmp_path, files))
+    assert (noise.quota, noise.throttled) == (2.0, 0)
+    assert source_of("turbo", noise).command == "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost"
     write(tmp_path, {"sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1", "sys/devices/system/cpu/cpufreq/boost": "0"})
-    noise = seen(tmp_path)
+    noise = noise_below(tmp_path)
     assert noise.quota is None
-    assert about("turbo", noise).state == "ok"
+    assert source_of("turbo", noise).state == "ok"
 
 
-def test_a_quiet_machine_is_fine() -> None:
-    assert {one.state for one in judge(QUIET)} == {"ok"}
-    assert not [one for one in judge(QUIET) if one.command]
+def test_a_quiet_machine_is_ok_and_needs_no_command() -> None:
+    assert {source.state for source in judge(QUIET)} == {"ok"}
+    assert not [source for source in judge(QUIET) if source.command]
     assert Tuning(judge(QUIET)).verdict == "nothing that can be seen here makes times noisy; nothing was changed"
 
 
 @pytest.mark.parametrize(
-    ("what", "changes", "state"),
+    ("name", "changes", "state"),
     [
         ("governor", {"governors": {"performance": 4, "powersave": 4}}, "noisy"),
         ("clocks", {"mhz": (3000.0, 3100.0)}, "ok"),
@@ -198,20 +198,20 @@ def test_a_quiet_machine_is_fine() -> None:
         ("other load", {"busy": (Busy("a", 7, 0.9),)}, "noisy"),
         ("swap", {"swap": (0, 0)}, "ok"),
         ("swap", {"swap": (5, 100)}, "ok"),
-        ("addresses", {"layout": 0}, "noisy"),
+        ("addresses", {"randomization": 0}, "noisy"),
         ("isolation", {"isolated": "2-3"}, "ok"),
         ("memory nodes", {"nodes": 2, "balancing": True}, "noisy"),
         ("memory nodes", {"nodes": 2}, "ok"),
-        ("heat", {"hot": 2}, "noisy"),
+        ("heat", {"overheated": 2}, "noisy"),
         ("power", {"mains": False}, "noisy"),
     ],
 )
-def test_where_fine_ends(what: str, changes: dict[str, Any], state: str) -> None:
-    assert about(what, replace(QUIET, **changes)).state == state
+def test_each_source_is_noisy_from_its_limit_on(name: str, changes: dict[str, Any], state: str) -> None:
+    assert source_of(name, replace(QUIET, **changes)).state == state
 
 
 @pytest.mark.parametrize(
-    ("what", "changes", "state", "command"),
+    ("name", "changes", "state", "command"),
     [
         ("gpu 1 persistence", {}, "ok", None),
         ("gpu 1 persistence", {"persistent": False}, "noisy", "sudo nvidia-smi --id=1 --persistence-mode=1"),
@@ -223,32 +223,32 @@ def test_where_fine_ends(what: str, changes: dict[str, Any], state: str) -> None
         ("gpu 1 processes", {}, "ok", None),
     ],
 )
-def test_a_gpu(what: str, changes: dict[str, Any], state: str, command: str | None) -> None:
-    found = about(what, replace(QUIET, gpus=(replace(GPU, **changes),)))
-    assert (found.state, found.command) == (state, command)
+def test_a_gpu_has_a_state_and_a_command(name: str, changes: dict[str, Any], state: str, command: str | None) -> None:
+    source = source_of(name, replace(QUIET, gpus=(replace(GPU, **changes),)))
+    assert (source.state, source.command) == (state, command)
 
 
-def test_what_holds_a_gpu_back_is_named() -> None:
+def test_the_reasons_of_a_gpu_that_is_held_back_are_named() -> None:
     assert held_back(0x1) == ()  # it has nothing to do
     assert held_back(0x4 | 0x20 | 0x40) == ("its power limit", "heat")
 
 
-def test_the_table_has_every_line_with_its_reason_and_command() -> None:
-    found = Tuning(judge(replace(QUIET, layout=1, gpus=(GPU,))))
-    text = " ".join(found.text(400).split())
-    for one in found.sources:
-        assert f"{one.state} {one.what} {one.found} ({one.why})" in text
-        assert one.command is None or f"to change it: `{one.command}`" in text
-    assert found.text().splitlines()[-1] == "1 of 16 makes times noisy: addresses; nothing was changed"
+def test_table_has_every_source_with_its_reason_and_command() -> None:
+    tuning = Tuning(judge(replace(QUIET, randomization=1, gpus=(GPU,))))
+    text = " ".join(tuning.text(400).split())
+    for source in tuning.sources:
+        assert f"{source.state} {source.name} {source.detail} ({source.why})" in text
+        assert source.command is None or f"to change it: `{source.command}`" in text
+    assert tuning.text().splitlines()[-1] == "1 of 16 makes times noisy: addresses; nothing was changed"
 
 
-def test_the_command_prints_and_ends_well(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(tune, "look", lambda: replace(QUIET, layout=0))
-    shown = CliRunner().invoke(cli.app, ["tune"], standalone_mode=False)
-    assert shown.return_value == 0
-    assert "sudo sysctl kernel.randomize_va_space=2" in shown.stdout
-    asked = ["tune", "--format", "json", "-o", str(tmp_path / "tune.json")]
-    assert CliRunner().invoke(cli.app, asked, standalone_mode=False).return_value == 0
-    found = json.loads((tmp_path / "tune.json").read_text())
-    assert found["version"] == 1
-    assert {*found["sources"][0]} == {"what", "state", "found", "why", "command"}
+def test_tune_prints_a_table_writes_json_and_exits_0(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tune, "read_noise", lambda: replace(QUIET, randomization=0))
+    result = CliRunner().invoke(cli.app, ["tune"], standalone_mode=False)
+    assert result.return_value == 0
+    assert "sudo sysctl kernel.randomize_va_space=2" in result.stdout
+    arguments = ["tune", "--format", "json", "-o", str(tmp_path / "tune.json")]
+    assert CliRunner().invoke(cli.app, arguments, standalone_mode=False).return_value == 0
+    document = json.loads((tmp_path / "tune.json").read_text())
+    assert document["version"] == 1
+    assert {*document["sources"][0]} == {"what", "state", "found", "why", "command"}
