@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, get_args
 
 from runner.analysis.compare.pairing import Pair, Side
 from runner.analysis.model import Difference, Kind
+from runner.core import units
 from runner.core.model import Cell
 
 NONE = "none"
@@ -172,7 +173,7 @@ def _number(key: str, value: float) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if key.endswith("_bytes"):
-        return f"{value / 2**30:.0f} GiB"
+        return units.memory(value)
     if key == "cudnn" and isinstance(value, int) and value >= 1000:
         major, rest = divmod(value, 10_000 if value >= 90_000 else 1_000)
         return f"{major}.{rest // 100}.{rest % 100}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.analysis.model import Dataset, QualityIssue
+from runner.core import units
 from runner.harness.timing import WINDOW, WINDOWS
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ def _numbers(value: object) -> list[float]:
 def _swapping(cell: Measured) -> Iterator[QualityIssue]:
     found = [size for size in cell.known("swapped_bytes") if size >= SWAPPED]
     if found:
-        text = f"{max(found) / (1 << 20):.0f} MiB of the process were in swap, {cell.often(len(found))}"
+        text = f"{units.memory(max(found))} of the process were in swap, {cell.often(len(found))}"
         yield cell.doubt("swapping", text, serious=True, extent=max(found))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from runner.core.units import size
+from runner.core.units import memory
 from runner.gpu.settings import Settings
 from runner.workflows.doctor.noise import Noise
 
@@ -151,9 +151,9 @@ def _swap(noise: Noise) -> Iterator[Source]:
         return
     used, there = noise.swap
     if used > SWAPPED * there:
-        yield Source("swap", "noisy", f"{size(used)} of {size(there)} in use", why, "sudo swapoff -a && sudo swapon -a")
+        yield Source("swap", "noisy", f"{memory(used)} of {memory(there)} in use", why, "sudo swapoff -a && sudo swapon -a")
     else:
-        yield Source("swap", "ok", f"{size(used)} of {size(there)} in use" if there else "none", why)
+        yield Source("swap", "ok", f"{memory(used)} of {memory(there)} in use" if there else "none", why)
 
 
 def _huge_pages(noise: Noise) -> Iterator[Source]:

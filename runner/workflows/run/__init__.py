@@ -102,7 +102,7 @@ def build(
     cost = announce(prepared.specs, prepared.survey)
     if cost:
         progress.note(cost)
-    found = provision(prepared.specs, backend, progress.status)
+    found = provision(prepared.specs, backend, progress)
     for name, ready in found[0].items():
         progress.note(f"{name}: {'ready' if ready.cached else f'made in {ready.seconds:.0f} s'}")
     for name, error in found[1].items():

@@ -107,7 +107,7 @@ class DeviceWorker:
             self.clocks.check()
         self.servers.close()  # other devices may be at work for hours
         self.clocks.unwatched()
-        status("")
+        keeper.progress.finish(self.name)
 
 
 def work(parts: Sequence[Plan], devices: Sequence[Clocks], shared: RunContext, wide: Plan | None = None) -> None:
@@ -187,4 +187,4 @@ def _references(parts: Sequence[Plan], shared: RunContext) -> None:
                 shared.keeper.progress.status("now", f"{block.case_id}: computing the reference")
                 with contextlib.suppress(RunnerError):  # it is told of when the case is measured
                     references.get(block.spec)
-    shared.keeper.progress.status("now", "")
+    shared.keeper.progress.finish("now")
