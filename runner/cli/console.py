@@ -112,9 +112,9 @@ def note(text: str) -> None:
 
 def progress() -> "Progress":
     """Return the progress display for this stderr: a live table on a terminal, else plain lines."""
-    from runner.core.progress import shown
+    from runner.core.progress import create_progress
 
-    return shown(note, live=sys.stderr.isatty())
+    return create_progress(note, live=sys.stderr.isatty())
 
 
 def json_text(value: Mapping[str, object]) -> str:

@@ -11,26 +11,25 @@ from runner.core.units import duration
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-QUIET_SECONDS = 10.0  # between two plain lines about the same thing
+QUIET_SECONDS = 10.0
+"""Between two plain lines about the same row."""
 WIDTH = 100
-OVER = ("ready", "failed", "")  # what a status ends with; the one who ends it says so in a note
-TRUST = (
-    0.25  # of what all of it is expected to take, that the expectation weighs beside the pace: the first round compiles
-)
+TRUST = 0.25
+"""Weight of the plan's estimate against the speed measured so far, as a share of the estimate: first rounds compile."""
 
 
 class Progress:
-    """Plain lines: what happened, and now and then how far it is. Safe to call from several threads."""
+    """Plain lines: every note, and the status of each row at most every QUIET_SECONDS. Safe for several threads."""
 
     def __init__(self, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         """Take the function that writes one line, and a clock in seconds."""
         self.write = write
         self.clock = clock
         self.lock = threading.Lock()
-        self.told: dict[str, float] = {}
-        self.begun = clock()
-        self.total = self.finished = 0
-        self.expected = self.spent = 0.0
+        self.last_written: dict[str, float] = {}
+        self.start = clock()
+        self.total = self.completed = 0
+        self.expected_seconds = self.completed_seconds = 0.0
 
     def __enter__(self) -> Self:
         """Return the progress itself."""
@@ -42,45 +41,50 @@ class Progress:
         """Stop showing anything."""
 
     def note(self, text: str) -> None:
-        """Say something that stays."""
+        """Write a line that stays."""
         with self.lock:
             self.write(text)
 
     def status(self, name: str, text: str) -> None:
-        """Say what ``name`` is doing now; only now and then, since the next line replaces this one."""
-        if text in OVER:
-            return
+        """Show what the row ``name`` is doing now, until its next status or ``finish``."""
         with self.lock:
             now = self.clock()
-            if now - self.told.get(name, -QUIET_SECONDS) >= QUIET_SECONDS:
-                self.told[name] = now
+            if now - self.last_written.get(name, -QUIET_SECONDS) >= QUIET_SECONDS:
+                self.last_written[name] = now
                 self.write(f"{name}: {text}"[:WIDTH])
+
+    def finish(self, name: str) -> None:
+        """Remove the row ``name``; how its work ended is a note's to say."""
 
     def begin(self, total: int, seconds: float) -> None:
         """Start counting ``total`` measurements that are expected to take ``seconds`` together."""
-        self.total, self.expected = total, seconds
-        self.finished, self.spent, self.begun = 0, 0.0, self.clock()
+        self.total, self.expected_seconds = total, seconds
+        self.completed, self.completed_seconds, self.start = 0, 0.0, self.clock()
 
     def extend(self, more: int, seconds: float) -> None:
-        """Count on: there are ``more`` measurements than was said, expected to take ``seconds`` together."""
+        """Add ``more`` measurements, expected to take ``seconds`` together."""
         self.total += more
-        self.expected += seconds
+        self.expected_seconds += seconds
 
     def advance(self, seconds: float, text: str) -> None:
-        """Count one measurement, of which ``seconds`` were expected."""
-        self.finished += 1
-        self.spent += seconds
-        self.status("measured", f"{self.finished}/{self.total}, {self.left()} left; last: {text}")
+        """Count one measurement that was expected to take ``seconds``."""
+        self.completed += 1
+        self.completed_seconds += seconds
+        self.status("measured", f"{self.count()}; last: {text}")
 
-    def left(self) -> str:
-        """Return the time left as text, from what is still expected and how far off the expectation has been."""
-        elapsed, trust = self.clock() - self.begun, TRUST * self.expected
-        rate = (elapsed + trust) / (self.spent + trust) if self.spent else 1.0
-        return duration(max(self.expected - self.spent, 0.0) * rate)
+    def count(self) -> str:
+        """Return how many measurements are complete, and the remaining time, ``3/8, 1 min 15 s left``."""
+        return f"{self.completed}/{self.total}, {duration(self.remaining_seconds())} left"
+
+    def remaining_seconds(self) -> float:
+        """Return the remaining time: what is still expected, scaled by how far off the estimate has been so far."""
+        elapsed, trust = self.clock() - self.start, TRUST * self.expected_seconds
+        pace = (elapsed + trust) / (self.completed_seconds + trust) if self.completed_seconds else 1.0
+        return max(self.expected_seconds - self.completed_seconds, 0.0) * pace
 
 
 class LiveProgress(Progress):
-    """A table that is drawn again and again: one row for each thing at work, a bar for the measurements."""
+    """A table that is redrawn: a row for each environment or device with its status, and a bar for the measurements."""
 
     def __init__(self, console: "Console", clock: Callable[[], float] = time.monotonic) -> None:
         """Draw on ``console``."""
@@ -98,22 +102,25 @@ class LiveProgress(Progress):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop drawing; what was noted stays."""
+        """Stop drawing; the notes stay."""
         self.live.stop()
 
     def note(self, text: str) -> None:
-        """Say something that stays, above the table; the console locks by itself, and takes our lock after its own."""
+        """Write a line that stays above the table. The console locks itself, and then takes our lock to draw."""
         self.write(text)
 
     def status(self, name: str, text: str) -> None:
         """Put ``text`` into the row of ``name``."""
         with self.lock:
             self.rows[name] = text
-            if text in OVER:
-                del self.rows[name]
+
+    def finish(self, name: str) -> None:
+        """Remove the row of ``name``, if there is one."""
+        with self.lock:
+            self.rows.pop(name, None)
 
     def table(self) -> "RenderableType":
-        """Return what is drawn."""
+        """Return the table as it is now."""
         from rich.progress_bar import ProgressBar
         from rich.table import Table
 
@@ -124,12 +131,12 @@ class LiveProgress(Progress):
             for name, text in self.rows.items():
                 grid.add_row(name, text)
         if self.total:
-            grid.add_row(f"{self.finished}/{self.total}, {self.left()} left", ProgressBar(self.total, self.finished))
+            grid.add_row(self.count(), ProgressBar(self.total, self.completed))
         return grid
 
 
-def shown(write: Callable[[str], None], *, live: bool) -> Progress:
-    """Return a live table on stderr, or plain lines by ``write`` where stderr is no terminal."""
+def create_progress(write: Callable[[str], None], *, live: bool) -> Progress:
+    """Return a live table on stderr, or plain lines through ``write`` if stderr is not a terminal."""
     if not live:
         return Progress(write)
     from rich.console import Console

@@ -1,44 +1,119 @@
-"""Units of time and size, chosen here and nowhere else: seconds and bytes become text, and text becomes seconds."""
+"""The units in which numbers are shown, chosen here for every output: times, memory, disk space and rates.
+
+Inside the program a time is in seconds and a size in bytes; these functions turn both into text. The conventions are:
+
+- time of a step: s, ms, µs or ns, with three digits; times that are shown together share a unit (``time_unit``)
+- time that a person waits: ``9 s``, ``1 min 15 s``, ``2 h 01 min``
+- memory: binary units, ``12 MiB``, ``8.0 GiB``
+- downloads and disk: decimal units, ``592 MB``, ``1.9 GB``, as package indexes and ``df -H`` give them
+- rates: decimal prefixes, ``33.4 TFLOP/s``, ``78.7 GB/s``
+
+The one choice made elsewhere is the unit in which the figures of a workload are published, ``µs/example`` or
+``words/s``. It belongs to the workload and is in ``runner/catalog/cases/units.py``.
+"""
 
 import re
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from runner.core.errors import Problem, UsageError
 
 
+class TimeUnit(NamedTuple):
+    """A unit of time: the factor from seconds, and its name."""
+
+    scale: float
+    name: str
+
+
+SECONDS, MILLISECONDS = TimeUnit(1.0, "s"), TimeUnit(1e3, "ms")
+TIME_UNITS = (SECONDS, MILLISECONDS, TimeUnit(1e6, "µs"), TimeUnit(1e9, "ns"))
+
+
+def time_unit(seconds: Iterable[float | None]) -> TimeUnit:
+    """Return the unit in which the smallest of some times is at least 1; seconds if there are no times."""
+    smallest = min((value for value in seconds if value), default=1.0)
+    return next((unit for unit in TIME_UNITS if smallest * unit.scale >= 1), TIME_UNITS[-1])
+
+
+def digits(value: float) -> str:
+    """Return a number above 0 with three digits, and with all digits before the point.
+
+    >>> digits(0.0123), digits(1.23), digits(1234)
+    ('0.0123', '1.23', '1234')
+    """
+    text = f"{value:#.3g}"
+    return f"{value:.0f}" if "e" in text and value >= 1 else text.rstrip(".")
+
+
+def step_time(seconds: float, unit: TimeUnit | None = None) -> str:
+    """Return the time of a step, in its own unit or in one that it shares with others.
+
+    >>> step_time(0.00123), step_time(2.0, TimeUnit(1e3, "ms"))
+    ('1.23 ms', '2000 ms')
+    """
+    chosen = unit or time_unit([seconds])
+    return f"{digits(seconds * chosen.scale)} {chosen.name}"
+
+
 def duration(seconds: float) -> str:
-    """Return seconds as a person says them.
+    """Return a time that a person waits, to the second or the minute.
 
     >>> duration(9.2), duration(75), duration(7260)
     ('9 s', '1 min 15 s', '2 h 01 min')
     """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+    total = round(seconds)
+    if total < 60:
+        return f"{total} s"
+    if total < 3600:
+        return f"{total // 60} min {total % 60:02} s"
+    return f"{total // 3600} h {total % 3600 // 60:02} min"
 
 
-def size(count: float) -> str:
-    """Return bytes as a person says them.
-
-    >>> size(592e6), size(1.93e9)
-    ('592 MB', '1.9 GB')
-    """
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
-
-
-def seconds(text: str) -> float:
-    """Return a length of time in seconds: a number and s, m or h.
+def parse_duration(text: str) -> float:
+    """Return the seconds of a duration: a number and s, m, min or h.
 
     Raises:
-        UsageError: it cannot be read, or is nothing.
+        UsageError: the text is no duration, or 0.
 
-    >>> seconds("90s"), seconds("30m"), seconds("1.5h")
+    >>> parse_duration("90s"), parse_duration("30m"), parse_duration("1.5h")
     (90.0, 1800.0, 5400.0)
     """
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(s|m|min|h)", text.strip())
-    length = float(found[1]) * {"s": 1, "m": 60, "min": 60, "h": 3600}[found[2]] if found else 0.0
-    if not length:
-        raise UsageError(Problem(f"cannot read {text!r} as a length of time", hint="write 90s, 30m or 8h"))
-    return length
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(s|m|min|h)", text.strip())
+    seconds = float(match[1]) * {"s": 1, "m": 60, "min": 60, "h": 3600}[match[2]] if match else 0.0
+    if not seconds:
+        raise UsageError(Problem(f"cannot read {text!r} as a duration above 0", hint="write 90s, 30m or 8h"))
+    return seconds
+
+
+def memory(byte_count: float) -> str:
+    """Return an amount of memory in GiB, or in MiB below 1 GiB; below 100 GiB with one decimal.
+
+    >>> memory(12 << 20), memory(8 << 30), memory(141 << 30)
+    ('12 MiB', '8.0 GiB', '141 GiB')
+    """
+    gib = byte_count / (1 << 30)
+    return f"{byte_count / (1 << 20):.0f} MiB" if gib < 1 else f"{gib:.{0 if gib >= 100 else 1}f} GiB"
+
+
+def disk_size(byte_count: float) -> str:
+    """Return the size of a download, or of files on a disk.
+
+    >>> disk_size(592e6), disk_size(1.93e9)
+    ('592 MB', '1.9 GB')
+    """
+    return f"{byte_count / 1e9:.1f} GB" if byte_count >= 1e9 else f"{byte_count / 1e6:.0f} MB"
+
+
+def rate(per_second: float, unit: str) -> str:
+    """Return a rate with a prefix: T from 10^12 on, else G.
+
+    Args:
+        per_second: how many in a second, above 0.
+        unit: what is counted, ``FLOP``, ``OP`` or ``B``.
+
+    >>> rate(66.9e12, "FLOP"), rate(1.5e9, "FLOP"), rate(1979e12, "OP"), rate(78.7e9, "B")
+    ('66.9 TFLOP/s', '1.50 GFLOP/s', '1979 TOP/s', '78.7 GB/s')
+    """
+    scale, prefix = (1e12, "T") if per_second >= 1e12 else (1e9, "G")
+    return f"{digits(per_second / scale)} {prefix}{unit}/s"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from runner.core.errors import Problem, RunnerError
 from runner.core.model import Device, Skip, Spec, Survey
-from runner.core.units import size
+from runner.core.units import disk_size
 from runner.matrix import Environment, Matrix
 
 SPARE = 1 << 30  # bytes that stay free after everything is made
@@ -61,9 +61,9 @@ def announce(specs: Sequence[Spec], survey: Survey) -> str | None:
     names = ", ".join(spec.environment for spec in new)
     if survey.free and disk + SPARE > survey.free:
         hint = "select fewer environments, or make room"
-        raise RunnerError(Problem(f"{names} need {size(disk)} of disk, {size(survey.free)} are free", hint=hint))
-    download = size(sum(spec.download for spec in new))
+        raise RunnerError(Problem(f"{names} need {disk_size(disk)} of disk, {disk_size(survey.free)} are free", hint=hint))
+    download = disk_size(sum(spec.download for spec in new))
     unknown = [spec.environment for spec in new if not spec.download]
     more = f", and what {', '.join(unknown)} take" if unknown else ""
-    room = f", {size(survey.free)} are free" if survey.free else ""
-    return f"to be made: {names}; downloads about {download}{more}, needs about {size(disk)} of disk{room}"
+    room = f", {disk_size(survey.free)} are free" if survey.free else ""
+    return f"to be made: {names}; downloads about {download}{more}, needs about {disk_size(disk)} of disk{room}"

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from runner.catalog.cases import CASES, forward_bytes, forward_flops, is_kernel, training_bytes
+from runner.core import units
 from runner.core.model import Cell, Measurement, PlannedCell, Skip
 from runner.core.units import duration
 from runner.harness import cases, timing
@@ -19,7 +20,6 @@ TRAINING = 3  # a training step costs about three forward passes
 CHECKED = 5 * TRAINING + 2  # forward passes of the check: first step, gradients, three steps, outputs twice
 FURTHER = 0.3  # of what compiling one layer takes, for each further layer and way
 OVERHEAD = 1 << 29  # bytes of a framework with its libraries
-GIB = 1 << 30
 
 
 @cache
@@ -73,7 +73,7 @@ def too_much(cell: Cell, seconds: float, measurement: Measurement, memory: int, 
         return Skip("processors", f"{chips} processes of a thread each are wanted, and {there}")
     needed = held_bytes(cell.case_id, chips if gpus else 1)
     if memory and needed > memory:
-        return Skip("no-memory", f"it holds about {needed / GIB:.1f} GiB at once, {memory / GIB:.1f} GiB are there")
+        return Skip("no-memory", f"it holds about {units.memory(needed)} at once, {units.memory(memory)} are there")
     return None
 
 

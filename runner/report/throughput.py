@@ -75,7 +75,7 @@ def bandwidth(case_id: str, precision: str, seconds: float, slug: str = "") -> s
     moved = moved_bytes(CASES[case_id], precision) if case_id in CASES else None
     if slug == deepbench_sparse.DENSE:
         moved = deepbench_sparse.dense_bytes(CASES[case_id])
-    return f"{formatting.number(moved / seconds / 1e9)} GB/s" if moved else ""
+    return units.rate(moved / seconds, "B") if moved else ""
 
 
 def without_inputs(case_id: str, phase: str, seconds: float) -> str:

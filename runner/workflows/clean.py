@@ -18,7 +18,7 @@ from runner.backends.venv import READY, VenvBackend
 from runner.core.errors import EngineError
 from runner.core.locks import try_exclusive
 from runner.core.model import Device, Leftover, Spec
-from runner.core.units import size
+from runner.core.units import disk_size
 from runner.matrix import load
 from runner.measure.references import code_hash
 from runner.plan.environments import specs
@@ -71,7 +71,7 @@ def listing(survey: CleanupSurvey) -> str:
     """Return what can be removed as text: size, kind, name and reason."""
     if not survey.leftovers:
         return "nothing to remove"
-    rows = [(size(left.size), left.kind, left.name, left.reason) for left in survey.leftovers]
+    rows = [(disk_size(left.size), left.kind, left.name, left.reason) for left in survey.leftovers]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     return "\n".join(f"{row[0]:>{widths[0]}}  {row[1]:{widths[1]}}  {row[2]:{widths[2]}}  {row[3]}" for row in rows)
 
@@ -97,7 +97,7 @@ def summary(survey: CleanupSurvey, kept: Sequence[tuple[Leftover, str]], *, dry:
     removed = [leftover for leftover in survey.leftovers if leftover not in not_removed]
     verb = "would be removed" if dry else "removed"
     count = "1 item" if len(removed) == 1 else f"{len(removed)} items"
-    return f"{count} {verb}, {size(sum(leftover.size for leftover in removed))}"
+    return f"{count} {verb}, {disk_size(sum(leftover.size for leftover in removed))}"
 
 
 def _on_engine(folder: Path, needed: Sequence[Spec], *, alone: bool, everything: bool) -> list[Leftover]:

@@ -15,7 +15,7 @@ from runner.core.machine import Capacity
 from runner.core.machine import capacity as machine_capacity
 from runner.core.model import Device, Gpu, Precision, Request
 from runner.core.paths import cache_folder
-from runner.core.units import seconds
+from runner.core.units import parse_duration
 from runner.gpu.clocks.policy import LEAVE, Wish
 from runner.gpu.selection import choose_devices
 from runner.matrix import Environment, Matrix, choose_cells, load, select_environments
@@ -140,7 +140,7 @@ def plan_request(
         backend=backend,
         rounds=options.rounds,
         max_rounds=options.max_rounds,
-        budget=seconds(options.budget) if options.budget else None,
+        budget=parse_duration(options.budget) if options.budget else None,
         seconds=options.seconds,
         threads=options.threads or matrix.measure.threads or capacity.each(len(gpus)),
         devices=max(1, len(gpus)),

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, get_args
 
 from runner.analysis.compare.pairing import Pair, Side
 from runner.analysis.model import Difference, Kind
+from runner.core import units
 from runner.core.facts import SHOWN_DIFFERENCES, Recorder
 from runner.core.model import Cell
 
@@ -136,7 +137,7 @@ def _number(name: str, value: float) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if name.endswith("_bytes"):
-        return f"{value / 2**30:.0f} GiB"
+        return units.memory(value)
     if name == "cudnn" and isinstance(value, int) and value >= 1000:
         major, minor_and_patch = divmod(value, 10_000 if value >= 90_000 else 1_000)
         return f"{major}.{minor_and_patch // 100}.{minor_and_patch % 100}"

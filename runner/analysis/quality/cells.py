@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.analysis.model import MIN_ROUNDS, Dataset, QualityIssue
+from runner.core import units
 from runner.core.facts import QUALITY_FACTS
 from runner.harness.timing import WINDOW, WINDOWS
 
@@ -186,7 +187,7 @@ def _numbers(value: object) -> list[float]:
 def _swapping(cell: CellSamples) -> Iterator[QualityIssue]:
     sizes = [size for size in cell.known_values("swapped_bytes") if size >= MIN_SWAPPED_BYTES]
     if sizes:
-        text = f"{max(sizes) / (1 << 20):.0f} MiB of the process were in swap, {cell.in_rounds(len(sizes))}"
+        text = f"{units.memory(max(sizes))} of the process were in swap, {cell.in_rounds(len(sizes))}"
         yield cell.issue("swapping", text, serious=True, extent=max(sizes))
 
 

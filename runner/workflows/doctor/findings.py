@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from runner.backends.interpreters import remedy
-from runner.core.units import size
+from runner.core.units import disk_size, memory
 from runner.workflows.doctor.inspect import Facts, Outlook
 
 State = Literal["ok", "warning", "missing"]
@@ -64,8 +64,8 @@ def _cpu(facts: Facts) -> Iterator[Finding]:
 
 def _memory(facts: Facts) -> Iterator[Finding]:
     available = min(facts.memory, facts.memory_limit or facts.memory)
-    limit = f"; the control group may use {size(facts.memory_limit)}" if facts.memory_limit else ""
-    text = f"{size(available)} of {size(facts.common['memory_bytes'])} available{limit}"
+    limit = f"; the control group may use {memory(facts.memory_limit)}" if facts.memory_limit else ""
+    text = f"{memory(available)} of {memory(facts.common['memory_bytes'])} available{limit}"
     if available < LITTLE_MEMORY:
         yield Finding("memory", "warning", text, "close other programs, or select small cases: `--preset quick`")
     else:
@@ -94,7 +94,7 @@ def _engine(facts: Facts) -> Iterator[Finding]:
         yield Finding("engine", "missing", "no container engine answers", START_HINT)
         return
     kind = "rootless" if facts.engine["rootless"] else "as root"
-    capacity = f"{size(facts.engine['memory_bytes'])} and {facts.engine['cores']} CPUs"
+    capacity = f"{memory(facts.engine['memory_bytes'])} and {facts.engine['cores']} CPUs"
     text = f"Docker {facts.engine['version']} {kind}, {facts.engine['storage']} in {facts.engine['root']}, {capacity}"
     if facts.engine["limits_memory"]:
         yield Finding("engine", "ok", text)
@@ -153,12 +153,12 @@ def _disk(facts: Facts, outlook: Outlook) -> Iterator[Finding]:
     free = outlook.survey.free
     name = f"disk of {outlook.name}"
     count = f"{len(outlook.specs)} new environment{'s' * (len(outlook.specs) != 1)}"
-    text = f"{size(sum(spec.disk for spec in outlook.specs))} needed for {count}"
+    text = f"{disk_size(sum(spec.disk for spec in outlook.specs))} needed for {count}"
     if outlook.no_room:
         fix = "remove what `runner clean --dry-run` lists, or select fewer environments"
         yield Finding(name, "missing", f"{outlook.no_room} in {root}", fix)
     elif free:
-        yield Finding(name, "ok", f"{text}, {size(free)} free in {root}")
+        yield Finding(name, "ok", f"{text}, {disk_size(free)} free in {root}")
     else:
         detail = f"{text}; {root} is not a folder of this machine, so its free space is unknown"
         yield Finding(name, "warning", detail, "check the free space on the engine's machine")

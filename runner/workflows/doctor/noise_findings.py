@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from runner.core.units import size
+from runner.core.units import memory
 from runner.gpu.settings import Settings
 from runner.workflows.doctor.noise import Noise
 
@@ -162,10 +162,11 @@ def _swap(noise: Noise) -> Iterator[Source]:
         yield Source("swap", "unseen", HIDDEN, why)
         return
     used, total = noise.swap
+    text = f"{memory(used)} of {memory(total)} in use"
     if used > MAX_SWAPPED * total:
-        yield Source("swap", "noisy", f"{size(used)} of {size(total)} in use", why, "sudo swapoff -a && sudo swapon -a")
+        yield Source("swap", "noisy", text, why, "sudo swapoff -a && sudo swapon -a")
     else:
-        yield Source("swap", "ok", f"{size(used)} of {size(total)} in use" if total else "none", why)
+        yield Source("swap", "ok", text if total else "none", why)
 
 
 def _huge_pages(noise: Noise) -> Iterator[Source]:

@@ -18,7 +18,7 @@ from runner.analysis import dataset
 from runner.analysis.model import Dataset
 from runner.core.model import Cell
 from runner.core.progress import Progress
-from runner.core.units import seconds
+from runner.core.units import parse_duration
 from runner.workflows import run as pipeline
 from runner.workflows.context import Context, prepared
 from runner.workflows.nightly import result
@@ -54,7 +54,7 @@ def nightly(options: Options, progress: Progress) -> Night:
     Raises:
         RunnerError: whatever ``workflows.run.run`` raises.
     """
-    budget = seconds(options.budget or BUDGET)
+    budget = parse_duration(options.budget or BUDGET)
     context, first = prepared(replace(options, budget=f"{(1 - CONFIRMATION_SHARE) * budget:.3f}s"), progress.note)
     deadline = time.monotonic() + budget
     totals = _measure(first, context, progress)

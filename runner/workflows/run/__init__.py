@@ -83,7 +83,7 @@ def build(
     cost = announce(prepared.specs, prepared.survey)
     if cost:
         progress.note(cost)
-    ready, failed = provision(prepared.specs, backend, progress.status)
+    ready, failed = provision(prepared.specs, backend, progress)
     for name, environment in ready.items():
         progress.note(f"{name}: {'ready' if environment.cached else f'built in {environment.seconds:.0f} s'}")
     for name, error in failed.items():

@@ -112,7 +112,7 @@ class DeviceWorker:
             self.clocks.check()
         self.servers.close()  # other devices may measure for hours
         self.clocks.unwatched()
-        recorder.progress.status(self.name, "")
+        recorder.progress.finish(self.name)
 
     def _hooks(self, context: RunContext, scheduler: RoundScheduler) -> Hooks:
         progress, threads = context.recorder.progress, self.plan.measurement.threads
@@ -224,4 +224,4 @@ def _compute_references(plans: Sequence[Plan], context: RunContext) -> None:
                 progress.status("now", f"{block.case_id}: computing the reference")
                 with contextlib.suppress(RunnerError):  # reported when the case is measured
                     references.get(block.spec)
-    progress.status("now", "")
+    progress.finish("now")

@@ -1,4 +1,4 @@
-"""What is said while work goes on: seldom enough to read, and with the time that is left."""
+"""The progress of long work: not too many lines, and the remaining time."""
 
 import io
 from collections.abc import Callable
@@ -8,7 +8,6 @@ import pytest
 from rich.console import Console
 
 from runner.core.progress import QUIET_SECONDS, WIDTH, LiveProgress, Progress
-from runner.core.units import duration, size
 
 
 class _Clock:
@@ -38,8 +37,8 @@ def clock() -> _Clock:
 
 
 def plain(clock: _Clock) -> tuple[Progress, list[str]]:
-    said: list[str] = []
-    return Progress(said.append, clock), said
+    lines: list[str] = []
+    return Progress(lines.append, clock), lines
 
 
 def drawn(progress: LiveProgress) -> list[str]:
@@ -48,73 +47,73 @@ def drawn(progress: LiveProgress) -> list[str]:
     return [line.rstrip() for line in console.export_text().splitlines()]
 
 
-def test_a_note_is_always_said(clock: _Clock) -> None:
-    progress, said = plain(clock)
+def test_notes_are_never_dropped(clock: _Clock) -> None:
+    progress, lines = plain(clock)
     with progress:
         progress.note("one")
         progress.note("one")
-    assert said == ["one", "one"]
+    assert lines == ["one", "one"]
 
 
-def test_a_status_is_said_at_once_and_then_now_and_then(clock: _Clock) -> None:
-    progress, said = plain(clock)
+def test_a_status_is_written_at_once_and_then_every_ten_seconds(clock: _Clock) -> None:
+    progress, lines = plain(clock)
     for number in range(25):
         progress.status("torch-1.0", f"{number} MB")
         clock.now += 1.0
-    assert said == ["torch-1.0: 0 MB", "torch-1.0: 10 MB", "torch-1.0: 20 MB"]
+    assert lines == ["torch-1.0: 0 MB", "torch-1.0: 10 MB", "torch-1.0: 20 MB"]
     assert QUIET_SECONDS == 10.0
 
 
-def test_each_thing_at_work_has_its_own_turn(clock: _Clock) -> None:
-    progress, said = plain(clock)
+def test_each_row_has_its_own_interval(clock: _Clock) -> None:
+    progress, lines = plain(clock)
     progress.status("a", "starts")
     progress.status("b", "starts")
-    progress.status("a", "goes on")
-    assert said == ["a: starts", "b: starts"]
+    progress.status("a", "continues")
+    assert lines == ["a: starts", "b: starts"]
 
 
 def test_a_note_does_not_silence_a_status(clock: _Clock) -> None:
-    progress, said = plain(clock)
+    progress, lines = plain(clock)
     progress.note("a: x")
     progress.status("a", "y")
-    assert said == ["a: x", "a: y"]
+    assert lines == ["a: x", "a: y"]
 
 
 def test_a_long_status_is_cut_and_a_long_note_is_not(clock: _Clock) -> None:
-    progress, said = plain(clock)
+    progress, lines = plain(clock)
     progress.status("a", "x" * 500)
     progress.note("y" * 500)
-    assert [len(line) for line in said] == [WIDTH, 500]
+    assert [len(line) for line in lines] == [WIDTH, 500]
 
 
-def test_time_left_is_what_was_expected_until_something_was_measured(clock: _Clock) -> None:
+def test_remaining_time_is_the_estimate_before_the_first_measurement(clock: _Clock) -> None:
     progress, _ = plain(clock)
     progress.begin(4, 40.0)
-    assert progress.left() == "40 s"
+    assert progress.remaining_seconds() == 40.0
 
 
-def test_time_left_follows_how_far_off_the_expectation_was(clock: _Clock) -> None:
-    progress, said = plain(clock)
+def test_remaining_time_is_scaled_by_the_error_of_the_estimate(clock: _Clock) -> None:
+    progress, lines = plain(clock)
     progress.begin(4, 40.0)
     clock.now += 30.0
     progress.advance(10.0, "torch-1.0/nn-lstm")
-    assert progress.left() == "1 min 00 s"
-    assert said == ["measured: 1/4, 1 min 00 s left; last: torch-1.0/nn-lstm"]
+    assert progress.remaining_seconds() == 60.0
+    assert lines == ["measured: 1/4, 1 min 00 s left; last: torch-1.0/nn-lstm"]
     clock.now += 5.0
     progress.advance(25.0, "b")
-    assert progress.left() == "5 s"
+    assert progress.remaining_seconds() == pytest.approx(5.0)
 
 
-def test_nothing_is_left_at_the_end_even_when_it_took_longer(clock: _Clock) -> None:
+def test_remaining_time_is_zero_at_the_end_of_a_run_that_took_longer(clock: _Clock) -> None:
     progress, _ = plain(clock)
     progress.begin(1, 10.0)
     clock.now += 1000.0
     progress.advance(12.0, "a")
-    assert progress.left() == "0 s"
+    assert progress.remaining_seconds() == 0.0
 
 
-def test_a_second_beginning_counts_anew(clock: _Clock) -> None:
-    progress, said = plain(clock)
+def test_begin_resets_the_count_and_the_clock(clock: _Clock) -> None:
+    progress, lines = plain(clock)
     progress.begin(1, 1.0)
     clock.now += 50.0
     progress.advance(1.0, "a")
@@ -122,35 +121,10 @@ def test_a_second_beginning_counts_anew(clock: _Clock) -> None:
     progress.begin(2, 8.0)
     clock.now += 4.0
     progress.advance(4.0, "b")
-    assert said[-1] == "measured: 1/2, 4 s left; last: b"
+    assert lines[-1] == "measured: 1/2, 4 s left; last: b"
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0.0, "0 s"),
-        (9.2, "9 s"),
-        (59.4, "59 s"),
-        (59.6, "1 min 00 s"),
-        (75.0, "1 min 15 s"),
-        (3599.6, "1 h 00 min"),
-        (7260.0, "2 h 01 min"),
-        (90000.0, "25 h 00 min"),
-    ],
-)
-def test_durations_as_a_person_says_them(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
-
-
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [(0, "0 MB"), (49.4e6, "49 MB"), (592e6, "592 MB"), (1e9, "1.0 GB"), (1.93e9, "1.9 GB"), (107.4e9, "107.4 GB")],
-)
-def test_sizes_as_a_person_says_them(count: float, text: str) -> None:
-    assert size(count) == text
-
-
-def test_the_table_has_a_row_for_each_thing_at_work(clock: _Clock) -> None:
+def test_the_table_has_one_row_for_each_name(clock: _Clock) -> None:
     progress = LiveProgress(_Watched(), clock)
     progress.status("torch-1.0", "downloading 10 MB")
     progress.status("tf-1.8", "unpacking")
@@ -158,13 +132,19 @@ def test_the_table_has_a_row_for_each_thing_at_work(clock: _Clock) -> None:
     assert drawn(progress) == ["torch-1.0 downloading 20 MB", "tf-1.8    unpacking"]
 
 
-@pytest.mark.parametrize("last", ["ready", "failed", ""])
-def test_a_row_goes_when_its_work_has_ended(clock: _Clock, last: str) -> None:
+def test_finish_removes_a_row_and_leaves_the_others(clock: _Clock) -> None:
     progress = LiveProgress(_Watched(), clock)
     progress.status("a", "works")
     progress.status("b", "works")
-    progress.status("a", last)
+    progress.finish("a")
+    progress.finish("a")
     assert drawn(progress) == ["b works"]
+
+
+def test_finish_writes_no_line(clock: _Clock) -> None:
+    progress, lines = plain(clock)
+    progress.finish("a")
+    assert lines == []
 
 
 def test_a_row_that_is_too_long_is_cut_with_dots(clock: _Clock) -> None:
@@ -175,7 +155,7 @@ def test_a_row_that_is_too_long_is_cut_with_dots(clock: _Clock) -> None:
     assert line.endswith("…")
 
 
-def test_measuring_has_a_bar_with_the_count_and_the_time_left(clock: _Clock) -> None:
+def test_the_table_has_a_bar_with_the_count_and_the_remaining_time(clock: _Clock) -> None:
     progress = LiveProgress(_Watched(), clock)
     assert drawn(progress) == []
     progress.begin(4, 40.0)
@@ -187,15 +167,15 @@ def test_measuring_has_a_bar_with_the_count_and_the_time_left(clock: _Clock) -> 
     assert "━" in rows[-1]
 
 
-def test_what_was_noted_stays_as_it_was_written(clock: _Clock) -> None:
+def test_notes_are_printed_without_markup(clock: _Clock) -> None:
     console = _Watched()
     with LiveProgress(console, clock) as progress:
         progress.note("torch-1.0: [red]not markup[/red] 3.5")
     assert console.export_text().startswith("torch-1.0: [red]not markup[/red] 3.5\n")
 
 
-def test_a_note_prints_without_the_lock_that_drawing_takes(clock: _Clock) -> None:
-    """The console locks itself and then asks for the table: holding our lock meanwhile would stop both for ever."""
+def test_a_note_is_printed_without_holding_the_lock(clock: _Clock) -> None:
+    """The console locks itself and then calls table(), which takes our lock: holding it here would deadlock."""
     console = _Watched()
     progress = LiveProgress(console, clock)
     console.locked = progress.lock.locked
@@ -203,7 +183,7 @@ def test_a_note_prints_without_the_lock_that_drawing_takes(clock: _Clock) -> Non
     assert console.seen == [False]
 
 
-def test_drawing_ends_after_an_error(clock: _Clock) -> None:
+def test_drawing_stops_after_an_error(clock: _Clock) -> None:
     progress = LiveProgress(_Watched(), clock)
     with pytest.raises(KeyboardInterrupt), progress:
         raise KeyboardInterrupt
