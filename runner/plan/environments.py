@@ -61,7 +61,8 @@ def announce(specs: Sequence[Spec], survey: Survey) -> str | None:
     names = ", ".join(spec.environment for spec in new)
     if survey.free and disk + SPARE > survey.free:
         hint = "select fewer environments, or make room"
-        raise RunnerError(Problem(f"{names} need {disk_size(disk)} of disk, {disk_size(survey.free)} are free", hint=hint))
+        message = f"{names} need {disk_size(disk)} of disk, {disk_size(survey.free)} are free"
+        raise RunnerError(Problem(message, hint=hint))
     download = disk_size(sum(spec.download for spec in new))
     unknown = [spec.environment for spec in new if not spec.download]
     more = f", and what {', '.join(unknown)} take" if unknown else ""

@@ -156,7 +156,8 @@ def test_the_readme_begins_with_two_commands_and_ci_runs_the_second() -> None:
 def test_the_readme_says_what_the_environments_take() -> None:
     builds = [environment.variant("cpu") for environment in load(ROOT / "matrix.yaml").environments.values()]
     locked = [build for build in builds if build is not None and build.lock is not None]
-    download, disk = (disk_size(sum(getattr(build, key) for build in locked)) for key in ("download_bytes", "disk_bytes"))
+    keys = ("download_bytes", "disk_bytes")
+    download, disk = (disk_size(sum(getattr(build, key) for build in locked)) for key in keys)
     assert f"{download} to download and {disk} on disk" in README.read_text("utf-8")
 
 

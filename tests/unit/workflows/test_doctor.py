@@ -137,11 +137,11 @@ def test_a_governor_other_than_performance_is_a_warning(governor: str | None, wa
 
 
 def test_memory_is_limited_by_the_control_group() -> None:
-    assert finding_of("memory").detail == "50.0 GB of 64.0 GB available"
+    assert finding_of("memory").detail == "46.6 GiB of 59.6 GiB available"
     finding = finding_of("memory", memory_limit=2_000_000_000)
     assert (finding.state, finding.detail) == (
         "warning",
-        "2.0 GB of 64.0 GB available; the control group may use 2.0 GB",
+        "1.9 GiB of 59.6 GiB available; the control group may use 1.9 GiB",
     )
 
 

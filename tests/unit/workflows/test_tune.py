@@ -125,7 +125,7 @@ def test_an_untuned_laptop_has_every_source_of_noise_it_shows(tmp_path: Path) ->
     assert noisy["governor"].command == "sudo cpupower frequency-set --governor performance"
     assert noisy["turbo"].command == f"echo 1 | sudo tee /{cpu}/intel_pstate/no_turbo"
     assert noisy["clocks"].command == "sudo cpupower frequency-set --min 800MHz --max 800MHz"
-    assert noisy["swap"].detail == "6.1 GB of 8.2 GB in use"
+    assert noisy["swap"].detail == "5.7 GiB of 7.6 GiB in use"
     assert noisy["CPU quota"].detail.startswith("1.5 CPUs at a time, waited 4 times")
 
 
