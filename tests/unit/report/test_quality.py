@@ -18,7 +18,7 @@ from runner.analysis.compare.summary import summarise
 from runner.analysis.model import Comparison, Dataset, QualityIssue, Row
 from runner.analysis.quality import quality_issues
 from runner.core.model import Record
-from runner.report import FORMS, quality, render, report
+from runner.report import FORMATS, quality, render, report, terminal
 from runner.workflows.check import check
 from runner.workflows.results import comparison
 from tests.support.fake_runs import cell, good, make
@@ -133,7 +133,7 @@ def test_a_change_in_the_summary_is_marked_where_it_is_in_question(page: str) ->
 
 def test_the_page_has_a_section_of_the_serious_and_a_line_for_each_lesser_code(page: str) -> None:
     rows = Rows(page)
-    assert '<p class="soft">Doubts that put 1 verdict into question.</p>' in page
+    assert '<p class="soft">Serious quality issues, which put 1 verdict into question.</p>' in page
     said = [f"{cell('torch-1.0', 'lstm-cell-fused').id}: the device was", f"{cell('torch-2.x').id}: the device was"]
     serious = next(row for row in rows.rows if row[0] == "throttled")
     assert serious[1] == "1 cell of torch-1.0, 1 of torch-2.x"
@@ -141,7 +141,7 @@ def test_the_page_has_a_section_of_the_serious_and_a_line_for_each_lesser_code(p
     lesser = {row[0]: row[1].splitlines()[0] for row in rows.rows if len(row) == 2}
     assert lesser["spread"] == f"{cell('torch-1.0').id}: {SPREAD}"
     assert lesser["governor"] == "the governor was powersave: the clock of the processor followed the load"
-    assert "<dt>Doubts</dt><dd>2 serious, 2 lesser</dd>" in page
+    assert "<dt>Quality issues</dt><dd>2 serious, 2 minor</dd>" in page
 
 
 def test_markdown_says_the_same_with_footnotes(markdown: str) -> None:
@@ -153,7 +153,9 @@ def test_markdown_says_the_same_with_footnotes(markdown: str) -> None:
     assert rows["nn-lstm", "torch-1.0"].endswith(f"| spread[^{spread}] |")
     assert rows["lstm-cell-fused", "torch-2.x"].endswith(f"| **base: throttled**[^{throttled}] |")
     assert rows["lstm-cell-basic", "torch-2.x"].endswith("|  |")
-    section = markdown.partition("## Doubts\n\nDoubts that put 1 verdict into question.\n\n")[2].partition("\n## ")[0]
+    section = markdown.partition("## Quality issues\n\nSerious quality issues, which put 1 verdict into question.\n\n")[
+        2
+    ].partition("\n## ")[0]
     assert section.startswith("- **throttled**: 1 cell of torch-1.0, 1 of torch-2.x\n  - torch-")
     assert f"\n- spread: {cell('torch-1.0').id}: {SPREAD}\n" in section
 
@@ -161,9 +163,7 @@ def test_markdown_says_the_same_with_footnotes(markdown: str) -> None:
 def test_the_report_says_what_check_says(reports: Path, results: Dataset, page: str, markdown: str) -> None:
     found = check(reports, results.run, Path("nowhere.yaml"))
     said = found.text(400)
-    assert (
-        "doubts that put 1 verdict into question\n  throttled  1 cell of torch-1.0, 1 of torch-2.x: the device" in said
-    )
+    assert "put 1 verdict into question\n  throttled  1 cell of torch-1.0, 1 of torch-2.x: the device" in said
     for one in found.json()["doubts"]:
         for text in (said, re.sub(r"<[^>]+>", " ", page), markdown):
             assert one["sentence"] in text
@@ -173,14 +173,14 @@ def test_the_report_says_what_check_says(reports: Path, results: Dataset, page: 
 def test_a_run_without_doubts_says_so(tmp_path: Path) -> None:
     found = dataset.load_dataset(make(tmp_path, [*calm("torch-1.0"), *calm("torch-2.x")], **CALM))
     files = report(found, summarise(found))
-    assert "No doubts." in str(files["index.html"])
+    assert "No quality issues." in str(files["index.html"])
     assert "<dd>none</dd>" in str(files["index.html"])
-    assert "## Doubts\n\nNo doubts.\n" in str(files["report.md"])
-    assert "| doubts |" not in str(files["report.md"])
+    assert "## Quality issues\n\nNo quality issues.\n" in str(files["report.md"])
+    assert "| quality issues |" not in str(files["report.md"])
     assert "[^1]" not in str(files["report.md"])
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", FORMATS)
 def test_a_comparison_marks_its_rows_in_every_form(compared: Comparison, form: str) -> None:
     text = render(compared, form)
     assert "throttled" in text
@@ -194,7 +194,7 @@ def test_a_terminal_has_a_question_mark_and_what_was_seen(compared: Comparison) 
     assert verdicts == {"lstm-cell-basic": "faster", "lstm-cell-fused": "faster?", "nn-lstm": "inconclusive?"}
     assert f"  ? throttled: torch-2.x nn-lstm train: {THROTTLED}" in lines
     assert f"  ? throttled: torch-1.0 lstm-cell-fused train: {THROTTLED}" in lines
-    assert "a verdict with ? is about a number that is in doubt" in lines
+    assert terminal.QUESTIONED in lines
 
 
 @pytest.mark.parametrize("width", [44, 60, 80, 120])
@@ -246,11 +246,11 @@ def test_hundreds_of_doubts_are_the_three_worst_of_each_code_and_a_count() -> No
     found = quality.section([*many(400, environments=5), *many(4, "trend"), *many(1, "swapping")], ())
     modes, trend, swapping = found.serious
     assert (modes.code, modes.more, found.total) == ("two-modes", 397, "405 serious")
-    assert modes.where == "80 cells of torch-0.0, 80 of torch-1.0 and 240 of 3 more environments"
+    assert modes.cells == "80 cells of torch-0.0, 80 of torch-1.0 and 240 of 3 more environments"
     assert [said.partition(": ")[2] for said in modes.worst] == ["seen 0 times", "seen 1 times", "seen 2 times"]
     assert (len(trend.worst), trend.more) == (4, 0)  # to say "and 1 more" takes as much room
-    assert (swapping.where, len(swapping.worst)) == ("1 cell of torch-0.0", 1)
-    assert found.title == "serious doubts"
+    assert (swapping.cells, len(swapping.worst)) == ("1 cell of torch-0.0", 1)
+    assert found.title == "serious quality issues"
 
 
 def row(found: Sequence[QualityIssue]) -> Row:
@@ -259,7 +259,7 @@ def row(found: Sequence[QualityIssue]) -> Row:
 
 def test_below_a_case_stand_the_worst_of_each_code_and_how_many_more() -> None:
     doubted = many(5)
-    assert quality.of_rows([row(doubted[1:]), row(doubted[:2])]) == [
+    assert quality.serious_of_rows([row(doubted[1:]), row(doubted[:2])]) == [
         ("two-modes", "torch-0.0 slug-0 train: seen 0 times"),
         ("two-modes", "torch-0.0 slug-1 train: seen 1 times"),
         ("two-modes", "torch-0.0 slug-2 train: seen 2 times"),
@@ -273,14 +273,16 @@ def test_a_cell_of_two_comparisons_has_the_doubts_about_the_base_of_the_first() 
         Comparison(base=one.environment, others=("torch-2.x",), device="", device_name="", rows=(row([one]),))
         for one in of_bases
     ]
-    assert quality.by_cell([], both) == {cell().id: (quality.Mark("base: two-modes", "seen 0 times", serious=True),)}
+    assert quality.marks_by_cell([], both) == {
+        cell().id: (quality.Mark("base: two-modes", "seen 0 times", serious=True),)
+    }
 
 
 def test_lesser_doubts_are_no_question_and_have_no_line_below_a_case(results: Dataset) -> None:
     lesser = [one for one in quality_issues(results) if not one.serious]
-    assert quality.of_rows([row(lesser)]) == []
-    assert quality.questioned(lesser, summarise(results)) == 0
-    assert quality.section(lesser, ()).title == "no serious doubts"
+    assert quality.serious_of_rows([row(lesser)]) == []
+    assert quality.count_questioned(lesser, summarise(results)) == 0
+    assert quality.section(lesser, ()).title == "no serious quality issues"
 
 
 def test_what_a_doubt_says_cannot_become_markup(tmp_path: Path) -> None:

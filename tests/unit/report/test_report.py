@@ -16,10 +16,10 @@ from runner.analysis.compare.summary import summarise
 from runner.analysis.model import Comparison, Dataset, Row
 from runner.core.errors import UsageError
 from runner.core.model import Cell, Skip
-from runner.report import FORMS, formatting, render, report
+from runner.report import FORMATS, formatting, render, report
 from runner.report.accuracy import accuracy
 from runner.report.accuracy import text as accuracy_text
-from runner.report.charts import MOST_LINES
+from runner.report.charts import MAX_LINES
 from runner.report.html import page_text
 from runner.report.page import arrange
 from tests.support.fake_runs import bad, cell, good, make, realistic, rounds
@@ -145,13 +145,13 @@ def test_names_and_reasons_cannot_become_markup(tmp_path: Path) -> None:
 
 
 def test_charts_stop_at_a_number_of_cells_and_the_page_says_so(tmp_path: Path) -> None:
-    records = [good(cell("torch-2.x", f"slug-{slug}", case="a"), 0, [0.1 + slug]) for slug in range(MOST_LINES + 1)]
+    records = [good(cell("torch-2.x", f"slug-{slug}", case="a"), 0, [0.1 + slug]) for slug in range(MAX_LINES + 1)]
     records += [good(cell(case=case), 0, [0.1]) for case in ("b", "c", "d")]
     page = arrange(dataset.load_dataset(make(tmp_path, records)), ())
-    html = page_text(page, drawn=MOST_LINES + 1)
+    html = page_text(page, drawn=MAX_LINES + 1)
     assert html.count("<svg ") == 2
-    assert "Charts are drawn for the first 2 cases; the other 2 have their table alone." in html
-    assert f"The charts of asr-lstm/a show the first {MOST_LINES} cells; their tables show all." in html
+    assert "Charts are drawn for the first 2 cases; the other 2 have only their table." in html
+    assert f"The charts of asr-lstm/a show the first {MAX_LINES} cells; their tables show all cells." in html
     assert "slug-8 " in re.sub(r"\s+", " ", html.split("</svg>")[0])
     assert "slug-9 " not in re.sub(r"\s+", " ", html.split("</svg>")[0])
     assert "<td>slug-9</td>" in html
@@ -218,7 +218,7 @@ def test_csv_has_the_same_rows(comparison: Comparison) -> None:
     assert [float(row["ratio"]) for row in found if row["ratio"]] == [row.ratio for row in comparison.rows if row.ratio]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", FORMATS)
 def test_every_form_names_every_environment_implementation_and_verdict(comparison: Comparison, form: str) -> None:
     text = render(comparison, form, width=120)
     for row in comparison.rows:
@@ -263,24 +263,9 @@ def test_accuracy_is_the_worst_over_cells_and_rounds_with_its_case(tmp_path: Pat
     assert line[3:] == ["5.0e-01", "3.0e-06", "1.9e-07", "asr-lstm/4x320-ce-long, asr-lstm/1x320-ce-short"]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (1234.5, "1234 s"),
-        (1.0, "1.00 s"),
-        (0.0123, "12.3 ms"),
-        (0.0009996, "1000 µs"),
-        (2.5e-7, "250 ns"),
-        (None, formatting.DASH),
-    ],
-)
-def test_times_have_three_digits_and_a_unit(seconds: float | None, text: str) -> None:
-    assert formatting.duration(seconds) == text
-
-
-def test_the_smallest_time_chooses_the_unit_of_all() -> None:
-    scale = formatting.unit([0.0005, 2.0])
-    assert [formatting.duration(value, scale) for value in (0.0005, 2.0)] == ["500 µs", "2000000 µs"]
+def test_a_missing_time_is_a_dash() -> None:
+    assert formatting.step_time(0.0123) == "12.3 ms"
+    assert formatting.step_time(None) == formatting.DASH
 
 
 def test_a_reason_is_given_once_with_all_it_holds_for() -> None:
@@ -348,7 +333,7 @@ def test_a_table_with_published_names_fits_its_terminal(beside_paper: Comparison
 
 
 def test_a_report_shows_a_publication_only_where_it_is_asked_for(results: Dataset) -> None:
-    assert "beside this run" not in str(report(results)["index.html"]) + str(report(results)["report.md"])
+    assert "compared with this run" not in str(report(results)["index.html"]) + str(report(results)["report.md"])
 
 
 def test_a_report_has_the_papers_table_with_the_runs_columns_added(results: Dataset) -> None:
@@ -391,7 +376,7 @@ def test_other_protocols_and_precisions_have_their_own_columns(tmp_path: Path) -
 def test_a_run_without_the_published_cases_cannot_be_laid_beside_them(tmp_path: Path) -> None:
     found = dataset.load_dataset(make(tmp_path, [good(cell(), 0, [1.0])]))
     with pytest.raises(
-        UsageError, match=r"has measured nothing that glample2016 has\nhint: `runner run --workload rnn"
+        UsageError, match=r"has measured none of the cases of glample2016\nhint: `runner run --workload rnn"
     ):
         report(found, published="glample2016")
     with pytest.raises(UsageError, match="did you mean 'braun2018'"):
@@ -399,7 +384,7 @@ def test_a_run_without_the_published_cases_cannot_be_laid_beside_them(tmp_path: 
 
 
 def test_a_time_is_quoted_in_the_unit_of_its_workload() -> None:
-    assert formatting.quoted("rnn-step/lstm-b32-h128", "train", 0.0096) == "300 µs/example"
-    assert formatting.quoted("lm-lstm/ptb-large", "train+published", 0.7) == "1000 words/s"
-    assert formatting.quoted("rnn-step/lstm-b32-h128", "compile", 0.0096) == formatting.DASH
-    assert formatting.quoted("no-such/case", "train", 1.0) == formatting.DASH
+    assert formatting.in_workload_unit("rnn-step/lstm-b32-h128", "train", 0.0096) == "300 µs/example"
+    assert formatting.in_workload_unit("lm-lstm/ptb-large", "train+published", 0.7) == "1000 words/s"
+    assert formatting.in_workload_unit("rnn-step/lstm-b32-h128", "compile", 0.0096) == formatting.DASH
+    assert formatting.in_workload_unit("no-such/case", "train", 1.0) == formatting.DASH
