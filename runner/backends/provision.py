@@ -1,4 +1,4 @@
-"""Make the environments of a plan ready, several side by side; one that cannot be made never stops the others."""
+"""Provision the environments of a plan in parallel; one that fails does not stop the others."""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -7,29 +7,29 @@ from runner.backends import Backend
 from runner.core.errors import ProvisionError
 from runner.core.model import Provisioned, Spec
 
-SIDE_BY_SIDE = 3  # builds wait for the network most of the time
+PARALLEL = 3  # builds wait for the network most of the time
 
 
 def provision(
     specs: Sequence[Spec], backend: Backend, say: Callable[[str, str], None]
 ) -> tuple[Mapping[str, Provisioned], Mapping[str, ProvisionError]]:
-    """Return the environments that are ready and the errors of those that are not, both by id.
+    """Return the environments that are ready and the errors of those that failed, both by id.
 
     Args:
-        specs: what to make.
-        backend: makes it.
-        say: told (environment, line) as work goes on, from several threads.
+        specs: the environments.
+        backend: makes them.
+        say: receives (environment, line) as progress, from several threads.
 
     Raises:
         EngineError: the engine stopped answering.
     """
     ready: dict[str, Provisioned] = {}
     failed: dict[str, ProvisionError] = {}
-    with ThreadPoolExecutor(max_workers=SIDE_BY_SIDE, thread_name_prefix="provision") as pool:
+    with ThreadPoolExecutor(max_workers=PARALLEL, thread_name_prefix="provision") as pool:
         jobs: dict[Future[Provisioned], Spec] = {}
         try:
             for spec in specs:
-                jobs[pool.submit(backend.provision, spec, _teller(say, spec.environment))] = spec
+                jobs[pool.submit(backend.provision, spec, _sayer(say, spec.environment))] = spec
             for job in as_completed(jobs):
                 name = jobs[job].environment
                 try:
@@ -45,5 +45,5 @@ def provision(
     return {spec.environment: ready[spec.environment] for spec in specs if spec.environment in ready}, failed
 
 
-def _teller(say: Callable[[str, str], None], name: str) -> Callable[[str], None]:
+def _sayer(say: Callable[[str, str], None], name: str) -> Callable[[str], None]:
     return lambda line: say(name, line)
