@@ -77,9 +77,9 @@ def test_a_negative_timeout_still_reads_once() -> None:
 
 
 @given(st.lists(st.binary(max_size=5).map(lambda part: part.replace(b"\n", b"")), max_size=5), st.data())
-def test_where_the_stream_is_cut_does_not_matter(expected: list[bytes], data: st.DataObject) -> None:
+def test_where_the_stream_is_cut_does_not_matter(expected: list[bytes], draws: st.DataObject) -> None:
     data = b"".join(line + b"\n" for line in expected)
-    cuts = sorted(data.draw(st.sets(st.integers(1, len(data) - 1), max_size=4)) if len(data) > 1 else [])
+    cuts = sorted(draws.draw(st.sets(st.integers(1, len(data) - 1), max_size=4)) if len(data) > 1 else [])
     chunks = [data[begin:end] for begin, end in itertools.pairwise([0, *cuts, len(data)])] if data else []
     reader = lines(*chunks)
     assert list(iter(lambda: reader.next(1.0), None)) == expected
