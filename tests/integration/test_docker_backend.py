@@ -554,11 +554,11 @@ def test_what_a_killed_runners_build_left_is_swept(client: docker.DockerClient, 
         while b"sleep 100" not in (line := runner.stdout.readline()):
             assert line
         assert wait_until(lambda: bool(leftovers(client, runner.pid)))
-        backend.sweep()  # its owner is alive
+        backend.remove_abandoned()  # its owner is alive
         assert leftovers(client, runner.pid)
         runner.kill()
         runner.wait()
-    assert wait_until(lambda: bool(backend.sweep()))
+    assert wait_until(lambda: bool(backend.remove_abandoned()))
     assert wait_until(lambda: leftovers(client, runner.pid) == [])
 
 
@@ -580,7 +580,7 @@ def test_the_sweep_takes_only_what_belongs_to_the_dead(client: docker.DockerClie
         prefix = f"matrix-runner-test-{os.getpid()}-"
         made = {name: client.containers.create(BASE, name=prefix + name, labels=own) for name, own in labels.items()}
         try:
-            swept = backend.sweep()
+            swept = backend.remove_abandoned()
             assert {name.removeprefix(prefix) for name in swept if name.startswith(prefix)} == {"dead", "number-reused"}
             left = {found.name for found in client.containers.list(all=True, ignore_removed=True)}
             assert {prefix + name for name in labels} & left == {
