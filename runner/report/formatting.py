@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.analysis.model import Comparison, Dataset, GeometricMean, Row
 from runner.catalog.cases import CASES
-from runner.catalog.cases.units import quoted as in_published_unit
+from runner.catalog.cases import quoted as in_published_unit
 from runner.catalog.published import SOURCES
 from runner.core import units
 from runner.core.units import TimeUnit

@@ -10,8 +10,7 @@ import numpy as np
 from runner.analysis import statistics
 from runner.analysis.model import Comparison, Dataset, Row
 from runner.analysis.quality import annotate, quality_issues
-from runner.catalog.cases import CASES
-from runner.catalog.cases.fields import FIELDS, field
+from runner.catalog.cases import CASES, FIELDS, field
 from runner.core import units
 from runner.core.model import Cell
 from runner.core.model.cells import is_twin
