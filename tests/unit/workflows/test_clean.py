@@ -336,7 +336,6 @@ def test_containers_of_dead_runners_alone() -> None:
         {"Labels": {OWNER: label}, "Names": [f"/{name}"], "Id": name, "ImageID": "i", "SizeRw": 5}
         for name, label in (("mine", owner()), ("dead", gone()), ("elsewhere", gone().replace(":", "x:", 1)))
     ]
-    found = abandoned_containers(
-        Engine(containers=[*held, {"Labels": None, "Names": ["/other"], "Id": "o", "ImageID": "i"}])
-    )  # type: ignore[arg-type]
-    assert [(left.kind, left.name, left.size) for left in found] == [("container", "dead", 5)]
+    engine = Engine(containers=[*held, {"Labels": None, "Names": ["/other"], "Id": "o", "ImageID": "i"}])
+    abandoned = abandoned_containers(engine)  # type: ignore[arg-type]
+    assert [(left.kind, left.name, left.size) for left in abandoned] == [("container", "dead", 5)]
