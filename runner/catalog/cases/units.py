@@ -1,4 +1,4 @@
-"""A step's time in the unit in which its workload's figures are quoted."""
+"""A step's time in the unit in which its workload is published; all other units are chosen in runner/core/units.py."""
 
 from collections.abc import Mapping
 from typing import Any
