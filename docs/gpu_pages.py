@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner.catalog.gpu_errors import troubles
+from runner.catalog import gpu_errors
 from runner.catalog.hardware.facts import Build, builds, toolkit
 from runner.core.model import Gpu, Plan, PlannedCell, Skip
 from runner.plan.compatibility.rules import Setting, Verdict, has_code_for_it, portable
@@ -133,7 +133,7 @@ def gpu_errors_page() -> str:
     """Return the page of known errors of GPUs, without its first line."""
     rows = [
         (f"`{each.sign}`", each.sentence, each.fix, f"`{each.failure}`", each.source, each.status)
-        for each in troubles()
+        for each in gpu_errors.troubles()
     ]
     parts = [
         "# When a GPU cannot be used",
