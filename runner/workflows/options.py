@@ -87,4 +87,4 @@ def _flags(annotation: object, value: object) -> Iterator[str]:
         yield flag
         return
     for item in value if isinstance(value, list) else [value]:
-        yield from (flag, str(item))
+        yield from (flag, f"{item:g}" if isinstance(item, float) else str(item))

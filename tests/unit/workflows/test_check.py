@@ -18,7 +18,8 @@ from runner.core.model import Cell, Record
 from runner.report.check import Check
 from runner.store.documents import PLAN, text
 from runner.store.run import LOCK, Run
-from runner.workflows.check import check, selectors
+from runner.workflows.check import check
+from runner.workflows.suggest import selectors
 from tests.support.fake_runs import bad, cell, good, make
 
 BASE, OTHER = cell("torch-1.0"), cell("torch-2.x")
@@ -65,7 +66,10 @@ def judged(folder: Path, records: Sequence[Record], ended: str = "done", **plan:
 def command(found: Check) -> list[str]:
     """Return the words of the next command, without where the runs are."""
     words = shlex.split(found.command)
-    return words[: words.index("--reports")] if "--reports" in words else words
+    if "--reports" in words:
+        index = words.index("--reports")
+        del words[index : index + 2]
+    return words
 
 
 DECIDED = (0.8, 0.801, 0.799, 0.8, 0.8)
@@ -101,7 +105,8 @@ def test_a_run_of_other_code_cannot_go_on(tmp_path: Path, monkeypatch: pytest.Mo
     run = stored(tmp_path, pairs(DECIDED), "interrupted")
     monkeypatch.setattr(harness_archive, "version", lambda: "another")
     found = check(tmp_path, run.id, NO_MATRIX)
-    assert found.notes == ("it was measured by other code than this program's, so it cannot go on",)
+    (note,) = found.notes
+    assert "cannot be resumed" in note
     assert command(found) == ["runner", "run", BASE.id, OTHER.id, "--rounds", "3", "--seconds", "0.5"]
 
 
@@ -157,17 +162,22 @@ def test_one_environment_has_nothing_to_compare_with(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("plan", "words"),
-    [
-        ({"backend": "venv"}, ["--backend", "venv"]),
-        ({"device": "cuda"}, ["--device", "cuda"]),
-        ({"backend": "host"}, ["--backend", "host", "--python", "/usr/bin/python3", "--name"]),
-    ],
+    ("plan", "words"), [({"backend": "venv"}, ["--backend", "venv"]), ({"device": "cuda"}, ["--device", "cuda"])]
 )
-def test_what_is_measured_again_is_measured_alike(tmp_path: Path, plan: dict[str, str], words: list[str]) -> None:
-    found = command(judged(tmp_path, pairs(DECIDED[:2]), **plan))
-    assert found[found.index("0.5") + 1 :][: len(words)] == words
-    assert (BASE.id in found) == (plan.get("backend") != "host")
+def test_cells_are_measured_again_with_the_same_backend_and_device(
+    tmp_path: Path, plan: dict[str, str], words: list[str]
+) -> None:
+    suggested = command(judged(tmp_path, pairs(DECIDED[:2]), **plan))
+    assert " ".join(words) in " ".join(suggested)
+    assert {BASE.id, OTHER.id} <= set(suggested)
+
+
+def test_the_interpreter_of_the_host_backend_is_named_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = stored(tmp_path, [good(BASE, 0, samples(0))], "interrupted", backend="host")
+    monkeypatch.setattr(harness_archive, "version", lambda: "another")  # it cannot be resumed
+    suggested = command(check(tmp_path, run.id, NO_MATRIX))
+    assert suggested[:3] == ["runner", "run", BASE.id]
+    assert "--backend host --python /usr/bin/python3 --name torch-1.0" in " ".join(suggested)
 
 
 def test_another_matrix_and_the_published_protocol_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +187,7 @@ def test_another_matrix_and_the_published_protocol_are_named(tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     found = command(check(tmp_path, run.id, NO_MATRIX))
     assert found[found.index("--matrix") + 1].endswith("/matrix.yaml")
-    assert "--protocol=published" in found
+    assert found[found.index("--protocol") + 1] == "published"
 
 
 def many(environments: int, slugs: int, cases: int) -> list[str]:

@@ -1,0 +1,153 @@
+"""The one command that helps most after a run: resume it, quieten the machine, measure more, or read the results."""
+
+import shlex
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from runner.analysis.model import MIN_ROUNDS, QualityIssue
+from runner.core.model import Cell
+from runner.report.check import Check
+from runner.store.journal import Journal
+from runner.store.run import Run
+from runner.workflows.options import Options
+
+NOISE_CODES = frozenset({"two-modes", "throttled", "clock-moved", "swapping"})
+"""Codes of quality issues that a quieter machine fixes."""
+
+LONGER_CODES = frozenset({"trend"})
+"""Codes of quality issues that more time for each cell fixes."""
+
+LONGER_BY = 4  # times as long
+MAX_SELECTORS = 6
+MIN_PROPOSED_ROUNDS = 5
+MAX_PROPOSED_ROUNDS = 30  # what needs more is a question of the margin, and costs more than the answer is worth
+
+
+def next_command(checked: Check, run: Run, journal: Journal, reports: Path, *, resumable: bool) -> str:
+    """Return the command to run next.
+
+    Args:
+        checked: what `runner check` shows of the run.
+        run: the run.
+        journal: its journal.
+        reports: the folder that holds the runs.
+        resumable: this program has the measuring code of the run.
+    """
+    folder = Options(reports=reports).to_argv()
+    if checked.state == "at work":
+        return _line("check", run.id, *folder)
+    if checked.state == "unfinished" and resumable:
+        return _line("run", "--resume", run.id, *folder)
+    if not checked.counts.good:
+        return _line("doctor")
+    again = RunAgain(run, journal, reports)
+    command: str | None = None
+    if checked.state == "unfinished":
+        command = again.command(cell["id"] for cell in run.plan()["cells"] if cell["verdict"] == "run")
+    elif any(issue.serious and issue.code in NOISE_CODES for issue in checked.quality_issues):
+        command = _line("tune")
+    else:
+        command = _measure_more(checked, again)
+    if command or not checked.comparisons:
+        return command or _line("report", run.id, *folder)
+    largest = max(checked.comparisons, key=lambda comparison: len(comparison.rows))
+    return _line("compare", largest.base, *largest.others, *folder)
+
+
+def _measure_more(checked: Check, again: "RunAgain") -> str | None:
+    """Return the command that measures doubtful and undecided cells again; None where there are none."""
+    serious = [issue for issue in checked.quality_issues if issue.serious]
+    short = [issue for issue in serious if issue.code in LONGER_CODES]
+    if short:
+        return again.command(_cells_of(short, checked), longer=LONGER_BY)
+    undecided = [row for _, row in checked.open if row.more_rounds]
+    cells = {cell for row in undecided for cell in row.cell_ids}
+    cells = cells or _cells_of((issue for issue in serious if issue.code == "few-rounds"), checked)
+    needed = max((row.rounds + row.more_rounds for row in undecided), default=0)
+    rounds = min(max(needed, MIN_PROPOSED_ROUNDS), MAX_PROPOSED_ROUNDS)
+    return again.command(cells, rounds) if cells else None
+
+
+def _cells_of(issues: Iterable[QualityIssue], checked: Check) -> set[str]:
+    """Return the cells that quality issues are about, and those they are compared with."""
+    cells = {issue.cell for issue in issues}
+    pairs = [set(row.cell_ids) for comparison in checked.comparisons for row in comparison.rows]
+    return cells.union(*(pair for pair in pairs if pair & cells))
+
+
+class RunAgain:
+    """The command that measures some cells of a run again, with its backend, device and effort."""
+
+    def __init__(self, run: Run, journal: Journal, reports: Path) -> None:
+        """Read what the run was started with."""
+        plan, header = run.plan(), journal.header
+        self.rounds = int(plan.get("rounds") or MIN_PROPOSED_ROUNDS)
+        self.seconds = float(plan.get("seconds") or 1.0)
+        backend, matrix = plan.get("backend"), header.get("matrix")
+        fields: dict[str, Any] = {"reports": reports, "device": _device(plan.get("device"))}
+        if backend == "host":
+            (name,) = {cell["environment"] for cell in plan["cells"]}
+            fields |= {"backend": "host", "python": header.get("python"), "name": name}
+        elif backend == "venv":
+            fields |= {"backend": "venv"}
+        if matrix and Path(matrix) != Options().matrix.absolute():
+            fields |= {"matrix": Path(matrix)}
+        self.fields = fields
+
+    def command(self, cells: Iterable[str], rounds: int = 0, longer: float = 1) -> str:
+        """Return the command line.
+
+        Args:
+            cells: ids of the cells.
+            rounds: at least so many, and at least as many as in the run.
+            longer: this many times the seconds of the run.
+        """
+        ids = sorted(cells)
+        words = selectors(ids)
+        workloads = list(dict.fromkeys(Cell.parse(cell).workload for cell in ids))
+        options = Options(
+            selectors=list(words),
+            workload=None if "/" in words[0] else workloads,
+            protocol="published" if any("+published" in cell for cell in ids) else None,
+            rounds=max(rounds, self.rounds, MIN_ROUNDS),
+            seconds=longer * self.seconds,
+            **self.fields,
+        )
+        return _line("run", *options.to_argv())
+
+
+def selectors(cells: Sequence[str]) -> tuple[str, ...]:
+    """Return a few words that select cells, and as few others as possible.
+
+    They are at most MAX_SELECTORS globs, or twice as many over cases; beyond that they are environments.
+
+    Args:
+        cells: ids, sorted.
+
+    >>> selectors(["jax/jax-scan/rnn-step/lstm-b32-h128/train/fp32"])
+    ('jax/jax-scan/rnn-step/lstm-b32-h128/train/fp32',)
+    """
+    parts = [cell.split("/") for cell in cells]
+    for kept in ((0, 1, 2, 3, 4, 5), (0, 1, 2, 3), (0, 2, 3), (2, 3)):
+        globs = dict.fromkeys(_glob(part, kept) for part in parts)
+        if len(globs) <= MAX_SELECTORS * (1 if 0 in kept else 2):  # all environments are better than all cases
+            return tuple(globs)
+    return tuple(dict.fromkeys(part[0] for part in parts))
+
+
+def _glob(parts: Sequence[str], kept: Sequence[int]) -> str:
+    """Return a glob over cell ids that fixes some of their parts."""
+    shown = [part if index in kept else "*" for index, part in enumerate(parts)]
+    return "/".join(shown) if len(kept) == len(parts) else "/".join([*shown[:4], "*"])
+
+
+def _device(device: str | None) -> str | None:
+    """Return the device of a run where another one would be chosen without the option, else None."""
+    from runner.gpu.detect import gpus
+
+    return device if device and device != ("cuda" if gpus() else "cpu") else None
+
+
+def _line(*words: str) -> str:
+    return shlex.join(["runner", *words])
