@@ -73,7 +73,7 @@ class Calm:
     def measured(self, ask: Callable[[], Outcome]) -> Outcome:
         """Return the outcome of ``ask`` with what was read of the device meanwhile; ``discarded`` were thrown away."""
         self.observe({})  # what was read before belongs to nobody
-        outcome, seen = self._asked(ask)
+        outcome, seen = self._measure(ask)
         discarded = 0
         for pause in self.pauses:
             why = self.held(outcome, seen)
@@ -83,14 +83,14 @@ class Calm:
             self.wait(pause)
             self.left -= pause
             self.observe({})
-            outcome, seen = self._asked(ask)
+            outcome, seen = self._measure(ask)
             discarded += 1
         if discarded and self.held(outcome, seen):
             self.say("the GPU is held back however long it rests: it is not waited for again")
             self.left = 0.0
         return replace(outcome, device={**seen, **({"discarded": discarded} if discarded else {})})
 
-    def _asked(self, ask: Callable[[], Outcome]) -> tuple[Outcome, Facts]:
+    def _measure(self, ask: Callable[[], Outcome]) -> tuple[Outcome, Facts]:
         outcome = ask()
         return outcome, self.observe(outcome.reply)
 

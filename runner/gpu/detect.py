@@ -7,7 +7,7 @@ from pathlib import Path
 
 from runner.core.errors import GpuError, Problem
 from runner.core.model import Gpu
-from runner.core.timeout import within
+from runner.core.threads import call_with_timeout
 from runner.gpu import nvml
 
 BUS = Path("/sys/bus/pci/devices")
@@ -23,13 +23,13 @@ def gpus(environ: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
     Raises:
         GpuError: there is a driver, and it does not work or answer; or the variable names nothing that is here.
     """
-    found, wanted = present(), environ.get("CUDA_VISIBLE_DEVICES")
-    if wanted is None:
-        return found
-    chosen = visible(found, wanted)
-    if found and not chosen and wanted.strip() not in NONE:
-        here = ", ".join(f"{number} ({gpu.name}, {gpu.uuid})" for number, gpu in enumerate(found))
-        what = f"CUDA_VISIBLE_DEVICES is {wanted!r}, and no GPU here is called so"
+    all_gpus, names = present(), environ.get("CUDA_VISIBLE_DEVICES")
+    if names is None:
+        return all_gpus
+    chosen = visible(all_gpus, names)
+    if all_gpus and not chosen and names.strip() not in NONE:
+        here = ", ".join(f"{number} ({gpu.name}, {gpu.uuid})" for number, gpu in enumerate(all_gpus))
+        what = f"CUDA_VISIBLE_DEVICES is {names!r}, and no GPU here is called so"
         raise GpuError(Problem(what, hint=f"there are {here}"))
     return chosen
 
@@ -42,14 +42,16 @@ def answering(environ: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
         return ()
 
 
-def visible(found: tuple[Gpu, ...], wanted: str) -> tuple[Gpu, ...]:
+def visible(all_gpus: tuple[Gpu, ...], names: str) -> tuple[Gpu, ...]:
     """Return the GPUs that ``CUDA_VISIBLE_DEVICES`` names, by index or by the beginning of a UUID, up to a bad one.
 
     Source: CUDA C++ Programming Guide, environment variables.
     """
     chosen: list[Gpu] = []
-    for name in (part.strip() for part in wanted.split(",")):
-        named = [gpu for index, gpu in enumerate(found) if name and (name == str(index) or gpu.uuid.startswith(name))]
+    for name in (part.strip() for part in names.split(",")):
+        named = [
+            gpu for index, gpu in enumerate(all_gpus) if name and (name == str(index) or gpu.uuid.startswith(name))
+        ]
         if len(named) != 1:
             break
         chosen += named
@@ -63,7 +65,7 @@ def present() -> tuple[Gpu, ...]:
         GpuError: as for ``gpus``.
     """
     try:
-        return within(_present)
+        return call_with_timeout(_present)
     except GpuError as error:
         if error.kind == "missing" or (error.kind == "unloaded" and not on_the_bus()):
             return ()
@@ -84,9 +86,9 @@ def _line(path: Path) -> str:
 
 
 def _present() -> tuple[Gpu, ...]:
-    found = []
+    all_gpus = []
     with nvml.opened() as driver:
         for device in driver.devices():
             with suppress(GpuError):  # lost since it was counted
-                found += [one.gpu() for one in (device.slices() if device.sliced() else (device,))]
-    return tuple(found)
+                all_gpus += [part.gpu() for part in (device.slices() if device.sliced() else (device,))]
+    return tuple(all_gpus)

@@ -7,7 +7,7 @@ from typing import Any
 
 from runner.core.errors import GpuError, Problem
 from runner.core.model import Gpu
-from runner.core.timeout import within
+from runner.core.threads import call_with_timeout
 from runner.gpu import nvml
 from runner.gpu.clocks import recovery
 from runner.gpu.clocks.lease import Lease
@@ -46,7 +46,7 @@ class Clocks:
         self.watch: Watch | None = None
         self.base: dict[str, float] = {}
         self.again = 0
-        self.told: set[str] = set()
+        self.announced: set[str] = set()
         self.over = False  # the block that held them has ended, perhaps in another thread
 
     @property
@@ -67,7 +67,7 @@ class Clocks:
                 return driver.device(uuid).abilities()
 
         try:
-            able = within(ask, self.seconds)
+            able = call_with_timeout(ask, self.seconds)
         except GpuError:
             return  # it is said when the clocks are to be held
         choose(able, self.wish)
@@ -115,9 +115,9 @@ class Clocks:
                 return driver.device(uuid).processes()
 
         with suppress(GpuError):
-            found = within(ask, self.seconds)
-            if found:
-                who = ", ".join(map(str, found))
+            processes = call_with_timeout(ask, self.seconds)
+            if processes:
+                who = ", ".join(map(str, processes))
                 self.say(f"other processes compute on {self.gpu.name} and will disturb what is measured: {who}")
 
     def facts(self) -> Mapping[str, Any]:
@@ -153,8 +153,8 @@ class Clocks:
             self._once(f"the GPU's {name} is held at {mhz:g} MHz and was {read[1]:g} MHz{why}")
 
     def _once(self, text: str) -> None:
-        if text.partition(" and was ")[0] not in self.told:
-            self.told.add(text.partition(" and was ")[0])
+        if text.partition(" and was ")[0] not in self.announced:
+            self.announced.add(text.partition(" and was ")[0])
             self.say(text)
 
     def check(self) -> None:

@@ -16,10 +16,10 @@ class Several(Clocks):
 
     def __init__(self, each: Sequence[Clocks]) -> None:
         """Take the clocks of two GPUs or more; the device has all their UUIDs."""
-        found = [one.gpu for one in each]
-        assert all(found)
-        assert found[0]
-        super().__init__(replace(found[0], uuid=device_id(*found)), each[0].wish, each[0].say)
+        gpus = [session.gpu for session in each]
+        assert all(gpus)
+        assert gpus[0]
+        super().__init__(replace(gpus[0], uuid=device_id(*gpus)), each[0].wish, each[0].say)
         self.each = each
 
     @contextmanager
@@ -30,21 +30,21 @@ class Several(Clocks):
 
     def facts(self) -> Mapping[str, Any]:
         """Return how the clocks are held; of the first that is held at nothing, where one is not held."""
-        return min((one.facts() for one in self.each), key=lambda facts: "pinned" in facts)
+        return min((session.facts() for session in self.each), key=lambda facts: "pinned" in facts)
 
     def observed(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return what was read of the first that was held back, else of the first; what held back any; no energy."""
-        found = [one.observed(reply) for one in self.each]
-        worst = next((read for read in found if read.get("throttled")), found[0])
-        words = {word for read in found for word in read.get("held_back", ())}
+        readings = [session.observed(reply) for session in self.each]
+        worst = next((read for read in readings if read.get("throttled")), readings[0])
+        reasons = {reason for read in readings for reason in read.get("held_back", ())}
         seen = {name: value for name, value in worst.items() if name not in OF_ONE}
-        return {**seen, "held_back": sorted(words)} if words else seen
+        return {**seen, "held_back": sorted(reasons)} if reasons else seen
 
     def celsius(self) -> int | None:
         """Return the temperature of the hottest."""
-        return max((found for one in self.each if (found := one.celsius()) is not None), default=None)
+        return max((celsius for session in self.each if (celsius := session.celsius()) is not None), default=None)
 
     def check(self) -> None:
         """See that all are still there; see Clocks."""
-        for one in self.each:
-            one.check()
+        for session in self.each:
+            session.check()

@@ -13,10 +13,10 @@ DECIMALS = 6
 
 def idle_watts(readings: Sequence[Reading]) -> float | None:
     """Return the mean draw of a GPU that had nothing to do; None where it had, or does not tell."""
-    found = [one.watts for one in readings if one.watts is not None]
-    if not found or not all(one.idle for one in readings):
+    draws = [reading.watts for reading in readings if reading.watts is not None]
+    if not draws or not all(reading.idle for reading in readings):
         return None
-    return round(fmean(found), 1)
+    return round(fmean(draws), 1)
 
 
 def per_step(readings: Sequence[Reading], reply: Mapping[str, Any], idle: float | None) -> float | None:
@@ -31,7 +31,7 @@ def per_step(readings: Sequence[Reading], reply: Mapping[str, Any], idle: float 
             the monotonic clock, which on Linux is one for all processes of a machine (clock_gettime(2)).
         idle: watts.
     """
-    known = [(one.at, one.joules) for one in readings if one.joules is not None]
+    known = [(reading.at, reading.joules) for reading in readings if reading.joules is not None]
     if idle is None or len(known) < 2 or "ended" not in reply or not reply.get("seconds"):
         return None
     steps = int(reply.get("batch", 1)) * len(reply["seconds"])
@@ -39,8 +39,8 @@ def per_step(readings: Sequence[Reading], reply: Mapping[str, Any], idle: float 
     end = float(reply["ended"])
     if length < LEAST_SECONDS or not known[0][0] <= end - length < end <= known[-1][0]:
         return None
-    spent = _at(known, end) - _at(known, end - length) - idle * length
-    return round(float(spent / steps), DECIMALS)
+    joules = _at(known, end) - _at(known, end - length) - idle * length
+    return round(float(joules / steps), DECIMALS)
 
 
 def _at(known: Sequence[tuple[float, float]], moment: float) -> float:

@@ -15,7 +15,7 @@ from runner.gpu.types import COUNTERS, Abilities, Pair, Reading
 
 SLICE = "MIG-"  # what the UUID of a slice begins with
 POWER_NOW = 186  # the field: mW at this moment; power usage is a mean over a second on most boards, not on all
-TOLD = ("unsupported", "permission", "argument")  # kinds of an answer to a question that means: it does not say
+NO_ANSWER = ("unsupported", "permission", "argument")  # kinds of an answer to a question that means: it does not say
 
 
 @contextmanager
@@ -46,15 +46,15 @@ class Driver:
         Raises:
             GpuError: there are GPUs, and none of them answers.
         """
-        found, silent = [], None
+        devices, silent = [], None
         for index in range(int(_call("nvmlDeviceGetCount"))):
             try:
-                found.append(Device(_call("nvmlDeviceGetHandleByIndex", index), index, self.version))
+                devices.append(Device(_call("nvmlDeviceGetHandleByIndex", index), index, self.version))
             except GpuError as error:
                 silent = error
-        if silent and not found:
+        if silent and not devices:
             raise silent
-        return tuple(found)
+        return tuple(devices)
 
     def device(self, uuid: str) -> "Device":
         """Return the GPU, or the slice of one, of a UUID.
@@ -65,7 +65,7 @@ class Driver:
         handle, part = _call("nvmlDeviceGetHandleByUUID", uuid), None
         if uuid.startswith(SLICE):
             handle, part = _call("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", handle), handle
-        return Device(handle, int(_asked("nvmlDeviceGetIndex", handle) or 0), self.version, part)
+        return Device(handle, int(_query("nvmlDeviceGetIndex", handle) or 0), self.version, part)
 
 
 class Device:
@@ -80,12 +80,12 @@ class Device:
         self.handle = handle
         self.index = index
         self.driver = driver
-        self.own = handle if part is None else part
+        self.part_handle = handle if part is None else part
 
     def gpu(self) -> Gpu:
         """Return what it is."""
         return Gpu(
-            uuid=str(_call("nvmlDeviceGetUUID", self.own)),
+            uuid=str(_call("nvmlDeviceGetUUID", self.part_handle)),
             name=self.name(),
             capability=self.capability(),
             driver=self.driver,
@@ -94,7 +94,7 @@ class Device:
 
     def name(self) -> str:
         """Return its name."""
-        return str(_call("nvmlDeviceGetName", self.own))
+        return str(_call("nvmlDeviceGetName", self.part_handle))
 
     def capability(self) -> tuple[int, int]:
         """Return its compute capability as (major, minor)."""
@@ -103,46 +103,46 @@ class Device:
 
     def architecture(self) -> int:
         """Return NVML's number of its architecture; by its compute capability where the driver does not know it."""
-        found = _asked("nvmlDeviceGetArchitecture", self.handle)
-        return found if found in types.ARCHITECTURES else types.architecture(self.capability())
+        number = _query("nvmlDeviceGetArchitecture", self.handle)
+        return number if number in types.ARCHITECTURES else types.architecture(self.capability())
 
     def memory(self) -> int:
         """Return its memory in bytes; 0 where it has none of its own, and the driver refuses to say."""
-        found = _asked("nvmlDeviceGetMemoryInfo", self.own)
-        return int(found.total) if found else 0
+        info = _query("nvmlDeviceGetMemoryInfo", self.part_handle)
+        return int(info.total) if info else 0
 
     def persistent(self) -> bool | None:
         """Say whether the driver keeps it initialised while nobody uses it."""
-        return _flag(_asked("nvmlDeviceGetPersistenceMode", self.handle))
+        return _flag(_query("nvmlDeviceGetPersistenceMode", self.handle))
 
     def sliced(self) -> bool | None:
         """Say whether it is cut into slices, by MIG; None where it cannot be."""
-        found = _asked("nvmlDeviceGetMigMode", self.handle)
-        return None if found is None else bool(found[0])
+        mode = _query("nvmlDeviceGetMigMode", self.handle)
+        return None if mode is None else bool(mode[0])
 
     def slices(self) -> tuple["Device", ...]:
         """Return the slices it is cut into, by MIG; none of a whole one."""
         if not self.sliced():
             return ()
-        most = _asked("nvmlDeviceGetMaxMigDeviceCount", self.handle) or 0
-        found = (_asked("nvmlDeviceGetMigDeviceHandleByIndex", self.handle, number) for number in range(most))
-        return tuple(Device(self.handle, self.index, self.driver, part) for part in found if part)
+        limit = _query("nvmlDeviceGetMaxMigDeviceCount", self.handle) or 0
+        handles = (_query("nvmlDeviceGetMigDeviceHandleByIndex", self.handle, number) for number in range(limit))
+        return tuple(Device(self.handle, self.index, self.driver, part) for part in handles if part)
 
     def processes(self) -> tuple[int, ...] | None:
         """Return the ids of the processes that compute on it."""
-        found = _asked("nvmlDeviceGetComputeRunningProcesses_v3", self.handle)
-        if found is None:  # drivers before 510
-            found = _asked("nvmlDeviceGetComputeRunningProcesses_v2", self.handle)
-        return None if found is None else tuple(int(one.pid) for one in found)
+        processes = _query("nvmlDeviceGetComputeRunningProcesses_v3", self.handle)
+        if processes is None:  # drivers before 510
+            processes = _query("nvmlDeviceGetComputeRunningProcesses_v2", self.handle)
+        return None if processes is None else tuple(int(process.pid) for process in processes)
 
-    def most(self) -> int | None:
+    def highest_sm(self) -> int | None:
         """Return the highest clock that its multiprocessors may have."""
-        return _number(_asked("nvmlDeviceGetMaxClockInfo", self.handle, _kind("SM")))
+        return _number(_query("nvmlDeviceGetMaxClockInfo", self.handle, _kind("SM")))
 
     def abilities(self) -> Abilities:
         """Return what decides how its clocks can be held."""
-        memory = _asked("nvmlDeviceGetSupportedMemoryClocks", self.handle) or ()
-        sm = _asked("nvmlDeviceGetSupportedGraphicsClocks", self.handle, max(memory)) if memory else ()
+        memory = _query("nvmlDeviceGetSupportedMemoryClocks", self.handle) or ()
+        sm = _query("nvmlDeviceGetSupportedGraphicsClocks", self.handle, max(memory)) if memory else ()
         return Abilities(
             name=self.name(),
             architecture=self.architecture(),
@@ -154,20 +154,20 @@ class Device:
         )
 
     def _pair(self, call: str) -> Pair | None:
-        memory, sm = (_asked(call, self.handle, _kind(name)) for name in ("MEM", "SM"))
+        memory, sm = (_query(call, self.handle, _kind(name)) for name in ("MEM", "SM"))
         return Pair(int(memory), int(sm)) if memory and sm else None
 
     def reading(self) -> Reading:
         """Return what it does at this moment."""
         watts, counted = self._fields()
         if watts is None:
-            found = _asked("nvmlDeviceGetPowerUsage", self.handle)
-            watts = None if found is None else found / 1e3
-        energy = _asked("nvmlDeviceGetTotalEnergyConsumption", self.handle)
+            milliwatts = _query("nvmlDeviceGetPowerUsage", self.handle)
+            watts = None if milliwatts is None else milliwatts / 1e3
+        energy = _query("nvmlDeviceGetTotalEnergyConsumption", self.handle)
         return Reading(
             at=time.monotonic(),
-            sm=_asked("nvmlDeviceGetClockInfo", self.handle, _kind("SM")),
-            memory=_asked("nvmlDeviceGetClockInfo", self.handle, _kind("MEM")),
+            sm=_query("nvmlDeviceGetClockInfo", self.handle, _kind("SM")),
+            memory=_query("nvmlDeviceGetClockInfo", self.handle, _kind("MEM")),
             reasons=self.reasons(),
             watts=watts,
             joules=None if energy is None else energy / 1e3,
@@ -177,19 +177,19 @@ class Device:
 
     def reasons(self) -> int | None:
         """Return the mask of what decides its clock now; see ``answers.held_back``."""
-        found = _asked("nvmlDeviceGetCurrentClocksEventReasons", self.handle)
-        if found is None:  # drivers before 535 have only the old name
-            found = _asked("nvmlDeviceGetCurrentClocksThrottleReasons", self.handle)
-        return _number(found)
+        mask = _query("nvmlDeviceGetCurrentClocksEventReasons", self.handle)
+        if mask is None:  # drivers before 535 have only the old name
+            mask = _query("nvmlDeviceGetCurrentClocksThrottleReasons", self.handle)
+        return _number(mask)
 
     def _celsius(self) -> int | None:
-        found = _asked("nvmlDeviceGetTemperatureV", self.handle, 0)
-        return _number(_asked("nvmlDeviceGetTemperature", self.handle, 0) if found is None else found)
+        celsius = _query("nvmlDeviceGetTemperatureV", self.handle, 0)
+        return _number(_query("nvmlDeviceGetTemperature", self.handle, 0) if celsius is None else celsius)
 
     def _fields(self) -> tuple[float | None, dict[str, float]]:
         """Return power in watts and the seconds of each counter, as far as there are fields of them."""
-        found = _asked("nvmlDeviceGetFieldValues", self.handle, [POWER_NOW, *COUNTERS])
-        values = [None if one.nvmlReturn else one.value for one in found or ()]
+        fields = _query("nvmlDeviceGetFieldValues", self.handle, [POWER_NOW, *COUNTERS])
+        values = [None if field.nvmlReturn else field.value for field in fields or ()]
         counted: dict[str, float] = {}
         for words, value in zip(COUNTERS.values(), values[1:], strict=False):
             if value is not None:
@@ -237,12 +237,12 @@ def _flag(value: int | None) -> bool | None:
     return None if value is None else bool(value)
 
 
-def _asked(call: str, *values: object) -> Any:  # noqa: ANN401  what each call gives
+def _query(call: str, *values: object) -> Any:  # noqa: ANN401  what each call gives
     """Return what a call gives; None where this GPU, this driver or this user gets no answer to it."""
     try:
         return _call(call, *values)
     except GpuError as error:
-        if error.kind not in TOLD:
+        if error.kind not in NO_ANSWER:
             raise
         return None
 

@@ -4,7 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from runner.core.errors import GpuError
-from runner.core.timeout import within
+from runner.core.threads import call_with_timeout
 from runner.gpu import nvml
 from runner.gpu.types import held_back
 
@@ -33,18 +33,18 @@ class Settings:
 def settings() -> tuple[Settings, ...]:
     """Return the settings of each GPU that the driver shows and that is well; empty where no driver works."""
     try:
-        return within(_settings)
+        return call_with_timeout(_settings)
     except GpuError:
         return ()
 
 
 def _settings() -> tuple[Settings, ...]:
-    found = []
+    settings_by_gpu = []
     with nvml.opened() as driver:
         for device in driver.devices():
             with suppress(GpuError):  # the others may be well
-                found.append(_of(device))
-    return tuple(found)
+                settings_by_gpu.append(_of(device))
+    return tuple(settings_by_gpu)
 
 
 def _of(device: nvml.Device) -> Settings:
@@ -54,7 +54,7 @@ def _of(device: nvml.Device) -> Settings:
         name=device.name(),
         persistent=device.persistent(),
         mhz=reading.sm,
-        most_mhz=device.most(),
+        most_mhz=device.highest_sm(),
         held_back=held_back(reading.reasons or 0),
         processes=None if processes is None else len(processes),
     )

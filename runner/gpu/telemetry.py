@@ -54,7 +54,7 @@ class Watch:
                 device = driver.device(self.uuid)
                 while not self.over.is_set():
                     try:
-                        found = device.reading()
+                        reading = device.reading()
                     except GpuError as error:
                         failed += 1
                         if error.kind == "lost" or failed > PASSING:
@@ -62,7 +62,7 @@ class Watch:
                     else:
                         failed = 0
                         with self.lock:
-                            self.readings.append(found)
+                            self.readings.append(reading)
                     self.over.wait(self.pause)
         except GpuError as error:
             self.error = error
@@ -94,15 +94,15 @@ class Watch:
         """Return the facts of what was read since the last time, while ``reply`` came to be."""
         self._until(float(reply.get("ended", 0.0)))
         with self.lock:
-            found, self.readings = self.readings, []
-        before, self.last = self.last, found[-1] if found else self.last
+            readings, self.readings = self.readings, []
+        before, self.last = self.last, readings[-1] if readings else self.last
         joules = (
             None
             if self.uuid.startswith(nvml.SLICE)
-            else energy.per_step([*([before] if before else []), *found], reply, self.idle)
+            else energy.per_step([*([before] if before else []), *readings], reply, self.idle)
         )
-        spent = {} if joules is None else {"joules_per_step": joules, "idle_watts": self.idle}
-        return {**facts(found, before), **spent}
+        energy_facts = {} if joules is None else {"joules_per_step": joules, "idle_watts": self.idle}
+        return {**facts(readings, before), **energy_facts}
 
 
 def facts(readings: Sequence[Reading], before: Reading | None = None) -> dict[str, Any]:
@@ -115,20 +115,23 @@ def facts(readings: Sequence[Reading], before: Reading | None = None) -> dict[st
         readings: in order.
         before: the last one of the cell before, which counters are compared with.
     """
-    busy = [one for past, one in itertools.pairwise(readings) if not past.idle and not one.idle]
-    words = [held_back(one.reasons or 0) for one in busy]
+    busy = [reading for past, reading in itertools.pairwise(readings) if not past.idle and not reading.idle]
+    reasons = [held_back(reading.reasons or 0) for reading in busy]
     counted = _counted(readings, before)
     seen = (
-        ("clock_mhz", _range([one.sm for one in busy])),
-        ("memory_clock_mhz", _range([one.memory for one in busy])),
-        ("power_watts", _mean([one.watts for one in busy])),
-        ("temperature_celsius", max((one.celsius for one in busy if one.celsius is not None), default=None)),
+        ("clock_mhz", _range([reading.sm for reading in busy])),
+        ("memory_clock_mhz", _range([reading.memory for reading in busy])),
+        ("power_watts", _mean([reading.watts for reading in busy])),
+        (
+            "temperature_celsius",
+            max((reading.celsius for reading in busy if reading.celsius is not None), default=None),
+        ),
     )
-    found: dict[str, Any] = {name: value for name, value in seen if value is not None}
+    values: dict[str, Any] = {name: value for name, value in seen if value is not None}
     if busy or counted:
-        found["throttled"] = max(sum(map(bool, words)), int(bool(counted)))
-        found["held_back"] = sorted({word for one in words for word in one} | set(counted))
-    return found
+        values["throttled"] = max(sum(map(bool, reasons)), int(bool(counted)))
+        values["held_back"] = sorted({reason for reading in reasons for reason in reading} | set(counted))
+    return values
 
 
 def _counted(readings: Sequence[Reading], before: Reading | None) -> Mapping[str, float]:
@@ -137,8 +140,8 @@ def _counted(readings: Sequence[Reading], before: Reading | None) -> Mapping[str
     if len(every) < 2:
         return {}
     first, last = every[0].counted, every[-1].counted
-    spent = {name: seconds - first[name] for name, seconds in last.items() if name in first}
-    return {name: seconds for name, seconds in spent.items() if seconds > LEAST_COUNTED}
+    increases = {name: seconds - first[name] for name, seconds in last.items() if name in first}
+    return {name: seconds for name, seconds in increases.items() if seconds > LEAST_COUNTED}
 
 
 def _range(values: Sequence[int | None]) -> list[float] | None:

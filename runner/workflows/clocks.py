@@ -9,7 +9,7 @@ from typing import Any
 
 from runner.core.errors import GpuError, Problem, RecordError
 from runner.core.model import Gpu
-from runner.core.timeout import within
+from runner.core.threads import call_with_timeout
 from runner.gpu import nvml
 from runner.gpu.clocks import journal, recovery
 from runner.gpu.clocks.client import SUDO, Guard
@@ -45,8 +45,8 @@ class Board:
         clocks = [f"{name} {mhz} MHz" for name, mhz in (("SM", self.sm), ("memory", self.memory)) if mhz is not None]
         if self.application:
             clocks.append(f"application clocks {self.application.sm} and {self.application.memory} MHz")
-        place = f"GPU {self.index}" if self.cuda is None else f"cuda:{self.cuda}"
-        return f"{place}  {self.name}  {', '.join(clocks)}"
+        number = f"GPU {self.index}" if self.cuda is None else f"cuda:{self.cuda}"
+        return f"{number}  {self.name}  {', '.join(clocks)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Held:
         who = f"run {self.entry.run or 'unknown'}, process {self.entry.runner}, since {self.entry.at}"
         if self.alive:
             return f"held by {who}: {self.entry.held or 'about to be set'}"
-        if self.entry.elsewhere:
+        if self.entry.on_other_machine:
             return f"held on another machine by {who}: `runner clocks` there says more"
         if self.entry.gone:
             return "nothing is held: the machine was started anew since it was"
@@ -87,11 +87,11 @@ class Shown:
         return {"version": VERSION, "gpus": here, "absent": [self._held(uuid) for uuid in self._absent()]}
 
     def _held(self, uuid: str) -> dict[str, Any] | None:
-        found = self.held.get(uuid)
-        if found is None:
+        held = self.held.get(uuid)
+        if held is None:
             return None
-        entry = asdict(found.entry) if found.entry else {"uuid": uuid, "trouble": found.trouble}
-        return {**entry, "alive": found.alive}
+        entry = asdict(held.entry) if held.entry else {"uuid": uuid, "trouble": held.trouble}
+        return {**entry, "alive": held.alive}
 
     def _absent(self) -> list[str]:
         return [uuid for uuid in self.held if uuid not in {board.uuid for board in self.boards}]
@@ -108,20 +108,20 @@ class Shown:
 def show() -> Shown:
     """Return the clocks of each GPU, and what this program holds of them."""
     try:
-        boards, trouble = within(_boards), ""
+        boards, trouble = call_with_timeout(_boards), ""
     except GpuError as error:
         boards, trouble = (), error.problems[0].message
-    return Shown(boards, {one.uuid: one for one in _written()}, trouble or ("" if boards else "there is no GPU"))
+    return Shown(boards, {held.uuid: held for held in _written()}, trouble or ("" if boards else "there is no GPU"))
 
 
 def _boards() -> tuple[Board, ...]:
-    found = []
+    boards = []
     numbers = {gpu.uuid: number for number, gpu in enumerate(answering())}
     with nvml.opened() as driver:
         for device in driver.devices():
             with suppress(GpuError):
                 gpu, now, able = device.gpu(), device.reading(), device.abilities()
-                found.append(
+                boards.append(
                     Board(
                         index=device.index,
                         cuda=numbers.get(gpu.uuid),
@@ -132,22 +132,22 @@ def _boards() -> tuple[Board, ...]:
                         application=able.application,
                     )
                 )
-    return tuple(found)
+    return tuple(boards)
 
 
 def _written() -> list[Held]:
-    found = []
-    for place in journal.folders(os.environ, os.geteuid()):
-        for book in journal.files(place):
+    held = []
+    for state_folder in journal.folders(os.environ, os.geteuid()):
+        for book in journal.files(state_folder):
             alive = journal.alive(book.path)
             try:
                 entry = book.read()
             except RecordError as error:
-                found.append(Held(book.path.stem, None, alive, error.problems[0].message))
+                held.append(Held(book.path.stem, None, alive, error.problems[0].message))
                 continue
             if entry is not None:
-                found.append(Held(book.path.stem, entry, alive))
-    return found
+                held.append(Held(book.path.stem, entry, alive))
+    return held
 
 
 def reset(gpu: Gpu | None, say: Say) -> str:
@@ -161,7 +161,7 @@ def reset(gpu: Gpu | None, say: Say) -> str:
     Raises:
         GpuError: some are still held.
     """
-    at_work = {one.uuid: str(one) for one in _written() if one.alive}
+    at_work = {held.uuid: str(held) for held in _written() if held.alive}
     if gpu is not None:
         return _given_back(gpu, at_work.get(gpu.uuid))
     for sentence in at_work.values():
@@ -171,7 +171,7 @@ def reset(gpu: Gpu | None, say: Say) -> str:
     for sentence in done:
         say(sentence)
     if failed:
-        raise GpuError(*(Problem(one, hint=allow(os.geteuid())) for one in failed))
+        raise GpuError(*(Problem(held, hint=allow(os.geteuid())) for held in failed))
     return f"let go of the clocks of {len(done)} GPU{'s' * (len(done) != 1)}" if done else "nothing had been left held"
 
 

@@ -26,13 +26,13 @@ def pin(device: Device, ways: tuple[Pin, ...], book: Ledger) -> Pin:
         if way.how in {"none", "left"}:
             return way
         try:
-            found = _locked(device, way, book) if way.how == "locked" else _application(device, way, book)
+            held = _locked(device, way, book) if way.how == "locked" else _application(device, way, book)
         except GpuError as error:
             if error.kind not in {"unsupported", "argument"}:
                 raise
             continue
-        book.holds(str(found))
-        return found
+        book.holds(str(held))
+        return held
     raise AssertionError("the last way holds nothing")
 
 
@@ -92,14 +92,14 @@ def _undo(device: Device, what: Undo, entry: Entry) -> None:
         case "memory":
             device.unlock_memory()
         case "application":
-            own = device.abilities().default
-            device.set_application(None if entry.before == own else entry.before)
+            default = device.abilities().default
+            device.set_application(None if entry.before == default else entry.before)
 
 
 def everything(device: Device) -> Entry:
     """Return an entry that stands for all clocks of a GPU, whoever has set them: undone, they are the driver's own."""
     able = device.abilities()
-    wanted: list[Undo] = ["sm", "memory"]
+    clocks: list[Undo] = ["sm", "memory"]
     if able.application:
-        wanted.append("application")
-    return Entry(uuid=device.gpu().uuid, undo=tuple(wanted), before=able.default)
+        clocks.append("application")
+    return Entry(uuid=device.gpu().uuid, undo=tuple(clocks), before=able.default)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from runner.core.errors import GpuError
-from runner.core.timeout import unanswered
+from runner.core.threads import unanswered
 from runner.gpu.clocks import journal
 from runner.gpu.clocks.protocol import COMMAND, Order
 
@@ -74,8 +74,8 @@ class Guard:
                 return None
             self.rest += part
         line, _, self.rest = self.rest.partition(b"\n")
-        found: Answer = json.loads(line)
-        return found
+        answer: Answer = json.loads(line)
+        return answer
 
     def end(self, seconds: float = END_SECONDS) -> Answer | None:
         """Have it undo what it holds; return its last answer, None where it gave none or does not end."""
@@ -85,11 +85,11 @@ class Guard:
             return None
         self.stdin.close()
         try:
-            while (found := self.answer(seconds)) is not None:
-                last = found
-                if found["said"] == "trouble":
-                    trouble = {"why": found["why"]}
-                if found["said"] in LAST:  # its child may hang in the driver, with the pipe open
+            while (answer := self.answer(seconds)) is not None:
+                last = answer
+                if answer["said"] == "trouble":
+                    trouble = {"why": answer["why"]}
+                if answer["said"] in LAST:  # its child may hang in the driver, with the pipe open
                     break
             self.process.wait(seconds)
         except (GpuError, subprocess.TimeoutExpired):
@@ -101,9 +101,9 @@ class Guard:
 
 def _log(uuid: str) -> int:
     """Return an open file for what a guardian prints, which is nothing unless it has a bug."""
-    place = journal.folder(os.environ, os.geteuid())
+    state_folder = journal.folder(os.environ, os.geteuid())
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        return os.open(place / f"{uuid}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        state_folder.mkdir(parents=True, exist_ok=True)
+        return os.open(state_folder / f"{uuid}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     except OSError:
         return subprocess.DEVNULL

@@ -40,12 +40,12 @@ def main() -> int:
     if line is None:
         return 0  # the runner ended before it could ask
     order = read(line)
-    place = journal.folder(os.environ, os.geteuid())
+    state_folder = journal.folder(os.environ, os.geteuid())
     try:
-        with try_exclusive(journal.lock(place, order.uuid)) as alone:
+        with try_exclusive(journal.lock(state_folder, order.uuid)) as alone:
             if alone:
-                return _alone(order, place)
-            held = journal.ledger(place, order.uuid).read()
+                return _alone(order, state_folder)
+            held = journal.ledger(state_folder, order.uuid).read()
             tell("busy", who=f"process {held.runner} for run {held.run}" if held and held.run else "another runner")
             return 0
     except RunnerError as error:
@@ -53,11 +53,11 @@ def main() -> int:
         return 1
 
 
-def _alone(order: Order, place: Path) -> int:
+def _alone(order: Order, state_folder: Path) -> int:
     """Do what is asked where no guardian of another user is at work with the GPU; its files would not say so."""
     with sole(order.uuid) as other:
         if not other:
-            return Guardian(order, place).run()
+            return Guardian(order, state_folder).run()
         tell("busy", who=other)
         return 0
 
@@ -122,10 +122,10 @@ def _readable(ends: tuple[int, ...], seconds: float | None) -> bool:
 class Guardian:
     """One order at work, while the GPU's lock is held."""
 
-    def __init__(self, order: Order, place: Path) -> None:
+    def __init__(self, order: Order, state_folder: Path) -> None:
         """Take the order, and the folder of what is written down."""
         self.order = order
-        self.book = journal.ledger(place, order.uuid)
+        self.book = journal.ledger(state_folder, order.uuid)
 
     def run(self) -> int:
         """Do it; return 0 where nothing is left to undo."""
@@ -191,14 +191,14 @@ class Guardian:
             )
         )
         try:
-            found = apply.pin(device, ways, self.book)
+            pin = apply.pin(device, ways, self.book)
         except GpuError:
             self.undo(device)
             raise
-        held = found.how in {"locked", "application"}
+        held = pin.how in {"locked", "application"}
         if not held:
             self.undo(device)
-        tell("held", pin=found.json())
+        tell("held", pin=pin.json())
         return held
 
     def restore(self) -> int:

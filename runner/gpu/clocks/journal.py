@@ -59,10 +59,10 @@ class Entry:
     @property
     def gone(self) -> bool:
         """This machine was started anew since then, and nothing is held any more."""
-        return bool(self.boot) and self.boot != boot() and not self.elsewhere
+        return bool(self.boot) and self.boot != boot() and not self.on_other_machine
 
     @property
-    def elsewhere(self) -> bool:
+    def on_other_machine(self) -> bool:
         """It is about another machine. A container has another id than its machine, but the same start."""
         return bool(self.machine) and self.machine != machine() and self.boot != boot()
 
@@ -96,12 +96,12 @@ class Ledger:
     def will(self, what: Undo) -> None:
         """Write down that something is about to be set."""
         entry = self._present()
-        self.write(replace(entry, undo=(*(one for one in entry.undo if one != what), what)))
+        self.write(replace(entry, undo=(*(earlier for earlier in entry.undo if earlier != what), what)))
 
     def was_refused(self, what: Undo) -> None:
         """Write down that it was not: the driver has refused it."""
         entry = self._present()
-        self.write(replace(entry, undo=tuple(one for one in entry.undo if one != what)))
+        self.write(replace(entry, undo=tuple(earlier for earlier in entry.undo if earlier != what)))
 
     def holds(self, held: str) -> None:
         """Write down what is held now."""
@@ -139,9 +139,9 @@ def folder(environ: Mapping[str, str], user: int) -> Path:
     A GPU has one set of clocks for all users, and most drivers let only root change them. ``sudo`` hands on no
     ``XDG_STATE_HOME``.
     """
-    asked = environ.get("XDG_STATE_HOME", "")
-    if asked.startswith("/"):
-        return Path(asked) / PROGRAM
+    state_home = environ.get("XDG_STATE_HOME", "")
+    if state_home.startswith("/"):
+        return Path(state_home) / PROGRAM
     if user == 0:
         return MACHINE / PROGRAM
     return Path(environ.get("HOME", "~")).expanduser() / ".local/state" / PROGRAM
@@ -152,10 +152,10 @@ def folders(environ: Mapping[str, str], user: int) -> tuple[Path, ...]:
     return (folder(environ, user), *(() if user == 0 else (MACHINE / PROGRAM,)))
 
 
-def files(place: Path) -> Iterator[Ledger]:
+def files(state_folder: Path) -> Iterator[Ledger]:
     """Give the files that are in a folder."""
     try:
-        paths = sorted(place.iterdir())
+        paths = sorted(state_folder.iterdir())
     except OSError:
         return
     for path in paths:

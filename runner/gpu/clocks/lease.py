@@ -20,7 +20,7 @@ BUSY_SECONDS = (0.5, 10.0)  # between two looks at clocks that another runner ho
 SUDOERS = "/etc/sudoers.d/matrix-runner"
 
 
-def asked(order: Order, say: Say, seconds: float = HOLD_SECONDS) -> tuple[Guard, Answer]:
+def start_guardian(order: Order, say: Say, seconds: float = HOLD_SECONDS) -> tuple[Guard, Answer]:
     """Return a guardian with its first answer: this user's, or root's where this user may not and sudo lets it.
 
     Where another runner's guardian holds the clocks, wait until it ends, and say so once.
@@ -29,18 +29,18 @@ def asked(order: Order, say: Say, seconds: float = HOLD_SECONDS) -> tuple[Guard,
         GpuError: there was no answer in time; nothing is held.
     """
     ways = [COMMAND, *([SUDO] if os.geteuid() != 0 and shutil.which("sudo") else [])]
-    pause, most = BUSY_SECONDS
-    told = False
+    pause, longest_pause = BUSY_SECONDS
+    announced = False
     while True:
         guard, answer = _first(order, ways, seconds)
         if answer["said"] != "busy":
             return guard, answer
         guard.end()
-        if not told:
+        if not announced:
             say(f"the GPU's clocks are held by {answer['who']}: waiting until it lets go of them")
-        told = True
+        announced = True
         time.sleep(pause)
-        pause = min(1.5 * pause, most)
+        pause = min(1.5 * pause, longest_pause)
 
 
 def _first(order: Order, ways: Sequence[Sequence[str]], seconds: float) -> tuple[Guard, Answer]:
@@ -86,7 +86,7 @@ class Lease:
         """
         self.tried = True
         try:
-            guard, answer = asked(self.order, self.say, self.seconds)
+            guard, answer = start_guardian(self.order, self.say, self.seconds)
         except GpuError as error:
             return self._not(error.problems[0].message)
         if answer["said"] != "held":

@@ -24,15 +24,15 @@ def sole(uuid: str) -> Iterator[str]:
 
     Gives who already is, as the subject of a sentence; empty where this process has become it.
     """
-    with socket.socket(socket.AF_UNIX) as own:
+    with socket.socket(socket.AF_UNIX) as listener:
         try:
-            own.bind(ADDRESS.format(uuid))
+            listener.bind(ADDRESS.format(uuid))
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
             yield holder(uuid)
             return
-        own.listen()
+        listener.listen()
         yield ""
 
 

@@ -16,7 +16,7 @@ Clock = Literal["base", "max", "leave"] | int
 MemoryClock = Literal["max", "leave"] | int
 How = Literal["locked", "application", "none", "left"]
 
-CALM = (
+SUSTAINED_SHARE = (
     0.75  # of the highest clock: what heat and power let most boards keep, where a driver does not say its base clock
 )
 
@@ -71,14 +71,14 @@ class Pin:
 
 def wish(values: Mapping[str, Any]) -> Wish:
     """Return what ``Wish.json`` made values of; raises KeyError, TypeError or ValueError where it made no such."""
-    found = Wish(values["sm"], values["memory"])
-    for value, words in ((found.sm, ("base", "max", "leave")), (found.memory, ("max", "leave"))):
+    requested = Wish(values["sm"], values["memory"])
+    for value, words in ((requested.sm, ("base", "max", "leave")), (requested.memory, ("max", "leave"))):
         if value not in words and (type(value) is not int or value < 1):
             raise ValueError(f"{value!r} is no clock")
-    return found
+    return requested
 
 
-def choose(able: Abilities, wanted: Wish) -> tuple[Pin, ...]:
+def choose(able: Abilities, requested: Wish) -> tuple[Pin, ...]:
     """Return the ways to hold what is wanted, the best first; where a driver refuses one, the next is tried.
 
     The last one always is ``none`` or ``left``.
@@ -86,59 +86,63 @@ def choose(able: Abilities, wanted: Wish) -> tuple[Pin, ...]:
     Raises:
         GpuError: the GPU has no such clock.
     """
-    if wanted.nothing:
+    if requested.nothing:
         return (Pin(how="left"),)
     if able.sliced:
         return (Pin(how="none", why="it is cut into MIG slices, and its clocks are those of all of them"),)
-    pins = (*_locked(able, wanted), *_application(able, wanted))
-    return (*pins, Pin(how="none", why=_why_not(able, wanted, tried=bool(pins))))
+    pins = (*_locked(able, requested), *_application(able, requested))
+    return (*pins, Pin(how="none", why=_why_not(able, requested, tried=bool(pins))))
 
 
-def _locked(able: Abilities, wanted: Wish) -> Iterator[Pin]:
+def _locked(able: Abilities, requested: Wish) -> Iterator[Pin]:
     if able.architecture < VOLTA:
         return
-    memory = _memory(able, wanted.memory) if able.architecture >= AMPERE else None
-    missing = wanted.memory != "leave" and memory is None
+    memory = _memory(able, requested.memory) if able.architecture >= AMPERE else None
+    missing = requested.memory != "leave" and memory is None
     why = f"the memory clock of {_generation(able)} cannot be locked" if missing else ""
-    if wanted.sm == "leave":
+    if requested.sm == "leave":
         if memory is not None:
             yield Pin(how="locked", memory=memory)
         return
-    if wanted.sm == "base":
+    if requested.sm == "base":
         yield Pin(how="locked", sm="base", memory=memory, why=why)
-    number = _sm(able, wanted.sm)
+    number = _sm(able, requested.sm)
     if number is not None:
         yield Pin(how="locked", sm=number, memory=memory, why=why)
 
 
-def _application(able: Abilities, wanted: Wish) -> Iterator[Pin]:
+def _application(able: Abilities, requested: Wish) -> Iterator[Pin]:
     """Give the pair of application clocks, if the board has them; they are only set together."""
-    if able.application is None or wanted.sm == "leave":
+    if able.application is None or requested.sm == "leave":
         return
-    number = _sm(able, wanted.sm)
-    memory = able.application.memory if wanted.memory == "leave" else _memory(able, wanted.memory)
-    if wanted.sm == "base" and able.default:
+    number = _sm(able, requested.sm)
+    memory = able.application.memory if requested.memory == "leave" else _memory(able, requested.memory)
+    if requested.sm == "base" and able.default:
         number = able.default.sm
     if number is not None and memory is not None:
         yield Pin(how="application", sm=number, memory=memory)
 
 
-def _sm(able: Abilities, wanted: Clock) -> int | None:
+def _sm(able: Abilities, requested: Clock) -> int | None:
     """Return the clock in MHz that comes nearest; None where the driver does not say what there is."""
-    if type(wanted) is int:
-        return nearest(able.name, "SM", able.sm, wanted)
-    if wanted == "base" and able.default:
+    if type(requested) is int:
+        return nearest(able.name, "SM", able.sm, requested)
+    if requested == "base" and able.default:
         return able.default.sm
     if not able.sm:
         return None
     highest = max(able.sm)
-    return highest if wanted == "max" else max((mhz for mhz in able.sm if mhz <= CALM * highest), default=highest)
+    return (
+        highest
+        if requested == "max"
+        else max((mhz for mhz in able.sm if mhz <= SUSTAINED_SHARE * highest), default=highest)
+    )
 
 
-def _memory(able: Abilities, wanted: MemoryClock) -> int | None:
-    if type(wanted) is int:
-        return nearest(able.name, "memory", able.memory, wanted)
-    return max(able.memory, default=None) if wanted == "max" else None
+def _memory(able: Abilities, requested: MemoryClock) -> int | None:
+    if type(requested) is int:
+        return nearest(able.name, "memory", able.memory, requested)
+    return max(able.memory, default=None) if requested == "max" else None
 
 
 def nearest(name: str, what: str, there: tuple[int, ...], mhz: int) -> int:
@@ -154,17 +158,17 @@ def nearest(name: str, what: str, there: tuple[int, ...], mhz: int) -> int:
             f"it has {min(there)} to {max(there)} MHz; `gpu` in the matrix says which, and `leave` leaves it as it is"
         )
         raise GpuError(Problem(f"{name} has no {what} clock of {mhz} MHz", hint=hint))
-    return min(there, key=lambda one: (abs(one - mhz), one))
+    return min(there, key=lambda clock: (abs(clock - mhz), clock))
 
 
 def _generation(able: Abilities) -> str:
     return f"a GPU of the generation {ARCHITECTURES.get(able.architecture, 'before Kepler')}"
 
 
-def _why_not(able: Abilities, wanted: Wish, *, tried: bool) -> str:
+def _why_not(able: Abilities, requested: Wish, *, tried: bool) -> str:
     if tried:
         return "its driver refuses every way there is to hold them"
-    if wanted.sm == "leave":
+    if requested.sm == "leave":
         return f"the memory clock of {_generation(able)} cannot be held without that of its multiprocessors"
     return f"{_generation(able)} has no clocks that can be locked, and this board has no application clocks"
 

@@ -22,8 +22,8 @@ ROOTS = f"only root can let go of them: `sudo {sys.executable} -m runner clocks 
 
 def leftovers(environ: Mapping[str, str] = os.environ) -> Iterator[tuple[Ledger, Entry | None]]:
     """Give what dead guardians have left on this machine; None for a file that cannot be read."""
-    for place in journal.folders(environ, os.geteuid()):
-        for book in journal.files(place):
+    for state_folder in journal.folders(environ, os.geteuid()):
+        for book in journal.files(state_folder):
             if journal.alive(book.path):
                 continue
             try:
@@ -31,7 +31,7 @@ def leftovers(environ: Mapping[str, str] = os.environ) -> Iterator[tuple[Ledger,
             except RecordError:
                 yield book, None
                 continue
-            if entry is not None and not entry.elsewhere:
+            if entry is not None and not entry.on_other_machine:
                 yield book, entry
 
 
@@ -43,24 +43,26 @@ def taken_back(order: Order, patience: float) -> str | None:
         patience: seconds that a child of it, which may still be at work, gets to undo it by itself.
     """
     until = time.monotonic() + patience
-    for place in journal.folders(os.environ, os.geteuid()):
-        while _own(place, order):
-            if not journal.alive(place / f"{order.uuid}.json"):
-                why = undone(Order(task="restore", uuid=order.uuid), place)
-                return why if _own(place, order) else None  # another runner may have been faster, and holds it
+    for state_folder in journal.folders(os.environ, os.geteuid()):
+        while _has_entry_of(state_folder, order):
+            if not journal.alive(state_folder / f"{order.uuid}.json"):
+                why = undone(Order(task="restore", uuid=order.uuid), state_folder)
+                return (
+                    why if _has_entry_of(state_folder, order) else None
+                )  # another runner may have been faster, and holds it
             if time.monotonic() > until:
                 return "its driver does not answer"
             time.sleep(LOOK_SECONDS)
     return None
 
 
-def _own(place: Path, order: Order) -> bool:
+def _has_entry_of(state_folder: Path, order: Order) -> bool:
     """Say whether a folder has an entry of a GPU that is this runner's."""
     try:
-        entry = journal.ledger(place, order.uuid).read()
+        entry = journal.ledger(state_folder, order.uuid).read()
     except (RecordError, ValueError):  # nothing that this program can undo
         return False
-    return entry is not None and (entry.runner, entry.run) == (order.runner, order.run) and not entry.elsewhere
+    return entry is not None and (entry.runner, entry.run) == (order.runner, order.run) and not entry.on_other_machine
 
 
 def recover(say: Say, seconds: float = HOLD_SECONDS) -> tuple[str, ...]:
@@ -77,14 +79,14 @@ def recover(say: Say, seconds: float = HOLD_SECONDS) -> tuple[str, ...]:
     return tuple(failed)
 
 
-def undone(order: Order, place: Path, seconds: float = HOLD_SECONDS) -> str | None:
+def undone(order: Order, state_folder: Path, seconds: float = HOLD_SECONDS) -> str | None:
     """Have a guardian undo what is written down in a folder; return why it could not, None where it could."""
-    own = journal.folder(os.environ, os.geteuid())
-    if place != own and not shutil.which("sudo"):
+    users_folder = journal.folder(os.environ, os.geteuid())
+    if state_folder != users_folder and not shutil.which("sudo"):
         return ROOTS
-    last = Guard(order, COMMAND if place == own else SUDO).end(seconds + END_SECONDS)
+    last = Guard(order, COMMAND if state_folder == users_folder else SUDO).end(seconds + END_SECONDS)
     if last is None:  # sudo ends without an answer where it has no rule for this user
-        return "its guardian gave no answer" if place == own else ROOTS
+        return "its guardian gave no answer" if state_folder == users_folder else ROOTS
     if last["said"] == "busy":
         return f"{last['who']} {AT_WORK}"
     return None if last["said"] == "restored" else str(last["why"])

@@ -17,7 +17,7 @@ from runner.backends import Backend
 from runner.core import machine
 from runner.core.errors import RunnerError
 from runner.core.model import Limits, Plan, Provisioned, device_id
-from runner.core.threads import side_by_side
+from runner.core.threads import run_concurrently
 from runner.gpu.cooling import Calm
 from runner.gpu.device import Clocks
 from runner.gpu.device_group import Several
@@ -171,7 +171,7 @@ def measure_parts(assignment: Assignment, context: RunContext) -> None:
                 replace(worker, seconds_before=seconds, idle_celsius=celsius)
                 for worker, celsius in zip(workers, temperatures, strict=True)
             ]
-        for _ in side_by_side(lambda worker: worker.work(context), workers, len(workers)):
+        for _ in run_concurrently(lambda worker: worker.work(context), workers, len(workers)):
             pass
 
 

@@ -34,7 +34,7 @@ def able(generation: int = HOPPER, **more: Any) -> Abilities:
 
 
 @pytest.mark.parametrize(
-    ("board", "wanted", "ways"),
+    ("board", "requested", "ways"),
     [
         (able(), Wish(), ["locked base 2619", "locked 1200 2619", "none"]),  # 1200 is below three quarters of 1980
         (able(tesla=True), Wish(), ["locked base 2619", "locked 1200 2619", "application 1200 2619", "none"]),
@@ -55,10 +55,10 @@ def able(generation: int = HOPPER, **more: Any) -> Abilities:
         (able(sliced=False), LEAVE, ["left"]),
     ],
 )
-def test_the_ways_to_hold_clocks(board: Abilities, wanted: Wish, ways: list[str]) -> None:
-    found = choose(board, wanted)
-    assert [f"{one.how} {one.sm} {one.memory}" if one.sm or one.memory else one.how for one in found] == ways
-    assert bool(found[-1].why) == (found[-1].how == "none")
+def test_the_ways_to_hold_clocks(board: Abilities, requested: Wish, ways: list[str]) -> None:
+    pins = choose(board, requested)
+    assert [f"{pin.how} {pin.sm} {pin.memory}" if pin.sm or pin.memory else pin.how for pin in pins] == ways
+    assert bool(pins[-1].why) == (pins[-1].how == "none")
 
 
 def test_what_cannot_be_held_is_said() -> None:
@@ -70,10 +70,10 @@ def test_what_cannot_be_held_is_said() -> None:
     assert str(Pin(how="left")) == ""
 
 
-@pytest.mark.parametrize("wanted", [Wish(2000), Wish(344), Wish(memory=3000)])
-def test_a_clock_that_there_is_not_is_refused(wanted: Wish) -> None:
+@pytest.mark.parametrize("requested", [Wish(2000), Wish(344), Wish(memory=3000)])
+def test_a_clock_that_there_is_not_is_refused(requested: Wish) -> None:
     with pytest.raises(GpuError, match=r"H has no (SM|memory) clock of") as caught:
-        choose(able(), wanted)
+        choose(able(), requested)
     assert "hint: it has" in str(caught.value)
 
 
@@ -114,15 +114,15 @@ def test_what_the_matrix_asks_for(settings: dict[str, Any], expected: Wish) -> N
 def test_a_run_that_is_resumed_asks_for_the_clocks_it_began_with() -> None:
     shipped = Path(__file__).parents[3] / "matrix.yaml"
     typed = Options(matrix=shipped, backend="venv", device="cpu", no_pin=True)
-    found = setup(typed, {"XDG_CACHE_HOME": "/nowhere"})
-    assert isinstance(found.backend, VenvBackend)
-    assert found.settings.clocks == LEAVE
+    context = setup(typed, {"XDG_CACHE_HOME": "/nowhere"})
+    assert isinstance(context.backend, VenvBackend)
+    assert context.settings.clocks == LEAVE
     began = setup(replace(typed, no_pin=False), {"XDG_CACHE_HOME": "/nowhere"}).settings
     assert began.clocks == Wish("base", "max")
     fields: dict[str, Any] = dict.fromkeys(("at", "plan", "backend", "device", "device_name", "matrix", "harness"), "")
     header = RunHeader(**fields, measurement={}, driver=None, python=None, digests={}, clocks=began.clocks.json())
-    assert with_header(found.settings, header).clocks == began.clocks
-    assert with_header(found.settings, replace(header, clocks=None)).clocks == LEAVE  # started by an older program
+    assert with_header(context.settings, header).clocks == began.clocks
+    assert with_header(context.settings, replace(header, clocks=None)).clocks == LEAVE  # started by an older program
 
 
 def busy(sm: int = 1500, **more: Any) -> Reading:
@@ -134,11 +134,11 @@ IDLE = Reading(sm=345, memory=2619, reasons=1, watts=60.0, celsius=40)
 
 def test_readings_while_it_computes_are_facts_and_the_first_of_a_row_is_not() -> None:
     rising = busy(900)
-    found = facts([IDLE, rising, busy(1500), busy(1485), IDLE, rising, IDLE])
-    assert found["clock_mhz"] == [1485, 1492.5, 1500]
-    assert found["memory_clock_mhz"] == [2619, 2619, 2619]
-    assert (found["power_watts"], found["temperature_celsius"]) == (300.0, 60)
-    assert (found["throttled"], found["held_back"]) == (0, [])
+    values = facts([IDLE, rising, busy(1500), busy(1485), IDLE, rising, IDLE])
+    assert values["clock_mhz"] == [1485, 1492.5, 1500]
+    assert values["memory_clock_mhz"] == [2619, 2619, 2619]
+    assert (values["power_watts"], values["temperature_celsius"]) == (300.0, 60)
+    assert (values["throttled"], values["held_back"]) == (0, [])
 
 
 def test_nothing_read_says_nothing() -> None:
@@ -147,8 +147,8 @@ def test_nothing_read_says_nothing() -> None:
 
 
 def test_a_clock_that_is_held_back_counts() -> None:
-    found = facts([busy(), busy(reasons=0x4), busy(reasons=0x60), busy()])
-    assert (found["throttled"], found["held_back"]) == (2, ["heat", "its power limit"])
+    values = facts([busy(), busy(reasons=0x4), busy(reasons=0x60), busy()])
+    assert (values["throttled"], values["held_back"]) == (2, ["heat", "its power limit"])
 
 
 def test_a_counter_sees_what_falls_between_readings() -> None:
@@ -162,11 +162,11 @@ def test_a_counter_sees_what_falls_between_readings() -> None:
 
 
 def test_without_a_gpu_nothing_happens_to_its_clocks() -> None:
-    found = Clocks(None, Wish(), pytest.fail)
-    found.possible()
-    with found.held("run"):
-        found.check()
-        assert found.facts() == {"clocks": None}
+    session = Clocks(None, Wish(), pytest.fail)
+    session.possible()
+    with session.held("run"):
+        session.check()
+        assert session.facts() == {"clocks": None}
 
 
 def test_what_is_written_down_is_read_back(tmp_path: Path) -> None:
@@ -179,9 +179,9 @@ def test_what_is_written_down_is_read_back(tmp_path: Path) -> None:
     book.will("sm")
     book.was_refused("memory")
     book.holds("SM base")
-    found = book.read()
-    assert found is not None
-    assert (found.undo, found.held, found.before) == (("sm",), "SM base", Pair(2619, 1500))
+    changed = book.read()
+    assert changed is not None
+    assert (changed.undo, changed.held, changed.before) == (("sm",), "SM base", Pair(2619, 1500))
     book.close()
     book.close()
     assert book.read() is None
@@ -190,13 +190,13 @@ def test_what_is_written_down_is_read_back(tmp_path: Path) -> None:
 
 
 def test_root_writes_in_one_place_for_the_machine() -> None:
-    machine, asked = Path("/var/lib/matrix-runner/clocks"), Path("/s/matrix-runner/clocks")
+    machine, users = Path("/var/lib/matrix-runner/clocks"), Path("/s/matrix-runner/clocks")
     assert folder({"HOME": "/root"}, 0) == machine
     assert folder({"HOME": "/home/a"}, 1000) == Path("/home/a/.local/state/matrix-runner/clocks")
-    assert folder({"XDG_STATE_HOME": "/s"}, 0) == folder({"XDG_STATE_HOME": "/s"}, 1000) == asked
+    assert folder({"XDG_STATE_HOME": "/s"}, 0) == folder({"XDG_STATE_HOME": "/s"}, 1000) == users
     assert folder({"XDG_STATE_HOME": "s", "HOME": "/h"}, 0) == machine
-    assert folders({"XDG_STATE_HOME": "/s"}, 1000) == (asked, machine)
-    assert folders({"XDG_STATE_HOME": "/s"}, 0) == (asked,)
+    assert folders({"XDG_STATE_HOME": "/s"}, 1000) == (users, machine)
+    assert folders({"XDG_STATE_HOME": "/s"}, 0) == (users,)
     assert Entry(uuid=UUID, boot="another").gone
     assert not Entry(uuid=UUID).gone
 

@@ -28,7 +28,7 @@ def test_a_window_between_two_readings_is_on_the_line_between_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("readings", "found", "idle"),
+    ("readings", "answer", "idle"),
     [
         (SECOND, reply(), None),  # the idle draw is not known
         (SECOND, reply(ended=12.0), 0.0),  # measured when nobody read
@@ -39,8 +39,8 @@ def test_a_window_between_two_readings_is_on_the_line_between_them() -> None:
         (SECOND[:1], reply(), 0.0),
     ],
 )
-def test_what_cannot_be_known_is_not_said(readings: list[Reading], found: dict[str, object], idle: float) -> None:
-    assert per_step(readings, found, idle) is None
+def test_what_cannot_be_known_is_not_said(readings: list[Reading], answer: dict[str, object], idle: float) -> None:
+    assert per_step(readings, answer, idle) is None
 
 
 def test_the_idle_draw_is_known_only_of_a_gpu_that_had_nothing_to_do() -> None:
@@ -60,6 +60,6 @@ def test_a_watch_waits_for_the_reading_after_the_last_sample(uuid: str, joules: 
     watch.taken({})
     watch.readings = SECOND[:-1]  # up to 10.9 s
     threading.Timer(0.02, lambda: watch.readings.append(SECOND[-1])).start()
-    found = watch.taken(reply(ended=10.95))
-    assert found.get("joules_per_step") == (joules and pytest.approx(joules))
-    assert found.get("idle_watts") == (joules and 100.0)
+    values = watch.taken(reply(ended=10.95))
+    assert values.get("joules_per_step") == (joules and pytest.approx(joules))
+    assert values.get("idle_watts") == (joules and 100.0)
