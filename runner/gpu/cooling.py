@@ -18,7 +18,7 @@ PASSING = frozenset({"heat", "the power brake", "a hardware slowdown"})  # a pow
 Facts = Mapping[str, Any]
 
 
-class Calm:
+class ThermalGuard:
     """Measures, looks at what was read of the device meanwhile, and measures again where that was no fit state.
 
     A GPU that is still held back after every pause, or was waited for long enough, is not waited for again in the run:
@@ -51,50 +51,50 @@ class Calm:
         self.pauses = tuple(PAUSES if pauses is None else pauses)
         self.celsius = celsius
         self.cool = cool
-        self.began = False
-        self.left = self.resting = MOST_SECONDS
+        self.started = False
+        self.pause_budget = self.rest_budget = MOST_SECONDS
 
-    def rested(self) -> None:
+    def wait_until_cool(self) -> None:
         """Wait, some time at most, while the GPU cools down from what was measured before."""
         before = self.celsius()
-        if not self.began:
-            self.began, self.cool = True, before if self.cool is None else self.cool
-        until = self.resting - REST_SECONDS
+        if not self.started:
+            self.started, self.cool = True, before if self.cool is None else self.cool
+        until = self.rest_budget - REST_SECONDS
         while before is not None and self.cool is not None and before > self.cool + COOL:
-            if self.resting - LOOK_SECONDS < max(until, 0.0):
+            if self.rest_budget - LOOK_SECONDS < max(until, 0.0):
                 return
             self.wait(LOOK_SECONDS)
-            self.resting -= LOOK_SECONDS
+            self.rest_budget -= LOOK_SECONDS
             now = self.celsius()
             if now is None or before - now <= FALLING:
                 return
             before = now
 
-    def measured(self, ask: Callable[[], Outcome]) -> Outcome:
+    def measure_unthrottled(self, ask: Callable[[], Outcome]) -> Outcome:
         """Return the outcome of ``ask`` with what was read of the device meanwhile; ``discarded`` were thrown away."""
         self.observe({})  # what was read before belongs to nobody
         outcome, seen = self._measure(ask)
         discarded = 0
         for pause in self.pauses:
-            why = self.held(outcome, seen)
-            if not why or pause > self.left:
+            why = self._throttled_by(outcome, seen)
+            if not why or pause > self.pause_budget:
                 break
             self.say(f"{outcome.cell.id}: held back by {why}, so it is measured again in {pause:g} s")
             self.wait(pause)
-            self.left -= pause
+            self.pause_budget -= pause
             self.observe({})
             outcome, seen = self._measure(ask)
             discarded += 1
-        if discarded and self.held(outcome, seen):
+        if discarded and self._throttled_by(outcome, seen):
             self.say("the GPU is held back however long it rests: it is not waited for again")
-            self.left = 0.0
+            self.pause_budget = 0.0
         return replace(outcome, device={**seen, **({"discarded": discarded} if discarded else {})})
 
     def _measure(self, ask: Callable[[], Outcome]) -> tuple[Outcome, Facts]:
         outcome = ask()
         return outcome, self.observe(outcome.reply)
 
-    def held(self, outcome: Outcome, seen: Facts) -> str:
+    def _throttled_by(self, outcome: Outcome, seen: Facts) -> str:
         """Return what held the device back while a good result came to be; empty where nothing did that passes."""
         good = outcome.reply.get("status") == "ok"
         return " and ".join(sorted(PASSING.intersection(seen.get("held_back", ())))) if good else ""

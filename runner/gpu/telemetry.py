@@ -17,7 +17,7 @@ PASSING = 5  # readings in a row that may fail: a driver that is asked by many d
 LEAST_COUNTED = 0.001  # seconds that a counter has to move by: a clock that is set anew moves it by less
 
 
-class Watch:
+class TelemetrySampler:
     """Reads a GPU in a thread, so that a driver that hangs holds up nobody.
 
     Attributes:
@@ -34,7 +34,7 @@ class Watch:
         self.readings: list[Reading] = []
         self.last: Reading | None = None
         self.lock = threading.Lock()
-        self.over = threading.Event()
+        self.stopped = threading.Event()
         self.thread = threading.Thread(target=self._read, name="watch", daemon=True)
 
     def start(self) -> None:
@@ -43,7 +43,7 @@ class Watch:
 
     def stop(self) -> None:
         """Read no more; a driver that hangs is not waited for."""
-        self.over.set()
+        self.stopped.set()
         with suppress(RuntimeError):  # a signal came while it was started
             self.thread.join(2.0)
 
@@ -52,7 +52,7 @@ class Watch:
         try:
             with nvml.opened() as driver:
                 device = driver.device(self.uuid)
-                while not self.over.is_set():
+                while not self.stopped.is_set():
                     try:
                         reading = device.reading()
                     except GpuError as error:
@@ -63,36 +63,36 @@ class Watch:
                         failed = 0
                         with self.lock:
                             self.readings.append(reading)
-                    self.over.wait(self.pause)
+                    self.stopped.wait(self.pause)
         except GpuError as error:
             self.error = error
 
-    def rest(self, seconds: float) -> None:
+    def measure_idle(self, seconds: float) -> None:
         """Learn in some seconds what the GPU draws before anything is asked of it; the driver may be slow to open."""
         until = time.monotonic() + OPEN_SECONDS
         while self.newest() is None and self.error is None and time.monotonic() < until:
-            self.over.wait(self.pause)
-        self.over.wait(seconds)
+            self.stopped.wait(self.pause)
+        self.stopped.wait(seconds)
         with self.lock:
             self.idle = energy.idle_watts(self.readings)
 
-    def _until(self, moment: float) -> None:
+    def _wait_for_reading_after(self, moment: float) -> None:
         """Wait for a reading after a moment, two pauses at most: between two of them the energy then is known."""
         patience = time.monotonic() + 2 * self.pause
         while self.error is None and time.monotonic() < patience:
             newest = self.newest()
             if newest is not None and newest.at >= moment:
                 return
-            self.over.wait(self.pause / 4)
+            self.stopped.wait(self.pause / 4)
 
     def newest(self) -> Reading | None:
         """Return the last reading there is."""
         with self.lock:
             return self.readings[-1] if self.readings else self.last
 
-    def taken(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:
+    def take_facts(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the facts of what was read since the last time, while ``reply`` came to be."""
-        self._until(float(reply.get("ended", 0.0)))
+        self._wait_for_reading_after(float(reply.get("ended", 0.0)))
         with self.lock:
             readings, self.readings = self.readings, []
         before, self.last = self.last, readings[-1] if readings else self.last
@@ -117,10 +117,10 @@ def facts(readings: Sequence[Reading], before: Reading | None = None) -> dict[st
     """
     busy = [reading for past, reading in itertools.pairwise(readings) if not past.idle and not reading.idle]
     reasons = [held_back(reading.reasons or 0) for reading in busy]
-    counted = _counted(readings, before)
+    counted = _counter_increases(readings, before)
     seen = (
-        ("clock_mhz", _range([reading.sm for reading in busy])),
-        ("memory_clock_mhz", _range([reading.memory for reading in busy])),
+        ("clock_mhz", _low_median_high([reading.sm for reading in busy])),
+        ("memory_clock_mhz", _low_median_high([reading.memory for reading in busy])),
         ("power_watts", _mean([reading.watts for reading in busy])),
         (
             "temperature_celsius",
@@ -134,7 +134,7 @@ def facts(readings: Sequence[Reading], before: Reading | None = None) -> dict[st
     return values
 
 
-def _counted(readings: Sequence[Reading], before: Reading | None) -> Mapping[str, float]:
+def _counter_increases(readings: Sequence[Reading], before: Reading | None) -> Mapping[str, float]:
     """Return what held the clock back, by counters that miss nothing, and for how many seconds."""
     every = [*([before] if before else []), *readings]
     if len(every) < 2:
@@ -144,7 +144,7 @@ def _counted(readings: Sequence[Reading], before: Reading | None) -> Mapping[str
     return {name: seconds for name, seconds in increases.items() if seconds > LEAST_COUNTED}
 
 
-def _range(values: Sequence[int | None]) -> list[float] | None:
+def _low_median_high(values: Sequence[int | None]) -> list[float] | None:
     """Return the lowest, the median and the highest; None of nothing."""
     known = [value for value in values if value is not None]
     return [min(known), median(known), max(known)] if known else None

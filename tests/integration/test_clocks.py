@@ -18,9 +18,9 @@ from runner.gpu.clocks import journal, recovery
 from runner.gpu.clocks.client import Guard
 from runner.gpu.clocks.journal import Entry, Ledger
 from runner.gpu.clocks.lease import Lease
-from runner.gpu.clocks.policy import LEAVE, Wish
+from runner.gpu.clocks.policy import LEAVE, ClockPolicy
 from runner.gpu.clocks.protocol import COMMAND, Order
-from runner.gpu.device import Clocks, recovered
+from runner.gpu.device import DeviceSession, recover
 from runner.gpu.types import Pair
 from tests.fakes import driver
 from tests.fakes.driver import INVALID, LOST, NO_PERMISSION, TDP, UNSUPPORTED, UUID, StandIn
@@ -41,10 +41,10 @@ def take(standin: StandIn, messages: list[str]) -> Iterator[Callable[..., Lease]
     """Takes a lease of the first GPU; it is released at the end."""
     taken: list[Lease] = []
 
-    def of(wish: Wish | None = None, *, patience: float = 3.0, seconds: float = 20.0) -> Lease:
-        lease = Lease(replace(HOLD, wish=wish or Wish(), patience=patience), messages.append, seconds)
+    def of(clocks: ClockPolicy | None = None, *, patience: float = 3.0, seconds: float = 20.0) -> Lease:
+        lease = Lease(replace(HOLD, clocks=clocks or ClockPolicy(), patience=patience), messages.append, seconds)
         taken.append(lease)
-        lease.take()
+        lease.acquire()
         return lease
 
     yield of
@@ -138,11 +138,11 @@ def test_a_gpu_in_slices_is_left_alone(standin: StandIn, take: Callable[..., Lea
 def test_a_number_is_rounded_to_what_there_is_and_refused_where_there_is_none(
     standin: StandIn, take: Callable[..., Lease]
 ) -> None:
-    lease = take(Wish(1207, 1600))
+    lease = take(ClockPolicy(1207, 1600))
     assert standin.pinned() == {"sm": (1200, 1200), "memory": (1593, 1593)}
     lease.release()
     with pytest.raises(GpuError, match="Stand-in Hopper has no SM clock of 5000 MHz") as caught:
-        take(Wish(5000))
+        take(ClockPolicy(5000))
     assert "345 to 1980 MHz" in str(caught.value)
     assert caught.value.exit_code == 5
     assert standin.pinned() == {}
@@ -202,7 +202,7 @@ def test_a_driver_that_hangs_at_the_end_is_given_up_and_undone_later(
     wait_for(lambda: not standin.open_in(), 10)
     standin.no_rules()
     assert recovery.recover(messages.append) == ()
-    assert "had been left held: they are as they were" in messages[-1]
+    assert messages[-1].startswith("restored the clocks of Stand-in Hopper (left locked by run ")
     assert standin.pinned() == {}
     assert books() == []
 
@@ -224,7 +224,7 @@ def test_a_gpu_that_is_lost_is_undone_when_it_is_back(
 def test_a_second_runner_waits_for_the_first(standin: StandIn, take: Callable[..., Lease], messages: list[str]) -> None:
     lease = take()
     code = "import sys\nfrom tests.integration.test_clocks import HOLD\nfrom runner.gpu.clocks.lease import Lease\n"
-    code += "Lease(HOLD, lambda text: print(text, flush=True)).take()"
+    code += "Lease(HOLD, lambda text: print(text, flush=True)).acquire()"
     second = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT)
     assert second.stdout is not None
     line = second.stdout.readline()
@@ -242,7 +242,7 @@ import sys
 from runner.gpu.clocks.lease import Lease
 from tests.integration.test_clocks import HOLD
 lease = Lease(HOLD, lambda text: print(text, flush=True))
-lease.take()
+lease.acquire()
 lease.release()
 """
 
@@ -309,20 +309,20 @@ def test_a_file_that_cannot_be_read_is_named(standin: StandIn, messages: list[st
 
 
 def test_leaving_the_clocks_changes_nothing_not_even_what_was_left(standin: StandIn, messages: list[str]) -> None:
-    lease = Lease(replace(HOLD, wish=Wish()), messages.append)
-    lease.take()
+    lease = Lease(replace(HOLD, clocks=ClockPolicy()), messages.append)
+    lease.acquire()
     assert lease.guard is not None
     _kill(lease, standin)
     before = len(standin.sets())
     messages.clear()
-    recovered(LEAVE, messages.append)
+    recover(LEAVE, messages.append)
     (sentence,) = messages
-    assert "`runner clocks reset` lets go of them" in sentence
-    clocks = Clocks(_gpu(standin), LEAVE, messages.append)
-    with clocks.held("run"):
+    assert "`runner clocks reset` restores them" in sentence
+    clocks = DeviceSession(_gpu(standin), LEAVE, messages.append)
+    with clocks.hold("run"):
         assert clocks.facts()["clocks"] == "left"
     assert len(standin.sets()) == before
-    recovered(Wish(), messages.append)
+    recover(ClockPolicy(), messages.append)
     assert standin.pinned() == {}
 
 
@@ -343,8 +343,8 @@ def _gpu(standin: StandIn) -> Gpu:
 
 
 def test_a_guardian_that_dies_gets_a_successor_and_after_some_no_more(standin: StandIn, messages: list[str]) -> None:
-    clocks = Clocks(_gpu(standin), Wish(), messages.append)
-    with clocks.held("run"):
+    clocks = DeviceSession(_gpu(standin), ClockPolicy(), messages.append)
+    with clocks.hold("run"):
         for _ in range(3):
             assert clocks.lease is not None
             _kill(clocks.lease, standin)
@@ -356,7 +356,7 @@ def test_a_guardian_that_dies_gets_a_successor_and_after_some_no_more(standin: S
         clocks.check()
         assert "has died again and again" in messages[-1]
         assert clocks.facts()["clocks"] == "none"
-    recovered(Wish(), messages.append)
+    recover(ClockPolicy(), messages.append)
     assert standin.pinned() == {}
 
 
@@ -368,7 +368,7 @@ from tests.integration.test_clocks import HOLD
 os.geteuid = lambda: 1000  # also where the tests are root's
 journal.MACHINE = pathlib.Path(sys.argv[1])
 lease = Lease(HOLD, lambda text: print(text, flush=True))
-lease.take()
+lease.acquire()
 sys.stdin.readline()
 lease.release()
 """
@@ -422,23 +422,23 @@ def test_the_command_shows_what_is_held_and_lets_go_of_what_was_left(
     standin: StandIn, runner: Runner, take: Callable[..., Lease]
 ) -> None:
     assert shown(runner)["held"] is None
-    assert "this program holds nothing of it" in runner("clocks").stdout
+    assert "not held by matrix-runner" in runner("clocks").stdout
     lease = take()
     held = shown(runner)["held"]
     assert isinstance(held, dict)
     assert (held["run"], held["alive"], held["held"]) == (HOLD.run, True, "SM base, memory 2619 MHz")
     done = runner("clocks", "reset")
-    assert (done.returncode, done.stdout) == (0, "nothing had been left held\n")
-    assert f"left as it is: held by run {HOLD.run}" in done.stderr
+    assert (done.returncode, done.stdout) == (0, "no clocks were left locked\n")
+    assert f"skipped: held by run {HOLD.run}" in done.stderr
     assert standin.pinned()
     assert runner("clocks", "reset", "--device", "cuda:0").returncode == 5
     _kill(lease, standin)
-    assert "whose guardian is dead: `runner clocks reset` lets go of them" in runner("clocks", "show").stdout
+    assert "whose guardian is dead: `runner clocks reset` restores them" in runner("clocks", "show").stdout
     done = runner("clocks", "reset")
-    assert (done.returncode, done.stdout) == (0, "let go of the clocks of 1 GPU\n")
+    assert (done.returncode, done.stdout) == (0, "reset the clocks of 1 GPU\n")
     assert standin.pinned() == {}
     done = runner("clocks", "reset")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "nothing had been left held\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "no clocks were left locked\n", "")
 
 
 def test_the_command_gives_a_gpu_back_whoever_has_set_its_clocks(standin: StandIn, runner: Runner) -> None:
@@ -447,7 +447,7 @@ def test_the_command_gives_a_gpu_back_whoever_has_set_its_clocks(standin: StandI
     assert runner("clocks", "reset").returncode == 0
     assert standin.pinned() == {"sm": (900, 900), "application": (2619, 1200)}
     done = runner("clocks", "reset", "--device", "cuda:0")
-    assert (done.returncode, done.stdout) == (0, "the clocks of Stand-in Hopper are its driver's own\n")
+    assert (done.returncode, done.stdout) == (0, "reset the clocks of Stand-in Hopper to the driver's defaults\n")
     assert standin.pinned() == {}
 
 
@@ -458,19 +458,21 @@ def test_what_the_command_cannot_do_ends_with_five(standin: StandIn, runner: Run
     standin.state.only_root = 1
     done = runner("clocks", "reset", "--device", "cuda:0")
     assert done.returncode == 5
-    assert "the driver lets only root do that" in done.stderr
+    assert "could not reset the clocks of Stand-in Hopper: the driver lets only root do that" in done.stderr
     book = journal.ledger(journal.folder(os.environ, os.geteuid()), standin.uuid)
     book.write(Entry(uuid=standin.uuid, name="H200", run="r", boot=journal.boot(), undo=("sm",)))
     done = runner("clocks", "reset")
     assert done.returncode == 5
-    assert "the clocks of H200 by run r are still held: the driver lets only root do that" in done.stderr
+    assert (
+        "could not restore the clocks of H200 (left locked by run r): the driver lets only root do that" in done.stderr
+    )
     assert "(the driver lets only root do that)" in runner("clocks", "show").stdout
 
 
 def test_without_a_driver_nothing_is_held(runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     done = runner("clocks", "reset")
-    assert (done.returncode, done.stdout) == (0, "nothing had been left held\n")
+    assert (done.returncode, done.stdout) == (0, "no clocks were left locked\n")
     assert runner("clocks", "show").returncode == 0
 
 

@@ -176,7 +176,7 @@ class Guardian:
     def pin(self, device: nvml.Device) -> bool:
         """Set what is wanted, and say so; return whether anything is held. What half worked is undone."""
         able = device.abilities()
-        ways = choose(able, self.order.wish)
+        ways = choose(able, self.order.clocks)
         self.book.write(
             Entry(
                 uuid=self.order.uuid,

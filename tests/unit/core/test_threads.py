@@ -61,7 +61,7 @@ def test_a_caller_that_stops_early_does_not_wait() -> None:
 def test_a_call_in_time_gives_its_value_or_its_error() -> None:
     assert call_with_timeout(lambda: 7, 10) == 7
     with pytest.raises(KeyError, match="gone"):
-        call_with_timeout(lambda: {}["gone"], 10)
+        call_with_timeout(lambda: {"here": 1}["gone"], 10)
 
 
 def test_a_call_that_hangs_is_given_up_after_the_timeout() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from runner.core.model import Outcome, Provisioned
-from runner.gpu.cooling import MOST_SECONDS, PAUSES, Calm
+from runner.gpu.cooling import MOST_SECONDS, PAUSES, ThermalGuard
 from tests.support import fake_servers
 
 CELL = fake_servers.cells("base/loop")[0]
@@ -26,7 +26,7 @@ class FakeCell:
         self.fresh = False
         self.messages: list[str] = []
         self.waited: list[float] = []
-        self.guard = Calm(self.observe, self.messages.append, self.waited.append)
+        self.guard = ThermalGuard(self.observe, self.messages.append, self.waited.append)
 
     def observe(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the next look after a measurement, and what belongs to nobody between two of them."""
@@ -43,35 +43,35 @@ class FakeCell:
 
 def test_a_device_that_is_well_is_asked_once_and_what_was_before_belongs_to_nobody() -> None:
     fake = FakeCell([WELL])
-    outcome = fake.guard.measured(fake.ask)
+    outcome = fake.guard.measure_unthrottled(fake.ask)
     assert (fake.measured, fake.waited, fake.messages) == (1, [], [])
     assert outcome.device == WELL
 
 
 def test_what_heat_held_back_is_thrown_away_and_measured_again_after_pauses_that_grow() -> None:
     fake = FakeCell([HOT, HOT, WELL, WELL])
-    outcome = fake.guard.measured(fake.ask)
+    outcome = fake.guard.measure_unthrottled(fake.ask)
     assert outcome.reply["n"] == 3
     assert fake.waited == [5.0, 20.0]
     assert outcome.device == {**WELL, "discarded": 2}
     assert fake.messages[0] == f"{CELL.id}: held back by heat, so it is measured again in 5 s"
-    assert "discarded" not in fake.guard.measured(fake.ask).device
+    assert "discarded" not in fake.guard.measure_unthrottled(fake.ask).device
 
 
 def test_a_device_that_stays_held_back_is_not_waited_for_again() -> None:
     fake = FakeCell([HOT] * 6)
-    outcome = fake.guard.measured(fake.ask)
+    outcome = fake.guard.measure_unthrottled(fake.ask)
     assert (fake.measured, tuple(fake.waited)) == (4, PAUSES)
     assert outcome.device == {**HOT, "discarded": 3}
     assert fake.messages[-1] == "the GPU is held back however long it rests: it is not waited for again"
-    assert fake.guard.measured(fake.ask).device == HOT
+    assert fake.guard.measure_unthrottled(fake.ask).device == HOT
     assert (fake.measured, len(fake.messages)) == (5, 4)
 
 
 def test_a_run_waits_for_some_minutes_in_all() -> None:
     fake = FakeCell([HOT, HOT, HOT, WELL] * 3 + [HOT] * 4)
     for _ in range(5):
-        fake.guard.measured(fake.ask)
+        fake.guard.measure_unthrottled(fake.ask)
     assert fake.waited == [*PAUSES, *PAUSES, *PAUSES, *PAUSES[:2]]
     assert sum(fake.waited) <= MOST_SECONDS
     assert fake.measured == 16
@@ -85,14 +85,14 @@ def test_a_repeat_that_fails_is_what_is_recorded() -> None:
         fake.status = "failed"
         return outcome
 
-    outcome = fake.guard.measured(once_well)
+    outcome = fake.guard.measure_unthrottled(once_well)
     assert (outcome.reply["status"], fake.waited) == ("failed", [5.0])
 
 
 @pytest.mark.parametrize(("reason", "status"), [("its power limit", "ok"), ("heat", "failed")])
 def test_a_power_limit_and_a_failure_are_no_reason_to_wait(reason: str, status: str) -> None:
     fake = FakeCell([{**HOT, "held_back": [reason]}], status)
-    assert fake.guard.measured(fake.ask).device["held_back"] == [reason]
+    assert fake.guard.measure_unthrottled(fake.ask).device["held_back"] == [reason]
     assert fake.waited == []
 
 
@@ -103,12 +103,12 @@ class Resting:
         """Begin with the first."""
         self.celsius = iter(celsius)
         self.waited: list[float] = []
-        self.guard = Calm(lambda _: {}, lambda _: None, self.waited.append, celsius=lambda: next(self.celsius))
+        self.guard = ThermalGuard(lambda _: {}, lambda _: None, self.waited.append, celsius=lambda: next(self.celsius))
 
     def rested(self) -> int:
         """Return how many times it was looked at before the next case."""
         self.waited.clear()
-        self.guard.rested()
+        self.guard.wait_until_cool()
         return len(self.waited)
 
 
@@ -123,7 +123,7 @@ def test_a_gpu_rests_before_a_case_until_it_no_longer_cools_fast() -> None:
 
 def test_a_gpu_that_cools_for_ever_is_waited_for_only_so_long() -> None:
     fake = Resting(40, *(9000 - 2 * step for step in range(1000)))
-    fake.guard.rested()
+    fake.guard.wait_until_cool()
     assert fake.rested() == 15
     assert sum(fake.rested() for _ in range(20)) == MOST_SECONDS / 2 - 15
 

@@ -10,14 +10,14 @@ import pytest
 
 from runner.core.errors import GpuError, Problem
 from runner.gpu.clocks.policy import LEAVE
-from runner.gpu.device import Clocks
-from runner.gpu.device_group import Several
+from runner.gpu.device import DeviceSession
+from runner.gpu.device_group import DeviceGroup
 from runner.harness.adapters.torch import allreduce, compat
 from runner.harness.cases import deepbench_allreduce
 from tests.unit.plan.test_devices import FIRST, SECOND
 
 
-class _FakeSession(Clocks):
+class _FakeSession(DeviceSession):
     """A GPU's clocks that say what a test wants."""
 
     def __init__(self, name: str, read: dict[str, Any], celsius: int | None, how: str = "pinned") -> None:
@@ -27,7 +27,7 @@ class _FakeSession(Clocks):
     def facts(self) -> dict[str, Any]:
         return {"clocks": self.how, **({"pinned": "SM base"} if self.how == "pinned" else {})}
 
-    def observed(self, reply: Any) -> dict[str, Any]:
+    def observed_facts(self, reply: Any) -> dict[str, Any]:
         return {**self.read, "of": reply["step"]}
 
     def celsius(self) -> int | None:
@@ -43,15 +43,15 @@ def test_the_first_that_was_held_back_is_told_of_and_no_energy_of_one() -> None:
     first = _FakeSession("GPU-1", {"clock_mhz": [1, 1, 1], "joules_per_step": 3.0, "idle_watts": 60.0}, 40)
     second = _FakeSession("GPU-2", {"clock_mhz": [2, 2, 2], "throttled": 1, "held_back": ["a power limit"]}, 71)
     hot = _FakeSession("GPU-3", {"clock_mhz": [3, 3, 3], "throttled": 1, "held_back": ["heat"]}, 90)
-    group = Several([first, second])
+    group = DeviceGroup([first, second])
     assert group.gpu
     assert (group.gpu.uuid, group.gpu.name) == ("GPU-1,GPU-2", "H200")
     seen = {"clock_mhz": [2, 2, 2], "throttled": 1, "of": 7}
-    assert group.observed({"step": 7}) == {**seen, "held_back": ["a power limit"]}
-    assert Several([second, hot]).observed({"step": 7}) == {**seen, "held_back": ["a power limit", "heat"]}
-    assert Several([first, first]).observed({"step": 7}) == {"clock_mhz": [1, 1, 1], "of": 7}
+    assert group.observed_facts({"step": 7}) == {**seen, "held_back": ["a power limit"]}
+    assert DeviceGroup([second, hot]).observed_facts({"step": 7}) == {**seen, "held_back": ["a power limit", "heat"]}
+    assert DeviceGroup([first, first]).observed_facts({"step": 7}) == {"clock_mhz": [1, 1, 1], "of": 7}
     assert group.celsius() == 71
-    assert Several([_FakeSession("GPU-1", {}, None), _FakeSession("GPU-2", {}, None)]).celsius() is None
+    assert DeviceGroup([_FakeSession("GPU-1", {}, None), _FakeSession("GPU-2", {}, None)]).celsius() is None
 
 
 def test_one_that_is_not_held_or_is_lost_is_seen() -> None:
@@ -60,14 +60,14 @@ def test_one_that_is_not_held_or_is_lost_is_seen() -> None:
         _FakeSession("GPU-2", {}, 1, "none"),
         _FakeSession("GPU-3", {}, 1, "gone"),
     )
-    assert Several([first, second]).facts() == Several([second, first]).facts() == {"clocks": "none"}
-    assert Several([second, first, first]).facts() == {"clocks": "none"}
-    assert Several([first, first]).facts() == {"clocks": "pinned", "pinned": "SM base"}
-    Several([first, second]).check()
+    assert DeviceGroup([first, second]).facts() == DeviceGroup([second, first]).facts() == {"clocks": "none"}
+    assert DeviceGroup([second, first, first]).facts() == {"clocks": "none"}
+    assert DeviceGroup([first, first]).facts() == {"clocks": "pinned", "pinned": "SM base"}
+    DeviceGroup([first, second]).check()
     assert (first.checked, second.checked) == (1, 1)
     with pytest.raises(GpuError):
-        Several([first, lost]).check()
-    with Several([first, second]).held("run"):
+        DeviceGroup([first, lost]).check()
+    with DeviceGroup([first, second]).hold("run"):
         assert first.lease is None
 
 
@@ -150,5 +150,5 @@ def test_a_process_that_fails_ends_the_sum_unless_it_was_over(
 
 
 def test_two_gpus_of_one_kind_are_one_device() -> None:
-    group = Several([Clocks(gpu, LEAVE, print) for gpu in (FIRST, SECOND)]).gpu
+    group = DeviceGroup([DeviceSession(gpu, LEAVE, print) for gpu in (FIRST, SECOND)]).gpu
     assert group == replace(FIRST, uuid="GPU-1,GPU-2")
