@@ -1,4 +1,4 @@
-"""Which GPUs are here."""
+"""List the GPUs of this machine that this process may use."""
 
 import os
 from collections.abc import Mapping
@@ -11,17 +11,16 @@ from runner.core.threads import call_with_timeout
 from runner.gpu import nvml
 
 BUS = Path("/sys/bus/pci/devices")
-NONE = frozenset({"", "-1", "none", "void", "NoDevFiles"})  # what schedulers and users write who want no GPU
+NONE = frozenset({"", "-1", "none", "void", "NoDevFiles"})  # values that schedulers and users set for no GPU
 
 
 def gpus(environ: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
-    """Return the GPUs this process may use, in the order in which a framework would number them.
+    """Return the GPUs this process may use, in the order in which frameworks number them.
 
-    That is ``CUDA_VISIBLE_DEVICES`` where it is set, as a scheduler does; empty where there is no driver or no GPU. Of
-    a GPU that MIG has cut, its slices are there.
+    Follows ``CUDA_VISIBLE_DEVICES``; empty without a driver or a GPU. A GPU in MIG mode is replaced by its slices.
 
     Raises:
-        GpuError: there is a driver, and it does not work or answer; or the variable names nothing that is here.
+        GpuError: the driver does not work or answer; or the variable names no GPU of this machine.
     """
     all_gpus, names = present(), environ.get("CUDA_VISIBLE_DEVICES")
     if names is None:
@@ -35,7 +34,7 @@ def gpus(environ: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
 
 
 def answering(environ: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
-    """Return what ``gpus`` does, and nothing where the driver does not work."""
+    """Return the result of ``gpus``; empty if the driver does not work."""
     try:
         return gpus(environ)
     except GpuError:
@@ -43,7 +42,7 @@ def answering(environ: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
 
 
 def visible(all_gpus: tuple[Gpu, ...], names: str) -> tuple[Gpu, ...]:
-    """Return the GPUs that ``CUDA_VISIBLE_DEVICES`` names, by index or by the beginning of a UUID, up to a bad one.
+    """Return the GPUs that ``CUDA_VISIBLE_DEVICES`` names, by index or UUID prefix, up to the first invalid name.
 
     Source: CUDA C++ Programming Guide, environment variables.
     """
@@ -59,7 +58,7 @@ def visible(all_gpus: tuple[Gpu, ...], names: str) -> tuple[Gpu, ...]:
 
 
 def present() -> tuple[Gpu, ...]:
-    """Return the GPUs the driver shows, in its order; those that are lost are left out.
+    """Return the GPUs that the driver lists, in its order, without lost ones.
 
     Raises:
         GpuError: as for ``gpus``.
@@ -73,7 +72,7 @@ def present() -> tuple[Gpu, ...]:
 
 
 def on_the_bus() -> bool:
-    """Say whether a display controller of NVIDIA is there, with or without a driver (PCI vendor 10de, class 03)."""
+    """Return whether a display controller of NVIDIA is installed, even without a driver (PCI vendor 10de, class 03)."""
     devices = BUS.glob("*/vendor")
     return any(_line(path) == "0x10de" and _line(path.with_name("class")).startswith("0x03") for path in devices)
 
@@ -89,6 +88,6 @@ def _present() -> tuple[Gpu, ...]:
     all_gpus = []
     with nvml.opened() as driver:
         for device in driver.devices():
-            with suppress(GpuError):  # lost since it was counted
+            with suppress(GpuError):  # lost since the driver listed it
                 all_gpus += [part.gpu() for part in (device.slices() if device.sliced() else (device,))]
     return tuple(all_gpus)

@@ -183,7 +183,7 @@ class DeviceSession:
             self.say(f"the GPU's clocks are held no more: {lapsed.pin.why}")
             return
         self.say("the guardian of the GPU's clocks has died: starting another one")
-        lapsed.restarts()
+        lapsed.reacquire()
 
 
 def recover(policy: ClockPolicy, say: Say) -> None:

@@ -1,6 +1,6 @@
 """NVIDIA's management library through nvidia-ml-py: the only module that calls it.
 
-What the driver refuses is a GpuError with a sentence. What a GPU or a driver cannot say is None.
+A refusal of the driver raises a GpuError with a message. A value that a GPU or a driver does not report is None.
 """
 
 import time
@@ -13,14 +13,14 @@ from runner.core.model import Gpu
 from runner.gpu import types
 from runner.gpu.types import COUNTERS, Abilities, Pair, Reading
 
-SLICE = "MIG-"  # what the UUID of a slice begins with
+SLICE = "MIG-"  # prefix of the UUID of a slice
 POWER_NOW = 186  # the field: mW at this moment; power usage is a mean over a second on most boards, not on all
-NO_ANSWER = ("unsupported", "permission", "argument")  # kinds of an answer to a question that means: it does not say
+NO_ANSWER = ("unsupported", "permission", "argument")  # kinds of errors that mean: this value is not reported
 
 
 @contextmanager
 def opened() -> Iterator["Driver"]:
-    """Have the driver open for the length of the block; the GPUs that were asked for stay initialised until its end.
+    """Open the driver for the length of the block; GPUs that were accessed stay initialised until its end.
 
     Raises:
         GpuError: there is no driver, or it does not work.
@@ -37,11 +37,11 @@ class Driver:
     """The driver, while it is open."""
 
     def __init__(self, version: str) -> None:
-        """Take its version, such as ``580.65.06``."""
+        """Store the version, such as ``580.65.06``."""
         self.version = version
 
     def devices(self) -> tuple["Device", ...]:
-        """Return the GPUs in the driver's order; those that do not answer are left out.
+        """Return the GPUs in the driver's order; without those that do not answer.
 
         Raises:
             GpuError: there are GPUs, and none of them answers.
@@ -57,10 +57,10 @@ class Driver:
         return tuple(devices)
 
     def device(self, uuid: str) -> "Device":
-        """Return the GPU, or the slice of one, of a UUID.
+        """Return the GPU, or the MIG slice, with a UUID.
 
         Raises:
-            GpuError: there is none, or it is lost.
+            GpuError: there is no such GPU, or it is lost.
         """
         handle, part = _call("nvmlDeviceGetHandleByUUID", uuid), None
         if uuid.startswith(SLICE):
@@ -71,8 +71,8 @@ class Driver:
 class Device:
     """A GPU, or a slice that MIG has cut from one, while the driver is open. Clocks are in MHz.
 
-    A slice has a UUID, a name and memory of its own; all else is the GPU's, and so is what its neighbours do to it.
-    Every method raises GpuError where the driver refuses, or the GPU is lost.
+    A slice has its own UUID, name and memory; everything else is read from the GPU, and includes its other slices.
+    Every method raises GpuError if the driver refuses, or the GPU is lost.
     """
 
     def __init__(self, handle: object, index: int, driver: str, part: object = None) -> None:
@@ -83,7 +83,7 @@ class Device:
         self.part_handle = handle if part is None else part
 
     def gpu(self) -> Gpu:
-        """Return what it is."""
+        """Return the description of the GPU or slice."""
         return Gpu(
             uuid=str(_call("nvmlDeviceGetUUID", self.part_handle)),
             name=self.name(),
@@ -102,26 +102,26 @@ class Device:
         return int(major), int(minor)
 
     def architecture(self) -> int:
-        """Return NVML's number of its architecture; by its compute capability where the driver does not know it."""
+        """Return NVML's number of its architecture; from the compute capability if the driver does not report it."""
         number = _query("nvmlDeviceGetArchitecture", self.handle)
         return number if number in types.ARCHITECTURES else types.architecture(self.capability())
 
     def memory(self) -> int:
-        """Return its memory in bytes; 0 where it has none of its own, and the driver refuses to say."""
+        """Return its memory in bytes; 0 if the driver does not report it."""
         info = _query("nvmlDeviceGetMemoryInfo", self.part_handle)
         return int(info.total) if info else 0
 
     def persistent(self) -> bool | None:
-        """Say whether the driver keeps it initialised while nobody uses it."""
+        """Return whether the driver keeps it initialised while no process uses it."""
         return _flag(_query("nvmlDeviceGetPersistenceMode", self.handle))
 
     def sliced(self) -> bool | None:
-        """Say whether it is cut into slices, by MIG; None where it cannot be."""
+        """Return whether MIG is on; None if the GPU has no MIG."""
         mode = _query("nvmlDeviceGetMigMode", self.handle)
         return None if mode is None else bool(mode[0])
 
     def slices(self) -> tuple["Device", ...]:
-        """Return the slices it is cut into, by MIG; none of a whole one."""
+        """Return its MIG slices; empty without MIG."""
         if not self.sliced():
             return ()
         limit = _query("nvmlDeviceGetMaxMigDeviceCount", self.handle) or 0
@@ -136,11 +136,11 @@ class Device:
         return None if processes is None else tuple(int(process.pid) for process in processes)
 
     def highest_sm(self) -> int | None:
-        """Return the highest clock that its multiprocessors may have."""
+        """Return the highest clock of its multiprocessors."""
         return _number(_query("nvmlDeviceGetMaxClockInfo", self.handle, _kind("SM")))
 
     def abilities(self) -> Abilities:
-        """Return what decides how its clocks can be held."""
+        """Return what its clocks support."""
         memory = _query("nvmlDeviceGetSupportedMemoryClocks", self.handle) or ()
         sm = _query("nvmlDeviceGetSupportedGraphicsClocks", self.handle, max(memory)) if memory else ()
         return Abilities(
@@ -158,7 +158,7 @@ class Device:
         return Pair(int(memory), int(sm)) if memory and sm else None
 
     def reading(self) -> Reading:
-        """Return what it does at this moment."""
+        """Return its clocks, power and temperature at this moment."""
         watts, counted = self._fields()
         if watts is None:
             milliwatts = _query("nvmlDeviceGetPowerUsage", self.handle)
@@ -176,7 +176,7 @@ class Device:
         )
 
     def reasons(self) -> int | None:
-        """Return the mask of what decides its clock now; see ``answers.held_back``."""
+        """Return the mask of the reasons for its present clock; see ``types.held_back``."""
         mask = _query("nvmlDeviceGetCurrentClocksEventReasons", self.handle)
         if mask is None:  # drivers before 535 have only the old name
             mask = _query("nvmlDeviceGetCurrentClocksThrottleReasons", self.handle)
@@ -187,7 +187,7 @@ class Device:
         return _number(_query("nvmlDeviceGetTemperature", self.handle, 0) if celsius is None else celsius)
 
     def _fields(self) -> tuple[float | None, dict[str, float]]:
-        """Return power in watts and the seconds of each counter, as far as there are fields of them."""
+        """Return power in watts and the seconds of each counter, as far as the driver has these fields."""
         fields = _query("nvmlDeviceGetFieldValues", self.handle, [POWER_NOW, *COUNTERS])
         values = [None if field.nvmlReturn else field.value for field in fields or ()]
         counted: dict[str, float] = {}
@@ -197,22 +197,22 @@ class Device:
         return (values[0].uiVal / 1e3 if values and values[0] is not None else None), counted
 
     def lock_sm(self, mhz: int | Literal["base"]) -> None:
-        """Hold the clock of its multiprocessors: at a number, or at the one that its power limit allows for ever."""
+        """Lock the SM clock at a number, or at the base clock, which the power limit always allows."""
         import pynvml
 
         clock = pynvml.NVML_CLOCK_LIMIT_ID_TDP if mhz == "base" else mhz
         _call("nvmlDeviceSetGpuLockedClocks", self.handle, clock, clock)
 
     def unlock_sm(self) -> None:
-        """Let go of the clock of its multiprocessors."""
+        """Unlock the clock of its multiprocessors."""
         _call("nvmlDeviceResetGpuLockedClocks", self.handle)
 
     def lock_memory(self, mhz: int) -> None:
-        """Hold the clock of its memory."""
+        """Lock the clock of its memory."""
         _call("nvmlDeviceSetMemoryLockedClocks", self.handle, mhz, mhz)
 
     def unlock_memory(self) -> None:
-        """Let go of the clock of its memory."""
+        """Unlock the clock of its memory."""
         _call("nvmlDeviceResetMemoryLockedClocks", self.handle)
 
     def set_application(self, pair: Pair | None) -> None:
@@ -237,8 +237,8 @@ def _flag(value: int | None) -> bool | None:
     return None if value is None else bool(value)
 
 
-def _query(call: str, *values: object) -> Any:  # noqa: ANN401  what each call gives
-    """Return what a call gives; None where this GPU, this driver or this user gets no answer to it."""
+def _query(call: str, *values: object) -> Any:  # noqa: ANN401  each call has its own type
+    """Return the result of a call; None if this GPU, driver or user cannot get it."""
     try:
         return _call(call, *values)
     except GpuError as error:
@@ -248,7 +248,7 @@ def _query(call: str, *values: object) -> Any:  # noqa: ANN401  what each call g
 
 
 def _call(call: str, *values: object) -> Any:  # noqa: ANN401
-    """Return what a call gives; its error becomes one of ours."""
+    """Return the result of a call; an NVMLError becomes a GpuError."""
     import pynvml
 
     try:
@@ -258,7 +258,7 @@ def _call(call: str, *values: object) -> Any:  # noqa: ANN401
 
 
 def _name(code: int) -> str:
-    """Return NVML's name of an error, without ``NVML_ERROR_``; the number of one that this binding does not know."""
+    """Return NVML's name of an error, without ``NVML_ERROR_``; its number if this binding does not know it."""
     import pynvml
 
     beginning = "NVML_ERROR_"

@@ -1,4 +1,4 @@
-"""Which devices a run measures on: the CPU, a GPU, or several that may share a run."""
+"""Choose the devices of a run: the CPU, a GPU, or several GPUs that can share a run."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,15 +7,15 @@ from runner.core.model import Device, Gpu
 
 
 def choose_devices(device: str | None) -> tuple[Device, tuple[Gpu, ...]]:
-    """Return the devices: the first GPU where there is one, else the CPU, which is no GPU; or what was asked for.
+    """Return the devices of ``--device``; by default the first GPU, without one the CPU (an empty tuple).
 
     Args:
         device: ``cpu``, ``cuda``, ``cuda:1`` or a GPU's UUID; several GPUs as ``cuda:0,1``, or UUIDs with commas
-            between them; ``cuda:all`` for every one; None for what there is.
+            between them; ``cuda:all`` for all; None for the default.
 
     Raises:
-        GpuError: that GPU is not there; or nothing was asked for, and a driver is here that does not work.
-        UsageError: several were asked for that cannot share a run.
+        GpuError: there is no such GPU; or no device was given, and the driver does not work.
+        UsageError: the GPUs cannot share a run.
     """
     from runner.gpu.detect import gpus
 
@@ -52,14 +52,14 @@ def _pick(name: str, all_gpus: Sequence[Gpu], where: str) -> Gpu:
     raise GpuError(Problem(f"there is no device {name!r}", hint=f"{where} shows {seen}; or --device cpu"))
 
 
-LARGE = 1 << 28  # bytes by which the memory of boards of one kind may differ: rows that are broken are left out
+LARGE = 1 << 28  # bytes by which the memory of boards of one kind may differ: defective rows are disabled
 
 
 def alike(gpus: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
-    """Return GPUs that may work side by side, in an order that no numbering decides: a resumed run has them as before.
+    """Return GPUs that can share a run, ordered by UUID, so that a resumed run has the same order.
 
     Raises:
-        UsageError: they are not of one kind; or they are slices of one board, which share its power and its clocks.
+        UsageError: they are of different kinds; or they are slices of a board, which share its power and clocks.
     """
     for gpu in gpus[1:]:
         for what in _apart(gpus[0], gpu):

@@ -1,4 +1,4 @@
-"""How a GPU is set up, as far as that makes times noisy: read from the driver, and nothing is changed."""
+"""Read the settings of GPUs that make times noisy; nothing is changed."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from runner.gpu.types import held_back
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """One GPU; what the driver does not tell is None.
+    """The settings of one GPU; None for values that the driver does not report.
 
     Attributes:
         index: as ``nvidia-smi`` numbers it.
-        persistent: the driver keeps it initialised while nobody uses it.
-        mhz: the clock of its multiprocessors now; ``most_mhz`` is the highest it may have.
-        held_back: what keeps the clock below that now, but for having nothing to do.
-        processes: how many processes compute on it.
+        persistent: the driver keeps it initialised while no process uses it (persistence mode).
+        mhz: the present SM clock; ``most_mhz`` is its maximum.
+        held_back: what throttles the clock at present, other than being idle.
+        processes: number of processes that compute on it.
     """
 
     index: int
@@ -31,7 +31,7 @@ class Settings:
 
 
 def settings() -> tuple[Settings, ...]:
-    """Return the settings of each GPU that the driver shows and that is well; empty where no driver works."""
+    """Return the settings of each GPU that works; empty without a working driver."""
     try:
         return call_with_timeout(_settings)
     except GpuError:
@@ -42,7 +42,7 @@ def _settings() -> tuple[Settings, ...]:
     settings_by_gpu = []
     with nvml.opened() as driver:
         for device in driver.devices():
-            with suppress(GpuError):  # the others may be well
+            with suppress(GpuError):  # report the other GPUs
                 settings_by_gpu.append(_of(device))
     return tuple(settings_by_gpu)
 

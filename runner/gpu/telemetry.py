@@ -1,4 +1,4 @@
-"""A GPU is read while it computes, and what was read becomes facts of the cell that was at work."""
+"""Read a GPU while it computes, and summarise the readings as facts of the cell that was measured."""
 
 import itertools
 import threading
@@ -12,21 +12,21 @@ from runner.core.errors import GpuError
 from runner.gpu import energy, nvml
 from runner.gpu.types import Reading, held_back
 
-OPEN_SECONDS = 10.0  # a driver that keeps no GPU initialised
-PASSING = 5  # readings in a row that may fail: a driver that is asked by many does refuse one now and then
-LEAST_COUNTED = 0.001  # seconds that a counter has to move by: a clock that is set anew moves it by less
+OPEN_SECONDS = 10.0  # for a driver without persistence mode
+PASSING = 5  # failed readings in a row that are tolerated: a busy driver refuses some
+LEAST_COUNTED = 0.001  # seconds; an increase that setting a clock does not cause
 
 
 class TelemetrySampler:
-    """Reads a GPU in a thread, so that a driver that hangs holds up nobody.
+    """Reads a GPU in a thread, so that a hanging driver does not stop the run.
 
     Attributes:
-        error: why nothing is read any more.
-        idle: watts that the GPU draws for having nothing to do; None where that is not known.
+        error: why the readings ended early; None while they continue.
+        idle: the idle draw in watts; None if it is unknown.
     """
 
     def __init__(self, uuid: str, rate: float) -> None:
-        """Read nothing yet; ``rate``: how often in a second."""
+        """Create a sampler of ``rate`` readings per second, which has not started."""
         self.uuid = uuid
         self.pause = 1.0 / rate
         self.error: GpuError | None = None
@@ -38,13 +38,13 @@ class TelemetrySampler:
         self.thread = threading.Thread(target=self._read, name="watch", daemon=True)
 
     def start(self) -> None:
-        """Begin to read."""
+        """Start reading."""
         self.thread.start()
 
     def stop(self) -> None:
-        """Read no more; a driver that hangs is not waited for."""
+        """Stop reading; do not wait for a driver that hangs."""
         self.stopped.set()
-        with suppress(RuntimeError):  # a signal came while it was started
+        with suppress(RuntimeError):  # a signal interrupted the start
             self.thread.join(2.0)
 
     def _read(self) -> None:
@@ -68,7 +68,7 @@ class TelemetrySampler:
             self.error = error
 
     def measure_idle(self, seconds: float) -> None:
-        """Learn in some seconds what the GPU draws before anything is asked of it; the driver may be slow to open."""
+        """Measure the idle draw for some seconds, before any work; the driver may be slow to open."""
         until = time.monotonic() + OPEN_SECONDS
         while self.newest() is None and self.error is None and time.monotonic() < until:
             self.stopped.wait(self.pause)
@@ -77,7 +77,7 @@ class TelemetrySampler:
             self.idle = energy.idle_watts(self.readings)
 
     def _wait_for_reading_after(self, moment: float) -> None:
-        """Wait for a reading after a moment, two pauses at most: between two of them the energy then is known."""
+        """Wait up to two pauses for a reading after a moment, so that the energy at that moment can be interpolated."""
         patience = time.monotonic() + 2 * self.pause
         while self.error is None and time.monotonic() < patience:
             newest = self.newest()
@@ -86,12 +86,12 @@ class TelemetrySampler:
             self.stopped.wait(self.pause / 4)
 
     def newest(self) -> Reading | None:
-        """Return the last reading there is."""
+        """Return the last reading; None before the first."""
         with self.lock:
             return self.readings[-1] if self.readings else self.last
 
     def take_facts(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the facts of what was read since the last time, while ``reply`` came to be."""
+        """Return the facts of the readings since the last call, taken for ``reply``."""
         self._wait_for_reading_after(float(reply.get("ended", 0.0)))
         with self.lock:
             readings, self.readings = self.readings, []
@@ -106,14 +106,14 @@ class TelemetrySampler:
 
 
 def facts(readings: Sequence[Reading], before: Reading | None = None) -> dict[str, Any]:
-    """Return what is recorded of a GPU that was read while a cell was measured.
+    """Return the facts about a GPU for the record of a cell.
 
-    Only readings while it computed count, and of those in a row not the first one: a clock that was low for having
-    nothing to do is still on its way up. So a cell that is over within two readings has no clocks.
+    Only readings while it computed count, without the first of a row: a clock that was idle still rises. So a cell that
+    takes less than two readings has no clocks.
 
     Args:
         readings: in order.
-        before: the last one of the cell before, which counters are compared with.
+        before: the last reading of the previous cell, as the start of the counters.
     """
     busy = [reading for past, reading in itertools.pairwise(readings) if not past.idle and not reading.idle]
     reasons = [held_back(reading.reasons or 0) for reading in busy]
@@ -135,7 +135,7 @@ def facts(readings: Sequence[Reading], before: Reading | None = None) -> dict[st
 
 
 def _counter_increases(readings: Sequence[Reading], before: Reading | None) -> Mapping[str, float]:
-    """Return what held the clock back, by counters that miss nothing, and for how many seconds."""
+    """Return throttle reason -> seconds, from the driver's counters, which also see what falls between readings."""
     every = [*([before] if before else []), *readings]
     if len(every) < 2:
         return {}
@@ -145,7 +145,7 @@ def _counter_increases(readings: Sequence[Reading], before: Reading | None) -> M
 
 
 def _low_median_high(values: Sequence[int | None]) -> list[float] | None:
-    """Return the lowest, the median and the highest; None of nothing."""
+    """Return the lowest, the median and the highest value; None without values."""
     known = [value for value in values if value is not None]
     return [min(known), median(known), max(known)] if known else None
 

@@ -515,8 +515,8 @@ def test_a_run_that_is_throttled_says_so_in_its_records(standin: StandIn, runner
         facts = record["facts"]
         assert (facts["pinned"], facts["clock_mhz"], facts["held_back"]) == ("SM 1500 MHz", [900, 900, 900], ["heat"])
         assert facts["throttled"] > 0
-    assert done.stderr.count("held back by heat, so it is measured again") == 2
-    assert done.stderr.count("the GPU is held back however long it rests") == 1
+    assert done.stderr.count("throttled by heat, repeating it in") == 2
+    assert done.stderr.count("the GPU stays throttled after every pause") == 1
     assert sorted(record["facts"].get("discarded", 0) for record in runner.records())[-2:] == [0, 2]
 
 

@@ -54,7 +54,7 @@ def test_what_heat_held_back_is_thrown_away_and_measured_again_after_pauses_that
     assert outcome.reply["n"] == 3
     assert fake.waited == [5.0, 20.0]
     assert outcome.device == {**WELL, "discarded": 2}
-    assert fake.messages[0] == f"{CELL.id}: held back by heat, so it is measured again in 5 s"
+    assert fake.messages[0] == f"{CELL.id}: throttled by heat, repeating it in 5 s"
     assert "discarded" not in fake.guard.measure_unthrottled(fake.ask).device
 
 
@@ -63,7 +63,7 @@ def test_a_device_that_stays_held_back_is_not_waited_for_again() -> None:
     outcome = fake.guard.measure_unthrottled(fake.ask)
     assert (fake.measured, tuple(fake.waited)) == (4, PAUSES)
     assert outcome.device == {**HOT, "discarded": 3}
-    assert fake.messages[-1] == "the GPU is held back however long it rests: it is not waited for again"
+    assert fake.messages[-1] == "the GPU stays throttled after every pause: cells are no longer repeated"
     assert fake.guard.measure_unthrottled(fake.ask).device == HOT
     assert (fake.measured, len(fake.messages)) == (5, 4)
 
