@@ -195,7 +195,7 @@ def _side(bench: Ready, made: Provisioned, cell: Cell, harness: bytes) -> tuple[
 
 def channel(bench: Ready, made: Provisioned, harness: bytes) -> Channel:
     """Start a server with a harness of our own; its memory is limited as a run's would be."""
-    limits = Limits(memory=int(devices.MEMORY_SHARE * machine.room()), run="bench")
+    limits = Limits(memory=int(devices.MEMORY_SHARE * machine.available_memory()), run="bench")
     if bench.backend.name == "docker":
         return DockerChannel(made, limits, owner(), harness)
     return ProcessChannel(made.handle, limits.device, harness)

@@ -81,7 +81,7 @@ def rows() -> Iterator[Row]:
 @contextmanager
 def _step() -> Iterator["subprocess.Popen[str]"]:
     """Lend the process that makes steps, on one thread."""
-    cpus = machine.apart(1, os.sched_getaffinity(0))
+    cpus = machine.spread_over_cores(1, os.sched_getaffinity(0))
     command = [sys.executable, "-c", STEP, *map(str, cpus)]
     threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=threads) as process:

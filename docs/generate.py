@@ -8,129 +8,77 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from runner.report import gpu_tables
+    from runner.core.model import Plan
+    from runner.matrix import Matrix
 
 DOCS = Path(__file__).parent
+sys.path[:0] = [str(DOCS.parent), str(DOCS)]  # the runner of this checkout, rather than an installed one, and gpu_pages
 GENERATED = "<!-- Made by `python docs/generate.py`. Do not edit. -->"
 
 
 def pages() -> dict[str, str]:
     """Return path below ``docs/`` -> content, for every generated page."""
+    import gpu_pages
+
     from runner.cli import app
     from runner.matrix import load, schema
-    from runner.report.coverage import built_alone, coverage
+    from runner.report.coverage import coverage
 
+    matrix = DOCS.parent / "matrix.yaml"
     return {
-        "gpus.md": gpus_page(DOCS / "machines", DOCS.parent / "matrix.yaml"),
-        "coverage.md": coverage_page(coverage(built_alone(load(DOCS.parent / "matrix.yaml"), DOCS.parent))),
+        "gpus.md": f"{GENERATED}\n\n{gpu_pages.gpus_page(DOCS / 'machines', matrix)}",
+        "coverage.md": coverage_page(coverage(plan_without_images(load(matrix), matrix.parent))),
         "reference/cli.md": cli_page(app),
-        "reference/gpu-troubles.md": troubles_page(),
+        "reference/gpu-troubles.md": f"{GENERATED}\n\n{gpu_pages.gpu_errors_page()}",
         "reference/matrix.md": matrix_page(schema()),
     }
 
 
 def coverage_page(tables: str) -> str:
-    """Return the page of what each framework computes."""
+    """Return the page of what each framework runs."""
     parts = [
         GENERATED,
         "# Coverage",
-        "Which framework of the shipped `matrix.yaml` computes which workload, and which environment does.",
-        "The tables are those of a machine without a GPU that can build every environment here and pull no image.",
-        "`runner plan --format coverage` makes them for your machine; `runner plan` has the reasons, cell by cell.",
+        "Which framework and which environment of the shipped `matrix.yaml` runs which workload.",
+        "The tables are for a machine without a GPU that can build every environment and cannot pull any image.",
+        "`runner plan --format coverage` prints them for your machine; `runner plan` lists the reasons for each cell.",
         tables,
         table(
-            ("word", "meaning"),
+            ("status", "meaning"),
             (
-                ("`runs`", "at least one cell runs: an implementation, a case, a phase"),
-                ("`needs-gpu`", "what would run computes on a GPU only, or on another one than this machine has"),
-                ("`processors`", "its cases are of more processes than a step may have threads"),
+                ("`runs`", "at least one cell runs, that is an implementation of a case and phase"),
+                ("`needs-gpu`", "it runs only on a GPU, or only on another GPU than this machine has"),
+                ("`processors`", "its cases need more processes than a step may have threads"),
                 ("`image-unavailable`", "the image cannot be pulled, or the environment has no lock to be built from"),
-                ("`framework-lacks`", "no implementation of these releases computes it"),
+                ("`framework-lacks`", "no implementation of these releases has it"),
             ),
         ),
-        "Of several reasons the first is shown. [Errors](errors.md#skip-codes) explains every reason there is.",
+        "The first of several reasons is shown. [Errors](errors.md#skip-codes) explains every reason.",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def troubles_page() -> str:
-    """Return the page of what is known to go wrong between a GPU and who wants it."""
-    from runner.catalog.gpu_errors import troubles
+def plan_without_images(matrix: "Matrix", folder: Path) -> "Plan":
+    """Return the plan of a machine without a GPU that can build every locked environment and cannot pull any image.
 
-    rows = [(f"`{one.sign}`", one.sentence, one.fix, f"`{one.failure}`", one.source, one.status) for one in troubles()]
-    parts = [
-        GENERATED,
-        "# When a GPU cannot be had",
-        (
-            "What engines, NVIDIA's tools and CUDA say, and what it means. A run that meets these words says the"
-            " sentence and the fix. A container that cannot be started ends the run with exit code 5; a cell that fails"
-            " gets the class. Most rows are from other people's reports, and nobody has met them with this program."
-        ),
-        table(("words", "what it means", "fix", "class", "from", "known"), rows),
-    ]
-    return "\n\n".join(parts) + "\n"
+    Args:
+        matrix: the checked matrix; all its environments and cases are planned, with two threads.
+        folder: what the paths of locks are relative to.
+    """
+    from runner.core.model import Request, Skip
+    from runner.plan.environments import specs
+    from runner.plan.planner import plan
 
-
-def gpus_page(folder: Path, matrix: Path) -> str:
-    """Return the page of what runs on which GPU: planned for the machines described in a folder."""
-    from runner.report import gpu_tables
-
-    machines = described(folder, matrix)
-    boards = {machine.gpu.name: machine.gpu for machine in machines}
-    sources = gpu_tables.Sources()
-    parts = [GENERATED, "# GPUs", GPU_PROSE["first"]]
-    parts += ["## Environments", gpu_tables.environments(machines), table(("word", "meaning"), GPU_WORDS)]
-    parts += ["Other words are [skip codes](errors.md#skip-codes). Of several reasons the first is shown."]
-    parts += ["## Why not", GPU_PROSE["why"]]
-    for name in boards:
-        parts += [f"### {name}", gpu_tables.refusals([one for one in machines if one.gpu.name == name], sources)]
-    parts += ["## Builds", GPU_PROSE["builds"], gpu_tables.code(tuple(boards.values()), sources)]
-    parts += [GPU_PROSE["beyond"], gpu_tables.beyond_code(tuple(boards.values()), sources)]
-    parts += ["## Sources", sources.items()]
-    return "\n\n".join(parts) + "\n"
-
-
-GPU_PROSE = {
-    "first": "What the shipped `matrix.yaml` runs on five GPUs, each with a driver of its time and a recent one, and "
-    "why the rest does not. Nothing was measured for this page: it is what `runner plan --machine` says of the "
-    "descriptions in `docs/machines/`, which were written by hand. "
-    "[Plan for another machine](how-to/plan-for-another-machine.md) tells how to have the same for yours.",
-    "why": "The last column is a number of the [sources](#sources). What ends in (unverified) rests on a fact that "
-    "nobody has checked.",
-    "builds": "Every build whose code is known, by that code alone. `native`: it holds code that the GPU runs. "
-    "`JIT`: it holds only PTX of an older GPU, which the driver compiles at the first call. `no`: neither. "
-    "Native code needs the driver of the second column or a newer one, PTX that of the third.",
-    "beyond": "By their code these would be `JIT`, and they are `no` all the same:",
-}
-
-GPU_WORDS = (
-    ("`runs`", "it holds code for the GPU, and the driver runs it"),
-    ("`runs by JIT`", "the driver compiles PTX at the first call that was made for just this GPU"),
-    ("`by JIT`", "only by compiling its PTX for the GPU at the first call, which `--allow-jit` lets it"),
-    ("`not by cuDNN`", "what calls cuDNN does not run, for its cuDNN no longer serves the GPU"),
-    ("`arch`", "it has no code for the GPU"),
-    ("`driver`", "the driver is too old for it, or too new for the GPU"),
-    ("`needs-gpu`", "the matrix has no CUDA build of it"),
-    ("`image-unavailable`", "there is no lock yet to build it from, or nothing could drive what is in the image"),
-)
-
-
-def described(folder: Path, matrix: Path) -> "list[gpu_tables.Machine]":
-    """Return the GPU and the plans of each machine that is described in a folder."""
-    from runner.plan.machine_file import describe
-    from runner.report import gpu_tables
-    from runner.workflows.options import Options
-    from runner.workflows.plan_elsewhere import planned
-
-    found = []
-    for path in sorted(folder.glob("*.json")):
-        machine = describe(path)
-        strict, by_jit = (
-            planned(Options(matrix=matrix, workload=["rnn-step"], seed=0, allow_jit=allowed), machine)
-            for allowed in (False, True)
+    names = tuple(matrix.environments)
+    available, skips = specs(matrix, names, "cpu", folder)
+    unavailable = {
+        spec.environment: Skip(
+            "image-unavailable", f"{spec.image} cannot be pulled" if spec.image else "it has no lock yet"
         )
-        found.append(gpu_tables.Machine(gpu=machine.gpus[0], plan=strict, by_jit=by_jit))
-    return sorted(found, key=lambda one: (one.gpu.capability, one.gpu.driver))
+        for spec in available
+        if spec.image or not spec.lock
+    }
+    return plan(matrix, Request(environments=names, backend="docker", threads=2), {**skips, **unavailable})
 
 
 def cli_page(app: Any) -> str:  # noqa: ANN401  a typer.Typer; its commands have no public types
@@ -142,23 +90,25 @@ def cli_page(app: Any) -> str:  # noqa: ANN401  a typer.Typer; its commands have
     parts += ["Exit codes are in [errors](../errors.md#exit-codes)."]
     for name, command in commands.items():
         parts += [f"## runner {name}", prose(command.help)]
-        arguments = [one for one in command.params if one.param_type_name == "argument"]
-        options = [one for one in command.params if one.param_type_name == "option"]
-        words = " ".join(["runner", name, *map(_usage, arguments), "[OPTIONS]"])
-        parts += [f"```text\n{words}\n```"]
+        arguments = [each for each in command.params if each.param_type_name == "argument"]
+        options = [each for each in command.params if each.param_type_name == "option"]
+        usage = " ".join(["runner", name, *map(_usage, arguments), "[OPTIONS]"])
+        parts += [f"```text\n{usage}\n```"]
         if arguments:
-            parts += [table(("argument", "meaning"), ((f"`{_word(one)}`", prose(one.help)) for one in arguments))]
+            parts += [
+                table(("argument", "meaning"), ((f"`{_argument(each)}`", prose(each.help)) for each in arguments))
+            ]
         parts += [table(("option", "default", "meaning"), map(_option, options))]
     return "\n\n".join(parts) + "\n"
 
 
-def _word(argument: Any) -> str:  # noqa: ANN401
+def _argument(argument: Any) -> str:  # noqa: ANN401
     return str(argument.metavar or argument.name.upper()).strip("[]")
 
 
 def _usage(argument: Any) -> str:  # noqa: ANN401
-    word = _word(argument) + ("..." if argument.nargs == -1 and not argument.metavar else "")
-    return word if argument.required else f"[{word}]"
+    text = _argument(argument) + ("..." if argument.nargs == -1 and not argument.metavar else "")
+    return text if argument.required else f"[{text}]"
 
 
 def _option(option: Any) -> tuple[str, str, str]:  # noqa: ANN401
@@ -172,8 +122,8 @@ def matrix_page(schema: Mapping[str, Any]) -> str:
     """Return the page of all keys of a matrix file."""
     models: Mapping[str, Mapping[str, Any]] = {"The top of the file": schema, **schema["$defs"]}
     parts = [GENERATED, "# matrix.yaml"]
-    parts += ["Unknown keys, keys given twice and values of another type are refused, each with its line."]
-    parts += ["Versions stand in quotes, because YAML reads 3.10 as the number 3.1."]
+    parts += ["Unknown keys, duplicate keys and values of a wrong type are refused, each with its line."]
+    parts += ["Versions are in quotes, because YAML reads 3.10 as the number 3.1."]
     parts += ["`runner schema` prints the same as JSON Schema, for editors."]
     for name, model in models.items():
         rows = (_key(key, value, key in model.get("required", ())) for key, value in model["properties"].items())
@@ -194,13 +144,13 @@ def _plain(value: object) -> str:
 
 
 def _kinds(value: Mapping[str, Any]) -> Iterator[str]:
-    """Give what a value may be, in words."""
+    """Yield the kinds that a value may be of."""
     if "$ref" in value:
         name = value["$ref"].rpartition("/")[2]
         yield f"[{name}](#{name.lower()})"
     elif "anyOf" in value:
-        for one in value["anyOf"]:
-            yield from _kinds(one)
+        for each in value["anyOf"]:
+            yield from _kinds(each)
     elif "enum" in value or "const" in value:
         yield ", ".join(f"`{word}`" for word in value.get("enum", [value.get("const")]))
     elif value["type"] == "array":
@@ -223,9 +173,9 @@ def _simple(value: Mapping[str, Any]) -> str:
 
 
 def prose(text: str) -> str:
-    """Return a sentence in which nothing but what stands in backticks is Markdown."""
+    """Return a sentence with Markdown escaped outside backticks."""
     parts = text.strip().split("`")
-    return "`".join(re.sub(r"([*_<|])", r"\\\1", part) if place % 2 == 0 else part for place, part in enumerate(parts))
+    return "`".join(re.sub(r"([*_<|])", r"\\\1", part) if index % 2 == 0 else part for index, part in enumerate(parts))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -235,7 +185,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the pages that differ, or with ``--check`` name them; return 1 if ``--check`` found one."""
+    """Write the pages that differ, or with ``--check`` only name them; return 1 if ``--check`` names one."""
     different = []
     for name, content in pages().items():
         path = DOCS / name
@@ -250,5 +200,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(DOCS.parent))  # the runner beside this folder, not another that may be installed
     sys.exit(main(sys.argv[1:]))

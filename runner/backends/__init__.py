@@ -44,7 +44,7 @@ class Resources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installed:
-    """What an interpreter holds that a backend measures as it is."""
+    """The framework of an interpreter that a backend measures without installing anything."""
 
     python: str
     framework: str
@@ -62,13 +62,13 @@ class Channel(Protocol):
         """Return the next line without its end, None at the end; raises TimeoutError after ``timeout`` seconds."""
 
     def words(self) -> str:
-        """Return the last lines that the server wrote to stderr."""
+        """Return the end of what the server wrote to stderr."""
 
     def ending(self) -> tuple[str, str]:
-        """Return (failure class, sentence) of a server that ended by itself: ``oom``, ``crash`` or ``engine``."""
+        """Return failure class (``oom``, ``crash`` or ``engine``) and reason of a server that ended by itself."""
 
     def close(self) -> None:
-        """End the server and leave nothing behind; harmless when called twice."""
+        """End the server and remove all that belongs to it; a second call does nothing."""
 
 
 class Backend(Protocol):
@@ -76,20 +76,20 @@ class Backend(Protocol):
 
     name: str
     limits_memory: bool
-    """True where the backend itself holds children to ``Limits.memory``; the server watches them otherwise."""
+    """True if the backend limits children to ``Limits.memory``; otherwise the server supervises them."""
 
     def installed(self) -> Installed | None:
-        """Return what is measured as it is; None where environments are made from the matrix.
+        """Return what is measured without installing anything; None if environments are made from the matrix.
 
         Raises:
-            UsageError: the interpreter holds no framework.
+            UsageError: the interpreter has no framework.
         """
 
     def describe(self) -> Mapping[str, Any] | None:
-        """Return what the engine says of itself; None for a backend without an engine."""
+        """Return the facts about the engine; None for a backend without an engine."""
 
     def survey(self, specs: Sequence[Spec]) -> Survey:
-        """Return what is here and what can be had; nothing is fetched."""
+        """Return which environments exist and which can be made; nothing is fetched."""
 
     def provision(self, spec: Spec, say: Say) -> Provisioned:
         """Make one environment ready; safe to call from several threads for several environments.
@@ -100,7 +100,7 @@ class Backend(Protocol):
         """
 
     def restore(self, environment: str, digest: str) -> str | None:
-        """Return the handle of an environment as it was when it had ``digest``; None where it is no longer here.
+        """Return the handle of an environment as it was in an earlier run; None if it no longer exists.
 
         Nothing is fetched or made.
 
@@ -109,40 +109,40 @@ class Backend(Protocol):
         """
 
     def cancel(self) -> None:
-        """Make every running ``provision`` end soon; called when the run is interrupted."""
+        """Make every running ``provision`` end soon, because the run is interrupted."""
 
     def cache(self, ready: Provisioned) -> str:
-        """Return the folder, as a server in ``ready`` sees it, where compilers keep what they made."""
+        """Return the folder of the compiler caches, as a server in ``ready`` sees it."""
 
     def open(self, ready: Provisioned, limits: Limits) -> Channel:
-        """Start a harness server; the harness archive has been sent when this returns."""
+        """Start a harness server and send it the harness archive."""
 
     def answers(self) -> bool:
-        """Return True while servers can be started: False where an engine is gone."""
+        """Return True while servers can be started, False if the engine is gone."""
 
     def close(self) -> None:
         """Close the connection to the engine; running servers belong to their channels."""
 
 
 class BackendClass(Protocol):
-    """What ``BACKENDS`` names: a class that makes a Backend."""
+    """A class in ``BACKENDS``, which makes a Backend."""
 
     def create(self, resources: Resources) -> Backend:
         """Return the backend.
 
         Raises:
-            EngineError, UsageError: what it needs is not there.
+            EngineError, UsageError: something that it needs does not exist.
         """
 
     def chosen_by_auto(self) -> bool:
-        """Return True where ``--backend auto`` may take this backend on this machine."""
+        """Return True if ``--backend auto`` may choose this backend on this machine."""
 
 
 def choose_backend(name: str, resources: Resources) -> tuple[Backend, str | None]:
     """Return the backend of a name, and what the user should know about the choice.
 
     Args:
-        name: one of ``BACKENDS``, or ``auto`` for the first that this machine has.
+        name: one of ``BACKENDS``, or ``auto`` for the first that may be chosen.
         resources: what the backend may use.
 
     Raises:
@@ -163,17 +163,17 @@ def choose_backend(name: str, resources: Resources) -> tuple[Backend, str | None
 NOTES: Mapping[str, str] = {
     "venv": "no container engine answers: using virtual environments of this machine's interpreters",
 }
-"""Backend -> what the user should know where ``auto`` took it."""
+"""Backend -> what the user should know if ``auto`` chose it."""
 
 
 def restored(backend: Backend, environment: str, digest: str, facts: Mapping[str, Any]) -> Provisioned | None:
-    """Return an environment as it was in an earlier run; None where it is no longer here.
+    """Return an environment as it was in an earlier run; None if it no longer exists.
 
     Args:
         backend: the one that made it.
         environment: its id.
-        digest: what pinned its content; empty where that is not known.
-        facts: what the run recorded about it.
+        digest: identified its content; empty if unknown.
+        facts: what the records of that run say of it.
 
     Raises:
         EngineError: the engine stopped answering.

@@ -1,4 +1,4 @@
-"""The harness as it travels: a zip archive made from ``runner/harness``, and the version of its measuring code."""
+"""The zip archive of ``runner/harness`` that is sent to a server, and the version of its measuring code."""
 
 import ast
 import functools
@@ -23,7 +23,7 @@ BOOTSTRAP = (
 
 @functools.cache
 def pack(folder: Path = FOLDER) -> bytes:
-    """Return the bytes a fresh server expects on stdin: the length of the archive, a newline, the archive."""
+    """Return the bytes that a new server reads from stdin: the length of the archive, a newline, the archive."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(folder.rglob("*.py")):
@@ -39,17 +39,17 @@ def version(folder: Path = FOLDER) -> str:
 
 @functools.cache
 def code_hash(paths: tuple[Path, ...]) -> str:
-    """Return 12 hexadecimal digits of what the code in ``paths`` does.
+    """Return 12 hexadecimal digits of the hash of the code in ``paths``.
 
-    Left out is what may change without changing a measurement: comments, docstrings, layout, the names of the files,
-    which file a definition stands in, and the imports between them.
+    The hash ignores what cannot change a measurement: comments, docstrings, layout, the names of the files, which file
+    has which definition, and the imports between them.
     """
     statements = [ast.dump(node) for path in paths for node in _code(ast.parse(path.read_text("utf-8"))).body]
     return hashlib.sha256("\n".join(sorted(statements)).encode()).hexdigest()[:12]
 
 
 def _code(tree: ast.Module) -> ast.Module:
-    """Return a module without its docstrings and without its relative imports."""
+    """Return a module without docstrings and relative imports."""
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):

@@ -1,4 +1,4 @@
-"""Environments that exist already: measure what an interpreter of the user's holds, and install nothing."""
+"""Environments that exist: measure what an interpreter of the user has installed, and install nothing."""
 
 import shutil
 import subprocess
@@ -49,14 +49,14 @@ class HostBackend:
 
     @classmethod
     def chosen_by_auto(cls) -> bool:
-        """See Backend: only the user decides to measure an interpreter as it is."""
+        """See Backend: only a user chooses to measure an installed interpreter."""
         return False
 
     def describe(self) -> None:
         """See Backend."""
 
     def restore(self, environment: str, digest: str) -> None:
-        """See Backend: nobody keeps what the interpreter held before."""
+        """See Backend: earlier contents of the interpreter are not kept."""
 
     def installed(self) -> Installed:
         """See Backend: the first framework that the interpreter can import."""
@@ -66,12 +66,12 @@ class HostBackend:
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PROBE_SECONDS, cwd="/")
         except (OSError, subprocess.TimeoutExpired) as error:
             raise UsageError(Problem(f"{self.python} cannot be started: {error}")) from error
-        words = (done.stdout.strip().splitlines() or [""])[-1].split()  # banners come before it
-        if done.returncode or len(words) != 3:
+        answer = (done.stdout.strip().splitlines() or [""])[-1].split()  # after banners, if any
+        if done.returncode or len(answer) != 3:
             last = "".join(f"; {line}" for line in done.stderr.strip().splitlines()[-1:])
-            hint = f"it needs one of {', '.join(names)}"
+            hint = f"install one of {', '.join(names)} for it, or name another interpreter with --python PATH"
             raise UsageError(Problem(f"{self.python} imports no framework that can be measured{last}", hint=hint))
-        return Installed(python=self.python, framework=words[0], release=words[1], python_version=words[2])
+        return Installed(python=self.python, framework=answer[0], release=answer[1], python_version=answer[2])
 
     def survey(self, specs: Sequence[Spec]) -> Survey:
         """See Backend: nothing has to be made."""

@@ -1,4 +1,4 @@
-"""Python interpreters that are already on this machine, by minor version."""
+"""The Python interpreters of this machine, by minor version."""
 
 import os
 import re
@@ -19,34 +19,34 @@ _OLDEST_OF_UV = (3, 8)  # `uv python list --only-downloads --all-versions`, uv 0
 def find(version: str) -> Path | None:
     """Find CPython of a minor version that can make virtual environments; of several, the newest patch release.
 
-    Looked through are ``PATH``, pyenv's versions (``PYENV_ROOT`` or ``~/.pyenv``) and what uv installed. A virtual
-    environment counts as the interpreter it was made from. The answer is kept for the life of the process.
+    It searches ``PATH``, pyenv's versions (``PYENV_ROOT`` or ``~/.pyenv``) and what uv installed. A virtual environment
+    counts as the interpreter that it was made from. The result is cached until the process ends.
 
     Args:
         version: ``3.6``.
 
     Returns:
-        The interpreter itself, no shim and no link; ``None`` if the machine has none that works.
+        The path of the interpreter, which is no shim and no link; None if the machine has none that works.
     """
     environ = dict(os.environ)
     environ["PATH"] = search_path(version, environ, pyenv_root(environ))
-    found = iter_interpreters(f"cpython{version}", env=environ, predicate=is_usual)
-    for path in by_patch(found):
+    candidates = iter_interpreters(f"cpython{version}", env=environ, predicate=is_usual)
+    for path in by_patch(candidates):
         if works(path, version):
             return path
     return None
 
 
 def pyenv_root(environ: Mapping[str, str]) -> Path:
-    """Give pyenv's folder, whether or not it is there."""
+    """Return pyenv's folder, which need not exist."""
     return Path(environ.get("PYENV_ROOT") or Path(environ.get("HOME") or Path.home()) / ".pyenv")
 
 
 def search_path(version: str, environ: Mapping[str, str], root: Path) -> str:
-    """Give the ``PATH`` to look through: pyenv's versions first, and no shims.
+    """Return the ``PATH`` to search: pyenv's versions first, and no shims.
 
-    A pyenv shim answers for whatever version is active in the current folder, or ends with 127, so the versions'
-    own folders stand in for it.
+    A pyenv shim starts the version that is active in the current folder, or exits with 127; so the folders of the
+    versions take its place.
 
     Raises:
         ValueError: the version is not a minor one.
@@ -59,30 +59,30 @@ def search_path(version: str, environ: Mapping[str, str], root: Path) -> str:
 
 
 def is_shims(folder: str) -> bool:
-    """Tell whether a folder holds a version manager's stand-ins (pyenv, pyenv-virtualenv, asdf, mise)."""
+    """Return True if a folder holds the shims of a version manager (pyenv, pyenv-virtualenv, asdf, mise)."""
     return Path(folder).name == "shims"
 
 
 def is_usual(info: PythonInfo) -> bool:
-    """Tell whether an interpreter is one that wheels are made for: 64 bits, released, with the lock."""
+    """Return True if wheels are made for an interpreter: 64 bits, a release, with the global interpreter lock."""
     return info.architecture == 64 and not info.free_threaded and info.version_info.releaselevel == "final"
 
 
-def by_patch(found: Iterable[PythonInfo]) -> tuple[Path, ...]:
-    """Order interpreters by patch release, the newest first; of equals the one found first."""
-    ordered = sorted(found, key=lambda info: info.version_info.micro, reverse=True)
+def by_patch(candidates: Iterable[PythonInfo]) -> tuple[Path, ...]:
+    """Return the paths of interpreters, the newest patch release first; equal releases stay in order."""
+    ordered = sorted(candidates, key=lambda info: info.version_info.micro, reverse=True)
     paths = [Path(info.system_executable or info.executable).resolve() for info in ordered]
     return tuple(dict.fromkeys(paths))
 
 
 def remedy(version: str) -> str:
-    """Return the command that brings a Python of a minor version to this machine."""
-    known = tuple(map(int, version.split("."))) >= _OLDEST_OF_UV
-    return f"uv python install {version}" if known else f"pyenv install {version}"
+    """Return the command that installs a Python of a minor version."""
+    has_uv = tuple(map(int, version.split("."))) >= _OLDEST_OF_UV
+    return f"uv python install {version}" if has_uv else f"pyenv install {version}"
 
 
 def works(interpreter: Path, version: str) -> bool:
-    """Tell whether an interpreter runs, is of the version, and has what a virtual environment needs.
+    """Return True if an interpreter runs, has the version, and can make virtual environments.
 
     Debian's Python comes without ``ensurepip`` unless ``python3-venv`` is installed.
     """

@@ -1,4 +1,4 @@
-"""A harness server as a process of this machine; the venv and host backends start theirs here."""
+"""A harness server as a process of this machine, for the venv and host backends."""
 
 import contextlib
 import os
@@ -15,21 +15,21 @@ from runner.backends.line_reader import Lines
 LAST_BYTES = 64 * 1024
 KEPT = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME")
 KEPT_BY_HOST = ("PYTHONPATH", "PYTHONUSERBASE", "VIRTUAL_ENV")
-GRACE = 2.0
+END_SECONDS = 2.0  # a server has to end by itself
 SEND_SECONDS = 30.0
 
 
 class ProcessChannel:
-    """A server in its own session and its own temporary folder; both are gone after ``close``."""
+    """A server with its own session and temporary folder; both are gone after ``close``."""
 
     def __init__(self, python: str, device: str, harness: bytes | None = None, *, isolated: bool = True) -> None:
         """Start ``python`` and send it the harness.
 
         Args:
-            python: an interpreter.
-            device: ``cpu``, or the UUID of the GPU it may see; of several, with commas between them.
-            harness: what ``archive.pack`` returns; the shipped harness by default.
-            isolated: leave out what is installed for the user or named by ``PYTHONPATH``.
+            python: path of an interpreter.
+            device: ``cpu``, or the UUIDs of the GPUs that it may see, with commas between them.
+            harness: see ``harness_archive.pack``; the shipped harness by default.
+            isolated: ignore packages of the user and of ``PYTHONPATH``.
 
         Raises:
             OSError: the interpreter cannot be started.
@@ -60,7 +60,7 @@ class ProcessChannel:
         os.set_blocking(self.stdin.fileno(), False)
         self.lines = Lines(self._read)
         try:
-            with contextlib.suppress(BrokenPipeError):  # it is gone already: the first answer will say how
+            with contextlib.suppress(BrokenPipeError):  # the server is gone: the first reply says how
                 self.send(harness_archive.pack() if harness is None else harness)
         except BaseException:
             self.close()
@@ -73,12 +73,12 @@ class ProcessChannel:
         return os.read(self.stdout.fileno(), 1 << 20)
 
     def send(self, data: bytes) -> None:
-        """See Channel; raises TimeoutError where the server takes nothing for SEND_SECONDS."""
-        rest = memoryview(data)
-        while rest:
+        """See Channel; raises TimeoutError if the server reads nothing for SEND_SECONDS."""
+        remaining = memoryview(data)
+        while remaining:
             if not select.select([], [self.stdin], [], SEND_SECONDS)[1]:
                 raise TimeoutError
-            rest = rest[self.stdin.write(rest) or 0 :]
+            remaining = remaining[self.stdin.write(remaining) or 0 :]
 
     def receive(self, timeout: float) -> bytes | None:
         """See Channel."""
@@ -95,19 +95,19 @@ class ProcessChannel:
     def ending(self) -> tuple[str, str]:
         """See Channel."""
         try:
-            code = self.process.wait(GRACE)
+            code = self.process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
-            return "crash", "the harness server closed its output but goes on"
+            return "crash", "the harness server closed its output but runs"
         last = (self.words().strip().splitlines() or ["it printed nothing"])[-1]
         if code < 0:
             return "crash", f"the harness server was killed by {signal.Signals(-code).name}; last words: {last}"
         return "crash", f"the harness server ended with exit {code}; last words: {last}"
 
     def close(self) -> None:
-        """See Channel. A server ends at the end of its stdin; one that does not is killed with all it started."""
+        """See Channel. The end of stdin ends a server; after END_SECONDS it is killed with every process it started."""
         self.stdin.close()
         try:
-            self.process.wait(GRACE)
+            self.process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
             pass
         finally:

@@ -1,4 +1,4 @@
-"""Environments as virtual environments of this machine's own interpreters: for machines without an engine."""
+"""Environments as virtual environments of this machine's interpreters, for machines without an engine."""
 
 import contextlib
 import hashlib
@@ -21,14 +21,14 @@ from runner.core.model import Limits, Provisioned, Skip, Spec, Survey
 READY = ".ready"
 DIGITS = 12  # of a digest in the name of a folder
 OLD_PIP = ("3.6", "3.5")
-PIP_FOR_OLD = "pip==21.3.1"  # the last for Python 3.6; the one that ensurepip brings knows no manylinux2014
-# A mirror may have to fetch a large wheel first; an index that is not there costs some 2 s a package.
+PIP_FOR_OLD = "pip==21.3.1"  # the last for Python 3.6; that of its ensurepip does not know manylinux2014
+# A mirror may have to fetch a large wheel first; an index that does not answer costs about 2 s for each package.
 PIP_PATIENCE = ("--retries", "3", "--timeout", "60")
 LAST_LINES = 15
 
 
 class VenvBackend:
-    """Makes a venv for each lock, once, and keeps it under the user's cache."""
+    """Makes one venv for each lock and keeps it in the user's cache."""
 
     name = "venv"
     limits_memory = False
@@ -81,19 +81,19 @@ class VenvBackend:
         return None
 
     def home(self, spec: Spec) -> Path:
-        """Return the folder of an environment; its name changes with the lock and the interpreter."""
+        """Return the folder of an environment; its name depends on the lock and the interpreter."""
         assert spec.lock is not None
         assert spec.python is not None
         return self.folder / f"{spec.environment}-{self.digest(spec)[:DIGITS]}"
 
     def digest(self, spec: Spec) -> str:
-        """Return the hash of the lock and of the path of the interpreter, whose folder names its release."""
+        """Return the hash of the lock and of the interpreter's path, which contains its release."""
         assert spec.lock is not None
         assert spec.python is not None
         return hashlib.sha256(spec.lock.read_bytes() + str(interpreters.find(spec.python)).encode()).hexdigest()
 
     def provision(self, spec: Spec, say: Say) -> Provisioned:
-        """See Backend. Two runners that want the same environment make it once: the other waits."""
+        """See Backend. If two runners need the same environment, one makes it and the other waits."""
         begin = time.monotonic()
         home = self.home(spec)
         cached = (home / READY).exists()
@@ -102,8 +102,8 @@ class VenvBackend:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 self._make_once(spec, home, say)
         except OSError as error:
-            hint = f"check the room in {self.folder}, and the rights to it"
-            problem = Problem(f"the venv could not be made: {error}", hint=hint)
+            hint = f"check the free space and the permissions of {self.folder}"
+            problem = Problem(f"cannot make the venv: {error}", hint=hint)
             raise ProvisionError("image-build", problem) from error
         return Provisioned(
             environment=spec.environment,
@@ -144,8 +144,8 @@ class VenvBackend:
             raise
 
     def _run(self, command: list[str], say: Say) -> None:
-        """Run a command and tell its lines; raises ProvisionError with the last ones when it fails."""
-        # Old source packages read their own files in the locale's encoding, and are not written in ASCII.
+        """Run a command and say its lines; raises ProvisionError with the last ones if it fails."""
+        # Old source packages read their files in the encoding of the locale, and have non-ASCII ones.
         environment = {**os.environ, "LC_ALL": "C.UTF-8"}
         process = subprocess.Popen(
             command,
@@ -166,14 +166,12 @@ class VenvBackend:
                 say(line.strip())
             if process.wait():
                 last = [line for line in lines if line.strip()][-LAST_LINES:]
-                hint = "the same command by hand: " + " ".join(command)
-                raise ProvisionError(
-                    "image-build", Problem("the venv could not be made", hint=hint), log="\n".join(last)
-                )
+                hint = "run the command yourself: " + " ".join(command)
+                raise ProvisionError("image-build", Problem("cannot make the venv", hint=hint), log="\n".join(last))
         finally:
             _kill(process)
             self.running.discard(process)
-            process.communicate()  # reads to the end, closes the pipe, and waits
+            process.communicate()  # reads to the end, closes the pipe and waits
 
     def restore(self, environment: str, digest: str) -> str | None:
         """See Backend."""

@@ -1,11 +1,11 @@
-"""Every error meant for people: a sentence, a place, a hint, and the exit code it ends the program with."""
+"""The errors for people: a sentence, its place in a file, a hint, and the exit code of the program."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A place in a file; line and column count from 1, ``width`` is the number of columns to underline."""
+    """A place in a file; line and column count from 1, ``width`` columns are underlined."""
 
     file: str
     line: int
@@ -16,14 +16,14 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong, where it stands, and one thing to do about it."""
+    """One thing that is wrong, where it is, and one thing to do about it."""
 
     message: str
     where: Where | None = None
     hint: str | None = None
 
     def __str__(self) -> str:
-        """Return the problem as a compiler would print it: place, line, carets, hint."""
+        """Return the problem as a compiler prints it: place, line, carets, hint."""
         lines = [f"error: {self.message}"]
         if self.where is not None:
             at = self.where
@@ -37,12 +37,12 @@ class Problem:
 
 
 class RunnerError(Exception):
-    """What went wrong, for a person to read; never printed with a traceback."""
+    """An error that a person can act on; printed without a traceback."""
 
     exit_code = 1
 
     def __init__(self, *problems: Problem | str) -> None:
-        """Take one or more problems; a bare sentence becomes a problem of its own."""
+        """Take one or more problems; a string becomes a problem without place and hint."""
         self.problems = tuple(Problem(p) if isinstance(p, str) else p for p in problems)
         super().__init__("\n\n".join(str(p) for p in self.problems))
 
@@ -54,13 +54,13 @@ class MatrixError(RunnerError):
 
 
 class UsageError(RunnerError):
-    """The command line asks for something that is not there."""
+    """The command line names something that does not exist or is in use."""
 
     exit_code = 2
 
 
 class NothingSelectedError(RunnerError):
-    """The selection holds no cell."""
+    """No cell is selected."""
 
     exit_code = 3
 
@@ -72,33 +72,33 @@ class EngineError(RunnerError):
 
 
 class GpuError(RunnerError):
-    """The GPU cannot do what was asked, or its driver refuses or does not answer."""
+    """The GPU or its driver refuses, does not answer or does not exist."""
 
     exit_code = 5
 
     def __init__(self, *problems: Problem | str, kind: str = "") -> None:
-        """Take the problems, and where the driver gave the error its kind, a word of ``runner.gpu.types.Kind``."""
+        """Take the problems and, for an error of the driver, its kind, see ``runner.gpu.types.Kind``."""
         super().__init__(*problems)
         self.kind = kind
 
 
 class RecordError(RunnerError):
-    """A stored run cannot be read, or was written by a newer program."""
+    """A stored run cannot be read, or a newer program wrote it."""
 
     exit_code = 6
 
 
 class ProvisionError(RunnerError):
-    """One environment could not be made; the matrix goes on without it."""
+    """One environment could not be made; the run continues without it."""
 
     def __init__(self, code: str, *problems: Problem | str, log: str = "") -> None:
-        """Take the failure class (``image-build``, ``image-pull``, ``import``), the problems and the log's tail."""
+        """Take the failure class (``image-build``, ``image-pull``, ``import``), the problems and the end of the log."""
         super().__init__(*problems)
         self.code = code
         self.log = log
 
 
 class InterruptedRunError(RunnerError):
-    """Ctrl-C or SIGTERM: what was finished is kept."""
+    """Ctrl-C or SIGTERM ended the command; finished results are kept."""
 
     exit_code = 130

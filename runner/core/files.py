@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, even after a crash or a power cut."""
+"""Write files atomically, so that they survive a crash or a power cut."""
 
 import os
 import secrets
@@ -6,25 +6,25 @@ from pathlib import Path
 
 
 def write_whole(path: Path, data: bytes | str) -> None:
-    """Write a file so that a reader sees the old content or the new, never a part of it.
+    """Write a file so that a reader sees either the old content or the new.
 
-    The data goes to a hidden neighbour first, reaches the disk, and then takes the name. The folder must exist; a link
-    at ``path`` is replaced, not followed.
+    The data is written to a hidden file in the same folder and synced to the disk, then the file is renamed. The folder
+    must exist; a link at ``path`` is replaced, not followed.
 
     Args:
-        path: the file to make or to replace.
-        data: the whole content; text is written as UTF-8 with its line ends as they are.
+        path: the file to create or to replace.
+        data: the content; text is written as UTF-8, its line ends unchanged.
     """
     content = data.encode() if isinstance(data, str) else data
-    neighbour = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        with neighbour.open("xb") as stream:
+        with temporary.open("xb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        neighbour.replace(path)
+        temporary.replace(path)
     finally:
-        neighbour.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
     _sync_folder(path.parent)
 
 

@@ -1,4 +1,4 @@
-"""What this machine is: the facts every record of a run shares, read once from the kernel."""
+"""This machine's cores, memory and software, read from the kernel; the facts that all records of a run share."""
 
 import os
 import platform
@@ -16,9 +16,9 @@ TOPOLOGY = Path("/sys/devices/system/cpu")
 
 
 def cores() -> int:
-    """Return the number of physical cores this process may use; at least 1.
+    """Return the number of physical cores that this process may use; at least 1.
 
-    The smaller of its affinity and the quota of its control group (a container or CI job of 2 CPUs on 64 cores).
+    It is the smaller of its affinity and the quota of its control group (a container or CI job of 2 CPUs on 64 cores).
     """
     return max(1, int(min(physical_cores(os.sched_getaffinity(0)), cpu_quota())))
 
@@ -39,91 +39,94 @@ def cpu_quota(group: Path = GROUP) -> float:
 
 
 def memory_limit() -> int | None:
-    """Return the bytes the control group may hold; None where it sets no limit below the machine's memory."""
+    """Return the bytes that the control group may use; None if its limit is not below the machine's memory."""
     for path in (GROUP / "memory.max", GROUP / "memory" / "memory.limit_in_bytes"):
         try:
-            most = int(path.read_text())
-        except (OSError, ValueError):  # not there, or "max"
+            limit = int(path.read_text())
+        except (OSError, ValueError):  # no such file, or "max"
             continue
-        return most if most < memory()[0] else None
+        return limit if limit < memory()[0] else None
     return None
 
 
-def room() -> int:
-    """Return the bytes that can be had at this moment, in the machine and in its control group."""
+def available_memory() -> int:
+    """Return the bytes that are available now, within the limit of the control group."""
     free = memory()[1]
     return min(free, memory_limit() or free)
 
 
 def physical_cores(cpus: Collection[int]) -> int:
-    """Return how many cores logical CPUs are on; as many as there are CPUs where the kernel does not tell."""
-    found = set()
+    """Return on how many cores some logical CPUs are; the number of CPUs if the kernel does not show it."""
+    cores = set()
     for cpu in cpus:
         topology = TOPOLOGY / f"cpu{cpu}" / "topology"
         try:
             package = (topology / "physical_package_id").read_text().strip()
-            found.add((package, (topology / "core_id").read_text().strip()))
+            cores.add((package, (topology / "core_id").read_text().strip()))
         except OSError:
             return len(cpus)
-    return len(found)
+    return len(cores)
 
 
-def apart(threads: int, cpus: Collection[int]) -> tuple[int, ...]:
-    """Return as many of some logical CPUs as there are threads, each on a core of its own.
+def spread_over_cores(threads: int, cpus: Collection[int]) -> tuple[int, ...]:
+    """Return one logical CPU for each thread, no two of them on one core.
 
-    They are of one package where one has enough. The core of CPU 0, which answers most interrupts, is left out where
-    that does not need a further package. Empty where there are fewer cores than threads, or the kernel does not tell.
+    They are on one package if one has enough cores. The core of CPU 0, which handles most interrupts, is used only if
+    that saves a package. Empty if there are fewer cores than threads, or the kernel does not show the cores.
     """
     packages: dict[int, dict[int, int]] = {}
     try:
         for cpu in sorted(cpus):
-            package, core = _place(cpu)
+            package, core = _package_and_core(cpu)
             packages.setdefault(package, {}).setdefault(core, cpu)
-        home = _place(0)
+        first_core = _package_and_core(0)
     except (OSError, ValueError):
         return ()
-    away = [[cpu for core, cpu in cores.items() if (name, core) != home] for name, cores in packages.items()]
-    whole = [list(cores.values()) for cores in packages.values()]
-    every = [cpu for part in sorted(whole, key=len, reverse=True) for cpu in part]
-    enough = [part for part in (*away, *whole, every) if len(part) >= threads]
-    return tuple(sorted(enough[0][:threads])) if enough else ()
+    without_first = [
+        [cpu for core, cpu in cores.items() if (package, core) != first_core] for package, cores in packages.items()
+    ]
+    by_package = [list(cores.values()) for cores in packages.values()]
+    all_cores = [cpu for cpus in sorted(by_package, key=len, reverse=True) for cpu in cpus]
+    candidates = [cpus for cpus in (*without_first, *by_package, all_cores) if len(cpus) >= threads]
+    return tuple(sorted(candidates[0][:threads])) if candidates else ()
 
 
-def shares(count: int, cpus: Collection[int]) -> tuple[tuple[int, ...], ...]:
-    """Return the logical CPUs of each of ``count`` processes that work side by side: whole cores, package by package.
+def split_cores(count: int, cpus: Collection[int]) -> tuple[tuple[int, ...], ...]:
+    """Return the logical CPUs for each of ``count`` processes that run in parallel: whole cores, package by package.
 
-    One core is left for who asks, if there are more cores than processes. Empty shares where there are fewer, or the
-    kernel does not tell.
+    One core is left for the caller if there are more cores than processes. The shares are empty if there are fewer, or
+    if the kernel does not show the cores.
     """
-    found: dict[tuple[int, int], list[int]] = {}
+    cpus_by_core: dict[tuple[int, int], list[int]] = {}
     try:
         for cpu in sorted(cpus):
-            found.setdefault(_place(cpu), []).append(cpu)
+            cpus_by_core.setdefault(_package_and_core(cpu), []).append(cpu)
     except (OSError, ValueError):
-        found = {}
-    whole = [found[place] for place in sorted(found)]
-    spare = len(whole) > count
-    each = (len(whole) - spare) // count
-    return tuple(tuple(cpu for core in whole[spare:][k * each : (k + 1) * each] for cpu in core) for k in range(count))
+        cpus_by_core = {}
+    cores = [cpus_by_core[core] for core in sorted(cpus_by_core)]
+    reserved = len(cores) > count
+    each = (len(cores) - reserved) // count
+    shares = (cores[reserved:][k * each : (k + 1) * each] for k in range(count))
+    return tuple(tuple(cpu for core in share for cpu in core) for share in shares)
 
 
-def _place(cpu: int) -> tuple[int, int]:
-    """Return the package and the core of a logical CPU; raises OSError or ValueError where the kernel does not tell."""
+def _package_and_core(cpu: int) -> tuple[int, int]:
+    """Return package and core of a logical CPU; raises OSError or ValueError if the kernel does not show them."""
     topology = TOPOLOGY / f"cpu{cpu}" / "topology"
     return int((topology / "physical_package_id").read_text()), int((topology / "core_id").read_text())
 
 
 def memory() -> tuple[int, int]:
     """Return (total, available) memory in bytes."""
-    found = {}
+    sizes = {}
     for line in MEMORY_INFO.read_text().splitlines():
-        name, _, rest = line.partition(":")
-        found[name] = int(rest.split()[0]) * 1024 if rest.split() else 0
-    return found["MemTotal"], found["MemAvailable"]
+        name, _, value = line.partition(":")
+        sizes[name] = int(value.split()[0]) * 1024 if value.split() else 0
+    return sizes["MemTotal"], sizes["MemAvailable"]
 
 
 def cpu_name() -> str:
-    """Return the processor's name as the kernel gives it, the architecture where it gives none."""
+    """Return the processor's name from the kernel, else the architecture."""
     for line in CPU_INFO.read_text().splitlines():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
@@ -131,7 +134,7 @@ def cpu_name() -> str:
 
 
 def describe(gpus: Sequence[Gpu]) -> dict[str, Any]:
-    """Return the facts of this machine, and of the GPUs that are measured on, as JSON values."""
+    """Return the facts about this machine, and about the GPUs that are measured on, as JSON values."""
     boards = [{"uuid": gpu.uuid, "name": gpu.name, "driver": gpu.driver} for gpu in gpus]
     governor = TOPOLOGY / "cpu0" / "cpufreq" / "scaling_governor"
     return {
@@ -150,7 +153,7 @@ def describe(gpus: Sequence[Gpu]) -> dict[str, Any]:
 
 
 def system() -> dict[str, str | None]:
-    """Return what software this machine is: ``os``, ``glibc`` and ``architecture``; None for what it does not tell."""
+    """Return ``os``, ``glibc`` and ``architecture`` of this machine; None for what is unknown."""
     try:
         name = platform.freedesktop_os_release().get("PRETTY_NAME")
     except OSError:
@@ -159,7 +162,7 @@ def system() -> dict[str, str | None]:
 
 
 def glibc() -> str | None:
-    """Return the version of the C library, ``2.36``; None where it is another than the GNU one."""
+    """Return the version of the C library, ``2.36``; None if it is not the GNU C library."""
     try:
         name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
     except (OSError, ValueError):
@@ -169,17 +172,17 @@ def glibc() -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
-    """What a machine has to offer: physical cores, bytes of memory, and its C library, None where that is not known."""
+    """The physical cores of a machine, its bytes of memory, and the version of its C library, None if unknown."""
 
     cores: int
     memory: int
     glibc: str | None
 
     def each(self, devices: int) -> int:
-        """Return the cores for each of several devices, one left for the runner; all of them where there is one."""
+        """Return the cores for each of several devices, one core left for the runner; all cores for one device."""
         return self.cores if devices < 2 else max(1, (self.cores - 1) // devices)
 
 
 def capacity() -> Capacity:
-    """Return what this machine has to offer."""
+    """Return the capacity of this machine, within the limits of its control group."""
     return Capacity(cores=cores(), memory=memory_limit() or memory()[0], glibc=glibc())

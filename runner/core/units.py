@@ -9,7 +9,7 @@ Inside the program a time is in seconds and a size in bytes; these functions tur
 - rates: decimal prefixes, ``33.4 TFLOP/s``, ``78.7 GB/s``
 
 The one choice made elsewhere is the unit in which the figures of a workload are published, ``µs/example`` or
-``words/s``. It belongs to the workload and is in ``runner/catalog/cases/units.py``.
+``words/s``. It is the ``UNIT`` of the workload's module in ``runner/catalog/cases``.
 """
 
 import re

@@ -1,10 +1,10 @@
 """The matrix file: reading it, its schema, and selecting from it."""
 
+from runner.catalog.cases import WORKLOADS
 from runner.matrix.load import load, parse
 from runner.matrix.models import (
     FRAMEWORK_ALIASES,
     FRAMEWORKS,
-    WORKLOADS,
     Environment,
     Exclude,
     Framework,
@@ -13,11 +13,12 @@ from runner.matrix.models import (
     Measure,
     Phase,
     Preset,
+    Selector,
     Variant,
     WorkloadChoice,
     WorkloadName,
+    schema,
 )
-from runner.matrix.schema import schema
 from runner.matrix.select import choose_cells, select_environments, split_selectors
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Measure",
     "Phase",
     "Preset",
+    "Selector",
     "Variant",
     "WorkloadChoice",
     "WorkloadName",

@@ -19,7 +19,7 @@ _MODELS: dict[tuple[str, int], type[BaseModel]] = {
     ("environments", 4): models.Variant,
     ("workloads", 2): models.WorkloadChoice,
     ("presets", 2): models.Preset,
-    ("presets", 4): models.Exclude,
+    ("presets", 4): models.Selector,
     ("measure", 1): models.Measure,
     ("gpu", 1): models.GpuSettings,
     ("exclude", 2): models.Exclude,

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from runner.core.errors import MatrixError, Problem
 from runner.matrix.errors import explain, meant_keys
 from runner.matrix.models import Matrix, broken_rules
+from runner.matrix.patterns import pattern_problems
 from runner.matrix.yaml_source import compose, decode
 from runner.matrix.yaml_tree import Path, Tree, Unread, read, written_as
 
@@ -48,6 +49,8 @@ def parse(content: bytes, name: str) -> Matrix:
         problems += explain(tree, error)
         meant = meant_keys(error.errors(include_url=False))
     problems += _rule_problems(tree, meant)
+    if matrix is not None:
+        problems += pattern_problems(tree, matrix)
     if matrix is None or problems:
         raise MatrixError(*_ordered(problems))
     return matrix

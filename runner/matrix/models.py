@@ -1,28 +1,25 @@
 """What may stand in ``matrix.yaml``: frozen models that accept no unknown key and convert nothing."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError, PydanticKnownError
 
+from runner.catalog.cases import WORKLOADS
 from runner.core.model import Device, Precision, Protocol
 
 Framework = Literal["torch", "tensorflow", "keras", "theano", "jax", "torch7", "numpy"]
-WorkloadName = Literal[
-    "rnn-step",
-    "rnn-sequence",
-    "asr-lstm",
-    "lm-lstm",
-    "deepbench-rnn",
-    "deepbench-gemm",
-    "deepbench-conv",
-    "deepbench-sparse",
-    "deepbench-allreduce",
-]
 Phase = Literal["compile", "compile-warm", "forward", "gradient", "train", "backward-weights", "backward-inputs"]
 
-WORKLOADS: tuple[WorkloadName, ...] = get_args(WorkloadName)
 FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
 FRAMEWORK_ALIASES: Mapping[str, Framework] = {"tf": "tensorflow", "pytorch": "torch", "lasagne": "theano"}
 
@@ -33,6 +30,18 @@ def _is_web_address(value: str) -> str:
     return value
 
 
+def _is_workload(value: str) -> str:
+    if value not in WORKLOADS:
+        raise PydanticKnownError("literal_error", {"expected": ", ".join(f"'{name}'" for name in WORKLOADS)})
+    return value
+
+
+def _as_selector(value: object) -> object:
+    """Return a bare glob as the selector of these cases."""
+    return {"cases": (value,)} if isinstance(value, str) else value
+
+
+WorkloadName = Annotated[str, AfterValidator(_is_workload)]
 EnvironmentId = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9.]+)*$")]
 Text = Annotated[str, Field(min_length=1)]
 PythonVersion = Annotated[str, Field(pattern=r"^[0-9]\.[0-9]+$")]
@@ -43,6 +52,7 @@ Rate = Annotated[float, Field(ge=1, le=1000)]
 Bytes = Annotated[int, Field(ge=0)]
 Phases = Annotated[tuple[Phase, ...], Field(strict=False)]
 Precisions = Annotated[tuple[Precision, ...], Field(strict=False)]
+Patterns = Annotated[tuple[Text, ...], Field(strict=False)]
 
 
 class BrokenRule(NamedTuple):
@@ -170,11 +180,26 @@ class Exclude(_Part):
     """Why, in a sentence; the plan shows it."""
 
 
+class Selector(_Part):
+    """Cells that a preset includes: those that fit every key. * and ? stand for any text and letter, ! excludes."""
+
+    cases: Patterns = ()
+    """Cases as workload/case, or one phase of them as workload/case/phase; all of them by default."""
+    phases: Phases | None = None
+    """What is timed; by default what the preset or the workload says."""
+    environments: Patterns = ()
+    """Environment ids; all of them by default."""
+    implementations: Patterns = ()
+    """Implementations such as nn-lstm; all of them by default."""
+    precisions: Precisions | None = None
+    """The precisions; by default those of the preset."""
+
+
 class Preset(_Part):
     """A named selection with its own effort, for `--preset`."""
 
-    select: Annotated[tuple[Text, ...], Field(strict=False)]
-    """Cases as workload/case, or one phase of them as workload/case/phase; * and ? stand for any text and letter."""
+    select: Annotated[tuple[Annotated[Selector, BeforeValidator(_as_selector)], ...], Field(strict=False)]
+    """What the preset includes: cells that any of these selectors fits. A text alone is a pattern of `cases`."""
     protocol: Protocol = "aligned"
     """aligned: the same computation everywhere; published: what the original programs did and timed."""
     rounds: Count = 3
@@ -187,8 +212,6 @@ class Preset(_Part):
     """What is timed, where it is not what the workload says."""
     precisions: Precisions | None = None
     """In which precisions, of those that the workload lists; in all of them, where it is left out."""
-    exclude: Annotated[tuple[Exclude, ...], Field(strict=False)] = ()
-    """Cells that this preset leaves out, and why."""
 
 
 class Measure(_Part):
@@ -245,3 +268,11 @@ class Matrix(_Part):
     @classmethod
     def _is_a_number(cls, value: object) -> object:
         return value if type(value) is int else repr(value)  # to Python, 1 equals True and 1.0
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a matrix file; a fresh dict each time."""
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    model = Matrix.model_json_schema()
+    model["properties"]["workloads"]["propertyNames"] = {"enum": list(WORKLOADS)}
+    return head | model | {"title": "matrix.yaml"}

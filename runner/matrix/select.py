@@ -74,6 +74,32 @@ def choose_cells(matrix: Matrix, selectors: Sequence[str]) -> Callable[[str], bo
     return chosen
 
 
+def fits(patterns: Sequence[str], text: str) -> bool:
+    """Return True where a text fits some pattern and none of those with ``!`` in front.
+
+    Without a pattern that includes, every text is included: ``["!a*"]`` fits all but what starts with a.
+
+    >>> fits([], "x"), fits(["a*"], "ab"), fits(["!a*"], "ab"), fits(["*", "!ab"], "ab")
+    (True, True, False, False)
+    """
+    return _fits(patterns, lambda _pattern: text)
+
+
+def fits_phase(patterns: Sequence[str], case_id: str, phase: str) -> bool:
+    """Return True where patterns of ``workload/case`` or ``workload/case/phase`` fit a phase of a case."""
+    return _fits(patterns, lambda pattern: f"{case_id}/{phase}" if pattern.count("/") > 1 else case_id)
+
+
+def _fits(patterns: Sequence[str], text_for: Callable[[str], str]) -> bool:
+    included = [pattern for pattern in patterns if not pattern.startswith("!")]
+    excluded = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
+
+    def matches(pattern: str) -> bool:
+        return fnmatchcase(text_for(pattern), pattern)
+
+    return (not included or any(map(matches, included))) and not any(map(matches, excluded))
+
+
 def release_key(release: str) -> ReleaseKey | None:
     """Return what releases are ordered by, or None for one that is not a number.
 

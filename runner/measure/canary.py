@@ -1,4 +1,4 @@
-"""The canary: a product that no environment touches, timed in a fresh process to see the machine drift."""
+"""The canary: a product that no environment affects, timed in a new process to see the machine drift."""
 
 import json
 import os
@@ -9,20 +9,18 @@ from collections.abc import Sequence
 
 from runner.core.model.events import CANARY_SIZE
 
-PRODUCTS = 15  # of which the first few warm up
-
-
-WARM_UP = 5
+PRODUCTS = 15
+WARM_UP = 5  # of the products
 
 
 def canary(threads: int, cpus: Sequence[int] = ()) -> float:
-    """Return the median seconds of a product of 512 x 512 numbers in single precision, in a fresh process.
+    """Return the median seconds of a product of 512 x 512 numbers in single precision, in a new process.
 
-    The process is of this program's own interpreter and NumPy, so that what changes is the machine.
+    The process uses the interpreter and the NumPy of this program, so that only the machine can change.
 
     Args:
-        threads: of the BLAS.
-        cpus: the processors it keeps to; empty for any.
+        threads: number of threads of the BLAS.
+        cpus: the CPUs that it runs on; empty for any.
     """
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     environment = {**os.environ, **dict.fromkeys(names, str(threads))}
@@ -33,16 +31,16 @@ def canary(threads: int, cpus: Sequence[int] = ()) -> float:
 
 
 def main(cpus: Sequence[str] = ()) -> None:
-    """Take the times of the products on some CPUs, or any, and give them as a JSON list on stdout."""
+    """Time the products on some CPUs, or any, and print the seconds as a JSON list."""
     if cpus:
         os.sched_setaffinity(0, map(int, cpus))  # before BLAS counts them
     import numpy as np
 
-    one, other = np.random.default_rng(0).random((2, CANARY_SIZE, CANARY_SIZE), dtype=np.float32)
+    left, right = np.random.default_rng(0).random((2, CANARY_SIZE, CANARY_SIZE), dtype=np.float32)
     times = []
     for _ in range(PRODUCTS):
         begin = time.perf_counter()
-        one @ other
+        left @ right
         times.append(time.perf_counter() - begin)
     sys.stdout.write(json.dumps(times))
 

@@ -1,7 +1,7 @@
-"""Compilers that take minutes do so before a case is measured for the first time, several environments side by side.
+"""Let slow compilers work before a case is measured for the first time, several environments in parallel.
 
-While a case is measured, one cell is built after the other. Here nothing is measured, and what fails here will fail
-there; all that stays is what compilers keep on disk.
+While a case is measured, its cells compile one after the other. Here nothing is measured: the results are the compiler
+caches on disk, and a cell that fails here fails again when it is measured.
 """
 
 import threading
@@ -17,13 +17,20 @@ from runner.core.threads import run_concurrently
 from runner.measure.server_pool import ServerPool
 from runner.measure.session import Session
 
-AT_ONCE = 600.0  # seconds of compiling, one after the other, for which measuring waits
-SIDE_BY_SIDE = 4  # more than cores are no loss where nothing is timed
-PARALLEL = 2  # cores without which there is nothing to win
+MAX_SECONDS = 600.0  # of compiling, one cell after the other, for which measuring waits
+PARALLEL = 4  # environments; more than there are cores do no harm, as nothing is timed
+MIN_CORES = 2  # with fewer, nothing is gained
 
 
 class Job(NamedTuple):
-    """A cell, the bytes it holds, the request to measure it, and what gives the packed reference of its case."""
+    """What it takes to compile a cell.
+
+    Attributes:
+        cell: the cell.
+        memory_bytes: the memory that it needs.
+        request: the request to measure it.
+        truth: returns the packed reference of its case.
+    """
 
     cell: Cell
     memory_bytes: int
@@ -32,61 +39,65 @@ class Job(NamedTuple):
 
 
 def compile_ahead(servers: ServerPool, jobs: Sequence[Job], now: Collection[Cell]) -> Collection[Cell]:
-    """Have each environment compile what it will need and has not yet; return the cells that were tried.
+    """Have each environment compile what its cache does not have; return the cells that were tried.
 
-    Nothing happens where servers do not start side by side, as on a GPU, or have one core.
+    Nothing is compiled if servers start one after the other, as on a GPU, or have one core.
 
     Args:
-        servers: of the environments.
-        jobs: what is measured from now on, in this order.
-        now: the cells that are measured next. Where one of them is cold, those of later cases are built with it, as
-            far as that is no long wait.
+        servers: the servers of the environments.
+        jobs: the cells that are measured from now on, in this order.
+        now: the cells that are measured next. If one of them is not compiled, cells of later cases are compiled with
+            it, up to ``MAX_SECONDS``.
 
     Raises:
         EngineError: the engine is gone.
     """
     if not possible(servers):
         return ()
-    jobs = [job for job in jobs if not is_twin(job.cell.environment)]  # it has the cache of its other half
+    jobs = [job for job in jobs if not is_twin(job.cell.environment)]  # a twin shares its environment's cache
     names = dict.fromkeys(job.cell.environment for job in jobs)
-    mine = {name: [job for job in jobs if job.cell.environment == name] for name in names}
+    by_environment = {name: [job for job in jobs if job.cell.environment == name] for name in names}
     cold: dict[Cell, float] = {}
-    for _, found in run_concurrently(lambda name: _cold(servers, mine[name]), list(names), SIDE_BY_SIDE):
-        cold.update(found)
+    for _, seconds_by_cell in run_concurrently(
+        lambda name: _cold_cells(servers, by_environment[name]), list(names), PARALLEL
+    ):
+        cold.update(seconds_by_cell)
     if not cold.keys() & set(now):
         return ()
     waiting = [job for job in jobs if job.cell in cold]
-    spent = accumulate(cold[job.cell] for job in waiting)
-    chosen = [job for job, seconds in zip(waiting, spent, strict=True) if seconds <= AT_ONCE or job.cell in now]
+    total_seconds = accumulate(cold[job.cell] for job in waiting)
+    chosen = [
+        job for job, seconds in zip(waiting, total_seconds, strict=True) if seconds <= MAX_SECONDS or job.cell in now
+    ]
     work = {name: [job for job in chosen if job.cell.environment == name] for name in names}
     order = sorted(filter(work.get, names), key=lambda name: -sum(cold[job.cell] for job in work[name]))
     lock = threading.Lock()  # references are read one at a time
-    room = servers.limits.memory // 2 // max(1, *(job.memory_bytes for job in chosen))
-    for _ in run_concurrently(lambda name: _compile(servers, work[name], lock), order, max(1, min(SIDE_BY_SIDE, room))):
+    fitting = servers.limits.memory // 2 // max(1, *(job.memory_bytes for job in chosen))
+    for _ in run_concurrently(lambda name: _compile(servers, work[name], lock), order, max(1, min(PARALLEL, fitting))):
         pass
     return {job.cell for job in chosen}
 
 
 def possible(servers: ServerPool) -> bool:
-    """Say whether anything is compiled ahead."""
+    """Return True if ``compile_ahead`` would compile anything."""
     limits = servers.limits
-    return min(limits.side_by_side, len(limits.cpus) or limits.side_by_side) >= PARALLEL
+    return min(limits.side_by_side, len(limits.cpus) or limits.side_by_side) >= MIN_CORES
 
 
-def _cold(servers: ServerPool, jobs: Sequence[Job]) -> dict[Cell, float]:
-    """Return the cells that have to be compiled, with a guess at the seconds."""
+def _cold_cells(servers: ServerPool, jobs: Sequence[Job]) -> dict[Cell, float]:
+    """Return the cells of one environment that have to be compiled, with the estimated seconds."""
     session = servers.session(jobs[0].cell.environment)
     if session is None:
         return {}
     names = ("key", "implementation", "phase", "precision")
     cells = [{name: job.request[name] for name in names} for job in jobs]
-    found = session.cold(jobs[0].request["cache"], cells)
-    _lost(servers, jobs[0].cell.environment, session)
-    return {jobs[int(place)].cell: float(seconds) for place, seconds in found.items()}
+    seconds_by_index = session.cold(jobs[0].request["cache"], cells)
+    _retire_if_lost(servers, jobs[0].cell.environment, session)
+    return {jobs[int(index)].cell: float(seconds) for index, seconds in seconds_by_index.items()}
 
 
 def _compile(servers: ServerPool, jobs: Sequence[Job], lock: threading.Lock) -> None:
-    """Build the cells of one environment; its server may be lost over it, and is started anew when it is needed."""
+    """Compile the cells of one environment; if its server is lost, a new one is started when it is needed."""
     session = servers.session(jobs[0].cell.environment)
     for job in jobs:
         if session is None or not session.alive:
@@ -95,14 +106,14 @@ def _compile(servers: ServerPool, jobs: Sequence[Job], lock: threading.Lock) -> 
         try:
             with lock:
                 truth = job.truth()
-        except RunnerError:  # it is told of when the case is measured
+        except RunnerError:  # reported when the case is measured
             continue
         servers.check(session.measure({**job.request, "ahead": True}, partial(dict, truth)))
         session.settle()
-    _lost(servers, jobs[0].cell.environment, session)
+    _retire_if_lost(servers, jobs[0].cell.environment, session)
 
 
-def _lost(servers: ServerPool, name: str, session: Session | None) -> None:
-    """End a server that was given up: its child may still be at work."""
+def _retire_if_lost(servers: ServerPool, name: str, session: Session | None) -> None:
+    """End a server that no longer answers: its child may still be running."""
     if session is not None and not session.alive:
         servers.retire(name)

@@ -1,4 +1,4 @@
-"""Turn what a server answered into the one record of that cell and round."""
+"""Turn the reply of a server into the record of a cell and round."""
 
 import math
 from collections.abc import Mapping
@@ -8,19 +8,19 @@ from runner.catalog.gpu_errors import known
 from runner.core.facts import HARNESS_FACTS
 from runner.core.model import FAILURE_CLASSES, Outcome, Record
 
-EXPLAINED = ("crash", "import", "engine", "device", "arch")  # other classes say what it was
-OF_ENVIRONMENT = ("packages",)  # facts that environments.json keeps once
+EXPLAINED = ("crash", "import", "engine", "device", "arch")  # the other classes explain themselves
+ENVIRONMENT_FACTS = ("packages",)  # environments.json keeps them, once
 
 
 def collect(outcome: Outcome, run: str, common: Mapping[str, Any]) -> tuple[Record, str]:
-    """Return the record and the log of one outcome, however the cell ended.
+    """Return the record and the log of one outcome, of a good cell or a failed one.
 
-    A good answer without a time, or with a time that is not a positive number, is a ``crash``: it is never believed.
+    A good reply without a time, or with a time that is not a positive number, becomes a ``crash``.
 
     Args:
-        outcome: the server's answer.
+        outcome: the reply of the server.
         run: id of the run.
-        common: facts that all records of the run share.
+        common: the facts that all records of the run share.
     """
     reply = outcome.reply
     seconds = tuple(reply.get("seconds") or ())
@@ -32,13 +32,13 @@ def collect(outcome: Outcome, run: str, common: Mapping[str, Any]) -> tuple[Reco
     if status != "ok" and common.get("device", "cpu") != "cpu":
         failure, reason = _explained(failure, str(reason), str(reply.get("log", "")))
     errors = reply.get("gradient_errors") or {}
-    told = {
+    reported = {
         f"{name}_reported" if name in common else name: value
         for name, value in outcome.facts.items()
-        if name not in OF_ENVIRONMENT
+        if name not in ENVIRONMENT_FACTS
     }
     facts = {
-        **told,
+        **reported,
         **common,
         **{name: reply[key] for name, key in HARNESS_FACTS.items() if key in reply},
         "digest": outcome.ready.digest,
@@ -64,8 +64,8 @@ def collect(outcome: Outcome, run: str, common: Mapping[str, Any]) -> tuple[Reco
 
 
 def _explained(failure: str | None, reason: str, log: str) -> tuple[str | None, str]:
-    """Return class and reason of a failure on a GPU, with what it means where it is one of the well-known ones."""
-    trouble = known(reason) or (known(log) if failure == "crash" else None)
-    if trouble is None or failure not in EXPLAINED:
+    """Return class and reason of a failure on a GPU, explained if it is a known error."""
+    gpu_error = known(reason) or (known(log) if failure == "crash" else None)
+    if gpu_error is None or failure not in EXPLAINED:
         return failure, reason
-    return trouble.failure, f"{trouble.sentence}: {trouble.fix} ({reason})"
+    return gpu_error.failure, f"{gpu_error.sentence}: {gpu_error.fix} ({reason})"

@@ -1,4 +1,4 @@
-"""The float64 references of cases: computed once, in a process of their own, and kept on disk."""
+"""The float64 references of cases: computed once, each in a new process, and kept on disk."""
 
 import json
 import os
@@ -15,12 +15,12 @@ from runner.harness import cases
 
 
 class References:
-    """Gives the packed reference of a case; a cache on disk is keyed by the case and the code that computes it."""
+    """The packed references of cases, cached on disk by the case and the code that computes them."""
 
     def __init__(self, folder: Path, threads: int, failed: dict[str, RunnerError] | None = None) -> None:
-        """Keep references under ``folder`` and compute with ``threads`` threads.
+        """Keep references in ``folder`` and compute them with ``threads`` threads.
 
-        ``failed`` has those that cannot be computed, by key: none of them is tried again, and more are added.
+        ``failed`` holds the errors of references that cannot be computed, by key; they are not tried again.
         """
         self.failed = {} if failed is None else failed
         self.folder = folder
@@ -28,18 +28,22 @@ class References:
         self.loaded: dict[str, dict[str, Any]] = {}
 
     def key(self, case: Mapping[str, Any]) -> str:
-        """Return the name under which servers know the case."""
+        """Return the key of a case in requests to servers."""
         return cases.key(dict(case))
 
     def known(self, case: Mapping[str, Any]) -> bool:
-        """Say whether nothing has to be computed for a case."""
+        """Return True if the reference of a case is on disk."""
         return self._path(self.key(case)).exists()
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}-{code_hash()}.json"
 
     def get(self, case: Mapping[str, Any]) -> dict[str, Any]:
-        """Return ``loss``, packed ``gradients`` and ``digest`` of a case, computing them where they are not kept."""
+        """Return ``loss``, packed ``gradients`` and ``digest`` of a case; compute them if they are not on disk.
+
+        Raises:
+            RunnerError: the reference cannot be computed.
+        """
         key = self.key(case)
         if key in self.failed:
             raise self.failed[key]
@@ -47,11 +51,11 @@ class References:
             path = self._path(key)
             if not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
-                write_whole(path, self._computed(key, case))
-            self.loaded = {key: json.loads(path.read_bytes())}  # one at a time: they are large
+                write_whole(path, self._compute_once(key, case))
+            self.loaded = {key: json.loads(path.read_bytes())}  # only the newest: they are large
         return self.loaded[key]
 
-    def _computed(self, key: str, case: Mapping[str, Any]) -> bytes:
+    def _compute_once(self, key: str, case: Mapping[str, Any]) -> bytes:
         try:
             return self._compute(case)
         except RunnerError as error:

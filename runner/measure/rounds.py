@@ -155,7 +155,7 @@ class _Executor:
         block = step.block
         common = {**self._request(block), "key": self.references.key(block.spec)}
         for cell in step.cells:
-            request = {**common, **self.servers.own(cell)}
+            request = {**common, **self.servers.request_of(cell)}
             yield Job(cell, block.memory_bytes, request, partial(self.references.get, block.spec))
 
     def _outcomes(self, step: Step) -> Iterator[Outcome]:
@@ -176,7 +176,7 @@ class _Executor:
         ask = partial(self.servers.ask, number=step.number, common=common, truth=lambda: reference)
         for outcome in self._measured(step, ask):
             if outcome.reply["status"] == "ok":
-                self.servers.proven.add(outcome.cell)
+                self.servers.verified.add(outcome.cell)
             yield outcome
 
     def _measured(self, step: Step, ask: Ask) -> Iterator[Outcome]:

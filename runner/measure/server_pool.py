@@ -1,4 +1,4 @@
-"""The live servers of a run: started when they are needed, replaced every few rounds, as many as memory holds."""
+"""The running servers of a device: started when needed, replaced every few rounds, as many as memory holds."""
 
 import contextlib
 import threading
@@ -12,26 +12,26 @@ from runner.core.model import Cell, Limits, Outcome, Plan, Provisioned, file_nam
 from runner.core.threads import run_concurrently
 from runner.measure.session import GRACE, Session
 
-HELLO_SECONDS = 300.0  # a cold import of an old framework from a slow disk, at worst
+HELLO_SECONDS = 300.0  # for the first import of an old framework from a slow disk
 
 
 class Numbers:
-    """Numbers the servers of each environment in a run, those of all its devices together."""
+    """Counts the servers of each environment in a run, on all devices together."""
 
-    def __init__(self, behind: Mapping[str, int]) -> None:
-        """Number on from those that a resumed run has behind it."""
-        self.last = dict(behind)
+    def __init__(self, past: Mapping[str, int]) -> None:
+        """Continue after the last numbers of a resumed run."""
+        self.last = dict(past)
         self.lock = threading.Lock()
 
     def next(self, name: str) -> int:
-        """Return the number of an environment's next server."""
+        """Return the number of the next server of an environment."""
         with self.lock:
             self.last[name] = self.last.get(name, 0) + 1
             return self.last[name]
 
 
 class ServerPool:
-    """One session for each environment at most."""
+    """At most one session for each environment."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class ServerPool:
         say: Callable[[str], None],
         numbers: Numbers | None = None,
     ) -> None:
-        """Start nothing yet; without ``numbers``, servers are numbered on from those of the plan's past."""
+        """Start no server; without ``numbers``, servers are counted from those in the plan's past."""
         self.plan = plan
         self.ready = ready
         self.backend = backend
@@ -52,24 +52,24 @@ class ServerPool:
         self.sizes: dict[str, int] = {}
         self.broken: dict[str, dict[str, Any]] = {}
         self.numbers = numbers or Numbers(plan.past.servers)
-        self.proven: set[Cell] = set()  # those that a measurement which counts has found right in this run
-        self.lock, self.closed = threading.Lock(), False  # servers are started in several threads
+        self.verified: set[Cell] = set()  # a measurement of this run has checked their results
+        self.lock, self.closed = threading.Lock(), False  # several threads start servers
         self.waiting: dict[Cell, int] = {}  # the round of each cell whose child waits for its turn
 
     def groups(self, environments: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-        """Return the environments in groups that fit in memory side by side; each holds the first one, the base."""
-        room = self.limits.memory // 2  # the other half is for the children that take turns
+        """Return groups of environments that fit in memory together; each has the first environment, the base."""
+        memory = self.limits.memory // 2  # the other half is for the children that take turns
         new = [name for name in environments if name not in self.sizes and name not in self.broken]
         for name, _ in run_concurrently(self.session, new, self.limits.side_by_side):
-            if sum(self.sizes.get(alive, 0) for alive in tuple(self.sessions)) > room:
-                self.retire(name)  # its size is known now, and that is all it was started for
-        found = admit(environments, self.sizes, room)
-        for name in set(self.sessions) - set(found[0]):
+            if sum(self.sizes.get(alive, 0) for alive in tuple(self.sessions)) > memory:
+                self.retire(name)  # it was started to learn its size
+        groups = admit(environments, self.sizes, memory)
+        for name in set(self.sessions) - set(groups[0]):
             self.retire(name)
-        return found
+        return groups
 
     def session(self, name: str) -> Session | None:
-        """Return the live session of an environment, started if need be; None where it cannot say hello.
+        """Return the live session of an environment, started if needed; None if its server cannot start.
 
         Raises:
             EngineError: the engine is gone.
@@ -85,25 +85,25 @@ class ServerPool:
         try:
             channel = self.backend.open(self.ready[name], self.limits)
         except (OSError, EngineError) as error:
-            self.broken[name] = self._unstarted(error)
+            self.broken[name] = self._start_failure(error)
             return None
         session = Session(channel, f"{name}#{self.numbers.next(name)}")
-        self._live(name, session)
+        self._add(name, session)
         threads = self.plan.measurement.threads
         framework, device = self.plan.frameworks[name], self.plan.device
-        found = session.hello(framework, threads, device, HELLO_SECONDS, self.limits.cpus)
-        if found["status"] != "ok":
-            self.check(found)
-            # A server that dies while it imports would do so again: it is not a crash that may not come back.
-            self.broken[name] = {**found, "class": "import"} if found["class"] == "crash" else found
+        reply = session.hello(framework, threads, device, HELLO_SECONDS, self.limits.cpus)
+        if reply["status"] != "ok":
+            self.check(reply)
+            # A server that dies during the import would die again, unlike after other crashes.
+            self.broken[name] = {**reply, "class": "import"} if reply["class"] == "crash" else reply
             self.retire(name)
             return None
         self.sizes[name] = session.size
         self.say(f"{name}: ready after {time.monotonic() - begin:.1f} s")
         return session
 
-    def _live(self, name: str, session: Session) -> None:
-        """Count a server among those that are alive, unless all of them have been ended while it was started."""
+    def _add(self, name: str, session: Session) -> None:
+        """Add a session, unless the pool was closed while its server was starting."""
         with self.lock:
             if not self.closed:
                 self.sessions[name] = session
@@ -111,15 +111,15 @@ class ServerPool:
         self._end(session)
         raise EngineError(Problem(f"{name} was started too late"))
 
-    def _unstarted(self, error: OSError | EngineError) -> dict[str, Any]:
-        """Return the failure of an environment whose server cannot be started."""
+    def _start_failure(self, error: OSError | EngineError) -> dict[str, Any]:
+        """Return the failed reply of an environment whose server cannot be started."""
         if isinstance(error, EngineError):
             self._must_answer(error.problems[0].message)
             return {"status": "failed", "class": "engine", "reason": error.problems[0].message}
         return {"status": "failed", "class": "import", "reason": f"the harness server cannot be started: {error}"}
 
     def check(self, reply: Mapping[str, Any]) -> None:
-        """Raise EngineError where a server was lost because its engine is gone: that is no failure of a cell."""
+        """Raise EngineError if a server was lost because its engine is gone: then the cell has not failed."""
         if reply.get("class") == "engine":
             self._must_answer(str(reply.get("reason")))
 
@@ -128,15 +128,15 @@ class ServerPool:
             raise EngineError(Problem(reason))
 
     def next_round(self, environments: Iterable[str]) -> None:
-        """Begin a round: servers that have served their rounds are replaced, and all of the group are alive."""
-        wanted = set(environments)
-        for name in set(self.sessions) - wanted:
+        """Start a round: replace servers that have served their rounds, and start those that are missing."""
+        needed = set(environments)
+        for name in set(self.sessions) - needed:
             self.retire(name)
-        for name in sorted(wanted):
+        for name in sorted(needed):
             session = self.sessions.get(name)
             if session is not None and session.rounds >= self.plan.measurement.restart:
                 self.retire(name)
-        for _, session in run_concurrently(self.session, sorted(wanted), self.limits.side_by_side):
+        for _, session in run_concurrently(self.session, sorted(needed), self.limits.side_by_side):
             if session is not None:
                 session.rounds += 1
 
@@ -149,10 +149,10 @@ class ServerPool:
         *,
         turns: bool = False,
     ) -> Outcome | None:
-        """Measure one cell in one round; a server that cannot start or dies gives a failed outcome.
+        """Measure one cell in one round; the outcome is failed if its server cannot start or dies.
 
         Returns:
-            None where a cell that takes ``turns`` waits for one: it may ``go_on``.
+            None if a cell that takes ``turns`` waits for the next one, see ``go_on``.
 
         Raises:
             EngineError: the engine is gone.
@@ -163,16 +163,16 @@ class ServerPool:
         if session is None:
             return Outcome(cell=cell, round=number, reply=self.broken[cell.environment], facts={}, ready=ready)
         self.settle()
-        request = {**common, **self.own(cell), "turns": turns}
+        request = {**common, **self.request_of(cell), "turns": turns}
         return self._outcome(cell, number, session, session.measure(request, truth))
 
     def cache(self, ready: Provisioned) -> str:
-        """Return the folder where compilers keep what they made for an environment on the device."""
+        """Return the folder of an environment's compiler caches for the device."""
         folder, device = self.backend.cache(ready), self.limits.device
         return folder if device == "cpu" else f"{folder}/{file_name(device)}"
 
-    def own(self, cell: Cell) -> dict[str, Any]:
-        """Return the part of a measuring request that is a cell's own."""
+    def request_of(self, cell: Cell) -> dict[str, Any]:
+        """Return the part of a measuring request that differs between the cells of a case."""
         ready = self.ready[cell.environment]
         return {
             "framework": ready.framework,
@@ -180,11 +180,11 @@ class ServerPool:
             "phase": cell.phase,
             "precision": cell.precision,
             "cache": self.cache(ready),
-            "proven": cell in self.proven,
+            "proven": cell in self.verified,
         }
 
     def go_on(self, cell: Cell) -> Outcome | None:
-        """Give a cell its turn; return its outcome, or None where it waits for another turn.
+        """Give a cell its turn; return its outcome, or None if it waits for another turn.
 
         Raises:
             EngineError: the engine is gone.
@@ -196,14 +196,14 @@ class ServerPool:
     def _outcome(self, cell: Cell, number: int, session: Session, reply: dict[str, Any]) -> Outcome | None:
         self.check(reply)
         if not session.alive:
-            self.retire(cell.environment)  # at once: its child may still be at work, beside everybody else's
+            self.retire(cell.environment)  # at once: its child may still be running and disturb the others
         if reply.get("reply") == "turn":
             self.waiting[cell] = number
             return None
         return Outcome(cell=cell, round=number, reply=reply, facts=session.facts, ready=self.ready[cell.environment])
 
     def settle(self) -> None:
-        """Wait until every child that has answered is gone with its memory."""
+        """Wait until every child that has answered is gone and its memory is free."""
         for session in self.sessions.values():
             session.settle()
 
@@ -223,7 +223,7 @@ class ServerPool:
             self.say(error.problems[0].message)
 
     def close(self) -> None:
-        """End every server, also when one of them cannot be ended; what a lost engine holds, the next start removes."""
+        """End every server, even if one of them cannot be ended; the next run removes what a lost engine keeps."""
         with self.lock:
             self.closed, alive = True, list(self.sessions.values())
             self.sessions.clear()
@@ -238,25 +238,25 @@ class ServerPool:
             self.say(error.problems[0].message)
 
 
-def admit(environments: Sequence[str], sizes: Mapping[str, int], room: int) -> tuple[tuple[str, ...], ...]:
-    """Return groups of environments whose sizes add up to at most ``room`` bytes, each with the first environment.
+def admit(environments: Sequence[str], sizes: Mapping[str, int], memory: int) -> tuple[tuple[str, ...], ...]:
+    """Return groups of environments whose sizes add up to at most ``memory`` bytes, each with the first environment.
 
-    An environment of unknown size counts as nothing; a pair that is too large together still makes a group, since
-    the kernel may yet let it run.
+    An environment of unknown size counts as 0. A pair that is too large together is a group all the same, as the kernel
+    may still let it run.
 
     >>> admit(["a", "b", "c", "d"], {"a": 2, "b": 2, "c": 2, "d": 1}, 5)
     (('a', 'b', 'd'), ('a', 'c'))
     """
-    base, rest = environments[0], environments[1:]
+    base, others = environments[0], environments[1:]
     groups: list[list[str]] = []
     free: list[int] = []
-    for name in rest:
+    for name in others:
         size = sizes.get(name, 0)
-        place = next((k for k, left in enumerate(free) if size <= left), None)
-        if place is None:
+        index = next((k for k, free_bytes in enumerate(free) if size <= free_bytes), None)
+        if index is None:
             groups.append([base])
-            free.append(room - sizes.get(base, 0))
-            place = len(groups) - 1
-        groups[place].append(name)
-        free[place] -= size
+            free.append(memory - sizes.get(base, 0))
+            index = len(groups) - 1
+        groups[index].append(name)
+        free[index] -= size
     return tuple(tuple(group) for group in groups) or ((base,),)

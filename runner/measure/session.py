@@ -1,4 +1,4 @@
-"""One environment's harness server, seen from the runner: requests out, results in, however the server ends."""
+"""The runner's side of one harness server: send requests and receive replies, however the server ends."""
 
 import itertools
 import time
@@ -9,20 +9,20 @@ from runner.backends import Channel
 from runner.harness import protocol
 
 SILENCE = 60.0  # seconds without a heartbeat after which a server counts as hung
-GRACE = 30.0  # seconds a server gets beyond a child's time-out to say so
+GRACE = 30.0  # seconds beyond the time-out of a child, in which the server has to report it
 
 
 class Session:
     """A live server.
 
     Attributes:
-        facts: what the server said of itself and its framework.
-        size: resident bytes of the server after the framework's import.
-        alive: False once the server has ended or was given up.
+        facts: what the server reported about itself and its framework.
+        size: resident bytes of the server after the import of the framework.
+        alive: False after the server has ended or no longer answered.
     """
 
     def __init__(self, channel: Channel, name: str) -> None:
-        """Take a channel whose server has been sent the harness; ``name`` tells this server from its successors."""
+        """Take a channel whose server has the harness; ``name`` is different for each server of an environment."""
         self.channel = channel
         self.name = name
         self.alive = True
@@ -31,90 +31,94 @@ class Session:
         self.known: set[str] = set()
         self.rounds = 0
         self.unsettled = False
-        self._asked = 0
+        self._request_id = 0
         self._ids = itertools.count(1)
 
     def ask(self, message: dict[str, Any], timeout: float, silence: float = SILENCE) -> dict[str, Any]:
-        """Return the server's result, or a failed one with the class of the server's own end.
+        """Return the server's result; a failed one if the server ends.
 
         Args:
             message: a request without its id.
-            timeout: seconds within which the server is to answer, above 0.
-            silence: seconds without a word after which it counts as hung, above 0.
+            timeout: seconds in which the server has to answer, above 0.
+            silence: seconds without a message after which it counts as hung, above 0.
         """
         self.settle()
-        self._asked = next(self._ids)
-        return self._answer(dict(message, id=self._asked), timeout, silence)
+        self._request_id = next(self._ids)
+        return self._answer(dict(message, id=self._request_id), timeout, silence)
 
     def go_on(self, timeout: float) -> dict[str, Any]:
-        """Let the child that waits for its turn go on; return what ``ask`` would have."""
-        return self._answer({"op": "go", "id": self._asked}, timeout, SILENCE)
+        """Give the waiting child its turn; return as ``ask`` does."""
+        return self._answer({"op": "go", "id": self._request_id}, timeout, SILENCE)
 
     def _answer(self, message: dict[str, Any], timeout: float, silence: float) -> dict[str, Any]:
-        found = self._await(lambda reply: reply.get("id") == self._asked, timeout, silence, protocol.encode(message))
-        self.unsettled = bool(found.get("settles"))
-        return found
+        data = protocol.encode(message)
+        reply = self._await(lambda reply: reply.get("id") == self._request_id, timeout, silence, data)
+        self.unsettled = bool(reply.get("settles"))
+        return reply
 
     def _await(
-        self, wanted: Callable[[dict[str, Any]], bool], timeout: float, silence: float, sent: bytes = b""
+        self, matches: Callable[[dict[str, Any]], bool], timeout: float, silence: float, data: bytes = b""
     ) -> dict[str, Any]:
-        """Send something and return the first line that is wanted, or a failure with the class of the server's end."""
+        """Send data and return the first reply that matches; a failed one if the server ends."""
         deadline = time.monotonic() + timeout
         try:
-            self.channel.send(sent)
-            while (line := self.channel.receive(min(silence, _left(deadline)))) is not None:
+            self.channel.send(data)
+            while (line := self.channel.receive(min(silence, _remaining(deadline)))) is not None:
                 reply = protocol.decode(line)
-                if wanted(reply):
+                if matches(reply):
                     return reply
         except TimeoutError:
-            return self._gone("timeout", f"the harness server said nothing for {min(silence, timeout):g} s")
+            return self._failed("timeout", f"the harness server said nothing for {min(silence, timeout):g} s")
         except ValueError:
-            return self._gone("crash", "the harness server wrote something that is not its protocol")
+            return self._failed("crash", "the harness server wrote something that is not its protocol")
         except BrokenPipeError:
             pass
-        return self._gone(*self.channel.ending())
+        return self._failed(*self.channel.ending())
 
-    def _gone(self, kind: str, reason: str) -> dict[str, Any]:
+    def _failed(self, kind: str, reason: str) -> dict[str, Any]:
         self.alive = False
         return {"status": "failed", "class": kind, "reason": reason, "log": self.channel.words()}
 
     def hello(
         self, framework: str, threads: int, device: str, timeout: float, cpus: Sequence[int] = ()
     ) -> dict[str, Any]:
-        """Have the server import its framework, on some processors or any; its facts and size are kept."""
+        """Have the server import its framework, on some CPUs or any; return its reply and keep its facts and size."""
         request = {"op": "hello", "framework": framework, "threads": threads, "device": device, "timeout": timeout}
         request["cpus"] = list(cpus)
-        found = self.ask(request, timeout + GRACE, silence=timeout + GRACE)  # no heartbeat while it imports
-        own: dict[str, Any] = {name: found[name] for name in ("python", "import_seconds") if name in found}
-        self.facts = {**found.get("facts", {}), **own, "server": self.name, "packages": found.get("packages", {})}
-        self.size = int(found.get("bytes", 0))
-        return found
+        reply = self.ask(request, timeout + GRACE, silence=timeout + GRACE)  # no heartbeat while it imports
+        server: dict[str, Any] = {name: reply[name] for name in ("python", "import_seconds") if name in reply}
+        self.facts = {**reply.get("facts", {}), **server, "server": self.name, "packages": reply.get("packages", {})}
+        self.size = int(reply.get("bytes", 0))
+        return reply
 
     def cold(self, cache: str, cells: Sequence[Mapping[str, Any]]) -> Mapping[str, float]:
-        """Return about how many seconds cells will compile, by place; see ``harness.ahead.cold``."""
+        """Return the estimated compile seconds by index of the cells that are not compiled.
+
+        See ``harness.compile_cache.cold_cells``.
+        """
         request = {"op": "cold", "cache": cache, "cells": list(cells)}
-        found: Mapping[str, float] = self.ask(request, GRACE).get("cold", {})
-        return found
+        seconds_by_index: Mapping[str, float] = self.ask(request, GRACE).get("cold", {})
+        return seconds_by_index
 
     def measure(self, request: dict[str, Any], truth: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Measure one cell once; the reference is sent first where this server has not seen the case.
+        """Measure one cell once; the reference is sent first if this server does not have it.
 
-        Where the request has ``turns``, the reply may be ``turn``: the child waits until it may ``go_on``.
+        If the request has ``turns``, the reply may be ``turn``: the child waits for ``go_on``.
 
         Args:
             request: what ``child.measure`` takes, and ``key``, ``timeout``, ``memory``, ``turns``.
-            truth: gives the packed reference of the case.
+            truth: returns the packed reference of the case.
         """
         if request["key"] not in self.known:
-            found = self.ask({**truth(), "op": "reference", "key": request["key"]}, GRACE)
-            if found["status"] != "ok":
-                return found
-            self.known = {request["key"]}  # a server keeps the newest alone
+            reply = self.ask({**truth(), "op": "reference", "key": request["key"]}, GRACE)
+            if reply["status"] != "ok":
+                return reply
+            self.known = {request["key"]}  # a server keeps only the newest
         phases = 2 if request["phase"] == "compile-warm" else 1
         return self.ask({**request, "op": "measure"}, phases * request["timeout"] + GRACE)
 
     def settle(self) -> None:
-        """Wait until the last child is gone with its memory, so that it does not disturb whoever comes next."""
+        """Wait until the last child is gone and its memory is free, so that it does not disturb the next one."""
         if self.alive and self.unsettled:
             self.unsettled = False
             self._await(lambda reply: reply.get("reply") == "gone", GRACE, GRACE)
@@ -125,9 +129,9 @@ class Session:
         self.channel.close()
 
 
-def _left(deadline: float) -> float:
-    """Return the seconds until a deadline; raises TimeoutError once it has passed, however talkative the server."""
-    left = deadline - time.monotonic()
-    if left <= 0:
+def _remaining(deadline: float) -> float:
+    """Return the seconds until a deadline; raises TimeoutError after it, whatever the server still sends."""
+    seconds = deadline - time.monotonic()
+    if seconds <= 0:
         raise TimeoutError
-    return left
+    return seconds

@@ -1,52 +1,53 @@
-"""Which cells of a case take turns within a round, and in which order they do."""
+"""Which cells of a case take turns within a round, and in which order."""
 
 import math
-import random
 from collections.abc import Iterable, Sequence
+from random import Random
 
 from runner.core.model import Cell
 
 PHASES = ("forward", "gradient", "train", "backward-weights", "backward-inputs")
-"""What has many short calls. A compile has one, and what was published was timed at one go."""
+"""The phases with many short calls. A compile is one call, and published times were taken in one go."""
 
 
-def sets(cells: Iterable[Cell], most: int) -> list[list[Cell]]:
-    """Return cells of a case in sets that take turns, those first that come first.
+def sets(cells: Iterable[Cell], limit: int) -> list[list[Cell]]:
+    """Return cells of a case in sets that take turns, in the order of the cells.
 
-    A set is of one phase and precision and has an environment once, for a server has one child at a time. Cells of one
-    implementation stand side by side: they are what is compared most. Where memory does not hold all of them, they
-    are parted as evenly as can be, and in the same way whenever the same cells are asked for in the same order.
+    A set has one phase and one precision, and each environment once, as a server has one child at a time. Cells of one
+    implementation are in one set, as they are compared most. If memory does not hold all of them, they are divided as
+    evenly as possible. The same cells in the same order give the same sets.
 
     Args:
-        cells: of one case, with phases of ``PHASES``.
-        most: cells that memory holds side by side; less than one counts as one.
+        cells: cells of one case, with phases of ``PHASES``.
+        limit: number of cells that fit in memory together; less than 1 counts as 1.
     """
-    most = max(1, most)
+    limit = max(1, limit)
     alike: dict[tuple[str, str, str], list[Cell]] = {}
     for cell in cells:
         alike.setdefault((cell.phase, cell.precision, cell.implementation), []).append(cell)
-    found: list[list[Cell]] = []
-    for some in alike.values():
-        size = math.ceil(len(some) / math.ceil(len(some) / most))
-        for part in (some[k : k + size] for k in range(0, len(some), size)):
-            host = next((one for one in found if _fits(one, part, most)), None)
+    turn_sets: list[list[Cell]] = []
+    for group in alike.values():
+        size = math.ceil(len(group) / math.ceil(len(group) / limit))
+        for chunk in (group[k : k + size] for k in range(0, len(group), size)):
+            host = next((turn_set for turn_set in turn_sets if _fits(turn_set, chunk, limit)), None)
             if host is None:
-                found.append(part)
+                turn_sets.append(chunk)
             else:
-                host += part
-    return found
+                host += chunk
+    return turn_sets
 
 
-def _fits(one: Sequence[Cell], part: Sequence[Cell], most: int) -> bool:
-    """Say whether cells may join a set."""
-    alike = (one[0].phase, one[0].precision) == (part[0].phase, part[0].precision)
-    apart = {cell.environment for cell in one}.isdisjoint(cell.environment for cell in part)
-    return alike and apart and len(one) + len(part) <= most
+def _fits(turn_set: Sequence[Cell], chunk: Sequence[Cell], limit: int) -> bool:
+    """Return True if some cells may join a set."""
+    alike = (turn_set[0].phase, turn_set[0].precision) == (chunk[0].phase, chunk[0].precision)
+    disjoint = {cell.environment for cell in turn_set}.isdisjoint(cell.environment for cell in chunk)
+    return alike and disjoint and len(turn_set) + len(chunk) <= limit
 
 
-def order(cells: Iterable[Cell], chance: random.Random) -> list[Cell]:
-    """Return cells in random order, those of one implementation one after the other."""
+def order(cells: Iterable[Cell], random: Random) -> list[Cell]:
+    """Return cells in random order; those of one implementation follow each other."""
     alike: dict[str, list[Cell]] = {}
     for cell in cells:
         alike.setdefault(cell.implementation, []).append(cell)
-    return [cell for some in chance.sample(list(alike.values()), len(alike)) for cell in chance.sample(some, len(some))]
+    groups = random.sample(list(alike.values()), len(alike))
+    return [cell for group in groups for cell in random.sample(group, len(group))]

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 
@@ -10,7 +11,8 @@ from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.model import Block, Cell, Gpu, Measurement, Plan, PlannedCell, Request, Skip
 from runner.harness.adapters import implementation, implementations
 from runner.harness.adapters.base import Implementation
-from runner.matrix import Matrix, Preset
+from runner.matrix import Matrix, Preset, Selector
+from runner.matrix.select import fits, fits_phase
 from runner.plan import compatibility, estimate
 from runner.plan.corpus import given
 
@@ -86,8 +88,29 @@ def _protocol(matrix: Matrix, request: Request) -> str:
     return request.protocol or (preset.protocol if preset else "aligned")
 
 
-def _cases(matrix: Matrix, request: Request) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-    """Yield (case id, phases, precisions) of every case that is wanted, in the order of the matrix."""
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """The phases and precisions of one case, and the selectors of the preset that fit the case; None without preset."""
+
+    case_id: str
+    phases: tuple[str, ...]
+    precisions: tuple[str, ...]
+    selectors: tuple[Selector, ...] | None
+
+    def includes(self, environment: str, implementation: str, phase: str, precision: str) -> bool:
+        """Return True where a selector of the preset fits a cell, or there is no preset."""
+        return self.selectors is None or any(
+            fits_phase(selector.cases, self.case_id, phase)
+            and (selector.phases is None or phase in selector.phases)
+            and (selector.precisions is None or precision in selector.precisions)
+            and fits(selector.environments, environment)
+            and fits(selector.implementations, implementation)
+            for selector in self.selectors
+        )
+
+
+def _choices(matrix: Matrix, request: Request) -> Iterator[_Choice]:
+    """Yield what is selected of each case, in the order of the matrix."""
     preset = matrix.presets[request.preset] if request.preset else None
     for workload, choice in matrix.workloads.items():
         if request.workloads and workload not in request.workloads:
@@ -96,12 +119,22 @@ def _cases(matrix: Matrix, request: Request) -> Iterator[tuple[str, tuple[str, .
         for case_id, spec in CASES.items():
             if spec["workload"] != workload:
                 continue
-            phases: tuple[str, ...] = choice.phases
-            if preset:
-                phases = tuple(p for p in preset.phases or choice.phases if _selects(preset.select, case_id, p))
-            elif not any(fnmatchcase(spec["name"], glob) for glob in choice.cases):
+            precisions = request.precisions or _precisions(choice.precisions, preset)
+            if preset is None:
+                if fits(choice.cases, spec["name"]):
+                    yield _Choice(case_id, choice.phases, precisions, None)
                 continue
-            yield case_id, phases, request.precisions or _precisions(choice.precisions, preset)
+            selectors = tuple(selector for selector in preset.select if _may_fit(selector, case_id))
+            if selectors:
+                extra = (phase for selector in selectors for phase in selector.phases or ())
+                phases = tuple(dict.fromkeys((*(preset.phases or choice.phases), *extra)))
+                yield _Choice(case_id, phases, precisions, selectors)
+
+
+@cache
+def _may_fit(selector: Selector, case_id: str) -> bool:
+    """Return True where a selector fits some phase of a case."""
+    return any(fits_phase(selector.cases, case_id, phase) for phase in CASES[case_id].get("phases", PHASES))
 
 
 def _precisions(listed: tuple[str, ...], preset: Preset | None) -> tuple[str, ...]:
@@ -121,11 +154,6 @@ def _known(workload: str, phases: tuple[str, ...]) -> None:
             raise UsageError(Problem(f"{workload} has no phase {phase!r}", hint=hint))
 
 
-def _selects(globs: tuple[str, ...], case_id: str, phase: str) -> bool:
-    """Say whether one of the globs, ``workload/case`` or ``workload/case/phase``, names a phase of a case."""
-    return any(fnmatchcase(f"{case_id}/{phase}" if glob.count("/") > 1 else case_id, glob) for glob in globs)
-
-
 def _timed(case_id: str, phases: tuple[str, ...], protocol: str) -> tuple[str, ...]:
     """Return the phases of a case in a protocol, each once; none where it has none, or its original timed none."""
     has = CASES[case_id].get("phases", PHASES)
@@ -138,25 +166,27 @@ def _timed(case_id: str, phases: tuple[str, ...], protocol: str) -> tuple[str, .
 
 def _cells(matrix: Matrix, request: Request) -> Iterator[Cell]:
     protocol = _protocol(matrix, request)
-    for case_id, phases, precisions in _cases(matrix, request):
+    for choice in _choices(matrix, request):
+        case_id = choice.case_id
         workload, _, case = case_id.partition("/")
-        timed = _timed(case_id, phases, protocol)
+        timed = _timed(case_id, choice.phases, protocol)
         for name in request.environments:
             for slug in _slugs(matrix.environments[name].framework):
-                found = _class(matrix.environments[name].framework, slug)
-                if not found.concerns(dict(CASES[case_id])):
+                implementation_class = _class(matrix.environments[name].framework, slug)
+                if not implementation_class.concerns(dict(CASES[case_id])):
                     continue
                 if protocol == "published" and slug not in PUBLISHED.get(case_id, ()):
                     continue
-                for phase, precision in itertools.product(timed, precisions):
-                    yield Cell(
-                        environment=name,
-                        implementation=slug,
-                        workload=workload,
-                        case=case,
-                        phase=phase,
-                        precision=precision,
-                    )
+                for phase, precision in itertools.product(timed, choice.precisions):
+                    if choice.includes(name, slug, phase.partition("+")[0], precision):
+                        yield Cell(
+                            environment=name,
+                            implementation=slug,
+                            workload=workload,
+                            case=case,
+                            phase=phase,
+                            precision=precision,
+                        )
 
 
 @cache
@@ -201,8 +231,7 @@ def _skip(matrix: Matrix, cell: Cell, request: Request, made: Skip | None) -> Sk
 
     ``made`` is why its environment does not run on the GPU, or cannot be had.
     """
-    preset = matrix.presets[request.preset] if request.preset else None
-    for rule in (*matrix.exclude, *(preset.exclude if preset else ())):
+    for rule in matrix.exclude:
         if fnmatchcase(cell.id, rule.select):
             return Skip("excluded", rule.reason)
     environment = matrix.environments[cell.environment]
@@ -225,5 +254,13 @@ def _lacks(framework: str, release: str, slug: str, case: tuple[str, str], place
 
 
 def _nothing(request: Request) -> Problem:
-    wanted = ", ".join(request.workloads or request.environments)
-    return Problem(f"{wanted!r} selects no cell", hint="`runner plan` lists every cell there is")
+    """Return the problem of a selection without cells; it names all that was selected."""
+    parts = {
+        "preset": (request.preset,) if request.preset else (),
+        "workload": request.workloads,
+        "precision": request.precisions,
+        "environment": request.environments if len(request.environments) < 4 else (),
+    }
+    selected = "; ".join(f"{name} {', '.join(values)}" for name, values in parts.items() if values)
+    message = f"no cell fits the selection ({selected})" if selected else "no cell fits the selection"
+    return Problem(message, hint="`runner plan` without these options lists every cell")

@@ -1,62 +1,72 @@
-"""What was found, for people and programs: pages, tables and charts from a run and its comparisons.
+"""What people and programs see of plans, runs and comparisons.
 
-Nothing heavy is loaded before it is needed.
+``report`` makes the files of a run: the HTML page (``html``, ``templates``, ``charts``), ``report.md`` (``markdown``)
+and the samples; ``page`` holds the content that both texts show. ``render`` prints a comparison for a terminal
+(``terminal``), as Markdown, HTML, JSON or CSV (``data``). ``plan.plan_table``, ``coverage.coverage``,
+``check.Check.text`` and ``accuracy.text`` print the results of the other commands. ``formatting`` turns values into
+text, with the units of ``runner/core/units.py``.
+
+Submodules are imported when they are needed, because pandas, altair, jinja2 and rich take long to import.
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from runner.analysis.model import Comparison, Dataset
+if TYPE_CHECKING:
+    from runner.analysis.model import Comparison, Dataset
 
-FORMS = ("table", "md", "html", "json", "csv")
+__all__ = ["FORMATS", "render", "report"]
+
+FORMATS = ("table", "md", "html", "json", "csv")
 
 
 def report(
-    results: Dataset, comparisons: Sequence[Comparison] = (), published: str | None = None
+    dataset: "Dataset", comparisons: Sequence["Comparison"] = (), published: str | None = None
 ) -> dict[str, bytes | str]:
     """Return the files of a run's report: ``index.html``, ``report.md`` and ``samples.csv``.
 
     Args:
-        results: the run.
+        dataset: the run.
         comparisons: environments of this run against a base, for the verdicts.
-        published: a source of ``runner.catalog.published``, whose figures stand beside those of the run.
+        published: a source of ``runner.catalog.published``, whose figures are shown next to those of the run.
 
     Raises:
-        UsageError: there is no such source, or it has nothing that the run has measured.
+        UsageError: there is no such source, or the run has measured none of its cases.
     """
     from runner.report import html, markdown
-    from runner.report import page as view
-    from runner.report import published as beside
+    from runner.report import published as published_tables
+    from runner.report.page import arrange
     from runner.store import samples
 
-    page = view.arrange(results, comparisons)
-    reference = beside.arrange(published, page.cases, results) if published else None
+    page = arrange(dataset, comparisons)
+    reference = published_tables.arrange(published, page.cases, dataset) if published else None
     return {
         "index.html": html.page_text(page, reference),
         "report.md": markdown.page_text(page, reference),
-        "samples.csv": samples.to_csv(results.samples),
+        "samples.csv": samples.to_csv(dataset.samples),
     }
 
 
-def render(comparison: Comparison, form: str, *, width: int = 100, colour: bool = False) -> str:
-    """Return a comparison in one of ``FORMS``.
+def render(comparison: "Comparison", output_format: str, *, width: int = 100, colour: bool = False) -> str:
+    """Return a comparison in one of ``FORMATS``.
 
     Args:
-        comparison: what ``compare`` found.
-        form: ``table``, ``md``, ``html``, ``json`` or ``csv``.
+        comparison: the result of ``compare``.
+        output_format: ``table``, ``md``, ``html``, ``json`` or ``csv``.
         width: columns of the terminal, for ``table``.
         colour: whether ``table`` is coloured.
     """
     from runner.report import data
 
-    if form == "json":
+    if output_format == "json":
         return data.to_json(comparison)
-    if form == "csv":
+    if output_format == "csv":
         return data.to_csv(comparison)
-    if form == "md":
+    if output_format == "md":
         from runner.report import markdown
 
         return markdown.comparison_text(comparison)
-    if form == "html":
+    if output_format == "html":
         from runner.report import html
 
         return html.comparison_text(comparison)

@@ -1,4 +1,4 @@
-"""How close each implementation came to the float64 reference, at its worst."""
+"""The largest errors of each implementation against the float64 reference."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,9 +14,12 @@ HEAD = ("environment", "implementation", "precision", "loss", "gradient", "resul
 
 
 class Worst(NamedTuple):
-    """The largest error of a kind; None where none was recorded.
+    """The largest error of a kind.
 
-    ``case`` is where it was, and ``failed`` says whether a cell that failed the check had it.
+    Attributes:
+        error: None if none was recorded.
+        case: the case that had it.
+        failed: whether a cell that failed the check had it.
     """
 
     error: float | None = None
@@ -26,12 +29,12 @@ class Worst(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accuracy:
-    """The largest errors of an implementation in an environment, over all cells and rounds, failed ones too.
+    """The largest errors of an implementation in an environment, over all cells and rounds, including failed ones.
 
     Attributes:
         loss: |loss - reference| / |reference|, the largest over the checked steps.
         gradient: norm of the difference over the norm of the reference, the largest over the parameters.
-        result: the same of what a forward pass or an operation gives.
+        result: the same for the output of a forward pass or an operation.
     """
 
     environment: str
@@ -48,12 +51,12 @@ class Accuracy:
 
     @property
     def cases(self) -> tuple[str, ...]:
-        """Where they were, each case once."""
+        """The cases with the largest errors, each once."""
         return tuple(dict.fromkeys(worst.case for worst in self.worst if worst.case))
 
     @property
     def failed(self) -> bool:
-        """Whether one of them is from a cell that failed the check."""
+        """Whether a cell that failed the check had one of them."""
         return any(worst.failed for worst in self.worst)
 
 
@@ -61,16 +64,16 @@ Key = tuple[str, str, str]
 """Environment, implementation, precision."""
 
 
-def accuracy(results: Dataset) -> tuple[Accuracy, ...]:
+def accuracy(dataset: Dataset) -> tuple[Accuracy, ...]:
     """Return a row for each environment, implementation and precision of a run that recorded an error.
 
-    Environments stand in the plan's order, their implementations by name.
+    Environments are in the order of the plan, their implementations by name.
     """
-    found = [_worst(results, f"{name}_error") for name in ("loss", "gradient", "forward")]
-    order = {name: place for place, name in enumerate(dict.fromkeys(one.cell.environment for one in results.plan))}
+    worst_of_kind = [_worst(dataset, f"{name}_error") for name in ("loss", "gradient", "forward")]
+    order = formatting.environment_order(dataset)
     rows = []
-    for key in dict.fromkeys(key for worst in found for key in worst):
-        loss, gradient, result = (worst.get(key, Worst()) for worst in found)
+    for key in dict.fromkeys(key for worst in worst_of_kind for key in worst):
+        loss, gradient, result = (worst.get(key, Worst()) for worst in worst_of_kind)
         environment, implementation, precision = key
         rows.append(
             Accuracy(
@@ -85,21 +88,21 @@ def accuracy(results: Dataset) -> tuple[Accuracy, ...]:
     return tuple(sorted(rows, key=lambda row: (order.get(row.environment, len(order)), row.implementation)))
 
 
-def _worst(results: Dataset, column: str) -> dict[Key, Worst]:
+def _worst(dataset: Dataset, column: str) -> dict[Key, Worst]:
     """Return the largest error in a column, over good records and failed ones."""
-    found: dict[Key, Worst] = {}
-    for frame, failed in ((results.rounds, False), (results.failures, True)):
+    largest: dict[Key, Worst] = {}
+    for frame, failed in ((dataset.rounds, False), (dataset.failures, True)):
         known = frame[frame[column].notna()]
-        places = known.groupby(["environment", "implementation", "precision"], observed=True)[column].idxmax()
-        for row in known.loc[places].itertuples():
+        indexes = known.groupby(["environment", "implementation", "precision"], observed=True)[column].idxmax()
+        for row in known.loc[indexes].itertuples():
             key = (str(row.environment), str(row.implementation), str(row.precision))
             worst = Worst(float(getattr(row, column)), f"{row.workload}/{row.case}", failed)
-            found[key] = max(found.get(key, worst), worst, key=lambda one: one.error or 0.0)
-    return found
+            largest[key] = max(largest.get(key, worst), worst, key=lambda each: each.error or 0.0)
+    return largest
 
 
 def text(rows: tuple[Accuracy, ...]) -> str:
-    """Return the rows as lines for a terminal or a file, in columns."""
+    """Return the rows as aligned columns."""
     lines = [HEAD, *(_line(row) for row in rows)]
     widths = [max(len(line[index]) for line in lines) for index in range(len(HEAD))]
     padded = ("  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True)) for line in lines)

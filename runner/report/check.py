@@ -1,30 +1,33 @@
-"""What a sceptical colleague says of a run, for people and programs: what is doubtful, what failed, what to do next."""
+"""The result of ``runner check`` as text and JSON: quality issues, failures, open verdicts, the next command."""
 
-import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runner.analysis.model import VERDICTS, Comparison, QualityIssue, Row
 from runner.report import formatting, quality
 from runner.report.formatting import counted
 
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
 VERSION = 1
 WIDTH = 100
-MOST_OPEN = 3  # reasons that are given for comparisons that are open
-MOST_FAILURES = 4
+OPEN_REASONS = 3
+"""Reasons shown for open comparisons; the others are counted."""
+FAILURE_REASONS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How many there are.
+    """The counts of a run.
 
     Attributes:
-        cells: of the plan that run; ``skipped`` do not.
-        rounds: of each cell that were planned.
-        good: records that are, of ``environments`` environments.
-        failed: cells with a record that is not.
+        cells: planned cells that run; ``skipped`` is the number of those that do not.
+        rounds: planned rounds of each cell.
+        good: good records, from ``environments`` environments.
+        failed: cells with a failed record.
     """
 
     cells: int
@@ -47,21 +50,21 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A run as it was judged.
+    """What ``runner check`` says about a run.
 
     Attributes:
         state: ``finished``, ``unfinished`` or ``at work``.
-        place: what it was measured on and how, a phrase for each.
-        notes: what is odd about the run as a whole.
-        comparisons: each framework's environments against its first.
-        command: what to run next.
+        settings: device, backend and the other settings of the run, a phrase for each.
+        notes: what is unusual about the run as a whole.
+        comparisons: the environments of each framework against its first one.
+        command: the command to run next.
     """
 
     run: str
     state: str
-    place: Sequence[str]
+    settings: Sequence[str]
     counts: Counts
-    doubts: Sequence[QualityIssue]
+    quality_issues: Sequence[QualityIssue]
     failures: Sequence[Failure]
     comparisons: Sequence[Comparison]
     notes: Sequence[str]
@@ -69,22 +72,22 @@ class Check:
 
     @property
     def serious(self) -> bool:
-        """True where a verdict is in question."""
-        return any(doubt.serious for doubt in self.doubts)
+        """True if a quality issue puts a verdict into question."""
+        return any(issue.serious for issue in self.quality_issues)
 
     @property
     def questioned(self) -> int:
-        """How many of the verdicts are about a cell with a serious doubt."""
-        return quality.questioned(self.doubts, self.comparisons)
+        """How many verdicts rest on a cell with a serious quality issue."""
+        return quality.count_questioned(self.quality_issues, self.comparisons)
 
     @property
     def open(self) -> tuple[tuple[Comparison, Row], ...]:
-        """The comparisons that are not decided, those first that are decided soonest, with what they belong to."""
-        found = [(one, row) for one in self.comparisons for row in one.rows if row.verdict == "inconclusive"]
-        return tuple(sorted(found, key=lambda pair: (not pair[1].more_rounds, pair[1].more_rounds)))
+        """The rows without a decision, each with its comparison; the ones that need the fewest more rounds first."""
+        pairs = [(each, row) for each in self.comparisons for row in each.rows if row.verdict == "inconclusive"]
+        return tuple(sorted(pairs, key=lambda pair: (not pair[1].more_rounds, pair[1].more_rounds)))
 
     def json(self) -> dict[str, Any]:
-        """Return all of it as JSON values."""
+        """Return the check as JSON values."""
         return {
             "version": VERSION,
             "run": self.run,
@@ -93,97 +96,101 @@ class Check:
             "counts": asdict(self.counts),
             "verdicts": _verdicts(self.comparisons),
             "questioned": self.questioned,
-            "doubts": [quality.values(doubt) for doubt in self.doubts],
+            "doubts": [quality.json_values(issue) for issue in self.quality_issues],
             "failures": [_failure(failure) for failure in self.failures],
-            "open": [_row(one.base, row) for one, row in self.open],
+            "open": [_row(comparison.base, row) for comparison, row in self.open],
             "notes": list(self.notes),
             "next": self.command,
         }
 
     def text(self, width: int = WIDTH) -> str:
-        """Return what fits on a screen of ``width`` columns; the last line is the command to run next."""
-        from rich.console import Console
-        from rich.table import Table
+        """Return a summary for a screen of ``width`` columns; the last line is the command to run next."""
+        return formatting.as_text(_parts(self), width)
 
-        console = Console(file=io.StringIO(), width=width, highlight=False, markup=False)
-        for line in _head(self):
-            console.print(line)
-        for title, rows in _parts(self):
-            table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-            table.add_column(no_wrap=True)
-            table.add_column(overflow="fold")
-            for name, text in rows:
-                table.add_row(f"  {name}", text)
-            console.print(f"\n{title}")
-            console.print(table)
-        console.print(f"\nnext: {self.command}", soft_wrap=True)
-        assert isinstance(console.file, io.StringIO)
-        return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+
+def _parts(check: Check) -> Iterator["RenderableType"]:
+    from rich.table import Table
+    from rich.text import Text
+
+    for line in _head(check):
+        yield Text(line)
+    for title, rows in _sections(check):
+        table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        for name, text in rows:
+            table.add_row(f"  {name}", text)
+        yield Text(f"\n{title}")
+        yield table
+    yield f"\nnext: {check.command}"
 
 
 def _head(check: Check) -> Iterator[str]:
     when = formatting.date(check.run)
     yield f"run {check.run}{f' of {when}' if when else ''}, {check.state}"
-    yield ", ".join(check.place)
-    one = check.counts
-    asked = "" if check.state == "finished" else f" of {one.cells * one.rounds} planned"
-    parts = [f"{counted(one.good, 'good record')}{asked}, {counted(one.environments, 'environment')}"]
-    parts += [f"{counted(one.failed, 'cell')} failed"] if one.failed else []
-    parts += [f"{counted(one.skipped, 'cell')} skipped"] if one.skipped else []
+    yield ", ".join(check.settings)
+    counts = check.counts
+    planned = "" if check.state == "finished" else f" of {counts.cells * counts.rounds} planned"
+    parts = [f"{counted(counts.good, 'good record')}{planned}, {counted(counts.environments, 'environment')}"]
+    parts += [f"{counted(counts.failed, 'cell')} failed"] if counts.failed else []
+    parts += [f"{counted(counts.skipped, 'cell')} skipped"] if counts.skipped else []
     yield "; ".join(parts)
     yield from (f"note: {note}" for note in check.notes)
 
 
-def _parts(check: Check) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Give each part that has something to say: its title, and lines of a code or class and a text."""
-    serious = [doubt for doubt in check.doubts if doubt.serious]
+def _sections(check: Check) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield each section that is not empty: its title, and lines of a code or failure class and a text."""
+    serious = [issue for issue in check.quality_issues if issue.serious]
     if serious:
-        yield quality.title(check.questioned), list(quality.lines(serious, named=True))
-    lesser = [doubt for doubt in check.doubts if not doubt.serious]
-    if lesser:
-        yield "lesser doubts", list(quality.lines(lesser, named=False))
-    if not check.doubts and check.counts.good:
-        yield "no doubts", []
+        yield quality.title(check.questioned), list(quality.lines(serious, name_worst=True))
+    minor = [issue for issue in check.quality_issues if not issue.serious]
+    if minor:
+        yield "minor quality issues", list(quality.lines(minor, name_worst=False))
+    if not check.quality_issues and check.counts.good:
+        yield "no quality issues", []
     if check.failures:
         yield "failed", list(_failed(check.failures))
     if check.comparisons:
-        counts = [f"{count} {word}" for word, count in _verdicts(check.comparisons).items()]
+        counts = [f"{count} {verdict}" for verdict, count in _verdicts(check.comparisons).items()]
         yield f"comparisons: {', '.join(counts) or 'none'}", list(_open(check.open))
 
 
 def _failed(failures: Iterable[Failure]) -> Iterator[tuple[str, str]]:
+    """Yield the most frequent reasons of failures, each with its class and cells, then a count of the others."""
     groups: dict[tuple[str, str], list[Failure]] = {}
-    for one in failures:
-        groups.setdefault((one.failure, one.reason), []).append(one)
+    for failure in failures:
+        groups.setdefault((failure.failure, failure.reason), []).append(failure)
     ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
-    for (failure, reason), group in ordered[:MOST_FAILURES]:
-        where = group[0].cell if len(group) == 1 else quality.of_environments(one.environment for one in group)
-        yield failure, f"{where}: {reason}"
-    rest = Counter(failure for (failure, _), group in ordered[MOST_FAILURES:] for _ in group)
+    for (failure_class, reason), group in ordered[:FAILURE_REASONS]:
+        cells = group[0].cell if len(group) == 1 else quality.cells_by_environment(each.environment for each in group)
+        yield failure_class, f"{cells}: {reason}"
+    rest = Counter(failure_class for (failure_class, _), group in ordered[FAILURE_REASONS:] for _ in group)
     if rest:
-        yield "more", ", ".join(f"{counted(count, 'cell')} {failure}" for failure, count in rest.items())
+        yield "more", ", ".join(f"{counted(count, 'cell')} {name}" for name, count in rest.items())
 
 
 def _open(pairs: Sequence[tuple[Comparison, Row]]) -> Iterator[tuple[str, str]]:
-    """Give each reason for which comparisons are open, with how many they are and the first of them."""
+    """Yield each reason for open comparisons, with their number and the first of them."""
     groups: dict[str, list[str]] = {}
-    for one, row in pairs:
-        what = f"{row.environment} against {one.base}, {formatting.partners(row)} {row.case_id} {row.phase}"
-        groups.setdefault(row.reason or row.code, []).append(what)
-    for reason, group in list(groups.items())[:MOST_OPEN]:
+    for comparison, row in pairs:
+        sides = f"{row.environment} against {comparison.base}"
+        label = f"{sides}, {formatting.implementations(row)} {row.case_id} {row.phase}"
+        groups.setdefault(row.reason or row.code, []).append(label)
+    for reason, group in list(groups.items())[:OPEN_REASONS]:
         yield "open", f"{group[0] if len(group) == 1 else f'{len(group)}, such as {group[0]}'}: {reason}"
-    rest = sum(map(len, list(groups.values())[MOST_OPEN:]))
+    rest = sum(map(len, list(groups.values())[OPEN_REASONS:]))
     if rest:
         yield "open", f"and {rest} more, that need more rounds"
 
 
 def _verdicts(comparisons: Iterable[Comparison]) -> dict[str, int]:
-    found = Counter(row.verdict for one in comparisons for row in one.rows)
-    return {word: found[word] for word in VERDICTS if found[word]}
+    counts = Counter(row.verdict for comparison in comparisons for row in comparison.rows)
+    return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
 
 
-def _failure(one: Failure) -> Mapping[str, Any]:
-    return {"class": one.failure, "environment": one.environment, "cell": one.cell, "reason": one.reason}
+def _failure(failure: Failure) -> Mapping[str, Any]:
+    keys = ("environment", "cell", "reason")
+    return {"class": failure.failure, **{key: getattr(failure, key) for key in keys}}
 
 
 def _row(base: str, row: Row) -> dict[str, Any]:

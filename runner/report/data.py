@@ -9,7 +9,7 @@ from typing import Any
 
 from runner.analysis.model import Comparison, QualityIssue, Row
 from runner.catalog.published import SOURCES, Figure
-from runner.report.quality import values
+from runner.report.quality import json_values
 
 VERSION = 1
 COLUMNS = (
@@ -35,27 +35,28 @@ COLUMNS = (
 
 
 def to_json(comparison: Comparison) -> str:
-    """Return a comparison as a JSON object; a number that is not there is null."""
+    """Return a comparison as a JSON object; a missing number is null."""
+    issues = dict.fromkeys(issue for row in comparison.rows for issue in row.quality_issues)
     document = {
         "version": VERSION,
         "base": comparison.base,
         "others": list(comparison.others),
         "device": comparison.device,
         "rows": [{**_row(row), "doubts": _codes(row.quality_issues)} for row in comparison.rows],
-        "overall": [asdict(one) for one in comparison.overall],
-        "doubts": [values(one) for one in dict.fromkeys(one for row in comparison.rows for one in row.quality_issues)],
+        "overall": [asdict(mean) for mean in comparison.overall],
+        "doubts": [json_values(issue) for issue in issues],
         "only": list(comparison.only),
         "runs": list(dict.fromkeys(run for row in comparison.rows for run in row.runs)),
         "published": [_figure(figure) for figure in comparison.figures],
-        "differences": {name: [asdict(one) for one in found] for name, found in comparison.differences.items()},
+        "differences": {name: list(map(asdict, each)) for name, each in comparison.differences.items()},
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
 def to_csv(comparison: Comparison) -> str:
-    """Return the rows as CSV with a head line, the base's id before each; a number that is not there is empty.
+    """Return the rows as CSV with a header line, each after the id of the base; a missing number is empty.
 
-    The codes of its doubts are in one column, parted by spaces. A mean over cells is no row, so there is none.
+    The codes of quality issues are in the column ``doubts``, separated by spaces. Means over cells are left out.
     """
     stream = io.StringIO()
     writer = csv.DictWriter(stream, ["base", *COLUMNS], lineterminator="\n")
@@ -69,11 +70,11 @@ def _row(row: Row) -> dict[str, Any]:
     return {name: getattr(row, name) for name in COLUMNS if name != "doubts"}
 
 
-def _codes(doubts: Iterable[QualityIssue]) -> list[str]:
-    """Return the codes of doubts about either cell of a row, each once, the serious first."""
-    return list(dict.fromkeys(one.code for one in doubts))
+def _codes(issues: Iterable[QualityIssue]) -> list[str]:
+    """Return the codes of issues of either cell of a row, each once, the serious first."""
+    return list(dict.fromkeys(issue.code for issue in issues))
 
 
 def _figure(figure: Figure) -> dict[str, Any]:
-    """Return a published figure with the name of its side, and where it is from."""
+    """Return a published figure with the name of its side and its citation."""
     return {"side": figure.side, **asdict(figure), "citation": SOURCES[figure.source].citation}

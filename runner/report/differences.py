@@ -1,4 +1,4 @@
-"""In what environments differ from a base, in words: a sentence, and groups for a table."""
+"""The differences between an environment and its base, as a sentence and as groups for a table."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -8,10 +8,10 @@ from runner.report import formatting
 
 UNKNOWN = "not known"
 ABSENT = formatting.DASH
-SHOWN = 8
-"""Differences with both values in a sentence; tables have all."""
-NAMED = 3
-"""Differences of a kind that are named; more are counted."""
+SHOWN_VALUES = 8
+"""Differences shown with both values in a sentence; tables have all."""
+SHOWN_NAMES = 3
+"""Differences of a kind that are named in a sentence; more are only counted."""
 
 
 class Row(NamedTuple):
@@ -28,91 +28,92 @@ class Row(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Differences of a kind; that of what time may depend on has no title."""
+    """Differences of a kind; the group of those that time may depend on has no title."""
 
     title: str
     rows: tuple[Row, ...]
 
 
 def sentences(comparison: Comparison) -> list[str]:
-    """Return a sentence for each environment that was measured, as the base was."""
+    """Return a sentence for each environment that was measured, if the base was measured, too."""
     return [sentence(comparison, other) for other in comparison.others if other in comparison.differences]
 
 
 def sentence(comparison: Comparison, other: str) -> str:
-    """Return in what an environment differs from the base: values where time may depend on them, else counts."""
-    base, found = comparison.base, comparison.differences[other]
-    named = [one for one in found if one.kind in {"framework", "speed"}]
-    if not found:
+    """Return the differences from the base: values if time may depend on them, else counts."""
+    base, differences = comparison.base, comparison.differences[other]
+    relevant = [each for each in differences if each.kind in {"framework", "speed"}]
+    if not differences:
         return f"{base} and {other} differ in nothing that was recorded"
-    if brief(found) and not named:
+    if is_complete(differences) and not relevant:
         return f"{base} and {other} differ in their digest, and in nothing else that was recorded"
-    if brief(found):
-        release = _row(named[0])
+    if is_complete(differences):
+        release = _row(relevant[0])
         name = "the framework" if release.name == "framework" else release.name
         return f"between {base} and {other} only {name} differs: {release.base}, {release.other}"
-    clauses = [*_changes(named), *_unknown(base, other, named), *_counts(found)]
+    clauses = [*_changes(relevant), *_unknown(base, other, relevant), *_counts(differences)]
     return f"{other} differs from {base} in {'; '.join(clauses)}"
 
 
-def brief(found: Sequence[Difference]) -> bool:
-    """Say whether the sentence says all: at most the release differs, and with it the digest."""
-    return {one.kind for one in found} <= {"framework", "digest"}
+def is_complete(differences: Sequence[Difference]) -> bool:
+    """Return True if the sentence says all: only the release differs, and with it the digest."""
+    return {each.kind for each in differences} <= {"framework", "digest"}
 
 
 def groups(comparison: Comparison, other: str) -> tuple[Group, ...]:
-    """Return all differences of an environment, what time may depend on first."""
-    found = comparison.differences[other]
-    alone = [one for one in found if one.kind == "alone"]
-    made = {
-        "": [one for one in found if one.kind in {"framework", "speed", "digest"}],
-        "Packages in different versions": [one for one in found if one.kind == "package"],
-        f"Packages of {comparison.base} alone": [one for one in alone if one.other is None],
-        f"Packages of {other} alone": [one for one in alone if one.base is None],
-        "Other settings, and what has no part in these times": [one for one in found if one.kind == "rest"],
+    """Return all differences of an environment, those that time may depend on first."""
+    differences = comparison.differences[other]
+    one_sided = [each for each in differences if each.kind == "alone"]
+    by_title = {
+        "": [each for each in differences if each.kind in {"framework", "speed", "digest"}],
+        "Packages in different versions": [each for each in differences if each.kind == "package"],
+        f"Packages only in {comparison.base}": [each for each in one_sided if each.other is None],
+        f"Packages only in {other}": [each for each in one_sided if each.base is None],
+        "Other settings, and what does not affect these times": [each for each in differences if each.kind == "rest"],
     }
-    return tuple(Group(title, tuple(map(_row, kind))) for title, kind in made.items() if kind)
+    return tuple(Group(title, tuple(map(_row, kind))) for title, kind in by_title.items() if kind)
 
 
-def _row(one: Difference) -> Row:
-    return Row(one.name, *(_value(side, one.kind) for side in (one.base, one.other)))
+def _row(difference: Difference) -> Row:
+    values = (_value(side, difference.kind) for side in (difference.base, difference.other))
+    return Row(difference.name, *values)
 
 
 def _value(side: str | None, kind: str) -> str:
-    """Return what a side has, a digest by its first 12 digits."""
+    """Return the value of a side, a digest by its first 12 digits."""
     if side is None:
         return ABSENT if kind == "alone" else UNKNOWN
     return side[:19] if kind == "digest" and side.startswith("sha256:") else side
 
 
-def _changes(found: Sequence[Difference]) -> Iterator[str]:
-    """Give what both sides know, the framework before the rest."""
-    release = [str(_row(one)).removeprefix("framework ") for one in found if one.kind == "framework"]
-    rest = [str(_row(one)) for one in found if one.kind == "speed" and one.base and one.other]
-    shown = formatting.few(rest, SHOWN)
+def _changes(differences: Sequence[Difference]) -> Iterator[str]:
+    """Yield the differences that both sides have a value for, the framework before the rest."""
+    release = [str(_row(each)).removeprefix("framework ") for each in differences if each.kind == "framework"]
+    rest = [str(_row(each)) for each in differences if each.kind == "speed" and each.base and each.other]
+    shown = formatting.few(rest, SHOWN_VALUES)
     parts = [*release, *([f"also in {shown}" if release else shown] if rest else [])]
     if parts:
         yield ", and ".join(parts)
 
 
-def _unknown(base: str, other: str, found: Sequence[Difference]) -> Iterator[str]:
-    """Give what only one side knows."""
+def _unknown(base: str, other: str, differences: Sequence[Difference]) -> Iterator[str]:
+    """Yield the differences that only one side has a value for."""
     for side, names in (
-        (base, [one.name for one in found if one.kind == "speed" and one.other is None]),
-        (other, [one.name for one in found if one.kind == "speed" and one.base is None]),
+        (base, [each.name for each in differences if each.kind == "speed" and each.other is None]),
+        (other, [each.name for each in differences if each.kind == "speed" and each.base is None]),
     ):
         if names:
-            yield f"{', '.join(names)} (known of {side} alone)"
+            yield f"{', '.join(names)} (known only for {side})"
 
 
-def _counts(found: Sequence[Difference]) -> Iterator[str]:
-    """Give what has no place in a sentence, by name where that is short."""
-    for kind, one, more in (
+def _counts(differences: Sequence[Difference]) -> Iterator[str]:
+    """Yield counts of the other differences, with their names if they are few."""
+    for kind, singular, plural in (
         ("package", "package", "packages"),
-        ("alone", "package on one side alone", "packages on one side alone"),
+        ("alone", "package on one side only", "packages on one side only"),
         ("rest", "other setting", "other settings"),
     ):
-        names = [difference.name for difference in found if difference.kind == kind]
+        names = [difference.name for difference in differences if difference.kind == kind]
         if names:
-            listed = f" ({', '.join(names)})" if len(names) <= NAMED else ""
-            yield f"{len(names)} {one if len(names) == 1 else more}{listed}"
+            listed = f" ({', '.join(names)})" if len(names) <= SHOWN_NAMES else ""
+            yield f"{len(names)} {singular if len(names) == 1 else plural}{listed}"

@@ -1,12 +1,12 @@
-"""A comparison, and a whole run, as GitHub's Markdown."""
+"""A comparison, and a run, as GitHub Markdown."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from runner.analysis.model import Comparison, GeometricMean, Row
 from runner.report import differences, formatting
-from runner.report.accuracy import ERRORS
+from runner.report.accuracy import ERRORS, Accuracy
 from runner.report.page import Line, Page
-from runner.report.published import Beside
+from runner.report.published import PublishedComparison
 from runner.report.quality import Mark, Section, marks
 
 HEAD = ("implementation", "environment", "phase", "base", "time", "ratio", "95 % interval", "rounds", "verdict")
@@ -17,10 +17,10 @@ TIMES = (
     "median",
     "95 % interval",
     "rounds",
-    "that is",
+    "in published unit",
     "rate, share of peak",
 )
-DOUBTS = "doubts"
+ISSUES = "quality issues"
 
 
 class Raw(str):
@@ -30,38 +30,39 @@ class Raw(str):
 
 
 class Notes:
-    """Footnotes: each sentence once, numbered as they come."""
+    """Footnotes: each sentence once, numbered in the order of first use."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start without footnotes."""
         self.numbers: dict[str, int] = {}
 
-    def marked(self, found: Iterable[Mark]) -> Raw:
-        """Return the marks of a row with their footnotes, the serious in bold."""
-        return Raw(", ".join(map(self._mark, found)))
+    def add(self, row_marks: Iterable[Mark]) -> Raw:
+        """Return the marks of a row with references to their footnotes, serious ones in bold."""
+        return Raw(", ".join(map(self._reference, row_marks)))
 
-    def _mark(self, mark: Mark) -> str:
+    def _reference(self, mark: Mark) -> str:
         number = self.numbers.setdefault(f"{mark.label.removeprefix('base: ')}: {mark.sentence}", len(self.numbers) + 1)
         return f"{f'**{mark.label}**' if mark.serious else mark.label}[^{number}]"
 
     def text(self) -> list[str]:
-        """Return all of them as a part of the page; none where there are none."""
-        return ["\n".join(f"[^{number}]: {plain(said)}" for said, number in self.numbers.items())] * bool(self.numbers)
+        """Return all footnotes as one part of the page; no part without footnotes."""
+        lines = [f"[^{number}]: {plain(sentence)}" for sentence, number in self.numbers.items()]
+        return ["\n".join(lines)] if lines else []
 
 
 def comparison_text(comparison: Comparison) -> str:
-    """Return a comparison as Markdown: a table for each case, then the reasons, and the doubts as footnotes."""
+    """Return a comparison as Markdown: a table for each case with its reasons, and quality issues as footnotes."""
     title = f"# {', '.join(comparison.others)} against {comparison.base}"
     parts = [
         title,
         f"On {formatting.devices(comparison)}. A ratio below 1 is faster; within {comparison.margin:.0%} is the same.",
     ]
-    parts += _overall([comparison])
+    parts += _means([comparison])
     notes = Notes()
-    for case, rows in formatting.by_case(comparison.rows).items():
-        doubted = [marks(row.quality_issues, comparison.base) for row in rows]
-        cells = [_cells(row, rows) for row in rows]
-        parts += [f"## {plain(case)}", _doubted(HEAD, cells, doubted, notes)]
+    for case, rows in formatting.rows_by_case(comparison.rows).items():
+        row_marks = [marks(row.quality_issues, comparison.base) for row in rows]
+        fields = [_comparison_fields(row, rows) for row in rows]
+        parts += [f"## {plain(case)}", _marked_table(HEAD, fields, row_marks, notes)]
         parts += _reasons(rows)
     others = (*comparison.only, *formatting.sources(comparison))
     parts += [bullets(others)] if others else []
@@ -69,44 +70,37 @@ def comparison_text(comparison: Comparison) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def page_text(page: Page, reference: Beside | None = None) -> str:
-    """Return a report as Markdown: what it was measured on, verdicts, doubts, times, failures, accuracy.
+def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
+    """Return a report as Markdown: its device, verdicts, quality issues, times, failures and accuracy.
 
-    What was published of the same cases stands behind the doubts, where it is given.
+    Published figures of the same cases, if given, follow the quality issues.
     """
     notes = Notes()
     parts = [f"# {plain(page.title)}", bullets(f"{name}: {value}" for name, value in page.facts)]
     parts += ["## Verdicts"] if page.comparisons else []
-    for one in page.comparisons:
-        parts += [table(("environment", "base", "verdicts"), _verdicts(one)), bullets(differences.sentences(one))]
-    parts += _overall(page.comparisons)
-    parts += _doubts(page.doubts) if page.doubts else []
+    for comparison in page.comparisons:
+        parts += [table(("environment", "base", "verdicts"), _verdicts(comparison))]
+        parts += [bullets(differences.sentences(comparison))]
+    parts += _means(page.comparisons)
+    parts += _quality_issues(page.quality_issues) if page.quality_issues else []
     parts += _reference(reference) if reference else []
-    fields = [case.field for case in page.cases]
-    for before, case in zip(["", *fields], page.cases, strict=False):
-        doubted = [line.marks for line in case.lines]
-        parts += [f"## {case.field}"] if case.field != before else []
-        parts += [f"### {plain(case.name)}", _doubted(TIMES, list(map(_time, case.lines)), doubted, notes)]
-    if page.failures:
-        failed = ((one.environment, one.code, one.reason, formatting.few(one.cells)) for one in page.failures)
+    previous = ""
+    for case in page.cases:
+        parts += [f"## {case.field}"] if case.field != previous else []
+        times = _marked_table(TIMES, list(map(_time_fields, case.lines)), [line.marks for line in case.lines], notes)
+        parts += [f"### {plain(case.name)}", times]
+        previous = case.field
+    if page.missing:
+        failed = ((each.environment, each.code, each.reason, formatting.few(each.cells)) for each in page.missing)
         parts += ["## Not measured", table(("environment", "code", "reason", "cells"), failed)]
     if page.accuracy:
-        lines_of = (
-            (
-                one.environment,
-                one.implementation,
-                one.precision,
-                *(formatting.error(worst.error) for worst in one.worst),
-            )
-            for one in page.accuracy
-        )
         names = ("environment", "implementation", "precision", "loss", "gradient", "result")
-        parts += ["## Same computation", f"{ERRORS}.", table(names, lines_of)]
+        parts += ["## Same computation", f"{ERRORS}.", table(names, map(_error_fields, page.accuracy))]
     return "\n\n".join([*parts, *notes.text()]) + "\n"
 
 
 def plain(value: str) -> str:
-    """Return text in which nothing is Markdown."""
+    """Return text with its Markdown characters escaped."""
     if isinstance(value, Raw):
         return value
     return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>#|~!" else letter for letter in value.replace("\n", " "))
@@ -124,29 +118,34 @@ def bullets(items: Iterable[str]) -> str:
     return "\n".join(f"- {plain(item)}" for item in items)
 
 
-def _doubted(
-    head: Sequence[str], rows: Sequence[Sequence[str]], doubted: Sequence[Sequence[Mark]], notes: Notes
+def _marked_table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], marks_of_rows: Sequence[Sequence[Mark]], notes: Notes
 ) -> str:
-    """Return a table with the marks of its rows in a last column, where there are any."""
-    if not any(doubted):
+    """Return a table; if any row has marks, they are in a last column."""
+    if not any(marks_of_rows):
         return table(head, rows)
-    marked = ((*row, notes.marked(found)) for row, found in zip(rows, doubted, strict=True))
-    return table((*head, DOUBTS), marked)
+    marked = ((*row, notes.add(row_marks)) for row, row_marks in zip(rows, marks_of_rows, strict=True))
+    return table((*head, ISSUES), marked)
 
 
-def _time(line: Line) -> Sequence[str]:
-    shown = f"{line.shown} ({line.spent})" if line.spent else line.shown
-    found = (line.implementation, line.environment, line.label, shown, line.interval, str(line.rounds))
-    return (*found, line.quoted, line.rate)
+def _time_fields(line: Line) -> Sequence[str]:
+    shown = f"{line.shown} ({line.host_device})" if line.host_device else line.shown
+    names = (line.implementation, line.environment, line.label)
+    return (*names, shown, line.interval, str(line.rounds), line.quoted, line.rate)
 
 
-def _cells(row: Row, rows: Sequence[Row]) -> Sequence[str]:
+def _error_fields(row: Accuracy) -> Sequence[str]:
+    errors = (formatting.error(worst.error) for worst in row.worst)
+    return (row.environment, row.implementation, row.precision, *errors)
+
+
+def _comparison_fields(row: Row, rows: Sequence[Row]) -> Sequence[str]:
     return (
-        formatting.partners(row),
+        formatting.implementations(row),
         row.environment,
-        formatting.phase(row.phase, row.precision, [one.precision for one in rows]),
-        formatting.spread_duration(row.base_seconds, row.base_spread),
-        formatting.spread_duration(row.seconds, row.spread),
+        formatting.phase_label(row.phase, row.precision, [each.precision for each in rows]),
+        formatting.time_with_spread(row.base_seconds, row.base_spread),
+        formatting.time_with_spread(row.seconds, row.spread),
         formatting.ratio(row.ratio),
         formatting.interval(row.ratio_low, row.ratio_high),
         str(row.rounds),
@@ -155,65 +154,70 @@ def _cells(row: Row, rows: Sequence[Row]) -> Sequence[str]:
 
 
 def _reasons(rows: Sequence[Row]) -> list[str]:
-    found = [f"{verdict}: {formatting.few(labels)}: {reason}" for verdict, reason, labels in formatting.reasons(rows)]
-    return [bullets(found)] if found else []
+    reasons = [f"{verdict}: {formatting.few(labels)}: {reason}" for verdict, reason, labels in formatting.reasons(rows)]
+    return [bullets(reasons)] if reasons else []
 
 
-def _overall(comparisons: Iterable[Comparison]) -> list[str]:
-    """Return the means over the cells of each environment, and what they are means of; nothing where there are none."""
-    found = [(one.base, mean) for one in comparisons for mean in one.overall]
+def _means(comparisons: Iterable[Comparison]) -> list[str]:
+    """Return a table of the means over the cells of each environment, and a note on them; nothing without means."""
+    means = [(comparison.base, mean) for comparison in comparisons for mean in comparison.overall]
     head = ("environment", "base", "geometric mean", "95 % interval", "over")
-    return [table(head, (_mean(*one) for one in found)), plain(formatting.sentence(formatting.MEAN))] if found else []
+    if not means:
+        return []
+    return [table(head, (_mean_fields(*pair) for pair in means)), plain(formatting.sentence(formatting.MEAN))]
 
 
-def _mean(base: str, one: GeometricMean) -> Sequence[str]:
-    ends = formatting.interval(one.ratio_low, one.ratio_high)
-    over = "; ".join(filter(None, (formatting.taken_over(one), plain(one.noise))))
-    return one.environment, base, formatting.ratio(one.ratio), ends, over
+def _mean_fields(base: str, mean: GeometricMean) -> Sequence[str]:
+    ends = formatting.interval(mean.ratio_low, mean.ratio_high)
+    scope = "; ".join(filter(None, (formatting.mean_scope(mean), plain(mean.noise))))
+    return mean.environment, base, formatting.ratio(mean.ratio), ends, scope
 
 
-def _doubts(found: Section) -> Iterable[str]:
-    """Give the doubts: of each code the worst of the serious, and a line of the others."""
-    yield "## Doubts"
-    yield formatting.sentence(found.title)
+def _quality_issues(section: Section) -> Iterator[str]:
+    """Yield the section: of each serious code the worst issues, and one line for each minor code."""
+    yield "## Quality issues"
+    yield formatting.sentence(section.title)
     lines = []
-    for one in found.serious:
-        lines.append(f"- **{one.code}**: {plain(one.where)}")
-        lines += [f"  - {plain(said)}" for said in one.worst]
-        lines += [f"  - and {one.more} more, marked in the tables below"] if one.more else []
-    yield from ["\n".join(lines)] if lines else []
-    yield from ["Lesser doubts:", bullets(f"{code}: {said}" for code, said in found.lesser)] if found.lesser else []
+    for group in section.serious:
+        lines.append(f"- **{group.code}**: {plain(group.cells)}")
+        lines += [f"  - {plain(issue)}" for issue in group.worst]
+        lines += [f"  - and {group.more} more, marked in the tables below"] if group.more else []
+    if lines:
+        yield "\n".join(lines)
+    if section.minor:
+        yield "Minor quality issues:"
+        yield bullets(f"{code}: {text}" for code, text in section.minor)
 
 
-def _differences(comparison: Comparison) -> Iterable[str]:
-    """Give, for each environment, a table of what time may depend on, and a list of the rest."""
+def _differences(comparison: Comparison) -> Iterator[str]:
+    """Yield for each environment a table of differences that time may depend on, and a list of the others."""
     if comparison.differences:
         yield "## What else differs"
-    for other, found in comparison.differences.items():
-        if differences.brief(found):
+    for other, each in comparison.differences.items():
+        if differences.is_complete(each):
             yield plain(differences.sentence(comparison, other))
             continue
-        made = differences.groups(comparison, other)
-        yield from (table(("", comparison.base, other), group.rows) for group in made if not group.title)
-        listed = [f"{group.title}: {'; '.join(map(str, group.rows))}" for group in made if group.title]
+        groups = differences.groups(comparison, other)
+        yield from (table(("", comparison.base, other), group.rows) for group in groups if not group.title)
+        listed = [f"{group.title}: {'; '.join(map(str, group.rows))}" for group in groups if group.title]
         yield from [bullets(listed)] if listed else []
 
 
-def _reference(reference: Beside) -> Iterable[str]:
+def _reference(reference: PublishedComparison) -> Iterator[str]:
     yield f"## {plain(reference.title)}"
     yield bullets(reference.notes)
     for case, tables in reference.cases.items():
         yield f"### {plain(case)}"
-        for one in tables:
-            published = [f"{name}, published" for name in one.published]
-            measured = [f"{name}, measured" for name in one.measured]
-            places = [f"measured on {one.measured_on}"] if measured else []
-            yield plain("; ".join([f"{one.framework}: published on {one.published_on}", *places]))
-            rows = ((row.implementation, row.phase, *map(str, row.entries)) for row in one.rows)
+        for each in tables:
+            published = [f"{name}, published" for name in each.published]
+            measured = [f"{name}, measured" for name in each.measured]
+            devices = [f"measured on {each.measured_on}"] if measured else []
+            yield plain("; ".join([f"{each.framework}: published on {each.published_on}", *devices]))
+            rows = ((row.implementation, row.phase, *map(str, row.entries)) for row in each.rows)
             yield table(("implementation", "phase", *published, *measured), rows)
 
 
-def _verdicts(comparison: Comparison) -> Iterable[Sequence[str]]:
+def _verdicts(comparison: Comparison) -> Iterator[Sequence[str]]:
     for other in comparison.others:
-        counts = ", ".join(f"{count} {word}" for word, count in comparison.count(other).items())
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in comparison.count(other).items())
         yield other, comparison.base, counts or "nothing to compare"

@@ -1,30 +1,33 @@
-"""A run arranged for reading: what the HTML page and the Markdown report both say."""
+"""The content of a run's report, which the HTML page and the Markdown report both show."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import NamedTuple
 
 import numpy as np
 
 from runner.analysis import statistics
-from runner.analysis.model import Comparison, Dataset, QualityIssue, Row
+from runner.analysis.model import Comparison, Dataset, Row
 from runner.analysis.quality import annotate, quality_issues
-from runner.catalog.cases import CASES
-from runner.catalog.cases.fields import FIELDS, field
+from runner.catalog.cases import CASES, FIELDS, field
+from runner.core import units
+from runner.core.model import Cell
 from runner.core.model.cells import is_twin
+from runner.core.units import TimeUnit
 from runner.report import formatting
 from runner.report.accuracy import Accuracy, accuracy
-from runner.report.failures import Ending, endings
-from runner.report.quality import Mark, Section, by_cell, section
-from runner.report.throughput import Reached, reached
+from runner.report.failures import Missing, missing_cells
+from runner.report.quality import Mark, Section, marks_by_cell, section
+from runner.report.throughput import Throughput, throughput
 
-OWN = "Own corpora"
-FIELD_ORDER = (*FIELDS, OWN)
+OWN_CORPORA = "Own corpora"
+FIELD_ORDER = (*FIELDS, OWN_CORPORA)
 
-Key = tuple[str, str, str, str, str]
 Fact = tuple[str, str]
+"""Name and text."""
+Ends = tuple[float, float]
+"""Low and high end of an interval, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,16 +35,16 @@ class Line:
     """One measured cell.
 
     Attributes:
-        label: phase, and precision where the case has several.
+        label: phase, and precision if the case has several.
         medians: seconds, one for each round; ``seconds`` is their median.
-        low: end of the 95 % interval of the geometric mean over rounds; None with one round, as ``high``.
-        shown: the time with its unit; ``interval`` the ends in the same unit, a dash where there are none.
-        quoted: the time in the unit of its workload's figures; a dash for a compile phase.
-        rate: operations in a second, and their share of the device's peak; a dash where they are not known.
-        spent: what host and device spend on a step of a GPU; empty where that is not known.
-        row: against the base of the framework; None for the base and where there is none.
-        base: whether others of its framework are held against it.
-        marks: what is doubtful about it, then what is serious about the cell it is compared with.
+        low: end of the 95 % interval of the geometric mean over rounds, ``high`` the other; None with one round.
+        shown: the time with its unit; ``interval`` has the ends in the same unit, or is a dash.
+        quoted: the time in the unit in which its workload is published; a dash for a compile phase.
+        rate: operations per second and their share of the device's peak; a dash if they are not known.
+        host_device: what host and device spend on a step of a GPU; empty if that is not known.
+        row: the comparison with the base of its framework; None for the base itself and without a comparison.
+        base: whether other environments of its framework are compared with it.
+        marks: its quality issues, then serious ones of the cell that it is compared with.
     """
 
     environment: str
@@ -58,190 +61,181 @@ class Line:
     interval: str
     quoted: str
     rate: str
-    spent: str
+    host_device: str
     row: Row | None
     base: bool
     marks: tuple[Mark, ...]
 
     @property
     def rounds(self) -> int:
-        """How many rounds it was measured in."""
+        """In how many rounds it was measured."""
         return len(self.medians)
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The measured cells of one case, by phase, implementation and environment; and the field it is of."""
+    """The measured cells of one case, by phase, implementation and environment; and the field of its workload."""
 
     name: str
     lines: tuple[Line, ...]
     field: str
 
 
-class _Style(NamedTuple):
-    kind: str
-    label: str
-    scale: formatting.Unit
-    marks: tuple[Mark, ...]
-    ends: tuple[float, float] | None
-    rate: str
-    spent: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Everything a report says; the facts are pairs of a name and text, and ``doubts`` None without a good record."""
+    """Everything a report shows; ``quality_issues`` is None without a good record."""
 
     title: str
     run: str
     facts: tuple[Fact, ...]
     comparisons: tuple[Comparison, ...]
-    doubts: Section | None
+    quality_issues: Section | None
     cases: tuple[Case, ...]
-    failures: tuple[Ending, ...]
+    missing: tuple[Missing, ...]
     accuracy: tuple[Accuracy, ...]
     environments: Mapping[str, tuple[Fact, ...]]
     machine: tuple[Fact, ...]
     notes: tuple[str, ...]
 
 
-def arrange(results: Dataset, comparisons: Sequence[Comparison]) -> Page:
-    """Return a run arranged for reading.
+def arrange(dataset: Dataset, comparisons: Sequence[Comparison]) -> Page:
+    """Return the content of the report of a run.
 
     Args:
-        results: the run.
+        dataset: the run.
         comparisons: of environments of this run; the verdict of a cell is from the first that has it.
     """
-    found = quality_issues(results)
-    comparisons = tuple(annotate(one, {results.run: found}) for one in comparisons)
-    far = reached(results, {cell: median(seconds) for cell, seconds in _medians(results).items()})
-    cases = _cases(results, comparisons, found, far)
-    doubtful = section(found, comparisons) if cases else None
-    device = _device(results)
+    issues = quality_issues(dataset)
+    comparisons = tuple(annotate(each, {dataset.run: issues}) for each in comparisons)
+    medians = _medians(dataset)
+    rates = throughput(dataset, {cell.id: median(seconds) for cell, seconds in medians.items()})
+    cases = _Cases(dataset, comparisons, medians, marks_by_cell(issues, comparisons), rates).arranged()
+    issue_section = section(issues, comparisons) if cases else None
+    device = _device(dataset)
     count = len({line.environment for case in cases for line in case.lines if not is_twin(line.environment)})
     return Page(
         title=f"{formatting.counted(count, 'environment')}, {formatting.counted(len(cases), 'case')}, on {device}",
-        run=results.run,
+        run=dataset.run,
         facts=(
-            *_facts(results, device),
-            *(("Peak", said) for said in far.peaks),
-            *([("Doubts", doubtful.total)] if doubtful else ()),
+            *_facts(dataset, device),
+            *(("Peak", peak) for peak in rates.peaks),
+            *([("Quality issues", issue_section.total)] if issue_section else ()),
         ),
         comparisons=comparisons,
-        doubts=doubtful,
+        quality_issues=issue_section,
         cases=cases,
-        failures=tuple(endings(results)),
-        accuracy=tuple(one for one in accuracy(results) if not is_twin(one.environment)),
+        missing=tuple(missing_cells(dataset)),
+        accuracy=tuple(row for row in accuracy(dataset) if not is_twin(row.environment)),
         environments={
-            name: tuple(formatting.facts(found)) for name, found in results.environments.items() if not is_twin(name)
+            name: tuple(formatting.facts(facts)) for name, facts in dataset.environments.items() if not is_twin(name)
         },
-        machine=tuple(formatting.facts(results.machine)),
-        notes=(results.warning,) if results.warning else (),
+        machine=tuple(formatting.facts(dataset.machine)),
+        notes=(dataset.warning,) if dataset.warning else (),
     )
 
 
-def _medians(results: Dataset) -> Mapping[str, list[float]]:
-    """Return the id of each cell -> the medians of its rounds in seconds."""
-    found: dict[str, list[float]] = defaultdict(list)
-    for cell, seconds in zip(results.rounds["cell"].tolist(), results.rounds["seconds"].tolist(), strict=True):
-        found[cell].append(seconds)
-    return found
+def _medians(dataset: Dataset) -> Mapping[Cell, list[float]]:
+    """Return each cell -> the medians of its rounds in seconds."""
+    medians: dict[Cell, list[float]] = defaultdict(list)
+    for cell, seconds in zip(dataset.rounds["cell"].tolist(), dataset.rounds["seconds"].tolist(), strict=True):
+        medians[Cell.parse(cell)].append(seconds)
+    return medians
 
 
-def _cases(
-    results: Dataset, comparisons: Sequence[Comparison], found: Sequence[QualityIssue], far: Reached
-) -> tuple[Case, ...]:
-    own = _medians(results)
-    medians: dict[Key, list[float]] = {}
-    kinds: dict[str, str] = {}
-    precisions: dict[str, set[str]] = defaultdict(set)
-    names = ("cell", "workload", "case", "phase", "precision", "implementation", "environment", "kind")
-    first = results.rounds.drop_duplicates("cell")
-    for row in zip(*(first[name].tolist() for name in names), strict=True):
-        cell, workload, case, phase, precision, implementation, environment, kind = row
-        medians[f"{workload}/{case}", phase, precision, implementation, environment] = own[cell]
-        precisions[f"{workload}/{case}"].add(precision)
-        kinds[implementation] = kind
-    rows = {_key(row): row for one in reversed(comparisons) for row in one.rows}
-    bases = {one.base for one in comparisons}
-    noted = by_cell(found, comparisons)
-    ends = _ends(medians)
-    lines: dict[str, list[Line]] = defaultdict(list)
-    for group in _groups(medians, results):
-        scale = formatting.unit(median(medians[key]) for key in group)
-        for key in group:
-            label = formatting.phase(key[1], key[2], precisions[key[0]])
-            cell = "/".join((*reversed(key[3:]), *key[:3]))
-            far_by = far.rates.get(cell, formatting.DASH), far.spent.get(cell, "")
-            style = _Style(kinds[key[3]], label, scale, noted.get(cell, ()), ends[key], *far_by)
-            lines[key[0]].append(_line(key, style, medians[key], rows.get(key), base=key[4] in bases))
-    cases = (Case(name, tuple(one), field(CASES[name]) if name in CASES else OWN) for name, one in lines.items())
-    return tuple(sorted(cases, key=lambda case: FIELD_ORDER.index(case.field)))  # those of a field stay as they were
+class _Cases:
+    """Arranges the cells of a run into cases and lines."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        comparisons: Sequence[Comparison],
+        medians: Mapping[Cell, list[float]],
+        marks: Mapping[str, tuple[Mark, ...]],
+        rates: Throughput,
+    ) -> None:
+        columns = (dataset.rounds[name].tolist() for name in ("implementation", "kind"))
+        self.kinds = dict(zip(*columns, strict=True))
+        self.order = formatting.environment_order(dataset)
+        self.medians, self.marks, self.rates = medians, marks, rates
+        self.rows = {row.other: row for comparison in reversed(comparisons) for row in comparison.rows}
+        self.bases = {comparison.base for comparison in comparisons}
+        self.ends = _ends(medians)
+        self.precisions: dict[str, set[str]] = defaultdict(set)
+        for cell in medians:
+            self.precisions[cell.case_id].add(cell.precision)
+
+    def arranged(self) -> tuple[Case, ...]:
+        """Return the cases, grouped by field."""
+        lines: dict[str, list[Line]] = defaultdict(list)
+        for cells in self._phases():
+            unit = units.time_unit(median(self.medians[cell]) for cell in cells)
+            lines[cells[0].case_id] += [self._line(cell, unit) for cell in cells]
+        cases = (
+            Case(name, tuple(own_lines), field(CASES[name]) if name in CASES else OWN_CORPORA)
+            for name, own_lines in lines.items()
+        )
+        return tuple(sorted(cases, key=lambda case: FIELD_ORDER.index(case.field)))  # the sort is stable
+
+    def _phases(self) -> Iterator[list[Cell]]:
+        """Yield the cells of each case, phase and precision, by implementation and then in the order of the plan."""
+        groups: dict[tuple[str, tuple[int, str], str], list[Cell]] = defaultdict(list)
+        for cell in self.medians:
+            groups[cell.case_id, formatting.phase_key(cell.phase), cell.precision].append(cell)
+        for _, cells in sorted(groups.items()):
+            yield sorted(cells, key=self._position)
+
+    def _position(self, cell: Cell) -> tuple[str, int, str]:
+        return cell.implementation, self.order.get(cell.environment, len(self.order)), cell.environment
+
+    def _line(self, cell: Cell, unit: TimeUnit) -> Line:
+        seconds, ends, row = median(self.medians[cell]), self.ends[cell], self.rows.get(cell)
+        shown_ends = [formatting.without_unit(end, unit) for end in ends or ()]
+        return Line(
+            environment=cell.environment,
+            implementation=cell.implementation,
+            kind=self.kinds[cell.implementation],
+            phase=cell.phase,
+            precision=cell.precision,
+            label=formatting.phase_label(cell.phase, cell.precision, self.precisions[cell.case_id]),
+            medians=tuple(self.medians[cell]),
+            seconds=seconds,
+            low=ends[0] if ends else None,
+            high=ends[1] if ends else None,
+            shown=units.step_time(seconds, unit),
+            interval=f" {formatting.DASH} ".join(shown_ends) or formatting.DASH,
+            quoted=formatting.in_workload_unit(cell.case_id, cell.phase, seconds),
+            rate=self.rates.rates.get(cell.id, formatting.DASH),
+            host_device=self.rates.host_device.get(cell.id, ""),
+            row=row,
+            base=cell.environment in self.bases and row is None,
+            marks=self.marks.get(cell.id, ()),
+        )
 
 
-def _groups(medians: Mapping[Key, object], results: Dataset) -> Iterable[list[Key]]:
-    """Return the cells of each case, phase and precision, the environments in the plan's order."""
-    order = {name: place for place, name in enumerate(dict.fromkeys(one.cell.environment for one in results.plan))}
-    found: dict[tuple[str, str, str], list[Key]] = defaultdict(list)
-    for key in medians:
-        found[key[:3]].append(key)
-    for _, group in sorted(found.items(), key=lambda item: (item[0][0], formatting.phase_key(item[0][1]), item[0][2])):
-        yield sorted(group, key=lambda key: (key[3], order.get(key[4], len(order)), key[4]))
-
-
-def _ends(medians: Mapping[Key, Sequence[float]]) -> Mapping[Key, tuple[float, float] | None]:
-    """Return the ends of the 95 % interval of each cell's geometric mean over rounds; None where it has one round."""
+def _ends(medians: Mapping[Cell, Sequence[float]]) -> Mapping[Cell, Ends | None]:
+    """Return the 95 % interval of each cell's geometric mean over rounds; None for a cell with one round."""
     if not medians:
         return {}
-    found = (statistics.paired(np.log(values)) for values in medians.values())
-    evidence = statistics.Evidence(*(np.array(column) for column in zip(*found, strict=True)))
+    samples = (statistics.paired(np.log(values)) for values in medians.values())
+    evidence = statistics.Evidence(*(np.array(column) for column in zip(*samples, strict=True)))
     _, low, high = np.exp(statistics.interval(evidence, 1 - statistics.CONFIDENCE))
     ends = zip(low.tolist(), high.tolist(), strict=True)
-    return {key: both if len(medians[key]) > 1 else None for key, both in zip(medians, ends, strict=True)}
+    return {cell: pair if len(medians[cell]) > 1 else None for cell, pair in zip(medians, ends, strict=True)}
 
 
-def _key(row: Row) -> Key:
-    return row.case_id, row.phase, row.precision, row.implementation, row.environment
+def _device(dataset: Dataset) -> str:
+    """Return the names of the devices of a run."""
+    names = [name for name in dataset.rounds["device_name"].unique().tolist() if name]
+    boards = len(dataset.machine.get("gpus", ()))  # each board measured cases of its own
+    text = formatting.few(names) or ", ".join(dataset.rounds["device"].unique().tolist()) or "no device"
+    return f"{boards} x {text}" if boards > 1 else text
 
 
-def _line(key: Key, style: _Style, medians: list[float], row: Row | None, *, base: bool) -> Line:
-    seconds, ends = median(medians), style.ends
-    shown = [formatting.duration(end, style.scale, name=False) for end in ends or ()]
-    return Line(
-        environment=key[4],
-        implementation=key[3],
-        kind=style.kind,
-        phase=key[1],
-        precision=key[2],
-        label=style.label,
-        medians=tuple(medians),
-        seconds=seconds,
-        low=ends[0] if ends else None,
-        high=ends[1] if ends else None,
-        shown=formatting.duration(seconds, style.scale),
-        interval=f" {formatting.DASH} ".join(shown) or formatting.DASH,
-        quoted=formatting.quoted(key[0], key[1], seconds),
-        rate=style.rate,
-        spent=style.spent,
-        row=row,
-        base=base and row is None,
-        marks=style.marks,
-    )
-
-
-def _device(results: Dataset) -> str:
-    """Return the names of the devices that were measured on."""
-    names = [name for name in results.rounds["device_name"].unique().tolist() if name]
-    boards = len(results.machine.get("gpus", ()))  # each of them measured cases of its own
-    found = formatting.few(names) or ", ".join(results.rounds["device"].unique().tolist()) or "no device"
-    return f"{boards} x {found}" if boards > 1 else found
-
-
-def _facts(results: Dataset, device: str) -> Iterable[Fact]:
-    rounds = results.rounds
-    yield "Run", results.run
-    if formatting.date(results.run):
-        yield "Measured", formatting.date(results.run)
+def _facts(dataset: Dataset, device: str) -> Iterator[Fact]:
+    rounds = dataset.rounds
+    yield "Run", dataset.run
+    if formatting.date(dataset.run):
+        yield "Measured", formatting.date(dataset.run)
     yield "Device", device
     for name, column in (
         ("Threads", "threads"),
@@ -252,10 +246,10 @@ def _facts(results: Dataset, device: str) -> Iterable[Fact]:
         known = [value for value in rounds[column].unique().tolist() if value]
         if known:
             yield name, formatting.few(known)
-    yield "Rounds", _span(rounds.groupby("cell", observed=True).size().tolist())
+    yield "Rounds", _range(rounds.groupby("cell", observed=True).size().tolist())
     yield "Samples", f"{rounds['iterations'].sum():,} in {rounds['cell'].nunique():,} cells"
 
 
-def _span(counts: Sequence[int]) -> str:
-    least, most = min(counts, default=0), max(counts, default=0)
-    return str(least) if least == most else f"{least} to {most}"
+def _range(counts: Sequence[int]) -> str:
+    low, high = min(counts, default=0), max(counts, default=0)
+    return str(low) if low == high else f"{low} to {high}"

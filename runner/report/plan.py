@@ -1,19 +1,19 @@
-"""A plan as text for people: how much runs where, then why the rest does not."""
+"""A plan as text for people: how much runs where, then why the rest does not run."""
 
-import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from runner.core.model import Plan, PlannedCell
 from runner.core.units import duration
+from runner.report.formatting import as_text
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
 
 WIDTH = 100
-WHOLE = (
-    "image-unavailable",
-    "no-engine",
-    "no-interpreter",
-    "arch",
-    "driver",
-)  # of the environment, where nothing of it runs
+ENVIRONMENT_CODES = ("image-unavailable", "no-engine", "no-interpreter", "arch", "driver")
+"""Skip codes about an environment rather than its implementations, if nothing of the environment runs."""
 
 
 def plan_table(plan: Plan, width: int = WIDTH) -> str:
@@ -23,110 +23,109 @@ def plan_table(plan: Plan, width: int = WIDTH) -> str:
         plan: the plan.
         width: columns to use, at least 60.
     """
-    from rich.console import Console
+    return as_text(_parts(plan), width)
 
-    console = Console(file=io.StringIO(), width=width, highlight=False, markup=False)
-    console.print(_counts(plan.cells))
+
+def _parts(plan: Plan) -> Iterator["RenderableType"]:
+    yield _cell_counts(plan.cells)
     reasons = _reasons(plan.cells)
     if reasons:
-        console.print("\nnot run:")
-        console.print(_table(reasons))
-    running = [found for found in plan.cells if found.skip is None]
+        yield "\nnot run:"
+        yield _table(reasons)
+    running = [planned for planned in plan.cells if planned.skip is None]
     compiled = _compiled(running)
     if compiled:
-        console.print("\nslow at the first call:")
-        console.print(_table(compiled))
+        yield "\nslow at the first call:"
+        yield _table(compiled)
     rounds = plan.measurement.rounds
-    console.print(
+    yield (
         f"\n{len(running)} of {len(plan.cells)} cells run, {rounds} round{'s' if rounds > 1 else ''} each, on "
         f"{plan.backend} ({_device(plan)}, {plan.measurement.threads} threads): "
-        f"about {duration(plan.seconds)} of measuring{_further(plan)}",
-        soft_wrap=True,
+        f"about {duration(plan.seconds)} of measuring{_extra_rounds(plan)}"
     )
-    assert isinstance(console.file, io.StringIO)
-    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
 
 def _device(plan: Plan) -> str:
     return f"{plan.devices} x {plan.device}" if plan.devices > 1 else plan.device
 
 
-def _further(plan: Plan) -> str:
-    """Return what more there may be of it, where verdicts stay open."""
+def _extra_rounds(plan: Plan) -> str:
+    """Return how many rounds there may be, and how long they take, if verdicts stay open; empty if rounds are fixed."""
     measurement = plan.measurement
     if measurement.round_limit == measurement.rounds:
         return ""
-    whole = plan.seconds / measurement.rounds * measurement.round_limit
-    most = whole if measurement.budget is None else min(whole, measurement.budget)
-    return f", and up to {measurement.round_limit} rounds, {duration(most)} in all, where verdicts stay open"
+    longest = plan.seconds / measurement.rounds * measurement.round_limit
+    limit = longest if measurement.budget is None else min(longest, measurement.budget)
+    return f", and up to {measurement.round_limit} rounds, {duration(limit)} in all, where verdicts stay open"
 
 
-def _counts(cells: Iterable[PlannedCell]) -> object:
+def _cell_counts(cells: Iterable[PlannedCell]) -> "Table":
     """Return a table of environment x workload: how many of the cells run, and which implementations."""
     from rich.table import Table
 
-    found: dict[tuple[str, str], list[PlannedCell]] = {}
+    groups: dict[tuple[str, str], list[PlannedCell]] = {}
     for planned in cells:
-        found.setdefault((planned.cell.environment, planned.cell.workload), []).append(planned)
+        groups.setdefault((planned.cell.environment, planned.cell.workload), []).append(planned)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("environment", no_wrap=True)
     table.add_column("workload", no_wrap=True)
     table.add_column("cells", justify="right", no_wrap=True)
     table.add_column("implementations that run")
-    before = None
-    for (environment, workload), group in found.items():
+    previous = None
+    for (environment, workload), group in groups.items():
         running = [planned.cell.implementation for planned in group if planned.skip is None]
         count = f"{len(running)}/{len(group)}"
-        table.add_row(environment * (environment != before), workload, count, ", ".join(dict.fromkeys(running)))
-        before = environment
+        table.add_row(environment * (environment != previous), workload, count, ", ".join(dict.fromkeys(running)))
+        previous = environment
     return table
 
 
 def _reasons(cells: Sequence[PlannedCell]) -> list[tuple[str, str, str]]:
-    """Return (code, what, reason) for each reason there is, with all it holds back and what would run instead."""
-    every: dict[str, set[str]] = {}
-    found: dict[tuple[str, str], dict[str, list[str]]] = {}
+    """Return (code, what does not run, reason) for each reason; the reason names the nearest that runs."""
+    all_slugs: dict[str, set[str]] = {}
+    skipped: dict[tuple[str, str], dict[str, list[str]]] = {}
     for planned in cells:
         cell = planned.cell
-        every.setdefault(cell.environment, set()).add(cell.implementation)
+        all_slugs.setdefault(cell.environment, set()).add(cell.implementation)
         if planned.skip is not None:
             nearest = f"; nearest that runs: {' or '.join(planned.skip.nearest)}" * bool(planned.skip.nearest)
-            group = found.setdefault((planned.skip.code, f"{planned.skip.reason}{nearest}"), {})
+            group = skipped.setdefault((planned.skip.code, f"{planned.skip.reason}{nearest}"), {})
             group.setdefault(cell.environment, []).append(cell.implementation)
     running = {planned.cell.environment for planned in cells if planned.skip is None}
     return [
         (
             code,
             "\n".join(
-                _what(name, slugs, every[name], whole=code in WHOLE and name not in running)
+                _skipped(name, slugs, all_slugs[name], by_environment=code in ENVIRONMENT_CODES and name not in running)
                 for name, slugs in group.items()
             ),
             reason,
         )
-        for (code, reason), group in found.items()
+        for (code, reason), group in skipped.items()
     ]
 
 
 def _compiled(cells: Iterable[PlannedCell]) -> list[tuple[str, str, str]]:
     """Return (``jit``, environment, sentence) for each environment that runs by compiling PTX."""
-    return [("jit", *pair) for pair in dict.fromkeys((one.cell.environment, one.jit) for one in cells if one.jit)]
+    pairs = dict.fromkeys((planned.cell.environment, planned.jit) for planned in cells if planned.jit)
+    return [("jit", *pair) for pair in pairs]
 
 
-def _what(environment: str, slugs: list[str], every: set[str], *, whole: bool) -> str:
-    """Return the environment alone where all of it is held back, else with the implementations that are."""
+def _skipped(environment: str, slugs: list[str], all_slugs: set[str], *, by_environment: bool) -> str:
+    """Return the environment if nothing of it runs, else each implementation that does not run."""
     names = tuple(dict.fromkeys(slugs))
-    if whole or set(names) == every:
+    if by_environment or set(names) == all_slugs:
         return environment
     return "\n".join(f"{environment}/{name}" for name in names)
 
 
-def _table(rows: Iterable[tuple[str, str, str]]) -> object:
+def _table(rows: Iterable[tuple[str, str, str]]) -> "Table":
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True, style="bold")
     table.add_column(no_wrap=True)
     table.add_column()
-    for code, what, reason in rows:
-        table.add_row(code, what, reason)
+    for row in rows:
+        table.add_row(*row)
     return table

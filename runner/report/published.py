@@ -1,32 +1,33 @@
-"""What a publication says of the cases of a run, with the run's own columns added."""
+"""The figures of a publication for the cases of a run, next to the run's own times."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from runner.analysis.model import Dataset
 from runner.catalog.published import PHASE, Figure, Source, figures
-from runner.catalog.published import source as find
+from runner.catalog.published import source as find_source
 from runner.core.errors import Problem, UsageError
+from runner.core.units import MILLISECONDS, SECONDS
 from runner.report import formatting
 from runner.report.page import Case, Line
 
-AS_PRINTED = {"ms/batch": formatting.Unit(1e3, "ms"), "ms": formatting.Unit(1e3, "ms"), "s": formatting.Unit(1.0, "s")}
-"""Units that are shown as they were printed; the others are times of something else than a step."""
+AS_PRINTED = {"ms/batch": MILLISECONDS, "ms": MILLISECONDS, "s": SECONDS}
+"""Published units of a step; figures in them are shown as printed, others are converted to the time of a step."""
 
 
 class Entry(NamedTuple):
-    """A time as text, and its interval where it has one."""
+    """A time and its interval as text; empty without an interval."""
 
     time: str
     interval: str = ""
 
     def __str__(self) -> str:
-        """Return both in a line."""
+        """Return both in one line."""
         return f"{self.time} ({self.interval})" if self.interval else self.time
 
 
-NOTHING = Entry(formatting.DASH)
+EMPTY = Entry(formatting.DASH)
 
 
 class Row(NamedTuple):
@@ -42,9 +43,9 @@ class Table:
     """One case in one framework: the published environments, then the measured ones.
 
     Attributes:
-        published: the heads of the first columns; ``measured`` of those after them.
-        published_on: the devices of the first columns; ``measured_on`` of those after them, empty where there are none.
-        rows: what each implementation has in each column.
+        published: the heads of the published columns; ``measured`` has those of the measured columns, which follow.
+        published_on: the devices of the published columns; ``measured_on`` those of the measured ones, or empty.
+        rows: the entries of each implementation.
     """
 
     framework: str
@@ -56,88 +57,93 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
-    """A publication beside a run: tables by case, and what must be known to read them."""
+class PublishedComparison:
+    """A publication next to a run: tables by case, and notes for the reader."""
 
     title: str
     notes: tuple[str, ...]
     cases: Mapping[str, tuple[Table, ...]]
 
 
-def arrange(source: str, cases: Sequence[Case], results: Dataset) -> Beside:
-    """Return the figures of a source for the cases of a run, with the run's times.
+def arrange(source_name: str, cases: Sequence[Case], dataset: Dataset) -> PublishedComparison:
+    """Return the figures of a source for the cases of a run, with the times of the run.
 
     Args:
-        source: a name in ``runner.catalog.published.SOURCES``.
-        cases: the run's times.
-        results: the run, which knows frameworks and devices.
+        source_name: a name in ``runner.catalog.published.SOURCES``.
+        cases: the times of the run.
+        dataset: the run, for its frameworks and devices.
 
     Raises:
-        UsageError: there is no such source, or the run has measured nothing that it has.
+        UsageError: there is no such source, or the run has measured none of its cases.
     """
-    about = find(source)
-    own = [one for one in figures() if one.source == source]
-    order = {name: place for place, name in enumerate(dict.fromkeys(one.cell.environment for one in results.plan))}
+    source = find_source(source_name)
+    published = [figure for figure in figures() if figure.source == source_name]
+    order = formatting.environment_order(dataset)
     tables = {}
     for case in cases:
-        of_case = [one for one in own if one.case == case.name]
-        lines = [line for line in case.lines if _phase(line) in {one.phase for one in of_case}]
+        of_case = [figure for figure in published if figure.case == case.name]
+        lines = [line for line in case.lines if _phase(line) in {figure.phase for figure in of_case}]
         if lines:
             lines.sort(key=lambda line: order.get(line.environment, len(order)))
-            tables[case.name] = tuple(_tables(of_case, lines, results))
+            tables[case.name] = tuple(_tables(of_case, lines, dataset))
     if not tables:
-        workloads = " ".join(f"--workload {name}" for name in dict.fromkeys(one.case.split("/")[0] for one in own))
-        problem = Problem(f"run {results.run} has measured nothing that {source} has", hint=f"`runner run {workloads}`")
-        raise UsageError(problem)
-    missing = [name for name in dict.fromkeys(one.case for one in own) if name not in tables]
-    return Beside(
-        title=f"{about.title}, {about.year}, beside this run",
-        notes=tuple(_notes(about, [one for one in own if one.case in tables], missing)),
+        workloads = dict.fromkeys(figure.case.partition("/")[0] for figure in published)
+        command = " ".join(["runner run", *(f"--workload {name}" for name in workloads)])
+        raise UsageError(
+            Problem(f"run {dataset.run} has measured none of the cases of {source_name}", hint=f"`{command}`")
+        )
+    missing = [name for name in dict.fromkeys(figure.case for figure in published) if name not in tables]
+    return PublishedComparison(
+        title=f"{source.title}, {source.year}, compared with this run",
+        notes=tuple(_notes(source, [figure for figure in published if figure.case in tables], missing)),
         cases=tables,
     )
 
 
-def _notes(about: Source, shown: Sequence[Figure], missing: Sequence[str]) -> Iterable[str]:
-    """Give what must be known to read the tables."""
+def _notes(source: Source, shown: Sequence[Figure], missing: Sequence[str]) -> Iterator[str]:
+    """Yield what a reader of the tables must know."""
     yield (
-        "The published columns are from another device and another program than the measured ones: "
-        "hold columns of one kind against each other, not against those of the other kind."
+        "The published columns come from another device and another program than the measured ones. "
+        "Compare published columns with each other, and measured columns with each other."
     )
-    yield f"Published: {about.url}; {about.timed}" + (f"; ± is the {about.spread}." if about.spread else ".")
+    yield f"Published: {source.url}; {source.timed}" + (f"; ± is the {source.spread}." if source.spread else ".")
     yield "Measured: the median of the rounds, with its 95 % interval."
-    remarks = dict.fromkeys(f"{one.environment}/{one.implementation}: {one.note}" for one in shown if one.note)
+    remarks = dict.fromkeys(f"{each.environment}/{each.implementation}: {each.note}" for each in shown if each.note)
     if remarks:
-        yield f"The published programs differ further. {'. '.join(remarks)}."
+        yield f"Other differences of the published programs: {'. '.join(remarks)}."
     if missing:
-        yield f"Published too, and not measured in this run: {', '.join(missing)}."
+        yield f"Published, but not measured in this run: {', '.join(missing)}."
 
 
-def _tables(published: Sequence[Figure], lines: Sequence[Line], results: Dataset) -> Iterable[Table]:
-    """Give the table of each framework that was published, in the order of the figures."""
-    known = zip(*(results.rounds[name].tolist() for name in ("environment", "framework", "device_name")), strict=True)
-    facts = {environment: (framework, device) for environment, framework, device in known}
-    for framework in dict.fromkeys(one.framework for one in published):
-        own = [one for one in published if one.framework == framework]
-        theirs = [line for line in lines if facts[line.environment][0] == framework]
-        yield _table(framework, own, theirs, {line.environment: facts[line.environment][1] for line in theirs})
+def _tables(published: Sequence[Figure], lines: Sequence[Line], dataset: Dataset) -> Iterator[Table]:
+    """Yield a table for each published framework, in the order of the figures."""
+    columns = (dataset.rounds[name].tolist() for name in ("environment", "framework", "device_name"))
+    facts = {environment: (framework, device) for environment, framework, device in zip(*columns, strict=True)}
+    for framework in dict.fromkeys(figure.framework for figure in published):
+        of_framework = [figure for figure in published if figure.framework == framework]
+        measured = [line for line in lines if facts[line.environment][0] == framework]
+        devices = dict.fromkeys(facts[line.environment][1] for line in measured)
+        yield _table(framework, of_framework, measured, list(devices))
 
 
-def _table(framework: str, own: Sequence[Figure], lines: Sequence[Line], devices: Mapping[str, str]) -> Table:
-    first = {(_headed(one.environment, one.precision), one.implementation, one.phase): _printed(one) for one in own}
+def _table(framework: str, figures: Sequence[Figure], lines: Sequence[Line], devices: Sequence[str]) -> Table:
+    first = {
+        (_headed(each.environment, each.precision), each.implementation, each.phase): _printed(each) for each in figures
+    }
     second = {(_head(line), line.implementation, _phase(line)): _measured(line) for line in lines}
     published, measured = (tuple(dict.fromkeys(key[0] for key in cells)) for cells in (first, second))
     keys = sorted(dict.fromkeys(key[1:] for key in (*first, *second)), key=lambda key: formatting.phase_key(key[1]))
     rows = []
     for key in keys:
-        entries = [first.get((head, *key), NOTHING) for head in published]
-        entries += [second.get((head, *key), NOTHING) for head in measured]
+        entries = [first.get((head, *key), EMPTY) for head in published]
+        entries += [second.get((head, *key), EMPTY) for head in measured]
         rows.append(Row(*key, tuple(entries)))
     return Table(
         framework=framework,
         published=published,
-        published_on=formatting.few(list(dict.fromkeys(one.device for one in own))),
+        published_on=formatting.few(list(dict.fromkeys(figure.device for figure in figures))),
         measured=measured,
-        measured_on=formatting.few(list(dict.fromkeys(devices.values()))),
+        measured_on=formatting.few(devices),
         rows=tuple(rows),
     )
 
@@ -147,7 +153,7 @@ def _phase(line: Line) -> str:
 
 
 def _head(line: Line) -> str:
-    """Return the environment of a line, with the protocol and the precision where they are not the usual ones."""
+    """Return the environment of a line, with its protocol and precision unless they are the default."""
     suffix = PHASE if line.phase.endswith(PHASE) else ""
     return _headed(f"{line.environment}{suffix}", line.precision)
 
@@ -157,11 +163,11 @@ def _headed(name: str, precision: str) -> str:
 
 
 def _printed(figure: Figure) -> Entry:
-    """Return a figure as it was printed, or as the time of a step where it was the time of something else."""
-    scale = AS_PRINTED.get(figure.unit)
-    if scale is None:
-        return Entry(formatting.spread_duration(figure.seconds, figure.spread))
-    return Entry(f"{figure.value}{formatting.spread(figure.spread, scale)} {scale.name}")
+    """Return a figure as it was printed, or converted to the time of a step."""
+    unit = AS_PRINTED.get(figure.unit)
+    if unit is None:
+        return Entry(formatting.time_with_spread(figure.seconds, figure.spread))
+    return Entry(f"{figure.value}{formatting.spread(figure.spread, unit)} {unit.name}")
 
 
 def _measured(line: Line) -> Entry:

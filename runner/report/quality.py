@@ -1,22 +1,23 @@
-"""What is doubtful, in the words that every form of a report shares: a mark beside a row, and groups by code."""
+"""Quality issues as every form of a report shows them: marks on a row, and groups by code."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from runner.analysis.model import Comparison, QualityIssue, Row
+from runner.core.model import Cell
 from runner.report import formatting
 from runner.report.formatting import counted
 
-MOST = 3
-"""Doubts of a code that are given as sentences, the worst ones."""
-MOST_ENVIRONMENTS = 2
+SHOWN_ISSUES = 3
+"""Issues of a code that are shown as sentences, the worst ones."""
+SHOWN_ENVIRONMENTS = 2
 """Environments that are named in a line."""
 DECIDED = frozenset({"faster", "slower", "same"})
 
 
 class Mark(NamedTuple):
-    """What stands beside a doubtful row: a code, with ``base:`` before it where it is about the base's cell."""
+    """The mark of a row with a quality issue: its code, after ``base:`` if it is about the cell of the base."""
 
     label: str
     sentence: str
@@ -24,151 +25,162 @@ class Mark(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The doubts of one code: about how many cells of which environments, the worst, and how many more there are."""
+    """The issues of one code.
+
+    Attributes:
+        cells: how many cells of which environments, as text.
+        worst: a sentence for each of the worst.
+        more: how many others there are.
+    """
 
     code: str
-    where: str
+    cells: str
     worst: tuple[str, ...]
     more: int
 
 
 class Section(NamedTuple):
-    """The doubts about a run: what they mean for its verdicts, the serious by code, the others in a line for each."""
+    """The issues of a run: a title with their effect on verdicts, serious ones by code, a line for each minor code."""
 
     title: str
     serious: tuple[Group, ...]
-    lesser: tuple[tuple[str, str], ...]
+    minor: tuple[tuple[str, str], ...]
     total: str
 
 
-def marks(doubts: Iterable[QualityIssue], base: str = "") -> tuple[Mark, ...]:
-    """Return the marks of a row, one for each doubt; ``base`` is the environment of the base's cell."""
+def marks(issues: Iterable[QualityIssue], base: str = "") -> tuple[Mark, ...]:
+    """Return the marks of a row, one for each issue; ``base`` is the environment of the base's cell."""
     return tuple(
-        Mark(f"base: {one.code}" if one.environment == base else one.code, one.sentence, one.serious) for one in doubts
+        Mark(f"base: {issue.code}" if issue.environment == base else issue.code, issue.sentence, issue.serious)
+        for issue in issues
     )
 
 
-def by_cell(doubts: Iterable[QualityIssue], comparisons: Iterable[Comparison]) -> Mapping[str, tuple[Mark, ...]]:
-    """Return cell id -> its marks: those of its own, then what is serious about the cell it is compared with.
+def marks_by_cell(issues: Iterable[QualityIssue], comparisons: Iterable[Comparison]) -> Mapping[str, tuple[Mark, ...]]:
+    """Return cell id -> its marks: the cell's issues, then serious issues of the cell it is compared with.
 
     Args:
-        doubts: about a run.
-        comparisons: with the doubts of their rows; of several rows of a cell the first counts.
+        issues: of a run.
+        comparisons: rows with their issues; if a cell has several rows, the first counts.
     """
-    found: dict[str, tuple[Mark, ...]] = {}
-    for one in doubts:
-        if one.cell:
-            found[one.cell] = (*found.get(one.cell, ()), *marks([one]))
+    cell_marks: dict[str, tuple[Mark, ...]] = {}
+    for issue in issues:
+        if issue.cell:
+            cell_marks[issue.cell] = (*cell_marks.get(issue.cell, ()), *marks([issue]))
     seen: set[str] = set()
     for comparison in comparisons:
         for row in comparison.rows:
             cell = row.other.id if row.quality_issues else ""
             if cell and cell not in seen:
                 seen.add(cell)
-                of_base = [one for one in row.quality_issues if one.serious and one.environment == comparison.base]
-                found[cell] = (*found.get(cell, ()), *marks(of_base, comparison.base))
-    return found
+                of_base = [
+                    issue for issue in row.quality_issues if issue.serious and issue.environment == comparison.base
+                ]
+                cell_marks[cell] = (*cell_marks.get(cell, ()), *marks(of_base, comparison.base))
+    return cell_marks
 
 
-def section(doubts: Sequence[QualityIssue], comparisons: Iterable[Comparison]) -> Section:
-    """Return the doubts about a run for a page."""
-    serious = [one for one in doubts if one.serious]
-    lesser = [one for one in doubts if not one.serious]
-    found = questioned(serious, comparisons)
-    parts = [f"{len(group)} {word}" for group, word in ((serious, "serious"), (lesser, "lesser")) if group]
+def section(issues: Sequence[QualityIssue], comparisons: Iterable[Comparison]) -> Section:
+    """Return the quality issues of a run for a page."""
+    serious = [issue for issue in issues if issue.serious]
+    minor = [issue for issue in issues if not issue.serious]
+    questioned = count_questioned(serious, comparisons)
+    parts = [f"{len(group)} {kind}" for group, kind in ((serious, "serious"), (minor, "minor")) if group]
     return Section(
-        title=title(found) if serious else "no serious doubts" if lesser else "no doubts",
+        title=title(questioned) if serious else "no serious quality issues" if minor else "no quality issues",
         serious=tuple(_group(code, group) for code, group in _by_code(serious).items()),
-        lesser=tuple(lines(lesser, named=False)),
+        minor=tuple(lines(minor, name_worst=False)),
         total=", ".join(parts) or "none",
     )
 
 
-def title(verdicts: int) -> str:
-    """Return what serious doubts mean for so many verdicts."""
-    return f"doubts that put {counted(verdicts, 'verdict')} into question" if verdicts else "serious doubts"
+def title(questioned: int) -> str:
+    """Return the title above serious issues that put so many verdicts into question."""
+    if not questioned:
+        return "serious quality issues"
+    return f"serious quality issues, which put {counted(questioned, 'verdict')} into question"
 
 
-def questioned(doubts: Iterable[QualityIssue], comparisons: Iterable[Comparison]) -> int:
-    """Return how many verdicts are about a cell with a serious doubt."""
-    cells = {one.cell for one in doubts if one.serious and one.cell}
-    decided = (row.cell_ids for one in comparisons for row in one.rows if row.verdict in DECIDED)
-    return sum(not cells.isdisjoint(both) for both in decided) if cells else 0
+def count_questioned(issues: Iterable[QualityIssue], comparisons: Iterable[Comparison]) -> int:
+    """Return how many verdicts rest on a cell with a serious issue."""
+    cells = {issue.cell for issue in issues if issue.serious and issue.cell}
+    pairs = (row.cell_ids for each in comparisons for row in each.rows if row.verdict in DECIDED)
+    return sum(not cells.isdisjoint(pair) for pair in pairs) if cells else 0
 
 
-def lines(doubts: Iterable[QualityIssue], *, named: bool) -> Iterator[tuple[str, str]]:
-    """Give each code once, with how many cells of which environments it is about, and the worst of them.
+def lines(issues: Iterable[QualityIssue], *, name_worst: bool) -> Iterator[tuple[str, str]]:
+    """Yield each code once, with how many cells of which environments have it, and its worst issue.
 
     Args:
-        doubts: of each code the worst first.
-        named: whether the cell of the worst is named where there are several.
+        issues: the worst of each code first.
+        name_worst: whether to name the cell of the worst if there are several.
     """
-    for code, group in _by_code(doubts).items():
-        worst, alike = group[0], len({one.sentence for one in group}) == 1
+    for code, group in _by_code(issues).items():
+        worst, alike = group[0], len({issue.sentence for issue in group}) == 1
         if len(group) == 1:
-            yield code, _said(worst)
+            yield code, _with_cell(worst)
         else:
-            which = "" if alike else f"; at worst, in {worst.cell}" if named else "; at worst"
-            yield code, f"{_where(group)}{which}: {worst.sentence}"
+            which = "" if alike else f"; worst in {worst.cell}" if name_worst else "; at worst"
+            yield code, f"{_cells(group)}{which}: {worst.sentence}"
 
 
-def of_rows(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Return the serious doubts about the cells of rows, the worst of each code: the code, and of which cell what.
+def serious_of_rows(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Return (code, cell and sentence) of the worst serious issues of each code about cells of ``rows``.
 
     Args:
-        rows: of one case, which the cells are not told apart by.
+        rows: of one case, so that the text leaves the case out.
     """
     precisions = {row.precision for row in rows}
-    found = _by_code(dict.fromkeys(one for row in rows for one in row.quality_issues if one.serious))
-    said = []
-    for code, doubts in found.items():
-        doubts.sort(key=lambda one: -one.extent)
-        for one in doubts[:MOST]:
-            environment, implementation, *_, phase, precision = one.cell.split("/")
-            name = f"{environment} {implementation} {formatting.phase(phase, precision, precisions)}"
-            said.append((code, f"{name}: {one.sentence}"))
-        said += [(code, f"and {len(doubts) - MOST} more")] if len(doubts) > MOST else []
-    return said
+    by_code = _by_code(dict.fromkeys(issue for row in rows for issue in row.quality_issues if issue.serious))
+    texts = []
+    for code, issues in by_code.items():
+        issues.sort(key=lambda issue: -issue.extent)
+        for issue in issues[:SHOWN_ISSUES]:
+            cell = Cell.parse(issue.cell)
+            phase = formatting.phase_label(cell.phase, cell.precision, precisions)
+            texts.append((code, f"{cell.environment} {cell.implementation} {phase}: {issue.sentence}"))
+        texts += [(code, f"and {len(issues) - SHOWN_ISSUES} more")] if len(issues) > SHOWN_ISSUES else []
+    return texts
 
 
-def values(doubt: QualityIssue) -> Mapping[str, Any]:
-    """Return a doubt as JSON values."""
-    return {name: getattr(doubt, name) for name in ("code", "serious", "environment", "cell", "sentence")}
+def json_values(issue: QualityIssue) -> Mapping[str, Any]:
+    """Return an issue as JSON values."""
+    return {name: getattr(issue, name) for name in ("code", "serious", "environment", "cell", "sentence")}
 
 
-def _by_code(doubts: Iterable[QualityIssue]) -> dict[str, list[QualityIssue]]:
-    groups: dict[str, list[QualityIssue]] = {}
-    for one in doubts:
-        groups.setdefault(one.code, []).append(one)
-    return groups
+def cells_by_environment(names: Iterable[str]) -> str:
+    """Return how many cells there are of which environments, given the environment of each cell.
 
-
-def _group(code: str, doubts: Sequence[QualityIssue]) -> Group:
-    shown = doubts if len(doubts) == MOST + 1 else doubts[:MOST]  # one more takes no more room than to say so
-    return Group(code, _where(doubts), tuple(_said(one) for one in shown), len(doubts) - len(shown))
-
-
-def _said(doubt: QualityIssue) -> str:
-    return f"{doubt.cell}: {doubt.sentence}" if doubt.cell else doubt.sentence
-
-
-def _where(doubts: Iterable[QualityIssue]) -> str:
-    return of_environments(one.environment for one in doubts if one.environment)
-
-
-def of_environments(names: Iterable[str]) -> str:
-    """Return how many cells there are of which environments, from the environment of each; empty where there are none.
-
-    >>> of_environments(["jax", "jax", "tf-1.8"])
+    >>> cells_by_environment(["jax", "jax", "tf-1.8"])
     '2 cells of jax, 1 of tf-1.8'
     """
     counts = Counter(names).most_common()
     if not counts:
         return ""
-    shown = counts[: MOST_ENVIRONMENTS if len(counts) > MOST_ENVIRONMENTS + 1 else MOST_ENVIRONMENTS + 1]
+    shown = counts[: SHOWN_ENVIRONMENTS if len(counts) > SHOWN_ENVIRONMENTS + 1 else SHOWN_ENVIRONMENTS + 1]
     parts = [f"{count} of {name}" for name, count in shown]
     parts[0] = f"{counted(shown[0][1], 'cell')} of {shown[0][0]}"
     rest = counts[len(shown) :]
     if rest:
         return f"{', '.join(parts)} and {sum(count for _, count in rest)} of {len(rest)} more environments"
     return ", ".join(parts)
+
+
+def _by_code(issues: Iterable[QualityIssue]) -> dict[str, list[QualityIssue]]:
+    groups: dict[str, list[QualityIssue]] = {}
+    for issue in issues:
+        groups.setdefault(issue.code, []).append(issue)
+    return groups
+
+
+def _group(code: str, issues: Sequence[QualityIssue]) -> Group:
+    shown = issues if len(issues) == SHOWN_ISSUES + 1 else issues[:SHOWN_ISSUES]  # "and 1 more" takes as much room
+    return Group(code, _cells(issues), tuple(map(_with_cell, shown)), len(issues) - len(shown))
+
+
+def _with_cell(issue: QualityIssue) -> str:
+    return f"{issue.cell}: {issue.sentence}" if issue.cell else issue.sentence
+
+
+def _cells(issues: Iterable[QualityIssue]) -> str:
+    return cells_by_environment(issue.environment for issue in issues if issue.environment)

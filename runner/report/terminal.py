@@ -1,15 +1,15 @@
 """A comparison for a terminal: one table for each case."""
 
-import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from runner.analysis.model import Comparison, Row
+from runner.core.units import TimeUnit, time_unit
 from runner.report import differences, formatting, quality
 
 STYLES = {
@@ -20,48 +20,60 @@ STYLES = {
     "not-comparable": "magenta",
     "not-measured": "dim",
 }
-DOUBTFUL = "a verdict with ? is about a number that is in doubt"
-ROOMY = 72
-"""Columns of a terminal from which both times have room beside the ratio, its interval and the verdict."""
-NARROW = 56
-"""Columns from which the interval has room."""
+QUESTIONED = "a verdict with ? rests on a measurement with a serious quality issue"
+TIMES_WIDTH = 72
+"""Columns of a terminal from which both times fit next to the ratio, its interval and the verdict."""
+INTERVAL_WIDTH = 56
+"""Columns from which the interval fits."""
 
 
 def text(comparison: Comparison, *, width: int, colour: bool) -> str:
     """Return a comparison as lines of at most ``width`` columns, with ANSI colours or without."""
-    stream = io.StringIO()
-    console = Console(
-        file=stream,
-        width=width,
-        force_terminal=colour,
-        no_color=not colour,
-        color_system="standard" if colour else None,
-        markup=False,
-    )
-    for case, rows in formatting.by_case(comparison.rows).items():
-        console.print(_case(comparison, case, rows, width))
-    said = [summary(comparison), *formatting.overall(comparison), *differences.sentences(comparison)]
-    console.print(Text("\n".join(said)))
-    console.print(Text(f"a ratio below 1 is faster; within {comparison.margin:.0%} of 1 is the same", style="dim"))
-    if any(_serious(row) for row in comparison.rows):
-        console.print(Text(DOUBTFUL, style="dim"))
+    return formatting.as_text(_parts(comparison, width), width, colour=colour) + "\n"
+
+
+def _parts(comparison: Comparison, width: int) -> Iterator[RenderableType]:
+    for case, rows in formatting.rows_by_case(comparison.rows).items():
+        yield _case(comparison, case, rows, width)
+    results = [summary(comparison), *formatting.mean_sentences(comparison), *differences.sentences(comparison)]
+    yield Text("\n".join(results))
+    yield Text(f"a ratio below 1 is faster; within {comparison.margin:.0%} of 1 is the same", style="dim")
+    if any(_is_questioned(row) for row in comparison.rows):
+        yield Text(QUESTIONED, style="dim")
     if comparison.overall:
-        console.print(Text(formatting.MEAN, style="dim"))
+        yield Text(formatting.MEAN, style="dim")
     for note in (*comparison.only, *formatting.sources(comparison)):
-        console.print(Text(f"note: {note}", style="dim"))
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+        yield Text(f"note: {note}", style="dim")
 
 
 def summary(comparison: Comparison) -> str:
-    """Return how many cells of each environment have each verdict, a line for each environment."""
+    """Return a line for each environment: how many of its cells have each verdict."""
     lines = []
     for other in comparison.others:
-        counts = [f"{count} {word}" for word, count in comparison.count(other).items()]
+        counts = [f"{count} {verdict}" for verdict, count in comparison.count(other).items()]
         lines.append(f"{other} against {comparison.base}: {', '.join(counts) or 'nothing to compare'}")
     return "\n".join(lines)
 
 
 def _case(comparison: Comparison, case: str, rows: Sequence[Row], width: int) -> RenderableType:
+    unit = time_unit(seconds for row in rows for seconds in (row.base_seconds, row.seconds))
+    table = _table(comparison, case, rows, unit, width)
+    for other in comparison.others:
+        rows_of_other = [row for row in rows if row.environment == other]
+        if rows_of_other and len(comparison.others) > 1:
+            table.add_row(Text(other, style="bold"))
+        for row in rows_of_other:
+            table.add_row(*_fields(row, rows, unit, width))
+    reasons = [
+        Text(f"{verdict}: {formatting.few(labels, 3)}: {reason}", style="dim")
+        for verdict, reason, labels in formatting.reasons(rows)
+    ]
+    reasons += [Text(f"? {code}: {issue}", style="dim") for code, issue in quality.serious_of_rows(rows)]
+    return Group(table, Padding(Group(*reasons), (0, 0, 1, 2)))
+
+
+def _table(comparison: Comparison, case: str, rows: Sequence[Row], unit: TimeUnit, width: int) -> Table:
+    """Return the table of a case with its columns, and no rows yet."""
     table = Table(
         title=case,
         title_style="bold",
@@ -73,48 +85,37 @@ def _case(comparison: Comparison, case: str, rows: Sequence[Row], width: int) ->
         header_style="bold dim",
         padding=(0, 2 if width >= 100 else 1, 0, 0),
     )
-    scale = formatting.unit(value for row in rows for value in (row.base_seconds, row.seconds))
     table.add_column("implementation", overflow="fold", min_width=min(22, max(len(row.implementation) for row in rows)))
     table.add_column("phase", no_wrap=True)
-    if width >= ROOMY:
+    if width >= TIMES_WIDTH:
         other = comparison.others[0] if len(comparison.others) == 1 else "other"
         for name in (comparison.base, other):
             head = re.sub("([:/])", r"\1\n", name)  # published: / braun2018/ / torch-0.4
-            table.add_column(Text(f"{head}\n{scale.name}"), justify="right")
+            table.add_column(Text(f"{head}\n{unit.name}"), justify="right")
     table.add_column("ratio", justify="right")
-    if width >= NARROW:
+    if width >= INTERVAL_WIDTH:
         table.add_column("95 % interval", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    for other in comparison.others:
-        own = [row for row in rows if row.environment == other]
-        if own and len(comparison.others) > 1:
-            table.add_row(Text(other, style="bold"))
-        for row in own:
-            table.add_row(*_line(row, rows, scale, width))
-    reasons = [
-        Text(f"{verdict}: {formatting.few(labels, 3)}: {reason}", style="dim")
-        for verdict, reason, labels in formatting.reasons(rows)
-    ]
-    reasons += [Text(f"? {code}: {said}", style="dim") for code, said in quality.of_rows(rows)]
-    return Group(table, Padding(Group(*reasons), (0, 0, 1, 2)))
+    return table
 
 
-def _line(row: Row, rows: Sequence[Row], scale: formatting.Unit, width: int) -> list[Text]:
-    both = ((row.base_seconds, row.base_spread), (row.seconds, row.spread))
-    times = [formatting.duration(value, scale, name=False) + formatting.spread(wide, scale) for value, wide in both]
-    ends = formatting.interval(row.ratio_low, row.ratio_high)
-    phase = formatting.phase(row.phase, row.precision, [one.precision for one in rows])
-    plain = [formatting.partners(row), phase, *(times if width >= ROOMY else ())]
-    plain += [formatting.ratio(row.ratio), *([ends] if width >= NARROW else [])]
-    return [*(Text(word) for word in plain), Text(f"{row.verdict}{'?' * _serious(row)}", style=STYLES[row.verdict])]
+def _fields(row: Row, rows: Sequence[Row], unit: TimeUnit, width: int) -> list[Text]:
+    sides = ((row.base_seconds, row.base_spread), (row.seconds, row.spread))
+    times = [formatting.without_unit(seconds, unit) + formatting.spread(spread, unit) for seconds, spread in sides]
+    phase = formatting.phase_label(row.phase, row.precision, [each.precision for each in rows])
+    plain = [formatting.implementations(row), phase, *(times if width >= TIMES_WIDTH else ())]
+    plain.append(formatting.ratio(row.ratio))
+    plain += [formatting.interval(row.ratio_low, row.ratio_high)] if width >= INTERVAL_WIDTH else []
+    verdict = Text(f"{row.verdict}{'?' * _is_questioned(row)}", style=STYLES[row.verdict])
+    return [*map(Text, plain), verdict]
 
 
-def _serious(row: Row) -> bool:
-    return any(one.serious for one in row.quality_issues)
+def _is_questioned(row: Row) -> bool:
+    return any(issue.serious for issue in row.quality_issues)
 
 
 def _caption(comparison: Comparison, rows: Sequence[Row]) -> str:
-    """Return what the rows of a case were measured on."""
+    """Return device, rounds and run of the rows of a case."""
     counts = sorted({row.rounds for row in rows if row.rounds})
     rounds = f"{counts[0]} to {counts[-1]} rounds" if len(counts) > 1 else f"{counts[0] if counts else 0} rounds"
     runs = formatting.few(list(dict.fromkeys(" and ".join(row.runs) for row in rows if row.runs)), 2)

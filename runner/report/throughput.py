@@ -1,4 +1,4 @@
-"""What steps reached of what their device could do, and what host and device each spend on a step of a GPU."""
+"""The throughput of a run: operations and bytes per second, shares of a peak, and host time next to device time."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -11,53 +11,60 @@ from runner.catalog.hardware.peaks import Peak, peak
 from runner.core import units
 from runner.core.model.events import CANARY_SIZE as SIZE
 from runner.harness.cases import repeats
-from runner.report import formatting
 
-NONE = (0.0, "")
 HOST_AND_DEVICE = ("dispatch_seconds", "device_seconds")
 
 
-class Reached(NamedTuple):
-    """How far the cells of a run came, by the id of the cell.
+class Throughput(NamedTuple):
+    """The throughput of the cells of a run, by the id of the cell.
 
     Attributes:
-        rates: the operations of its matrix products in a second, with their share of the peak where one is known; of
-            a single operation also the bytes that it moves in a second, at least, and of a recurrent layer of DeepBench
-            the operations that its tables count.
-        spent: what the host spent until a call returned, and the device on all it was asked; nothing without events.
-        peaks: what shares are of, as sentences.
+        rates: operations of the matrix products per second, with their share of the peak if that is known. For a single
+            operation also the bytes it moves per second, at least; for a recurrent layer of DeepBench also the rate as
+            DeepBench's tables count it.
+        host_device: time that the host spends until a call returns, and that the device spends on all its work; only
+            for cells with events of a GPU.
+        peaks: what the shares refer to, as sentences.
     """
 
     rates: Mapping[str, str]
-    spent: Mapping[str, str]
+    host_device: Mapping[str, str]
     peaks: tuple[str, ...]
 
 
-def reached(results: Dataset, seconds: Mapping[str, float]) -> Reached:
-    """Return how far the cells of a run came; ``seconds`` has what a step of each took."""
+class _Peak(NamedTuple):
+    """Operations per second that a share refers to, and their source as a sentence."""
+
+    operations: float
+    sentence: str
+
+
+def throughput(dataset: Dataset, seconds: Mapping[str, float]) -> Throughput:
+    """Return the throughput of the cells of a run; ``seconds`` is cell id -> the time of a step."""
     columns = ("cell", "workload", "case", "phase", "effective_precision", "device", "device_name", "implementation")
-    first = results.rounds.drop_duplicates("cell")
-    product, rates, peaks = _product(results), dict[str, str](), dict[str, None]()
+    first = dataset.rounds.drop_duplicates("cell")
+    canary, rates, peaks = _canary_peak(dataset), dict[str, str](), dict[str, None]()
     for cell, workload, case, phase, precision, device, name, slug in zip(
         *(first[column].tolist() for column in columns), strict=True
     ):
-        done = operations(f"{workload}/{case}", phase, seconds[cell], slug)
-        moved = bandwidth(f"{workload}/{case}", precision, seconds[cell], slug)
-        moved = moved or without_inputs(f"{workload}/{case}", phase, seconds[cell])
-        if not done:
-            rates.update([(cell, moved)] if moved else [])
+        case_id = f"{workload}/{case}"
+        flops = operations(case_id, phase, seconds[cell], slug)
+        extra = bandwidth(case_id, precision, seconds[cell], slug) or without_inputs(case_id, phase, seconds[cell])
+        if not flops:
+            rates.update([(cell, extra)] if extra else [])
             continue
-        top, said = _of_board(peak(name), precision) if device != "cpu" else product if precision == "fp32" else NONE
-        share = f", {_share(done / top)}" if top else ""
-        rates[cell] = f"{_rate(done, precision)}{share}" + (f"; {moved}" if moved else "")
-        peaks.update(dict.fromkeys([said] if top else []))
-    return Reached(rates, dict(_spent(results)), tuple(peaks))
+        on_cpu = canary if precision == "fp32" else None
+        limit = on_cpu if device == "cpu" else _board_peak(peak(name), precision)
+        share = f", {_share(flops / limit.operations)}" if limit else ""
+        rates[cell] = f"{_operation_rate(flops, precision)}{share}" + (f"; {extra}" if extra else "")
+        peaks.update({limit.sentence: None} if limit else {})
+    return Throughput(rates, dict(_host_device(dataset)), tuple(peaks))
 
 
 def operations(case_id: str, phase: str, seconds: float, slug: str = "") -> float | None:
-    """Return the operations of a step's matrix products in a second.
+    """Return the operations of a step's matrix products per second.
 
-    None for what is no step, and where the size is not known: a corpus, or the program of a publication.
+    None for a phase that is no step, and if the size is not known: a corpus, or the program of a publication.
     """
     plain, _, published = phase.partition("+")
     if case_id not in CASES or plain.startswith("compile") or (published and not repeats(dict(CASES[case_id]))):
@@ -68,7 +75,7 @@ def operations(case_id: str, phase: str, seconds: float, slug: str = "") -> floa
 
 
 def bandwidth(case_id: str, precision: str, seconds: float, slug: str = "") -> str:
-    """Return the bytes that a single operation moves in a second, at least, as text; empty for anything else.
+    """Return the bytes that a single operation moves per second, at least, as text; empty for anything else.
 
     >>> bandwidth("deepbench-allreduce/train-001-100000-c2", "fp32", 1e-3)
     '0.800 GB/s'
@@ -80,62 +87,61 @@ def bandwidth(case_id: str, precision: str, seconds: float, slug: str = "") -> s
 
 
 def without_inputs(case_id: str, phase: str, seconds: float) -> str:
-    """Return the operations in a second of DeepBench's recurrent layers as it counts them; empty for anything else.
+    """Return the rate of a recurrent layer of DeepBench as DeepBench counts it; empty for anything else.
 
-    It counts the passes back as much as the one forward, and no product with the inputs, which is inside here.
+    DeepBench counts each backward pass like the forward pass, and leaves out the product with the inputs, which
+    ``operations`` includes.
 
     >>> without_inputs("deepbench-rnn/server-001-lstm-h512-b1-t25", "forward", 1e-3)
     '52.4 GFLOP/s without the inputs'
     """
     if not case_id.startswith(f"{deepbench_rnn.WORKLOAD}/"):
         return ""
-    passes = 1 if phase.startswith("forward") else 3
-    return f"{_rate(passes * deepbench_rnn.recurrent_flops(CASES[case_id]) / seconds)} without the inputs"
+    flops = (1 if phase.startswith("forward") else 3) * deepbench_rnn.recurrent_flops(CASES[case_id])
+    return f"{units.rate(flops / seconds, 'FLOP')} without the inputs"
 
 
-def _product(results: Dataset) -> tuple[float, str]:
-    """Return the most that the canary reached, the peak of a CPU; 0 where there was none."""
-    times = [seconds for _, _, seconds in results.canary]
+def _canary_peak(dataset: Dataset) -> _Peak | None:
+    """Return the highest rate of the canary, which stands for the peak of a CPU; None without a canary."""
+    times = [seconds for _, _, seconds in dataset.canary]
     if not times:
-        return NONE
-    found = 2 * SIZE**3 / min(times)
-    return found, f"{_rate(found)}, the most that NumPy reached beside it in a product of {SIZE} x {SIZE} numbers"
+        return None
+    flops = 2 * SIZE**3 / min(times)
+    return _Peak(
+        flops,
+        f"{_operation_rate(flops)}, the highest rate of NumPy during the run, multiplying {SIZE} x {SIZE} matrices",
+    )
 
 
-def _of_board(found: Peak | None, precision: str) -> tuple[float, str]:
-    if found is None or precision not in found.operations:
-        return NONE
-    doubt = " (unverified)" if precision in found.unverified else ""
-    top = found.operations[precision]
-    return top, f"{_rate(top, precision)} in {precision}, {found.gpu} by its data sheet{doubt}"
+def _board_peak(board: Peak | None, precision: str) -> _Peak | None:
+    if board is None or precision not in board.operations:
+        return None
+    note = " (unverified)" if precision in board.unverified else ""
+    flops = board.operations[precision]
+    return _Peak(flops, f"{_operation_rate(flops, precision)} in {precision} by the data sheet of {board.gpu}{note}")
 
 
-def _rate(operations: float, precision: str = "fp32") -> str:
-    """Return operations in a second as text.
-
-    >>> _rate(66.9e12), _rate(1.5e9), _rate(1979e12, "int8")
-    ('66.9 TFLOP/s', '1.50 GFLOP/s', '1979 TOP/s')
-    """
-    scale, prefix = (1e12, "T") if operations >= 1e12 else (1e9, "G")
-    return f"{formatting.number(operations / scale)} {prefix}{'OP' if precision == 'int8' else 'FLOP'}/s"
+def _operation_rate(per_second: float, precision: str = "fp32") -> str:
+    return units.rate(per_second, "OP" if precision == "int8" else "FLOP")
 
 
-def _share(part: float) -> str:
+def _share(share: float) -> str:
     """Return a share as text.
 
     >>> _share(0.4567), _share(0.00123), _share(1.004)
     ('46 %', '0.12 %', '100 %')
     """
-    return f"{100 * part:.{2 if part < 0.995 else 3}g} %"
+    return f"{100 * share:.{2 if share < 0.995 else 3}g} %"
 
 
-def _spent(results: Dataset) -> Iterator[tuple[str, str]]:
-    """Give cell -> the medians over rounds of what host and device spent on a step."""
-    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for cell, host, device in zip(*(results.rounds[name].tolist() for name in ("cell", *HOST_AND_DEVICE)), strict=True):
+def _host_device(dataset: Dataset) -> Iterator[tuple[str, str]]:
+    """Yield cell id -> the medians over rounds of what host and device spend on a step."""
+    times: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    columns = (dataset.rounds[name].tolist() for name in ("cell", *HOST_AND_DEVICE))
+    for cell, host, device in zip(*columns, strict=True):
         if host and device:
-            found[cell].append((host, device))
-    for cell, both in found.items():
-        host, device = map(median, zip(*both, strict=True))
-        scale = formatting.unit((host, device))
-        yield cell, f"host {formatting.duration(host, scale)}, device {formatting.duration(device, scale)}"
+            times[cell].append((host, device))
+    for cell, pairs in times.items():
+        host, device = map(median, zip(*pairs, strict=True))
+        unit = units.time_unit((host, device))
+        yield cell, f"host {units.step_time(host, unit)}, device {units.step_time(device, unit)}"

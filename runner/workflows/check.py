@@ -48,9 +48,9 @@ def check(reports: Path, name: str | None, matrix: Path) -> Check:
     found = Check(
         run=run.id,
         state=state,
-        place=_place(run.plan(), results),
+        settings=_place(run.plan(), results),
         counts=_counts(run.plan(), results),
-        doubts=quality_issues(results),
+        quality_issues=quality_issues(results),
         failures=_failures(results),
         comparisons=comparisons,
         notes=tuple(filter(None, (results.warning, _changed(journal, state)))),
@@ -108,7 +108,7 @@ def _next(found: Check, run: Run, journal: Journal, reports: Path) -> str:
     again = _Again(run, journal, where)
     if found.state == "unfinished":
         command: str | None = again.command(cell["id"] for cell in run.plan()["cells"] if cell["verdict"] == "run")
-    elif any(doubt.serious and doubt.code in NOISE for doubt in found.doubts):
+    elif any(doubt.serious and doubt.code in NOISE for doubt in found.quality_issues):
         command = _line("tune")
     else:
         command = _measured_again(found, again)
@@ -120,7 +120,7 @@ def _next(found: Check, run: Run, journal: Journal, reports: Path) -> str:
 
 def _measured_again(found: Check, again: "_Again") -> str | None:
     """Return the command that measures doubtful and undecided cells again; None where there are none."""
-    serious = [doubt for doubt in found.doubts if doubt.serious]
+    serious = [doubt for doubt in found.quality_issues if doubt.serious]
     short = [doubt for doubt in serious if doubt.code in LONGER]
     if short:
         return again.command(_cells_of(short, found), longer=LONGER_BY)

@@ -102,25 +102,25 @@ def summary(survey: CleanupSurvey, kept: Sequence[tuple[Leftover, str]], *, dry:
 
 def _on_engine(folder: Path, needed: Sequence[Spec], *, alone: bool, everything: bool) -> list[Leftover]:
     from runner.backends.docker.backend import DockerBackend
-    from runner.backends.docker.cleanup import dead, unneeded
+    from runner.backends.docker.cleanup import abandoned_containers, unneeded_images_and_volumes
     from runner.backends.docker.client import connect, talking
 
     backend = DockerBackend(folder)
     with closing(connect()) as client, talking("the container engine stopped answering"):
-        leftovers = [*dead(client)]
+        leftovers = [*abandoned_containers(client)]
         if alone:
-            leftovers += unneeded(client, backend.tags(needed), everything=everything)
+            leftovers += unneeded_images_and_volumes(client, backend.tags(needed), everything=everything)
         return leftovers
 
 
 def _remove_from_engine(leftovers: Sequence[Leftover]) -> Iterator[tuple[Leftover, str]]:
-    from runner.backends.docker.cleanup import discard
+    from runner.backends.docker.cleanup import remove_leftover
     from runner.backends.docker.client import FOREIGN, connect, sentence
 
     with closing(connect()) as client:
         for leftover in leftovers:
             try:
-                discard(client, leftover)
+                remove_leftover(client, leftover)
             except FOREIGN as error:
                 yield leftover, sentence(error)
 

@@ -10,7 +10,7 @@ import pytest
 from docker.errors import APIError, ImageNotFound
 
 from runner.backends.docker.backend import DockerBackend
-from runner.backends.docker.cleanup import dead, discard, owner, unneeded
+from runner.backends.docker.cleanup import abandoned_containers, owner, remove_leftover, unneeded_images_and_volumes
 from runner.backends.docker.options import CACHE, ENVIRONMENT, OWNER, cache_volume
 from runner.backends.venv import READY
 from runner.core.locks import shared
@@ -163,16 +163,16 @@ def test_images_and_volumes_on_the_engine(client: docker.DockerClient, name: str
 
     def mine() -> set[str]:
         ours = {f"matrix-runner/{name}:current", f"matrix-runner/{name}:older", *(cache_volume(i, "cpu") for i in ids)}
-        return {left.name for left in unneeded(client, tags, everything=False)} & ours
+        return {left.name for left in unneeded_images_and_volumes(client, tags, everything=False)} & ours
 
     assert mine() == {f"matrix-runner/{name}:older", cache_volume(ids[1], "cpu")}
     user = client.containers.create(ids[1], ["true"], labels={ENVIRONMENT: name})
     assert mine() == set()
     user.remove()
-    going = [left for left in unneeded(client, tags, everything=False) if left.name in mine()]
+    going = [left for left in unneeded_images_and_volumes(client, tags, everything=False) if left.name in mine()]
     for left in going:
-        discard(client, left)
-        discard(client, left)  # it is gone already
+        remove_leftover(client, left)
+        remove_leftover(client, left)  # it is gone already
     assert mine() == set()
     assert [str(image.id) for image in client.images.list(f"matrix-runner/{name}")] == [ids[0]]
     assert [volume.name for volume in client.volumes.list(filters={"label": f"{CACHE}={name}"})] == [
@@ -186,9 +186,9 @@ def test_containers_of_dead_runners_on_the_engine(client: docker.DockerClient, n
     labels = {"dead": f"{host}:{boot}:4194305:1", "mine": owner()}
     for key, label in labels.items():
         client.containers.create(BASE, ["true"], name=f"{name}-{key}", labels={OWNER: label, ENVIRONMENT: name})
-    found = [left for left in dead(client) if left.name.startswith(name)]
+    found = [left for left in abandoned_containers(client) if left.name.startswith(name)]
     assert [left.name for left in found] == [f"{name}-dead"]
-    discard(client, found[0])
+    remove_leftover(client, found[0])
     left = client.containers.list(all=True, ignore_removed=True)
     assert [one.name for one in left if name in str(one.name)] == [f"{name}-mine"]
 

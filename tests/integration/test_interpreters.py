@@ -1,4 +1,4 @@
-"""Interpreters of the real machine, found, run and told from what only looks like one."""
+"""Finding and running the interpreters of the real machine."""
 
 import subprocess
 import sys
@@ -26,25 +26,25 @@ def script(path: Path, text: str) -> Path:
     return path
 
 
-def test_the_interpreter_that_runs_us_has_a_sibling_that_runs() -> None:
-    found = find(OURS)
-    assert found is not None
-    assert found == found.resolve()
-    report = [str(found), "-c", "import sys; print('%d.%d' % sys.version_info[:2], sys.prefix == sys.base_prefix)"]
+def test_find_returns_a_working_interpreter_of_our_version() -> None:
+    path = find(OURS)
+    assert path is not None
+    assert path == path.resolve()
+    report = [str(path), "-c", "import sys; print('%d.%d' % sys.version_info[:2], sys.prefix == sys.base_prefix)"]
     assert subprocess.run(report, capture_output=True, text=True, check=True).stdout.split() == [OURS, "True"]
 
 
-def test_a_version_that_no_machine_has_is_none() -> None:
+def test_find_an_unknown_version_is_none() -> None:
     assert find("3.99") is None
 
 
-def test_the_answer_is_kept() -> None:
+def test_find_caches_its_result() -> None:
     first = find(OURS)
     assert find(OURS) is first
     assert find.cache_info().hits == 1
 
 
-def test_a_broken_interpreter_hides_no_good_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_find_skips_a_broken_interpreter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     good = find(OURS)
     assert good is not None
     script(tmp_path / "versions" / f"{OURS}.999" / "bin" / f"python{OURS}", "exit 127")
@@ -54,7 +54,7 @@ def test_a_broken_interpreter_hides_no_good_one(tmp_path: Path, monkeypatch: pyt
     assert find(OURS) == good
 
 
-def test_an_interpreter_is_found_in_pyenv_s_versions_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_find_needs_no_path_if_pyenv_has_the_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     good = find(OURS)
     assert good is not None
     release = tmp_path / "versions" / f"{OURS}.1" / "bin"
@@ -68,11 +68,11 @@ def test_an_interpreter_is_found_in_pyenv_s_versions_alone(tmp_path: Path, monke
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("exit 0", "it says nothing"), ("echo 2.7", "it is of another version"), ("kill -9 $$", "it dies")],
+    [("exit 0", "it prints nothing"), ("echo 2.7", "it is another version"), ("kill -9 $$", "it dies")],
 )
-def test_what_only_looks_like_an_interpreter_does_not_work(tmp_path: Path, text: str, why: str) -> None:
+def test_works_is_false_for_scripts_that_are_no_interpreter(tmp_path: Path, text: str, why: str) -> None:
     assert not works(script(tmp_path / "python", text), OURS), why
 
 
-def test_a_missing_file_does_not_work(tmp_path: Path) -> None:
+def test_works_is_false_for_a_missing_file(tmp_path: Path) -> None:
     assert not works(tmp_path / "missing", OURS)

@@ -1,4 +1,4 @@
-"""Environments as images of a container engine; servers in containers that can touch nothing but their own cache."""
+"""Environments as images of a container engine, and servers in isolated containers."""
 
 import threading
 import time
@@ -12,16 +12,16 @@ import docker
 from runner.backends import Resources, Say
 from runner.backends.docker.build import build, image_id, inspect, pull
 from runner.backends.docker.channel import DockerChannel
-from runner.backends.docker.cleanup import owner, sweep
+from runner.backends.docker.cleanup import owner, remove_abandoned
 from runner.backends.docker.client import Conversations, connect, reachable, talking
-from runner.backends.docker.options import UNPINNED, Recipe, pinned, pins, wanted
+from runner.backends.docker.options import UNPINNED, Recipe, pinned, pins, source_image
 from runner.backends.docker.survey import engine, free, image_states
 from runner.core.errors import Problem, ProvisionError
 from runner.core.model import Limits, Provisioned, Skip, Spec, Survey
 
 __all__ = ["DockerBackend", "reachable"]
 
-ANSWER_SECONDS = 20.0  # a busy engine is slow, and no dead one
+ANSWER_SECONDS = 20.0  # a busy engine is slow to answer, and still there
 
 
 class DockerBackend:
@@ -40,8 +40,8 @@ class DockerBackend:
         self._pins = pins(folder / "pins.toml")
         self._owner = owner()
         self._conversations = Conversations()
-        self._swept = False
-        self._sweeping = threading.Lock()
+        self._cleaned = False
+        self._cleaning = threading.Lock()
         with closing(connect()) as client, talking("no container engine answers"):
             self.version = str(client.version()["Version"])
 
@@ -62,10 +62,10 @@ class DockerBackend:
         """See Backend."""
         with closing(connect()) as client, talking("the container engine stopped answering"):
             skips = {spec.environment: skip for spec in specs if (skip := self._unmakeable(spec)) is not None}
-            rest = [spec for spec in specs if spec.environment not in skips]
-            cached = frozenset(spec.environment for spec in rest if self._made(client, spec) is not None)
-            new = [spec for spec in rest if spec.environment not in cached]
-            sources = {spec.environment: name for spec in new if (name := wanted(spec, self._pins)) is not None}
+            makeable = [spec for spec in specs if spec.environment not in skips]
+            cached = frozenset(spec.environment for spec in makeable if self._cached(client, spec) is not None)
+            new = [spec for spec in makeable if spec.environment not in cached]
+            sources = {spec.environment: name for spec in new if (name := source_image(spec, self._pins)) is not None}
             absent = [name for name in sources.values() if image_id(client, name) is None]
             images = image_states(sources.values(), absent)
             for environment, name in sources.items():
@@ -74,35 +74,35 @@ class DockerBackend:
             return Survey(skips=skips, cached=cached, free=free(client), images=images)
 
     def describe(self) -> dict[str, object]:
-        """Return what the engine says of itself, see ``docker_survey.engine``, and its ``free_bytes`` of disk."""
+        """Return the facts about the engine, see ``docker.survey.engine``, and the ``free_bytes`` of its disk."""
         with closing(connect()) as client, talking("the container engine stopped answering"):
             return {**engine(client.info()), "free_bytes": free(client)}
 
     def tags(self, specs: Sequence[Spec]) -> dict[str, set[str | None]]:
-        """Return environment -> the names of its built images; None among them where that cannot be told.
+        """Return environment -> the names of its built images; None among them if a name is unknown.
 
-        The name depends on the base image; without a pin for it the base has to be here.
+        The name depends on the base image: without a pin for it, the engine has to have the base.
         """
-        found: dict[str, set[str | None]] = {}
+        names: dict[str, set[str | None]] = {}
         with closing(connect()) as client, talking("the container engine stopped answering"):
             for spec in specs:
                 if spec.image is None and self._unmakeable(spec) is None:
-                    base = image_id(client, wanted(spec, self._pins) or "")
+                    base = image_id(client, source_image(spec, self._pins) or "")
                     known = base or spec.base in self._pins
                     tag = self._recipe(spec, base or "").tag if known else None
-                    found.setdefault(spec.environment, set()).add(tag)
-        return found
+                    names.setdefault(spec.environment, set()).add(tag)
+        return names
 
     def _unmakeable(self, spec: Spec) -> Skip | None:
-        """Return why an environment has nothing to be made from, None where it has."""
+        """Return why an environment cannot be made, None if its lock, base image and Dockerfile are there."""
         if spec.image is not None:
             return None
         if spec.lock is None or not spec.lock.is_file():
-            how = f"no lock yet: run `runner lock {spec.environment}` where its package index answers"
-            return Skip("image-unavailable", how)
+            reason = f"no lock yet: run `runner lock {spec.environment}` where its package index answers"
+            return Skip("image-unavailable", reason)
         if spec.base is None or not self._dockerfile(spec).is_file():
-            what = "base image" if spec.base is None else f"Dockerfile {self._dockerfile(spec)}"
-            return Skip("image-unavailable", f"{spec.environment} has no {what} to be built from")
+            missing = "base image" if spec.base is None else f"Dockerfile {self._dockerfile(spec)}"
+            return Skip("image-unavailable", f"{spec.environment} has no {missing} to be built from")
         return None
 
     def _dockerfile(self, spec: Spec) -> Path:
@@ -119,39 +119,39 @@ class DockerBackend:
             base_id=self._pins.get(spec.base, base_id),
         )
 
-    def _made(self, client: docker.DockerClient, spec: Spec) -> str | None:
-        """Return the id of an environment's image if nothing has to be fetched or built for it."""
-        source = wanted(spec, self._pins)
+    def _cached(self, client: docker.DockerClient, spec: Spec) -> str | None:
+        """Return the id of an environment's image; None if something has to be fetched or built for it."""
+        source = source_image(spec, self._pins)
         if source is None:
             return None
-        found = image_id(client, source)
+        source_id = image_id(client, source)
         if spec.image is not None:
-            return found
-        if found is None and spec.base not in self._pins:
+            return source_id
+        if source_id is None and spec.base not in self._pins:
             return None
-        return image_id(client, self._recipe(spec, found or "").tag)
+        return image_id(client, self._recipe(spec, source_id or "").tag)
 
     def provision(self, spec: Spec, say: Say) -> Provisioned:
-        """See Backend. The first call removes what dead runners left."""
+        """See Backend. The first call removes what killed runners left on the engine, see ``docker.cleanup``."""
         begin = time.perf_counter()
-        self._sweep_once()
+        self._remove_abandoned_once()
         with closing(connect()) as client, talking("the container engine stopped answering"):
-            made = (self._unmakeable(spec) is None and self._made(client, spec)) or None
-            found = made or self._make(client, spec, say)
-            details = inspect(client, found) or {}
+            cached = self._cached(client, spec) if self._unmakeable(spec) is None else None
+            image = cached or self._make(client, spec, say)
+            details = inspect(client, image) or {}
         return Provisioned(
             environment=spec.environment,
             framework=spec.framework,
-            handle=found,
-            digest=found,
+            handle=image,
+            digest=image,
             seconds=time.perf_counter() - begin,
-            cached=made is not None,
+            cached=cached is not None,
             facts=self._facts(spec, details),
         )
 
     def _make(self, client: docker.DockerClient, spec: Spec, say: Say) -> str:
         skip = self._unmakeable(spec)
-        source = wanted(spec, self._pins)
+        source = source_image(spec, self._pins)
         if skip is not None or source is None:
             reason = skip.reason if skip else "it names no image"
             raise ProvisionError("image-build", Problem(f"cannot build {spec.environment!r}: {reason}"))
@@ -161,7 +161,7 @@ class DockerBackend:
         return build(self._conversations, self._recipe(spec, base_id), self._owner, say)
 
     def _facts(self, spec: Spec, details: Mapping[str, object]) -> dict[str, object]:
-        """Return what the record says of an image: where it is from, and whether that is pinned."""
+        """Return the facts that records keep of an image: where it is from, and whether that is pinned."""
         name = spec.image or spec.base or ""
         tags, digests = details.get("RepoTags") or [], details.get("RepoDigests") or []
         return {
@@ -184,7 +184,7 @@ class DockerBackend:
         """See Backend."""
         self._conversations.cancel()
 
-    def cache(self, ready: Provisioned) -> str:  # noqa: ARG002  the same in every container
+    def cache(self, ready: Provisioned) -> str:  # noqa: ARG002  every container has the same
         """See Backend."""
         return "/cache"
 
@@ -192,20 +192,20 @@ class DockerBackend:
         """See Backend."""
         return DockerChannel(ready, limits, self._owner)
 
-    def sweep(self) -> tuple[str, ...]:
-        """Remove what runners of this host that are gone left on the engine; return the names of it."""
-        with closing(connect()) as client, talking("cannot look for what dead runners left behind"):
-            return sweep(client)
+    def remove_abandoned(self) -> tuple[str, ...]:
+        """Remove the containers and unfinished images of runners of this host that are gone; return their names."""
+        with closing(connect()) as client, talking("cannot look for containers of killed runners"):
+            return remove_abandoned(client)
 
-    def _sweep_once(self) -> None:
-        with self._sweeping:
-            if not self._swept:
-                self._swept = True
-                self.sweep()
+    def _remove_abandoned_once(self) -> None:
+        with self._cleaning:
+            if not self._cleaned:
+                self._cleaned = True
+                self.remove_abandoned()
 
     def answers(self) -> bool:
-        """See Backend. An engine that starts again in the meantime counts as there."""
+        """See Backend. An engine that is restarting has time to answer."""
         return reachable(ANSWER_SECONDS) is not None
 
     def close(self) -> None:
-        """See Backend. Each thread's client was closed where it was used; channels close their own."""
+        """See Backend. There is nothing to close: each call and each channel closes its own client."""

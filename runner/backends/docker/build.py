@@ -1,4 +1,4 @@
-"""Images made or fetched, with progress; a broken-off build leaves nothing on the engine."""
+"""Build and pull images, with progress; a build that fails or is cancelled leaves nothing on the engine."""
 
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,22 +10,22 @@ from docker.errors import APIError, ImageNotFound
 
 from runner.backends import Say
 from runner.backends.docker import build_log
-from runner.backends.docker.cleanup import clear
+from runner.backends.docker.cleanup import remove_build
 from runner.backends.docker.client import FOREIGN, Conversations, connect, sentence, talking
 from runner.backends.docker.options import Recipe, repository
 from runner.core.errors import EngineError, InterruptedRunError, Problem, ProvisionError
 
-_CLEARING = 3.0
+_ENGINE_SECONDS = 3.0  # the engine has to remove the remains of a failed build
 
 
 def image_id(client: docker.DockerClient, name: str) -> str | None:
-    """Return the id of a local image, None where there is none of that name."""
-    found = inspect(client, name)
-    return None if found is None else str(found["Id"])
+    """Return the id of an image, None if the engine has none of that name."""
+    details = inspect(client, name)
+    return None if details is None else str(details["Id"])
 
 
 def inspect(client: docker.DockerClient, name: str) -> dict[str, Any] | None:
-    """Return what the engine knows of a local image, None where there is none of that name."""
+    """Return the engine's details of an image, None if it has none of that name."""
     try:
         return dict(client.api.inspect_image(name))  # type: ignore[no-untyped-call]
     except ImageNotFound:
@@ -38,51 +38,51 @@ def build(conversations: Conversations, recipe: Recipe, owner: str, say: Say) ->
     Raises:
         ProvisionError: class ``image-build``, with the log's last useful lines.
         EngineError: the engine stopped answering.
-        InterruptedRunError: it was cancelled; nothing of it is left.
+        InterruptedRunError: the build was cancelled.
     """
     builder = f"{owner}:{secrets.token_hex(4)}"
     try:
         with _cancellable(conversations) as client:
             try:
-                said = _follow_build(client, recipe, builder, say)
+                lines = _follow_build(client, recipe, builder, say)
             except APIError as error:  # the engine could not even read the Dockerfile
                 raise _build_failed(recipe, (), sentence(error)) from error
             _stop_if_cancelled(conversations)
-            return _named(client, recipe, said)
+            return _built_image(client, recipe, lines)
     except BaseException:
-        _clear(builder)
+        _remove_remains(builder)
         raise
 
 
 def _follow_build(client: docker.DockerClient, recipe: Recipe, builder: str, say: Say) -> Sequence[str]:
-    """Return what was said; raises ProvisionError where the engine reports an error."""
+    """Return the lines of a build's log; raises ProvisionError if the engine reports an error."""
     lines: list[str] = []
     for message in client.api.build(**recipe.build_options(builder)):
         if "error" in message:
             raise _build_failed(recipe, lines, str(message["error"]))
         for line in _lines(message):
             lines.append(line)
-            _tell(say, build_log.worth_saying(line))
+            _report(say, build_log.progress_line(line))
     return lines
 
 
-def _named(client: docker.DockerClient, recipe: Recipe, lines: Sequence[str]) -> str:
-    """Return the id of the image that a build has named."""
-    found = image_id(client, recipe.tag)
-    if found is None:
+def _built_image(client: docker.DockerClient, recipe: Recipe, lines: Sequence[str]) -> str:
+    """Return the id of the image that a finished build has made."""
+    image = image_id(client, recipe.tag)
+    if image is None:
         raise _build_failed(recipe, lines, "the engine ended the build without an image")
-    return found
+    return image
 
 
 def pull(conversations: Conversations, name: str, say: Say) -> str:
-    """Fetch an image; return its id.
+    """Pull an image; return its id.
 
     Raises:
         ProvisionError: class ``image-pull``.
         EngineError: the engine stopped answering.
-        InterruptedRunError: it was cancelled.
+        InterruptedRunError: the pull was cancelled.
     """
-    progress = build_log.Pull()
+    progress = build_log.PullProgress()
     with _cancellable(conversations) as client:
         say(f"pulling {name}")
         tag = None if "@" in name or repository(name) != name else "latest"
@@ -90,31 +90,30 @@ def pull(conversations: Conversations, name: str, say: Say) -> str:
             for message in client.api.pull(name, tag=tag, stream=True, decode=True):
                 if "error" in message:
                     raise _pull_failed(name, str(message["error"]))
-                _tell(say, progress.worth_saying(message))
+                _report(say, progress.line(message))
         except APIError as error:
             raise _pull_failed(name, sentence(error)) from error
         _stop_if_cancelled(conversations)
-        found = image_id(client, name)
-    if found is None:
+        image = image_id(client, name)
+    if image is None:
         raise _pull_failed(name, "the engine ended the pull without an image")
-    return found
+    return image
 
 
-def _pull_failed(name: str, said: str) -> ProvisionError:
-    """Return the error of an image that could not be fetched."""
-    hint = f"run `docker pull {name}` where a registry answers, then `docker save` there and `docker load` here"
-    return ProvisionError("image-pull", Problem(f"cannot pull {name!r}: {said}", hint=hint), log=said)
+def _pull_failed(name: str, message: str) -> ProvisionError:
+    hint = f"run `docker pull {name}` where the registry answers, then `docker save` there and `docker load` here"
+    return ProvisionError("image-pull", Problem(f"cannot pull {name!r}: {message}", hint=hint), log=message)
 
 
-def _build_failed(recipe: Recipe, lines: Sequence[str], said: str) -> ProvisionError:
-    message = f"cannot build {recipe.environment!r}: {build_log.reason(lines, said)}"
-    log = "\n".join(build_log.useful([*lines, build_log.step_end(said)]))
-    return ProvisionError("image-build", Problem(message, hint=build_log.hint(log)), log=log)
+def _build_failed(recipe: Recipe, lines: Sequence[str], message: str) -> ProvisionError:
+    log = "\n".join(build_log.useful([*lines, build_log.step_end(message)]))
+    reason = f"cannot build {recipe.environment!r}: {build_log.reason(lines, message)}"
+    return ProvisionError("image-build", Problem(reason, hint=build_log.hint(log)), log=log)
 
 
 @contextmanager
 def _cancellable(conversations: Conversations) -> Iterator[docker.DockerClient]:
-    """Lend a client; what breaks because it was cancelled is told as such."""
+    """Yield a client; an error that the cancelling caused becomes an InterruptedRunError."""
     _stop_if_cancelled(conversations)
     try:
         with conversations.client() as client, talking("the container engine stopped answering"):
@@ -129,20 +128,20 @@ def _stop_if_cancelled(conversations: Conversations, cause: BaseException | None
         raise InterruptedRunError("provisioning was cancelled") from cause
 
 
-def _clear(builder: str) -> None:
-    """Remove a failed build's remains by a connection of its own; what cannot be removed now is swept later."""
+def _remove_remains(builder: str) -> None:
+    """Remove the remains of a failed build, over a new connection; a later run removes what cannot be removed now."""
     try:
         with closing(connect()) as client:
-            clear(client, builder, _CLEARING)
-    except (EngineError, *FOREIGN):  # the build's own failure is the news
+            remove_build(client, builder, _ENGINE_SECONDS)
+    except (EngineError, *FOREIGN):  # the failure of the build is reported
         return
 
 
 def _lines(message: dict[str, Any]) -> Iterable[str]:
-    """Return the lines of a message; the classic builder sends a whole line, or several, at a time."""
+    """Return the lines of a message; the classic builder sends one line or several at a time."""
     return str(message.get("stream") or message.get("status") or "").splitlines()
 
 
-def _tell(say: Say, line: str | None) -> None:
+def _report(say: Say, line: str | None) -> None:
     if line is not None:
         say(line)

@@ -1,10 +1,10 @@
-"""What an engine says while it builds or pulls, cut down to what a person wants to read."""
+"""The engine's messages of a build or a pull, reduced to what a person wants to read."""
 
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-KEPT = 15
+MAX_LINES = 15
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _STEP = re.compile(r"^Step (\d+)/(\d+) : ((?:FROM|RUN|COPY) .*)")
 _DOWNLOADING = re.compile(
@@ -22,20 +22,20 @@ _RETURNED = re.compile(r"^The command .* returned a non-zero code: (\d+)", re.DO
 _ERROR = re.compile(r"^\s*(?:ERROR|error|E|FATAL)\b[: ]")
 _HINTS = (
     ("DO NOT MATCH THE HASHES", "the packages changed since they were locked: make the lock again with `runner lock`"),
-    ("No space left on device", "make room on the engine's disk: `docker system df` shows what takes it"),
+    ("No space left on device", "free space on the engine's disk: `docker system df` shows what uses it"),
     ("name resolution", "containers of this engine cannot resolve names: check its DNS settings"),
-    ("No matching distribution", "the package index did not answer, or has no wheel for this Python any more"),
+    ("No matching distribution", "the package index did not answer, or no longer has a wheel for this Python"),
     ("No such file or directory: 'gcc'", "a package is built from source: use the base image without `-slim`"),
 )
 
 
 def plain(text: str) -> str:
-    """Return a line without colours and trailing blanks."""
+    """Return a line without colours and trailing spaces."""
     return _COLOUR.sub("", text).rstrip()
 
 
-def useful(lines: Sequence[str], limit: int = KEPT) -> tuple[str, ...]:
-    """Return the last lines worth reading: no progress, no blanks; errors stay, even from before the last lines."""
+def useful(lines: Sequence[str], limit: int = MAX_LINES) -> tuple[str, ...]:
+    """Return the last ``limit`` lines without progress and empty ones; up to a third are errors from further up."""
     kept = [line for line in map(plain, lines) if _NOISE.match(line) is None]
     if len(kept) <= limit:
         return tuple(kept)
@@ -44,26 +44,26 @@ def useful(lines: Sequence[str], limit: int = KEPT) -> tuple[str, ...]:
     return tuple(errors + last[len(errors) :])
 
 
-def reason(lines: Sequence[str], said: str) -> str:
-    """Return the one line that says why a build failed: the tool's last error, else what the engine ``said``."""
+def reason(lines: Sequence[str], message: str) -> str:
+    """Return the one line that says why a build failed: the last error in its log, else the engine's message."""
     errors = [line for line in map(plain, lines) if _ERROR.match(line)]
-    return errors[-1].strip() if errors else " ".join(step_end(said).split())
+    return errors[-1].strip() if errors else " ".join(step_end(message).split())
 
 
-def step_end(said: str) -> str:
-    """Return what an engine says of a failed step, without the command, which it repeats whole."""
-    code = _RETURNED.search(said)
-    return f"the step ended with exit {code[1]}" if code else plain(said)
+def step_end(message: str) -> str:
+    """Return the engine's message about a failed step without the command, which it repeats in full."""
+    code = _RETURNED.search(message)
+    return f"the step ended with exit {code[1]}" if code else plain(message)
 
 
 def hint(text: str) -> str:
-    """Return what to do about a failed build or pull."""
-    found = [advice for sign, advice in _HINTS if sign in text]
-    return found[0] if found else "the log's last lines are kept with the record"
+    """Return what to do about a build whose log has this text."""
+    hints = [advice for sign, advice in _HINTS if sign in text]
+    return hints[0] if hints else "the log's last lines are kept with the record"
 
 
-def worth_saying(line: str) -> str | None:
-    """Return a line of a build's output as progress, None for the many that are not."""
+def progress_line(line: str) -> str | None:
+    """Return the progress that a line of a build's log shows, None if it shows none."""
     line = plain(line)
     if step := _STEP.match(line):
         return f"step {step[1]}/{step[2]}: {shortened(step[3])}"
@@ -82,15 +82,15 @@ def shortened(text: str, width: int = 60) -> str:
     return text if len(text) <= width else f"{text[: width - 3]}..."
 
 
-class Pull:
-    """The sum of a pull's many progress bars."""
+class PullProgress:
+    """The sum over the layers of an image that is being pulled."""
 
     def __init__(self) -> None:
-        """Start at nothing."""
+        """Start with no layers."""
         self._layers: dict[str, tuple[int, int]] = {}
-        self._said = -1
+        self._last_tenth = -1
 
-    def worth_saying(self, message: Mapping[str, Any]) -> str | None:
+    def line(self, message: Mapping[str, Any]) -> str | None:
         """Return the total in MB each time it has grown by a tenth, else None."""
         detail = message.get("progressDetail") or {}
         if message.get("status") == "Downloading" and detail.get("total"):
@@ -98,9 +98,9 @@ class Pull:
         elif message.get("status") in {"Download complete", "Pull complete"} and message.get("id") in self._layers:
             total = self._layers[message["id"]][1]
             self._layers[message["id"]] = (total, total)
-        current, total = (sum(part) for part in zip(*self._layers.values(), strict=True)) if self._layers else (0, 0)
+        current, total = (sum(sizes) for sizes in zip(*self._layers.values(), strict=True)) if self._layers else (0, 0)
         tenth = 10 * current // total if total else -1
-        if tenth <= self._said:
+        if tenth <= self._last_tenth:
             return None
-        self._said = tenth
+        self._last_tenth = tenth
         return f"pulling {current / 1e6:.0f} of {total / 1e6:.0f} MB"

@@ -1,9 +1,20 @@
-"""Who started what on an engine, and removing what a dead runner left there; never anything else."""
+"""Who removes what from an engine, and when.
+
+1. A server's container removes itself when its server ends (``auto_remove``), and the server ends with its stdin: also
+   when the runner is killed. The channel makes sure of it in ``close``, with ``remove_container``.
+2. A build that fails or is cancelled removes its containers and its unfinished image, with ``remove_build``.
+3. The first ``provision`` of a run removes what killed runners left of both, with ``remove_abandoned``.
+4. ``runner clean`` lists ``abandoned_containers`` and ``unneeded_images_and_volumes``, and removes them with
+   ``remove_leftover``.
+
+Containers and unfinished images have the label ``OWNER``, which names a process. Something is abandoned if that is a
+process of this host and boot that is gone. What has none of our labels is never removed.
+"""
 
 import os
 import socket
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,68 +26,72 @@ from runner.backends.docker.options import CACHE, ENVIRONMENT, OWNER, volume_ima
 from runner.core.model import Leftover
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-_FIELDS = 4
-_PAUSE = 0.1
+_LABEL_FIELDS = 4
+_PAUSE_SECONDS = 0.1
+
+Tags = Mapping[str, Collection[str | None]]
+"""Environment -> the names of its images; None among them if they are unknown."""
 
 
 def owner() -> str:
-    """Return this process as a label: host, boot, process and the moment it started, so that no number is mistaken."""
+    """Return the label of this process: host, boot, process id and start time, as process ids are used again."""
     return ":".join((socket.gethostname(), _boot(), str(os.getpid()), _started(os.getpid())))
 
 
-def abandoned(label: str) -> bool:
-    """Say whether a label names a process of this host that is gone; of other hosts and boots nothing is known."""
-    parts = label.split(":")
-    if len(parts) < _FIELDS or not parts[2].isdigit():
+def is_abandoned(label: str) -> bool:
+    """Return True if a label names a process of this host and boot that is gone; nothing is known of other hosts."""
+    fields = label.split(":")
+    if len(fields) < _LABEL_FIELDS or not fields[2].isdigit():
         return False
-    host, boot, pid, started = parts[:_FIELDS]
+    host, boot, pid, started = fields[:_LABEL_FIELDS]
     return (host, boot) == (socket.gethostname(), _boot()) and started != _started(int(pid))
 
 
-def sweep(client: docker.DockerClient) -> tuple[str, ...]:
-    """Remove the containers and half-made images of runners that are gone; return their names."""
-    gone = []
+def remove_abandoned(client: docker.DockerClient) -> tuple[str, ...]:
+    """Remove the containers and unfinished images of runners that are gone; return their names."""
+    removed = []
     for container in client.api.containers(all=True, filters={"label": OWNER}):
-        if abandoned(container["Labels"][OWNER]):
-            remove(client, container["Id"])
-            gone.append(container["Names"][0].lstrip("/"))
+        if is_abandoned(container["Labels"][OWNER]):
+            remove_container(client, container["Id"])
+            removed.append(container["Names"][0].lstrip("/"))
     images = client.api.images(filters={"label": OWNER, "dangling": True})
-    dead = [image["Id"] for image in images if abandoned(image["Labels"][OWNER])]
-    gone += [image.removeprefix("sha256:")[:12] for image in dead if _forget(client, image)]
-    return tuple(gone)
+    unfinished = [image["Id"] for image in images if is_abandoned(image["Labels"][OWNER])]
+    removed += [image.removeprefix("sha256:")[:12] for image in unfinished if _remove_image(client, image)]
+    return tuple(removed)
 
 
-def clear(client: docker.DockerClient, builder: str, seconds: float) -> None:
-    """Remove what one broken-off build left, which the engine may be doing itself for up to ``seconds``."""
+def remove_build(client: docker.DockerClient, builder: str, seconds: float) -> None:
+    """Remove the containers and images of one failed build; the engine has ``seconds`` to remove its own first."""
     label = f"{OWNER}={builder}"
     end = time.monotonic() + seconds
-    while left := client.api.containers(all=True, filters={"label": label}):
+    while containers := client.api.containers(all=True, filters={"label": label}):
         if time.monotonic() > end:
-            for container in left:
-                remove(client, container["Id"])
+            for container in containers:
+                remove_container(client, container["Id"])
             break
-        time.sleep(_PAUSE)
+        time.sleep(_PAUSE_SECONDS)
     for image in client.api.images(filters={"label": label, "dangling": True}):
-        _forget(client, image["Id"])
+        _remove_image(client, image["Id"])
 
 
-def remove(client: docker.DockerClient, container: str) -> None:
-    """Kill and remove a container; return once it is gone."""
+def remove_container(client: docker.DockerClient, container: str) -> None:
+    """Kill and remove a container; return when it is gone."""
     try:
         client.api.remove_container(container, force=True)
     except NotFound:
         return
     except APIError as error:
-        if error.status_code != 409:  # 409: it is being removed already
+        if error.status_code != 409:  # 409: the engine is removing it
             raise
     with suppress(NotFound):
         client.api.wait(container, condition="removed", timeout=30)
 
 
-def _forget(client: docker.DockerClient, image: str) -> bool:
+def _remove_image(client: docker.DockerClient, image: str) -> bool:
+    """Remove an image; return False if it is gone or something uses it."""
     try:
         client.api.remove_image(image)
-    except APIError as error:  # gone already, or a container or another image stands on it
+    except APIError as error:  # 404: gone; 409: a container or another image uses it
         if error.status_code not in {404, 409}:
             raise
         return False
@@ -91,76 +106,85 @@ def _boot() -> str:
 
 
 def _started(pid: int) -> str:
-    """Return when a process started, in ticks since the boot; empty when there is no such process."""
+    """Return when a process started, in ticks since boot; empty if there is no such process."""
     try:
         return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[19]
     except OSError:
         return ""
 
 
-Tags = Mapping[str, Collection[str | None]]
-
-
-def dead(client: docker.DockerClient) -> tuple[Leftover, ...]:
+def abandoned_containers(client: docker.DockerClient) -> tuple[Leftover, ...]:
     """Return the containers of runners that are gone."""
     containers = client.api.containers(all=True, size=True, filters={"label": OWNER})
     return tuple(
         Leftover(
             kind="container",
-            name=found["Names"][0].lstrip("/"),
+            name=container["Names"][0].lstrip("/"),
             reason="its runner is gone",
-            size=int(found.get("SizeRw") or 0),
+            size=int(container.get("SizeRw") or 0),
         )
-        for found in containers
-        if abandoned(found["Labels"][OWNER])
+        for container in containers
+        if is_abandoned(container["Labels"][OWNER])
     )
 
 
-def unneeded(client: docker.DockerClient, tags: Tags, *, everything: bool) -> tuple[Leftover, ...]:
-    """Return images and cache volumes that are ours and that no container uses.
+def unneeded_images_and_volumes(client: docker.DockerClient, tags: Tags, *, everything: bool) -> tuple[Leftover, ...]:
+    """Return the images and cache volumes with our labels that no container uses and no environment needs.
 
     Args:
         client: the engine.
-        tags: environment -> the names of its images, None among them where they are not known: all of them stay.
-        everything: what the environments need counts as well.
+        tags: the images that the environments need; an environment with unknown names keeps all of its images.
+        everything: include what the environments need.
     """
     containers = client.api.containers(all=True)
-    used = {found["ImageID"] for found in containers if not abandoned((found["Labels"] or {}).get(OWNER, ""))}
+    used = {
+        container["ImageID"] for container in containers if not is_abandoned((container["Labels"] or {}).get(OWNER, ""))
+    }
     disk = client.df()
-    images = [found for found in disk["Images"] or [] if found["Id"] not in used]
-    going = {found["Id"]: left for found in images if (left := _image(found, tags, everything=everything))}
-    staying = {found["Id"].removeprefix("sha256:")[:12] for found in disk["Images"] or [] if found["Id"] not in going}
-    volumes = _volumes(disk["Volumes"] or [], staying, everything=everything)
-    return (*going.values(), *volumes)
+    images = disk["Images"] or []
+    removable: dict[str, Leftover] = {}
+    for image in images:
+        leftover = None if image["Id"] in used else _unneeded_image(image, tags, everything=everything)
+        if leftover is not None:
+            removable[image["Id"]] = leftover
+    kept = {image["Id"].removeprefix("sha256:")[:12] for image in images if image["Id"] not in removable}
+    return (*removable.values(), *_unneeded_volumes(disk["Volumes"] or [], kept, everything=everything))
 
 
-def _image(found: Mapping[str, Any], tags: Tags, *, everything: bool) -> Leftover | None:
-    labels = found["Labels"] or {}
+def _unneeded_image(image: Mapping[str, Any], tags: Tags, *, everything: bool) -> Leftover | None:
+    labels = image["Labels"] or {}
     if ENVIRONMENT not in labels and not labels.get(OWNER):
         return None
-    environment = labels.get(ENVIRONMENT, "")
-    names = [name for name in found["RepoTags"] or [] if name != "<none>:<none>"]
-    current = tags.get(environment, ())
-    if labels.get(OWNER):
-        reason = "half-made, and its builder is gone" if abandoned(labels[OWNER]) else ""
-    elif any(not name.startswith("matrix-runner/") for name in names):
-        reason = ""  # somebody gave it a name of their own
-    elif everything:
-        reason = f"--all; {environment} can be built again"
-    elif environment not in tags:
-        reason = f"the matrix builds no environment {environment}"
-    elif None in current or set(names) & set(current):
-        reason = ""
-    else:
-        reason = f"the lock, the Dockerfile or the base image of {environment} has changed"
+    names = [name for name in image["RepoTags"] or [] if name != "<none>:<none>"]
+    reason = _reason(labels, names, tags, everything=everything)
     if not reason:
         return None
-    size = int(found["Size"]) - max(int(found["SharedSize"]), 0)
-    return Leftover(kind="image", name=names[0] if names else found["Id"], reason=reason, size=size)
+    size = int(image["Size"]) - max(int(image["SharedSize"]), 0)
+    return Leftover(kind="image", name=names[0] if names else image["Id"], reason=reason, size=size)
 
 
-def _volumes(found: list[dict[str, Any]], images: Collection[str], *, everything: bool) -> Iterator[Leftover]:
-    for volume in found:
+def _reason(labels: Mapping[str, str], names: Collection[str], tags: Tags, *, everything: bool) -> str:
+    """Return why an image can be removed; empty if it has to stay."""
+    environment = labels.get(ENVIRONMENT, "")
+    current = tags.get(environment, ())
+    if labels.get(OWNER):
+        return "half-made, and its builder is gone" if is_abandoned(labels[OWNER]) else ""
+    if any(not name.startswith("matrix-runner/") for name in names):
+        return ""  # somebody gave it a name of their own
+    if everything:
+        return f"--all; {environment} can be built again"
+    if environment not in tags:
+        return f"the matrix builds no environment {environment}"
+    if None in current or set(names) & set(current):
+        return ""
+    return f"the lock, the Dockerfile or the base image of {environment} has changed"
+
+
+def _unneeded_volumes(
+    volumes: Sequence[Mapping[str, Any]], images: Collection[str], *, everything: bool
+) -> Iterator[Leftover]:
+    """Yield the unused cache volumes of images that are not among ``images``, given by the start of their ids."""
+    for volume in volumes:
         name, usage = volume["Name"], volume.get("UsageData") or {}
         if CACHE not in (volume["Labels"] or {}) or usage.get("RefCount"):
             continue
@@ -169,18 +193,18 @@ def _volumes(found: list[dict[str, Any]], images: Collection[str], *, everything
             yield Leftover(kind="volume", name=name, reason=reason, size=max(int(usage.get("Size") or 0), 0))
 
 
-def discard(client: docker.DockerClient, left: Leftover) -> None:
-    """Remove one of these; harmless where it is gone already.
+def remove_leftover(client: docker.DockerClient, leftover: Leftover) -> None:
+    """Remove a container, an image or a volume; do nothing if it is gone.
 
     Raises:
-        APIError: the engine does not let go of it, for example because a container uses it by now.
+        APIError: the engine refuses, for example because a container uses it by now.
     """
     try:
-        if left.kind == "container":
-            remove(client, left.name)
-        elif left.kind == "image":
-            client.api.remove_image(left.name)
+        if leftover.kind == "container":
+            remove_container(client, leftover.name)
+        elif leftover.kind == "image":
+            client.api.remove_image(leftover.name)
         else:
-            client.api.remove_volume(left.name)
+            client.api.remove_volume(leftover.name)
     except NotFound:
         return

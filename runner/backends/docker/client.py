@@ -1,4 +1,4 @@
-"""The connection to a container engine: found by the environment, its exceptions turned into ours at one place."""
+"""The connection to a container engine, and the one place that turns its exceptions into ours."""
 
 import threading
 from collections.abc import Iterator
@@ -18,14 +18,14 @@ START_HINT = (
     "`--backend venv` needs no engine"
 )
 FOREIGN = (DockerException, StreamParseError, ContextException, urllib3.exceptions.HTTPError, OSError)
-"""What the SDK raises: its own errors, most of which derive from DockerException, urllib3's while a stream is read, and
-the errors of sockets, which those of requests are too."""
+"""What the SDK raises: its own errors, most of which derive from DockerException, those of urllib3 while a stream is
+read, and OSError, from which the errors of sockets and of requests derive."""
 
 
 def connect(timeout: float = PATIENT) -> docker.DockerClient:
-    """Connect to the engine that DOCKER_HOST or the Docker context names, else to the one of this machine.
+    """Connect to the engine that DOCKER_HOST or the Docker context names, else to that of this machine.
 
-    A client serves one thread; connections that do not end are bounded by ``timeout``, in seconds.
+    A client is for one thread. A request may take ``timeout`` seconds.
 
     Raises:
         EngineError: no engine answers.
@@ -36,7 +36,7 @@ def connect(timeout: float = PATIENT) -> docker.DockerClient:
 
 
 def reachable(timeout: float = QUICK) -> str | None:
-    """Return the version of the engine, or None where none answers within ``timeout`` seconds."""
+    """Return the version of the engine, None if none answers within ``timeout`` seconds."""
     try:
         with closing(connect(timeout)) as client:
             return str(client.version()["Version"])
@@ -46,7 +46,7 @@ def reachable(timeout: float = QUICK) -> str | None:
 
 @contextmanager
 def talking(what: str, hint: str | None = None) -> Iterator[None]:
-    """Turn whatever the SDK raises inside into an EngineError that begins with ``what``; our own errors pass."""
+    """Turn the exceptions of the SDK into an EngineError that starts with ``what``; our own errors pass through."""
     try:
         yield
     except RunnerError:
@@ -56,50 +56,50 @@ def talking(what: str, hint: str | None = None) -> Iterator[None]:
 
 
 def sentence(error: BaseException) -> str:
-    """Return what the engine said, on one line, without the SDK's address and status code."""
-    said = getattr(error, "explanation", None) or getattr(error, "msg", None) or error
-    return " ".join(str(said).split()).rstrip(".") or type(error).__name__
+    """Return the engine's message on one line, without the address and the status code that the SDK adds."""
+    message = getattr(error, "explanation", None) or getattr(error, "msg", None) or error
+    return " ".join(str(message).split()).rstrip(".") or type(error).__name__
 
 
 class Conversations:
-    """The clients of the threads at work, so that another thread can break off what they wait for."""
+    """The clients of all threads that build or pull, so that another thread can cancel what they wait for."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Start without clients."""
         self._lock = threading.Lock()
         self._responses: list[requests.Response] = []
         self._cancelled = threading.Event()
 
     @property
     def cancelled(self) -> bool:
-        """True once everything was broken off."""
+        """True after ``cancel``."""
         return self._cancelled.is_set()
 
     @contextmanager
     def client(self) -> Iterator[docker.DockerClient]:
-        """Lend this thread a client; its connections are closed at the end, which makes the engine drop its work."""
-        mine: list[requests.Response] = []
+        """Yield a client for this thread; at the end its connections are closed, and the engine stops their work."""
+        responses: list[requests.Response] = []
 
-        def keep(response: requests.Response, *_args: object, **_options: object) -> None:
-            mine.append(response)
+        def register(response: requests.Response, *_args: object, **_options: object) -> None:
+            responses.append(response)
             with self._lock:
                 self._responses.append(response)
             if self.cancelled:
                 hang_up(response)
 
         client = connect()
-        client.api.hooks["response"].append(keep)
+        client.api.hooks["response"].append(register)
         try:
             yield client
         finally:
             with self._lock:
-                self._responses = [response for response in self._responses if response not in mine]
-            for response in mine:
+                self._responses = [response for response in self._responses if response not in responses]
+            for response in responses:
                 response.close()
             client.close()
 
     def cancel(self) -> None:
-        """Wake every thread that waits for the engine, for good."""
+        """Wake every thread that waits for the engine; the clients cannot be used afterwards."""
         self._cancelled.set()
         with self._lock:
             for response in self._responses:
@@ -107,6 +107,6 @@ class Conversations:
 
 
 def hang_up(response: requests.Response) -> None:
-    """Make the thread that reads a response see its end; the connection is that thread's to close."""
-    with suppress(ValueError, RuntimeError, OSError, AttributeError):  # where it was read to its end already
+    """Make the thread that reads a response see its end; that thread closes the connection."""
+    with suppress(ValueError, RuntimeError, OSError, AttributeError):  # it was read to its end already
         response.raw.shutdown()

@@ -1,4 +1,4 @@
-"""What is asked of the engine, as values: nothing here touches the machine."""
+"""The options of images and containers that the engine is given, as values; nothing here touches the machine."""
 
 import hashlib
 import io
@@ -22,7 +22,7 @@ ENVIRONMENT = "io.matrix-runner.environment"
 CACHE = "io.matrix-runner.cache"
 UNPINNED = "unpinned"
 GIB = 1 << 30
-PIDS = 2048  # threads count: BLAS starts one a core, CUDA some a context
+PIDS = 2048  # includes threads: BLAS starts one for each core, CUDA several for each context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +30,8 @@ class Recipe:
     """What an image is built from.
 
     Attributes:
-        base: the base image as the Dockerfile is told it, ``python:3.6-slim`` or ``python@sha256:...``.
-        base_id: what pins it: the digest of its pin, else the id of the local image.
+        base: the base image in the Dockerfile, ``python:3.6-slim`` or ``python@sha256:...``.
+        base_id: the digest that the base is pinned to, else the id of the local image.
     """
 
     environment: str
@@ -42,9 +42,9 @@ class Recipe:
 
     @property
     def tag(self) -> str:
-        """The image's name; it changes with the Dockerfile, the lock and the base, and with nothing else."""
-        total = hashlib.sha256(self.dockerfile + b"\0" + self.lock + b"\0" + self.base_id.encode())
-        return f"matrix-runner/{self.environment.lower()}:{total.hexdigest()[:12]}"
+        """The image's name; it depends on the Dockerfile, the lock and the base alone."""
+        content = hashlib.sha256(self.dockerfile + b"\0" + self.lock + b"\0" + self.base_id.encode())
+        return f"matrix-runner/{self.environment.lower()}:{content.hexdigest()[:12]}"
 
     def context(self) -> io.BytesIO:
         """Return the build context, a tar of the Dockerfile and the lock; the same bytes each time."""
@@ -58,7 +58,7 @@ class Recipe:
         return out
 
     def build_options(self, builder: str) -> dict[str, Any]:
-        """Return what ``APIClient.build`` is given; ``builder`` labels what is unfinished."""
+        """Return the arguments of ``APIClient.build``; ``builder`` labels what is unfinished."""
         return {
             "fileobj": self.context(),
             "custom_context": True,
@@ -78,9 +78,9 @@ class Container:
 
     Attributes:
         name: unique on its engine.
-        image: id.
-        python: the interpreter, looked up on the image's PATH.
-        owner: who may sweep it, see ``docker_sweep.owner``.
+        image: its id.
+        python: the interpreter, on the image's PATH.
+        owner: the process that it belongs to, see ``cleanup.owner``.
         cdi: the engine knows the GPU as a CDI device.
     """
 
@@ -92,7 +92,7 @@ class Container:
     cdi: bool = False
 
     def options(self) -> dict[str, Any]:
-        """Return what ``containers.create`` is given."""
+        """Return the arguments of ``containers.create``."""
         return {
             **HARDENED,
             "name": self.name,
@@ -113,21 +113,21 @@ class Container:
 
     def _environment(self) -> dict[str, str]:
         gpu = {"NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
-        if "," in self.limits.device:  # else CUDA numbers them in an order of its own
+        if "," in self.limits.device:  # without it CUDA orders the GPUs itself
             gpu["CUDA_VISIBLE_DEVICES"] = self.limits.device
-        none = {"NVIDIA_VISIBLE_DEVICES": "void"}  # else an engine with the nvidia runtime by default hands over all
-        shown = none if self.limits.device == "cpu" else gpu
-        return {"HOME": "/work", "USER": "bench", "TMPDIR": "/tmp", **shown}  # noqa: S108  the container's own
+        none = {"NVIDIA_VISIBLE_DEVICES": "void"}  # an engine whose default runtime is nvidia gives all GPUs otherwise
+        devices = none if self.limits.device == "cpu" else gpu
+        return {"HOME": "/work", "USER": "bench", "TMPDIR": "/tmp", **devices}  # noqa: S108  in the container
 
 
 HARDENED: Mapping[str, Any] = {
     "network_mode": "none",
     "read_only": True,
     "tmpfs": {
-        "/tmp": "rw,exec,nosuid,nodev,size=4g,mode=1777",  # noqa: S108  the container's own
+        "/tmp": "rw,exec,nosuid,nodev,size=4g,mode=1777",  # noqa: S108  in the container
         "/work": "rw,exec,nosuid,nodev,size=1g,mode=0700,uid=1000,gid=1000",
     },
-    "working_dir": "/tmp",  # noqa: S108
+    "working_dir": "/tmp",  # noqa: S108  in the container
     "cap_drop": ["ALL"],
     "security_opt": ["no-new-privileges"],
     "user": "1000:1000",
@@ -137,7 +137,7 @@ HARDENED: Mapping[str, Any] = {
 
 
 def owner_fix(image: str, volume: str, owner: str) -> dict[str, Any]:
-    """Return the options of a container that hands a new cache volume to uid 1000: a new one belongs to root."""
+    """Return the options of a container that gives a new cache volume, which belongs to root, to uid 1000."""
     return {
         "image": image,
         "entrypoint": ["chown", "1000:1000", "/cache"],
@@ -154,23 +154,23 @@ def owner_fix(image: str, volume: str, owner: str) -> dict[str, Any]:
 
 
 def container_name(run: str, environment: str) -> str:
-    """Return a name for a server's container, which no other has."""
+    """Return a unique name for the container of a server."""
     readable = re.sub(r"[^a-zA-Z0-9_.-]", "-", f"matrix-runner-{run}-{environment}")
     return f"{readable}-{secrets.token_hex(4)}"
 
 
 def cache_volume(image: str, device: str) -> str:
-    """Return the name of the volume that keeps what compilers made, for one image and one device."""
+    """Return the name of the volume that holds the compiler caches of one image on one device."""
     return f"matrix-runner-cache-{image.removeprefix('sha256:')[:12]}-{file_name(device)}"
 
 
 def volume_image(volume: str) -> str:
-    """Return the beginning of the id of the image that a cache volume belongs to."""
+    """Return the first 12 digits of the id of the image that a cache volume belongs to."""
     return volume.removeprefix("matrix-runner-cache-").partition("-")[0]
 
 
 def device_requests(device: str, *, cdi: bool) -> list[DeviceRequest]:
-    """Return the request for GPUs by their UUIDs, with commas between them; none for ``cpu``."""
+    """Return the request for GPUs, given by their UUIDs with commas between them; no request for ``cpu``."""
     if device == "cpu":
         return []
     names = device.split(",")
@@ -180,25 +180,25 @@ def device_requests(device: str, *, cdi: bool) -> list[DeviceRequest]:
 
 
 def cdi_name(device: str) -> str:
-    """Return what CDI calls a GPU."""
+    """Return the name of a GPU in CDI, the Container Device Interface."""
     return f"nvidia.com/gpu={device}"
 
 
 def has_cdi(info: Mapping[str, Any], device: str) -> bool:
-    """Say whether an engine's ``info`` lists GPUs among its CDI devices; engines before 28.3 list none."""
-    found = {entry.get("ID") for entry in info.get("DiscoveredDevices") or []}
-    return found >= {cdi_name(name) for name in device.split(",")}
+    """Return True if an engine's ``info`` lists the GPUs as CDI devices; engines before 28.3 list none."""
+    names = {entry.get("ID") for entry in info.get("DiscoveredDevices") or []}
+    return names >= {cdi_name(name) for name in device.split(",")}
 
 
 def pins(path: Path) -> dict[str, str]:
-    """Return the digest of each image name that ``pins.toml`` holds; a missing file holds none."""
+    """Return image name -> digest from ``pins.toml``; empty if the file does not exist."""
     if not path.is_file():
         return {}
     return dict(tomllib.loads(path.read_text("utf-8")).get("images", {}))
 
 
 def pinned(name: str, digests: Mapping[str, str]) -> str:
-    """Return ``repository@digest`` for a name with a pin, else the name."""
+    """Return ``repository@digest`` if an image name has a pin, else the name."""
     digest = digests.get(name)
     return f"{repository(name)}@{digest}" if digest else name
 
@@ -211,20 +211,20 @@ def repository(name: str) -> str:
 
 
 def registry(name: str) -> str:
-    """Return the host that an image's name leads to."""
+    """Return the host of the registry of an image name."""
     first, slash, _ = name.partition("/")
     return first if slash and ("." in first or ":" in first or first == "localhost") else "docker.io"
 
 
 def by_registry(names: Sequence[str]) -> dict[str, list[str]]:
-    """Group image names by the registry that holds them, each once, in order."""
-    found: dict[str, list[str]] = {}
+    """Group image names by registry, each once, in order."""
+    names_by_host: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
-        found.setdefault(registry(name), []).append(name)
-    return found
+        names_by_host.setdefault(registry(name), []).append(name)
+    return names_by_host
 
 
-def wanted(spec: Spec, digests: Mapping[str, str]) -> str | None:
-    """Return the image that comes from elsewhere: the one to pull, or the base; None where neither is named."""
+def source_image(spec: Spec, digests: Mapping[str, str]) -> str | None:
+    """Return the image to pull for an environment, its own or its base; None if the matrix names neither."""
     name = spec.image or spec.base
     return None if name is None else pinned(name, digests)

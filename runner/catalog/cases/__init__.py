@@ -1,53 +1,64 @@
 """The cases of every workload with their sizes, and what one step of them costs in arithmetic and memory traffic."""
 
-from collections.abc import Mapping
+import importlib
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-from runner.catalog.cases import (
-    asr_lstm,
-    deepbench_allreduce,
-    deepbench_conv,
-    deepbench_gemm,
-    deepbench_rnn,
-    deepbench_sparse,
-    lm_lstm,
-    recurrent,
-    rnn_sequence,
-    rnn_step,
-)
+from runner.catalog.cases import deepbench_allreduce, recurrent
 
 __all__ = [
     "CASES",
     "ORIGINAL_PHASES",
     "PHASES",
     "PUBLISHED",
+    "WORKLOADS",
+    "field",
     "forward_bytes",
     "forward_flops",
     "is_kernel",
     "moved_bytes",
     "parameters",
     "product_flops",
+    "quoted",
     "training_bytes",
 ]
 
-_SINGLE = (deepbench_gemm, deepbench_conv, deepbench_sparse, deepbench_allreduce)
-_MODULES = (rnn_step, rnn_sequence, asr_lstm, lm_lstm, deepbench_rnn, *_SINGLE)
-_KERNELS: Mapping[str, ModuleType] = {module.WORKLOAD: module for module in _SINGLE}
-"""Workloads of single operations, each with its costs; those of the others are ``recurrent``'s."""
+WORKLOADS = (
+    "rnn-step",
+    "rnn-sequence",
+    "asr-lstm",
+    "lm-lstm",
+    "deepbench-rnn",
+    "deepbench-gemm",
+    "deepbench-conv",
+    "deepbench-sparse",
+    "deepbench-allreduce",
+)
+"""The workloads, in the order in which they are shown. Each is the module of its name, with underscores.
+
+A module has ``CASES``, ``PUBLISHED``, ``ORIGINAL_PHASES``, ``FIELD``, and ``UNIT`` or ``unit(case)``. A module of
+single operations has their costs, too; the costs of networks are in ``recurrent``.
+"""
+
+_MODULES: Mapping[str, ModuleType] = {
+    workload: importlib.import_module(f"{__name__}.{workload.replace('-', '_')}") for workload in WORKLOADS
+}
+_KERNELS = {workload: module for workload, module in _MODULES.items() if hasattr(module, "product_flops")}
+"""Workloads of single operations: their modules have the costs."""
 
 CASES: Mapping[str, Mapping[str, Any]] = {
-    f"{case['workload']}/{case['name']}": case for module in _MODULES for case in module.CASES
+    f"{case['workload']}/{case['name']}": case for module in _MODULES.values() for case in module.CASES
 }
 """``workload/case`` -> the sizes, as they are sent to the harness; in the order in which they are shown."""
 
 PUBLISHED: Mapping[str, tuple[str, ...]] = {
-    f"{module.CASES[0]['workload']}/{name}": slugs for module in _MODULES for name, slugs in module.PUBLISHED.items()
+    f"{workload}/{name}": slugs for workload, module in _MODULES.items() for name, slugs in module.PUBLISHED.items()
 }
 """``workload/case`` of the published protocol -> the implementations that were measured, or come nearest to it."""
 
 ORIGINAL_PHASES: Mapping[str, tuple[str, ...]] = {
-    module.CASES[0]["workload"]: ("compile", *module.ORIGINAL_PHASES) for module in _MODULES
+    workload: ("compile", *module.ORIGINAL_PHASES) for workload, module in _MODULES.items()
 }
 """workload -> the phases that its original program timed; compile times are of the aligned protocol."""
 
@@ -99,3 +110,41 @@ def training_bytes(case: Mapping[str, Any]) -> int:
 
 def _costs(case: Mapping[str, Any]) -> ModuleType:
     return _KERNELS.get(case["workload"], recurrent)
+
+
+FIELDS = ("Speech", "Language", "Vision", "Recurrent layers", "General")
+"""The fields of application, in the order in which reports show them."""
+
+APPLICATIONS: Mapping[str, tuple[str, ...]] = {
+    "Speech": ("deepspeech", "deep speech", "speaker id", "kws"),
+    "Language": ("language modelling", "character language modelling", "machine translation"),
+    "Vision": ("vision", "resnet", "face recognition", "ocr"),
+}
+"""Field -> the applications in DeepBench's two spreadsheets of kernels, in lower case."""
+
+_FIELD_OF = {application: name for name, applications in APPLICATIONS.items() for application in applications}
+
+
+def field(case: Mapping[str, Any]) -> str:
+    """Return the field of a case, one of ``FIELDS``: its workload's, or that of its (first) application."""
+    if "application" not in case:
+        return str(_MODULES[case["workload"]].FIELD)
+    return _FIELD_OF.get(case["application"].partition(",")[0].strip().lower(), "General")
+
+
+_UNITS: Mapping[str, Callable[[Mapping[str, Any], float], float]] = {
+    "µs": lambda _case, seconds: seconds * 1e6,
+    "µs/example": lambda case, seconds: seconds * 1e6 / case["batch"],
+    "ms/batch": lambda _case, seconds: seconds * 1e3,
+    "words/s": lambda case, seconds: case["steps"] * case["batch"] / seconds,
+}
+
+
+def quoted(case: Mapping[str, Any], seconds: float) -> tuple[float, str]:
+    """Return (value, unit) of one step of ``seconds``, above 0, in the unit of its workload's published figures.
+
+    ``µs/example`` is the step over its batch, whatever the number of time steps; ``words/s`` counts T B words a step.
+    """
+    module = _MODULES[case["workload"]]
+    unit = str(module.unit(case) if hasattr(module, "unit") else module.UNIT)
+    return _UNITS[unit](case, seconds), unit

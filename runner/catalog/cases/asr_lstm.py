@@ -44,3 +44,5 @@ PUBLISHED = {
     "4x320-ctc-long": _MASKED,
 }
 ORIGINAL_PHASES = ("train",)
+FIELD = "Speech"
+UNIT = "ms/batch"  # as Braun 2018 quotes times

@@ -63,3 +63,7 @@ def forward_bytes(case: Mapping[str, Any]) -> int:
 def training_bytes(case: Mapping[str, Any]) -> int:
     """Return about how many bytes of memory all processes hold at once."""
     return COPIES * aggregate_bytes(case)
+
+
+FIELD = "General"  # of a case without an application
+UNIT = "µs"  # as DeepBench prints times

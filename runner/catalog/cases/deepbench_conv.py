@@ -80,3 +80,7 @@ def training_bytes(case: Mapping[str, Any]) -> int:
     height, width = outputs(case)
     patches = 4 * height * width * case["c"] * case["filter_w"] * case["filter_h"]
     return int(2 * COPIES * forward_bytes(case) + case["n"] * patches)
+
+
+FIELD = "General"  # of a case without an application
+UNIT = "µs"  # as DeepBench prints times

@@ -69,3 +69,7 @@ def whole_bytes(case: Mapping[str, Any]) -> int:
 def training_bytes(case: Mapping[str, Any]) -> int:
     """Return about how many bytes of memory a process holds at once: the sums of the result are taken in float64."""
     return COPIES * forward_bytes(case) + int(8 * case["m"] * case["n"])
+
+
+FIELD = "General"  # of a case without an application
+UNIT = "µs"  # as DeepBench prints times

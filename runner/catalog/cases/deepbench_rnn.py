@@ -57,3 +57,7 @@ def recurrent_flops(case: Mapping[str, Any]) -> int:
     frames, hidden = case["steps"] * case["batch"], case["hidden"]
     pointwise = frames * hidden if case["cell"] == "relu" else 0
     return int(2 * GATES[case["cell"]] * frames * hidden**2 + pointwise)
+
+
+FIELD = "General"  # of a case without an application
+UNIT = "µs"  # as DeepBench prints times

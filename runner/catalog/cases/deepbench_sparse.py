@@ -75,3 +75,7 @@ def training_bytes(case: Mapping[str, Any]) -> int:
     """Return about how many bytes of memory a process holds at once: S as drawn and as held, and Y twice."""
     m, n, k = case["m"], case["n"], case["k"]
     return int(4 * (4 * m * k + 2 * k * n + 4 * m * n))
+
+
+FIELD = "General"  # of a case without an application
+UNIT = "µs"  # as DeepBench prints times

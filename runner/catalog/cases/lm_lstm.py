@@ -73,3 +73,9 @@ PUBLISHED = {
     "template-2x64-bidirectional": ("cudnn-lstm",),
 }
 ORIGINAL_PHASES = ("train",)
+FIELD = "Language"
+
+
+def unit(case: Mapping[str, Any]) -> str:
+    """Return the unit of a case: words as in TensorFlow's PTB tutorial, or the time of a step without a vocabulary."""
+    return "words/s" if case["vocabulary"] else "ms/batch"

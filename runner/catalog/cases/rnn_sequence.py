@@ -33,3 +33,5 @@ CASES = tuple(
 )
 PUBLISHED = {"lstm-l{}-t{}-b{}-h{}".format(*size): ("theano-scan", "theano-cudnn") for size in SIZES}
 ORIGINAL_PHASES = ("forward", "gradient")
+FIELD = "Recurrent layers"
+UNIT = "µs/example"  # as MaximumEntropy/cudnn_rnn_theano_benchmarks quotes times

@@ -32,3 +32,5 @@ PUBLISHED = {
     found["name"]: _SLUGS[found["cell"]] for found in CASES if found["layers"] == 1 and found["cell"] in _SLUGS
 }
 ORIGINAL_PHASES = ("forward", "train")
+FIELD = "Recurrent layers"
+UNIT = "µs/example"  # as glample/rnn-benchmarks quotes times

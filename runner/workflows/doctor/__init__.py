@@ -4,11 +4,11 @@
 ``runner tune``: ``noise`` reads what makes times noisy, ``noise_findings`` judges it, ``tune`` puts both together.
 """
 
-import io
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from runner.report.formatting import as_text
 from runner.workflows.doctor.findings import Finding, judge
 from runner.workflows.doctor.inspect import Facts, Outlook, outlooks_and_engine, read_facts
 from runner.workflows.options import Options
@@ -84,7 +84,6 @@ def examine(options: Options) -> Examination:
 
 def table(rows: Iterable[tuple[str, str, str]], verdict: str, width: int) -> str:
     """Return rows of (state, name, detail) as a table of ``width`` columns, with the verdict below it."""
-    from rich.console import Console
     from rich.table import Table
 
     grid = Table(box=None, pad_edge=False, show_header=False)
@@ -93,11 +92,7 @@ def table(rows: Iterable[tuple[str, str, str]], verdict: str, width: int) -> str
     grid.add_column(overflow="fold")
     for row in rows:
         grid.add_row(*row)
-    console = Console(file=io.StringIO(), width=width, highlight=False, markup=False)
-    console.print(grid)
-    console.print(f"\n{verdict}", soft_wrap=True)
-    assert isinstance(console.file, io.StringIO)
-    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+    return as_text([grid, f"\n{verdict}"], width)
 
 
 def _machine_json(facts: Facts) -> dict[str, Any]:

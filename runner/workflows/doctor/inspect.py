@@ -146,21 +146,22 @@ def outlooks_and_engine(options: Options) -> tuple[tuple[Outlook, ...], Mapping[
     return (outlook, _outlook(setup(second))), engine
 
 
-def _outlook(found: Context) -> Outlook:
-    prepared = prepare(found.matrix, found.request, found.backend, found.settings, found.gpu)
+def _outlook(context: Context) -> Outlook:
+    request = context.request
+    prepared = prepare(context.matrix, request, context.backend, context.settings, context.gpu)
     new = tuple(spec for spec in prepared.specs if spec.environment not in prepared.survey.cached)
     try:
         announce(prepared.specs, prepared.survey)
         no_room = None
     except RunnerError as error:
         no_room = error.problems[0].message
-    wanted, _ = specs(found.matrix, found.request.environments, found.request.device, found.settings.matrix)
+    selected, _ = specs(context.matrix, request.environments, request.device, context.settings.matrix)
     return Outlook(
-        name=found.backend.name,
+        name=context.backend.name,
         plan=prepared.plan,
         survey=prepared.survey,
         specs=new,
-        pythons=tuple(spec.python for spec in wanted if spec.python),
+        pythons=tuple(spec.python for spec in selected if spec.python),
         no_room=no_room,
     )
 

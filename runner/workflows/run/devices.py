@@ -185,7 +185,7 @@ def _workers(
     cores = _cores(parts, pin=pin)
     if not any(cores) and pin and len(parts) > 1:
         recorder.progress.note("there are too few cores: the servers of all devices share them")
-    memory = int(MEMORY_SHARE * machine.room()) // len(parts)
+    memory = int(MEMORY_SHARE * machine.available_memory()) // len(parts)
     alone_at_work = len(parts) == 1 and not isinstance(parts[0][1], DeviceGroup)
     workers = []
     for index, ((part, session), cpus) in enumerate(zip(parts, cores, strict=True), 1):
@@ -211,8 +211,8 @@ def _cores(parts: Sequence[tuple[Plan, DeviceSession]], *, pin: bool) -> Sequenc
     if not pin or (count == 1 and session.gpu):
         return ((),) * count
     if count == 1:
-        return (machine.apart(threads, cpus),)
-    shares = machine.shares(count, cpus)
+        return (machine.spread_over_cores(threads, cpus),)
+    shares = machine.split_cores(count, cpus)
     return shares if all(machine.physical_cores(share) >= threads for share in shares) else ((),) * count
 
 

@@ -1,4 +1,4 @@
-"""Stands in for the harness server: runs the Python it is sent, one JSON string a line, and replies with ``found``."""
+"""A stand-in for the harness server: runs the Python in each line, a JSON string, and replies with ``result``."""
 
 import json
 import os
@@ -12,6 +12,6 @@ def main(source: Any) -> None:
     for line in iter(source.readline, b""):
         names = {"OUT": out, "SOURCE": source}
         exec(json.loads(line.decode("ascii")), names)
-        rest = json.dumps(names["found"]).encode("ascii") + b"\n"
-        while rest:
-            rest = rest[os.write(out, rest) :]
+        data = json.dumps(names["result"]).encode("ascii") + b"\n"
+        while data:
+            data = data[os.write(out, data) :]

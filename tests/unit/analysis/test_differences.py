@@ -99,7 +99,7 @@ def test_a_fact_that_one_side_alone_knows_is_said_and_none_is_not_unknown() -> N
     assert value(listed, "BLAS") == (None, "MKL 2024.2")
     assert value(listed, "oneDNN") == (None, "3.12.0")
     assert value(listed, "CUDA") == ("none", "13.0")
-    assert "; BLAS, oneDNN (known of torch-2.x alone); " in shown(listed)
+    assert "; BLAS, oneDNN (known only for torch-2.x); " in shown(listed)
 
 
 def test_on_a_cpu_cuda_has_no_part_and_is_listed_last() -> None:
@@ -128,7 +128,7 @@ def test_a_package_is_told_by_its_normal_name_and_that_of_the_framework_is_not_l
 def test_packages_that_nobody_listed_are_not_taken_for_none() -> None:
     listed = differences(torch({"version": "1"}), torch({"version": "1", "packages": {"six": "1", "torch": "1"}}))
     assert listed == (Difference(name="packages", base=None, other="2", kind="speed"),)
-    assert shown(listed) == "torch-2.x differs from torch-1.0 in packages (known of torch-2.x alone)"
+    assert shown(listed) == "torch-2.x differs from torch-1.0 in packages (known only for torch-2.x)"
 
 
 def test_across_frameworks_the_framework_is_the_difference_and_own_settings_come_last() -> None:
@@ -173,8 +173,8 @@ def test_a_sentence_names_values_and_counts_the_rest() -> None:
     assert shown(differences(torch(OLD, **GPU), torch({**NEW, "cuda": "9.0.176"}, **GPU))) == (
         "torch-2.x differs from torch-1.0 in torch 1.0.0 → 2.13.0, and also in cuDNN 7.4.2 → 9.20.0, "
         "TF32 in products by default none → no, Python 3.6.15 → 3.11.7, NumPy 1.19.5 → 2.4.6, "
-        "base image python:3.6-slim → python:3.11; BLAS, oneDNN (known of torch-2.x alone); "
-        "1 package (typing_extensions); 2 packages on one side alone (Jinja2, six); "
+        "base image python:3.6-slim → python:3.11; BLAS, oneDNN (known only for torch-2.x); "
+        "1 package (typing_extensions); 2 packages on one side only (Jinja2, six); "
         "1 other setting (threads reported by the framework)"
     )
 
@@ -188,8 +188,8 @@ def test_groups_name_every_difference_once() -> None:
     assert [group.title for group in made][:4] == [
         "",
         "Packages in different versions",
-        "Packages of a alone",
-        "Packages of b alone",
+        "Packages only in a",
+        "Packages only in b",
     ]
     assert ("BLAS", "not known", "MKL 2024.2") in made[0].rows
     assert ("digest", "sha256:" + "ab" * 6, "sha256:" + "cd" * 6) in made[0].rows

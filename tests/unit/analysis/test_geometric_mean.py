@@ -90,7 +90,7 @@ def test_one_round_has_a_mean_and_no_interval(tmp_path: Path) -> None:
     mean = only(comparison)
     assert mean.ratio == pytest.approx(1.0)
     assert (mean.ratio_low, mean.ratio_high, mean.rounds) == (None, None, 1)
-    assert formatting.overall(comparison) == [
+    assert formatting.mean_sentences(comparison) == [
         "torch-2.x against torch-1.0: geometric mean over 2 cells in 2 workloads: 1.000, no interval from one round"
     ]
     assert json.loads(render(comparison, "json"))["overall"][0]["ratio_low"] is None

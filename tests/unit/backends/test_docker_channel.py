@@ -1,4 +1,4 @@
-"""What is sent to a container and read from it when nobody reads on, or nothing comes."""
+"""Sending to and receiving from a container that is slow, silent or gone."""
 
 from typing import Any
 
@@ -11,24 +11,24 @@ from runner.backends.line_reader import Lines
 
 
 class Pipe(Wire):
-    """A wire that takes ``room`` bytes at a time, as often as ``takes`` says, and gives what it is told to."""
+    """A wire that takes ``room`` bytes at a time, ``takes`` times, and returns ``gives`` piece by piece."""
 
     def __init__(self, room: int = 3, takes: int = 1000, gives: tuple[bytes, ...] = ()) -> None:
-        """Begin with nothing sent."""
+        """Start with nothing sent."""
         self.room, self.takes, self.gives = room, takes, list(gives)
         self.sent = b""
 
     def settimeout(self, timeout: float | None, /) -> None:
-        """Take it."""
+        """Do nothing."""
 
     def recv(self, size: int, /) -> bytes:
-        """Return what is told next; after that nothing comes in time."""
+        """Return the next piece; time out after the last."""
         if not self.gives:
             raise TimeoutError
         return self.gives.pop(0)[:size]
 
     def send(self, data: memoryview, /) -> int:
-        """Take the beginning of it."""
+        """Take the first ``room`` bytes."""
         if not self.takes:
             raise TimeoutError
         self.takes -= 1
@@ -36,47 +36,47 @@ class Pipe(Wire):
         return min(self.room, len(data))
 
     def shutdown(self, how: int, /) -> None:
-        """Not asked for."""
+        """Unused."""
 
     def close(self) -> None:
-        """Not asked for."""
+        """Unused."""
 
 
 def channel_over(pipe: Pipe, *states: str) -> Any:
-    """Return a channel over a wire; each time its container is looked for, it is ``up`` or ``gone``, or ``?``."""
-    found: Any = object.__new__(DockerChannel)
-    found._wire, found._streams = pipe, Streams(pipe)
-    found._lines = Lines(found._read)
-    states_left = iter(states)
+    """Return a channel over a wire; the engine says that its container is ``up`` or ``gone``, or fails at ``?``."""
+    opened: Any = object.__new__(DockerChannel)
+    opened._wire, opened._streams = pipe, Streams(pipe)
+    opened._lines = Lines(opened._read)
+    remaining = iter(states)
 
-    def ask() -> bool:
-        state = next(states_left, "up")
+    def is_running() -> bool:
+        state = next(remaining, "up")
         if state == "?":
             raise APIError("busy")
         return state == "up"
 
-    found._alive = ask
-    return found
+    opened._is_running = is_running
+    return opened
 
 
-def test_what_a_wire_takes_in_parts_is_sent_whole() -> None:
+def test_send_to_a_wire_that_takes_pieces_sends_everything() -> None:
     pipe = Pipe()
     channel_over(pipe).send(b"a line of some length\n")
     assert pipe.sent == b"a line of some length\n"
 
 
-def test_a_full_pipe_is_waited_for_as_long_as_the_container_lives() -> None:
+def test_send_to_a_full_pipe_waits_until_the_container_is_gone() -> None:
     pipe = Pipe(takes=1)
-    with pytest.raises(BrokenPipeError, match="nobody reads on"):
+    with pytest.raises(BrokenPipeError, match="no longer reads"):
         channel_over(pipe, "up", "?", "gone").send(b"a line\n")
     assert pipe.sent == b"a l"
 
 
-def test_silence_ends_with_the_container_and_not_with_an_engine_that_is_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_receive_ends_with_the_container_and_not_with_a_busy_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(channel, "QUIET_SECONDS", 0.01)
     out = b"\x01\0\0\0\0\0\0\x05word\n"
-    found = channel_over(Pipe(gives=(out[:6], out[6:])), "up", "?", "gone")
-    assert found.receive(5.0) == b"word"
-    assert found.receive(5.0) is None
+    opened = channel_over(Pipe(gives=(out[:6], out[6:])), "up", "?", "gone")
+    assert opened.receive(5.0) == b"word"
+    assert opened.receive(5.0) is None
     with pytest.raises(TimeoutError):
         channel_over(Pipe()).receive(0.05)

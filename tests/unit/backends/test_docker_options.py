@@ -1,4 +1,4 @@
-"""What is asked of a container engine, and what is made of its answers; no engine is needed."""
+"""The options that the engine is given, and how its answers are read; no engine is needed."""
 
 import inspect
 import io
@@ -17,8 +17,7 @@ from docker import errors
 from docker.types import DeviceRequest
 
 from runner.backends import harness_archive
-from runner.backends.docker import build_log, cleanup
-from runner.backends.docker import options as asked
+from runner.backends.docker import build_log, cleanup, options
 from runner.backends.docker.channel import Streams, Wire
 from runner.backends.docker.client import FOREIGN, talking
 from runner.core.errors import EngineError, ProvisionError
@@ -30,11 +29,11 @@ GPU = "GPU-6d3e5f51-0000-0000-0000-000000000000"
 
 def container(device: str = "cpu", *, cdi: bool = False) -> dict[str, Any]:
     limits = Limits(memory=8 << 30, device=device, run="r1")
-    made = asked.Container(name="n", image=IMAGE, python="python3", limits=limits, owner="h:b:1:2", cdi=cdi)
-    return made.options()
+    spec = options.Container(name="n", image=IMAGE, python="python3", limits=limits, owner="h:b:1:2", cdi=cdi)
+    return spec.options()
 
 
-def test_a_container_is_asked_for_with_nothing_but_its_cache() -> None:
+def test_container_gets_its_cache_and_nothing_else() -> None:
     assert container() == {
         "name": "n",
         "image": IMAGE,
@@ -65,52 +64,52 @@ def test_a_container_is_asked_for_with_nothing_but_its_cache() -> None:
     }
 
 
-def test_asking_twice_gives_the_same() -> None:
+def test_container_options_are_the_same_each_time() -> None:
     assert container(GPU) == container(GPU)
 
 
-def test_one_gpu_is_asked_for_by_its_uuid() -> None:
-    options = container(GPU)
-    assert options["device_requests"] == [DeviceRequest(device_ids=[GPU], capabilities=[["gpu"]])]
-    assert options["environment"]["NVIDIA_DRIVER_CAPABILITIES"] == "compute,utility"
-    assert "NVIDIA_VISIBLE_DEVICES" not in options["environment"]
-    assert list(options["volumes"]) == [f"matrix-runner-cache-0123456789ab-{GPU}"]
+def test_container_on_a_gpu_requests_its_uuid() -> None:
+    created = container(GPU)
+    assert created["device_requests"] == [DeviceRequest(device_ids=[GPU], capabilities=[["gpu"]])]
+    assert created["environment"]["NVIDIA_DRIVER_CAPABILITIES"] == "compute,utility"
+    assert "NVIDIA_VISIBLE_DEVICES" not in created["environment"]
+    assert list(created["volumes"]) == [f"matrix-runner-cache-0123456789ab-{GPU}"]
 
 
-def test_cdi_is_used_where_the_engine_lists_the_gpu() -> None:
+def test_container_requests_cdi_device_if_the_engine_lists_it() -> None:
     info = {"DiscoveredDevices": [{"Source": "cdi", "ID": f"nvidia.com/gpu={GPU}"}]}
-    assert asked.has_cdi(info, GPU)
-    assert not asked.has_cdi(info, "GPU-other")
-    assert not asked.has_cdi({"DiscoveredDevices": None}, GPU)
-    assert not asked.has_cdi(info, f"{GPU},GPU-other")
+    assert options.has_cdi(info, GPU)
+    assert not options.has_cdi(info, "GPU-other")
+    assert not options.has_cdi({"DiscoveredDevices": None}, GPU)
+    assert not options.has_cdi(info, f"{GPU},GPU-other")
     request = container(GPU, cdi=True)["device_requests"]
     assert request == [DeviceRequest(driver="cdi", device_ids=[f"nvidia.com/gpu={GPU}"])]
 
 
-def test_gpus_that_compute_together_are_asked_for_one_by_one_and_share_a_short_name() -> None:
+def test_several_gpus_are_requested_each_and_share_a_cache_volume() -> None:
     several = f"{GPU},GPU-other"
-    assert asked.device_requests(several, cdi=False) == [
+    assert options.device_requests(several, cdi=False) == [
         DeviceRequest(device_ids=[GPU, "GPU-other"], capabilities=[["gpu"]])
     ]
-    (request,) = asked.device_requests(several, cdi=True)
+    (request,) = options.device_requests(several, cdi=True)
     assert request["DeviceIDs"] == [f"nvidia.com/gpu={GPU}", "nvidia.com/gpu=GPU-other"]
-    assert re.fullmatch(r"matrix-runner-cache-0{12}-several-[0-9a-f]{8}", asked.cache_volume("0" * 64, several))
+    assert re.fullmatch(r"matrix-runner-cache-0{12}-several-[0-9a-f]{8}", options.cache_volume("0" * 64, several))
     assert container(several)["environment"]["CUDA_VISIBLE_DEVICES"] == several
     assert "CUDA_VISIBLE_DEVICES" not in container(GPU)["environment"]
 
 
-def test_a_containers_name_is_one_the_engine_takes() -> None:
-    name = asked.container_name("2026-11-20T10:00:00", "torch-1.0")
+def test_container_name_is_valid_and_unique() -> None:
+    name = options.container_name("2026-11-20T10:00:00", "torch-1.0")
     assert name.startswith("matrix-runner-2026-11-20T10-00-00-torch-1.0-")
-    assert asked.container_name("r", "e") != asked.container_name("r", "e")
+    assert options.container_name("r", "e") != options.container_name("r", "e")
 
 
-def recipe(**changes: Any) -> asked.Recipe:
+def recipe(**changes: Any) -> options.Recipe:
     parts = {"dockerfile": b"FROM x", "lock": b"numpy==1", "base": "python:3.6-slim", "base_id": "sha256:aa"}
-    return asked.Recipe(environment="Torch-1.0", **{**parts, **changes})
+    return options.Recipe(environment="Torch-1.0", **{**parts, **changes})
 
 
-def test_a_tag_names_the_environment_and_changes_with_what_the_image_is_made_of() -> None:
+def test_tag_changes_with_dockerfile_lock_and_base() -> None:
     tags = [
         recipe().tag,
         recipe(dockerfile=b"FROM y").tag,
@@ -123,17 +122,17 @@ def test_a_tag_names_the_environment_and_changes_with_what_the_image_is_made_of(
     assert recipe(base="python@sha256:aa").tag == tags[0]
 
 
-def test_the_context_is_the_dockerfile_and_the_lock_and_the_same_each_time() -> None:
+def test_build_context_is_dockerfile_and_lock_and_reproducible() -> None:
     data = recipe().context().read()
     assert data == recipe().context().read()
     with tarfile.open(fileobj=io.BytesIO(data)) as tar:
         assert tar.getnames() == ["Dockerfile", "lock.txt"]
 
 
-def test_an_unfinished_image_has_an_owner_and_a_finished_one_has_none() -> None:
-    options = recipe().build_options("h:b:1:2:token")
-    assert options["buildargs"] == {"BASE": "python:3.6-slim", "LOCK": "lock.txt", "BUILDER": "h:b:1:2:token"}
-    assert options["labels"] == {"io.matrix-runner.owner": "", "io.matrix-runner.environment": "Torch-1.0"}
+def test_build_labels_unfinished_images_alone_with_their_owner() -> None:
+    arguments = recipe().build_options("h:b:1:2:token")
+    assert arguments["buildargs"] == {"BASE": "python:3.6-slim", "LOCK": "lock.txt", "BUILDER": "h:b:1:2:token"}
+    assert arguments["labels"] == {"io.matrix-runner.owner": "", "io.matrix-runner.environment": "Torch-1.0"}
 
 
 @pytest.mark.parametrize(
@@ -147,28 +146,28 @@ def test_an_unfinished_image_has_an_owner_and_a_finished_one_has_none() -> None:
         ("python@sha256:aa", "python", "docker.io"),
     ],
 )
-def test_image_names_are_read_as_the_engine_reads_them(name: str, repository: str, registry: str) -> None:
-    assert asked.repository(name) == repository
-    assert asked.registry(name) == registry
+def test_repository_and_registry_are_parsed_as_the_engine_does(name: str, repository: str, registry: str) -> None:
+    assert options.repository(name) == repository
+    assert options.registry(name) == registry
 
 
-def test_a_pin_takes_the_place_of_the_tag(tmp_path: Path) -> None:
+def test_pinned_replaces_the_tag_by_the_digest(tmp_path: Path) -> None:
     path = tmp_path / "pins.toml"
     path.write_text('[images]\n"python:3.6-slim" = "sha256:aa"\n')
-    digests = asked.pins(path)
-    assert asked.pinned("python:3.6-slim", digests) == "python@sha256:aa"
-    assert asked.pinned("python:3.7-slim", digests) == "python:3.7-slim"
-    assert asked.pins(tmp_path / "none.toml") == {}
+    digests = options.pins(path)
+    assert options.pinned("python:3.6-slim", digests) == "python@sha256:aa"
+    assert options.pinned("python:3.7-slim", digests) == "python:3.7-slim"
+    assert options.pins(tmp_path / "none.toml") == {}
 
 
-def test_the_shipped_pins_are_digests() -> None:
-    digests = asked.pins(Path(__file__).parents[3] / "docker" / "pins.toml")
+def test_shipped_pins_are_digests() -> None:
+    digests = options.pins(Path(__file__).parents[3] / "docker" / "pins.toml")
     assert all(len(digest) == 71 and digest.startswith("sha256:") for digest in digests.values())
 
 
-def test_registries_are_grouped_and_names_asked_once() -> None:
+def test_by_registry_groups_names_without_repeats() -> None:
     names = ["a/b:1", "ghcr.io/x/y:1", "a/b:1", "python:3"]
-    assert asked.by_registry(names) == {"docker.io": ["a/b:1", "python:3"], "ghcr.io": ["ghcr.io/x/y:1"]}
+    assert options.by_registry(names) == {"docker.io": ["a/b:1", "python:3"], "ghcr.io": ["ghcr.io/x/y:1"]}
 
 
 LOG = """\
@@ -189,7 +188,7 @@ ERROR: No matching distribution found for nothing==1.0
 Removing intermediate container 0123456789ab"""
 
 
-def test_only_the_useful_lines_of_a_log_are_kept() -> None:
+def test_useful_lines_of_a_log_leave_out_progress() -> None:
     assert build_log.useful(LOG.splitlines()) == (
         "Installing collected packages: numpy, torch",
         "ERROR: Could not find a version that satisfies the requirement nothing==1.0",
@@ -197,14 +196,14 @@ def test_only_the_useful_lines_of_a_log_are_kept() -> None:
     )
 
 
-def test_an_error_before_many_lines_is_kept_too() -> None:
+def test_useful_lines_include_an_error_before_many_lines() -> None:
     kept = build_log.useful(["ERROR: the cause", *(f"  more {number}" for number in range(40))])
-    assert len(kept) == build_log.KEPT
+    assert len(kept) == build_log.MAX_LINES
     assert kept[0] == "ERROR: the cause"
     assert kept[-1] == "  more 39"
 
 
-def test_the_reason_is_the_last_error_and_brings_its_hint() -> None:
+def test_reason_is_the_last_error_and_has_a_hint() -> None:
     assert build_log.reason(LOG.splitlines(), "exit 1") == "ERROR: No matching distribution found for nothing==1.0"
     assert build_log.reason(["hm"], "The command '/bin/sh -c\n x' returned a non-zero code: 7") == (
         "the step ended with exit 7"
@@ -213,9 +212,9 @@ def test_the_reason_is_the_last_error_and_brings_its_hint() -> None:
     assert "runner lock" in build_log.hint("THESE PACKAGES DO NOT MATCH THE HASHES FROM")
 
 
-def test_progress_is_short() -> None:
-    said = [line for line in map(build_log.worth_saying, LOG.splitlines()) if line]
-    assert said == [
+def test_progress_lines_of_a_build() -> None:
+    lines = [line for line in map(build_log.progress_line, LOG.splitlines()) if line]
+    assert lines == [
         "step 5/9: RUN python3 -m pip install --require-hashes --no-cache-di...",
         "downloading torch 1.0.0, 591.8 MB",
         "building termcolor from source",
@@ -223,8 +222,8 @@ def test_progress_is_short() -> None:
     ]
 
 
-def test_a_pull_tells_the_sum_of_its_layers_by_tenths() -> None:
-    pull = build_log.Pull()
+def test_pull_progress_is_the_sum_of_its_layers_by_tenths() -> None:
+    progress = build_log.PullProgress()
     messages: list[dict[str, Any]] = [
         {"status": "Pulling from library/python"},
         *(
@@ -233,21 +232,21 @@ def test_a_pull_tells_the_sum_of_its_layers_by_tenths() -> None:
         ),
         {"status": "Download complete", "id": "a", "progressDetail": {}},
     ]
-    said = [line for line in map(pull.worth_saying, messages) if line]
-    assert said == ["pulling 1 of 100 MB", "pulling 30 of 100 MB", "pulling 100 of 100 MB"]
+    lines = [line for line in map(progress.line, messages) if line]
+    assert lines == ["pulling 1 of 100 MB", "pulling 30 of 100 MB", "pulling 100 of 100 MB"]
 
 
 class Fed(Wire):
-    """A wire that gives what it was fed, a piece at a time, and then is silent."""
+    """A wire that returns its pieces one by one, and then times out."""
 
     pieces: tuple[bytes, ...]
 
     def settimeout(self, timeout: float | None, /) -> None:
-        """Take what a socket would take without becoming non-blocking."""
+        """Accept what does not make a socket non-blocking."""
         assert timeout is None or timeout > 0
 
     def recv(self, size: int, /) -> bytes:
-        """Return the next piece, all of it."""
+        """Return the next piece."""
         if not self.pieces:
             raise TimeoutError
         piece, *rest = self.pieces
@@ -255,14 +254,14 @@ class Fed(Wire):
         return piece[:size]
 
     def send(self, data: memoryview, /) -> int:
-        """Not asked for."""
+        """Unused."""
         raise NotImplementedError
 
     def shutdown(self, how: int, /) -> None:
-        """Not asked for."""
+        """Unused."""
 
     def close(self) -> None:
-        """Not asked for."""
+        """Unused."""
 
 
 def fed(*pieces: bytes) -> Streams:
@@ -279,15 +278,15 @@ def frame(stream: int, data: bytes) -> bytes:
     return bytes([stream, 0, 0, 0]) + len(data).to_bytes(4, "big") + data
 
 
-def test_streams_are_taken_apart_wherever_they_are_cut() -> None:
-    whole = frame(1, b"one") + frame(2, b"noise") + frame(1, b"two")
-    for cut in range(1, len(whole)):
-        streams = fed(whole[:cut], whole[cut:], b"")
+def test_streams_are_split_wherever_frames_are_cut() -> None:
+    data = frame(1, b"one") + frame(2, b"noise") + frame(1, b"two")
+    for cut in range(1, len(data)):
+        streams = fed(data[:cut], data[cut:], b"")
         assert everything(streams) == b"onetwo"
         assert bytes(streams.stderr) == b"noise"
 
 
-def test_silence_is_a_time_out() -> None:
+def test_read_times_out_without_stdout() -> None:
     with pytest.raises(TimeoutError):
         fed(frame(2, b"noise only")).read(0.0)
 
@@ -301,7 +300,7 @@ def test_every_exception_of_the_sdk_becomes_an_engine_error() -> None:
     assert missed == []
 
 
-def test_foreign_errors_are_told_in_one_sentence_and_ours_pass() -> None:
+def test_talking_turns_foreign_errors_into_one_sentence_and_passes_ours() -> None:
     with pytest.raises(EngineError, match=r"^error: no answer: no space left$") as raised, talking("no answer"):
         raise errors.APIError("500 Server Error", explanation="no space\nleft.")
     assert raised.value.exit_code == 4
@@ -311,15 +310,15 @@ def test_foreign_errors_are_told_in_one_sentence_and_ours_pass() -> None:
         raise urllib.error.URLError("refused")
 
 
-def test_an_owner_is_abandoned_only_when_it_was_here_and_is_gone() -> None:
+def test_is_abandoned_only_for_a_dead_process_of_this_host_and_boot() -> None:
     me = cleanup.owner()
     host, boot, _, started = me.split(":")
     assert host == socket.gethostname()
-    assert not cleanup.abandoned(me)
-    assert not cleanup.abandoned(f"{me}:token")
-    assert cleanup.abandoned(f"{host}:{boot}:{os.getpid()}:{int(started) + 1}")
-    assert cleanup.abandoned(f"{host}:{boot}:{2**22 + 1}:{started}")
-    assert not cleanup.abandoned(f"other:{boot}:{2**22 + 1}:{started}")
-    assert not cleanup.abandoned(f"{host}:other:{2**22 + 1}:{started}")
-    assert not cleanup.abandoned("")
-    assert not cleanup.abandoned("a label of somebody else")
+    assert not cleanup.is_abandoned(me)
+    assert not cleanup.is_abandoned(f"{me}:token")
+    assert cleanup.is_abandoned(f"{host}:{boot}:{os.getpid()}:{int(started) + 1}")
+    assert cleanup.is_abandoned(f"{host}:{boot}:{2**22 + 1}:{started}")
+    assert not cleanup.is_abandoned(f"other:{boot}:{2**22 + 1}:{started}")
+    assert not cleanup.is_abandoned(f"{host}:other:{2**22 + 1}:{started}")
+    assert not cleanup.is_abandoned("")
+    assert not cleanup.is_abandoned("a label of somebody else")

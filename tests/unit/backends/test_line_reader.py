@@ -1,4 +1,4 @@
-"""Lines out of a stream, however the bytes arrive."""
+"""Splitting a stream into lines, however the bytes arrive."""
 
 import itertools
 
@@ -10,7 +10,7 @@ from runner.backends.line_reader import Lines
 
 
 class _Stream:
-    """Gives its chunks one after the other, None standing for nothing in time, then the end."""
+    """Returns its chunks one by one, times out for None, and then ends."""
 
     def __init__(self, *chunks: bytes | None) -> None:
         self.chunks = list(chunks)
@@ -31,55 +31,55 @@ def lines(*chunks: bytes | None) -> Lines:
 
 
 def test_several_lines_in_one_chunk() -> None:
-    found = lines(b"one\ntwo\n\nthree\n")
-    assert [found.next(1.0) for _ in range(5)] == [b"one", b"two", b"", b"three", None]
+    reader = lines(b"one\ntwo\n\nthree\n")
+    assert [reader.next(1.0) for _ in range(5)] == [b"one", b"two", b"", b"three", None]
 
 
 def test_one_line_in_several_chunks() -> None:
-    found = lines(b"o", b"n", b"e\nt", b"wo\n")
-    assert [found.next(1.0) for _ in range(3)] == [b"one", b"two", None]
+    reader = lines(b"o", b"n", b"e\nt", b"wo\n")
+    assert [reader.next(1.0) for _ in range(3)] == [b"one", b"two", None]
 
 
-def test_the_end_comes_again_and_again() -> None:
-    found = lines(b"one\n")
-    assert [found.next(1.0) for _ in range(4)] == [b"one", None, None, None]
+def test_next_after_the_end_is_none_each_time() -> None:
+    reader = lines(b"one\n")
+    assert [reader.next(1.0) for _ in range(4)] == [b"one", None, None, None]
 
 
-def test_a_line_that_was_cut_by_the_end_is_no_line() -> None:
+def test_a_line_without_its_newline_is_dropped_at_the_end() -> None:
     assert lines(b'{"reply": "resu').next(1.0) is None
 
 
-def test_nothing_in_time_is_told_and_what_came_before_is_kept() -> None:
-    found = lines(b"on", None, b"e\n")
+def test_a_time_out_keeps_the_bytes_before_it() -> None:
+    reader = lines(b"on", None, b"e\n")
     with pytest.raises(TimeoutError):
-        found.next(1.0)
-    assert found.next(1.0) == b"one"
+        reader.next(1.0)
+    assert reader.next(1.0) == b"one"
 
 
-def test_a_line_that_is_there_needs_no_reading() -> None:
+def test_a_buffered_line_needs_no_read() -> None:
     stream = _Stream(b"one\ntwo\n")
-    found = Lines(stream.read)
-    assert [found.next(1.0), found.next(0.0)] == [b"one", b"two"]
+    reader = Lines(stream.read)
+    assert [reader.next(1.0), reader.next(0.0)] == [b"one", b"two"]
     assert len(stream.timeouts) == 1
 
 
-def test_all_readings_of_one_line_share_its_time() -> None:
+def test_all_reads_for_one_line_share_its_timeout() -> None:
     stream = _Stream(b"o", b"n", b"e\n")
     Lines(stream.read).next(5.0)
     assert stream.timeouts == sorted(stream.timeouts, reverse=True)
     assert 0 <= min(stream.timeouts) <= max(stream.timeouts) <= 5.0
 
 
-def test_time_that_has_run_out_still_looks_once() -> None:
+def test_a_negative_timeout_still_reads_once() -> None:
     stream = _Stream(b"one\n")
     assert Lines(stream.read).next(-1.0) == b"one"
     assert stream.timeouts == [0.0]
 
 
 @given(st.lists(st.binary(max_size=5).map(lambda part: part.replace(b"\n", b"")), max_size=5), st.data())
-def test_where_the_stream_is_cut_does_not_matter(wanted: list[bytes], data: st.DataObject) -> None:
-    whole = b"".join(line + b"\n" for line in wanted)
-    cuts = sorted(data.draw(st.sets(st.integers(1, len(whole) - 1), max_size=4)) if len(whole) > 1 else [])
-    chunks = [whole[begin:end] for begin, end in itertools.pairwise([0, *cuts, len(whole)])] if whole else []
-    found = lines(*chunks)
-    assert list(iter(lambda: found.next(1.0), None)) == wanted
+def test_where_the_stream_is_cut_does_not_matter(expected: list[bytes], draws: st.DataObject) -> None:
+    data = b"".join(line + b"\n" for line in expected)
+    cuts = sorted(draws.draw(st.sets(st.integers(1, len(data) - 1), max_size=4)) if len(data) > 1 else [])
+    chunks = [data[begin:end] for begin, end in itertools.pairwise([0, *cuts, len(data)])] if data else []
+    reader = lines(*chunks)
+    assert list(iter(lambda: reader.next(1.0), None)) == expected

@@ -2,9 +2,17 @@
 
 import pytest
 
-from runner.catalog.cases import CASES, PUBLISHED, forward_flops, parameters, product_flops, training_bytes
-from runner.catalog.cases.fields import FIELDS, field
-from runner.catalog.cases.units import quoted
+from runner.catalog.cases import (
+    CASES,
+    FIELDS,
+    PUBLISHED,
+    field,
+    forward_flops,
+    parameters,
+    product_flops,
+    quoted,
+    training_bytes,
+)
 from tests.support.networks import NETWORKS
 
 DEEPBENCH = {"gemm": 248, "conv": 217, "rnn": 125, "sparse": 32, "allreduce": 35}

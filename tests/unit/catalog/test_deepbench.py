@@ -8,9 +8,8 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from runner.catalog.cases import CASES, forward_bytes, forward_flops, moved_bytes, product_flops, training_bytes
+from runner.catalog.cases import CASES, forward_bytes, forward_flops, moved_bytes, product_flops, quoted, training_bytes
 from runner.catalog.cases.deepbench_conv import outputs
-from runner.catalog.cases.units import quoted
 from runner.core.errors import UsageError
 from runner.core.model import Precision, Request
 from runner.harness import adapters, cases

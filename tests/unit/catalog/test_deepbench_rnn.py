@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner.catalog.cases import CASES, PUBLISHED, forward_flops, product_flops
+from runner.catalog.cases import CASES, PUBLISHED, forward_flops, product_flops, quoted
 from runner.catalog.cases.deepbench_rnn import LIST, recurrent_flops
-from runner.catalog.cases.units import quoted
 from runner.harness import cases, worker
 from runner.harness.adapters import numpy
 from runner.harness.cases.recurrent import GATES

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from runner import __version__, cli
 from runner.cli import completion, results
-from runner.report import FORMS
+from runner.report import FORMATS
 from tests.support.fake_runs import cell, make, rounds
 
 MATRIX = """\
@@ -55,7 +55,7 @@ def test_version_is_printed() -> None:
 
 def test_formats_of_compare_are_those_of_the_report() -> None:
     (literal, _) = get_args(results.Format)
-    assert set(get_args(literal)) == set(FORMS)
+    assert set(get_args(literal)) == set(FORMATS)
 
 
 @pytest.mark.parametrize("command", ["plan", "compare np-old np-new", "check", "doctor", "tune", "clocks", "schedule"])

@@ -41,12 +41,12 @@ def test_apart_gives_each_thread_its_own_core(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(machine, "TOPOLOGY", topology(tmp_path, *cores))
-    assert machine.apart(threads, range(len(cores))) == expected
+    assert machine.spread_over_cores(threads, range(len(cores))) == expected
 
 
 def test_apart_without_a_topology_chooses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "TOPOLOGY", tmp_path)
-    assert machine.apart(1, {0, 1}) == ()
+    assert machine.spread_over_cores(1, {0, 1}) == ()
 
 
 def test_pin_to_no_or_forbidden_cpus_changes_nothing() -> None:

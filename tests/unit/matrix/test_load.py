@@ -290,13 +290,37 @@ m.yaml:8:23: error: select must be a list, and YAML read text
       |                       ^^^
 hint: put it in brackets: ["*"]""",
     ),
-    "a wrong key in a preset's rule": (
-        f"{GOOD}presets: {{a: {{select: ['*'], exclude: [{{select: '*', reson: no}}]}}}}\n",
+    "a wrong key in a preset's selector": (
+        f"{GOOD}presets: {{a: {{select: [{{cases: ['*'], environment: [np]}}]}}}}\n",
         """\
-m.yaml:8:54: error: unknown key 'reson'
-    8 | presets: {a: {select: ['*'], exclude: [{select: '*', reson: no}]}}
-      |                                                      ^^^^^
-hint: did you mean 'reason'?""",
+m.yaml:8:39: error: unknown key 'environment'
+    8 | presets: {a: {select: [{cases: ['*'], environment: [np]}]}}
+      |                                       ^^^^^^^^^^^
+hint: did you mean 'environments'?""",
+    ),
+    "a case pattern of a preset that matches nothing": (
+        f"{GOOD}presets: {{a: {{select: [rnn-step/lstm-b32-h51]}}}}\n",
+        """\
+m.yaml:8:24: error: no case matches 'rnn-step/lstm-b32-h51'
+    8 | presets: {a: {select: [rnn-step/lstm-b32-h51]}}
+      |                        ^^^^^^^^^^^^^^^^^^^^^
+hint: did you mean 'rnn-step/lstm-b32-h512'?""",
+    ),
+    "an environment of a preset that does not exist": (
+        f"{GOOD}presets: {{a: {{select: [{{environments: [torch-1.00]}}]}}}}\n",
+        """\
+m.yaml:8:40: error: no environment matches 'torch-1.00'
+    8 | presets: {a: {select: [{environments: [torch-1.00]}]}}
+      |                                        ^^^^^^^^^^
+hint: did you mean 'torch-1.0'?""",
+    ),
+    "an implementation of a preset that does not exist": (
+        f"{GOOD}presets: {{a: {{select: [{{implementations: ['!nn-lstn']}}]}}}}\n",
+        """\
+m.yaml:8:43: error: no implementation matches 'nn-lstn'
+    8 | presets: {a: {select: [{implementations: ['!nn-lstn']}]}}
+      |                                           ^^^^^^^^^^
+hint: did you mean 'nn-lstm'?""",
     ),
     "text where a number is needed": (
         f'{GOOD}measure: {{seconds: "3"}}\n',

@@ -7,7 +7,18 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from runner.matrix import WORKLOADS, Environment, Exclude, Matrix, Measure, Preset, Variant, WorkloadChoice, schema
+from runner.matrix import (
+    WORKLOADS,
+    Environment,
+    Exclude,
+    Matrix,
+    Measure,
+    Preset,
+    Selector,
+    Variant,
+    WorkloadChoice,
+    schema,
+)
 
 ROOT = Path(__file__).parents[3]
 
@@ -94,7 +105,9 @@ def test_what_is_left_out_has_the_documented_value() -> None:
     assert made.gpu.clocks == "base"
     assert (made.presets, made.exclude) == ({}, ())
     assert WorkloadChoice() == WorkloadChoice(cases=("*",), phases=("forward", "train"), precisions=("fp32",))
-    assert Preset(select=("*",)) == Preset(select=("*",), rounds=3, seconds=2.0, phases=None)
+    every = (Selector(cases=("*",)),)
+    assert Preset(select=every) == Preset(select=every, rounds=3, seconds=2.0, phases=None)
+    assert Preset.model_validate({"select": ["*"]}) == Preset(select=every)
 
 
 @pytest.mark.parametrize("clocks", ["base", "max", "leave", 1_095])

@@ -1,4 +1,4 @@
-"""One record for every outcome, and no time that is not one."""
+"""Every outcome becomes a record, and only valid times are kept."""
 
 import math
 from typing import Any
@@ -39,7 +39,7 @@ def collected(reply: dict[str, Any]) -> tuple[Record, str]:
     return collect(outcome, "run-1", {"threads": 4, "device": "cpu"})
 
 
-def test_a_good_answer_becomes_a_good_record() -> None:
+def test_a_good_reply_becomes_a_good_record() -> None:
     record, log = collected(GOOD)
     assert log == ""
     assert record == Record(
@@ -55,7 +55,7 @@ def test_a_good_answer_becomes_a_good_record() -> None:
         facts={
             "threads": 4,
             "device": "cpu",
-            "device_reported": "TPU",  # the run's own word stays; what the server says otherwise is kept beside it
+            "device_reported": "TPU",  # the value of the run stays; what the server reports gets another name
             "version": "1.0.0",
             "server": "torch-1.0#1",
             "loss_error": 0.3,
@@ -71,7 +71,7 @@ def test_a_good_answer_becomes_a_good_record() -> None:
 
 
 @pytest.mark.parametrize("seconds", [None, [], [0.0], [0.5, -0.1], [0.5, None], ["0.5"], [True]])
-def test_a_good_answer_without_a_time_is_a_crash(seconds: Any) -> None:
+def test_a_good_reply_without_a_time_becomes_a_crash(seconds: Any) -> None:
     record, _ = collected({**GOOD, "seconds": seconds})
     assert (record.status, record.failure) == ("failed", "crash")
     assert record.reason == "the harness answered without a time"
@@ -79,7 +79,7 @@ def test_a_good_answer_without_a_time_is_a_crash(seconds: Any) -> None:
 
 
 @pytest.mark.parametrize("failure", FAILURE_CLASSES)
-def test_every_known_class_is_kept_with_its_reason(failure: str) -> None:
+def test_a_known_failure_class_is_kept_with_its_reason(failure: str) -> None:
     record, log = collected({"status": "failed", "class": failure, "reason": "why", "log": "last words"})
     assert (record.status, record.failure, record.reason) == ("failed", failure, "why")
     assert log == "last words"
@@ -91,12 +91,12 @@ def test_every_known_class_is_kept_with_its_reason(failure: str) -> None:
     "reply",
     [{"status": "failed", "class": "tired", "reason": "why"}, {"status": "tired", "class": "tired", "reason": "why"}],
 )
-def test_a_class_that_is_not_known_is_a_crash(reply: dict[str, Any]) -> None:
+def test_an_unknown_failure_class_becomes_a_crash(reply: dict[str, Any]) -> None:
     record, _ = collected(reply)
     assert (record.failure, record.reason) == ("crash", "the harness answered 'tired': why")
 
 
-def test_an_empty_answer_is_a_crash() -> None:
+def test_an_empty_reply_becomes_a_crash() -> None:
     record, log = collected({})
     assert (record.status, record.failure, record.reason, log) == (
         "failed",
@@ -106,7 +106,7 @@ def test_an_empty_answer_is_a_crash() -> None:
     )
 
 
-def test_a_wrong_result_keeps_both_traces_and_no_time() -> None:
+def test_a_wrong_result_keeps_both_losses_and_no_time() -> None:
     reply = {**GOOD, "status": "failed", "class": "wrong-result", "reason": "losses are off"}
     record, _ = collected(reply)
     assert record.failure == "wrong-result"
@@ -115,7 +115,7 @@ def test_a_wrong_result_keeps_both_traces_and_no_time() -> None:
     assert record.facts["loss_error"] == 0.3
 
 
-def test_a_nan_that_became_none_on_the_way_is_kept() -> None:
+def test_a_none_among_losses_is_kept() -> None:
     reply = {**GOOD, "status": "failed", "class": "nan", "reason": "a loss is not finite", "loss": [3.0, None, None]}
     record, _ = collected({**reply, "gradient_errors": {"a": None, "b": 0.5}, "loss_error": None})
     assert record.loss == (3.0, None, None)
@@ -124,6 +124,6 @@ def test_a_nan_that_became_none_on_the_way_is_kept() -> None:
 
 
 @pytest.mark.parametrize("seconds", [[math.inf], [math.nan]])
-def test_a_time_that_is_not_finite_is_no_time(seconds: list[float]) -> None:
+def test_a_time_that_is_not_finite_becomes_a_crash(seconds: list[float]) -> None:
     record, _ = collected({**GOOD, "seconds": seconds})
     assert record.status == "failed"

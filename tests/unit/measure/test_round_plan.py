@@ -96,6 +96,6 @@ def test_stored_round_numbers_are_decoded() -> None:
 
 
 def test_only_failures_that_may_pass_are_measured_again() -> None:
-    one, two = FIRST[:2]
-    behind = Past(failed=frozenset({(one, "crash"), (two, "oom"), (replace(one, phase="forward"), "device")}))
-    assert abandoned_cells(behind) == {two}
+    first, second = FIRST[:2]
+    past = Past(failed=frozenset({(first, "crash"), (second, "oom"), (replace(first, phase="forward"), "device")}))
+    assert abandoned_cells(past) == {second}

@@ -1,4 +1,4 @@
-"""Cells that take turns: who does with whom, in which order, what a turn is, and what is made of it."""
+"""Cells that take turns: their sets, their order, the length of a turn, and how turns are compared."""
 
 import itertools
 import math
@@ -42,53 +42,58 @@ def record(*seconds: float, **facts: object) -> Record:
 
 
 @given(CASE, st.integers(0, 6))
-def test_every_cell_is_in_one_set_and_those_of_a_set_may_take_turns(found: list[Cell], most: int) -> None:
-    sets = turns.sets(found, most)
-    assert sorted(map(repr, itertools.chain(*sets))) == sorted(map(repr, found))
-    for one in sets:
-        assert len(one) <= max(1, most)
-        assert len({cell.environment for cell in one}) == len(one)
-        assert len({(cell.phase, cell.precision) for cell in one}) == 1
+def test_sets_hold_every_cell_once_and_only_cells_that_may_take_turns(case: list[Cell], limit: int) -> None:
+    sets = turns.sets(case, limit)
+    assert sorted(map(repr, itertools.chain(*sets))) == sorted(map(repr, case))
+    for turn_set in sets:
+        assert len(turn_set) <= max(1, limit)
+        assert len({cell.environment for cell in turn_set}) == len(turn_set)
+        assert len({(cell.phase, cell.precision) for cell in turn_set}) == 1
 
 
-def test_what_is_compared_is_in_the_same_set() -> None:
+def test_sets_keep_cells_of_one_implementation_together() -> None:
     mixed = cells("a/x", "b/y", "b/x", "a/y", "c/z")
-    assert [{cell.implementation for cell in one} for one in turns.sets(mixed, 9)] == [{"x", "z"}, {"y"}]
-    assert [len(one) for one in turns.sets(mixed, 2)] == [2, 2, 1]
-    assert [len(one) for one in turns.sets(cells("a/x", "b/x", "c/x", "d/x"), 3)] == [2, 2]
+    assert [{cell.implementation for cell in turn_set} for turn_set in turns.sets(mixed, 9)] == [{"x", "z"}, {"y"}]
+    assert [len(turn_set) for turn_set in turns.sets(mixed, 2)] == [2, 2, 1]
+    assert [len(turn_set) for turn_set in turns.sets(cells("a/x", "b/x", "c/x", "d/x"), 3)] == [2, 2]
 
 
-def test_a_cell_that_runs_out_of_memory_beside_others_is_asked_once_more_alone() -> None:
+def test_a_cell_that_runs_out_of_memory_is_measured_once_more_without_others() -> None:
     backend = FakeBackend()
+
+    def measured_b() -> list[Outcome]:
+        measured = outcomes(backend, block(*cells("a/x", "b/x", "c/x")), rounds=3)
+        return [outcome for outcome in measured if outcome.cell.environment == "b"]
+
     backend.does("b/x", "oom")
-    found = [one for one in outcomes(backend, block(*cells("a/x", "b/x", "c/x")), rounds=3) if "b" in one.cell.id[:1]]
-    assert [one.reply.get("class", "ok") for one in found] == ["oom", "ok", "ok"]
-    assert not taken(found)
+    once = measured_b()
+    assert [outcome.reply.get("class", "ok") for outcome in once] == ["oom", "ok", "ok"]
+    assert not in_turns(once)
     backend.does("b/x", "oom", "oom")
-    found = [one for one in outcomes(backend, block(*cells("a/x", "b/x", "c/x")), rounds=3) if "b" in one.cell.id[:1]]
-    assert [one.reply.get("class", "ok") for one in found] == ["oom", "oom"]
+    assert [outcome.reply.get("class", "ok") for outcome in measured_b()] == ["oom", "oom"]
 
 
 @given(CASE, st.integers())
-def test_those_of_an_implementation_have_their_turns_side_by_side(found: list[Cell], seed: int) -> None:
-    ordered = turns.order(found, random.Random(seed))
-    assert sorted(map(repr, ordered)) == sorted(map(repr, found))
+def test_order_keeps_cells_of_one_implementation_together(case: list[Cell], seed: int) -> None:
+    ordered = turns.order(case, random.Random(seed))
+    assert sorted(map(repr, ordered)) == sorted(map(repr, case))
     runs = [name for name, _ in itertools.groupby(ordered, key=lambda cell: cell.implementation)]
     assert len(runs) == len(set(runs))
 
 
-def test_cells_of_a_case_have_turn_after_turn_until_each_has_ended() -> None:
+def test_cells_take_turns_until_each_has_ended() -> None:
     backend = FakeBackend()
     backend.takes("b/x", "turn", "turn", "turn", "turn")
-    found = list(outcomes(backend, block(*cells("a/x", "b/x", "c/x")), rounds=1))
+    measured = list(outcomes(backend, block(*cells("a/x", "b/x", "c/x")), rounds=1))
     assert [sorted(backend.turns[k : k + 3]) for k in (0, 3)] == [["a/x", "b/x", "c/x"]] * 2
     assert backend.turns[6:] == ["b/x", "b/x"]
-    assert [one.cell.environment for one in found][-1] == "b"
-    assert {one.reply["turns_with"] for one in found} == {"1/0"}
-    assert {one.cell.environment: one.reply["turns"] for one in found} == {"a": [1] * 2, "b": [1] * 4, "c": [1] * 2}
+    assert measured[-1].cell.environment == "b"
+    assert {outcome.reply["turns_with"] for outcome in measured} == {"1/0"}
+    lengths = {outcome.cell.environment: outcome.reply["turns"] for outcome in measured}
+    assert lengths == {"a": [1] * 2, "b": [1] * 4, "c": [1] * 2}
 
 
-def test_the_order_of_turns_is_random_and_comes_again_with_the_seed() -> None:
+def test_the_order_of_turns_is_random_and_repeats_with_the_seed() -> None:
     def order(seed: int) -> list[str]:
         backend = FakeBackend()
         backend.patterns = {f"{name}/x": ["turn"] * 6 for name in "abc"}
@@ -102,28 +107,30 @@ def test_the_order_of_turns_is_random_and_comes_again_with_the_seed() -> None:
 @pytest.mark.parametrize(
     ("pattern", "kind"), [(["turn", "dies"], "crash"), (["turn", "oom"], "oom"), (["turn", "hangs"], "timeout")]
 )
-def test_a_cell_that_ends_badly_in_a_turn_does_not_keep_the_others_from_theirs(pattern: list[str], kind: str) -> None:
+def test_a_cell_that_fails_in_a_turn_does_not_stop_the_others(pattern: list[str], kind: str) -> None:
     backend = FakeBackend()
     backend.takes("b/x", *pattern)
-    found = {one.cell.environment: one for one in outcomes(backend, block(*cells("a/x", "b/x", "c/x")), rounds=1)}
-    assert {name: one.reply["status"] for name, one in found.items()} == {"a": "ok", "b": "failed", "c": "ok"}
-    assert found["b"].reply["class"] == kind
-    assert "turns_with" not in found["b"].reply
+    measured = outcomes(backend, block(*cells("a/x", "b/x", "c/x")), rounds=1)
+    replies = {outcome.cell.environment: outcome.reply for outcome in measured}
+    assert {name: reply["status"] for name, reply in replies.items()} == {"a": "ok", "b": "failed", "c": "ok"}
+    assert replies["b"]["class"] == kind
+    assert "turns_with" not in replies["b"]
     assert all(server.closed for server in backend.opened)
 
 
-def taken(found: list[Outcome]) -> int:
-    return sum("turns_with" in one.reply for one in found)
+def in_turns(measured: list[Outcome]) -> int:
+    """Return how many outcomes are of cells that took turns with others."""
+    return sum("turns_with" in outcome.reply for outcome in measured)
 
 
-def test_nobody_takes_turns_alone_on_a_gpu_or_where_memory_holds_no_two() -> None:
-    assert taken(list(outcomes(FakeBackend(), block(*cells("a/x", "a/y")), rounds=1))) == 0
+def test_no_turns_for_one_environment_on_a_gpu_or_without_memory_for_two() -> None:
+    assert in_turns(list(outcomes(FakeBackend(), block(*cells("a/x", "a/y")), rounds=1))) == 0
     on_gpu = replace(block(*FOUR), device="cuda")
-    assert taken(list(outcomes(FakeBackend(), on_gpu, rounds=1))) == 0
+    assert in_turns(list(outcomes(FakeBackend(), on_gpu, rounds=1))) == 0
     large = replace(block(*cells("a/x", "b/x", "c/x")), memory_bytes=2 * GB)
-    assert taken(list(outcomes(FakeBackend(), large, rounds=1, memory=6 * GB))) == 0
-    assert taken(list(outcomes(FakeBackend(), large, rounds=1, memory=8 * GB))) == 2
-    assert taken(list(outcomes(FakeBackend(), large, rounds=1, memory=12 * GB))) == 3
+    assert in_turns(list(outcomes(FakeBackend(), large, rounds=1, memory=6 * GB))) == 0
+    assert in_turns(list(outcomes(FakeBackend(), large, rounds=1, memory=8 * GB))) == 2
+    assert in_turns(list(outcomes(FakeBackend(), large, rounds=1, memory=12 * GB))) == 3
 
 
 class _Calls:
@@ -141,41 +148,41 @@ class _Calls:
         self.log += "w"
 
     def turns(self, budget: float) -> dict[str, list[float]]:
-        found: dict[str, list[float]] = timing.in_turns(self.call, lambda: None, lambda: self.now, budget, 1, self.wait)
-        return found
+        times: dict[str, list[float]] = timing.in_turns(self.call, lambda: None, lambda: self.now, budget, 1, self.wait)
+        return times
 
 
-def test_a_turn_is_a_lead_and_as_many_calls_as_fill_it() -> None:
+def test_a_turn_is_a_lead_and_calls_that_fill_it() -> None:
     calls = _Calls(0.003)
-    found = calls.turns(60.0)
-    assert found["turns"] == [4] * 10  # as many as it takes for a precise median
+    times = calls.turns(60.0)
+    assert times["turns"] == [4] * 10  # as many as it takes for a precise median
     assert calls.log == "wccccc" * 10
-    assert found["seconds"] == pytest.approx([0.003] * 40)
-    assert found["leads"] == pytest.approx([0.003] * 10)
+    assert times["seconds"] == pytest.approx([0.003] * 40)
+    assert times["leads"] == pytest.approx([0.003] * 10)
 
 
-def test_a_long_call_is_a_turn_by_itself_and_leads_nothing() -> None:
+def test_a_long_call_is_a_turn_without_a_lead() -> None:
     calls = _Calls(0.5)
     assert calls.turns(2.4)["turns"] == [1] * 5
     assert calls.log == "wcc" + "wc" * 4  # how long a call is, the first one tells
     assert _Calls(0.5).turns(0.1)["turns"] == [1] * timing.MIN_SAMPLES
 
 
-def test_waiting_for_a_turn_is_in_no_time_and_no_budget() -> None:
-    found = _Calls(0.02).turns(0.09)
-    assert found["turns"] == [1] * 5
-    assert max(found["seconds"] + found["leads"]) < 0.021
+def test_waiting_for_a_turn_counts_in_no_time_and_no_budget() -> None:
+    times = _Calls(0.02).turns(0.09)
+    assert times["turns"] == [1] * 5
+    assert max(times["seconds"] + times["leads"]) < 0.021
 
 
-def test_the_datum_of_a_round_is_the_median_over_shared_turns() -> None:
+def test_log_ratio_of_a_round_is_the_median_over_shared_turns() -> None:
     base, other = Turns("a", (1.0, 9.0, 1.0, 1.0)), Turns("a", (1.1, 9.9, 9.9))
     assert log_ratio((1.0, base), (9.9, other)) == pytest.approx(math.log(1.1))
     assert log_ratio((9.9, other), (1.0, base)) == pytest.approx(-math.log(1.1))
-    for lonely in (None, Turns("b", other.medians)):
-        assert log_ratio((1.0, base), (9.9, lonely)) == pytest.approx(math.log(9.9))
+    for unpaired in (None, Turns("b", other.medians)):
+        assert log_ratio((1.0, base), (9.9, unpaired)) == pytest.approx(math.log(9.9))
 
 
-def test_what_a_report_says_of_cells_that_took_turns_is_of_their_turns(tmp_path: Path) -> None:
+def test_compare_uses_the_turns_and_not_the_medians(tmp_path: Path) -> None:
     """By the medians the other side takes little more than half; in each turn that both had, a tenth more."""
     base, other, twin = (cell(name) for name in ("torch-1.0", "torch-2.x", "torch-1.0@twin"))
     times = {
@@ -185,11 +192,11 @@ def test_what_a_report_says_of_cells_that_took_turns_is_of_their_turns(tmp_path:
     }
     ready = Provisioned(environment="x", framework="torch", handle="h", digest="d", seconds=0.0, cached=True)
     records = []
-    for number, one in itertools.product(range(1, 4), times):
-        reply = {"status": "ok", "seconds": times[one], "turns": [1] * len(times[one]), "turns_with": f"{number}/0"}
-        outcome = Outcome(cell=one, round=number, reply=reply, facts={}, ready=ready)
-        own = collect(outcome, "run", {})[0].facts
-        records.append(good(one, number, times[one], **{name: own[name] for name in ("turns", "turns_with")}))
+    for number, (measured, seconds) in itertools.product(range(1, 4), times.items()):
+        reply = {"status": "ok", "seconds": seconds, "turns": [1] * len(seconds), "turns_with": f"{number}/0"}
+        outcome = Outcome(cell=measured, round=number, reply=reply, facts={}, ready=ready)
+        facts = collect(outcome, "run", {})[0].facts
+        records.append(good(measured, number, seconds, **{name: facts[name] for name in ("turns", "turns_with")}))
     results = dataset.load_dataset(make(tmp_path, records))
     (row,) = compare([results], "torch-1.0", ["torch-2.x"]).rows
     assert (row.base_seconds, row.seconds) == (2.0, 1.1)
@@ -199,7 +206,7 @@ def test_what_a_report_says_of_cells_that_took_turns_is_of_their_turns(tmp_path:
     assert a_a.ratio == pytest.approx(1.0)
 
 
-def test_turns_are_read_from_a_record_that_says_all_of_them() -> None:
+def test_turns_are_read_only_from_a_complete_record() -> None:
     assert turns_of(record(1.0, 3.0, 2.0, turns=[1, 2], turns_with="1/0")) == Turns("1/0/1", (1.0, 2.5))
     for facts in (
         {},

@@ -1,4 +1,4 @@
-"""What people and programs are shown of a run: complete, in their units, and with nothing fetched from elsewhere."""
+"""The outputs for a run and a comparison: complete, with units, and self-contained."""
 
 import csv
 import io
@@ -16,10 +16,10 @@ from runner.analysis.compare.summary import summarise
 from runner.analysis.model import Comparison, Dataset, Row
 from runner.core.errors import UsageError
 from runner.core.model import Cell, Skip
-from runner.report import FORMS, formatting, render, report
+from runner.report import FORMATS, formatting, render, report
 from runner.report.accuracy import accuracy
 from runner.report.accuracy import text as accuracy_text
-from runner.report.charts import MOST_LINES
+from runner.report.charts import MAX_LINES
 from runner.report.html import page_text
 from runner.report.page import arrange
 from tests.support.fake_runs import bad, cell, good, make, realistic, rounds
@@ -86,16 +86,16 @@ def test_a_report_is_three_files(results: Dataset) -> None:
     assert files["samples.csv"].count(b"\n") == 8401
 
 
-def test_the_page_asks_for_nothing_and_runs_nothing(page: str) -> None:
-    found = Reader(page)
-    assert not {"script", "iframe", "img", "object"} & {tag for tag, _ in found.tags}
-    links = [value for _, attributes in found.tags for name, value in attributes.items() if name in {"src", "href"}]
+def test_the_page_loads_nothing_and_has_no_script(page: str) -> None:
+    reader = Reader(page)
+    assert not {"script", "iframe", "img", "object"} & {tag for tag, _ in reader.tags}
+    links = [value for _, attributes in reader.tags for name, value in attributes.items() if name in {"src", "href"}]
     assert links == ["data:,"]
     assert re.findall(r"url\((?!#)|@import|https?://(?!www\.w3\.org/)", page) == []
     assert "default-src 'none'" in page
 
 
-def test_the_page_says_what_was_measured_on_what(page: str) -> None:
+def test_the_page_names_device_date_and_counts(page: str) -> None:
     text = Reader(page).text
     for word in (
         "6 environments, 2 cases, on AMD EPYC 7B13",
@@ -109,7 +109,9 @@ def test_the_page_says_what_was_measured_on_what(page: str) -> None:
 
 def test_the_page_names_every_cell_verdict_failure_and_skip(page: str, results: Dataset) -> None:
     text = Reader(page).text
-    for word in {one for name in ("environment", "implementation", "case") for one in results.rounds[name].unique()}:
+    for word in {
+        value for name in ("environment", "implementation", "case") for value in results.rounds[name].unique()
+    }:
         assert word in text
     assert "4 slower8 faster" in text
     for word in (
@@ -135,7 +137,7 @@ def test_the_page_has_a_chart_for_each_case_that_is_well_formed_and_named(page: 
         assert "train" in words_of
 
 
-def test_names_and_reasons_cannot_become_markup(tmp_path: Path) -> None:
+def test_names_and_reasons_are_escaped(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script> | *x*"
     run = make(tmp_path, [good(cell(), 0, [1.0], device=evil), bad(cell("torch-1.0"), 0, "crash", evil)], cpu=evil)
     files = report(dataset.load_dataset(run))
@@ -144,20 +146,20 @@ def test_names_and_reasons_cannot_become_markup(tmp_path: Path) -> None:
     assert r"\<script\>alert(1)\</script\> \| \*x\*" in str(files["report.md"])
 
 
-def test_charts_stop_at_a_number_of_cells_and_the_page_says_so(tmp_path: Path) -> None:
-    records = [good(cell("torch-2.x", f"slug-{slug}", case="a"), 0, [0.1 + slug]) for slug in range(MOST_LINES + 1)]
+def test_charts_are_limited_to_a_number_of_cells_with_a_note(tmp_path: Path) -> None:
+    records = [good(cell("torch-2.x", f"slug-{slug}", case="a"), 0, [0.1 + slug]) for slug in range(MAX_LINES + 1)]
     records += [good(cell(case=case), 0, [0.1]) for case in ("b", "c", "d")]
     page = arrange(dataset.load_dataset(make(tmp_path, records)), ())
-    html = page_text(page, drawn=MOST_LINES + 1)
+    html = page_text(page, drawn=MAX_LINES + 1)
     assert html.count("<svg ") == 2
-    assert "Charts are drawn for the first 2 cases; the other 2 have their table alone." in html
-    assert f"The charts of asr-lstm/a show the first {MOST_LINES} cells; their tables show all." in html
+    assert "Charts are drawn for the first 2 cases; the other 2 have only their table." in html
+    assert f"The charts of asr-lstm/a show the first {MAX_LINES} cells; their tables show all cells." in html
     assert "slug-8 " in re.sub(r"\s+", " ", html.split("</svg>")[0])
     assert "slug-9 " not in re.sub(r"\s+", " ", html.split("</svg>")[0])
     assert "<td>slug-9</td>" in html
 
 
-def test_the_names_inside_two_charts_do_not_collide(page: str) -> None:
+def test_the_ids_of_two_charts_do_not_collide(page: str) -> None:
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     assert set(re.findall(r"url\(#([^)]+)\)", page)) <= set(ids)
@@ -172,7 +174,7 @@ def test_a_run_without_a_good_record_still_has_a_report(tmp_path: Path) -> None:
     assert "no module named torch" in str(files["report.md"])
 
 
-def test_one_round_has_no_interval_and_says_so_nowhere_as_a_number(tmp_path: Path) -> None:
+def test_one_round_has_no_interval_and_no_nan(tmp_path: Path) -> None:
     html = str(report(dataset.load_dataset(make(tmp_path, rounds(cell(), [0.5]))))["index.html"])
     assert "500 ms" in html
     assert "nan" not in html.lower().replace("nano", "")
@@ -180,25 +182,25 @@ def test_one_round_has_no_interval_and_says_so_nowhere_as_a_number(tmp_path: Pat
 
 
 def test_json_has_the_keys_that_scripts_rely_on(comparison: Comparison) -> None:
-    found = json.loads(render(comparison, "json"))
-    assert found["version"] == 1
-    assert (found["base"], found["others"], found["device"]) == (
+    document = json.loads(render(comparison, "json"))
+    assert document["version"] == 1
+    assert (document["base"], document["others"], document["device"]) == (
         "torch-1.0",
         ["torch-2.x", "torch-1.12", "tf-2.x"],
         "cpu",
     )
-    assert all(list(row) == ROW_KEYS for row in found["rows"])
-    missing = next(row for row in found["rows"] if row["verdict"] == "not-measured")
+    assert all(list(row) == ROW_KEYS for row in document["rows"])
+    missing = next(row for row in document["rows"] if row["verdict"] == "not-measured")
     assert (missing["seconds"], missing["ratio"], missing["code"]) == (None, None, "wrong-result")
 
 
-def test_what_else_differs_is_in_every_form_but_csv(comparison: Comparison) -> None:
-    found = json.loads(render(comparison, "json"))["differences"]
-    assert list(found) == ["torch-2.x", "torch-1.12", "tf-2.x"]
-    assert found["torch-2.x"] == [{"name": "torch", "base": "1.0", "other": "2.x", "kind": "framework"}]
-    said = "between torch-1.0 and torch-2.x only torch differs: 1.0, 2.x"
+def test_differences_are_in_every_format_except_csv(comparison: Comparison) -> None:
+    by_environment = json.loads(render(comparison, "json"))["differences"]
+    assert list(by_environment) == ["torch-2.x", "torch-1.12", "tf-2.x"]
+    assert by_environment["torch-2.x"] == [{"name": "torch", "base": "1.0", "other": "2.x", "kind": "framework"}]
+    sentence = "between torch-1.0 and torch-2.x only torch differs: 1.0, 2.x"
     for form in ("table", "md", "html"):
-        assert said in re.sub(r"\s+", " ", render(comparison, form, width=60))
+        assert sentence in re.sub(r"\s+", " ", render(comparison, form, width=60))
     page = render(comparison, "html")
     assert page.count("<details>") == 3
     assert "<td>framework</td><td>torch 1.0</td><td>tensorflow 2.x</td>" in page
@@ -206,20 +208,20 @@ def test_what_else_differs_is_in_every_form_but_csv(comparison: Comparison) -> N
     assert "only torch differs" not in render(comparison, "csv")
 
 
-def test_a_report_says_what_else_differs_beside_its_verdicts(results: Dataset, page: str) -> None:
-    said = "between torch-1.0 and torch-1.12 only torch differs: 1.0, 1.12"
-    assert f"<summary>{said}</summary>" in page
-    assert f"- {said}" in str(report(results, summarise(results))["report.md"])
+def test_a_report_has_the_differences_below_its_verdicts(results: Dataset, page: str) -> None:
+    sentence = "between torch-1.0 and torch-1.12 only torch differs: 1.0, 1.12"
+    assert f"<summary>{sentence}</summary>" in page
+    assert f"- {sentence}" in str(report(results, summarise(results))["report.md"])
 
 
 def test_csv_has_the_same_rows(comparison: Comparison) -> None:
-    found = list(csv.DictReader(io.StringIO(render(comparison, "csv"))))
-    assert list(found[0]) == ["base", *ROW_KEYS]
-    assert [float(row["ratio"]) for row in found if row["ratio"]] == [row.ratio for row in comparison.rows if row.ratio]
+    rows = list(csv.DictReader(io.StringIO(render(comparison, "csv"))))
+    assert list(rows[0]) == ["base", *ROW_KEYS]
+    assert [float(row["ratio"]) for row in rows if row["ratio"]] == [row.ratio for row in comparison.rows if row.ratio]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_every_form_names_every_environment_implementation_and_verdict(comparison: Comparison, form: str) -> None:
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_format_names_every_environment_implementation_and_verdict(comparison: Comparison, form: str) -> None:
     text = render(comparison, form, width=120)
     for row in comparison.rows:
         assert {row.environment, row.implementation, row.verdict} <= set(
@@ -229,7 +231,7 @@ def test_every_form_names_every_environment_implementation_and_verdict(compariso
 
 @pytest.mark.parametrize("width", [44, 60, 80, 120])
 @pytest.mark.parametrize("colour", [True, False])
-def test_a_table_fits_its_terminal_and_cuts_no_word(comparison: Comparison, width: int, *, colour: bool) -> None:
+def test_a_table_fits_its_terminal_without_cutting_words(comparison: Comparison, width: int, *, colour: bool) -> None:
     lines = re.sub(r"\x1b\[[0-9;]*m", "", render(comparison, "table", width=width, colour=colour)).splitlines()
     assert max(map(len, lines)) <= width
     assert any("not-measured" in line for line in lines)
@@ -237,7 +239,7 @@ def test_a_table_fits_its_terminal_and_cuts_no_word(comparison: Comparison, widt
     assert ("\x1b[" in render(comparison, "table", width=width, colour=colour)) is colour
 
 
-def test_a_wide_table_has_times_in_one_unit_and_says_what_it_ran_on(tmp_path: Path) -> None:
+def test_a_wide_table_has_times_in_one_unit_and_names_the_device(tmp_path: Path) -> None:
     make_rounds = rounds(cell("torch-1.0"), [0.010, 0.010, 0.010]) + rounds(cell(), [0.005, 0.005, 0.005])
     run = make(tmp_path, make_rounds)
     text = render(compare([dataset.load_dataset(run)], "torch-1.0", ["torch-2.x"]), "table", width=100)
@@ -247,7 +249,7 @@ def test_a_wide_table_has_times_in_one_unit_and_says_what_it_ran_on(tmp_path: Pa
     assert "torch-2.x against torch-1.0: 1 faster" in text
 
 
-def test_accuracy_is_the_worst_over_cells_and_rounds_with_its_case(tmp_path: Path) -> None:
+def test_accuracy_is_the_largest_error_with_its_case(tmp_path: Path) -> None:
     other = cell(case="4x320-ce-long")
     records = [
         good(cell(), 0, [1.0], loss_error=1e-7, gradient_error=3e-6, forward_error=1.9e-7),
@@ -263,27 +265,12 @@ def test_accuracy_is_the_worst_over_cells_and_rounds_with_its_case(tmp_path: Pat
     assert line[3:] == ["5.0e-01", "3.0e-06", "1.9e-07", "asr-lstm/4x320-ce-long, asr-lstm/1x320-ce-short"]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (1234.5, "1234 s"),
-        (1.0, "1.00 s"),
-        (0.0123, "12.3 ms"),
-        (0.0009996, "1000 µs"),
-        (2.5e-7, "250 ns"),
-        (None, formatting.DASH),
-    ],
-)
-def test_times_have_three_digits_and_a_unit(seconds: float | None, text: str) -> None:
-    assert formatting.duration(seconds) == text
+def test_a_missing_time_is_a_dash() -> None:
+    assert formatting.step_time(0.0123) == "12.3 ms"
+    assert formatting.step_time(None) == formatting.DASH
 
 
-def test_the_smallest_time_chooses_the_unit_of_all() -> None:
-    scale = formatting.unit([0.0005, 2.0])
-    assert [formatting.duration(value, scale) for value in (0.0005, 2.0)] == ["500 µs", "2000000 µs"]
-
-
-def test_a_reason_is_given_once_with_all_it_holds_for() -> None:
+def test_equal_reasons_are_given_once_with_all_their_rows() -> None:
     rows = [
         Row(
             base=Cell(environment="a", implementation=slug, workload="w", case="c", phase="train"),
@@ -301,15 +288,13 @@ PAPER = "published:braun2018/torch-0.4"
 
 
 @pytest.fixture(scope="module")
-def beside_paper(results: Dataset) -> Comparison:
+def with_published(results: Dataset) -> Comparison:
     return compare([results], PAPER, ["torch-2.x", "published:braun2018/torch-0.2"])
 
 
 @pytest.mark.parametrize("form", ["table", "md", "html"])
-def test_a_published_figure_is_shown_with_its_spread_its_device_and_where_it_is_from(
-    beside_paper: Comparison, form: str
-) -> None:
-    text = re.sub(r"\s+", " ", render(beside_paper, form, width=120))
+def test_a_published_figure_has_its_spread_device_and_citation(with_published: Comparison, form: str) -> None:
+    text = re.sub(r"\s+", " ", render(with_published, form, width=120))
     for word in (
         "11.0 ± 0.15",
         "677 ± 18",
@@ -321,37 +306,37 @@ def test_a_published_figure_is_shown_with_its_spread_its_device_and_where_it_is_
     assert "nan" not in text.replace("nano", "")
 
 
-def test_json_keeps_its_rows_and_adds_the_published_figures(beside_paper: Comparison) -> None:
-    found = json.loads(render(beside_paper, "json"))
-    assert all(list(row) == ROW_KEYS for row in found["rows"])
-    row = next(row for row in found["rows"] if row["environment"] == "torch-2.x")
+def test_json_keeps_its_rows_and_adds_the_published_figures(with_published: Comparison) -> None:
+    document = json.loads(render(with_published, "json"))
+    assert all(list(row) == ROW_KEYS for row in document["rows"])
+    row = next(row for row in document["rows"] if row["environment"] == "torch-2.x")
     assert (row["ratio_low"], row["ratio_high"], row["rounds"], row["verdict"]) == (None, None, 0, "not-comparable")
     assert row["ratio"] == pytest.approx(row["seconds"] / row["base_seconds"])
-    figure = next(one for one in found["published"] if one["implementation"] == "nn-lstm")
+    figure = next(each for each in document["published"] if each["implementation"] == "nn-lstm")
     assert (figure["side"], figure["value"], figure["unit"], figure["spread"]) == (PAPER, "11", "ms/batch", 0.00015)
     assert "arxiv.org/abs/1806.01818" in figure["citation"]
-    assert len(found["runs"]) == 1
+    assert len(document["runs"]) == 1
     assert json.loads(render(compare([], PAPER, ["published:braun2018/tf-1.8"]), "json"))["runs"] == []
 
 
-def test_csv_has_the_published_rows(beside_paper: Comparison) -> None:
-    found = list(csv.DictReader(io.StringIO(render(beside_paper, "csv"))))
-    assert list(found[0]) == ["base", *ROW_KEYS]
-    assert {row["ratio_low"] for row in found} == {""}
+def test_csv_has_the_published_rows(with_published: Comparison) -> None:
+    rows = list(csv.DictReader(io.StringIO(render(with_published, "csv"))))
+    assert list(rows[0]) == ["base", *ROW_KEYS]
+    assert {row["ratio_low"] for row in rows} == {""}
 
 
 @pytest.mark.parametrize("width", [44, 60, 80, 120])
-def test_a_table_with_published_names_fits_its_terminal(beside_paper: Comparison, width: int) -> None:
-    text = render(beside_paper, "table", width=width)
+def test_a_table_with_published_names_fits_its_terminal(with_published: Comparison, width: int) -> None:
+    text = render(with_published, "table", width=width)
     assert max(map(len, text.splitlines())) <= width
     assert "0 rounds" not in text
 
 
-def test_a_report_shows_a_publication_only_where_it_is_asked_for(results: Dataset) -> None:
-    assert "beside this run" not in str(report(results)["index.html"]) + str(report(results)["report.md"])
+def test_a_report_has_published_figures_only_on_request(results: Dataset) -> None:
+    assert "compared with this run" not in str(report(results)["index.html"]) + str(report(results)["report.md"])
 
 
-def test_a_report_has_the_papers_table_with_the_runs_columns_added(results: Dataset) -> None:
+def test_a_report_has_published_and_measured_columns(results: Dataset) -> None:
     files = report(results, published="braun2018")
     markdown = str(files["report.md"])
     section = markdown[markdown.index("## Braun, ") : markdown.index("\n## Speech")]
@@ -362,7 +347,7 @@ def test_a_report_has_the_papers_table_with_the_runs_columns_added(results: Data
     row = next(line for line in section.splitlines() if line.startswith("| nn-lstm"))
     published, measured = row.split(" | ")[2:6], row.strip("| ").split(" | ")[6:]
     assert published == ["18 ± 0.80 ms", "18 ± 0.83 ms", "13 ± 0.32 ms", "11 ± 0.15 ms"]
-    assert all(re.fullmatch(rf"[\d.]+ ms \([\d.]+ {formatting.DASH} [\d.]+\)", one) for one in measured)
+    assert all(re.fullmatch(rf"[\d.]+ ms \([\d.]+ {formatting.DASH} [\d.]+\)", entry) for entry in measured)
     alone = next(line for line in section.splitlines() if line.startswith("| compiled-cell"))
     assert alone.split(" | ")[2:6] == [formatting.DASH] * 4
     assert "| lasagne-lstm-layer | train | 36 ± 0.18 ms |" in section
@@ -372,7 +357,7 @@ def test_a_report_has_the_papers_table_with_the_runs_columns_added(results: Data
         assert word in text
 
 
-def test_a_publication_that_printed_something_else_is_shown_as_the_time_of_a_step(results: Dataset) -> None:
+def test_published_throughput_is_shown_as_the_time_of_a_step(results: Dataset) -> None:
     section = str(report(results, published="glample2016")["report.md"]).partition("## Lample")[2]
     line = next(line for line in section.splitlines() if line.startswith("| theano-scan | train"))
     assert line == "| theano-scan | train | 9.27 ms |"  # 289.6 us an example, 32 examples
@@ -388,18 +373,18 @@ def test_other_protocols_and_precisions_have_their_own_columns(tmp_path: Path) -
     assert "| torch-2.x, measured | torch-2.x tf32, measured | torch-2.x+published, measured |" in text
 
 
-def test_a_run_without_the_published_cases_cannot_be_laid_beside_them(tmp_path: Path) -> None:
-    found = dataset.load_dataset(make(tmp_path, [good(cell(), 0, [1.0])]))
+def test_a_run_without_published_cases_is_an_error(tmp_path: Path) -> None:
+    results = dataset.load_dataset(make(tmp_path, [good(cell(), 0, [1.0])]))
     with pytest.raises(
-        UsageError, match=r"has measured nothing that glample2016 has\nhint: `runner run --workload rnn"
+        UsageError, match=r"has measured none of the cases of glample2016\nhint: `runner run --workload rnn"
     ):
-        report(found, published="glample2016")
+        report(results, published="glample2016")
     with pytest.raises(UsageError, match="did you mean 'braun2018'"):
-        report(found, published="braun")
+        report(results, published="braun")
 
 
-def test_a_time_is_quoted_in_the_unit_of_its_workload() -> None:
-    assert formatting.quoted("rnn-step/lstm-b32-h128", "train", 0.0096) == "300 µs/example"
-    assert formatting.quoted("lm-lstm/ptb-large", "train+published", 0.7) == "1000 words/s"
-    assert formatting.quoted("rnn-step/lstm-b32-h128", "compile", 0.0096) == formatting.DASH
-    assert formatting.quoted("no-such/case", "train", 1.0) == formatting.DASH
+def test_a_time_is_shown_in_the_unit_of_its_workload() -> None:
+    assert formatting.in_workload_unit("rnn-step/lstm-b32-h128", "train", 0.0096) == "300 µs/example"
+    assert formatting.in_workload_unit("lm-lstm/ptb-large", "train+published", 0.7) == "1000 words/s"
+    assert formatting.in_workload_unit("rnn-step/lstm-b32-h128", "compile", 0.0096) == formatting.DASH
+    assert formatting.in_workload_unit("no-such/case", "train", 1.0) == formatting.DASH

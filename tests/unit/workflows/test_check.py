@@ -74,14 +74,14 @@ OPEN = (0.96, 1.0, 0.97, 1.01, 0.99)
 
 def test_a_run_without_doubts_is_compared(tmp_path: Path) -> None:
     found = judged(tmp_path, pairs(DECIDED))
-    assert (found.state, found.doubts, found.failures, found.serious) == ("finished", (), (), False)
+    assert (found.state, found.quality_issues, found.failures, found.serious) == ("finished", (), (), False)
     assert command(found) == ["runner", "compare", "torch-1.0", "torch-2.x"]
     assert found.text().splitlines() == [
         f"run {found.run} of 2026-11-20 10:45 UTC, finished",
         "AMD EPYC 7B13, backend docker, 2 threads, 3 rounds of 0.5 s for each cell",
         "10 good records, 2 environments",
         "",
-        "no doubts",
+        "no quality issues",
         "",
         "comparisons: 1 faster",
         "",
@@ -94,7 +94,7 @@ def test_a_run_that_was_cut_off_goes_on(tmp_path: Path) -> None:
     assert (found.state, found.serious) == ("unfinished", True)
     assert command(found) == ["runner", "run", "--resume", found.run]
     assert "4 good records of 6 planned, 2 environments" in found.text()
-    assert "doubts that put 1 verdict into question" in found.text()
+    assert "put 1 verdict into question" in found.text()
 
 
 def test_a_run_of_other_code_cannot_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +128,7 @@ def test_open_verdicts_get_the_rounds_that_decide_them(tmp_path: Path) -> None:
 
 def test_few_rounds_get_more(tmp_path: Path) -> None:
     found = judged(tmp_path, pairs(DECIDED[:2]))
-    assert {doubt.code for doubt in found.doubts} == {"few-rounds"}
+    assert {doubt.code for doubt in found.quality_issues} == {"few-rounds"}
     assert command(found) == ["runner", "run", BASE.id, OTHER.id, "--rounds", "5", "--seconds", "0.5"]
 
 
@@ -216,7 +216,7 @@ def test_repeated_doubts_are_counted_and_the_worst_is_shown(tmp_path: Path) -> N
         for number in range(3)
     ]
     found = judged(tmp_path, records)
-    assert "lesser doubts\n  spread  3 cells of torch-1.0; at worst: its rounds differ by 24%" in found.text()
+    assert "minor quality issues\n  spread  3 cells of torch-1.0; at worst: its rounds differ by 24%" in found.text()
     assert len(found.text().splitlines()) < 15
 
 

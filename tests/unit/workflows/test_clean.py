@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runner.backends import interpreters
-from runner.backends.docker.cleanup import dead, owner, unneeded
+from runner.backends.docker.cleanup import abandoned_containers, owner, unneeded_images_and_volumes
 from runner.backends.docker.options import CACHE, ENVIRONMENT, OWNER, cache_volume
 from runner.backends.venv import READY, VenvBackend
 from runner.core.errors import EngineError, RunnerError
@@ -266,7 +266,7 @@ def gone() -> str:
 
 
 def reasons(engine: Engine, tags: Mapping[str, set[str | None]], *, everything: bool = False) -> dict[str, str]:
-    return {left.name: left.reason for left in unneeded(engine, tags, everything=everything)}  # type: ignore[arg-type]
+    return {left.name: left.reason for left in unneeded_images_and_volumes(engine, tags, everything=everything)}  # type: ignore[arg-type]
 
 
 def test_images_of_other_locks_and_other_environments_go() -> None:
@@ -279,7 +279,7 @@ def test_images_of_other_locks_and_other_environments_go() -> None:
             image(5, None, "np"),
         ]
     )
-    found = unneeded(engine, {"np": {"matrix-runner/np:current"}}, everything=False)  # type: ignore[arg-type]
+    found = unneeded_images_and_volumes(engine, {"np": {"matrix-runner/np:current"}}, everything=False)  # type: ignore[arg-type]
     changed = "the lock, the Dockerfile or the base image of np has changed"
     assert {left.name: left.reason for left in found} == {
         "matrix-runner/np:older": changed,
@@ -336,5 +336,6 @@ def test_containers_of_dead_runners_alone() -> None:
         {"Labels": {OWNER: label}, "Names": [f"/{name}"], "Id": name, "ImageID": "i", "SizeRw": 5}
         for name, label in (("mine", owner()), ("dead", gone()), ("elsewhere", gone().replace(":", "x:", 1)))
     ]
-    found = dead(Engine(containers=[*held, {"Labels": None, "Names": ["/other"], "Id": "o", "ImageID": "i"}]))  # type: ignore[arg-type]
-    assert [(left.kind, left.name, left.size) for left in found] == [("container", "dead", 5)]
+    engine = Engine(containers=[*held, {"Labels": None, "Names": ["/other"], "Id": "o", "ImageID": "i"}])
+    abandoned = abandoned_containers(engine)  # type: ignore[arg-type]
+    assert [(left.kind, left.name, left.size) for left in abandoned] == [("container", "dead", 5)]

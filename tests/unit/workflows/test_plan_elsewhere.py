@@ -42,7 +42,7 @@ def _not_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_args: object, **_options: object) -> NoReturn:
         pytest.fail("a plan for another machine looked at this one")
 
-    for name in ("cores", "memory", "memory_limit", "room", "glibc", "cpu_name", "describe", "cpu_quota"):
+    for name in ("cores", "memory", "memory_limit", "available_memory", "glibc", "cpu_name", "describe", "cpu_quota"):
         monkeypatch.setattr(machine, name, refuse)
     for name in ("runner.gpu.detect.gpus", "runner.gpu.detect.present", "runner.backends.docker.backend.reachable"):
         monkeypatch.setattr(name, refuse)

@@ -1,0 +1,202 @@
+# ruff: noqa: INP001  a script's module, not a package's
+"""The pages about GPUs: what runs on which GPU, and what is known to go wrong with one."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runner.catalog import gpu_errors
+from runner.catalog.hardware.facts import Build, builds, toolkit
+from runner.core.model import Gpu, Plan, PlannedCell, Skip
+from runner.plan.compatibility.rules import Setting, Verdict, has_code_for_it, portable
+from runner.plan.machine_file import describe
+from runner.report.markdown import table
+from runner.workflows.options import Options
+from runner.workflows.plan_elsewhere import planned
+
+RUNS, BY_JIT, PARTLY = "runs", "by JIT", "not by cuDNN"
+WORDS: Mapping[str, str] = {"jit": "JIT", "cannot": "no"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """A GPU with its driver, and its plans without and with ``--allow-jit``."""
+
+    gpu: Gpu
+    plan: Plan
+    by_jit: Plan
+
+
+@dataclass(slots=True)
+class Sources:
+    """The sources of facts, numbered in the order of their first use."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def number(self, text: str) -> str:
+        """Return the number of a source."""
+        return str(self.numbers.setdefault(text, len(self.numbers) + 1))
+
+    def items(self) -> str:
+        """Return a numbered Markdown list."""
+        return "\n".join(f"{number}. {text}" for text, number in self.numbers.items())
+
+
+def environments_table(machines: Sequence[Machine]) -> str:
+    """Return a table of environment x machine: how it runs there, or the code of the first reason why not."""
+    names = machines[0].plan.frameworks
+    rows = [(name, *(_environment_status(machine, name) for machine in machines)) for name in names]
+    return table(("environment", *(f"{machine.gpu.name}, {machine.gpu.driver}" for machine in machines)), rows)
+
+
+def refusals_table(machines: Sequence[Machine], sources: Sources) -> str:
+    """Return a table of what does not run on one board, or only by JIT: drivers, reason, alternative and source."""
+    drivers_by_skip: dict[tuple[str, Skip], list[str]] = {}
+    for machine in machines:
+        skips = {
+            (each.cell.environment, each.skip): None for each in machine.plan.cells if each.skip and each.skip.source
+        }
+        for name, skip in skips:
+            drivers_by_skip.setdefault((name, skip), []).append(machine.gpu.driver)
+    order = list(machines[0].plan.frameworks)
+    rows = [
+        (name, ", ".join(drivers), skip.code, skip.reason, " or ".join(skip.nearest), sources.number(skip.source))
+        for (name, skip), drivers in sorted(drivers_by_skip.items(), key=lambda item: order.index(item[0][0]))
+    ]
+    return table(("environment", "driver", "code", "why", "nearest that runs", "source"), rows)
+
+
+def code_table(boards: Sequence[Gpu], sources: Sources) -> str:
+    """Return a table of build x board: native code, only PTX, or neither; with the oldest drivers and the source."""
+    rows = (
+        (
+            build.name,
+            *_drivers(build),
+            *(_code_status(build, gpu)[0] for gpu in boards),
+            build.status,
+            sources.number(build.source),
+        )
+        for build in _with_code()
+    )
+    head = ("build", "driver", "driver for JIT", *(gpu.name for gpu in boards), "how far it was checked", "source")
+    return table(head, rows)
+
+
+def beyond_code_table(boards: Sequence[Gpu], sources: Sources) -> str:
+    """Return a table of the builds that have PTX for a board but do not run there."""
+    rows = [
+        (build.name, gpu.name, verdict.reason, sources.number(verdict.source))
+        for build in _with_code()
+        for gpu in boards
+        if portable(build, gpu.capability) and (verdict := _code_status(build, gpu)[1]) and verdict.word == "cannot"
+    ]
+    return table(("build", "GPU", "why", "source"), rows)
+
+
+def _environment_status(machine: Machine, name: str) -> str:
+    """Return how an environment runs on a machine, from its planned cells."""
+    strict = [each for each in machine.plan.cells if each.cell.environment == name]
+    if any(each.skip is None for each in strict):
+        status = f"{RUNS} {BY_JIT}" if any(each.jit for each in strict) else RUNS
+        return f"{status}, {PARTLY}" if any(map(_lacks_cudnn, strict)) else status
+    lenient = [each.skip for each in machine.by_jit.cells if each.cell.environment == name]
+    if None in lenient:
+        return BY_JIT
+    skips = sorted((skip for skip in lenient if skip), key=lambda skip: not skip.source)  # the hardware's first
+    return skips[0].code if skips else ""
+
+
+def _lacks_cudnn(planned_cell: PlannedCell) -> bool:
+    return planned_cell.kind == "vendor" and planned_cell.skip is not None and planned_cell.skip.code == "arch"
+
+
+def _with_code() -> Iterator[Build]:
+    """Return the builds that have GPU code of their own."""
+    return (build for build in builds() if build.sass or build.ptx)
+
+
+def _code_status(build: Build, gpu: Gpu) -> tuple[str, Verdict | None]:
+    """Return how a build runs on a GPU by its code, and the verdict behind it."""
+    verdict = has_code_for_it(build, Setting(gpu=gpu, cuda=build.cuda))
+    unsure = " (unverified)" * bool(build.unverified & {"sass", "ptx"})
+    return (WORDS[verdict.word] if verdict else "native") + unsure, verdict
+
+
+def _drivers(build: Build) -> tuple[str, str]:
+    """Return the oldest drivers for the native code of a build and for its PTX; empty if it is not known."""
+    known = toolkit(build.cuda)
+    by_jit = build.ptx and "." in build.cuda  # a bare major version does not say which minor version made it
+    return ("", "") if known is None else (known.oldest, known.driver if by_jit else "")
+
+
+def gpu_errors_page() -> str:
+    """Return the page of known errors of GPUs, without its first line."""
+    rows = [
+        (f"`{each.sign}`", each.sentence, each.fix, f"`{each.failure}`", each.source, each.status)
+        for each in gpu_errors.troubles()
+    ]
+    parts = [
+        "# When a GPU cannot be used",
+        (
+            "Messages of engines, NVIDIA's tools and CUDA, and what they mean. If a message contains the text, the run"
+            " reports the meaning and the fix. A container that cannot be started ends the run with exit code 5; a"
+            " failed cell gets the class. Most rows come from reports of others and were never seen with this program."
+        ),
+        table(("text", "meaning", "fix", "class", "source", "status"), rows),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def gpus_page(folder: Path, matrix: Path) -> str:
+    """Return the page of what runs on which GPU, without its first line, for the machines described in a folder."""
+    machines = described(folder, matrix)
+    boards = {machine.gpu.name: machine.gpu for machine in machines}
+    sources = Sources()
+    parts = ["# GPUs", PROSE["first"]]
+    parts += ["## Environments", environments_table(machines), table(("status", "meaning"), STATUSES)]
+    parts += ["Any other status is a [skip code](errors.md#skip-codes). The first of several reasons is shown."]
+    parts += ["## Why not", PROSE["why"]]
+    for name in boards:
+        parts += [f"### {name}", refusals_table([each for each in machines if each.gpu.name == name], sources)]
+    parts += ["## Builds", PROSE["builds"], code_table(tuple(boards.values()), sources)]
+    parts += [PROSE["beyond"], beyond_code_table(tuple(boards.values()), sources)]
+    parts += ["## Sources", sources.items()]
+    return "\n\n".join(parts) + "\n"
+
+
+PROSE = {
+    "first": "What the shipped `matrix.yaml` runs on five GPUs, each with a driver of its time and a recent one, and "
+    "why the rest does not run. Nothing was measured for this page: it is the output of `runner plan --machine` for "
+    "the descriptions in `docs/machines/`, which were written by hand. "
+    "[Plan for another machine](how-to/plan-for-another-machine.md) shows how to get the same for your machine.",
+    "why": "The last column is the number of a [source](#sources). (unverified) marks a reason based on a fact that "
+    "nobody has checked.",
+    "builds": "Every build whose GPU code is known, judged by its code only. `native`: it has code that the GPU runs. "
+    "`JIT`: it has only PTX of an older GPU, which the driver compiles at the first call. `no`: neither. "
+    "Native code needs the driver of the second column or a newer one, PTX the driver of the third column.",
+    "beyond": "By their code these would be `JIT`, but they do not run:",
+}
+
+STATUSES = (
+    ("`runs`", "it has code for the GPU, and the driver runs it"),
+    ("`runs by JIT`", "at the first call the driver compiles PTX that was made for just this GPU"),
+    ("`by JIT`", "only by compiling its PTX for the GPU at the first call, which needs `--allow-jit`"),
+    ("`not by cuDNN`", "implementations that call cuDNN do not run, because its cuDNN no longer supports the GPU"),
+    ("`arch`", "it has no code for the GPU"),
+    ("`driver`", "the driver is too old for it, or too new for the GPU"),
+    ("`needs-gpu`", "the matrix has no CUDA build of it"),
+    ("`image-unavailable`", "there is no lock yet to build it from, or no known driver runs what is in the image"),
+)
+
+
+def described(folder: Path, matrix: Path) -> list[Machine]:
+    """Return the GPU and the plans of each machine that is described in a folder."""
+    machines = []
+    for path in sorted(folder.glob("*.json")):
+        machine = describe(path)
+        strict, by_jit = (
+            planned(Options(matrix=matrix, workload=["rnn-step"], seed=0, allow_jit=allowed), machine)
+            for allowed in (False, True)
+        )
+        machines.append(Machine(gpu=machine.gpus[0], plan=strict, by_jit=by_jit))
+    return sorted(machines, key=lambda each: (each.gpu.capability, each.gpu.driver))

@@ -1,0 +1,81 @@
+"""Patterns of the matrix file that match nothing: a case, an environment or an implementation that does not exist."""
+
+import difflib
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from functools import cache
+
+import yaml
+
+from runner.catalog.cases import CASES, PHASES
+from runner.core.errors import Problem
+from runner.harness.adapters import implementations
+from runner.matrix.models import FRAMEWORKS, Matrix
+from runner.matrix.yaml_tree import Path, Tree
+
+Names = Callable[[str], Sequence[str]]
+"""Pattern -> the names that it may match."""
+
+
+def pattern_problems(tree: Tree, matrix: Matrix) -> Iterator[Problem]:
+    """Yield a problem for each pattern that matches nothing, with its place and the nearest name."""
+    for path, pattern, label, names in _patterns(matrix):
+        known = names(pattern)
+        if not any(fnmatchcase(name, pattern) for name in known):
+            yield Problem(f"no {label} matches {pattern!r}", tree.source.node(_node(tree, path)), _hint(pattern, known))
+
+
+def _patterns(matrix: Matrix) -> Iterator[tuple[Path, str, str, Names]]:
+    """Yield the path of each pattern, the pattern without ``!``, what it is a pattern of, and the names."""
+    for workload, choice in matrix.workloads.items():
+        cases = [case["name"] for case in CASES.values() if case["workload"] == workload]
+        for index, pattern in enumerate(choice.cases):
+            yield (
+                ("workloads", workload, "cases", index),
+                pattern.removeprefix("!"),
+                f"case of {workload}",
+                _always(cases),
+            )
+    for name, preset in matrix.presets.items():
+        for number, selector in enumerate(preset.select):
+            fields: tuple[tuple[str, Sequence[str], str, Names], ...] = (
+                ("cases", selector.cases, "case", _case_names),
+                ("environments", selector.environments, "environment", _always(list(matrix.environments))),
+                ("implementations", selector.implementations, "implementation", _always(_implementation_names())),
+            )
+            for key, patterns, label, names in fields:
+                for index, pattern in enumerate(patterns):
+                    path = ("presets", name, "select", number, key, index)
+                    yield path, pattern.removeprefix("!"), label, names
+
+
+def _always(names: Sequence[str]) -> Names:
+    return lambda _pattern: names
+
+
+def _case_names(pattern: str) -> Sequence[str]:
+    """Return what a pattern of cases may match: phases of cases where it has three parts, else cases."""
+    return _phases_of_cases() if pattern.count("/") > 1 else list(CASES)
+
+
+@cache
+def _phases_of_cases() -> tuple[str, ...]:
+    return tuple(f"{case_id}/{phase}" for case_id, case in CASES.items() for phase in case.get("phases", PHASES))
+
+
+@cache
+def _implementation_names() -> tuple[str, ...]:
+    slugs = (found.slug for framework in FRAMEWORKS for found in implementations(framework))
+    return tuple(dict.fromkeys(slugs))
+
+
+def _node(tree: Tree, path: Path) -> yaml.Node:
+    """Return the node at a path, or the nearest one above it: a bare text stands for the patterns of its selector."""
+    while path not in tree.values:
+        path = path[:-1]
+    return tree.values[path]
+
+
+def _hint(pattern: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(pattern[:100], known, 1, cutoff=0.5)
+    return f"did you mean {close[0]!r}?" if close else "`runner plan --format json` lists all of them"
