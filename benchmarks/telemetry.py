@@ -25,7 +25,7 @@ import numpy as np
 from benchmarks.table import Row, UnmeasurableError
 from runner.analysis import statistics as stats
 from runner.core import machine
-from runner.gpu.telemetry import Watch
+from runner.gpu.telemetry import TelemetrySampler
 from runner.matrix import GpuSettings
 from tests.fakes import driver
 
@@ -111,7 +111,7 @@ def _turn(step: "subprocess.Popen[str]", uuid: str, rate: float) -> float:
     """Return the median seconds of a turn's steps, while a GPU is read or not."""
     assert step.stdin is not None
     assert step.stdout is not None
-    watch = Watch(uuid, rate) if rate else None
+    watch = TelemetrySampler(uuid, rate) if rate else None
     if watch:
         watch.start()
         while watch.newest() is None and watch.error is None:

@@ -1,1 +1,11 @@
-"""GPUs: what the driver says of them, and their clocks. ``nvml`` alone calls NVIDIA's library."""
+"""NVIDIA GPUs: find them, hold their clocks, read them while they compute, and repeat what ran throttled.
+
+- ``detect`` lists the GPUs that this process may use; ``selection`` picks those of ``--device``.
+- ``device.DeviceSession`` is one GPU during a run, ``device_group.DeviceGroup`` several that compute a case together.
+- ``clocks`` holds the clocks and restores them (see there); ``telemetry`` and ``energy`` read clocks, power and heat.
+- ``cooling.ThermalGuard`` waits until a GPU is cool, and repeats measurements that ran throttled.
+- ``settings`` reads what makes times noisy, for ``runner doctor``.
+- ``nvml`` is the only module that calls the driver; ``types`` has its answers as values, and its errors as sentences.
+
+This package exports nothing: ``runner plan`` imports ``selection`` without the driver's library.
+"""

@@ -1,4 +1,4 @@
-"""A GPU rests before a case until it has cooled; what was measured while it was held back is measured again."""
+"""Wait for the GPU to cool before each case; repeat measurements that ran throttled."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -7,22 +7,22 @@ from typing import Any
 
 from runner.core.model import Outcome
 
-PAUSES: Sequence[float] = (5.0, 20.0, 60.0)  # seconds, one after the other for one cell of a round
-MOST_SECONDS = 300.0  # of pauses in a run, and as many of resting
-REST_SECONDS = 30.0  # before a case, at most
+PAUSES: Sequence[float] = (5.0, 20.0, 60.0)  # seconds before the first, second and third repeat of a cell in a round
+MOST_SECONDS = 300.0  # of pauses in a run, and as many of cooling
+REST_SECONDS = 30.0  # limit of cooling before a case
 LOOK_SECONDS = 2.0
-COOL = 3  # degrees above what it had before the run that count as cool
+COOL = 3  # degrees above the temperature before the run that count as cool
 FALLING = 1  # degrees in LOOK_SECONDS: while it falls faster, the first cells would find it warmer than the last
-PASSING = frozenset({"heat", "the power brake", "a hardware slowdown"})  # a power limit stays however long one waits
+PASSING = frozenset({"heat", "the power brake", "a hardware slowdown"})  # a power limit does not pass
 
 Facts = Mapping[str, Any]
 
 
-class Calm:
-    """Measures, looks at what was read of the device meanwhile, and measures again where that was no fit state.
+class ThermalGuard:
+    """Waits for a device to cool, and repeats measurements during which heat or a brake throttled it.
 
-    A GPU that is still held back after every pause, or was waited for long enough, is not waited for again in the run:
-    its records say ``throttled``.
+    After a cell that stays throttled, or once the time for pauses is used up, the guard no longer repeats cells of the
+    run: their records say ``throttled``.
     """
 
     def __init__(
@@ -34,16 +34,16 @@ class Calm:
         celsius: Callable[[], float | None] = lambda: None,
         cool: float | None = None,
     ) -> None:
-        """Measure nothing yet.
+        """Create a guard for one run.
 
         Args:
-            observe: returns the facts of what was read since the last time, while a reply came to be; see
-                ``gpu.watch.facts``.
-            say: told what is thrown away.
-            wait: returns after so many seconds.
+            observe: returns the facts of the readings since the last call, taken for a reply; see
+                ``gpu.telemetry.facts``.
+            say: gets a message for each discarded measurement.
+            wait: sleeps for a number of seconds.
             pauses: seconds, each longer than the one before; None for PAUSES.
-            celsius: returns the temperature now; None where nobody knows.
-            cool: what it was before the run; None for what it is at the first case.
+            celsius: returns the present temperature; None if it is unknown.
+            cool: the temperature before the run; None for that at the first case.
         """
         self.observe = observe
         self.say = say
@@ -51,50 +51,50 @@ class Calm:
         self.pauses = tuple(PAUSES if pauses is None else pauses)
         self.celsius = celsius
         self.cool = cool
-        self.began = False
-        self.left = self.resting = MOST_SECONDS
+        self.started = False
+        self.pause_budget = self.rest_budget = MOST_SECONDS
 
-    def rested(self) -> None:
-        """Wait, some time at most, while the GPU cools down from what was measured before."""
+    def wait_until_cool(self) -> None:
+        """Wait until the GPU has cooled down from the previous case, up to REST_SECONDS."""
         before = self.celsius()
-        if not self.began:
-            self.began, self.cool = True, before if self.cool is None else self.cool
-        until = self.resting - REST_SECONDS
+        if not self.started:
+            self.started, self.cool = True, before if self.cool is None else self.cool
+        until = self.rest_budget - REST_SECONDS
         while before is not None and self.cool is not None and before > self.cool + COOL:
-            if self.resting - LOOK_SECONDS < max(until, 0.0):
+            if self.rest_budget - LOOK_SECONDS < max(until, 0.0):
                 return
             self.wait(LOOK_SECONDS)
-            self.resting -= LOOK_SECONDS
+            self.rest_budget -= LOOK_SECONDS
             now = self.celsius()
             if now is None or before - now <= FALLING:
                 return
             before = now
 
-    def measured(self, ask: Callable[[], Outcome]) -> Outcome:
-        """Return the outcome of ``ask`` with what was read of the device meanwhile; ``discarded`` were thrown away."""
-        self.observe({})  # what was read before belongs to nobody
-        outcome, seen = self._asked(ask)
+    def measure_unthrottled(self, ask: Callable[[], Outcome]) -> Outcome:
+        """Return the outcome of ``ask`` with the device's facts; ``discarded`` counts the throttled ones before it."""
+        self.observe({})  # drop the readings before this cell
+        outcome, seen = self._measure(ask)
         discarded = 0
         for pause in self.pauses:
-            why = self.held(outcome, seen)
-            if not why or pause > self.left:
+            why = self._throttled_by(outcome, seen)
+            if not why or pause > self.pause_budget:
                 break
-            self.say(f"{outcome.cell.id}: held back by {why}, so it is measured again in {pause:g} s")
+            self.say(f"{outcome.cell.id}: throttled by {why}, repeating it in {pause:g} s")
             self.wait(pause)
-            self.left -= pause
+            self.pause_budget -= pause
             self.observe({})
-            outcome, seen = self._asked(ask)
+            outcome, seen = self._measure(ask)
             discarded += 1
-        if discarded and self.held(outcome, seen):
-            self.say("the GPU is held back however long it rests: it is not waited for again")
-            self.left = 0.0
+        if discarded and self._throttled_by(outcome, seen):
+            self.say("the GPU stays throttled after every pause: cells are no longer repeated")
+            self.pause_budget = 0.0
         return replace(outcome, device={**seen, **({"discarded": discarded} if discarded else {})})
 
-    def _asked(self, ask: Callable[[], Outcome]) -> tuple[Outcome, Facts]:
+    def _measure(self, ask: Callable[[], Outcome]) -> tuple[Outcome, Facts]:
         outcome = ask()
         return outcome, self.observe(outcome.reply)
 
-    def held(self, outcome: Outcome, seen: Facts) -> str:
-        """Return what held the device back while a good result came to be; empty where nothing did that passes."""
+    def _throttled_by(self, outcome: Outcome, seen: Facts) -> str:
+        """Return the passing reasons that throttled a successful measurement; empty without any."""
         good = outcome.reply.get("status") == "ok"
         return " and ".join(sorted(PASSING.intersection(seen.get("held_back", ())))) if good else ""

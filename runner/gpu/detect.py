@@ -1,4 +1,4 @@
-"""Which GPUs are here."""
+"""List the GPUs of this machine that this process may use."""
 
 import os
 from collections.abc import Mapping
@@ -7,49 +7,50 @@ from pathlib import Path
 
 from runner.core.errors import GpuError, Problem
 from runner.core.model import Gpu
-from runner.core.timeout import within
+from runner.core.threads import call_with_timeout
 from runner.gpu import nvml
 
 BUS = Path("/sys/bus/pci/devices")
-NONE = frozenset({"", "-1", "none", "void", "NoDevFiles"})  # what schedulers and users write who want no GPU
+NONE = frozenset({"", "-1", "none", "void", "NoDevFiles"})  # values that schedulers and users set for no GPU
 
 
 def gpus(environ: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
-    """Return the GPUs this process may use, in the order in which a framework would number them.
+    """Return the GPUs this process may use, in the order in which frameworks number them.
 
-    That is ``CUDA_VISIBLE_DEVICES`` where it is set, as a scheduler does; empty where there is no driver or no GPU. Of
-    a GPU that MIG has cut, its slices are there.
+    Follows ``CUDA_VISIBLE_DEVICES``; empty without a driver or a GPU. A GPU in MIG mode is replaced by its slices.
 
     Raises:
-        GpuError: there is a driver, and it does not work or answer; or the variable names nothing that is here.
+        GpuError: the driver does not work or answer; or the variable names no GPU of this machine.
     """
-    found, wanted = present(), environ.get("CUDA_VISIBLE_DEVICES")
-    if wanted is None:
-        return found
-    chosen = visible(found, wanted)
-    if found and not chosen and wanted.strip() not in NONE:
-        here = ", ".join(f"{number} ({gpu.name}, {gpu.uuid})" for number, gpu in enumerate(found))
-        what = f"CUDA_VISIBLE_DEVICES is {wanted!r}, and no GPU here is called so"
+    all_gpus, names = present(), environ.get("CUDA_VISIBLE_DEVICES")
+    if names is None:
+        return all_gpus
+    chosen = visible(all_gpus, names)
+    if all_gpus and not chosen and names.strip() not in NONE:
+        here = ", ".join(f"{number} ({gpu.name}, {gpu.uuid})" for number, gpu in enumerate(all_gpus))
+        what = f"CUDA_VISIBLE_DEVICES is {names!r}, and no GPU here is called so"
         raise GpuError(Problem(what, hint=f"there are {here}"))
     return chosen
 
 
 def answering(environ: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
-    """Return what ``gpus`` does, and nothing where the driver does not work."""
+    """Return the result of ``gpus``; empty if the driver does not work."""
     try:
         return gpus(environ)
     except GpuError:
         return ()
 
 
-def visible(found: tuple[Gpu, ...], wanted: str) -> tuple[Gpu, ...]:
-    """Return the GPUs that ``CUDA_VISIBLE_DEVICES`` names, by index or by the beginning of a UUID, up to a bad one.
+def visible(all_gpus: tuple[Gpu, ...], names: str) -> tuple[Gpu, ...]:
+    """Return the GPUs that ``CUDA_VISIBLE_DEVICES`` names, by index or UUID prefix, up to the first invalid name.
 
     Source: CUDA C++ Programming Guide, environment variables.
     """
     chosen: list[Gpu] = []
-    for name in (part.strip() for part in wanted.split(",")):
-        named = [gpu for index, gpu in enumerate(found) if name and (name == str(index) or gpu.uuid.startswith(name))]
+    for name in (part.strip() for part in names.split(",")):
+        named = [
+            gpu for index, gpu in enumerate(all_gpus) if name and (name == str(index) or gpu.uuid.startswith(name))
+        ]
         if len(named) != 1:
             break
         chosen += named
@@ -57,13 +58,13 @@ def visible(found: tuple[Gpu, ...], wanted: str) -> tuple[Gpu, ...]:
 
 
 def present() -> tuple[Gpu, ...]:
-    """Return the GPUs the driver shows, in its order; those that are lost are left out.
+    """Return the GPUs that the driver lists, in its order, without lost ones.
 
     Raises:
         GpuError: as for ``gpus``.
     """
     try:
-        return within(_present)
+        return call_with_timeout(_present)
     except GpuError as error:
         if error.kind == "missing" or (error.kind == "unloaded" and not on_the_bus()):
             return ()
@@ -71,7 +72,7 @@ def present() -> tuple[Gpu, ...]:
 
 
 def on_the_bus() -> bool:
-    """Say whether a display controller of NVIDIA is there, with or without a driver (PCI vendor 10de, class 03)."""
+    """Return whether a display controller of NVIDIA is installed, even without a driver (PCI vendor 10de, class 03)."""
     devices = BUS.glob("*/vendor")
     return any(_line(path) == "0x10de" and _line(path.with_name("class")).startswith("0x03") for path in devices)
 
@@ -84,9 +85,9 @@ def _line(path: Path) -> str:
 
 
 def _present() -> tuple[Gpu, ...]:
-    found = []
+    all_gpus = []
     with nvml.opened() as driver:
         for device in driver.devices():
-            with suppress(GpuError):  # lost since it was counted
-                found += [one.gpu() for one in (device.slices() if device.sliced() else (device,))]
-    return tuple(found)
+            with suppress(GpuError):  # lost since the driver listed it
+                all_gpus += [part.gpu() for part in (device.slices() if device.sliced() else (device,))]
+    return tuple(all_gpus)

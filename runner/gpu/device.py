@@ -1,4 +1,4 @@
-"""The clocks of the GPU that a run measures on: held while it measures, read while it computes, let go of after it."""
+"""The GPU that a run measures on: hold its clocks, read it while it computes, and restore the clocks."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -7,58 +7,58 @@ from typing import Any
 
 from runner.core.errors import GpuError, Problem
 from runner.core.model import Gpu
-from runner.core.timeout import within
+from runner.core.threads import call_with_timeout
 from runner.gpu import nvml
 from runner.gpu.clocks import recovery
 from runner.gpu.clocks.lease import Lease
-from runner.gpu.clocks.policy import Pin, Wish, choose
+from runner.gpu.clocks.policy import ClockPolicy, Pin, choose
 from runner.gpu.clocks.protocol import HOLD_SECONDS, Order
-from runner.gpu.telemetry import Watch
+from runner.gpu.telemetry import TelemetrySampler
 from runner.gpu.types import Abilities
 
 Say = Callable[[str], None]
-REST_SECONDS = 1.5  # before anything is measured, in which the idle draw is read
-OFF = 0.02  # by which a clock may miss what it is held at: the margin that counts as no change
-TAKEN_AGAIN = 3  # times that a guardian may die in a run
+REST_SECONDS = 1.5  # before the first cell, to measure the idle draw
+TOLERANCE = 0.02  # of the requested clock: the margin that counts as no change
+MAX_RESTARTS = 3  # of guardians that died, in a run
 
 
-class Clocks:
-    """What becomes of a GPU's clocks in a run; without a GPU nothing does."""
+class DeviceSession:
+    """One device during a run: its clocks, its telemetry, and the checks between cells. A CPU has none of these."""
 
     def __init__(
-        self, gpu: Gpu | None, wish: Wish, say: Say, *, rate: float = 0.0, seconds: float = HOLD_SECONDS
+        self, gpu: Gpu | None, policy: ClockPolicy, say: Say, *, rate: float = 0.0, seconds: float = HOLD_SECONDS
     ) -> None:
-        """Change nothing yet.
+        """Create a session that has not changed anything yet.
 
         Args:
             gpu: the device; None is the CPU.
-            wish: the clocks that are asked for.
-            say: told what is held, and what is not and why.
-            rate: readings in a second while it is held; 0 reads nothing.
+            policy: the requested clocks.
+            say: gets a message about clocks that are held, or not and why.
+            rate: readings per second while the clocks are held; 0 for none.
             seconds: how long a driver may take to answer.
         """
         self.gpu = gpu
-        self.wish = wish
+        self.policy = policy
         self.say = say
         self.rate = rate
         self.seconds = seconds
         self.lease: Lease | None = None
-        self.watch: Watch | None = None
-        self.base: dict[str, float] = {}
-        self.again = 0
-        self.told: set[str] = set()
-        self.over = False  # the block that held them has ended, perhaps in another thread
+        self.sampler: TelemetrySampler | None = None
+        self.first_mhz: dict[str, float] = {}
+        self.restarts = 0
+        self.announced: set[object] = set()
+        self.ended = False  # the block of ``hold`` has ended, perhaps in another thread
 
     @property
     def pin(self) -> Pin:
-        """What is held now."""
+        """The clocks that are held now."""
         if self.lease is not None:
             return self.lease.pin
-        return Pin(how="left" if self.wish.nothing else "none")
+        return Pin(how="left" if self.policy.nothing else "none")
 
-    def possible(self) -> None:
-        """Raise GpuError where the GPU has not the clock that is asked for, before anything is made for it."""
-        if self.gpu is None or self.wish.nothing:
+    def check_policy(self) -> None:
+        """Raise GpuError if the GPU does not have the requested clock, before anything is built for it."""
+        if self.gpu is None or self.policy.nothing:
             return
         uuid = self.gpu.uuid
 
@@ -67,46 +67,46 @@ class Clocks:
                 return driver.device(uuid).abilities()
 
         try:
-            able = within(ask, self.seconds)
+            able = call_with_timeout(ask, self.seconds)
         except GpuError:
-            return  # it is said when the clocks are to be held
-        choose(able, self.wish)
+            return  # ``hold`` reports it
+        choose(able, self.policy)
 
     @contextmanager
-    def held(self, run: str) -> Iterator[None]:
-        """Hold and read them for the length of the block; they are as they were when it has ended, however it ends.
+    def hold(self, run: str) -> Iterator[None]:
+        """Hold the clocks and read the GPU for the length of the block; restore the clocks however it ends.
 
         Raises:
-            GpuError: the GPU has not the clock that was asked for.
+            GpuError: the GPU does not have the requested clock.
         """
         if self.gpu is None:
             yield
             return
-        self._others()
-        order = Order(task="hold", uuid=self.gpu.uuid, wish=self.wish, run=run, runner=os.getpid())
+        self._report_other_processes()
+        order = Order(task="hold", uuid=self.gpu.uuid, clocks=self.policy, run=run, runner=os.getpid())
         try:
-            if not self.wish.nothing:
+            if not self.policy.nothing:
                 self.lease = Lease(order, self.say, self.seconds)
-                self.lease.take()
+                self.lease.acquire()
             if self.rate:
-                self.watch = Watch(self.gpu.uuid, self.rate)
-                self.watch.start()
-                self.watch.rest(REST_SECONDS)
+                self.sampler = TelemetrySampler(self.gpu.uuid, self.rate)
+                self.sampler.start()
+                self.sampler.measure_idle(REST_SECONDS)
             yield
         finally:
-            self.over = True
+            self.ended = True
             if self.lease is not None:
                 self.lease.release()
-            if self.watch is not None:
-                self.watch.stop()
+            if self.sampler is not None:
+                self.sampler.stop()
 
-    def unwatched(self) -> None:
-        """Read no more; what was read is not asked for again."""
-        if self.watch is not None:
-            self.watch.stop()
+    def stop_sampling(self) -> None:
+        """Stop reading the GPU; its facts are no longer needed."""
+        if self.sampler is not None:
+            self.sampler.stop()
 
-    def _others(self) -> None:
-        """Say who else computes on the GPU, before anything of ours does."""
+    def _report_other_processes(self) -> None:
+        """Warn of other processes that compute on the GPU, before any of ours does."""
         assert self.gpu is not None
         uuid = self.gpu.uuid
 
@@ -115,82 +115,83 @@ class Clocks:
                 return driver.device(uuid).processes()
 
         with suppress(GpuError):
-            found = within(ask, self.seconds)
-            if found:
-                who = ", ".join(map(str, found))
+            processes = call_with_timeout(ask, self.seconds)
+            if processes:
+                who = ", ".join(map(str, processes))
                 self.say(f"other processes compute on {self.gpu.name} and will disturb what is measured: {who}")
 
     def facts(self) -> Mapping[str, Any]:
-        """Return how the clocks are held, as records have it."""
+        """Return how the clocks are held, as facts for records."""
         if self.gpu is None:
             return {"clocks": None}
         pin = Pin(how="none") if self.lease is not None and self.lease.lapsed else self.pin
         return {"clocks": pin.how, **({"pinned": str(pin)} if str(pin) else {})}
 
-    def observed(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the facts of what was read since the last time, while ``reply`` came to be; see ``watch.facts``."""
-        read = self.watch.taken(reply) if self.watch else {}
-        if self.pin.sm != "base" or "clock" in self.base or not read.get("throttled"):
+    def observed_facts(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the facts of the readings since the last call, taken for ``reply``; see ``telemetry.facts``."""
+        read = self.sampler.take_facts(reply) if self.sampler else {}
+        if self.pin.sm != "base" or "clock" in self.first_mhz or not read.get("throttled"):
             self._compare("clock", self.pin.sm, read.get("clock_mhz"))
         self._compare("memory clock", self.pin.memory, read.get("memory_clock_mhz"))
         return read
 
     def celsius(self) -> int | None:
-        """Return the GPU's temperature as it was read last."""
-        newest = self.watch.newest() if self.watch else None
+        """Return the GPU's temperature at the last reading."""
+        newest = self.sampler.newest() if self.sampler else None
         return newest.celsius if newest else None
 
     def _compare(self, name: str, held: int | str | None, read: list[float] | None) -> None:
-        """Say once that a clock is not what it is held at: a lock is a request, and power or heat may forbid it.
+        """Warn once if a clock differs from the requested one: power or heat may override a lock.
 
-        What ``base`` is in MHz no driver tells, so it is what the first cell was measured at.
+        No driver reports ``base`` in MHz, so the clock of the first cell stands for it.
         """
         if not read or held is None:
             return
-        mhz = held if isinstance(held, int) else self.base.setdefault(name, read[1])
-        if abs(read[1] - mhz) > OFF * mhz:
+        mhz = held if isinstance(held, int) else self.first_mhz.setdefault(name, read[1])
+        if abs(read[1] - mhz) > TOLERANCE * mhz:
             why = ": power or heat allow no more" if read[1] < mhz else ""
-            self._once(f"the GPU's {name} is held at {mhz:g} MHz and was {read[1]:g} MHz{why}")
+            self._say_once((name, mhz), f"the GPU's {name} is held at {mhz:g} MHz and was {read[1]:g} MHz{why}")
 
-    def _once(self, text: str) -> None:
-        if text.partition(" and was ")[0] not in self.told:
-            self.told.add(text.partition(" and was ")[0])
+    def _say_once(self, key: object, text: str) -> None:
+        """Announce a message, unless one with the same key was announced before."""
+        if key not in self.announced:
+            self.announced.add(key)
             self.say(text)
 
     def check(self) -> None:
-        """See that the clocks are still held and the GPU is still there; a guardian that died gets a successor.
+        """Check that the clocks are still held and the GPU is there; replace a guardian that died.
 
         Raises:
             GpuError: the GPU is lost.
         """
-        error = self.watch.error if self.watch else None
+        error = self.sampler.error if self.sampler else None
         if error is not None and error.kind == "lost":
             assert self.gpu is not None
             raise GpuError(Problem(f"{self.gpu.name}: {error.problems[0].message}"), kind="lost") from error
         if error is not None:
-            self._once(f"the GPU is no longer read: {error.problems[0].message}")
-        if self.lease is not None and self.lease.lapsed and not self.over:
-            self._take_again(self.lease)
-            if self.over:
+            self._say_once("unread", f"the GPU is no longer read: {error.problems[0].message}")
+        if self.lease is not None and self.lease.lapsed and not self.ended:
+            self._replace_guardian(self.lease)
+            if self.ended:
                 self.lease.release()
 
-    def _take_again(self, lapsed: Lease) -> None:
-        self.again += 1
-        if self.again > TAKEN_AGAIN:
+    def _replace_guardian(self, lapsed: Lease) -> None:
+        self.restarts += 1
+        if self.restarts > MAX_RESTARTS:
             lapsed.release()
             lapsed.pin = Pin(how="none", why="its guardian has died again and again")
             self.say(f"the GPU's clocks are held no more: {lapsed.pin.why}")
             return
         self.say("the guardian of the GPU's clocks has died: starting another one")
-        lapsed.again()
+        lapsed.reacquire()
 
 
-def recovered(wish: Wish, say: Say) -> None:
-    """Undo what guardians that were killed have left held, unless nothing is to be changed; say so."""
+def recover(policy: ClockPolicy, say: Say) -> None:
+    """Restore the clocks that killed runs left locked, and announce it; a policy of ``leave`` only announces."""
     if not any(recovery.leftovers()):
         return
-    if wish.nothing:
-        say("clocks of a run that was killed are still held; `runner clocks reset` lets go of them")
+    if policy.nothing:
+        say("clocks that a killed run left locked are still locked; `runner clocks reset` restores them")
         return
     for failure in recovery.recover(say):
         say(failure)

@@ -1,4 +1,4 @@
-"""GPUs that compute one case together, as one device; what each of them holds and reads is its own."""
+"""GPUs that compute one case together, as one device; each keeps its own session."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -6,45 +6,45 @@ from dataclasses import replace
 from typing import Any
 
 from runner.core.model import device_id
-from runner.gpu.device import Clocks
+from runner.gpu.device import DeviceSession
 
-OF_ONE = ("joules_per_step", "idle_watts")  # what would have to be added up
+SINGLE_GPU_FACTS = ("joules_per_step", "idle_watts")  # they would have to be summed
 
 
-class Several(Clocks):
-    """The clocks of several GPUs of one kind, which their own hold and give back."""
+class DeviceGroup(DeviceSession):
+    """Several GPUs of one kind as one device; their own sessions hold and restore the clocks."""
 
-    def __init__(self, each: Sequence[Clocks]) -> None:
-        """Take the clocks of two GPUs or more; the device has all their UUIDs."""
-        found = [one.gpu for one in each]
-        assert all(found)
-        assert found[0]
-        super().__init__(replace(found[0], uuid=device_id(*found)), each[0].wish, each[0].say)
-        self.each = each
+    def __init__(self, sessions: Sequence[DeviceSession]) -> None:
+        """Group the sessions of two GPUs or more; the device has all their UUIDs."""
+        gpus = [session.gpu for session in sessions]
+        assert all(gpus)
+        assert gpus[0]
+        super().__init__(replace(gpus[0], uuid=device_id(*gpus)), sessions[0].policy, sessions[0].say)
+        self.sessions = sessions
 
     @contextmanager
-    def held(self, run: str) -> Iterator[None]:
-        """Hold nothing: each of them does."""
+    def hold(self, run: str) -> Iterator[None]:
+        """Hold nothing: the session of each GPU does."""
         del run
         yield
 
     def facts(self) -> Mapping[str, Any]:
-        """Return how the clocks are held; of the first that is held at nothing, where one is not held."""
-        return min((one.facts() for one in self.each), key=lambda facts: "pinned" in facts)
+        """Return how the clocks are held; those of the first GPU without held clocks, if there is one."""
+        return min((session.facts() for session in self.sessions), key=lambda facts: "pinned" in facts)
 
-    def observed(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what was read of the first that was held back, else of the first; what held back any; no energy."""
-        found = [one.observed(reply) for one in self.each]
-        worst = next((read for read in found if read.get("throttled")), found[0])
-        words = {word for read in found for word in read.get("held_back", ())}
-        seen = {name: value for name, value in worst.items() if name not in OF_ONE}
-        return {**seen, "held_back": sorted(words)} if words else seen
+    def observed_facts(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the readings of the first throttled GPU, else of the first; all throttle reasons; no energy."""
+        readings = [session.observed_facts(reply) for session in self.sessions]
+        worst = next((read for read in readings if read.get("throttled")), readings[0])
+        reasons = {reason for read in readings for reason in read.get("held_back", ())}
+        seen = {name: value for name, value in worst.items() if name not in SINGLE_GPU_FACTS}
+        return {**seen, "held_back": sorted(reasons)} if reasons else seen
 
     def celsius(self) -> int | None:
-        """Return the temperature of the hottest."""
-        return max((found for one in self.each if (found := one.celsius()) is not None), default=None)
+        """Return the temperature of the hottest GPU."""
+        return max((celsius for session in self.sessions if (celsius := session.celsius()) is not None), default=None)
 
     def check(self) -> None:
-        """See that all are still there; see Clocks."""
-        for one in self.each:
-            one.check()
+        """Check each GPU; see DeviceSession."""
+        for session in self.sessions:
+            session.check()

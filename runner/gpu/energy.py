@@ -1,4 +1,4 @@
-"""What a step takes of a GPU's energy, by what was read while it was measured."""
+"""Compute the energy of a step from the readings of a GPU's energy counter."""
 
 import bisect
 from collections.abc import Mapping, Sequence
@@ -7,23 +7,23 @@ from typing import Any
 
 from runner.gpu.types import Reading
 
-LEAST_SECONDS = 0.5  # of samples: the driver renews its counter some ten to fifty times a second
+LEAST_SECONDS = 0.5  # of samples: the driver updates its counter ten to fifty times a second
 DECIMALS = 6
 
 
 def idle_watts(readings: Sequence[Reading]) -> float | None:
-    """Return the mean draw of a GPU that had nothing to do; None where it had, or does not tell."""
-    found = [one.watts for one in readings if one.watts is not None]
-    if not found or not all(one.idle for one in readings):
+    """Return the mean draw of an idle GPU; None if it was not idle or does not report its draw."""
+    draws = [reading.watts for reading in readings if reading.watts is not None]
+    if not draws or not all(reading.idle for reading in readings):
         return None
-    return round(fmean(found), 1)
+    return round(fmean(draws), 1)
 
 
 def per_step(readings: Sequence[Reading], reply: Mapping[str, Any], idle: float | None) -> float | None:
-    """Return the joules of one step beyond what the GPU draws for having nothing to do.
+    """Return the joules of one step above the idle draw.
 
-    None where that cannot be said: nothing is known of its idle draw or its energy, the samples took less than
-    LEAST_SECONDS, or they were not taken while these readings were.
+    None if it cannot be computed: the idle draw or the energy is unknown, the samples took less than LEAST_SECONDS, or
+    they are not covered by the readings.
 
     Args:
         readings: in order.
@@ -31,7 +31,7 @@ def per_step(readings: Sequence[Reading], reply: Mapping[str, Any], idle: float 
             the monotonic clock, which on Linux is one for all processes of a machine (clock_gettime(2)).
         idle: watts.
     """
-    known = [(one.at, one.joules) for one in readings if one.joules is not None]
+    known = [(reading.at, reading.joules) for reading in readings if reading.joules is not None]
     if idle is None or len(known) < 2 or "ended" not in reply or not reply.get("seconds"):
         return None
     steps = int(reply.get("batch", 1)) * len(reply["seconds"])
@@ -39,12 +39,12 @@ def per_step(readings: Sequence[Reading], reply: Mapping[str, Any], idle: float 
     end = float(reply["ended"])
     if length < LEAST_SECONDS or not known[0][0] <= end - length < end <= known[-1][0]:
         return None
-    spent = _at(known, end) - _at(known, end - length) - idle * length
-    return round(float(spent / steps), DECIMALS)
+    joules = _at(known, end) - _at(known, end - length) - idle * length
+    return round(float(joules / steps), DECIMALS)
 
 
 def _at(known: Sequence[tuple[float, float]], moment: float) -> float:
-    """Return what a counter showed at a moment between its first reading and its last, on a line between two."""
+    """Return the value of a counter at a moment, by linear interpolation between two readings."""
     after = min(max(bisect.bisect_left(known, (moment,)), 1), len(known) - 1)
     (begin, low), (end, high) = known[after - 1], known[after]
     return low + (high - low) * (moment - begin) / (end - begin) if end > begin else high

@@ -1,6 +1,6 @@
 """NVIDIA's management library through nvidia-ml-py: the only module that calls it.
 
-What the driver refuses is a GpuError with a sentence. What a GPU or a driver cannot say is None.
+A refusal of the driver raises a GpuError with a message. A value that a GPU or a driver does not report is None.
 """
 
 import time
@@ -13,14 +13,14 @@ from runner.core.model import Gpu
 from runner.gpu import types
 from runner.gpu.types import COUNTERS, Abilities, Pair, Reading
 
-SLICE = "MIG-"  # what the UUID of a slice begins with
+SLICE = "MIG-"  # prefix of the UUID of a slice
 POWER_NOW = 186  # the field: mW at this moment; power usage is a mean over a second on most boards, not on all
-TOLD = ("unsupported", "permission", "argument")  # kinds of an answer to a question that means: it does not say
+NO_ANSWER = ("unsupported", "permission", "argument")  # kinds of errors that mean: this value is not reported
 
 
 @contextmanager
 def opened() -> Iterator["Driver"]:
-    """Have the driver open for the length of the block; the GPUs that were asked for stay initialised until its end.
+    """Open the driver for the length of the block; GPUs that were accessed stay initialised until its end.
 
     Raises:
         GpuError: there is no driver, or it does not work.
@@ -37,42 +37,42 @@ class Driver:
     """The driver, while it is open."""
 
     def __init__(self, version: str) -> None:
-        """Take its version, such as ``580.65.06``."""
+        """Store the version, such as ``580.65.06``."""
         self.version = version
 
     def devices(self) -> tuple["Device", ...]:
-        """Return the GPUs in the driver's order; those that do not answer are left out.
+        """Return the GPUs in the driver's order; without those that do not answer.
 
         Raises:
             GpuError: there are GPUs, and none of them answers.
         """
-        found, silent = [], None
+        devices, silent = [], None
         for index in range(int(_call("nvmlDeviceGetCount"))):
             try:
-                found.append(Device(_call("nvmlDeviceGetHandleByIndex", index), index, self.version))
+                devices.append(Device(_call("nvmlDeviceGetHandleByIndex", index), index, self.version))
             except GpuError as error:
                 silent = error
-        if silent and not found:
+        if silent and not devices:
             raise silent
-        return tuple(found)
+        return tuple(devices)
 
     def device(self, uuid: str) -> "Device":
-        """Return the GPU, or the slice of one, of a UUID.
+        """Return the GPU, or the MIG slice, with a UUID.
 
         Raises:
-            GpuError: there is none, or it is lost.
+            GpuError: there is no such GPU, or it is lost.
         """
         handle, part = _call("nvmlDeviceGetHandleByUUID", uuid), None
         if uuid.startswith(SLICE):
             handle, part = _call("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", handle), handle
-        return Device(handle, int(_asked("nvmlDeviceGetIndex", handle) or 0), self.version, part)
+        return Device(handle, int(_query("nvmlDeviceGetIndex", handle) or 0), self.version, part)
 
 
 class Device:
     """A GPU, or a slice that MIG has cut from one, while the driver is open. Clocks are in MHz.
 
-    A slice has a UUID, a name and memory of its own; all else is the GPU's, and so is what its neighbours do to it.
-    Every method raises GpuError where the driver refuses, or the GPU is lost.
+    A slice has its own UUID, name and memory; everything else is read from the GPU, and includes its other slices.
+    Every method raises GpuError if the driver refuses, or the GPU is lost.
     """
 
     def __init__(self, handle: object, index: int, driver: str, part: object = None) -> None:
@@ -80,12 +80,12 @@ class Device:
         self.handle = handle
         self.index = index
         self.driver = driver
-        self.own = handle if part is None else part
+        self.part_handle = handle if part is None else part
 
     def gpu(self) -> Gpu:
-        """Return what it is."""
+        """Return the description of the GPU or slice."""
         return Gpu(
-            uuid=str(_call("nvmlDeviceGetUUID", self.own)),
+            uuid=str(_call("nvmlDeviceGetUUID", self.part_handle)),
             name=self.name(),
             capability=self.capability(),
             driver=self.driver,
@@ -94,7 +94,7 @@ class Device:
 
     def name(self) -> str:
         """Return its name."""
-        return str(_call("nvmlDeviceGetName", self.own))
+        return str(_call("nvmlDeviceGetName", self.part_handle))
 
     def capability(self) -> tuple[int, int]:
         """Return its compute capability as (major, minor)."""
@@ -102,47 +102,47 @@ class Device:
         return int(major), int(minor)
 
     def architecture(self) -> int:
-        """Return NVML's number of its architecture; by its compute capability where the driver does not know it."""
-        found = _asked("nvmlDeviceGetArchitecture", self.handle)
-        return found if found in types.ARCHITECTURES else types.architecture(self.capability())
+        """Return NVML's number of its architecture; from the compute capability if the driver does not report it."""
+        number = _query("nvmlDeviceGetArchitecture", self.handle)
+        return number if number in types.ARCHITECTURES else types.architecture(self.capability())
 
     def memory(self) -> int:
-        """Return its memory in bytes; 0 where it has none of its own, and the driver refuses to say."""
-        found = _asked("nvmlDeviceGetMemoryInfo", self.own)
-        return int(found.total) if found else 0
+        """Return its memory in bytes; 0 if the driver does not report it."""
+        info = _query("nvmlDeviceGetMemoryInfo", self.part_handle)
+        return int(info.total) if info else 0
 
     def persistent(self) -> bool | None:
-        """Say whether the driver keeps it initialised while nobody uses it."""
-        return _flag(_asked("nvmlDeviceGetPersistenceMode", self.handle))
+        """Return whether the driver keeps it initialised while no process uses it."""
+        return _flag(_query("nvmlDeviceGetPersistenceMode", self.handle))
 
     def sliced(self) -> bool | None:
-        """Say whether it is cut into slices, by MIG; None where it cannot be."""
-        found = _asked("nvmlDeviceGetMigMode", self.handle)
-        return None if found is None else bool(found[0])
+        """Return whether MIG is on; None if the GPU has no MIG."""
+        mode = _query("nvmlDeviceGetMigMode", self.handle)
+        return None if mode is None else bool(mode[0])
 
     def slices(self) -> tuple["Device", ...]:
-        """Return the slices it is cut into, by MIG; none of a whole one."""
+        """Return its MIG slices; empty without MIG."""
         if not self.sliced():
             return ()
-        most = _asked("nvmlDeviceGetMaxMigDeviceCount", self.handle) or 0
-        found = (_asked("nvmlDeviceGetMigDeviceHandleByIndex", self.handle, number) for number in range(most))
-        return tuple(Device(self.handle, self.index, self.driver, part) for part in found if part)
+        limit = _query("nvmlDeviceGetMaxMigDeviceCount", self.handle) or 0
+        handles = (_query("nvmlDeviceGetMigDeviceHandleByIndex", self.handle, number) for number in range(limit))
+        return tuple(Device(self.handle, self.index, self.driver, part) for part in handles if part)
 
     def processes(self) -> tuple[int, ...] | None:
         """Return the ids of the processes that compute on it."""
-        found = _asked("nvmlDeviceGetComputeRunningProcesses_v3", self.handle)
-        if found is None:  # drivers before 510
-            found = _asked("nvmlDeviceGetComputeRunningProcesses_v2", self.handle)
-        return None if found is None else tuple(int(one.pid) for one in found)
+        processes = _query("nvmlDeviceGetComputeRunningProcesses_v3", self.handle)
+        if processes is None:  # drivers before 510
+            processes = _query("nvmlDeviceGetComputeRunningProcesses_v2", self.handle)
+        return None if processes is None else tuple(int(process.pid) for process in processes)
 
-    def most(self) -> int | None:
-        """Return the highest clock that its multiprocessors may have."""
-        return _number(_asked("nvmlDeviceGetMaxClockInfo", self.handle, _kind("SM")))
+    def highest_sm(self) -> int | None:
+        """Return the highest clock of its multiprocessors."""
+        return _number(_query("nvmlDeviceGetMaxClockInfo", self.handle, _kind("SM")))
 
     def abilities(self) -> Abilities:
-        """Return what decides how its clocks can be held."""
-        memory = _asked("nvmlDeviceGetSupportedMemoryClocks", self.handle) or ()
-        sm = _asked("nvmlDeviceGetSupportedGraphicsClocks", self.handle, max(memory)) if memory else ()
+        """Return what its clocks support."""
+        memory = _query("nvmlDeviceGetSupportedMemoryClocks", self.handle) or ()
+        sm = _query("nvmlDeviceGetSupportedGraphicsClocks", self.handle, max(memory)) if memory else ()
         return Abilities(
             name=self.name(),
             architecture=self.architecture(),
@@ -154,20 +154,20 @@ class Device:
         )
 
     def _pair(self, call: str) -> Pair | None:
-        memory, sm = (_asked(call, self.handle, _kind(name)) for name in ("MEM", "SM"))
+        memory, sm = (_query(call, self.handle, _kind(name)) for name in ("MEM", "SM"))
         return Pair(int(memory), int(sm)) if memory and sm else None
 
     def reading(self) -> Reading:
-        """Return what it does at this moment."""
+        """Return its clocks, power and temperature at this moment."""
         watts, counted = self._fields()
         if watts is None:
-            found = _asked("nvmlDeviceGetPowerUsage", self.handle)
-            watts = None if found is None else found / 1e3
-        energy = _asked("nvmlDeviceGetTotalEnergyConsumption", self.handle)
+            milliwatts = _query("nvmlDeviceGetPowerUsage", self.handle)
+            watts = None if milliwatts is None else milliwatts / 1e3
+        energy = _query("nvmlDeviceGetTotalEnergyConsumption", self.handle)
         return Reading(
             at=time.monotonic(),
-            sm=_asked("nvmlDeviceGetClockInfo", self.handle, _kind("SM")),
-            memory=_asked("nvmlDeviceGetClockInfo", self.handle, _kind("MEM")),
+            sm=_query("nvmlDeviceGetClockInfo", self.handle, _kind("SM")),
+            memory=_query("nvmlDeviceGetClockInfo", self.handle, _kind("MEM")),
             reasons=self.reasons(),
             watts=watts,
             joules=None if energy is None else energy / 1e3,
@@ -176,20 +176,20 @@ class Device:
         )
 
     def reasons(self) -> int | None:
-        """Return the mask of what decides its clock now; see ``answers.held_back``."""
-        found = _asked("nvmlDeviceGetCurrentClocksEventReasons", self.handle)
-        if found is None:  # drivers before 535 have only the old name
-            found = _asked("nvmlDeviceGetCurrentClocksThrottleReasons", self.handle)
-        return _number(found)
+        """Return the mask of the reasons for its present clock; see ``types.held_back``."""
+        mask = _query("nvmlDeviceGetCurrentClocksEventReasons", self.handle)
+        if mask is None:  # drivers before 535 have only the old name
+            mask = _query("nvmlDeviceGetCurrentClocksThrottleReasons", self.handle)
+        return _number(mask)
 
     def _celsius(self) -> int | None:
-        found = _asked("nvmlDeviceGetTemperatureV", self.handle, 0)
-        return _number(_asked("nvmlDeviceGetTemperature", self.handle, 0) if found is None else found)
+        celsius = _query("nvmlDeviceGetTemperatureV", self.handle, 0)
+        return _number(_query("nvmlDeviceGetTemperature", self.handle, 0) if celsius is None else celsius)
 
     def _fields(self) -> tuple[float | None, dict[str, float]]:
-        """Return power in watts and the seconds of each counter, as far as there are fields of them."""
-        found = _asked("nvmlDeviceGetFieldValues", self.handle, [POWER_NOW, *COUNTERS])
-        values = [None if one.nvmlReturn else one.value for one in found or ()]
+        """Return power in watts and the seconds of each counter, as far as the driver has these fields."""
+        fields = _query("nvmlDeviceGetFieldValues", self.handle, [POWER_NOW, *COUNTERS])
+        values = [None if field.nvmlReturn else field.value for field in fields or ()]
         counted: dict[str, float] = {}
         for words, value in zip(COUNTERS.values(), values[1:], strict=False):
             if value is not None:
@@ -197,22 +197,22 @@ class Device:
         return (values[0].uiVal / 1e3 if values and values[0] is not None else None), counted
 
     def lock_sm(self, mhz: int | Literal["base"]) -> None:
-        """Hold the clock of its multiprocessors: at a number, or at the one that its power limit allows for ever."""
+        """Lock the SM clock at a number, or at the base clock, which the power limit always allows."""
         import pynvml
 
         clock = pynvml.NVML_CLOCK_LIMIT_ID_TDP if mhz == "base" else mhz
         _call("nvmlDeviceSetGpuLockedClocks", self.handle, clock, clock)
 
     def unlock_sm(self) -> None:
-        """Let go of the clock of its multiprocessors."""
+        """Unlock the clock of its multiprocessors."""
         _call("nvmlDeviceResetGpuLockedClocks", self.handle)
 
     def lock_memory(self, mhz: int) -> None:
-        """Hold the clock of its memory."""
+        """Lock the clock of its memory."""
         _call("nvmlDeviceSetMemoryLockedClocks", self.handle, mhz, mhz)
 
     def unlock_memory(self) -> None:
-        """Let go of the clock of its memory."""
+        """Unlock the clock of its memory."""
         _call("nvmlDeviceResetMemoryLockedClocks", self.handle)
 
     def set_application(self, pair: Pair | None) -> None:
@@ -237,18 +237,18 @@ def _flag(value: int | None) -> bool | None:
     return None if value is None else bool(value)
 
 
-def _asked(call: str, *values: object) -> Any:  # noqa: ANN401  what each call gives
-    """Return what a call gives; None where this GPU, this driver or this user gets no answer to it."""
+def _query(call: str, *values: object) -> Any:  # noqa: ANN401  each call has its own type
+    """Return the result of a call; None if this GPU, driver or user cannot get it."""
     try:
         return _call(call, *values)
     except GpuError as error:
-        if error.kind not in TOLD:
+        if error.kind not in NO_ANSWER:
             raise
         return None
 
 
 def _call(call: str, *values: object) -> Any:  # noqa: ANN401
-    """Return what a call gives; its error becomes one of ours."""
+    """Return the result of a call; an NVMLError becomes a GpuError."""
     import pynvml
 
     try:
@@ -258,7 +258,7 @@ def _call(call: str, *values: object) -> Any:  # noqa: ANN401
 
 
 def _name(code: int) -> str:
-    """Return NVML's name of an error, without ``NVML_ERROR_``; the number of one that this binding does not know."""
+    """Return NVML's name of an error, without ``NVML_ERROR_``; its number if this binding does not know it."""
     import pynvml
 
     beginning = "NVML_ERROR_"

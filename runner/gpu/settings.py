@@ -1,24 +1,24 @@
-"""How a GPU is set up, as far as that makes times noisy: read from the driver, and nothing is changed."""
+"""Read the settings of GPUs that make times noisy; nothing is changed."""
 
 from contextlib import suppress
 from dataclasses import dataclass
 
 from runner.core.errors import GpuError
-from runner.core.timeout import within
+from runner.core.threads import call_with_timeout
 from runner.gpu import nvml
 from runner.gpu.types import held_back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """One GPU; what the driver does not tell is None.
+    """The settings of one GPU; None for values that the driver does not report.
 
     Attributes:
         index: as ``nvidia-smi`` numbers it.
-        persistent: the driver keeps it initialised while nobody uses it.
-        mhz: the clock of its multiprocessors now; ``most_mhz`` is the highest it may have.
-        held_back: what keeps the clock below that now, but for having nothing to do.
-        processes: how many processes compute on it.
+        persistent: the driver keeps it initialised while no process uses it (persistence mode).
+        mhz: the present SM clock; ``most_mhz`` is its maximum.
+        held_back: what throttles the clock at present, other than being idle.
+        processes: number of processes that compute on it.
     """
 
     index: int
@@ -31,20 +31,20 @@ class Settings:
 
 
 def settings() -> tuple[Settings, ...]:
-    """Return the settings of each GPU that the driver shows and that is well; empty where no driver works."""
+    """Return the settings of each GPU that works; empty without a working driver."""
     try:
-        return within(_settings)
+        return call_with_timeout(_settings)
     except GpuError:
         return ()
 
 
 def _settings() -> tuple[Settings, ...]:
-    found = []
+    settings_by_gpu = []
     with nvml.opened() as driver:
         for device in driver.devices():
-            with suppress(GpuError):  # the others may be well
-                found.append(_of(device))
-    return tuple(found)
+            with suppress(GpuError):  # report the other GPUs
+                settings_by_gpu.append(_of(device))
+    return tuple(settings_by_gpu)
 
 
 def _of(device: nvml.Device) -> Settings:
@@ -54,7 +54,7 @@ def _of(device: nvml.Device) -> Settings:
         name=device.name(),
         persistent=device.persistent(),
         mhz=reading.sm,
-        most_mhz=device.most(),
+        most_mhz=device.highest_sm(),
         held_back=held_back(reading.reasons or 0),
         processes=None if processes is None else len(processes),
     )

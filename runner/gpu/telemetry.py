@@ -1,4 +1,4 @@
-"""A GPU is read while it computes, and what was read becomes facts of the cell that was at work."""
+"""Read a GPU while it computes, and summarise the readings as facts of the cell that was measured."""
 
 import itertools
 import threading
@@ -12,21 +12,21 @@ from runner.core.errors import GpuError
 from runner.gpu import energy, nvml
 from runner.gpu.types import Reading, held_back
 
-OPEN_SECONDS = 10.0  # a driver that keeps no GPU initialised
-PASSING = 5  # readings in a row that may fail: a driver that is asked by many does refuse one now and then
-LEAST_COUNTED = 0.001  # seconds that a counter has to move by: a clock that is set anew moves it by less
+OPEN_SECONDS = 10.0  # for a driver without persistence mode
+PASSING = 5  # failed readings in a row that are tolerated: a busy driver refuses some
+LEAST_COUNTED = 0.001  # seconds; an increase that setting a clock does not cause
 
 
-class Watch:
-    """Reads a GPU in a thread, so that a driver that hangs holds up nobody.
+class TelemetrySampler:
+    """Reads a GPU in a thread, so that a hanging driver does not stop the run.
 
     Attributes:
-        error: why nothing is read any more.
-        idle: watts that the GPU draws for having nothing to do; None where that is not known.
+        error: why the readings ended early; None while they continue.
+        idle: the idle draw in watts; None if it is unknown.
     """
 
     def __init__(self, uuid: str, rate: float) -> None:
-        """Read nothing yet; ``rate``: how often in a second."""
+        """Create a sampler of ``rate`` readings per second, which has not started."""
         self.uuid = uuid
         self.pause = 1.0 / rate
         self.error: GpuError | None = None
@@ -34,17 +34,17 @@ class Watch:
         self.readings: list[Reading] = []
         self.last: Reading | None = None
         self.lock = threading.Lock()
-        self.over = threading.Event()
+        self.stopped = threading.Event()
         self.thread = threading.Thread(target=self._read, name="watch", daemon=True)
 
     def start(self) -> None:
-        """Begin to read."""
+        """Start reading."""
         self.thread.start()
 
     def stop(self) -> None:
-        """Read no more; a driver that hangs is not waited for."""
-        self.over.set()
-        with suppress(RuntimeError):  # a signal came while it was started
+        """Stop reading; do not wait for a driver that hangs."""
+        self.stopped.set()
+        with suppress(RuntimeError):  # a signal interrupted the start
             self.thread.join(2.0)
 
     def _read(self) -> None:
@@ -52,9 +52,9 @@ class Watch:
         try:
             with nvml.opened() as driver:
                 device = driver.device(self.uuid)
-                while not self.over.is_set():
+                while not self.stopped.is_set():
                     try:
-                        found = device.reading()
+                        reading = device.reading()
                     except GpuError as error:
                         failed += 1
                         if error.kind == "lost" or failed > PASSING:
@@ -62,87 +62,90 @@ class Watch:
                     else:
                         failed = 0
                         with self.lock:
-                            self.readings.append(found)
-                    self.over.wait(self.pause)
+                            self.readings.append(reading)
+                    self.stopped.wait(self.pause)
         except GpuError as error:
             self.error = error
 
-    def rest(self, seconds: float) -> None:
-        """Learn in some seconds what the GPU draws before anything is asked of it; the driver may be slow to open."""
+    def measure_idle(self, seconds: float) -> None:
+        """Measure the idle draw for some seconds, before any work; the driver may be slow to open."""
         until = time.monotonic() + OPEN_SECONDS
         while self.newest() is None and self.error is None and time.monotonic() < until:
-            self.over.wait(self.pause)
-        self.over.wait(seconds)
+            self.stopped.wait(self.pause)
+        self.stopped.wait(seconds)
         with self.lock:
             self.idle = energy.idle_watts(self.readings)
 
-    def _until(self, moment: float) -> None:
-        """Wait for a reading after a moment, two pauses at most: between two of them the energy then is known."""
+    def _wait_for_reading_after(self, moment: float) -> None:
+        """Wait up to two pauses for a reading after a moment, so that the energy at that moment can be interpolated."""
         patience = time.monotonic() + 2 * self.pause
         while self.error is None and time.monotonic() < patience:
             newest = self.newest()
             if newest is not None and newest.at >= moment:
                 return
-            self.over.wait(self.pause / 4)
+            self.stopped.wait(self.pause / 4)
 
     def newest(self) -> Reading | None:
-        """Return the last reading there is."""
+        """Return the last reading; None before the first."""
         with self.lock:
             return self.readings[-1] if self.readings else self.last
 
-    def taken(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the facts of what was read since the last time, while ``reply`` came to be."""
-        self._until(float(reply.get("ended", 0.0)))
+    def take_facts(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the facts of the readings since the last call, taken for ``reply``."""
+        self._wait_for_reading_after(float(reply.get("ended", 0.0)))
         with self.lock:
-            found, self.readings = self.readings, []
-        before, self.last = self.last, found[-1] if found else self.last
+            readings, self.readings = self.readings, []
+        before, self.last = self.last, readings[-1] if readings else self.last
         joules = (
             None
             if self.uuid.startswith(nvml.SLICE)
-            else energy.per_step([*([before] if before else []), *found], reply, self.idle)
+            else energy.per_step([*([before] if before else []), *readings], reply, self.idle)
         )
-        spent = {} if joules is None else {"joules_per_step": joules, "idle_watts": self.idle}
-        return {**facts(found, before), **spent}
+        energy_facts = {} if joules is None else {"joules_per_step": joules, "idle_watts": self.idle}
+        return {**facts(readings, before), **energy_facts}
 
 
 def facts(readings: Sequence[Reading], before: Reading | None = None) -> dict[str, Any]:
-    """Return what is recorded of a GPU that was read while a cell was measured.
+    """Return the facts about a GPU for the record of a cell.
 
-    Only readings while it computed count, and of those in a row not the first one: a clock that was low for having
-    nothing to do is still on its way up. So a cell that is over within two readings has no clocks.
+    Only readings while it computed count, without the first of a row: a clock that was idle still rises. So a cell that
+    takes less than two readings has no clocks.
 
     Args:
         readings: in order.
-        before: the last one of the cell before, which counters are compared with.
+        before: the last reading of the previous cell, as the start of the counters.
     """
-    busy = [one for past, one in itertools.pairwise(readings) if not past.idle and not one.idle]
-    words = [held_back(one.reasons or 0) for one in busy]
-    counted = _counted(readings, before)
+    busy = [reading for past, reading in itertools.pairwise(readings) if not past.idle and not reading.idle]
+    reasons = [held_back(reading.reasons or 0) for reading in busy]
+    counted = _counter_increases(readings, before)
     seen = (
-        ("clock_mhz", _range([one.sm for one in busy])),
-        ("memory_clock_mhz", _range([one.memory for one in busy])),
-        ("power_watts", _mean([one.watts for one in busy])),
-        ("temperature_celsius", max((one.celsius for one in busy if one.celsius is not None), default=None)),
+        ("clock_mhz", _low_median_high([reading.sm for reading in busy])),
+        ("memory_clock_mhz", _low_median_high([reading.memory for reading in busy])),
+        ("power_watts", _mean([reading.watts for reading in busy])),
+        (
+            "temperature_celsius",
+            max((reading.celsius for reading in busy if reading.celsius is not None), default=None),
+        ),
     )
-    found: dict[str, Any] = {name: value for name, value in seen if value is not None}
+    values: dict[str, Any] = {name: value for name, value in seen if value is not None}
     if busy or counted:
-        found["throttled"] = max(sum(map(bool, words)), int(bool(counted)))
-        found["held_back"] = sorted({word for one in words for word in one} | set(counted))
-    return found
+        values["throttled"] = max(sum(map(bool, reasons)), int(bool(counted)))
+        values["held_back"] = sorted({reason for reading in reasons for reason in reading} | set(counted))
+    return values
 
 
-def _counted(readings: Sequence[Reading], before: Reading | None) -> Mapping[str, float]:
-    """Return what held the clock back, by counters that miss nothing, and for how many seconds."""
+def _counter_increases(readings: Sequence[Reading], before: Reading | None) -> Mapping[str, float]:
+    """Return throttle reason -> seconds, from the driver's counters, which also see what falls between readings."""
     every = [*([before] if before else []), *readings]
     if len(every) < 2:
         return {}
     first, last = every[0].counted, every[-1].counted
-    spent = {name: seconds - first[name] for name, seconds in last.items() if name in first}
-    return {name: seconds for name, seconds in spent.items() if seconds > LEAST_COUNTED}
+    increases = {name: seconds - first[name] for name, seconds in last.items() if name in first}
+    return {name: seconds for name, seconds in increases.items() if seconds > LEAST_COUNTED}
 
 
-def _range(values: Sequence[int | None]) -> list[float] | None:
-    """Return the lowest, the median and the highest; None of nothing."""
+def _low_median_high(values: Sequence[int | None]) -> list[float] | None:
+    """Return the lowest, the median and the highest value; None without values."""
     known = [value for value in values if value is not None]
     return [min(known), median(known), max(known)] if known else None
 

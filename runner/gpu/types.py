@@ -1,4 +1,4 @@
-"""What NVIDIA's library answers, as frozen values; and its errors, each as one sentence. Calls nothing."""
+"""The answers of NVIDIA's library as frozen values, and its errors as sentences; pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -84,15 +84,15 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abilities:
-    """What decides how a GPU's clocks can be held.
+    """What a GPU's clocks support, which decides how they can be held.
 
     Attributes:
-        name: the GPU's, for sentences.
+        name: the GPU's, for messages.
         architecture: NVML's number; those of ``ARCHITECTURES``, later ones larger.
-        memory: the memory clocks it has, in MHz, the highest first; empty where the driver does not tell.
-        sm: the clocks of its multiprocessors beside the highest memory clock, likewise.
-        application: the application clocks in force; None where it has none. ``default`` are the driver's own.
-        sliced: it is cut into MIG slices; None where it cannot be.
+        memory: the memory clocks it has, in MHz, the highest first; empty if the driver does not list them.
+        sm: the SM clocks at the highest memory clock, likewise.
+        application: the present application clocks; None if it has none. ``default``: the driver's defaults.
+        sliced: MIG is on; None if the GPU has no MIG.
     """
 
     name: str
@@ -106,14 +106,14 @@ class Abilities:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A GPU at one moment; what the driver does not tell is None.
+    """A GPU at one moment; None for values that the driver does not report.
 
     Attributes:
         at: seconds of the monotonic clock.
         sm: clock of its multiprocessors in MHz; ``memory`` of its memory.
         reasons: mask of the clocks' event reasons.
         watts: power now; ``joules`` is energy since the driver was loaded, ``celsius`` the core's temperature.
-        counted: what held the clock back -> seconds since the driver was loaded, as far as they are counted.
+        counted: throttle reason -> seconds since the driver was loaded, for those with a counter.
     """
 
     at: float = 0.0
@@ -127,12 +127,12 @@ class Reading:
 
     @property
     def idle(self) -> bool:
-        """The clock is low because there is nothing to do."""
+        """True if the clock is low because the GPU is idle."""
         return bool((self.reasons or 0) & IDLE)
 
 
 def held_back(mask: int) -> tuple[str, ...]:
-    """Return what a mask of event reasons says holds the clock back.
+    """Return the throttle reasons in a mask of event reasons.
 
     >>> held_back(0x61)
     ('heat',)
@@ -141,7 +141,7 @@ def held_back(mask: int) -> tuple[str, ...]:
 
 
 def architecture(capability: tuple[int, int]) -> int:
-    """Return NVML's number of the architecture with a compute capability, for drivers that do not say it.
+    """Return NVML's number of the architecture with a compute capability, for drivers that do not report it.
 
     Source: CUDA C++ Programming Guide, compute capabilities.
 
@@ -156,7 +156,7 @@ def architecture(capability: tuple[int, int]) -> int:
 
 
 def error(name: str, call: str) -> GpuError:
-    """Return NVML's error of a name, ``NO_PERMISSION``, as one of ours; ``call`` is the function that gave it."""
+    """Return NVML's error of a name, ``NO_PERMISSION``, as a GpuError; ``call`` is the function that failed."""
     kind, sentence = ERRORS.get(name, ("broken", f"the driver failed with {name}"))
     hints = {
         "broken": f"{call} failed; `nvidia-smi -q` may say more",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from runner.core.errors import RunnerError
 from runner.core.model import Cell
 from runner.core.model.cells import is_twin
-from runner.core.threads import side_by_side
+from runner.core.threads import run_concurrently
 from runner.measure.server_pool import ServerPool
 from runner.measure.session import Session
 
@@ -58,7 +58,7 @@ def compile_ahead(servers: ServerPool, jobs: Sequence[Job], now: Collection[Cell
     names = dict.fromkeys(job.cell.environment for job in jobs)
     by_environment = {name: [job for job in jobs if job.cell.environment == name] for name in names}
     cold: dict[Cell, float] = {}
-    for _, seconds_by_cell in side_by_side(
+    for _, seconds_by_cell in run_concurrently(
         lambda name: _cold_cells(servers, by_environment[name]), list(names), PARALLEL
     ):
         cold.update(seconds_by_cell)
@@ -73,7 +73,7 @@ def compile_ahead(servers: ServerPool, jobs: Sequence[Job], now: Collection[Cell
     order = sorted(filter(work.get, names), key=lambda name: -sum(cold[job.cell] for job in work[name]))
     lock = threading.Lock()  # references are read one at a time
     fitting = servers.limits.memory // 2 // max(1, *(job.memory_bytes for job in chosen))
-    for _ in side_by_side(lambda name: _compile(servers, work[name], lock), order, max(1, min(PARALLEL, fitting))):
+    for _ in run_concurrently(lambda name: _compile(servers, work[name], lock), order, max(1, min(PARALLEL, fitting))):
         pass
     return {job.cell for job in chosen}
 

@@ -9,7 +9,7 @@ from typing import Any
 from runner.backends import Backend
 from runner.core.errors import EngineError, Problem
 from runner.core.model import Cell, Limits, Outcome, Plan, Provisioned, file_name
-from runner.core.threads import side_by_side
+from runner.core.threads import run_concurrently
 from runner.measure.session import GRACE, Session
 
 HELLO_SECONDS = 300.0  # for the first import of an old framework from a slow disk
@@ -60,7 +60,7 @@ class ServerPool:
         """Return groups of environments that fit in memory together; each has the first environment, the base."""
         memory = self.limits.memory // 2  # the other half is for the children that take turns
         new = [name for name in environments if name not in self.sizes and name not in self.broken]
-        for name, _ in side_by_side(self.session, new, self.limits.side_by_side):
+        for name, _ in run_concurrently(self.session, new, self.limits.side_by_side):
             if sum(self.sizes.get(alive, 0) for alive in tuple(self.sessions)) > memory:
                 self.retire(name)  # it was started to learn its size
         groups = admit(environments, self.sizes, memory)
@@ -136,7 +136,7 @@ class ServerPool:
             session = self.sessions.get(name)
             if session is not None and session.rounds >= self.plan.measurement.restart:
                 self.retire(name)
-        for _, session in side_by_side(self.session, sorted(needed), self.limits.side_by_side):
+        for _, session in run_concurrently(self.session, sorted(needed), self.limits.side_by_side):
             if session is not None:
                 session.rounds += 1
 

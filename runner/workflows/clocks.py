@@ -1,4 +1,4 @@
-"""What this program holds of the clocks of this machine's GPUs, and letting go of it."""
+"""``runner clocks``: show the GPUs' clocks and who holds them, and reset them."""
 
 import os
 import shutil
@@ -9,13 +9,14 @@ from typing import Any
 
 from runner.core.errors import GpuError, Problem, RecordError
 from runner.core.model import Gpu
-from runner.core.timeout import within
+from runner.core.threads import call_with_timeout
 from runner.gpu import nvml
 from runner.gpu.clocks import journal, recovery
 from runner.gpu.clocks.client import SUDO, Guard
 from runner.gpu.clocks.journal import Entry
 from runner.gpu.clocks.lease import allow
 from runner.gpu.clocks.protocol import Order
+from runner.gpu.clocks.recovery import Busy, Undone
 from runner.gpu.detect import answering
 from runner.gpu.types import Pair
 
@@ -25,11 +26,12 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
-    """A GPU that the driver shows, with its clocks in MHz now.
+    """A GPU that the driver lists, with its present clocks in MHz.
 
     Attributes:
         index: as ``nvidia-smi`` numbers it.
-        cuda: as ``--device`` and frameworks do here; None where ``CUDA_VISIBLE_DEVICES`` hides it, or MIG has cut it.
+        cuda: as ``--device`` and frameworks number it; None if ``CUDA_VISIBLE_DEVICES`` hides it, or it is in
+            MIG slices.
     """
 
     index: int
@@ -41,17 +43,17 @@ class Board:
     application: Pair | None
 
     def __str__(self) -> str:
-        """Return it as a line."""
+        """Return the GPU and its clocks as a line."""
         clocks = [f"{name} {mhz} MHz" for name, mhz in (("SM", self.sm), ("memory", self.memory)) if mhz is not None]
         if self.application:
             clocks.append(f"application clocks {self.application.sm} and {self.application.memory} MHz")
-        place = f"GPU {self.index}" if self.cuda is None else f"cuda:{self.cuda}"
-        return f"{place}  {self.name}  {', '.join(clocks)}"
+        number = f"GPU {self.index}" if self.cuda is None else f"cuda:{self.cuda}"
+        return f"{number}  {self.name}  {', '.join(clocks)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What is written down for a GPU; ``trouble`` says why it cannot be read."""
+    """The journal entry of a GPU; ``trouble`` says why it cannot be read."""
 
     uuid: str
     entry: Entry | None
@@ -59,69 +61,69 @@ class Held:
     trouble: str = ""
 
     def __str__(self) -> str:
-        """Return it as a sentence."""
+        """Return who holds the clocks, and in which state, as a sentence."""
         if self.entry is None:
             return self.trouble
         who = f"run {self.entry.run or 'unknown'}, process {self.entry.runner}, since {self.entry.at}"
         if self.alive:
             return f"held by {who}: {self.entry.held or 'about to be set'}"
-        if self.entry.elsewhere:
-            return f"held on another machine by {who}: `runner clocks` there says more"
+        if self.entry.on_other_machine:
+            return f"held on another machine by {who}: run `runner clocks` there"
         if self.entry.gone:
-            return "nothing is held: the machine was started anew since it was"
+            return "nothing is held: the machine has rebooted since"
         why = f" ({self.entry.trouble})" if self.entry.trouble else ""
-        return f"left held by {who}, whose guardian is dead{why}: `runner clocks reset` lets go of them"
+        return f"left locked by {who}, whose guardian is dead{why}: `runner clocks reset` restores them"
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The GPUs that are here, and what is written down; ``trouble`` is why no GPU is."""
+    """The GPUs of this machine with their journal entries; ``trouble`` says why there is no GPU."""
 
     boards: tuple[Board, ...]
     held: Mapping[str, Held]
     trouble: str = ""
 
     def json(self) -> dict[str, Any]:
-        """Return all of it as JSON values."""
+        """Return the GPUs as JSON values."""
         here = [{**asdict(board), "held": self._held(board.uuid)} for board in self.boards]
         return {"version": VERSION, "gpus": here, "absent": [self._held(uuid) for uuid in self._absent()]}
 
     def _held(self, uuid: str) -> dict[str, Any] | None:
-        found = self.held.get(uuid)
-        if found is None:
+        held = self.held.get(uuid)
+        if held is None:
             return None
-        entry = asdict(found.entry) if found.entry else {"uuid": uuid, "trouble": found.trouble}
-        return {**entry, "alive": found.alive}
+        entry = asdict(held.entry) if held.entry else {"uuid": uuid, "trouble": held.trouble}
+        return {**entry, "alive": held.alive}
 
     def _absent(self) -> list[str]:
         return [uuid for uuid in self.held if uuid not in {board.uuid for board in self.boards}]
 
     def text(self) -> str:
-        """Return all of it as lines."""
+        """Return the GPUs as lines for a terminal."""
         lines = [self.trouble] if self.trouble else []
         for board in self.boards:
-            lines += [str(board), f"        {self.held.get(board.uuid, 'this program holds nothing of it')}"]
-        lines += [f"{uuid}, which is not here\n        {self.held[uuid]}" for uuid in self._absent()]
+            lines += [str(board), f"        {self.held.get(board.uuid, 'not held by matrix-runner')}"]
+        lines += [f"{uuid}, not on this machine\n        {self.held[uuid]}" for uuid in self._absent()]
         return "\n".join(lines)
 
 
 def show() -> Shown:
-    """Return the clocks of each GPU, and what this program holds of them."""
+    """Return the clocks of each GPU, and who holds them."""
     try:
-        boards, trouble = within(_boards), ""
+        boards, trouble = call_with_timeout(_boards), ""
     except GpuError as error:
         boards, trouble = (), error.problems[0].message
-    return Shown(boards, {one.uuid: one for one in _written()}, trouble or ("" if boards else "there is no GPU"))
+    return Shown(boards, {held.uuid: held for held in _written()}, trouble or ("" if boards else "there is no GPU"))
 
 
 def _boards() -> tuple[Board, ...]:
-    found = []
+    boards = []
     numbers = {gpu.uuid: number for number, gpu in enumerate(answering())}
     with nvml.opened() as driver:
         for device in driver.devices():
             with suppress(GpuError):
                 gpu, now, able = device.gpu(), device.reading(), device.abilities()
-                found.append(
+                boards.append(
                     Board(
                         index=device.index,
                         cuda=numbers.get(gpu.uuid),
@@ -132,58 +134,58 @@ def _boards() -> tuple[Board, ...]:
                         application=able.application,
                     )
                 )
-    return tuple(found)
+    return tuple(boards)
 
 
 def _written() -> list[Held]:
-    found = []
-    for place in journal.folders(os.environ, os.geteuid()):
-        for book in journal.files(place):
+    held = []
+    for state_folder in journal.folders(os.environ, os.geteuid()):
+        for book in journal.files(state_folder):
             alive = journal.alive(book.path)
             try:
                 entry = book.read()
             except RecordError as error:
-                found.append(Held(book.path.stem, None, alive, error.problems[0].message))
+                held.append(Held(book.path.stem, None, alive, error.problems[0].message))
                 continue
             if entry is not None:
-                found.append(Held(book.path.stem, entry, alive))
-    return found
+                held.append(Held(book.path.stem, entry, alive))
+    return held
 
 
 def reset(gpu: Gpu | None, say: Say) -> str:
-    """Let go of clocks; return what was done, in a sentence.
+    """Reset clocks; return what was done, as a sentence.
 
     Args:
-        gpu: one whose clocks are given back to its driver, whoever has set them; None for all that a dead guardian of
-            this program has left.
-        say: told what is undone, and what is left alone because a runner is at work with it.
+        gpu: the GPU whose clocks are reset to the driver's defaults, whoever set them; None for all GPUs whose clocks
+            a dead guardian of this program left locked.
+        say: gets a message for each GPU that is restored, or skipped because a runner uses it.
 
     Raises:
-        GpuError: some are still held.
+        GpuError: some clocks could not be reset.
     """
-    at_work = {one.uuid: str(one) for one in _written() if one.alive}
+    at_work = {held.uuid: str(held) for held in _written() if held.alive}
     if gpu is not None:
-        return _given_back(gpu, at_work.get(gpu.uuid))
+        return _reset_gpu(gpu, at_work.get(gpu.uuid))
     for sentence in at_work.values():
-        say(f"left as it is: {sentence}")
+        say(f"skipped: {sentence}")
     done: list[str] = []
     failed = recovery.recover(done.append)
     for sentence in done:
         say(sentence)
     if failed:
-        raise GpuError(*(Problem(one, hint=allow(os.geteuid())) for one in failed))
-    return f"let go of the clocks of {len(done)} GPU{'s' * (len(done) != 1)}" if done else "nothing had been left held"
+        raise GpuError(*(Problem(held, hint=allow(os.geteuid())) for held in failed))
+    return f"reset the clocks of {len(done)} GPU{'s' * (len(done) != 1)}" if done else "no clocks were left locked"
 
 
-def _given_back(gpu: Gpu, holder: str | None) -> str:
+def _reset_gpu(gpu: Gpu, holder: str | None) -> str:
     if holder:
         raise GpuError(Problem(f"the clocks of {gpu.name} are {holder}", hint="wait until it ends, or end it"))
     order = Order(task="reset", uuid=gpu.uuid)
-    why = recovery.undone(order, journal.folder(os.environ, os.geteuid()))
-    if why and os.geteuid() != 0 and shutil.which("sudo"):
-        last = Guard(order, SUDO).end()
-        why = None if last and last["said"] == "restored" else why
-    if why:
-        hint = "wait until it ends, or end it" if why.endswith(recovery.AT_WORK) else allow(os.geteuid())
-        raise GpuError(Problem(f"the clocks of {gpu.name} are as they were: {why}", hint=hint))
-    return f"the clocks of {gpu.name} are its driver's own"
+    outcome = recovery.restore(order, journal.folder(os.environ, os.geteuid()))
+    if not isinstance(outcome, Undone) and os.geteuid() != 0 and shutil.which("sudo"):
+        answer = Guard(order, SUDO).end()
+        outcome = Undone() if answer and answer["said"] == "restored" else outcome
+    if isinstance(outcome, Undone):
+        return f"reset the clocks of {gpu.name} to the driver's defaults"
+    hint = "wait until it ends, or end it" if isinstance(outcome, Busy) else allow(os.geteuid())
+    raise GpuError(Problem(f"could not reset the clocks of {gpu.name}: {outcome.why}", hint=hint))

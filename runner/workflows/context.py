@@ -16,7 +16,7 @@ from runner.core.machine import capacity as machine_capacity
 from runner.core.model import Device, Gpu, Precision, Request
 from runner.core.paths import cache_folder
 from runner.core.units import parse_duration
-from runner.gpu.clocks.policy import LEAVE, Wish
+from runner.gpu.clocks.policy import LEAVE, ClockPolicy
 from runner.gpu.selection import choose_devices
 from runner.matrix import Environment, Matrix, choose_cells, load, select_environments
 from runner.matrix.models import GpuSettings
@@ -100,11 +100,11 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
     return Context(matrix=matrix, request=request, backend=backend, settings=settings, gpus=gpus, note=note)
 
 
-def clocks(settings: GpuSettings, *, pin: bool) -> Wish:
+def clocks(settings: GpuSettings, *, pin: bool) -> ClockPolicy:
     """Return the clock policy of a matrix; without ``pin`` no clock is changed."""
     if not pin:
         return LEAVE
-    return Wish(settings.clocks, settings.memory or ("leave" if settings.clocks == "leave" else "max"))
+    return ClockPolicy(settings.clocks, settings.memory or ("leave" if settings.clocks == "leave" else "max"))
 
 
 def plan_request(

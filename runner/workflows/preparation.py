@@ -6,7 +6,7 @@ from pathlib import Path
 
 from runner.backends import Backend
 from runner.core.model import Gpu, Plan, Provisioned, Request, Spec, Survey
-from runner.gpu.clocks.policy import LEAVE, Wish
+from runner.gpu.clocks.policy import LEAVE, ClockPolicy
 from runner.matrix import Matrix
 from runner.plan.environments import specs
 from runner.plan.planner import plan
@@ -34,7 +34,7 @@ class RunSettings:
     python: str | None = None
     margin: float = 0.02
     controls: bool = False
-    clocks: Wish = LEAVE
+    clocks: ClockPolicy = LEAVE
     pin: bool = False
     telemetry: float = 0.0
 

@@ -40,18 +40,18 @@ class Run:
             command = [sys.executable, str(SCRIPT), *SMALL]
             self.process = subprocess.Popen(command, cwd=runner.folder, stdout=log, stderr=log)
 
-    def said(self, words: str) -> bool:
+    def has_said(self, words: str) -> bool:
         """Say whether the run has said something."""
         return words in self.log.read_text()
 
     def entry(self) -> Entry | None:
         """Return what is written down."""
-        place = journal.folder(os.environ, os.geteuid())
-        return journal.ledger(place, self.standin.uuid).read()
+        folder = journal.folder(os.environ, os.geteuid())
+        return journal.ledger(folder, self.standin.uuid).read()
 
     def held(self) -> Entry:
         """Wait until the clocks are held and a record is there; return what is written down."""
-        wait_for(lambda: self.said("the GPU's clocks are held: ") and self.standin.pinned(), 60)
+        wait_for(lambda: self.has_said("the GPU's clocks are held: ") and self.standin.pinned(), 60)
         entry = self.entry()
         assert entry is not None
         return entry
@@ -142,7 +142,7 @@ TIMES = int(os.environ.get("RUNNER_KILLS", str(len(DEATHS))))
 
 def restored(standin: StandIn, sets: int) -> bool:
     """Say whether the clocks were let go of since there were so many calls; a successor may hold them again by now."""
-    resets = [one for one in standin.sets()[sets:] if one.name == "ResetGpuLockedClocks" and not one.answer]
+    resets = [call for call in standin.sets()[sets:] if call.name == "ResetGpuLockedClocks" and not call.answer]
     return bool(resets)
 
 
@@ -171,8 +171,8 @@ def started_again(runner: Runner, standin: StandIn) -> None:
     run = Run(runner, standin)
     try:
         run.held()
-        assert run.said("had been left held: they are as they were"), run.log.read_text()
-        names = [one.name for one in standin.sets()[sets:] if not one.answer]
+        assert run.has_said("restored the clocks of "), run.log.read_text()
+        names = [call.name for call in standin.sets()[sets:] if not call.answer]
         assert names[:2] == ["ResetMemoryLockedClocks", "ResetGpuLockedClocks"]
         run.process.send_signal(signal.SIGTERM)
         assert run.process.wait(60) == 130, run.log.read_text()
@@ -182,7 +182,7 @@ def started_again(runner: Runner, standin: StandIn) -> None:
 
 def succeeded(run: Run, standin: StandIn) -> None:
     """Check that a runner whose guardian has died holds the clocks again by another one; then stop it."""
-    wait_for(lambda: run.said("has died: starting another one"), 30)
+    wait_for(lambda: run.has_said("has died: starting another one"), 30)
     wait_for(standin.pinned, 30)
     run.process.send_signal(signal.SIGTERM)
     assert run.process.wait(60) == 130, run.log.read_text()
@@ -212,9 +212,9 @@ def test_the_clocks_come_back_however_a_run_ends(standin: StandIn, runner: Runne
             run.end()
         standin.state.entries = 0
     print()  # noqa: T201
-    for name, found in seconds.items():
-        when = f"after {median(found):.2f} s, at most {max(found):.2f} s"
-        print(f"{name}: {len(found)} times, back {LATER[DEATHS[name][1:]] or when}")  # noqa: T201
+    for name, delays in seconds.items():
+        when = f"after {median(delays):.2f} s, at most {max(delays):.2f} s"
+        print(f"{name}: {len(delays)} times, back {LATER[DEATHS[name][1:]] or when}")  # noqa: T201
     print(f"{len(names)} ends, and the clocks came back every time")  # noqa: T201
 
 
@@ -242,7 +242,7 @@ def test_a_gpu_that_is_lost_while_it_is_read_is_undone_at_the_next_start(standin
         run.held()
         standin.rule(0, "*", LOST)
         assert run.process.wait(60) == 5
-        assert run.said("the GPU's clocks are still held: the GPU is lost")
+        assert run.has_said("the GPU's clocks are still held: the GPU is lost")
     finally:
         run.end()
     standin.no_rules()

@@ -18,9 +18,9 @@ from runner.gpu.clocks import journal, recovery
 from runner.gpu.clocks.client import Guard
 from runner.gpu.clocks.journal import Entry, Ledger
 from runner.gpu.clocks.lease import Lease
-from runner.gpu.clocks.policy import LEAVE, Wish
+from runner.gpu.clocks.policy import LEAVE, ClockPolicy
 from runner.gpu.clocks.protocol import COMMAND, Order
-from runner.gpu.device import Clocks, recovered
+from runner.gpu.device import DeviceSession, recover
 from runner.gpu.types import Pair
 from tests.fakes import driver
 from tests.fakes.driver import INVALID, LOST, NO_PERMISSION, TDP, UNSUPPORTED, UUID, StandIn
@@ -31,20 +31,20 @@ HOLD = Order(task="hold", uuid=UUID.format(0), run="20261121-213143-c055", runne
 
 
 @pytest.fixture
-def said() -> list[str]:
+def messages() -> list[str]:
     """What the user was told."""
     return []
 
 
 @pytest.fixture
-def take(standin: StandIn, said: list[str]) -> Iterator[Callable[..., Lease]]:
+def take(standin: StandIn, messages: list[str]) -> Iterator[Callable[..., Lease]]:
     """Takes a lease of the first GPU; it is released at the end."""
     taken: list[Lease] = []
 
-    def of(wish: Wish | None = None, *, patience: float = 3.0, seconds: float = 20.0) -> Lease:
-        lease = Lease(replace(HOLD, wish=wish or Wish(), patience=patience), said.append, seconds)
+    def of(clocks: ClockPolicy | None = None, *, patience: float = 3.0, seconds: float = 20.0) -> Lease:
+        lease = Lease(replace(HOLD, clocks=clocks or ClockPolicy(), patience=patience), messages.append, seconds)
         taken.append(lease)
-        lease.take()
+        lease.acquire()
         return lease
 
     yield of
@@ -60,14 +60,14 @@ def books() -> list[Path]:
 
 def calls(standin: StandIn) -> list[tuple[str, int, int]]:
     """Return what was set, as far as the driver took it."""
-    return [(one.name, one.a, one.b) for one in standin.sets() if not one.answer]
+    return [(call.name, call.a, call.b) for call in standin.sets() if not call.answer]
 
 
-def test_clocks_are_held_and_given_back(standin: StandIn, take: Callable[..., Lease], said: list[str]) -> None:
+def test_clocks_are_held_and_given_back(standin: StandIn, take: Callable[..., Lease], messages: list[str]) -> None:
     lease = take()
     assert standin.pinned() == {"sm": (TDP, TDP), "memory": (2619, 2619)}
     assert (lease.pin.how, lease.pin.sm, lease.pin.memory) == ("locked", "base", 2619)
-    assert said == ["the GPU's clocks are held: SM base, memory 2619 MHz"]
+    assert messages == ["the GPU's clocks are held: SM base, memory 2619 MHz"]
     assert len(standin.open_in()) == 1  # a child of the guardian keeps the GPU open
     entry = Ledger(books()[0]).read()
     assert entry is not None
@@ -81,11 +81,11 @@ def test_clocks_are_held_and_given_back(standin: StandIn, take: Callable[..., Le
     assert standin.open_in() == []
 
 
-def test_it_is_written_down_before_anything_is_set(standin: StandIn, said: list[str]) -> None:
+def test_it_is_written_down_before_anything_is_set(standin: StandIn, messages: list[str]) -> None:
     standin.rule(0, "nvmlDeviceSetGpuLockedClocks", seconds=1.0)
     guard = Guard(HOLD)
     wait_for(books)
-    entry = wait_for(lambda: (found := Ledger(books()[0]).read()) and found.undo and found)
+    entry = wait_for(lambda: (entry := Ledger(books()[0]).read()) and entry.undo and entry)
     assert entry.undo == ("sm",)
     assert entry.before == Pair(2619, 1500)
     assert standin.sets() == []
@@ -128,21 +128,21 @@ def test_each_generation_is_held_by_what_it_has(
     assert books() == []
 
 
-def test_a_gpu_in_slices_is_left_alone(standin: StandIn, take: Callable[..., Lease], said: list[str]) -> None:
+def test_a_gpu_in_slices_is_left_alone(standin: StandIn, take: Callable[..., Lease], messages: list[str]) -> None:
     standin.gpu.mig = 1
     assert take().pin.how == "none"
-    assert "MIG slices" in said[0]
+    assert "MIG slices" in messages[0]
     assert standin.sets() == []
 
 
 def test_a_number_is_rounded_to_what_there_is_and_refused_where_there_is_none(
     standin: StandIn, take: Callable[..., Lease]
 ) -> None:
-    lease = take(Wish(1207, 1600))
+    lease = take(ClockPolicy(1207, 1600))
     assert standin.pinned() == {"sm": (1200, 1200), "memory": (1593, 1593)}
     lease.release()
     with pytest.raises(GpuError, match="Stand-in Hopper has no SM clock of 5000 MHz") as caught:
-        take(Wish(5000))
+        take(ClockPolicy(5000))
     assert "345 to 1980 MHz" in str(caught.value)
     assert caught.value.exit_code == 5
     assert standin.pinned() == {}
@@ -157,23 +157,23 @@ def test_a_driver_that_knows_no_base_clock_is_given_a_number(standin: StandIn, t
 
 
 def test_a_memory_that_cannot_be_held_leaves_the_rest_held(
-    standin: StandIn, take: Callable[..., Lease], said: list[str]
+    standin: StandIn, take: Callable[..., Lease], messages: list[str]
 ) -> None:
     standin.rule(0, "nvmlDeviceSetMemoryLockedClocks", UNSUPPORTED)
     lease = take()
     assert (lease.pin.sm, lease.pin.memory) == ("base", None)
-    assert "the memory clock is not held: this GPU or its driver cannot do that" in said[0]
+    assert "the memory clock is not held: this GPU or its driver cannot do that" in messages[0]
     lease.release()
     assert [name for name, _, _ in calls(standin)] == ["SetGpuLockedClocks", "ResetGpuLockedClocks"]
 
 
 def test_without_permission_one_sentence_says_the_one_command(
-    standin: StandIn, take: Callable[..., Lease], said: list[str]
+    standin: StandIn, take: Callable[..., Lease], messages: list[str]
 ) -> None:
     standin.state.only_root = 1
     lease = take()
     assert lease.pin.how == "none"
-    (sentence,) = said
+    (sentence,) = messages
     assert sentence.startswith("the GPU's clocks are not held: the driver lets only root do that; ")
     assert ("sudo tee -a /etc/sudoers.d/matrix-runner" if os.geteuid() else "--cap-add SYS_ADMIN") in sentence
     assert calls(standin) == []
@@ -181,50 +181,50 @@ def test_without_permission_one_sentence_says_the_one_command(
 
 
 def test_a_driver_that_hangs_holds_nobody_up_and_leaves_nothing_held(
-    standin: StandIn, take: Callable[..., Lease], said: list[str]
+    standin: StandIn, take: Callable[..., Lease], messages: list[str]
 ) -> None:
     standin.rule(0, "nvmlDeviceSet*", seconds=600)
     assert take(patience=0.3, seconds=1.0).pin.how == "none"
-    assert said == ["the GPU's clocks are not held: the GPU's driver did not answer within 1 s"]
+    assert messages == ["the GPU's clocks are not held: the GPU's driver did not answer within 1 s"]
     wait_for(lambda: not books(), 10)
     assert standin.pinned() == {}
     wait_for(lambda: not standin.open_in(), 10)
 
 
 def test_a_driver_that_hangs_at_the_end_is_given_up_and_undone_later(
-    standin: StandIn, take: Callable[..., Lease], said: list[str]
+    standin: StandIn, take: Callable[..., Lease], messages: list[str]
 ) -> None:
     lease = take(patience=0.2)
     standin.rule(0, "nvmlDeviceReset*", seconds=600)
     assert not lease.release()
-    assert "still held: its driver does not answer; `runner clocks reset` tries again" in said[-1]
+    assert "still held: its driver does not answer; `runner clocks reset` tries again" in messages[-1]
     assert len(books()) == 1
     wait_for(lambda: not standin.open_in(), 10)
     standin.no_rules()
-    assert recovery.recover(said.append) == ()
-    assert "had been left held: they are as they were" in said[-1]
+    assert recovery.recover(messages.append) == ()
+    assert messages[-1].startswith("restored the clocks of Stand-in Hopper (left locked by run ")
     assert standin.pinned() == {}
     assert books() == []
 
 
 def test_a_gpu_that_is_lost_is_undone_when_it_is_back(
-    standin: StandIn, take: Callable[..., Lease], said: list[str]
+    standin: StandIn, take: Callable[..., Lease], messages: list[str]
 ) -> None:
     lease = take()
     standin.gpu.lost = 1
     assert not lease.release()
-    assert "still held: the GPU is lost" in said[-1]
-    (failure,) = recovery.recover(said.append)
+    assert "still held: the GPU is lost" in messages[-1]
+    (failure,) = recovery.recover(messages.append)
     assert "the GPU is lost" in failure
     standin.gpu.lost = 0
-    assert recovery.recover(said.append) == ()
+    assert recovery.recover(messages.append) == ()
     assert standin.pinned() == {}
 
 
-def test_a_second_runner_waits_for_the_first(standin: StandIn, take: Callable[..., Lease], said: list[str]) -> None:
+def test_a_second_runner_waits_for_the_first(standin: StandIn, take: Callable[..., Lease], messages: list[str]) -> None:
     lease = take()
     code = "import sys\nfrom tests.integration.test_clocks import HOLD\nfrom runner.gpu.clocks.lease import Lease\n"
-    code += "Lease(HOLD, lambda text: print(text, flush=True)).take()"
+    code += "Lease(HOLD, lambda text: print(text, flush=True)).acquire()"
     second = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT)
     assert second.stdout is not None
     line = second.stdout.readline()
@@ -234,7 +234,7 @@ def test_a_second_runner_waits_for_the_first(standin: StandIn, take: Callable[..
     assert "are held: SM base" in second.stdout.readline()
     second.communicate(timeout=20)
     wait_for(lambda: not standin.pinned(), 10)
-    assert [one.name[:5] for one in standin.sets()[before:]] == ["Reset", "Reset", "SetGp", "SetMe", "Reset", "Reset"]
+    assert [call.name[:5] for call in standin.sets()[before:]] == ["Reset", "Reset", "SetGp", "SetMe", "Reset", "Reset"]
 
 
 OTHER_HOME = """
@@ -242,7 +242,7 @@ import sys
 from runner.gpu.clocks.lease import Lease
 from tests.integration.test_clocks import HOLD
 lease = Lease(HOLD, lambda text: print(text, flush=True))
-lease.take()
+lease.acquire()
 lease.release()
 """
 
@@ -260,69 +260,69 @@ def test_a_runner_of_another_user_waits_too(standin: StandIn, take: Callable[...
         lease.release()
         assert f"held by the guardian of a runner of {name}, process {lease_guardian}: " in line
         assert "are held: SM base" in second.stdout.readline()
-    assert [one.name[:5] for one in standin.sets()[before:]] == ["Reset", "Reset", "SetGp", "SetMe", "Reset", "Reset"]
+    assert [call.name[:5] for call in standin.sets()[before:]] == ["Reset", "Reset", "SetGp", "SetMe", "Reset", "Reset"]
 
 
 def test_a_child_that_still_hangs_in_the_driver_is_told_of(
-    standin: StandIn, take: Callable[..., Lease], said: list[str]
+    standin: StandIn, take: Callable[..., Lease], messages: list[str]
 ) -> None:
     lease = take(patience=0.2)
     assert lease.guard is not None
     standin.rule(0, "nvmlDeviceReset*", seconds=600)
     lease.guard.process.kill()  # its child finds out, and hangs in the driver while it undoes
     assert not lease.release()
-    assert "still held: its driver does not answer; `runner clocks reset` tries again" in said[-1]
+    assert "still held: its driver does not answer; `runner clocks reset` tries again" in messages[-1]
     for pid in standin.open_in():
         os.kill(pid, signal.SIGKILL)
     wait_for(lambda: not standin.open_in(), 10)
     standin.no_rules()
-    assert recovery.recover(said.append) == ()
+    assert recovery.recover(messages.append) == ()
     assert standin.pinned() == {}
 
 
-def test_what_is_held_on_another_machine_is_left_to_it(standin: StandIn, said: list[str], runner: Runner) -> None:
+def test_what_is_held_on_another_machine_is_left_to_it(standin: StandIn, messages: list[str], runner: Runner) -> None:
     book = journal.ledger(journal.folder(os.environ, os.geteuid()), UUID.format(7))
     book.write(Entry(uuid=UUID.format(7), run="r", boot="another one", machine="another one", undo=("sm",)))
-    assert recovery.recover(said.append) == ()
-    assert (said, standin.sets(), books()) == ([], [], [book.path])
+    assert recovery.recover(messages.append) == ()
+    assert (messages, standin.sets(), books()) == ([], [], [book.path])
     assert "held on another machine by run r" in runner("clocks", "show").stdout
     book.write(Entry(uuid=UUID.format(7), boot="another one", machine=journal.machine(), undo=("sm",)))
-    assert recovery.recover(said.append) == ()
+    assert recovery.recover(messages.append) == ()
     assert books() == []
 
 
-def test_nothing_stays_held_over_a_start_of_the_machine(standin: StandIn, said: list[str]) -> None:
+def test_nothing_stays_held_over_a_start_of_the_machine(standin: StandIn, messages: list[str]) -> None:
     book = journal.ledger(journal.folder(os.environ, os.geteuid()), standin.uuid)
     book.write(Entry(uuid=standin.uuid, boot="another one", undo=("sm",)))
-    assert recovery.recover(said.append) == ()
+    assert recovery.recover(messages.append) == ()
     assert standin.sets() == []
     assert books() == []
 
 
-def test_a_file_that_cannot_be_read_is_named(standin: StandIn, said: list[str]) -> None:
+def test_a_file_that_cannot_be_read_is_named(standin: StandIn, messages: list[str]) -> None:
     book = journal.ledger(journal.folder(os.environ, os.geteuid()), standin.uuid)
     book.write(Entry(uuid=standin.uuid))
     book.path.write_text('{"version": 2}')
-    (failure,) = recovery.recover(said.append)
+    (failure,) = recovery.recover(messages.append)
     assert "it was written by a newer program" in failure
     assert standin.sets() == []
 
 
-def test_leaving_the_clocks_changes_nothing_not_even_what_was_left(standin: StandIn, said: list[str]) -> None:
-    lease = Lease(replace(HOLD, wish=Wish()), said.append)
-    lease.take()
+def test_leaving_the_clocks_changes_nothing_not_even_what_was_left(standin: StandIn, messages: list[str]) -> None:
+    lease = Lease(replace(HOLD, clocks=ClockPolicy()), messages.append)
+    lease.acquire()
     assert lease.guard is not None
     _kill(lease, standin)
     before = len(standin.sets())
-    said.clear()
-    recovered(LEAVE, said.append)
-    (sentence,) = said
-    assert "`runner clocks reset` lets go of them" in sentence
-    clocks = Clocks(_gpu(standin), LEAVE, said.append)
-    with clocks.held("run"):
+    messages.clear()
+    recover(LEAVE, messages.append)
+    (sentence,) = messages
+    assert "`runner clocks reset` restores them" in sentence
+    clocks = DeviceSession(_gpu(standin), LEAVE, messages.append)
+    with clocks.hold("run"):
         assert clocks.facts()["clocks"] == "left"
     assert len(standin.sets()) == before
-    recovered(Wish(), said.append)
+    recover(ClockPolicy(), messages.append)
     assert standin.pinned() == {}
 
 
@@ -342,33 +342,33 @@ def _gpu(standin: StandIn) -> Gpu:
     return Gpu(uuid=standin.uuid, name="Stand-in", capability=(9, 0), driver="580")
 
 
-def test_a_guardian_that_dies_gets_a_successor_and_after_some_no_more(standin: StandIn, said: list[str]) -> None:
-    clocks = Clocks(_gpu(standin), Wish(), said.append)
-    with clocks.held("run"):
+def test_a_guardian_that_dies_gets_a_successor_and_after_some_no_more(standin: StandIn, messages: list[str]) -> None:
+    clocks = DeviceSession(_gpu(standin), ClockPolicy(), messages.append)
+    with clocks.hold("run"):
         for _ in range(3):
             assert clocks.lease is not None
             _kill(clocks.lease, standin)
             clocks.check()
-            assert "SM base" in said[-1]
+            assert "SM base" in messages[-1]
             assert standin.pinned()
         assert clocks.lease is not None
         _kill(clocks.lease, standin)
         clocks.check()
-        assert "has died again and again" in said[-1]
+        assert "has died again and again" in messages[-1]
         assert clocks.facts()["clocks"] == "none"
-    recovered(Wish(), said.append)
+    recover(ClockPolicy(), messages.append)
     assert standin.pinned() == {}
 
 
 HOLD_AS_A_USER = """
 import os, pathlib, sys
-from runner.gpu import ledger
+from runner.gpu.clocks import journal
 from runner.gpu.clocks.lease import Lease
 from tests.integration.test_clocks import HOLD
 os.geteuid = lambda: 1000  # also where the tests are root's
-ledger.MACHINE = pathlib.Path(sys.argv[1])
+journal.MACHINE = pathlib.Path(sys.argv[1])
 lease = Lease(HOLD, lambda text: print(text, flush=True))
-lease.take()
+lease.acquire()
 sys.stdin.readline()
 lease.release()
 """
@@ -414,31 +414,31 @@ def test_a_user_without_rights_is_told_the_command_and_with_it_only_the_guardian
 
 
 def shown(runner: Runner) -> dict[str, object]:
-    found: dict[str, object] = runner.json("clocks", "show", "--format", "json")["gpus"][0]
-    return found
+    gpu: dict[str, object] = runner.json("clocks", "show", "--format", "json")["gpus"][0]
+    return gpu
 
 
 def test_the_command_shows_what_is_held_and_lets_go_of_what_was_left(
     standin: StandIn, runner: Runner, take: Callable[..., Lease]
 ) -> None:
     assert shown(runner)["held"] is None
-    assert "this program holds nothing of it" in runner("clocks").stdout
+    assert "not held by matrix-runner" in runner("clocks").stdout
     lease = take()
     held = shown(runner)["held"]
     assert isinstance(held, dict)
     assert (held["run"], held["alive"], held["held"]) == (HOLD.run, True, "SM base, memory 2619 MHz")
     done = runner("clocks", "reset")
-    assert (done.returncode, done.stdout) == (0, "nothing had been left held\n")
-    assert f"left as it is: held by run {HOLD.run}" in done.stderr
+    assert (done.returncode, done.stdout) == (0, "no clocks were left locked\n")
+    assert f"skipped: held by run {HOLD.run}" in done.stderr
     assert standin.pinned()
     assert runner("clocks", "reset", "--device", "cuda:0").returncode == 5
     _kill(lease, standin)
-    assert "whose guardian is dead: `runner clocks reset` lets go of them" in runner("clocks", "show").stdout
+    assert "whose guardian is dead: `runner clocks reset` restores them" in runner("clocks", "show").stdout
     done = runner("clocks", "reset")
-    assert (done.returncode, done.stdout) == (0, "let go of the clocks of 1 GPU\n")
+    assert (done.returncode, done.stdout) == (0, "reset the clocks of 1 GPU\n")
     assert standin.pinned() == {}
     done = runner("clocks", "reset")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "nothing had been left held\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "no clocks were left locked\n", "")
 
 
 def test_the_command_gives_a_gpu_back_whoever_has_set_its_clocks(standin: StandIn, runner: Runner) -> None:
@@ -447,7 +447,7 @@ def test_the_command_gives_a_gpu_back_whoever_has_set_its_clocks(standin: StandI
     assert runner("clocks", "reset").returncode == 0
     assert standin.pinned() == {"sm": (900, 900), "application": (2619, 1200)}
     done = runner("clocks", "reset", "--device", "cuda:0")
-    assert (done.returncode, done.stdout) == (0, "the clocks of Stand-in Hopper are its driver's own\n")
+    assert (done.returncode, done.stdout) == (0, "reset the clocks of Stand-in Hopper to the driver's defaults\n")
     assert standin.pinned() == {}
 
 
@@ -458,19 +458,21 @@ def test_what_the_command_cannot_do_ends_with_five(standin: StandIn, runner: Run
     standin.state.only_root = 1
     done = runner("clocks", "reset", "--device", "cuda:0")
     assert done.returncode == 5
-    assert "the driver lets only root do that" in done.stderr
+    assert "could not reset the clocks of Stand-in Hopper: the driver lets only root do that" in done.stderr
     book = journal.ledger(journal.folder(os.environ, os.geteuid()), standin.uuid)
     book.write(Entry(uuid=standin.uuid, name="H200", run="r", boot=journal.boot(), undo=("sm",)))
     done = runner("clocks", "reset")
     assert done.returncode == 5
-    assert "the clocks of H200 by run r are still held: the driver lets only root do that" in done.stderr
+    assert (
+        "could not restore the clocks of H200 (left locked by run r): the driver lets only root do that" in done.stderr
+    )
     assert "(the driver lets only root do that)" in runner("clocks", "show").stdout
 
 
 def test_without_a_driver_nothing_is_held(runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     done = runner("clocks", "reset")
-    assert (done.returncode, done.stdout) == (0, "nothing had been left held\n")
+    assert (done.returncode, done.stdout) == (0, "no clocks were left locked\n")
     assert runner("clocks", "show").returncode == 0
 
 
@@ -513,8 +515,8 @@ def test_a_run_that_is_throttled_says_so_in_its_records(standin: StandIn, runner
         facts = record["facts"]
         assert (facts["pinned"], facts["clock_mhz"], facts["held_back"]) == ("SM 1500 MHz", [900, 900, 900], ["heat"])
         assert facts["throttled"] > 0
-    assert done.stderr.count("held back by heat, so it is measured again") == 2
-    assert done.stderr.count("the GPU is held back however long it rests") == 1
+    assert done.stderr.count("throttled by heat, repeating it in") == 2
+    assert done.stderr.count("the GPU stays throttled after every pause") == 1
     assert sorted(record["facts"].get("discarded", 0) for record in runner.records())[-2:] == [0, 2]
 
 

@@ -13,7 +13,7 @@ import pynvml
 import pytest
 
 from runner.core.errors import GpuError
-from runner.core.timeout import within
+from runner.core.threads import call_with_timeout
 from runner.gpu import detect, nvml, settings, types
 from runner.gpu.types import Abilities, Pair
 from tests.fakes import driver
@@ -31,8 +31,8 @@ def here(driver_library: Path, standin: StandIn) -> Iterator[StandIn]:
 
 def refused(call: str, standin: StandIn) -> GpuError:
     """Return the error of a method of the first GPU."""
-    with nvml.opened() as found:
-        method = getattr(found.device(standin.uuid), call)
+    with nvml.opened() as opened_driver:
+        method = getattr(opened_driver.device(standin.uuid), call)
         with pytest.raises(GpuError) as caught:
             method(1200)
     return caught.value
@@ -66,10 +66,10 @@ def test_a_gpu_is_what_the_driver_says(here: StandIn) -> None:
     (gpu,) = detect.present()
     assert (gpu.uuid, gpu.name, gpu.capability) == (here.uuid, "Stand-in Hopper", (9, 0))
     assert (gpu.driver, gpu.memory) == ("580.65.06", 80 << 30)
-    with nvml.opened() as found:
-        device = found.device(here.uuid)
+    with nvml.opened() as opened_driver:
+        device = opened_driver.device(here.uuid)
         assert (device.index, device.architecture(), device.sliced()) == (0, 9, False)
-        assert (device.persistent(), device.processes(), device.most()) == (False, (), 1980)
+        assert (device.persistent(), device.processes(), device.highest_sm()) == (False, (), 1980)
         able = device.abilities()
     assert (able.memory, able.application, able.default) == ((2619, 1593), Pair(2619, 1500), Pair(2619, 1500))
     assert (able.sm[0], able.sm[-1], len(able.sm)) == (1980, 345, 110)
@@ -79,8 +79,8 @@ def test_a_reading_has_all_there_is(here: StandIn) -> None:
     here.gpu.busy, here.gpu.energy, here.gpu.reasons = 1, 5_000, 0x24
     here.gpu.counters[0], here.gpu.counters[2], here.gpu.counters[3] = 2_000_000_000, 250_000_000, 500_000_000
     here.gpu.processes[0], here.gpu.processes[1] = 4711, 4712
-    with nvml.opened() as found:
-        device = found.device(here.uuid)
+    with nvml.opened() as opened_driver:
+        device = opened_driver.device(here.uuid)
         reading, processes = device.reading(), device.processes()
     assert (reading.sm, reading.memory, reading.watts, reading.joules, reading.celsius) == (1500, 2619, 120.0, 5.0, 41)
     assert (reading.idle, types.held_back(reading.reasons or 0)) == (False, ("its power limit", "heat"))
@@ -94,8 +94,8 @@ def test_what_a_gpu_cannot_say_is_none(here: StandIn) -> None:
     for number, name in enumerate(("nvmlDeviceGetFieldValues", "nvmlDeviceGetPower*", "nvmlDeviceGetTemperature*")):
         here.rule(number, name, UNSUPPORTED)
     here.rule(3, "nvmlDeviceGetPersistenceMode", NO_PERMISSION)
-    with nvml.opened() as found:
-        device = found.device(here.uuid)
+    with nvml.opened() as opened_driver:
+        device = opened_driver.device(here.uuid)
         reading, able = device.reading(), device.abilities()
         assert (device.memory(), device.sliced(), device.persistent()) == (0, None, None)
     assert (reading.watts, reading.joules, reading.celsius, reading.counted) == (None, None, None, {})
@@ -104,23 +104,23 @@ def test_what_a_gpu_cannot_say_is_none(here: StandIn) -> None:
 
 def test_a_gpu_that_is_cut_is_its_slices(here: StandIn) -> None:
     here.gpu.mig, here.gpu.slices, here.gpu.busy, here.gpu.processes[0] = 1, 2, 1, 4711
-    found = detect.gpus({})
-    assert [gpu.name for gpu in found] == ["Stand-in Hopper MIG 1g.10gb"] * 2
-    assert {gpu.memory for gpu in found} == {10 << 30}
-    assert [gpu.uuid for gpu in found] == [f"MIG{here.uuid[3:]}-{number}" for number in (1, 2)]
-    assert detect.gpus({"CUDA_VISIBLE_DEVICES": found[1].uuid}) == found[1:]
+    slices = detect.gpus({})
+    assert [gpu.name for gpu in slices] == ["Stand-in Hopper MIG 1g.10gb"] * 2
+    assert {gpu.memory for gpu in slices} == {10 << 30}
+    assert [gpu.uuid for gpu in slices] == [f"MIG{here.uuid[3:]}-{number}" for number in (1, 2)]
+    assert detect.gpus({"CUDA_VISIBLE_DEVICES": slices[1].uuid}) == slices[1:]
     with pytest.raises(GpuError, match="no GPU here is called so"):
         detect.gpus({"CUDA_VISIBLE_DEVICES": here.uuid})  # CUDA shows none then, either
-    with nvml.opened() as it:
-        part = it.device(found[1].uuid)
-        assert (part.gpu(), part.sliced(), part.processes()) == (found[1], True, (4711,))
+    with nvml.opened() as opened_driver:
+        part = opened_driver.device(slices[1].uuid)
+        assert (part.gpu(), part.sliced(), part.processes()) == (slices[1], True, (4711,))
         assert part.reading().watts == 120.0  # the whole GPU's
 
 
-@pytest.mark.parametrize("wanted", ["", "-1", "NoDevFiles"])
-def test_a_user_may_hide_all_gpus_but_not_by_mistake(wanted: str, here: StandIn) -> None:
+@pytest.mark.parametrize("value", ["", "-1", "NoDevFiles"])
+def test_a_user_may_hide_all_gpus_but_not_by_mistake(value: str, here: StandIn) -> None:
     assert here.uuid
-    assert detect.gpus({"CUDA_VISIBLE_DEVICES": wanted}) == ()
+    assert detect.gpus({"CUDA_VISIBLE_DEVICES": value}) == ()
     with pytest.raises(GpuError, match="CUDA_VISIBLE_DEVICES is '7', and no GPU here is called so") as caught:
         detect.gpus({"CUDA_VISIBLE_DEVICES": "7"})
     assert f"0 (Stand-in Hopper, {here.uuid})" in str(caught.value)
@@ -131,7 +131,7 @@ def test_one_gpu_that_fails_hides_no_other(driver_library: Path, tmp_path: Path)
     with driver.in_this_process(driver_library, both):
         both.rule(0, "nvmlDeviceGetPersistenceMode", 999)
         both.state.rules[0].after = 1
-        assert [one.index for one in settings.settings()] == [0]
+        assert [gpu.index for gpu in settings.settings()] == [0]
     both.close()
 
 
@@ -140,8 +140,8 @@ def test_an_older_driver_is_asked_by_older_names(here: StandIn) -> None:
     names = ("*EventReasons", "*Processes_v3", "*TemperatureV", "nvmlDeviceGetArchitecture")
     for number, name in enumerate(names):
         here.rule(number, name, NO_FUNCTION)
-    with nvml.opened() as found:
-        device = found.device(here.uuid)
+    with nvml.opened() as opened_driver:
+        device = opened_driver.device(here.uuid)
         assert (device.reasons(), device.processes(), device.architecture()) == (0x9, (4711,), 9)
         assert device.reading().celsius == 41
 
@@ -174,8 +174,8 @@ def test_a_gpu_that_is_lost_is_left_out_and_its_neighbour_stays(driver_library: 
         assert [gpu.uuid[-1] for gpu in detect.present()] == ["0", "1"]
         both.gpu.lost = 1
         assert [gpu.uuid[-1] for gpu in detect.present()] == ["1"]
-        with nvml.opened() as found, pytest.raises(GpuError, match="fallen off the bus") as caught:
-            found.device(both.uuid)
+        with nvml.opened() as opened_driver, pytest.raises(GpuError, match="fallen off the bus") as caught:
+            opened_driver.device(both.uuid)
     assert caught.value.kind == "lost"
     both.close()
 
@@ -186,14 +186,14 @@ def test_a_gpu_that_is_lost_is_left_out_and_its_neighbour_stays(driver_library: 
 )
 def test_a_refusal_has_its_kind(answer: int, kind: str, here: StandIn) -> None:
     here.rule(0, "nvmlDeviceSet*", answer)
-    found = refused("lock_sm", here)
-    assert (found.kind, found.exit_code) == (kind, 5)
+    error = refused("lock_sm", here)
+    assert (error.kind, error.exit_code) == (kind, 5)
     assert here.pinned() == {}
 
 
 def test_clocks_are_set_and_reset(here: StandIn) -> None:
-    with nvml.opened() as found:
-        device = found.device(here.uuid)
+    with nvml.opened() as opened_driver:
+        device = opened_driver.device(here.uuid)
         device.lock_sm("base")
         device.lock_memory(1593)
         device.set_application(Pair(1593, 1200))
@@ -206,14 +206,14 @@ def test_clocks_are_set_and_reset(here: StandIn) -> None:
         device.unlock_memory()
         device.set_application(None)
     assert here.pinned() == {}
-    assert [one.answer for one in here.sets()] == [0] * 7
+    assert [call.answer for call in here.sets()] == [0] * 7
 
 
 def test_a_driver_that_hangs_is_not_waited_for(here: StandIn) -> None:
     here.rule(0, "nvmlDeviceGetCount_v2", seconds=3)
     begin = time.monotonic()
     with pytest.raises(GpuError, match=r"did not answer within 0\.1 s") as caught:
-        within(detect.present, 0.1)
+        call_with_timeout(detect.present, 0.1)
     assert (caught.value.kind, time.monotonic() - begin < 2) == ("hang", True)
     for thread in threading.enumerate():  # they end when the call does
         if thread.name == "driver":
@@ -228,6 +228,6 @@ def test_a_process_of_its_own_finds_the_library_by_its_name(standin: StandIn) ->
 
 def test_settings_tell_what_is_noisy(here: StandIn) -> None:
     here.gpu.reasons, here.gpu.persistent = 0x40, 1
-    (found,) = settings.settings()
-    assert (found.index, found.persistent, found.mhz, found.most_mhz) == (0, True, 345, 1980)
-    assert (found.held_back, found.processes) == (("heat",), 0)
+    (gpu,) = settings.settings()
+    assert (gpu.index, gpu.persistent, gpu.mhz, gpu.most_mhz) == (0, True, 345, 1980)
+    assert (gpu.held_back, gpu.processes) == (("heat",), 0)

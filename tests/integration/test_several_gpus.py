@@ -24,7 +24,7 @@ def two(standin: StandIn) -> StandIn:
     return standin
 
 
-def begun(runner: Runner, *words: str, device: str = "cuda:all") -> "subprocess.Popen[str]":
+def start_run(runner: Runner, *words: str, device: str = "cuda:all") -> "subprocess.Popen[str]":
     command = [sys.executable, str(SCRIPT), "--backend", "venv", "--threads", "1", "--device", device]
     command += ["--workload", "rnn-step", "--rounds", "2", "--seconds", "0.3", *words]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -35,10 +35,10 @@ def begun(runner: Runner, *words: str, device: str = "cuda:all") -> "subprocess.
 
 
 def test_each_case_is_measured_on_one_gpu_and_both_are_held(two: StandIn, runner: Runner) -> None:
-    process = begun(runner)
+    process = start_run(runner)
     wait_for(lambda: two.pinned(0) == two.pinned(1) == HELD)
-    _, said = process.communicate(timeout=300)
-    assert process.returncode == 0, said
+    _, stderr = process.communicate(timeout=300)
+    assert process.returncode == 0, stderr
     on: dict[str, set[str]] = {}
     for record in runner.records():
         on.setdefault(record["cell"].split("/")[3], set()).add(record["facts"]["device_uuid"])
@@ -52,7 +52,7 @@ def test_each_case_is_measured_on_one_gpu_and_both_are_held(two: StandIn, runner
 
 
 def test_a_runner_that_is_killed_leaves_both_as_they_were(two: StandIn, runner: Runner) -> None:
-    process = begun(runner, "--rounds", "50")
+    process = start_run(runner, "--rounds", "50")
     wait_for(lambda: two.pinned(0) == two.pinned(1) == HELD)
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -60,13 +60,13 @@ def test_a_runner_that_is_killed_leaves_both_as_they_were(two: StandIn, runner: 
 
 
 def test_one_gpu_that_is_lost_ends_the_run_and_the_other_is_given_back(two: StandIn, runner: Runner) -> None:
-    process = begun(runner, "--rounds", "50")
+    process = start_run(runner, "--rounds", "50")
     wait_for(runner.records, seconds=120)
     two.rule(0, "nvmlDeviceGetClockInfo", LOST)
-    _, said = process.communicate(timeout=120)
-    assert process.returncode == 5, said
-    assert "the GPU is lost" in said
-    assert "then `runner run --resume " in said
+    _, stderr = process.communicate(timeout=120)
+    assert process.returncode == 5, stderr
+    assert "the GPU is lost" in stderr
+    assert "then `runner run --resume " in stderr
     two.no_rules()
     wait_for(lambda: two.pinned(0) == two.pinned(1) == {})
     assert {record["status"] for record in runner.records()} == {"ok"}

@@ -1,4 +1,4 @@
-"""Setting a GPU's clocks, each call written down before it is made, and undoing what is written down."""
+"""Set a GPU's clocks, with a journal entry before each call, and undo what the journal records."""
 
 from collections.abc import Callable
 
@@ -8,31 +8,31 @@ from runner.gpu.clocks.journal import Entry, Ledger, Undo
 from runner.gpu.clocks.policy import Pin
 from runner.gpu.nvml import Device
 
-REFUSED = ("unsupported", "argument", "permission")  # kinds of an answer after which nothing has changed
+REFUSED = ("unsupported", "argument", "permission")  # kinds of errors after which no clock has changed
 
 
 def pin(device: Device, ways: tuple[Pin, ...], book: Ledger) -> Pin:
-    """Hold clocks in the first way that the driver takes; return what is held.
+    """Hold clocks in the first way that the driver accepts; return that way.
 
     Args:
         device: the GPU.
-        ways: as ``choose.choose`` returns them.
-        book: has an entry of the GPU.
+        ways: as ``policy.choose`` returns them.
+        book: the journal file of the GPU, with an entry.
 
     Raises:
-        GpuError: the driver lets only root do that, or failed; what may have been set is in ``book``.
+        GpuError: the driver lets only root do that, or failed; ``book`` records what may have been set.
     """
     for way in ways:
         if way.how in {"none", "left"}:
             return way
         try:
-            found = _locked(device, way, book) if way.how == "locked" else _application(device, way, book)
+            held = _locked(device, way, book) if way.how == "locked" else _application(device, way, book)
         except GpuError as error:
             if error.kind not in {"unsupported", "argument"}:
                 raise
             continue
-        book.holds(str(found))
-        return found
+        book.holds(str(held))
+        return held
     raise AssertionError("the last way holds nothing")
 
 
@@ -58,7 +58,7 @@ def _application(device: Device, way: Pin, book: Ledger) -> Pin:
 
 
 def _set(what: Undo, call: Callable[[], None], book: Ledger) -> None:
-    """Write down what is about to be set, and set it; what the driver refused was not set."""
+    """Record what is about to be set, then set it; remove the record if the driver refuses."""
     book.will(what)
     try:
         call()
@@ -69,17 +69,17 @@ def _set(what: Undo, call: Callable[[], None], book: Ledger) -> None:
 
 
 def undo(device: Device, entry: Entry) -> None:
-    """Undo all that an entry says may have been set, the last first; all of it is tried, whatever fails.
+    """Undo everything that an entry records, last first; a failure does not stop the others.
 
     Raises:
-        GpuError: something could not be undone.
+        GpuError: at least one clock could not be reset.
     """
     failed: list[GpuError] = []
     for what in reversed(entry.undo):
         try:
             _undo(device, what, entry)
         except GpuError as error:
-            if error.kind != "unsupported":  # then it was not set either
+            if error.kind != "unsupported":  # then it was never set
                 failed.append(error)
     if failed:
         raise failed[0]
@@ -92,14 +92,14 @@ def _undo(device: Device, what: Undo, entry: Entry) -> None:
         case "memory":
             device.unlock_memory()
         case "application":
-            own = device.abilities().default
-            device.set_application(None if entry.before == own else entry.before)
+            default = device.abilities().default
+            device.set_application(None if entry.before == default else entry.before)
 
 
 def everything(device: Device) -> Entry:
-    """Return an entry that stands for all clocks of a GPU, whoever has set them: undone, they are the driver's own."""
+    """Return an entry for all clocks of a GPU: undoing it resets them to the driver's defaults, whoever set them."""
     able = device.abilities()
-    wanted: list[Undo] = ["sm", "memory"]
+    clocks: list[Undo] = ["sm", "memory"]
     if able.application:
-        wanted.append("application")
-    return Entry(uuid=device.gpu().uuid, undo=tuple(wanted), before=able.default)
+        clocks.append("application")
+    return Entry(uuid=device.gpu().uuid, undo=tuple(clocks), before=able.default)

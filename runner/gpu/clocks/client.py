@@ -1,4 +1,4 @@
-"""A guardian process as the runner sees it: an order goes in, answers come out, and its pipe is what it watches."""
+"""The runner's side of a guardian process: start it, send its order, read its answers, and end it."""
 
 import json
 import os
@@ -10,24 +10,24 @@ from contextlib import suppress
 from typing import Any
 
 from runner.core.errors import GpuError
-from runner.core.timeout import unanswered
+from runner.core.threads import unanswered
 from runner.gpu.clocks import journal
 from runner.gpu.clocks.protocol import COMMAND, Order
 
 Answer = Mapping[str, Any]
 
 END_SECONDS = 90.0  # longer than a guardian's two tries
-LOOK_SECONDS = 0.2  # between two looks whether it still lives
-GRACE = 2.0  # seconds that a child gets, beyond its patience, whose guardian is dead
-LAST = frozenset({"restored", "left"})  # what a guardian says when it ends
+LOOK_SECONDS = 0.2  # between two checks that it still runs
+GRACE = 2.0  # seconds beyond its patience for a child whose guardian is dead
+LAST = frozenset({"restored", "left"})  # the last answers of a guardian
 SUDO = ("sudo", "-n", *COMMAND)
 
 
 class Guard:
-    """A guardian process, and the pipe that it watches."""
+    """A guardian process; it ends when its pipe closes."""
 
     def __init__(self, order: Order, command: Sequence[str] = COMMAND) -> None:
-        """Start it and give it an order; in a session of its own, which no signal of a terminal reaches."""
+        """Start the process and send the order; its own session keeps signals of the terminal away."""
         log = _log(order.uuid)
         try:
             self.process = subprocess.Popen(
@@ -45,24 +45,24 @@ class Guard:
         assert self.process.stdin
         assert self.process.stdout
         self.stdin, self.stdout = self.process.stdin, self.process.stdout
-        self.rest = b""
+        self.buffer = b""
         self.widowed = order.patience + GRACE
         with suppress(BrokenPipeError):
             self.stdin.write(order.line())
 
     @property
     def alive(self) -> bool:
-        """It is at work."""
+        """True while the process runs."""
         return self.process.poll() is None
 
     def answer(self, seconds: float) -> Answer | None:
-        """Return its next answer, or that of its child; None where both have ended without one.
+        """Return the next answer of the guardian or its child; None if both ended without one.
 
         Raises:
-            GpuError: they said nothing for so long, or the child did not soon after the guardian was killed.
+            GpuError: no answer within ``seconds``, or the guardian was killed and its child gave none soon after.
         """
         until, dead = time.monotonic() + seconds, False
-        while b"\n" not in self.rest:
+        while b"\n" not in self.buffer:
             if not select.select([self.stdout], [], [], max(min(until - time.monotonic(), LOOK_SECONDS), 0.0))[0]:
                 if time.monotonic() >= until:
                     raise unanswered(seconds)
@@ -72,24 +72,24 @@ class Guard:
             part = os.read(self.stdout.fileno(), 1 << 16)
             if not part:
                 return None
-            self.rest += part
-        line, _, self.rest = self.rest.partition(b"\n")
-        found: Answer = json.loads(line)
-        return found
+            self.buffer += part
+        line, _, self.buffer = self.buffer.partition(b"\n")
+        answer: Answer = json.loads(line)
+        return answer
 
     def end(self, seconds: float = END_SECONDS) -> Answer | None:
-        """Have it undo what it holds; return its last answer, None where it gave none or does not end."""
+        """Make it undo what it holds; return its last answer, None if it gave none or does not end."""
         last: Answer | None = None
-        trouble: dict[str, Any] = {}  # a child says it, and its guardian the last word
+        trouble: dict[str, Any] = {}  # the child reports the reason, its guardian the end
         if self.stdout.closed:
             return None
         self.stdin.close()
         try:
-            while (found := self.answer(seconds)) is not None:
-                last = found
-                if found["said"] == "trouble":
-                    trouble = {"why": found["why"]}
-                if found["said"] in LAST:  # its child may hang in the driver, with the pipe open
+            while (answer := self.answer(seconds)) is not None:
+                last = answer
+                if answer["said"] == "trouble":
+                    trouble = {"why": answer["why"]}
+                if answer["said"] in LAST:  # its child may hang in the driver, with the pipe open
                     break
             self.process.wait(seconds)
         except (GpuError, subprocess.TimeoutExpired):
@@ -100,10 +100,10 @@ class Guard:
 
 
 def _log(uuid: str) -> int:
-    """Return an open file for what a guardian prints, which is nothing unless it has a bug."""
-    place = journal.folder(os.environ, os.geteuid())
+    """Return a file descriptor for the guardian's stderr, which stays empty unless it has a bug."""
+    state_folder = journal.folder(os.environ, os.geteuid())
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        return os.open(place / f"{uuid}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        state_folder.mkdir(parents=True, exist_ok=True)
+        return os.open(state_folder / f"{uuid}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     except OSError:
         return subprocess.DEVNULL

@@ -1,10 +1,10 @@
-"""The process that holds a GPU's clocks, and lets go of them when the runner's pipe closes, however the runner ended.
+"""The process that holds a GPU's clocks, and restores them when the runner's pipe closes, however the runner ends.
 
-``python -P -m runner.gpu.clocks.guardian`` reads one Order from stdin, answers in lines of JSON on stdout, and goes on
-until stdin ends or a signal asks it to stop. It is in a session of its own, so that what ends a runner does not end it.
+``python -P -m runner.gpu.clocks.guardian`` reads one Order from stdin, answers in lines of JSON on stdout, and runs
+until stdin ends or a signal stops it. It has its own session, so that what ends a runner does not end it.
 
-It never calls the driver itself, which may hang: children do, and are killed when they take too long. The one that
-holds the clocks keeps the GPU open for as long; it undoes them by itself where the guardian is killed.
+It never calls the driver, which may hang: its children do, and are killed when they take too long. The child that
+holds the clocks keeps the GPU open meanwhile, and undoes them by itself if the guardian is killed.
 """
 
 import json
@@ -29,23 +29,23 @@ from runner.gpu.clocks.machine_lock import sole
 from runner.gpu.clocks.policy import choose
 from runner.gpu.clocks.protocol import Order, read
 
-SECOND_TRY = 20  # times as long as the first: it has to open the driver
+SECOND_TRY = 20  # times the first one's time: it has to open the driver
 STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 MOST_BYTES = 1 << 16
 
 
 def main() -> int:
-    """Do what the order on stdin says; return the exit code, 0 where nothing is left to undo."""
+    """Carry out the order on stdin; return the exit code, 0 if nothing is left to undo."""
     line = _first_line()
     if line is None:
-        return 0  # the runner ended before it could ask
+        return 0  # the runner ended before it sent an order
     order = read(line)
-    place = journal.folder(os.environ, os.geteuid())
+    state_folder = journal.folder(os.environ, os.geteuid())
     try:
-        with try_exclusive(journal.lock(place, order.uuid)) as alone:
+        with try_exclusive(journal.lock(state_folder, order.uuid)) as alone:
             if alone:
-                return _alone(order, place)
-            held = journal.ledger(place, order.uuid).read()
+                return _alone(order, state_folder)
+            held = journal.ledger(state_folder, order.uuid).read()
             tell("busy", who=f"process {held.runner} for run {held.run}" if held and held.run else "another runner")
             return 0
     except RunnerError as error:
@@ -53,17 +53,17 @@ def main() -> int:
         return 1
 
 
-def _alone(order: Order, place: Path) -> int:
-    """Do what is asked where no guardian of another user is at work with the GPU; its files would not say so."""
+def _alone(order: Order, state_folder: Path) -> int:
+    """Carry out the order unless another user's guardian holds the GPU, which this user's journal cannot show."""
     with sole(order.uuid) as other:
         if not other:
-            return Guardian(order, place).run()
+            return Guardian(order, state_folder).run()
         tell("busy", who=other)
         return 0
 
 
 def _first_line() -> bytes | None:
-    """Return the line on stdin, read so that what comes after it is left there; None where it is cut off."""
+    """Return the first line of stdin without reading further; None if it is incomplete."""
     line = b""
     while not line.endswith(b"\n"):
         part = os.read(0, 1) if len(line) < MOST_BYTES else b""
@@ -74,13 +74,13 @@ def _first_line() -> bytes | None:
 
 
 def tell(what: str, **more: object) -> None:
-    """Write a line to the runner, if it is still there."""
+    """Write an answer to the runner, if it still runs."""
     with suppress(OSError):
         os.write(1, json.dumps({"said": what, **more}).encode() + b"\n")
 
 
 class Child:
-    """Work in a process that may be given up."""
+    """Work in a forked process, which can be killed if it hangs."""
 
     def __init__(self, work: Callable[[], int], *others: int) -> None:
         """Fork; the child closes the descriptors ``others`` and ends with the code that ``work`` returns, else 1."""
@@ -91,25 +91,25 @@ class Child:
             try:
                 signal.set_wakeup_fd(-1)
                 for number in STOP:
-                    signal.signal(number, signal.SIG_IGN)  # the guardian says when it is time
+                    signal.signal(number, signal.SIG_IGN)  # the guardian decides when it ends
                 for other in (self.ended, *others):
                     os.close(other)
                 code = work()
-            except BaseException:  # noqa: BLE001  the code says it, the log says why
+            except BaseException:  # noqa: BLE001  the exit code reports it, the log has the reason
                 traceback.print_exc()
             finally:
                 os._exit(code)
         os.close(mine)
 
     def succeeds(self, seconds: float) -> bool:
-        """Wait some seconds for its end; kill it where that is too long; say whether its code was 0."""
+        """Wait for its end, kill it after ``seconds``, and return whether its exit code was 0."""
         if not _readable((self.ended,), seconds):
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
             _readable((self.ended,), 1.0)  # a call that hangs in the kernel may outlast even that
         pid, status = os.waitpid(self.pid, os.WNOHANG)
         if not pid:
-            time.sleep(0.01)  # its pipe closes a moment before it is there to be waited for
+            time.sleep(0.01)  # its pipe closes a moment before it can be waited for
             pid, status = os.waitpid(self.pid, os.WNOHANG)
         os.close(self.ended)
         return bool(pid) and os.waitstatus_to_exitcode(status) == 0
@@ -120,27 +120,27 @@ def _readable(ends: tuple[int, ...], seconds: float | None) -> bool:
 
 
 class Guardian:
-    """One order at work, while the GPU's lock is held."""
+    """Carries out one order while this process holds the GPU's lock."""
 
-    def __init__(self, order: Order, place: Path) -> None:
-        """Take the order, and the folder of what is written down."""
+    def __init__(self, order: Order, state_folder: Path) -> None:
+        """Take the order, and the folder of the journal."""
         self.order = order
-        self.book = journal.ledger(place, order.uuid)
+        self.book = journal.ledger(state_folder, order.uuid)
 
     def run(self) -> int:
-        """Do it; return 0 where nothing is left to undo."""
+        """Carry out the order; return 0 if nothing is left to undo."""
         if self.order.task != "hold":
             return self.undone()
         stop, woken = _signals()
         end, until = os.pipe()
         holder = Child(lambda: self.hold(end), until, stop, woken)
         os.close(end)
-        _readable((0, stop, holder.ended), None)  # nothing comes down stdin: it is readable when it ends
+        _readable((0, stop, holder.ended), None)  # stdin is readable only at its end
         os.close(until)
         return 0 if holder.succeeds(self.order.patience) else self.undone()
 
     def undone(self) -> int:
-        """Undo what is written down in a child that opens the driver anew; return 0 where that worked."""
+        """Undo what the journal records in a new child, which opens the driver again; return 0 if that worked."""
         if Child(self.restore).succeeds(SECOND_TRY * self.order.patience):
             tell("restored")
             return 0
@@ -148,7 +148,7 @@ class Guardian:
         return 1
 
     def trouble(self) -> str:
-        """Return why clocks could not be undone, as far as a child wrote it down."""
+        """Return why clocks could not be restored, if a child recorded it."""
         try:
             entry = self.book.read()
         except RunnerError as error:
@@ -156,11 +156,11 @@ class Guardian:
         return entry.trouble if entry and entry.trouble else "its driver does not answer"
 
     def hold(self, end: int) -> int:
-        """In a child: set clocks, keep the GPU open until the other end of a pipe is closed, and undo them."""
+        """In a child: set the clocks, keep the GPU open until the pipe closes, and undo them."""
         try:
             with nvml.opened() as driver:
                 device = driver.device(self.order.uuid)
-                self.undo(device)  # what a guardian that was killed has left
+                self.undo(device)  # what a killed guardian left
                 held = self.pin(device)
                 if held:
                     os.read(end, 1)
@@ -174,9 +174,9 @@ class Guardian:
         return 0
 
     def pin(self, device: nvml.Device) -> bool:
-        """Set what is wanted, and say so; return whether anything is held. What half worked is undone."""
+        """Set the requested clocks and report them; return whether any are held. Undo what was set before a failure."""
         able = device.abilities()
-        ways = choose(able, self.order.wish)
+        ways = choose(able, self.order.clocks)
         self.book.write(
             Entry(
                 uuid=self.order.uuid,
@@ -191,18 +191,18 @@ class Guardian:
             )
         )
         try:
-            found = apply.pin(device, ways, self.book)
+            pin = apply.pin(device, ways, self.book)
         except GpuError:
             self.undo(device)
             raise
-        held = found.how in {"locked", "application"}
+        held = pin.how in {"locked", "application"}
         if not held:
             self.undo(device)
-        tell("held", pin=found.json())
+        tell("held", pin=pin.json())
         return held
 
     def restore(self) -> int:
-        """In a child: undo what is written down, or for ``reset`` all there is."""
+        """In a child: undo what the journal records, or for ``reset`` all clocks."""
         entry = self.book.read()
         if self.order.task != "reset" and (entry is None or entry.gone):
             self.book.close()
@@ -222,7 +222,7 @@ class Guardian:
         return 0
 
     def undo(self, device: nvml.Device) -> None:
-        """Undo what is written down, and remove it."""
+        """Undo what the journal records, and remove its file."""
         entry = self.book.read()
         if entry is not None:
             if not entry.gone:
@@ -237,7 +237,7 @@ def _note(book: Ledger, trouble: str) -> None:
 
 
 def _signals() -> tuple[int, int]:
-    """From now on a signal to stop makes the first of two descriptors readable, and does nothing else."""
+    """Make a signal to stop only turn the first of the two returned descriptors readable."""
     stop, woken = os.pipe()
     os.set_blocking(woken, False)
     for number in STOP:

@@ -1,7 +1,7 @@
-"""What is written down before a clock is changed, so that whoever comes next can undo it; one file for each GPU.
+"""The write-ahead journal of clock changes, one file per GPU, from which any later process can undo them.
 
-A file is on the disk before the call that it is about is made, and is removed once all is as it was. Beside it lies a
-lock that the guardian and its children hold: where nobody holds it, the guardian is dead.
+An entry is on the disk before the call that it records, and the file is removed once everything is restored. Next to it
+lies a lock file that the guardian and its children hold: if no process holds it, the guardian is dead.
 """
 
 import fcntl
@@ -17,7 +17,7 @@ from runner.core.files import write_whole
 from runner.gpu.types import Pair
 
 VERSION = 1
-MACHINE = Path("/var/lib")  # where root keeps what is about the machine
+MACHINE = Path("/var/lib")  # root's state of the machine
 PROGRAM = Path("matrix-runner/clocks")
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 MACHINE_ID = Path("/etc/machine-id")  # machine-id(5)
@@ -28,19 +28,19 @@ Undo = Literal["sm", "memory", "application"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What was, or was about to be, changed on a GPU.
+    """The changes made, or about to be made, to a GPU's clocks.
 
     Attributes:
-        uuid: the GPU's; ``name`` is for people.
-        run: the run it is held for, and ``runner`` its process.
-        guardian: the process that undoes it.
-        at: when, in UTC.
-        boot: the start of the machine it was in: no clock stays held over the next one.
-        machine: the machine it was on: a user's folder may be shared by several.
-        held: what is held, as a sentence; empty until it is.
+        uuid: the GPU's; ``name`` is for messages.
+        run: the run that needs the clocks; ``runner`` is its process.
+        guardian: the process that undoes them.
+        at: time of the entry, in UTC.
+        boot: id of the boot: no clock stays locked over a reboot.
+        machine: id of the machine: several may share a user's folder.
+        held: the held clocks, for messages; empty until they are set.
         undo: what may have been set: locked clocks of the multiprocessors, of the memory, application clocks.
-        before: the application clocks there were. Locked clocks cannot be read from any driver.
-        trouble: why undoing it failed.
+        before: the previous application clocks. No driver reports locked clocks.
+        trouble: why undoing failed.
     """
 
     uuid: str
@@ -58,26 +58,26 @@ class Entry:
 
     @property
     def gone(self) -> bool:
-        """This machine was started anew since then, and nothing is held any more."""
-        return bool(self.boot) and self.boot != boot() and not self.elsewhere
+        """True if this machine has rebooted since, which reset all clocks."""
+        return bool(self.boot) and self.boot != boot() and not self.on_other_machine
 
     @property
-    def elsewhere(self) -> bool:
-        """It is about another machine. A container has another id than its machine, but the same start."""
+    def on_other_machine(self) -> bool:
+        """True for an entry of another machine. A container has its own machine id, but the boot id of its host."""
         return bool(self.machine) and self.machine != machine() and self.boot != boot()
 
 
 @dataclass(slots=True)
 class Ledger:
-    """The file of one GPU."""
+    """The journal file of one GPU."""
 
     path: Path
 
     def read(self) -> Entry | None:
-        """Return what it says; None where there is none.
+        """Return the entry; None without a file.
 
         Raises:
-            RecordError: it cannot be read.
+            RecordError: the file cannot be read.
         """
         try:
             return _entry(json.loads(self.path.read_bytes()))
@@ -88,27 +88,27 @@ class Ledger:
             raise RecordError(Problem(f"{self.path} cannot be read: {error}", hint=hint)) from error
 
     def write(self, entry: Entry) -> Entry:
-        """Write it down; it is on the disk when this returns."""
+        """Write the entry; it is on the disk when this returns."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(self.path, json.dumps({"version": VERSION, **asdict(entry)}, indent=1) + "\n")
         return entry
 
     def will(self, what: Undo) -> None:
-        """Write down that something is about to be set."""
+        """Record that a clock is about to be set."""
         entry = self._present()
-        self.write(replace(entry, undo=(*(one for one in entry.undo if one != what), what)))
+        self.write(replace(entry, undo=(*(earlier for earlier in entry.undo if earlier != what), what)))
 
     def was_refused(self, what: Undo) -> None:
-        """Write down that it was not: the driver has refused it."""
+        """Record that a clock was not set: the driver refused."""
         entry = self._present()
-        self.write(replace(entry, undo=tuple(one for one in entry.undo if one != what)))
+        self.write(replace(entry, undo=tuple(earlier for earlier in entry.undo if earlier != what)))
 
     def holds(self, held: str) -> None:
-        """Write down what is held now."""
+        """Record the clocks that are held now."""
         self.write(replace(self._present(), held=held))
 
     def close(self) -> None:
-        """Remove it: all is as it was."""
+        """Remove the file: everything is restored."""
         self.path.unlink(missing_ok=True)
 
     def _present(self) -> Entry:
@@ -118,10 +118,10 @@ class Ledger:
 
 
 def ledger(folder: Path, uuid: str) -> Ledger:
-    """Return the file of a GPU.
+    """Return the journal file of a GPU.
 
     Raises:
-        ValueError: that is no UUID.
+        ValueError: ``uuid`` is not a UUID.
     """
     if not UUID.fullmatch(uuid):
         raise ValueError(f"{uuid!r} is no UUID of a GPU")
@@ -129,33 +129,33 @@ def ledger(folder: Path, uuid: str) -> Ledger:
 
 
 def lock(folder: Path, uuid: str) -> Path:
-    """Return the lock of a GPU."""
+    """Return the path of a GPU's lock file."""
     return folder / f"{uuid}.lock"
 
 
 def folder(environ: Mapping[str, str], user: int) -> Path:
-    """Return where a user's files are: below ``XDG_STATE_HOME``; else root's in one place for the whole machine.
+    """Return a user's journal folder: below ``XDG_STATE_HOME`` if set; root's is one folder for the entire machine.
 
-    A GPU has one set of clocks for all users, and most drivers let only root change them. ``sudo`` hands on no
-    ``XDG_STATE_HOME``.
+    A GPU has one set of clocks for all users, and most drivers let only root change them. ``sudo`` does not
+    pass ``XDG_STATE_HOME`` on.
     """
-    asked = environ.get("XDG_STATE_HOME", "")
-    if asked.startswith("/"):
-        return Path(asked) / PROGRAM
+    state_home = environ.get("XDG_STATE_HOME", "")
+    if state_home.startswith("/"):
+        return Path(state_home) / PROGRAM
     if user == 0:
         return MACHINE / PROGRAM
     return Path(environ.get("HOME", "~")).expanduser() / ".local/state" / PROGRAM
 
 
 def folders(environ: Mapping[str, str], user: int) -> tuple[Path, ...]:
-    """Return where files may be that are about this machine: the user's, and root's."""
+    """Return the folders that may hold journal files of this machine: the user's, and root's."""
     return (folder(environ, user), *(() if user == 0 else (MACHINE / PROGRAM,)))
 
 
-def files(place: Path) -> Iterator[Ledger]:
-    """Give the files that are in a folder."""
+def files(state_folder: Path) -> Iterator[Ledger]:
+    """Yield the journal files in a folder."""
     try:
-        paths = sorted(place.iterdir())
+        paths = sorted(state_folder.iterdir())
     except OSError:
         return
     for path in paths:
@@ -164,7 +164,7 @@ def files(place: Path) -> Iterator[Ledger]:
 
 
 def alive(path: Path) -> bool:
-    """Say whether a guardian, or a child of one, holds the lock beside a file; needs no more than to read it."""
+    """Return whether a guardian or its child holds the lock next to a file; needs only read access."""
     try:
         with path.with_suffix(".lock").open() as held:
             fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -176,12 +176,12 @@ def alive(path: Path) -> bool:
 
 
 def boot() -> str:
-    """Return what names this start of the machine; empty where the kernel does not say."""
+    """Return the boot id; empty if the kernel does not report it."""
     return _line(BOOT)
 
 
 def machine() -> str:
-    """Return what names this machine; empty where it has no name."""
+    """Return the machine id; empty if it has none."""
     return _line(MACHINE_ID)
 
 

@@ -1,4 +1,4 @@
-"""The runner's side of held clocks: it starts a guardian, hears what is held, and undoes what dead ones left."""
+"""The lease that a runner has on a GPU's clocks: start a guardian, report what it holds, replace it, and release it."""
 
 import getpass
 import os
@@ -11,66 +11,66 @@ from runner.core.errors import GpuError, Problem
 from runner.gpu.clocks.client import SUDO, Answer, Guard
 from runner.gpu.clocks.policy import Pin
 from runner.gpu.clocks.protocol import COMMAND, HOLD_SECONDS, Order
-from runner.gpu.clocks.recovery import taken_back
+from runner.gpu.clocks.recovery import restore_after
 
 Say = Callable[[str], None]
 
-GRACE = 2.0  # seconds that a guardian gets beyond its child
-BUSY_SECONDS = (0.5, 10.0)  # between two looks at clocks that another runner holds: at first, and at most
+GRACE = 2.0  # seconds for a guardian beyond those of its child
+BUSY_SECONDS = (0.5, 10.0)  # between two tries while another runner holds the clocks: the first and the longest
 SUDOERS = "/etc/sudoers.d/matrix-runner"
 
 
-def asked(order: Order, say: Say, seconds: float = HOLD_SECONDS) -> tuple[Guard, Answer]:
-    """Return a guardian with its first answer: this user's, or root's where this user may not and sudo lets it.
+def start_guardian(order: Order, say: Say, seconds: float = HOLD_SECONDS) -> tuple[Guard, Answer]:
+    """Start a guardian as this user, or as root if this user may not and sudo can; return it with its first answer.
 
-    Where another runner's guardian holds the clocks, wait until it ends, and say so once.
+    While another runner's guardian holds the clocks, wait for its end, and announce that once.
 
     Raises:
-        GpuError: there was no answer in time; nothing is held.
+        GpuError: no answer in time; no clocks are held.
     """
     ways = [COMMAND, *([SUDO] if os.geteuid() != 0 and shutil.which("sudo") else [])]
-    pause, most = BUSY_SECONDS
-    told = False
+    pause, longest_pause = BUSY_SECONDS
+    announced = False
     while True:
         guard, answer = _first(order, ways, seconds)
         if answer["said"] != "busy":
             return guard, answer
         guard.end()
-        if not told:
-            say(f"the GPU's clocks are held by {answer['who']}: waiting until it lets go of them")
-        told = True
+        if not announced:
+            say(f"the GPU's clocks are held by {answer['who']}: waiting until it releases them")
+        announced = True
         time.sleep(pause)
-        pause = min(1.5 * pause, most)
+        pause = min(1.5 * pause, longest_pause)
 
 
 def _first(order: Order, ways: Sequence[Sequence[str]], seconds: float) -> tuple[Guard, Answer]:
-    """Return the first guardian that is not refused for want of permission, else the answer of this user's own."""
+    """Return the first guardian that has permission; without one, that of this user with its answer."""
     first: tuple[Guard, Answer] | None = None
     for command in ways:
         guard = Guard(order, command)
         try:
             answer = guard.answer(seconds)
         except BaseException:
-            guard.end(order.patience + GRACE)  # it undoes what it may have set, and is not waited for where it cannot
+            guard.end(order.patience + GRACE)  # it undoes what it may have set; one that hangs is not waited for
             raise
         if answer is not None and answer.get("kind") != "permission":
             return guard, answer
         guard.end()
-        # sudo ends without an answer where it has no rule for this user
+        # sudo ends without an answer if it has no rule for this user
         first = first or (guard, answer or {"said": "refused", "kind": "broken", "why": "its guardian could not start"})
     assert first is not None
     return first
 
 
 class Lease:
-    """The clocks of one GPU while they are held, if they are.
+    """The clocks of one GPU, held for a run if the GPU, the driver and the user's rights allow it.
 
     Attributes:
-        pin: what is held.
+        pin: the held clocks.
     """
 
     def __init__(self, order: Order, say: Say, seconds: float = HOLD_SECONDS) -> None:
-        """Hold nothing yet; ``seconds`` is how long a driver may take to answer."""
+        """Create a lease that holds nothing yet; the driver may take ``seconds`` to answer."""
         self.order = order
         self.say = say
         self.seconds = seconds
@@ -78,62 +78,62 @@ class Lease:
         self.guard: Guard | None = None
         self.tried = False
 
-    def take(self) -> Pin:
-        """Hold the clocks; say so, or why not. What this user may not do, or this GPU cannot, is no error.
+    def acquire(self) -> Pin:
+        """Hold the clocks, and report what is held or why not. Missing rights or an old GPU are no error.
 
         Raises:
-            GpuError: the GPU has not the clock that was asked for.
+            GpuError: the GPU does not have the requested clock.
         """
         self.tried = True
         try:
-            guard, answer = asked(self.order, self.say, self.seconds)
+            guard, answer = start_guardian(self.order, self.say, self.seconds)
         except GpuError as error:
-            return self._not(error.problems[0].message)
+            return self._report_not_held(error.problems[0].message)
         if answer["said"] != "held":
             guard.end()
-            return self._refused(answer)
+            return self._handle_refusal(answer)
         self.pin = Pin(**answer["pin"])
         if self.pin.how in {"locked", "application"}:
             self.guard = guard
             self.say(f"the GPU's clocks are held: {self.pin}" + (f"; {self.pin.why}" if self.pin.why else ""))
             return self.pin
         guard.end()
-        return self._not(self.pin.why)
+        return self._report_not_held(self.pin.why)
 
-    def _refused(self, answer: Answer) -> Pin:
+    def _handle_refusal(self, answer: Answer) -> Pin:
         kind, why = answer.get("kind"), answer.get("why", "its guardian ended before it held them")
         if kind == "permission":
-            return self._not(f"{why}; {allow(os.geteuid())}")
+            return self._report_not_held(f"{why}; {allow(os.geteuid())}")
         if kind == "argument" and answer.get("hint"):
             raise GpuError(Problem(why, hint=answer["hint"]))
-        return self._not(why)
+        return self._report_not_held(why)
 
-    def _not(self, why: str) -> Pin:
+    def _report_not_held(self, why: str) -> Pin:
         self.say(f"the GPU's clocks are not held: {why}")
         self.pin = Pin(how="none", why=why)
         return self.pin
 
     @property
     def lapsed(self) -> bool:
-        """The guardian is gone though the clocks are still wanted."""
+        """True if the guardian has died while the clocks are needed."""
         return self.guard is not None and not self.guard.alive
 
-    def again(self) -> Pin:
-        """Hold the clocks once more where a guardian has died: its successor undoes what it has left; see take."""
+    def reacquire(self) -> Pin:
+        """Hold the clocks again after a guardian has died; the new one first undoes what it left. See ``acquire``."""
         if self.guard is not None:
             self.guard.end()
             self.guard = None
-        return self.take()
+        return self.acquire()
 
     def release(self) -> bool:
-        """Let go of the clocks; return whether they are as they were, and say so where they are not."""
+        """Release the clocks; return whether they are restored, and report it if not."""
         guard, self.guard = self.guard, None
         last = guard.end() if guard else None
         if not self.tried or (last and last["said"] == "restored"):
             return True
-        # Without a last word the guardian was killed, and its child has undone all; or it was, too, and nobody has yet.
+        # Without a last answer the guardian was killed. Its child has restored the clocks, unless it was killed too.
         patience = self.order.patience + GRACE
-        why = last["why"] if last and "why" in last else taken_back(self.order, patience)
+        why = last["why"] if last and "why" in last else restore_after(self.order, patience)
         if why is None:
             return True
         self.say(f"the GPU's clocks are still held: {why}; `runner clocks reset` tries again, as the next run does")
@@ -141,17 +141,17 @@ class Lease:
 
 
 def allow(user: int) -> str:
-    """Return the one command that allows a user to hold clocks, as the end of a sentence."""
+    """Return the command that allows a user to hold clocks, as the end of a sentence."""
     if user == 0:
-        return "root needs the capability SYS_ADMIN for it: run on the host, or the container with --cap-add SYS_ADMIN"
+        return "root needs the capability SYS_ADMIN: run on the host, or start the container with --cap-add SYS_ADMIN"
     try:
         name = getpass.getuser()
     except (KeyError, OSError):
         name = f"#{user}"
-    rule = f"{name} ALL=(root) NOPASSWD: {' '.join(map(_sudoers, COMMAND))}"
+    rule = f"{name} ALL=(root) NOPASSWD: {' '.join(map(sudoers_word, COMMAND))}"
     return f"to allow it: echo {shlex.quote(rule)} | sudo tee -a {SUDOERS}"
 
 
-def _sudoers(word: str) -> str:
-    """Return a word as sudoers(5) reads it back."""
+def sudoers_word(word: str) -> str:
+    """Return a word of a command, escaped for sudoers(5)."""
     return "".join(f"\\{sign}" if sign in " ,:=\\" else sign for sign in word)

@@ -1,7 +1,7 @@
-"""A GPU has one guardian on a machine, whichever user's it is: they all set the same clocks.
+"""Lock a GPU for one guardian per machine, across users: all of them would set the same clocks.
 
-The name that a guardian takes is one of its network namespace: one in a container without the host's network does not
-meet those outside.
+The lock is a name in the network namespace: a guardian in a container without the host's network does not see those
+outside.
 """
 
 import errno
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 ADDRESS = (
-    "\0matrix-runner/clocks/{}"  # abstract, unix(7): no file, so any user can take it, and it goes with its holders
+    "\0matrix-runner/clocks/{}"  # abstract, unix(7): no file, so any user can bind it, and it vanishes with its holders
 )
 ASKING_SECONDS = 1.0
 PEER = struct.Struct("3i")  # struct ucred: process, user, group
@@ -20,30 +20,30 @@ PEER = struct.Struct("3i")  # struct ucred: process, user, group
 
 @contextmanager
 def sole(uuid: str) -> Iterator[str]:
-    """Be the GPU's only guardian for the length of the block, and until the children forked in it have ended.
+    """Hold the GPU's lock for the length of the block, and until the children forked in it have ended.
 
-    Gives who already is, as the subject of a sentence; empty where this process has become it.
+    Yields who already holds it, as the subject of a sentence; empty if this process holds it now.
     """
-    with socket.socket(socket.AF_UNIX) as own:
+    with socket.socket(socket.AF_UNIX) as listener:
         try:
-            own.bind(ADDRESS.format(uuid))
+            listener.bind(ADDRESS.format(uuid))
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
             yield holder(uuid)
             return
-        own.listen()
+        listener.listen()
         yield ""
 
 
 def holder(uuid: str) -> str:
-    """Return who the guardian of a GPU is, as far as the kernel tells."""
+    """Return who holds the lock of a GPU, from the credentials that the kernel gives."""
     try:
         with socket.socket(socket.AF_UNIX) as asking:
             asking.settimeout(ASKING_SECONDS)
             asking.connect(ADDRESS.format(uuid))
             pid, user, _ = PEER.unpack(asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEER.size))
-    except OSError:  # it has just gone, or too many have asked
+    except OSError:  # it has just ended, or its queue of connections is full
         return "another runner"
     try:
         name = pwd.getpwuid(user).pw_name

@@ -1,6 +1,6 @@
-"""How the clocks of a GPU are held, by what it can do; touches nothing.
+"""Choose how to hold the clocks of a GPU, from what it supports; pure functions.
 
-What can be held on which generation is from nvml.h of NVML 13: locked clocks of the multiprocessors from Volta on, of
+Which clocks each generation can hold is from nvml.h of NVML 13: locked clocks of the multiprocessors from Volta on, of
 the memory from Ampere on, application clocks on boards for data centres before that. GeForce boards before Volta have
 none of these.
 """
@@ -16,41 +16,41 @@ Clock = Literal["base", "max", "leave"] | int
 MemoryClock = Literal["max", "leave"] | int
 How = Literal["locked", "application", "none", "left"]
 
-CALM = (
+SUSTAINED_SHARE = (
     0.75  # of the highest clock: what heat and power let most boards keep, where a driver does not say its base clock
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What is asked for: clocks of the multiprocessors (SM) and of the memory, numbers in MHz."""
+class ClockPolicy:
+    """The clocks that the user requests for the multiprocessors (SM) and the memory; numbers are MHz."""
 
     sm: Clock = "base"
     memory: MemoryClock = "max"
 
     @property
     def nothing(self) -> bool:
-        """Nothing is to be changed."""
+        """True if no clock is to be changed."""
         return self.sm == "leave" and self.memory == "leave"
 
     def json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         return asdict(self)
 
 
-LEAVE = Wish("leave", "leave")
+LEAVE = ClockPolicy("leave", "leave")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pin:
-    """How clocks are held.
+    """One way to hold clocks.
 
     Attributes:
-        how: ``locked`` by locked clocks, ``application`` by application clocks; ``left`` as they were, because that was
-            asked for; ``none`` because nothing else can be had.
+        how: ``locked`` by locked clocks, ``application`` by application clocks; ``left`` unchanged, as
+            requested; ``none`` if this GPU, driver or user cannot hold them.
         sm: MHz, or ``base`` for the clock that the driver knows its power limit to allow; None is not held.
         memory: MHz; None is not held.
-        why: what is not held though it was asked for, and why; empty where all is.
+        why: which requested clock is not held, and why; empty if all are.
     """
 
     how: How
@@ -59,123 +59,125 @@ class Pin:
     why: str = ""
 
     def __str__(self) -> str:
-        """Return what is held: ``SM 1410 MHz, memory 1215 MHz``."""
+        """Return the held clocks: ``SM 1410 MHz, memory 1215 MHz``."""
         clocks = {"SM": self.sm, "memory": self.memory}
         parts = [f"{name} {mhz}{'' if mhz == 'base' else ' MHz'}" for name, mhz in clocks.items() if mhz is not None]
         return ", ".join(parts)
 
     def json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         return asdict(self)
 
 
-def wish(values: Mapping[str, Any]) -> Wish:
-    """Return what ``Wish.json`` made values of; raises KeyError, TypeError or ValueError where it made no such."""
-    found = Wish(values["sm"], values["memory"])
-    for value, words in ((found.sm, ("base", "max", "leave")), (found.memory, ("max", "leave"))):
+def clock_policy(values: Mapping[str, Any]) -> ClockPolicy:
+    """Parse what ``ClockPolicy.json`` returns; raises KeyError, TypeError or ValueError if it is no policy."""
+    requested = ClockPolicy(values["sm"], values["memory"])
+    for value, words in ((requested.sm, ("base", "max", "leave")), (requested.memory, ("max", "leave"))):
         if value not in words and (type(value) is not int or value < 1):
             raise ValueError(f"{value!r} is no clock")
-    return found
+    return requested
 
 
-def choose(able: Abilities, wanted: Wish) -> tuple[Pin, ...]:
-    """Return the ways to hold what is wanted, the best first; where a driver refuses one, the next is tried.
+def choose(able: Abilities, requested: ClockPolicy) -> tuple[Pin, ...]:
+    """Return the ways to hold the requested clocks, best first; if a driver refuses one, the caller tries the next.
 
-    The last one always is ``none`` or ``left``.
+    The last one is always ``none`` or ``left``.
 
     Raises:
-        GpuError: the GPU has no such clock.
+        GpuError: the GPU does not have the requested clock.
     """
-    if wanted.nothing:
+    if requested.nothing:
         return (Pin(how="left"),)
     if able.sliced:
-        return (Pin(how="none", why="it is cut into MIG slices, and its clocks are those of all of them"),)
-    pins = (*_locked(able, wanted), *_application(able, wanted))
-    return (*pins, Pin(how="none", why=_why_not(able, wanted, tried=bool(pins))))
+        return (Pin(how="none", why="it is cut into MIG slices, which share its clocks"),)
+    pins = (*_locked(able, requested), *_application(able, requested))
+    return (*pins, Pin(how="none", why=_why_not(able, requested, tried=bool(pins))))
 
 
-def _locked(able: Abilities, wanted: Wish) -> Iterator[Pin]:
+def _locked(able: Abilities, requested: ClockPolicy) -> Iterator[Pin]:
     if able.architecture < VOLTA:
         return
-    memory = _memory(able, wanted.memory) if able.architecture >= AMPERE else None
-    missing = wanted.memory != "leave" and memory is None
+    memory = _memory(able, requested.memory) if able.architecture >= AMPERE else None
+    missing = requested.memory != "leave" and memory is None
     why = f"the memory clock of {_generation(able)} cannot be locked" if missing else ""
-    if wanted.sm == "leave":
+    if requested.sm == "leave":
         if memory is not None:
             yield Pin(how="locked", memory=memory)
         return
-    if wanted.sm == "base":
+    if requested.sm == "base":
         yield Pin(how="locked", sm="base", memory=memory, why=why)
-    number = _sm(able, wanted.sm)
+    number = _sm(able, requested.sm)
     if number is not None:
         yield Pin(how="locked", sm=number, memory=memory, why=why)
 
 
-def _application(able: Abilities, wanted: Wish) -> Iterator[Pin]:
-    """Give the pair of application clocks, if the board has them; they are only set together."""
-    if able.application is None or wanted.sm == "leave":
+def _application(able: Abilities, requested: ClockPolicy) -> Iterator[Pin]:
+    """Yield the pair of application clocks if the board has them; the two are only set together."""
+    if able.application is None or requested.sm == "leave":
         return
-    number = _sm(able, wanted.sm)
-    memory = able.application.memory if wanted.memory == "leave" else _memory(able, wanted.memory)
-    if wanted.sm == "base" and able.default:
+    number = _sm(able, requested.sm)
+    memory = able.application.memory if requested.memory == "leave" else _memory(able, requested.memory)
+    if requested.sm == "base" and able.default:
         number = able.default.sm
     if number is not None and memory is not None:
         yield Pin(how="application", sm=number, memory=memory)
 
 
-def _sm(able: Abilities, wanted: Clock) -> int | None:
-    """Return the clock in MHz that comes nearest; None where the driver does not say what there is."""
-    if type(wanted) is int:
-        return nearest(able.name, "SM", able.sm, wanted)
-    if wanted == "base" and able.default:
+def _sm(able: Abilities, requested: Clock) -> int | None:
+    """Return the nearest clock in MHz; None if the driver does not list its clocks."""
+    if type(requested) is int:
+        return nearest(able.name, "SM", able.sm, requested)
+    if requested == "base" and able.default:
         return able.default.sm
     if not able.sm:
         return None
     highest = max(able.sm)
-    return highest if wanted == "max" else max((mhz for mhz in able.sm if mhz <= CALM * highest), default=highest)
+    return (
+        highest
+        if requested == "max"
+        else max((mhz for mhz in able.sm if mhz <= SUSTAINED_SHARE * highest), default=highest)
+    )
 
 
-def _memory(able: Abilities, wanted: MemoryClock) -> int | None:
-    if type(wanted) is int:
-        return nearest(able.name, "memory", able.memory, wanted)
-    return max(able.memory, default=None) if wanted == "max" else None
+def _memory(able: Abilities, requested: MemoryClock) -> int | None:
+    if type(requested) is int:
+        return nearest(able.name, "memory", able.memory, requested)
+    return max(able.memory, default=None) if requested == "max" else None
 
 
 def nearest(name: str, what: str, there: tuple[int, ...], mhz: int) -> int:
-    """Return the clock of those there are that is nearest to a number; that number where the driver tells of none.
+    """Return the nearest clock that the GPU has; the number itself if the driver lists none.
 
     Raises:
-        GpuError: it is above or below all of them.
+        GpuError: the number is above or below all of them.
     """
     if not there:
         return mhz
     if not min(there) <= mhz <= max(there):
-        hint = (
-            f"it has {min(there)} to {max(there)} MHz; `gpu` in the matrix says which, and `leave` leaves it as it is"
-        )
+        hint = f"it has {min(there)} to {max(there)} MHz; set `gpu` in the matrix to one of them, or to `leave`"
         raise GpuError(Problem(f"{name} has no {what} clock of {mhz} MHz", hint=hint))
-    return min(there, key=lambda one: (abs(one - mhz), one))
+    return min(there, key=lambda clock: (abs(clock - mhz), clock))
 
 
 def _generation(able: Abilities) -> str:
     return f"a GPU of the generation {ARCHITECTURES.get(able.architecture, 'before Kepler')}"
 
 
-def _why_not(able: Abilities, wanted: Wish, *, tried: bool) -> str:
+def _why_not(able: Abilities, requested: ClockPolicy, *, tried: bool) -> str:
     if tried:
-        return "its driver refuses every way there is to hold them"
-    if wanted.sm == "leave":
+        return "its driver refuses every way to hold them"
+    if requested.sm == "leave":
         return f"the memory clock of {_generation(able)} cannot be held without that of its multiprocessors"
     return f"{_generation(able)} has no clocks that can be locked, and this board has no application clocks"
 
 
 def without_memory(pin: Pin, why: str) -> Pin:
-    """Return how clocks are held where the memory's cannot be."""
+    """Return the pin without the memory clock, which cannot be held."""
     return replace(pin, memory=None, why=why)
 
 
 def pair(pin: Pin) -> Pair:
-    """Return the application clocks of a pin."""
+    """Return a pin's clocks as a pair of application clocks."""
     assert isinstance(pin.sm, int)
     assert pin.memory is not None
     return Pair(pin.memory, pin.sm)

@@ -1,4 +1,4 @@
-"""What a runner asks of a guardian, and what the guardian answers: lines of JSON."""
+"""The protocol between a runner and a guardian: an order goes in, answers come out, each a line of JSON."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from runner.gpu.clocks import policy
 from runner.gpu.clocks.journal import UUID
-from runner.gpu.clocks.policy import Wish
+from runner.gpu.clocks.policy import ClockPolicy
 
 COMMAND = (sys.executable, "-P", "-m", "runner.gpu.clocks.guardian")
 HOLD_SECONDS = 60.0  # to open the driver and to set clocks
@@ -19,31 +19,31 @@ Task = Literal["hold", "restore", "reset"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What is asked.
+    """A request to a guardian.
 
     Attributes:
-        task: ``hold`` clocks until stdin ends; ``restore`` what is written down; ``reset`` a GPU to what its driver has
-            by itself, whatever is written down.
+        task: ``hold`` clocks until stdin ends; ``restore`` what the journal records; ``reset`` all clocks of a GPU to
+            the driver's defaults, whatever the journal records.
         uuid: the GPU.
-        wish: which clocks.
-        run: the run that they are held for, and ``runner`` its process.
-        patience: seconds that undoing may take; a second try has as many to itself.
+        clocks: the clocks to hold.
+        run: the run that needs the clocks; ``runner`` is its process.
+        patience: seconds that undoing may take with the driver open; a second try takes up to 20 times as long.
     """
 
     task: Task
     uuid: str
-    wish: Wish = field(default_factory=Wish)
+    clocks: ClockPolicy = field(default_factory=ClockPolicy)
     run: str = ""
     runner: int = 0
     patience: float = UNDO_SECONDS
 
     def line(self) -> bytes:
-        """Return it as a line."""
+        """Return the order as a line of JSON."""
         return json.dumps(asdict(self)).encode() + b"\n"
 
 
 def read(line: bytes) -> Order:
-    """Return the order in a line; raises ValueError, KeyError or TypeError where it holds none."""
+    """Parse a line; raises ValueError, KeyError or TypeError if it is not an order."""
     values: Mapping[str, Any] = json.loads(line)
     task, uuid = values["task"], values["uuid"]
     if task not in {"hold", "restore", "reset"} or not UUID.fullmatch(uuid):
@@ -51,7 +51,7 @@ def read(line: bytes) -> Order:
     return Order(
         task=task,
         uuid=uuid,
-        wish=policy.wish(values["wish"]),
+        clocks=policy.clock_policy(values["clocks"]),
         run=str(values["run"]),
         runner=int(values["runner"]),
         patience=min(max(float(values["patience"]), 0.1), 600.0),

@@ -13,7 +13,7 @@ from runner.backends.provision import provision
 from runner.core.errors import NothingSelectedError, Problem, ProvisionError
 from runner.core.model import Gpu, Plan, Provisioned, Skip
 from runner.core.progress import Progress
-from runner.gpu.device import recovered
+from runner.gpu.device import recover
 from runner.plan.controls import with_twins
 from runner.plan.environments import announce
 from runner.store.run import Run
@@ -51,7 +51,7 @@ def run(
         EngineError: the engine is gone; what was measured is kept.
         GpuError: the GPU is lost, likewise; or it does not have the clock that was asked for.
     """
-    recovered(settings.clocks, progress.note)
+    recover(settings.clocks, progress.note)
     plan = prepared.plan if resumed or not settings.controls else with_twins(prepared.plan)
     assignment = assign_devices(plan, gpus, settings, progress)
     ready, failed = build(prepared, backend, progress)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from runner.core.locks import exclusive
 from runner.core.model import Gpu, Plan, device_id
 from runner.core.progress import Progress
-from runner.gpu.device import Clocks
-from runner.gpu.device_group import Several
+from runner.gpu.device import DeviceSession
+from runner.gpu.device_group import DeviceGroup
 from runner.plan.devices import apart, assign
 from runner.workflows.preparation import RunSettings
 
@@ -25,9 +25,9 @@ class Assignment:
     """
 
     plan: Plan
-    by_device: tuple[tuple[Plan, Clocks], ...]
+    by_device: tuple[tuple[Plan, DeviceSession], ...]
     together: Plan | None
-    sessions: tuple[Clocks, ...]
+    sessions: tuple[DeviceSession, ...]
 
     @property
     def gpus(self) -> tuple[Gpu, ...]:
@@ -35,11 +35,11 @@ class Assignment:
         return tuple(session.gpu for session in self.sessions if session.gpu)
 
     @property
-    def parts(self) -> Iterator[tuple[Plan, Clocks]]:
+    def parts(self) -> Iterator[tuple[Plan, DeviceSession]]:
         """Each part of the plan with the session that records it."""
         yield from self.by_device
         if self.together:
-            yield self.together, Several(self.sessions)
+            yield self.together, DeviceGroup(self.sessions)
 
 
 def assign_devices(plan: Plan, gpus: Sequence[Gpu], settings: RunSettings, progress: Progress) -> Assignment:
@@ -51,9 +51,11 @@ def assign_devices(plan: Plan, gpus: Sequence[Gpu], settings: RunSettings, progr
     single, together = apart(plan)
     parts = assign(single, len(gpus))
     used = gpus[: max(len(parts), *(block.chips for block in together.blocks), 0)]
-    sessions = tuple(Clocks(gpu, settings.clocks, progress.note, rate=settings.telemetry) for gpu in used or (None,))
+    sessions = tuple(
+        DeviceSession(gpu, settings.clocks, progress.note, rate=settings.telemetry) for gpu in used or (None,)
+    )
     for session in sessions:
-        session.possible()
+        session.check_policy()
     return Assignment(
         plan=replace(plan, devices=len(parts)),
         by_device=tuple(zip(parts, sessions, strict=False)),

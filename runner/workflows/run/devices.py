@@ -17,10 +17,10 @@ from runner.backends import Backend
 from runner.core import machine
 from runner.core.errors import RunnerError
 from runner.core.model import Limits, Plan, Provisioned, device_id
-from runner.core.threads import side_by_side
-from runner.gpu.cooling import Calm
-from runner.gpu.device import Clocks
-from runner.gpu.device_group import Several
+from runner.core.threads import run_concurrently
+from runner.gpu.cooling import ThermalGuard
+from runner.gpu.device import DeviceSession
+from runner.gpu.device_group import DeviceGroup
 from runner.measure import canary
 from runner.measure.references import References
 from runner.measure.rounds import Hooks, measure
@@ -83,7 +83,7 @@ class DeviceWorker:
 
     name: str
     plan: Plan
-    clocks: Clocks
+    clocks: DeviceSession
     servers: ServerPool
     alone: bool
     seconds_before: float = 0.0
@@ -111,22 +111,24 @@ class DeviceWorker:
                 recorder.record(event, scheduler.elapsed(), self.clocks)
             self.clocks.check()
         self.servers.close()  # other devices may measure for hours
-        self.clocks.unwatched()
+        self.clocks.stop_sampling()
         recorder.progress.finish(self.name)
 
     def _hooks(self, context: RunContext, scheduler: RoundScheduler) -> Hooks:
         progress, threads = context.recorder.progress, self.plan.measurement.threads
         # A canary next to other devices would measure them: it runs where there is one device.
         with_canary = context.settings.controls and self.alone
-        guard = Calm(self.clocks.observed, progress.note, celsius=self.clocks.celsius, cool=self.idle_celsius)
+        guard = ThermalGuard(
+            self.clocks.observed_facts, progress.note, celsius=self.clocks.celsius, cool=self.idle_celsius
+        )
         on_gpu = self.clocks.gpu is not None
         return Hooks(
             say=functools.partial(progress.status, self.name),
             next_cells=scheduler,
             canary=functools.partial(canary.canary, threads, self.servers.limits.cpus) if with_canary else None,
             interleave=not on_gpu,
-            wait_until_cool=guard.rested if on_gpu else None,
-            measure_unthrottled=guard.measured if on_gpu else None,
+            wait_until_cool=guard.wait_until_cool if on_gpu else None,
+            measure_unthrottled=guard.measure_unthrottled if on_gpu else None,
         )
 
 
@@ -155,10 +157,10 @@ def measure_parts(assignment: Assignment, context: RunContext) -> None:
     numbers = Numbers(plans[0].past.servers)
     with contextlib.ExitStack() as stack:
         for session in assignment.sessions:
-            stack.enter_context(session.held(context.recorder.stored.id))
+            stack.enter_context(session.hold(context.recorder.stored.id))
         together: Sequence[DeviceWorker] = ()
         if assignment.together:
-            together = _workers([(assignment.together, Several(assignment.sessions))], context, numbers)
+            together = _workers([(assignment.together, DeviceGroup(assignment.sessions))], context, numbers)
         workers = _workers(assignment.by_device, context, numbers)
         for worker in (*together, *workers):
             stack.enter_context(contextlib.closing(worker.servers))
@@ -171,18 +173,20 @@ def measure_parts(assignment: Assignment, context: RunContext) -> None:
                 replace(worker, seconds_before=seconds, idle_celsius=celsius)
                 for worker, celsius in zip(workers, temperatures, strict=True)
             ]
-        for _ in side_by_side(lambda worker: worker.work(context), workers, len(workers)):
+        for _ in run_concurrently(lambda worker: worker.work(context), workers, len(workers)):
             pass
 
 
-def _workers(parts: Sequence[tuple[Plan, Clocks]], context: RunContext, numbers: Numbers) -> Sequence[DeviceWorker]:
+def _workers(
+    parts: Sequence[tuple[Plan, DeviceSession]], context: RunContext, numbers: Numbers
+) -> Sequence[DeviceWorker]:
     """Return a worker for each part, with servers that have not started yet."""
     recorder, pin = context.recorder, context.settings.pin
     cores = _cores(parts, pin=pin)
     if not any(cores) and pin and len(parts) > 1:
         recorder.progress.note("there are too few cores: the servers of all devices share them")
     memory = int(MEMORY_SHARE * machine.available_memory()) // len(parts)
-    alone_at_work = len(parts) == 1 and not isinstance(parts[0][1], Several)
+    alone_at_work = len(parts) == 1 and not isinstance(parts[0][1], DeviceGroup)
     workers = []
     for index, ((part, session), cpus) in enumerate(zip(parts, cores, strict=True), 1):
         limits = Limits(
@@ -199,7 +203,7 @@ def _workers(parts: Sequence[tuple[Plan, Clocks]], context: RunContext, numbers:
     return workers
 
 
-def _cores(parts: Sequence[tuple[Plan, Clocks]], *, pin: bool) -> Sequence[tuple[int, ...]]:
+def _cores(parts: Sequence[tuple[Plan, DeviceSession]], *, pin: bool) -> Sequence[tuple[int, ...]]:
     """Return the processors that the servers of each part keep to; empty for any."""
     count, cpus = len(parts), os.sched_getaffinity(0)
     plan, session = parts[0]

@@ -18,7 +18,7 @@ from runner.core.model import (
     device_id,
 )
 from runner.core.progress import Progress
-from runner.gpu.device import Clocks
+from runner.gpu.device import DeviceSession
 from runner.measure.record import collect
 from runner.store.run import Run
 
@@ -54,7 +54,7 @@ class RunRecorder:
         ]
         progress.begin(len(remaining), sum(self.expected[cell] for cell in remaining))
 
-    def record(self, event: Event, elapsed: float, clocks: Clocks) -> None:
+    def record(self, event: Event, elapsed: float, clocks: DeviceSession) -> None:
         """Store an event; it is on the disk when this returns.
 
         Args:
@@ -76,7 +76,7 @@ class RunRecorder:
             case CaseFinished(case_id, number):
                 self.stored.note("round", case=case_id, round=number, spent=spent)
 
-    def record_unbuilt(self, part: Plan, failed: Mapping[str, ProvisionError], clocks: Clocks) -> None:
+    def record_unbuilt(self, part: Plan, failed: Mapping[str, ProvisionError], clocks: DeviceSession) -> None:
         """Store a failure for each cell whose environment could not be built, unless it has a record already."""
         for cell in (cell for block in part.blocks for cell in block.cells):
             error = failed.get(cell.environment)
@@ -88,7 +88,7 @@ class RunRecorder:
                 outcome = Outcome(cell=cell, round=1, reply=reply, facts={}, ready=missing)
                 self.record(outcome, self.plan.past.elapsed, clocks)
 
-    def _record_outcome(self, outcome: Outcome, spent: float, clocks: Clocks) -> None:
+    def _record_outcome(self, outcome: Outcome, spent: float, clocks: DeviceSession) -> None:
         cell = outcome.cell
         record, log = collect(outcome, self.stored.id, self._common_facts(outcome, clocks))
         self.stored.add(record, log if record.status != "ok" else "", spent)
@@ -98,7 +98,7 @@ class RunRecorder:
             self.progress.note(f"{cell.id}: {record.failure}: {record.reason}")
         self.progress.advance(self.expected.get(cell, 0.0), cell.id)
 
-    def _common_facts(self, outcome: Outcome, clocks: Clocks) -> Mapping[str, Any]:
+    def _common_facts(self, outcome: Outcome, clocks: DeviceSession) -> Mapping[str, Any]:
         """Return the facts that all records of a cell share."""
         cell = outcome.cell
         gpu, framework = clocks.gpu, self.plan.frameworks[cell.environment]

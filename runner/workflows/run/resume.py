@@ -13,7 +13,7 @@ from runner.core.errors import NothingSelectedError, Problem, RecordError, Usage
 from runner.core.model import Cell, Past, Plan
 from runner.core.model.cells import is_twin
 from runner.core.units import duration
-from runner.gpu.clocks.policy import wish
+from runner.gpu.clocks.policy import clock_policy
 from runner.measure.round_plan import abandoned_cells
 from runner.plan.document import read_plan
 from runner.plan.environments import specs
@@ -68,7 +68,7 @@ def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Cont
 
 def with_header(settings: RunSettings, header: RunHeader) -> RunSettings:
     """Return settings with the clocks and the pinning that a run was started with."""
-    clocks = wish(header.clocks) if header.clocks is not None else settings.clocks
+    clocks = clock_policy(header.clocks) if header.clocks is not None else settings.clocks
     return replace(settings, clocks=clocks, pin=header.pin)
 
 

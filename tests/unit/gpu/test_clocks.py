@@ -10,10 +10,10 @@ import pytest
 from runner.backends.venv import VenvBackend
 from runner.core.errors import GpuError
 from runner.gpu.clocks.journal import Entry, folder, folders, ledger
-from runner.gpu.clocks.lease import _sudoers, allow
-from runner.gpu.clocks.policy import LEAVE, Pin, Wish, choose, wish
+from runner.gpu.clocks.lease import allow, sudoers_word
+from runner.gpu.clocks.policy import LEAVE, ClockPolicy, Pin, choose, clock_policy
 from runner.gpu.clocks.protocol import Order, read
-from runner.gpu.device import Clocks
+from runner.gpu.device import DeviceSession
 from runner.gpu.telemetry import facts
 from runner.gpu.types import AMPERE, HOPPER, KEPLER, PASCAL, TURING, VOLTA, Abilities, Pair, Reading, architecture
 from runner.matrix.models import GpuSettings
@@ -34,46 +34,50 @@ def able(generation: int = HOPPER, **more: Any) -> Abilities:
 
 
 @pytest.mark.parametrize(
-    ("board", "wanted", "ways"),
+    ("board", "requested", "ways"),
     [
-        (able(), Wish(), ["locked base 2619", "locked 1200 2619", "none"]),  # 1200 is below three quarters of 1980
-        (able(tesla=True), Wish(), ["locked base 2619", "locked 1200 2619", "application 1200 2619", "none"]),
-        (able(AMPERE), Wish("max"), ["locked 1980 2619", "none"]),
-        (able(), Wish(1490, 1600), ["locked 1500 1593", "none"]),
-        (able(), Wish(1350, "leave"), ["locked 1200 None", "none"]),  # as near as 1500, and lower
-        (able(), Wish("leave", "max"), ["locked None 2619", "none"]),
-        (able(TURING), Wish(), ["locked base None", "locked 1200 None", "none"]),
-        (able(VOLTA), Wish("leave", "max"), ["none"]),
-        (able(PASCAL), Wish(), ["none"]),
-        (able(PASCAL, tesla=True), Wish(), ["application 1200 2619", "none"]),
-        (able(KEPLER, tesla=True), Wish("max"), ["application 1980 2619", "none"]),
-        (able(PASCAL, tesla=True), Wish(1500, "leave"), ["application 1500 1593", "none"]),
-        (able(PASCAL, tesla=True), Wish("leave", "max"), ["none"]),
-        (able(sm=(), memory=()), Wish(), ["locked base None", "none"]),
-        (able(sm=()), Wish(1234), ["locked 1234 2619", "none"]),
-        (able(sliced=True), Wish(), ["none"]),
+        (
+            able(),
+            ClockPolicy(),
+            ["locked base 2619", "locked 1200 2619", "none"],
+        ),  # 1200 < 0.75 * 1980
+        (able(tesla=True), ClockPolicy(), ["locked base 2619", "locked 1200 2619", "application 1200 2619", "none"]),
+        (able(AMPERE), ClockPolicy("max"), ["locked 1980 2619", "none"]),
+        (able(), ClockPolicy(1490, 1600), ["locked 1500 1593", "none"]),
+        (able(), ClockPolicy(1350, "leave"), ["locked 1200 None", "none"]),  # as near as 1500, and lower
+        (able(), ClockPolicy("leave", "max"), ["locked None 2619", "none"]),
+        (able(TURING), ClockPolicy(), ["locked base None", "locked 1200 None", "none"]),
+        (able(VOLTA), ClockPolicy("leave", "max"), ["none"]),
+        (able(PASCAL), ClockPolicy(), ["none"]),
+        (able(PASCAL, tesla=True), ClockPolicy(), ["application 1200 2619", "none"]),
+        (able(KEPLER, tesla=True), ClockPolicy("max"), ["application 1980 2619", "none"]),
+        (able(PASCAL, tesla=True), ClockPolicy(1500, "leave"), ["application 1500 1593", "none"]),
+        (able(PASCAL, tesla=True), ClockPolicy("leave", "max"), ["none"]),
+        (able(sm=(), memory=()), ClockPolicy(), ["locked base None", "none"]),
+        (able(sm=()), ClockPolicy(1234), ["locked 1234 2619", "none"]),
+        (able(sliced=True), ClockPolicy(), ["none"]),
         (able(sliced=False), LEAVE, ["left"]),
     ],
 )
-def test_the_ways_to_hold_clocks(board: Abilities, wanted: Wish, ways: list[str]) -> None:
-    found = choose(board, wanted)
-    assert [f"{one.how} {one.sm} {one.memory}" if one.sm or one.memory else one.how for one in found] == ways
-    assert bool(found[-1].why) == (found[-1].how == "none")
+def test_the_ways_to_hold_clocks(board: Abilities, requested: ClockPolicy, ways: list[str]) -> None:
+    pins = choose(board, requested)
+    assert [f"{pin.how} {pin.sm} {pin.memory}" if pin.sm or pin.memory else pin.how for pin in pins] == ways
+    assert bool(pins[-1].why) == (pins[-1].how == "none")
 
 
 def test_what_cannot_be_held_is_said() -> None:
-    first = choose(able(TURING), Wish())[0]
+    first = choose(able(TURING), ClockPolicy())[0]
     assert first.why == "the memory clock of a GPU of the generation Turing cannot be locked"
-    assert choose(able(TURING), Wish(memory="leave"))[0].why == ""
+    assert choose(able(TURING), ClockPolicy(memory="leave"))[0].why == ""
     assert str(first) == "SM base"
     assert str(Pin(how="locked", sm=1410, memory=1215)) == "SM 1410 MHz, memory 1215 MHz"
     assert str(Pin(how="left")) == ""
 
 
-@pytest.mark.parametrize("wanted", [Wish(2000), Wish(344), Wish(memory=3000)])
-def test_a_clock_that_there_is_not_is_refused(wanted: Wish) -> None:
+@pytest.mark.parametrize("requested", [ClockPolicy(2000), ClockPolicy(344), ClockPolicy(memory=3000)])
+def test_a_clock_that_there_is_not_is_refused(requested: ClockPolicy) -> None:
     with pytest.raises(GpuError, match=r"H has no (SM|memory) clock of") as caught:
-        choose(able(), wanted)
+        choose(able(), requested)
     assert "hint: it has" in str(caught.value)
 
 
@@ -98,31 +102,31 @@ def test_a_capability_names_its_generation() -> None:
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({}, Wish("base", "max")),
+        ({}, ClockPolicy("base", "max")),
         ({"clocks": "leave"}, LEAVE),
-        ({"clocks": "leave", "memory": "max"}, Wish("leave", "max")),
-        ({"clocks": 1410, "memory": "leave"}, Wish(1410, "leave")),
-        ({"clocks": "max", "memory": 1215}, Wish("max", 1215)),
+        ({"clocks": "leave", "memory": "max"}, ClockPolicy("leave", "max")),
+        ({"clocks": 1410, "memory": "leave"}, ClockPolicy(1410, "leave")),
+        ({"clocks": "max", "memory": 1215}, ClockPolicy("max", 1215)),
     ],
 )
-def test_what_the_matrix_asks_for(settings: dict[str, Any], expected: Wish) -> None:
+def test_what_the_matrix_asks_for(settings: dict[str, Any], expected: ClockPolicy) -> None:
     assert clocks(GpuSettings(**settings), pin=True) == expected
     assert clocks(GpuSettings(**settings), pin=False) == LEAVE
-    assert wish(json.loads(json.dumps(expected.json()))) == expected
+    assert clock_policy(json.loads(json.dumps(expected.json()))) == expected
 
 
 def test_a_run_that_is_resumed_asks_for_the_clocks_it_began_with() -> None:
     shipped = Path(__file__).parents[3] / "matrix.yaml"
     typed = Options(matrix=shipped, backend="venv", device="cpu", no_pin=True)
-    found = setup(typed, {"XDG_CACHE_HOME": "/nowhere"})
-    assert isinstance(found.backend, VenvBackend)
-    assert found.settings.clocks == LEAVE
+    context = setup(typed, {"XDG_CACHE_HOME": "/nowhere"})
+    assert isinstance(context.backend, VenvBackend)
+    assert context.settings.clocks == LEAVE
     began = setup(replace(typed, no_pin=False), {"XDG_CACHE_HOME": "/nowhere"}).settings
-    assert began.clocks == Wish("base", "max")
+    assert began.clocks == ClockPolicy("base", "max")
     fields: dict[str, Any] = dict.fromkeys(("at", "plan", "backend", "device", "device_name", "matrix", "harness"), "")
     header = RunHeader(**fields, measurement={}, driver=None, python=None, digests={}, clocks=began.clocks.json())
-    assert with_header(found.settings, header).clocks == began.clocks
-    assert with_header(found.settings, replace(header, clocks=None)).clocks == LEAVE  # started by an older program
+    assert with_header(context.settings, header).clocks == began.clocks
+    assert with_header(context.settings, replace(header, clocks=None)).clocks == LEAVE  # started by an older program
 
 
 def busy(sm: int = 1500, **more: Any) -> Reading:
@@ -134,11 +138,11 @@ IDLE = Reading(sm=345, memory=2619, reasons=1, watts=60.0, celsius=40)
 
 def test_readings_while_it_computes_are_facts_and_the_first_of_a_row_is_not() -> None:
     rising = busy(900)
-    found = facts([IDLE, rising, busy(1500), busy(1485), IDLE, rising, IDLE])
-    assert found["clock_mhz"] == [1485, 1492.5, 1500]
-    assert found["memory_clock_mhz"] == [2619, 2619, 2619]
-    assert (found["power_watts"], found["temperature_celsius"]) == (300.0, 60)
-    assert (found["throttled"], found["held_back"]) == (0, [])
+    values = facts([IDLE, rising, busy(1500), busy(1485), IDLE, rising, IDLE])
+    assert values["clock_mhz"] == [1485, 1492.5, 1500]
+    assert values["memory_clock_mhz"] == [2619, 2619, 2619]
+    assert (values["power_watts"], values["temperature_celsius"]) == (300.0, 60)
+    assert (values["throttled"], values["held_back"]) == (0, [])
 
 
 def test_nothing_read_says_nothing() -> None:
@@ -147,8 +151,8 @@ def test_nothing_read_says_nothing() -> None:
 
 
 def test_a_clock_that_is_held_back_counts() -> None:
-    found = facts([busy(), busy(reasons=0x4), busy(reasons=0x60), busy()])
-    assert (found["throttled"], found["held_back"]) == (2, ["heat", "its power limit"])
+    values = facts([busy(), busy(reasons=0x4), busy(reasons=0x60), busy()])
+    assert (values["throttled"], values["held_back"]) == (2, ["heat", "its power limit"])
 
 
 def test_a_counter_sees_what_falls_between_readings() -> None:
@@ -162,11 +166,11 @@ def test_a_counter_sees_what_falls_between_readings() -> None:
 
 
 def test_without_a_gpu_nothing_happens_to_its_clocks() -> None:
-    found = Clocks(None, Wish(), pytest.fail)
-    found.possible()
-    with found.held("run"):
-        found.check()
-        assert found.facts() == {"clocks": None}
+    session = DeviceSession(None, ClockPolicy(), pytest.fail)
+    session.check_policy()
+    with session.hold("run"):
+        session.check()
+        assert session.facts() == {"clocks": None}
 
 
 def test_what_is_written_down_is_read_back(tmp_path: Path) -> None:
@@ -179,9 +183,9 @@ def test_what_is_written_down_is_read_back(tmp_path: Path) -> None:
     book.will("sm")
     book.was_refused("memory")
     book.holds("SM base")
-    found = book.read()
-    assert found is not None
-    assert (found.undo, found.held, found.before) == (("sm",), "SM base", Pair(2619, 1500))
+    changed = book.read()
+    assert changed is not None
+    assert (changed.undo, changed.held, changed.before) == (("sm",), "SM base", Pair(2619, 1500))
     book.close()
     book.close()
     assert book.read() is None
@@ -190,28 +194,28 @@ def test_what_is_written_down_is_read_back(tmp_path: Path) -> None:
 
 
 def test_root_writes_in_one_place_for_the_machine() -> None:
-    machine, asked = Path("/var/lib/matrix-runner/clocks"), Path("/s/matrix-runner/clocks")
+    machine, users = Path("/var/lib/matrix-runner/clocks"), Path("/s/matrix-runner/clocks")
     assert folder({"HOME": "/root"}, 0) == machine
     assert folder({"HOME": "/home/a"}, 1000) == Path("/home/a/.local/state/matrix-runner/clocks")
-    assert folder({"XDG_STATE_HOME": "/s"}, 0) == folder({"XDG_STATE_HOME": "/s"}, 1000) == asked
+    assert folder({"XDG_STATE_HOME": "/s"}, 0) == folder({"XDG_STATE_HOME": "/s"}, 1000) == users
     assert folder({"XDG_STATE_HOME": "s", "HOME": "/h"}, 0) == machine
-    assert folders({"XDG_STATE_HOME": "/s"}, 1000) == (asked, machine)
-    assert folders({"XDG_STATE_HOME": "/s"}, 0) == (asked,)
+    assert folders({"XDG_STATE_HOME": "/s"}, 1000) == (users, machine)
+    assert folders({"XDG_STATE_HOME": "/s"}, 0) == (users,)
     assert Entry(uuid=UUID, boot="another").gone
     assert not Entry(uuid=UUID).gone
 
 
 def test_an_order_is_read_back_and_another_one_refused() -> None:
-    order = Order(task="hold", uuid=UUID, wish=Wish(1410, "leave"), run="r", runner=7, patience=0.5)
+    order = Order(task="hold", uuid=UUID, clocks=ClockPolicy(1410, "leave"), run="r", runner=7, patience=0.5)
     assert read(order.line()) == order
-    for name, value in (("task", "erase"), ("uuid", "GPU-/../x"), ("wish", {"sm": "fast", "memory": "max"})):
+    for name, value in (("task", "erase"), ("uuid", "GPU-/../x"), ("clocks", {"sm": "fast", "memory": "max"})):
         with pytest.raises(ValueError, match=r"no order|is no clock"):
             read(json.dumps({**json.loads(order.line()), name: value}).encode())
     with pytest.raises(ValueError, match="is no clock"):
-        wish({"sm": True, "memory": "max"})
+        clock_policy({"sm": True, "memory": "max"})
 
 
 def test_the_command_that_allows_it_can_be_pasted() -> None:
     assert allow(1000).endswith("' | sudo tee -a /etc/sudoers.d/matrix-runner")
     assert "NOPASSWD" not in allow(0)
-    assert _sudoers("/a b/c:d") == "/a\\ b/c\\:d"
+    assert sudoers_word("/a b/c:d") == "/a\\ b/c\\:d"

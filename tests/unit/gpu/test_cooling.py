@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from runner.core.model import Outcome, Provisioned
-from runner.gpu.cooling import MOST_SECONDS, PAUSES, Calm
+from runner.gpu.cooling import MOST_SECONDS, PAUSES, ThermalGuard
 from tests.support import fake_servers
 
 CELL = fake_servers.cells("base/loop")[0]
@@ -15,18 +15,18 @@ HOT: Mapping[str, Any] = {"throttled": 3, "held_back": ["heat"], "clock_mhz": [9
 WELL: Mapping[str, Any] = {"throttled": 0, "held_back": [], "clock_mhz": [1500, 1500, 1500]}
 
 
-class Place:
+class FakeCell:
     """A cell that is asked again and again, and a device that looks as it is told each time."""
 
     def __init__(self, looks: Iterable[Mapping[str, Any]], status: str = "ok") -> None:
         """Begin with a device that was held back before."""
         self.looks = iter(looks)
         self.status = status
-        self.asked = 0
+        self.measured = 0
         self.fresh = False
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self.waited: list[float] = []
-        self.calm = Calm(self.observe, self.said.append, self.waited.append)
+        self.guard = ThermalGuard(self.observe, self.messages.append, self.waited.append)
 
     def observe(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the next look after a measurement, and what belongs to nobody between two of them."""
@@ -36,64 +36,64 @@ class Place:
 
     def ask(self) -> Outcome:
         """Measure."""
-        self.asked += 1
+        self.measured += 1
         self.fresh = True
-        return Outcome(cell=CELL, round=1, reply={"status": self.status, "n": self.asked}, facts={}, ready=READY)
+        return Outcome(cell=CELL, round=1, reply={"status": self.status, "n": self.measured}, facts={}, ready=READY)
 
 
 def test_a_device_that_is_well_is_asked_once_and_what_was_before_belongs_to_nobody() -> None:
-    place = Place([WELL])
-    found = place.calm.measured(place.ask)
-    assert (place.asked, place.waited, place.said) == (1, [], [])
-    assert found.device == WELL
+    fake = FakeCell([WELL])
+    outcome = fake.guard.measure_unthrottled(fake.ask)
+    assert (fake.measured, fake.waited, fake.messages) == (1, [], [])
+    assert outcome.device == WELL
 
 
 def test_what_heat_held_back_is_thrown_away_and_measured_again_after_pauses_that_grow() -> None:
-    place = Place([HOT, HOT, WELL, WELL])
-    found = place.calm.measured(place.ask)
-    assert found.reply["n"] == 3
-    assert place.waited == [5.0, 20.0]
-    assert found.device == {**WELL, "discarded": 2}
-    assert place.said[0] == f"{CELL.id}: held back by heat, so it is measured again in 5 s"
-    assert "discarded" not in place.calm.measured(place.ask).device
+    fake = FakeCell([HOT, HOT, WELL, WELL])
+    outcome = fake.guard.measure_unthrottled(fake.ask)
+    assert outcome.reply["n"] == 3
+    assert fake.waited == [5.0, 20.0]
+    assert outcome.device == {**WELL, "discarded": 2}
+    assert fake.messages[0] == f"{CELL.id}: throttled by heat, repeating it in 5 s"
+    assert "discarded" not in fake.guard.measure_unthrottled(fake.ask).device
 
 
 def test_a_device_that_stays_held_back_is_not_waited_for_again() -> None:
-    place = Place([HOT] * 6)
-    found = place.calm.measured(place.ask)
-    assert (place.asked, tuple(place.waited)) == (4, PAUSES)
-    assert found.device == {**HOT, "discarded": 3}
-    assert place.said[-1] == "the GPU is held back however long it rests: it is not waited for again"
-    assert place.calm.measured(place.ask).device == HOT
-    assert (place.asked, len(place.said)) == (5, 4)
+    fake = FakeCell([HOT] * 6)
+    outcome = fake.guard.measure_unthrottled(fake.ask)
+    assert (fake.measured, tuple(fake.waited)) == (4, PAUSES)
+    assert outcome.device == {**HOT, "discarded": 3}
+    assert fake.messages[-1] == "the GPU stays throttled after every pause: cells are no longer repeated"
+    assert fake.guard.measure_unthrottled(fake.ask).device == HOT
+    assert (fake.measured, len(fake.messages)) == (5, 4)
 
 
 def test_a_run_waits_for_some_minutes_in_all() -> None:
-    place = Place([HOT, HOT, HOT, WELL] * 3 + [HOT] * 4)
+    fake = FakeCell([HOT, HOT, HOT, WELL] * 3 + [HOT] * 4)
     for _ in range(5):
-        place.calm.measured(place.ask)
-    assert place.waited == [*PAUSES, *PAUSES, *PAUSES, *PAUSES[:2]]
-    assert sum(place.waited) <= MOST_SECONDS
-    assert place.asked == 16
+        fake.guard.measure_unthrottled(fake.ask)
+    assert fake.waited == [*PAUSES, *PAUSES, *PAUSES, *PAUSES[:2]]
+    assert sum(fake.waited) <= MOST_SECONDS
+    assert fake.measured == 16
 
 
 def test_a_repeat_that_fails_is_what_is_recorded() -> None:
-    place = Place([HOT, HOT])
+    fake = FakeCell([HOT, HOT])
 
     def once_well() -> Outcome:
-        found = place.ask()
-        place.status = "failed"
-        return found
+        outcome = fake.ask()
+        fake.status = "failed"
+        return outcome
 
-    found = place.calm.measured(once_well)
-    assert (found.reply["status"], place.waited) == ("failed", [5.0])
+    outcome = fake.guard.measure_unthrottled(once_well)
+    assert (outcome.reply["status"], fake.waited) == ("failed", [5.0])
 
 
 @pytest.mark.parametrize(("reason", "status"), [("its power limit", "ok"), ("heat", "failed")])
 def test_a_power_limit_and_a_failure_are_no_reason_to_wait(reason: str, status: str) -> None:
-    place = Place([{**HOT, "held_back": [reason]}], status)
-    assert place.calm.measured(place.ask).device["held_back"] == [reason]
-    assert place.waited == []
+    fake = FakeCell([{**HOT, "held_back": [reason]}], status)
+    assert fake.guard.measure_unthrottled(fake.ask).device["held_back"] == [reason]
+    assert fake.waited == []
 
 
 class Resting:
@@ -103,32 +103,32 @@ class Resting:
         """Begin with the first."""
         self.celsius = iter(celsius)
         self.waited: list[float] = []
-        self.calm = Calm(lambda _: {}, lambda _: None, self.waited.append, celsius=lambda: next(self.celsius))
+        self.guard = ThermalGuard(lambda _: {}, lambda _: None, self.waited.append, celsius=lambda: next(self.celsius))
 
     def rested(self) -> int:
         """Return how many times it was looked at before the next case."""
         self.waited.clear()
-        self.calm.rested()
+        self.guard.wait_until_cool()
         return len(self.waited)
 
 
 def test_a_gpu_rests_before_a_case_until_it_no_longer_cools_fast() -> None:
-    place = Resting(40, 42, 70, 60, 52, 47, 46.5, 44, 44)
-    assert place.rested() == 0  # nothing was measured yet
-    assert place.rested() == 0  # it is about as cool as it was
-    assert place.rested() == 4
-    assert place.waited == [2.0] * 4
-    assert place.rested() == 1  # warmer than it was, and no longer cooling
+    fake = Resting(40, 42, 70, 60, 52, 47, 46.5, 44, 44)
+    assert fake.rested() == 0  # nothing was measured yet
+    assert fake.rested() == 0  # it is about as cool as it was
+    assert fake.rested() == 4
+    assert fake.waited == [2.0] * 4
+    assert fake.rested() == 1  # warmer than it was, and no longer cooling
 
 
 def test_a_gpu_that_cools_for_ever_is_waited_for_only_so_long() -> None:
-    place = Resting(40, *(9000 - 2 * step for step in range(1000)))
-    place.calm.rested()
-    assert place.rested() == 15
-    assert sum(place.rested() for _ in range(20)) == MOST_SECONDS / 2 - 15
+    fake = Resting(40, *(9000 - 2 * step for step in range(1000)))
+    fake.guard.wait_until_cool()
+    assert fake.rested() == 15
+    assert sum(fake.rested() for _ in range(20)) == MOST_SECONDS / 2 - 15
 
 
 def test_a_gpu_whose_temperature_nobody_knows_is_not_waited_for() -> None:
     assert Resting(None).rested() == 0
-    place = Resting(40, 70, None)
-    assert (place.rested(), place.rested()) == (0, 1)
+    fake = Resting(40, 70, None)
+    assert (fake.rested(), fake.rested()) == (0, 1)

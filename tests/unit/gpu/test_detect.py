@@ -5,11 +5,11 @@ import pytest
 from runner.core.model import Gpu
 from runner.gpu.detect import visible
 
-FOUND = tuple(Gpu(uuid=f"GPU-{c}1", name="H200", capability=(9, 0), driver="580.1") for c in "abc")
+GPUS = tuple(Gpu(uuid=f"GPU-{c}1", name="H200", capability=(9, 0), driver="580.1") for c in "abc")
 
 
 @pytest.mark.parametrize(
-    ("wanted", "expected"),
+    ("names", "expected"),
     [
         ("2", "c"),
         ("1,0", "ba"),
@@ -21,5 +21,5 @@ FOUND = tuple(Gpu(uuid=f"GPU-{c}1", name="H200", capability=(9, 0), driver="580.
         ("-1", ""),
     ],
 )
-def test_the_environment_chooses_and_orders(wanted: str, expected: str) -> None:
-    assert [gpu.uuid[4] for gpu in visible(FOUND, wanted)] == list(expected)
+def test_the_environment_chooses_and_orders(names: str, expected: str) -> None:
+    assert [gpu.uuid[4] for gpu in visible(GPUS, names)] == list(expected)

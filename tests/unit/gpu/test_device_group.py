@@ -10,14 +10,14 @@ import pytest
 
 from runner.core.errors import GpuError, Problem
 from runner.gpu.clocks.policy import LEAVE
-from runner.gpu.device import Clocks
-from runner.gpu.device_group import Several
+from runner.gpu.device import DeviceSession
+from runner.gpu.device_group import DeviceGroup
 from runner.harness.adapters.torch import allreduce, compat
 from runner.harness.cases import deepbench_allreduce
 from tests.unit.plan.test_devices import FIRST, SECOND
 
 
-class _Told(Clocks):
+class _FakeSession(DeviceSession):
     """A GPU's clocks that say what a test wants."""
 
     def __init__(self, name: str, read: dict[str, Any], celsius: int | None, how: str = "pinned") -> None:
@@ -27,7 +27,7 @@ class _Told(Clocks):
     def facts(self) -> dict[str, Any]:
         return {"clocks": self.how, **({"pinned": "SM base"} if self.how == "pinned" else {})}
 
-    def observed(self, reply: Any) -> dict[str, Any]:
+    def observed_facts(self, reply: Any) -> dict[str, Any]:
         return {**self.read, "of": reply["step"]}
 
     def celsius(self) -> int | None:
@@ -40,38 +40,42 @@ class _Told(Clocks):
 
 
 def test_the_first_that_was_held_back_is_told_of_and_no_energy_of_one() -> None:
-    one = _Told("GPU-1", {"clock_mhz": [1, 1, 1], "joules_per_step": 3.0, "idle_watts": 60.0}, 40)
-    two = _Told("GPU-2", {"clock_mhz": [2, 2, 2], "throttled": 1, "held_back": ["a power limit"]}, 71)
-    hot = _Told("GPU-3", {"clock_mhz": [3, 3, 3], "throttled": 1, "held_back": ["heat"]}, 90)
-    found = Several([one, two])
-    assert found.gpu
-    assert (found.gpu.uuid, found.gpu.name) == ("GPU-1,GPU-2", "H200")
+    first = _FakeSession("GPU-1", {"clock_mhz": [1, 1, 1], "joules_per_step": 3.0, "idle_watts": 60.0}, 40)
+    second = _FakeSession("GPU-2", {"clock_mhz": [2, 2, 2], "throttled": 1, "held_back": ["a power limit"]}, 71)
+    hot = _FakeSession("GPU-3", {"clock_mhz": [3, 3, 3], "throttled": 1, "held_back": ["heat"]}, 90)
+    group = DeviceGroup([first, second])
+    assert group.gpu
+    assert (group.gpu.uuid, group.gpu.name) == ("GPU-1,GPU-2", "H200")
     seen = {"clock_mhz": [2, 2, 2], "throttled": 1, "of": 7}
-    assert found.observed({"step": 7}) == {**seen, "held_back": ["a power limit"]}
-    assert Several([two, hot]).observed({"step": 7}) == {**seen, "held_back": ["a power limit", "heat"]}
-    assert Several([one, one]).observed({"step": 7}) == {"clock_mhz": [1, 1, 1], "of": 7}
-    assert found.celsius() == 71
-    assert Several([_Told("GPU-1", {}, None), _Told("GPU-2", {}, None)]).celsius() is None
+    assert group.observed_facts({"step": 7}) == {**seen, "held_back": ["a power limit"]}
+    assert DeviceGroup([second, hot]).observed_facts({"step": 7}) == {**seen, "held_back": ["a power limit", "heat"]}
+    assert DeviceGroup([first, first]).observed_facts({"step": 7}) == {"clock_mhz": [1, 1, 1], "of": 7}
+    assert group.celsius() == 71
+    assert DeviceGroup([_FakeSession("GPU-1", {}, None), _FakeSession("GPU-2", {}, None)]).celsius() is None
 
 
 def test_one_that_is_not_held_or_is_lost_is_seen() -> None:
-    one, two, lost = _Told("GPU-1", {}, 1), _Told("GPU-2", {}, 1, "none"), _Told("GPU-3", {}, 1, "gone")
-    assert Several([one, two]).facts() == Several([two, one]).facts() == {"clocks": "none"}
-    assert Several([two, one, one]).facts() == {"clocks": "none"}
-    assert Several([one, one]).facts() == {"clocks": "pinned", "pinned": "SM base"}
-    Several([one, two]).check()
-    assert (one.checked, two.checked) == (1, 1)
+    first, second, lost = (
+        _FakeSession("GPU-1", {}, 1),
+        _FakeSession("GPU-2", {}, 1, "none"),
+        _FakeSession("GPU-3", {}, 1, "gone"),
+    )
+    assert DeviceGroup([first, second]).facts() == DeviceGroup([second, first]).facts() == {"clocks": "none"}
+    assert DeviceGroup([second, first, first]).facts() == {"clocks": "none"}
+    assert DeviceGroup([first, first]).facts() == {"clocks": "pinned", "pinned": "SM base"}
+    DeviceGroup([first, second]).check()
+    assert (first.checked, second.checked) == (1, 1)
     with pytest.raises(GpuError):
-        Several([one, lost]).check()
-    with Several([one, two]).held("run"):
-        assert one.lease is None
+        DeviceGroup([first, lost]).check()
+    with DeviceGroup([first, second]).hold("run"):
+        assert first.lease is None
 
 
 class _FakeTorch:
     """What a process of a sum asks of PyTorch, in order."""
 
     def __init__(self) -> None:
-        self.asked: list[Any] = []
+        self.requests: list[Any] = []
         self.distributed = self
 
     @property
@@ -79,12 +83,12 @@ class _FakeTorch:
         return self
 
     def __call__(self) -> "_FakeTorch":
-        self.asked.append(("cuda",))
+        self.requests.append(("cuda",))
         return self
 
     def __getattr__(self, name: str) -> Any:
         def ask(*words: Any, **more: Any) -> "_FakeTorch":
-            self.asked.append((name, *words, *more.values()))
+            self.requests.append((name, *words, *more.values()))
             return self
 
         return ask
@@ -103,7 +107,7 @@ def test_each_process_of_a_sum_has_the_gpu_of_its_number(
     placed = [("set_device", 3), ("cuda",)] if device == "cuda" else []
     joined = ("init_process_group", group, "file:///folder/group", 3, 4)
     again = [("copy_", fake), ("all_reduce", fake)]
-    assert fake.asked == [("set_num_threads", 1), ("from_numpy", "numbers"), *placed, ("clone",), joined, *again]
+    assert fake.requests == [("set_num_threads", 1), ("from_numpy", "numbers"), *placed, ("clone",), joined, *again]
     assert {os.environ[name] for name in allreduce.INTERFACES} == {"lo"}
 
 
@@ -146,5 +150,5 @@ def test_a_process_that_fails_ends_the_sum_unless_it_was_over(
 
 
 def test_two_gpus_of_one_kind_are_one_device() -> None:
-    found = Several([Clocks(gpu, LEAVE, print) for gpu in (FIRST, SECOND)]).gpu
-    assert found == replace(FIRST, uuid="GPU-1,GPU-2")
+    group = DeviceGroup([DeviceSession(gpu, LEAVE, print) for gpu in (FIRST, SECOND)]).gpu
+    assert group == replace(FIRST, uuid="GPU-1,GPU-2")

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from runner.gpu.energy import idle_watts, per_step
-from runner.gpu.telemetry import Watch
+from runner.gpu.telemetry import TelemetrySampler
 from runner.gpu.types import IDLE, Reading
 
 SECOND = [Reading(at=10.0 + k / 10, joules=500.0 + 30.0 * k) for k in range(11)]  # 300 W from 10 to 11 s
@@ -28,7 +28,7 @@ def test_a_window_between_two_readings_is_on_the_line_between_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("readings", "found", "idle"),
+    ("readings", "answer", "idle"),
     [
         (SECOND, reply(), None),  # the idle draw is not known
         (SECOND, reply(ended=12.0), 0.0),  # measured when nobody read
@@ -39,8 +39,8 @@ def test_a_window_between_two_readings_is_on_the_line_between_them() -> None:
         (SECOND[:1], reply(), 0.0),
     ],
 )
-def test_what_cannot_be_known_is_not_said(readings: list[Reading], found: dict[str, object], idle: float) -> None:
-    assert per_step(readings, found, idle) is None
+def test_what_cannot_be_known_is_not_said(readings: list[Reading], answer: dict[str, object], idle: float) -> None:
+    assert per_step(readings, answer, idle) is None
 
 
 def test_the_idle_draw_is_known_only_of_a_gpu_that_had_nothing_to_do() -> None:
@@ -53,13 +53,13 @@ def test_the_idle_draw_is_known_only_of_a_gpu_that_had_nothing_to_do() -> None:
 
 @pytest.mark.parametrize(("uuid", "joules"), [("GPU-1", 2.0), ("MIG-1", None)])  # a slice's neighbours draw, too
 def test_a_watch_waits_for_the_reading_after_the_last_sample(uuid: str, joules: float | None) -> None:
-    watch = Watch(uuid, 50.0)
+    watch = TelemetrySampler(uuid, 50.0)
     watch.readings = [Reading(at=9.0, watts=100.0, reasons=IDLE)]
-    watch.rest(0.01)
+    watch.measure_idle(0.01)
     assert watch.idle == 100.0
-    watch.taken({})
+    watch.take_facts({})
     watch.readings = SECOND[:-1]  # up to 10.9 s
     threading.Timer(0.02, lambda: watch.readings.append(SECOND[-1])).start()
-    found = watch.taken(reply(ended=10.95))
-    assert found.get("joules_per_step") == (joules and pytest.approx(joules))
-    assert found.get("idle_watts") == (joules and 100.0)
+    values = watch.take_facts(reply(ended=10.95))
+    assert values.get("joules_per_step") == (joules and pytest.approx(joules))
+    assert values.get("idle_watts") == (joules and 100.0)

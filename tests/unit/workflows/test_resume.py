@@ -21,8 +21,8 @@ from runner.core.model import (
     Provisioned,
 )
 from runner.core.progress import Progress
-from runner.gpu.clocks.policy import Wish
-from runner.gpu.device import Clocks
+from runner.gpu.clocks.policy import ClockPolicy
+from runner.gpu.device import DeviceSession
 from runner.measure.round_plan import abandoned_cells
 from runner.plan.document import fingerprint, plan_json, read_plan
 from runner.workflows.run.header import check_environments
@@ -259,7 +259,7 @@ def test_what_a_run_has_spent_is_read_from_its_journal_whatever_was_written_last
     assert past(run, run.journal()).elapsed == 8.75
 
 
-CPU = Clocks(None, Wish(), pytest.fail)
+CPU = DeviceSession(None, ClockPolicy(), pytest.fail)
 
 
 def test_each_event_is_kept_with_what_was_spent_until_then(tmp_path: Path) -> None:

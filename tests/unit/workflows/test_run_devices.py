@@ -14,7 +14,7 @@ from runner.core.errors import EngineError
 from runner.core.model import Gpu, Past, Plan
 from runner.core.progress import Progress
 from runner.gpu.clocks.policy import LEAVE
-from runner.gpu.device import Clocks
+from runner.gpu.device import DeviceSession
 from runner.measure.references import References
 from runner.plan.devices import apart, assign
 from runner.plan.document import plan_json, read_plan
@@ -50,7 +50,7 @@ def measured(
     progress = Progress(lambda _: None)
     settings = RunSettings(file=run.path, reports=run.path, cache=run.path / "cache", controls=True)
     single, together = apart(plan)
-    sessions = tuple(Clocks(gpu, LEAVE, progress.note) for gpu in gpus)
+    sessions = tuple(DeviceSession(gpu, LEAVE, progress.note) for gpu in gpus)
     parts = assign(single, len(sessions))
     assignment = Assignment(
         plan=plan,
@@ -117,7 +117,7 @@ def test_the_budget_includes_cases_of_several_gpus_and_cooling_starts_before_the
         work(worker, context)
 
     monkeypatch.setattr(DeviceWorker, "work", noted)
-    monkeypatch.setattr(Clocks, "celsius", lambda clocks: {"GPU-1": 40, "GPU-2": 43}.get(clocks.gpu.uuid))
+    monkeypatch.setattr(DeviceSession, "celsius", lambda clocks: {"GPU-1": 40, "GPU-2": 43}.get(clocks.gpu.uuid))
     measured(run, FakeBackend(), test_devices.with_wide(test_devices.plan()))
     first = seen.pop("GPU-1,GPU-2")
     assert (first.seconds_before, first.idle_celsius) == (0.0, None)
