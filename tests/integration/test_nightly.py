@@ -157,7 +157,7 @@ def test_a_night_that_is_interrupted_while_it_measures_again_says_so(runner: Run
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "`runner nightly` measures it anew" in err
+    assert "`runner nightly` measures it again" in err
     night = last_night(runner)
     assert night["state"] == "interrupted"
     assert {one["state"] for one in night["changes"]} == {"interrupted"}
