@@ -132,7 +132,7 @@ def test_samples_of_a_resumed_run_are_exported_once(runner: Runner) -> None:
     assert kill(process, 0.0)
     done = runner("run", "--resume")
     assert done.returncode == 0, done.stderr
-    assert "goes on" in done.stderr
+    assert "resuming run" in done.stderr
     folder = Path(runner.folder, done.stdout.strip()).parent
     records = check_whole(folder)
     assert runner("export", "-o", "samples.csv").returncode == 0
@@ -183,7 +183,7 @@ def test_a_budget_is_that_of_the_whole_run(runner: Runner) -> None:
     assert first[-1] > 0
     done = runner("run", "--resume")
     assert done.returncode == 0, done.stderr
-    assert "of its 1 h 00 min are spent" in done.stderr
+    assert "of its 1 h 00 min are used" in done.stderr
     assert spent(folder)[len(first)] >= first[-1]
     assert spent(folder) == sorted(spent(folder))
     check_whole(folder)
@@ -206,10 +206,10 @@ def test_a_run_whose_budget_is_spent_measures_nothing_more(runner: Runner) -> No
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("plan.json", ('"seconds": 0.05', '"seconds": 0.06'), "is not what it began with"),
-        ("journal.jsonl", ('"harness": "', '"harness": "0'), "was begun with the measuring code 0"),
+        ("plan.json", ('"seconds": 0.05', '"seconds": 0.06'), "the plan of run"),
+        ("journal.jsonl", ('"harness": "', '"harness": "0'), "was started with measuring code 0"),
         ("journal.jsonl", ('"device_name": "', '"device_name": "Other '), "the device name of run"),
-        ("journal.jsonl", ('"digests": {"np-old": "', '"digests": {"np-old": "0'), "np-old is not what it was: 0"),
+        ("journal.jsonl", ('"digests": {"np-old": "', '"digests": {"np-old": "0'), "np-old has changed since"),
     ],
 )
 def test_a_run_is_not_resumed_with_something_else(
