@@ -12,12 +12,12 @@ nox.options.sessions = ["lint", "tests"]
 
 def install(session: nox.Session, *groups: str) -> None:
     """Install this project and dependency groups, once for each pyproject.toml: a second run needs no network."""
-    wanted = ["-e", ".", *(word for group in groups for word in ("--group", group))]
+    arguments = ["-e", ".", *(word for group in groups for word in ("--group", group))]
     made = Path(session.virtualenv.location, "installed")
-    digest = hashlib.sha256(Path("pyproject.toml").read_bytes() + " ".join(wanted).encode()).hexdigest()
+    digest = hashlib.sha256(Path("pyproject.toml").read_bytes() + " ".join(arguments).encode()).hexdigest()
     if not made.exists() or made.read_text() != digest:
         session.install("pip>=25.1")  # the first that knows dependency groups
-        session.install(*wanted)
+        session.install(*arguments)
         made.write_text(digest)
 
 

@@ -42,15 +42,15 @@ def main(words: Sequence[str] | None = None) -> int:
     """Measure, print, and return 1 where a figure failed; one that misses its target is no failure."""
     parser = argparse.ArgumentParser(prog="nox -s bench --", description=__doc__)
     parser.add_argument("figures", nargs="*", metavar="FIGURE", help=", ".join(FIGURES))
-    wanted = parser.parse_args(words).figures or list(FIGURES)
-    unknown = [name for name in wanted if name not in FIGURES]
+    names = parser.parse_args(words).figures or list(FIGURES)
+    unknown = [name for name in names if name not in FIGURES]
     if unknown:
         parser.error(f"there is no figure {', '.join(unknown)}; there are {', '.join(FIGURES)}")
     begin, before = time.monotonic(), load()
-    found = [measured(name) for name in wanted]
-    print(table(row for rows, _ in found for row in rows))
+    results = [measured(name) for name in names]
+    print(table(row for rows, _ in results for row in rows))
     print(circumstances(before, load(), time.monotonic() - begin))
-    return 0 if all(well for _, well in found) else 1
+    return 0 if all(well for _, well in results) else 1
 
 
 if __name__ == "__main__":

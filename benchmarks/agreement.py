@@ -70,8 +70,8 @@ def operation(name: str) -> Callable[[], object]:
     torch_.load(1)
     case = dict(CASES[name])
     made: Any = kernels.Matmul if "gemm" in name else kernels.Conv2d
-    found: Callable[[], object] = made(case, *cases.materialise(case), "cpu", "fp32").forward
-    return found
+    forward: Callable[[], object] = made(case, *cases.materialise(case), "cpu", "fp32").forward
+    return forward
 
 
 def nothing() -> None:
@@ -85,10 +85,10 @@ def ours(call: Callable[[], object], seconds: float = SECONDS) -> float:
 
 def in_blocks(call: Callable[[], object], number: int, seconds: float) -> float:
     """Return our median of blocks of so many calls, which is what the harness does with short steps, in seconds."""
-    found: list[float] = []
-    while len(found) < 5 or number * sum(found) < seconds:
-        found.append(timing.sample(call, nothing, time.perf_counter, number)[0])
-    return statistics.median(found)
+    samples: list[float] = []
+    while len(samples) < 5 or number * sum(samples) < seconds:
+        samples.append(timing.sample(call, nothing, time.perf_counter, number)[0])
+    return statistics.median(samples)
 
 
 def looking() -> float:
@@ -107,8 +107,8 @@ def looking() -> float:
 
 def alternate(sides: list[Callable[[], float]], turns: int) -> list[Pair]:
     """Return what both sides say in each turn; the one that is first is second in the next."""
-    said = [{side: sides[side]() for side in (turn % 2, 1 - turn % 2)} for turn in range(turns)]
-    return [(turn[0], turn[1]) for turn in said]
+    turns_taken = [{side: sides[side]() for side in (turn % 2, 1 - turn % 2)} for turn in range(turns)]
+    return [(turn[0], turn[1]) for turn in turns_taken]
 
 
 def in_turns(name: str, peer: str, turns: int) -> list[Pair]:
@@ -157,16 +157,16 @@ def pairs(python: str, name: str, peer: str, turns: int) -> list[Pair]:
     return alternate(sides, turns)
 
 
-def row(name: str, peer: str, found: list[Pair]) -> Row:
+def row(name: str, peer: str, pairs_of_times: list[Pair]) -> Row:
     """Return a line of the table: the median ratio of the turns, 6 or more, with its 95 % interval by order statistics.
 
     The target is met where all of the interval is within it. Source: Conover 1999, section 3.2.
     """
-    ratios, count = sorted(mine / theirs for mine, theirs in found), len(found)
+    ratios, count = sorted(mine / theirs for mine, theirs in pairs_of_times), len(pairs_of_times)
     chances = itertools.accumulate(math.comb(count, below) / 2**count for below in range(count))
     rank = sum(chance <= 0.025 for chance in chances) - 1
     low, high = ratios[rank], ratios[-1 - rank]
-    mine, theirs = (f"{statistics.median(side) * 1e6:.2f} us" for side in zip(*found, strict=True))
+    mine, theirs = (f"{statistics.median(side) * 1e6:.2f} us" for side in zip(*pairs_of_times, strict=True))
     met = low >= 1 / (1 + TARGET) and high <= 1 + TARGET
     middle = statistics.median(ratios)
     return (f"{name}, {peer}", mine, theirs, f"{middle:.4f} [{low:.4f}, {high:.4f}]", f"{TARGET:.0%}", met)
@@ -174,9 +174,9 @@ def row(name: str, peer: str, found: list[Pair]) -> Row:
 
 def rows(python: str, turns: int = TURNS) -> list[Row]:
     """Return (figure, ours, the peer's, ratio with its 95 % interval, target, met) of every function and peer."""
-    found = [row(name, peer, pairs(python, name, peer, turns)) for name in (*NAMES, *OPERATIONS) for peer in PEERS]
+    table = [row(name, peer, pairs(python, name, peer, turns)) for name in (*NAMES, *OPERATIONS) for peer in PEERS]
     share = looking()
-    return [*found, ("looking, a share of the samples", f"{share:.2%}", "", "", f"{LOOKING:.0%}", share < LOOKING)]
+    return [*table, ("looking, a share of the samples", f"{share:.2%}", "", "", f"{LOOKING:.0%}", share < LOOKING)]
 
 
 def main() -> None:
@@ -185,13 +185,13 @@ def main() -> None:
     parser.add_argument("--python", default=sys.executable, help="an interpreter that has torch and pyperf")
     parser.add_argument("--turns", type=int, default=TURNS)
     parser.add_argument("--inside", nargs=3, help=argparse.SUPPRESS)
-    wanted = parser.parse_args()
-    if wanted.inside:
-        name, peer, turns = wanted.inside
+    arguments = parser.parse_args()
+    if arguments.inside:
+        name, peer, turns = arguments.inside
         print(ours(function(name)) if peer == "ours" else json.dumps(in_turns(name, peer, int(turns))))
         return
     print("figure | ours | peer | ratio | target | met")
-    for line in rows(wanted.python, wanted.turns):
+    for line in rows(arguments.python, arguments.turns):
         print(" | ".join([*line[:-1], "met" if line[-1] else "MISSED"]))
 
 

@@ -33,18 +33,18 @@ def rows() -> Iterator[Row]:
     """Give the harness beside torch.utils.benchmark and pyperf."""
     if importlib.util.find_spec("pyperf") is None:
         raise UnmeasurableError("pyperf is not installed")
-    place = ready([CELL], Options(backend="venv"))
-    made = place.backend.provision(place.prepared.specs[0], nothing)
-    with exclusive(place.setup.settings.cache / "measuring-cpu.lock", nothing), _interpreter(made.handle) as python:
+    bench = ready([CELL], Options(backend="venv"))
+    made = bench.backend.provision(bench.prepared.specs[0], nothing)
+    with exclusive(bench.setup.settings.cache / "measuring-cpu.lock", nothing), _interpreter(made.handle) as python:
         for line in agreement.rows(python, TURNS):
             yield Row(f"harness, {line[0]}", *line[1:])
 
 
 def in_container() -> Iterator[Row]:
     """Give DeepBench's operations in a container, beside torch.utils.benchmark in turns in the same process."""
-    place = ready([CELL], Options(backend="docker"))
-    made = place.backend.provision(place.prepared.specs[0], nothing)
-    with exclusive(place.setup.settings.cache / "measuring-cpu.lock", nothing):
+    bench = ready([CELL], Options(backend="docker"))
+    made = bench.backend.provision(bench.prepared.specs[0], nothing)
+    with exclusive(bench.setup.settings.cache / "measuring-cpu.lock", nothing):
         for name in agreement.OPERATIONS:
             for peer in agreement.OF_TORCH:
                 line = agreement.row(f"{name} in a container", peer, _contained(made.handle, name, peer))
@@ -61,10 +61,10 @@ def _contained(image: str, name: str, peer: str) -> list[agreement.Pair]:
         try:
             made.start()
             made.wait()
-            said = made.logs(stderr=False)
+            output = made.logs(stderr=False)
         finally:
             made.remove(force=True)
-    return [(a, b) for a, b in json.loads(said)]
+    return [(a, b) for a, b in json.loads(output)]
 
 
 @contextmanager
@@ -72,10 +72,10 @@ def _interpreter(python: str) -> Iterator[str]:
     """Lend an interpreter like ``python`` that has its packages and ours."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([python, "-m", "venv", "--without-pip", folder], check=True)
-        found = str(Path(folder, "bin", "python"))
+        interpreter = str(Path(folder, "bin", "python"))
         homes = [_packages(python), sysconfig.get_path("purelib")]
-        Path(_packages(found), "benchmarks.pth").write_text("\n".join(homes), "utf-8")
-        yield found
+        Path(_packages(interpreter), "benchmarks.pth").write_text("\n".join(homes), "utf-8")
+        yield interpreter
 
 
 def _packages(python: str) -> str:

@@ -56,11 +56,13 @@ def planning() -> Iterator[Row]:
     matrix = parse(text.encode(), "generated.yaml")
     request = Request(environments=tuple(matrix.environments))
     count = len(plan(matrix, request, {}).cells)
-    alone, whole = in_turns([lambda: plan(matrix, request, {}), lambda: plan_json(plan(matrix, request, {}))], REPEATS)
+    alone, with_document = in_turns(
+        [lambda: plan(matrix, request, {}), lambda: plan_json(plan(matrix, request, {}))], REPEATS
+    )
     yield Row(f"plan {count:,} cells", f"{alone:.3f} s", target="0.5 s", met=count >= CELLS and alone < 0.5)
     peer = _listing()
-    said = f"nox --list --json {peer:.2f} s for {CELLS:,}"
-    yield Row("the same, as JSON", f"{whole:.3f} s", said, (whole / count) / (peer / CELLS))
+    peer_text = f"nox --list --json {peer:.2f} s for {CELLS:,}"
+    yield Row("the same, as JSON", f"{with_document:.3f} s", peer_text, (with_document / count) / (peer / CELLS))
 
 
 def _listing() -> float:
@@ -87,8 +89,8 @@ def provisioning() -> Iterator[Row]:
 
 def _provisioned(backend: Backend) -> int:
     """Ask for every environment that needs nothing to be made; return how many there are."""
-    found = setup(Options(matrix=MATRIX, device="cpu", backend=backend.name))
-    prepared = prepare(load(MATRIX), found.request, backend, found.settings, None)
+    context = setup(Options(matrix=MATRIX, device="cpu", backend=backend.name))
+    prepared = prepare(load(MATRIX), context.request, backend, context.settings, None)
     ready = [spec for spec in prepared.specs if spec.environment in prepared.survey.cached]
     return sum(backend.provision(spec, nothing).cached for spec in ready)
 

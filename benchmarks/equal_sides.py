@@ -106,7 +106,10 @@ class Bench:
     def send(self, session: Session, cell: Cell, *, already_verified: bool, turns: bool = False) -> dict[str, Any]:
         """Ask for a cell once; return the answer, which may be that it waits for its turn."""
         case = dict(self.blocks[cell].spec)
-        message = request(self.ready, self.made, cell, self.budget) | {"proven": already_verified, "turns": turns}
+        message = request(self.ready, self.made, cell, self.budget) | {
+            "already_verified": already_verified,
+            "turns": turns,
+        }
         return session.measure(message, lambda: self.references.get(case))
 
     def median(self, session: Session, cell: Cell, *, already_verified: bool) -> float:

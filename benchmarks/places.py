@@ -33,7 +33,7 @@ class Ready:
         return self.setup.backend
 
 
-def nothing(*_said: str) -> None:
+def nothing(*_line: str) -> None:
     """Take a line of progress and say nothing."""
 
 
@@ -58,21 +58,21 @@ def ready(cells: Sequence[str], options: Options) -> Ready:
         UnmeasurableError: an environment of them is not made here, or a cell cannot run.
     """
     try:
-        found = setup(replace(options, selectors=list(cells), matrix=MATRIX, device="cpu"))
+        context = setup(replace(options, selectors=list(cells), matrix=MATRIX, device="cpu"))
     except (EngineError, NothingSelectedError) as error:
         raise UnmeasurableError(error.problems[0].message) from error
-    prepared = prepare(found.matrix, found.request, found.backend, found.settings, None)
+    prepared = prepare(context.matrix, context.request, context.backend, context.settings, None)
     made = {spec.environment for spec in prepared.specs} & prepared.survey.cached
     for cell in cells:
         name = cell.partition("/")[0]
         if name not in made:
-            raise UnmeasurableError(f"{name} is not made: `runner build {name} --backend {found.backend.name}`")
-    return Ready(found, prepared)
+            raise UnmeasurableError(f"{name} is not made: `runner build {name} --backend {context.backend.name}`")
+    return Ready(context, prepared)
 
 
-def request(place: Ready, made: Provisioned, cell: Cell, seconds: float) -> dict[str, Any]:
+def request(bench: Ready, made: Provisioned, cell: Cell, seconds: float) -> dict[str, Any]:
     """Return what a server is asked for a cell on the CPU, but for what is said of the round."""
-    (case,) = (block.spec for block in place.prepared.plan.blocks if cell in block.cells)
+    (case,) = (block.spec for block in bench.prepared.plan.blocks if cell in block.cells)
     return {
         "case": dict(case),
         "key": cases.key(dict(case)),
@@ -82,7 +82,7 @@ def request(place: Ready, made: Provisioned, cell: Cell, seconds: float) -> dict
         "device": "cpu",
         "precision": cell.precision,
         "seconds": seconds,
-        "cache": place.backend.cache(made),
+        "cache": bench.backend.cache(made),
         "timeout": 600.0,
         "memory": None,
     }

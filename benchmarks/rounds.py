@@ -41,17 +41,17 @@ def rows() -> Iterator[Row]:
             yield Row(figure, target="20 ms", reason=str(error))
 
 
-def _rows(figure: str, place: Ready) -> Iterator[Row]:
-    made = place.backend.provision(place.prepared.specs[0], nothing)
+def _rows(figure: str, bench: Ready) -> Iterator[Row]:
+    made = bench.backend.provision(bench.prepared.specs[0], nothing)
     with (
-        exclusive(place.setup.settings.cache / "measuring-cpu.lock", nothing),
-        _peers(made, place.backend.name) as peers,
+        exclusive(bench.setup.settings.cache / "measuring-cpu.lock", nothing),
+        _peers(made, bench.backend.name) as peers,
     ):
-        ours, theirs = _in_turns(place, made, [call for _, call in peers])
-    least = min(theirs)
-    said = ", ".join(f"{name} {_ms(one)}" for (name, _), one in zip(peers, theirs, strict=True))
+        ours, theirs = _in_turns(bench, made, [call for _, call in peers])
+    fastest_peer = min(theirs)
+    peer_times = ", ".join(f"{name} {_ms(time_of_peer)}" for (name, _), time_of_peer in zip(peers, theirs, strict=True))
     middle = statistics.median(ours)
-    yield Row(figure, _ms(middle), said, middle / least, "20 ms", middle < TARGET)
+    yield Row(figure, _ms(middle), peer_times, middle / fastest_peer, "20 ms", middle < TARGET)
     yield Row("the slowest of them", _ms(max(ours)))
 
 
@@ -71,13 +71,13 @@ def _peers(made: Provisioned, backend: str) -> Iterator[list[Peer]]:
             container.remove(force=True)
 
 
-def _in_turns(place: Ready, made: Provisioned, peers: list[Callable[[], object]]) -> tuple[list[float], list[float]]:
+def _in_turns(bench: Ready, made: Provisioned, peers: list[Callable[[], object]]) -> tuple[list[float], list[float]]:
     """Return the seconds of our rounds, and the median of each peer's calls; turns of ten."""
     ours: list[float] = []
     theirs: list[list[float]] = [[] for _ in peers]
     with ExitStack() as stack:
-        sessions = [stack.enter_context(_session(place, made, number)) for number in (1, 2)]
-        ask = _asker(place, made)
+        sessions = [stack.enter_context(_session(bench, made, number)) for number in (1, 2)]
+        ask = _asker(bench, made)
         for _ in range(TURNS):
             ours += [_beyond(sessions[k % 2], sessions[1 - k % 2], ask) for k in range(COUNT + 2)][2:]
             for call, times in zip(peers, theirs, strict=True):
@@ -86,20 +86,20 @@ def _in_turns(place: Ready, made: Provisioned, peers: list[Callable[[], object]]
 
 
 @contextmanager
-def _session(place: Ready, made: Provisioned, number: int) -> Iterator[Session]:
+def _session(bench: Ready, made: Provisioned, number: int) -> Iterator[Session]:
     """Lend a live server; two of them take turns, as the sides of a comparison do."""
-    session = Session(place.backend.open(made, Limits(memory=4 << 30, run="bench")), f"bench#{number}")
+    session = Session(bench.backend.open(made, Limits(memory=4 << 30, run="bench")), f"bench#{number}")
     try:
-        assert session.hello(made.framework, place.setup.request.threads, "cpu", 300.0)["status"] == "ok"
+        assert session.hello(made.framework, bench.setup.request.threads, "cpu", 300.0)["status"] == "ok"
         yield session
     finally:
         session.close()
 
 
-def _asker(place: Ready, made: Provisioned) -> Callable[[Session], Mapping[str, Any]]:
+def _asker(bench: Ready, made: Provisioned) -> Callable[[Session], Mapping[str, Any]]:
     """Return a function that has a server measure the cell once, in a round that is not its first."""
     case = dict(CASES[CASE])
-    references = References(place.setup.settings.cache / "references", place.setup.request.threads)
+    references = References(bench.setup.settings.cache / "references", bench.setup.request.threads)
     _, slug, _, _, phase, precision = CELL.split("/")
     request = {
         "case": case,
@@ -110,10 +110,10 @@ def _asker(place: Ready, made: Provisioned) -> Callable[[Session], Mapping[str, 
         "device": "cpu",
         "precision": precision,
         "seconds": 0.05,
-        "cache": place.backend.cache(made),
+        "cache": bench.backend.cache(made),
         "timeout": 60.0,
         "memory": None,
-        "proven": True,
+        "already_verified": True,
     }
     return lambda session: session.measure(request, lambda: references.get(case))
 

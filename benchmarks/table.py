@@ -64,7 +64,7 @@ def circumstances(before: float, after: float, seconds: float) -> str:
     """Return what the table is of: the processor, its cores, the load before and after, how long it took."""
     cores, logical = machine.cores(), len(os.sched_getaffinity(0))
     where = f"{machine.cpu_name()}, {cores} cores" + (f" ({logical} logical)" if logical != cores else "")
-    said = f"{where}; load {before:.2f} at the start, {after:.2f} at the end; {seconds / 60:.1f} minutes"
+    text = f"{where}; load {before:.2f} at the start, {after:.2f} at the end; {seconds / 60:.1f} minutes"
     if before > BUSY:
-        said += f"\nThe machine was not idle at the start (load above {BUSY:g}): take these figures with doubt."
-    return said
+        text += f"\nThe machine was not idle at the start (load above {BUSY:g}): take these figures with doubt."
+    return text

@@ -30,7 +30,7 @@ from runner.matrix import GpuSettings
 from tests.fakes import driver
 
 TARGET = 0.005
-FIRST, MOST = 40, 1600  # pairs of turns
+FIRST, MAX_PAIRS = 40, 1600  # pairs of turns
 TURN = 0.15  # seconds of steps
 STEP = """
 import os, sys, time
@@ -70,11 +70,16 @@ def rows() -> Iterator[Row]:
         step = stack.enter_context(_step())
         logs, times, end = _in_turns(step, board.uuid, rate)
     low, high = math.expm1(float(end.low[0])), math.expm1(float(end.high[0]))
-    said = f"{1e3 * statistics.median(times):.3f} ms without, {len(logs)} pairs of turns"
+    without_reader = f"{1e3 * statistics.median(times):.3f} ms without, {len(logs)} pairs of turns"
     ratio = f"{1 + float(np.expm1(end.estimate[0])):.4f} [{1 + low:.4f}, {1 + high:.4f}]"
     met = max(-low, high) <= TARGET
     yield Row(
-        f"a step of 1 ms while a GPU is read {rate:g} times a second", "", said, ratio, f"within {TARGET:.1%}", met
+        f"a step of 1 ms while a GPU is read {rate:g} times a second",
+        "",
+        without_reader,
+        ratio,
+        f"within {TARGET:.1%}",
+        met,
     )
 
 
@@ -93,7 +98,7 @@ def _step() -> Iterator["subprocess.Popen[str]"]:
 
 def _in_turns(step: "subprocess.Popen[str]", uuid: str, rate: float) -> tuple[list[float], list[float], stats.Interval]:
     """Return the log ratios of pairs of turns, the seconds without the reader, and the interval at the last look."""
-    at, chance = stats.looks(FIRST, MOST), random.Random(0)
+    at, chance = stats.looks(FIRST, MAX_PAIRS), random.Random(0)
     logs: list[float] = []
     without: list[float] = []
     while True:
@@ -101,10 +106,10 @@ def _in_turns(step: "subprocess.Popen[str]", uuid: str, rate: float) -> tuple[li
         logs.append(math.log(taken[True] / taken[False]))
         without.append(taken[False])
         if len(logs) in at:
-            found = stats.interval(stats.paired(np.array(logs)), stats.level(len(logs), at, 1 - stats.CONFIDENCE))
-            found = stats.Interval(*map(np.atleast_1d, found))
-            if len(logs) == MOST or max(-found.low[0], found.high[0]) <= math.log1p(TARGET):
-                return logs, without, found
+            interval = stats.interval(stats.paired(np.array(logs)), stats.level(len(logs), at, 1 - stats.CONFIDENCE))
+            interval = stats.Interval(*map(np.atleast_1d, interval))
+            if len(logs) == MAX_PAIRS or max(-interval.low[0], interval.high[0]) <= math.log1p(TARGET):
+                return logs, without, interval
 
 
 def _turn(step: "subprocess.Popen[str]", uuid: str, rate: float) -> float:
@@ -118,8 +123,8 @@ def _turn(step: "subprocess.Popen[str]", uuid: str, rate: float) -> float:
             time.sleep(0.001)
     step.stdin.write(f"{TURN}\n")
     step.stdin.flush()
-    found = float(step.stdout.readline())
+    median = float(step.stdout.readline())
     if watch:
         watch.stop()
         assert watch.error is None, watch.error
-    return found
+    return median

@@ -17,11 +17,11 @@ def in_turns(calls: Sequence[Callable[[], object]], repeats: int) -> list[float]
     """Return the median seconds of each call, called ``repeats`` times in turns after one call that is not counted."""
     times: list[list[float]] = [[] for _ in calls]
     for number in range(repeats + 1):
-        for call, found in zip(calls, times, strict=True):
+        for call, samples in zip(calls, times, strict=True):
             taken = seconds(call)
             if number:
-                found.append(taken)
-    return [statistics.median(found) for found in times]
+                samples.append(taken)
+    return [statistics.median(samples) for samples in times]
 
 
 def command(words: Sequence[str]) -> Callable[[], object]:

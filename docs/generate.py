@@ -29,7 +29,7 @@ def pages() -> dict[str, str]:
         "gpus.md": f"{GENERATED}\n\n{gpu_pages.gpus_page(DOCS / 'machines', matrix)}",
         "coverage.md": coverage_page(coverage(plan_without_images(load(matrix), matrix.parent))),
         "reference/cli.md": cli_page(app),
-        "reference/gpu-troubles.md": f"{GENERATED}\n\n{gpu_pages.gpu_errors_page()}",
+        "reference/gpu-errors.md": f"{GENERATED}\n\n{gpu_pages.gpu_errors_page()}",
         "reference/matrix.md": matrix_page(schema()),
     }
 

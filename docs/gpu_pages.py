@@ -133,7 +133,7 @@ def gpu_errors_page() -> str:
     """Return the page of known errors of GPUs, without its first line."""
     rows = [
         (f"`{each.sign}`", each.sentence, each.fix, f"`{each.failure}`", each.source, each.status)
-        for each in gpu_errors.troubles()
+        for each in gpu_errors.gpu_errors()
     ]
     parts = [
         "# When a GPU cannot be used",

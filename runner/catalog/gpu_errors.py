@@ -1,4 +1,4 @@
-"""What engines, drivers and CUDA say when a GPU cannot be had, and what it means: rows of ``troubles.csv``."""
+"""What engines, drivers and CUDA say when a GPU cannot be had, and what it means: rows of ``gpu_errors.csv``."""
 
 import csv
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ TABLE = Path(__file__).with_suffix(".csv")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class GpuError:
     """One of the well-known failures.
 
     Attributes:
@@ -28,17 +28,17 @@ class Trouble:
 
 
 @cache
-def troubles() -> tuple[Trouble, ...]:
+def gpu_errors() -> tuple[GpuError, ...]:
     """Return all that are known, those with the more telling signs first."""
     with TABLE.open(encoding="utf-8", newline="") as rows:
-        return tuple(Trouble(failure=row.pop("class"), **row) for row in csv.DictReader(rows))
+        return tuple(GpuError(failure=row.pop("class"), **row) for row in csv.DictReader(rows))
 
 
-def known(text: str) -> Trouble | None:
+def known(text: str) -> GpuError | None:
     """Return the first trouble whose sign a text has.
 
     >>> known("CUDA error: no kernel image is available for execution on the device").failure
     'arch'
     """
     lowered = text.lower()
-    return next((one for one in troubles() if one.sign.lower() in lowered), None)
+    return next((error for error in gpu_errors() if error.sign.lower() in lowered), None)

@@ -59,7 +59,7 @@ class _Complaint(NamedTuple):
         return text if len(text) <= 60 else f"{text[:57]}..."
 
     @property
-    def found(self) -> str:
+    def kind_of_value(self) -> str:
         """What YAML read, in words."""
         return written_as(self.error["input"], self.node)
 
@@ -68,7 +68,7 @@ class _Complaint(NamedTuple):
         return self.error["ctx"][name]
 
 
-_Said = tuple[str, str | None]
+_MessageAndHint = tuple[str, str | None]
 
 
 def nearest(word: str, known: Iterable[str], label: str) -> str:
@@ -119,10 +119,10 @@ def _problem(tree: Tree, error: ErrorDetails) -> list[Problem]:
     at = _Complaint(tree, path, error, tree.values[path])
     say = _literal_or_number if union else _SAY.get(kind, _other)
     message, hint = say(at)
-    return [Problem(message, tree.source.node(_place(at, about_key=about_key)), hint)]
+    return [Problem(message, tree.source.node(_node_to_mark(at, about_key=about_key)), hint)]
 
 
-def _place(at: _Complaint, *, about_key: bool) -> yaml.Node:
+def _node_to_mark(at: _Complaint, *, about_key: bool) -> yaml.Node:
     """Return the node to point at: the value, or the key where the value is missing or the key is meant."""
     if (about_key or not _width(at.node)) and at.path in at.tree.keys:
         return at.tree.keys[at.path]
@@ -136,28 +136,28 @@ def _width(node: yaml.Node) -> int:
     return int(node.end_mark.index - node.start_mark.index)
 
 
-def _missing(at: _Complaint) -> _Said:
+def _missing(at: _Complaint) -> _MessageAndHint:
     key = str(at.error["loc"][-1])
     return f"key {key!r} is missing in {at.name}", f"add {_EXAMPLES.get(key, f'{key}:')}"
 
 
-def _unknown(at: _Complaint) -> _Said:
+def _unknown(at: _Complaint) -> _MessageAndHint:
     key = str(at.path[-1])
     return f"unknown key {short(key)}", nearest(key, _known(at.path[:-1]), "known keys")
 
 
-def _must(what: str) -> Callable[[_Complaint], _Said]:
+def _must(what: str) -> Callable[[_Complaint], _MessageAndHint]:
     """Return what to say of a value that is not what it must be."""
 
-    def say(at: _Complaint) -> _Said:
-        found = "nothing is written" if at.found == "nothing" else f"YAML read {at.found}"
-        return f"{at.name} must be {what}, and {found}", _how(what, at)
+    def say(at: _Complaint) -> _MessageAndHint:
+        value = "nothing is written" if at.kind_of_value == "nothing" else f"YAML read {at.kind_of_value}"
+        return f"{at.name} must be {what}, and {value}", _how(what, at)
 
     return say
 
 
 def _how(what: str, at: _Complaint) -> str:
-    nothing = at.found == "nothing"
+    nothing = at.kind_of_value == "nothing"
     if what == "text":
         if nothing:
             return "write it in quotes"
@@ -171,11 +171,11 @@ def _how(what: str, at: _Complaint) -> str:
     return f"write it without quotes: {bare}" if re.fullmatch(r"[0-9]+(\.[0-9]+)?", bare) else "write a number"
 
 
-def _number(what: str) -> Callable[[_Complaint], _Said]:
+def _number(what: str) -> Callable[[_Complaint], _MessageAndHint]:
     """Return what to say of a value that is no number, or not a number of the right kind."""
 
-    def say(at: _Complaint) -> _Said:
-        if at.found == "a number":
+    def say(at: _Complaint) -> _MessageAndHint:
+        if at.kind_of_value == "a number":
             fitting = "a smaller number" if what == "a number" else what  # a number, yet more than a float holds
             return f"{at.name} must be {fitting}, found {at.token}", None
         return _must(what)(at)
@@ -183,12 +183,12 @@ def _number(what: str) -> Callable[[_Complaint], _Said]:
     return say
 
 
-def _bound(words: str, name: str) -> Callable[[_Complaint], _Said]:
+def _bound(words: str, name: str) -> Callable[[_Complaint], _MessageAndHint]:
     """Return what to say of a number beyond its limit."""
     return lambda at: (f"{at.name} must be {words} {at.limit(name):g}, found {at.token}", None)
 
 
-def _literal(at: _Complaint) -> _Said:
+def _literal(at: _Complaint) -> _MessageAndHint:
     known = re.findall("'([^']*)'", str(at.limit("expected")))
     if at.error["loc"][-1] == "[key]":
         word, kind = str(at.path[-1]), _KINDS.get(str(at.path[-2]), "key")
@@ -199,28 +199,28 @@ def _literal(at: _Complaint) -> _Said:
         return f"{at.name} must be {at.limit('expected')}, found {at.token}", f"write {at.limit('expected')}"
     word = str(at.error["input"])
     alias = models.FRAMEWORK_ALIASES.get(word) if at.name == "framework" else None
-    found = short(word) if isinstance(at.error["input"], str) else at.found
-    return f"{at.name} cannot be {found}", f"did you mean {alias!r}?" if alias else nearest(word, known, "one of")
+    value = short(word) if isinstance(at.error["input"], str) else at.kind_of_value
+    return f"{at.name} cannot be {value}", f"did you mean {alias!r}?" if alias else nearest(word, known, "one of")
 
 
-def _literal_or_number(at: _Complaint) -> _Said:
+def _literal_or_number(at: _Complaint) -> _MessageAndHint:
     known = str(at.limit("expected")).replace(" or ", ", ").replace("'", "")
     return f"{at.name} must be one of {known}, or a whole number above 0, found {at.token}", None
 
 
-def _pattern(at: _Complaint) -> _Said:
+def _pattern(at: _Complaint) -> _MessageAndHint:
     if at.error["loc"][-1] == "[key]":
         word = str(at.path[-1])
         return f"{short(word)} is not an environment id", "small letters, then parts after dashes, such as torch-1.0"
     return f"{at.name} must be a version such as '3.10', found {at.token}", "write its first two numbers, in quotes"
 
 
-def _other(at: _Complaint) -> _Said:
+def _other(at: _Complaint) -> _MessageAndHint:
     message = at.error["msg"]
     return f"{at.name}: {message[:1].lower()}{message[1:]}", None
 
 
-_SAY: dict[str, Callable[[_Complaint], _Said]] = {
+_SAY: dict[str, Callable[[_Complaint], _MessageAndHint]] = {
     "address": lambda at: (f"{at.name} {at.error['msg']}, found {at.token}", None),
     "dict_type": _must("a mapping"),
     "extra_forbidden": _unknown,

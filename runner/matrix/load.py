@@ -58,9 +58,9 @@ def parse(content: bytes, name: str) -> Matrix:
 
 def _no_mapping(tree: Tree) -> Problem:
     root = tree.values[()]
-    found = "a date" if isinstance(tree.data, Unread) else written_as(tree.data, root)
+    content = "a date" if isinstance(tree.data, Unread) else written_as(tree.data, root)
     hint = "start with 'version: 1' and 'environments:'"
-    return Problem(f"the matrix must be a mapping, and YAML read {found}", tree.source.node(root), hint)
+    return Problem(f"the matrix must be a mapping, and YAML read {content}", tree.source.node(root), hint)
 
 
 def _rule_problems(tree: Tree, meant: set[Path]) -> list[Problem]:
@@ -82,7 +82,7 @@ def _rule_problems(tree: Tree, meant: set[Path]) -> list[Problem]:
 
 def _ordered(problems: list[Problem]) -> list[Problem]:
     """Return the problems by line and column, each once: an alias shows its anchor's mistakes again."""
-    found = [
+    positions = [
         (problem.where.line, problem.where.column, problem) for problem in dict.fromkeys(problems) if problem.where
     ]
-    return [problem for _, _, problem in sorted(found, key=lambda entry: entry[:2])]
+    return [problem for _, _, problem in sorted(positions, key=lambda entry: entry[:2])]

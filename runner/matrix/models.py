@@ -146,11 +146,11 @@ class Environment(_Source):
         """
         if self.variants and device not in self.variants:
             return None
-        own = Variant(image=self.image, **{name: getattr(self, name) for name in _SOURCE_KEYS})
-        found = self.variants.get(device, own)
-        if found.base is None and found.image is None:
-            return found.model_copy(update={"base": f"python:{self.python}-slim"})
-        return found
+        default = Variant(image=self.image, **{name: getattr(self, name) for name in _SOURCE_KEYS})
+        variant = self.variants.get(device, default)
+        if variant.base is None and variant.image is None:
+            return variant.model_copy(update={"base": f"python:{self.python}-slim"})
+        return variant
 
     @model_validator(mode="after")
     def _rules_hold(self) -> "Environment":

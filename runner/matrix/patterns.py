@@ -65,7 +65,7 @@ def _phases_of_cases() -> tuple[str, ...]:
 
 @cache
 def _implementation_names() -> tuple[str, ...]:
-    slugs = (found.slug for framework in FRAMEWORKS for found in implementations(framework))
+    slugs = (implementation.slug for framework in FRAMEWORKS for implementation in implementations(framework))
     return tuple(dict.fromkeys(slugs))
 
 

@@ -29,8 +29,10 @@ def select_environments(matrix: Matrix, selectors: Sequence[str]) -> tuple[str, 
         NothingSelectedError: a selector names no environment, or nothing is left.
         UsageError: a range cannot be read.
     """
-    wanted = [selector for selector in selectors if not selector.startswith("!")]
-    chosen = {name for selector in wanted for name in _named(matrix, selector)} if wanted else set(matrix.environments)
+    included = [selector for selector in selectors if not selector.startswith("!")]
+    chosen = (
+        {name for selector in included for name in _named(matrix, selector)} if included else set(matrix.environments)
+    )
     for selector in selectors:
         if selector.startswith("!"):
             named = _named(matrix, selector[1:])
@@ -46,7 +48,7 @@ def split_selectors(selectors: Sequence[str]) -> tuple[tuple[str, ...], tuple[st
     A ``!`` stays in front of the glob it was written before.
     """
     environments = tuple(selector for selector in selectors if "/" not in selector)
-    return environments, tuple(_whole(selector) for selector in selectors if "/" in selector)
+    return environments, tuple(_cell_glob(selector) for selector in selectors if "/" in selector)
 
 
 def choose_cells(matrix: Matrix, selectors: Sequence[str]) -> Callable[[str], bool]:
@@ -60,16 +62,16 @@ def choose_cells(matrix: Matrix, selectors: Sequence[str]) -> Callable[[str], bo
         UsageError: a range cannot be read.
     """
     environments, globs = split_selectors(selectors)
-    wanted = [glob for glob in globs if not glob.startswith("!")]
-    unwanted = [glob[1:] for glob in globs if glob.startswith("!")]
+    included = [glob for glob in globs if not glob.startswith("!")]
+    excluded = [glob[1:] for glob in globs if glob.startswith("!")]
     allowed = set(select_environments(matrix, selectors))
-    only_globs = bool(wanted) and all(selector.startswith("!") for selector in environments)
-    whole = set() if only_globs else set(select_environments(matrix, environments))
+    only_globs = bool(included) and all(selector.startswith("!") for selector in environments)
+    all_of = set() if only_globs else set(select_environments(matrix, environments))
 
     def chosen(cell: str) -> bool:
         name = cell.partition("/")[0]
-        named = name in whole or any(fnmatchcase(cell, glob) for glob in wanted)
-        return named and name in allowed and not any(fnmatchcase(cell, glob) for glob in unwanted)
+        named = name in all_of or any(fnmatchcase(cell, glob) for glob in included)
+        return named and name in allowed and not any(fnmatchcase(cell, glob) for glob in excluded)
 
     return chosen
 
@@ -115,7 +117,7 @@ def release_key(release: str) -> ReleaseKey | None:
     return (*numbers, math.inf) if match[2] else tuple(numbers), stage, int(match[4] or 0)
 
 
-def _whole(glob: str) -> str:
+def _cell_glob(glob: str) -> str:
     if glob.count("/") >= _CELL_PARTS - 1 or glob.endswith("*"):
         return glob
     return f"{glob}*" if glob.endswith("/") else f"{glob}/*"

@@ -50,7 +50,7 @@ class Source:
         """Split the text once."""
         object.__setattr__(self, "lines", _BREAK.split(self.text))
 
-    def place(self, line: int, column: int, width: int = 1) -> Where:
+    def where(self, line: int, column: int, width: int = 1) -> Where:
         """Return the place; line and column count from 0, and the width is cut at the end of the line."""
         text = self.lines[line] if line < len(self.lines) else ""
         width = max(1, min(width, len(text) - column))
@@ -63,7 +63,7 @@ class Source:
         """Return the place of a node, as wide as its token."""
         start, end = node.start_mark, node.end_mark
         width = end.column - start.column if end.line == start.line else len(self.lines[start.line].rstrip())
-        return self.place(start.line, start.column, width)
+        return self.where(start.line, start.column, width)
 
     def token(self, node: yaml.Node) -> str:
         """Return a node as it is written, its first line where it has several."""
@@ -73,7 +73,7 @@ class Source:
     def index(self, index: int) -> Where:
         """Return the place of one character of the text."""
         before = _BREAK.split(self.text[:index])
-        return self.place(len(before) - 1, len(before[-1]))
+        return self.where(len(before) - 1, len(before[-1]))
 
 
 def decode(content: bytes, name: str) -> Source:
@@ -97,12 +97,12 @@ def decode(content: bytes, name: str) -> Source:
         raise MatrixError(
             Problem(f"byte 0x{error.object[error.start]:02x} is not UTF-8", source.index(index), "save it as UTF-8")
         ) from None
-    found = [
+    problems = [
         Problem(f"the control character U+{ord(match[0]):04X} is not allowed", source.index(match.start()), "remove it")
         for match in UNPRINTABLE.finditer(source.text)
     ]
-    if found:
-        raise MatrixError(*found[:10])
+    if problems:
+        raise MatrixError(*problems[:10])
     return source
 
 
@@ -120,7 +120,7 @@ def compose(source: Source) -> yaml.Node:
         raise MatrixError(_mistake(source, error)) from None
     if root is None:
         message = "the file holds only comments" if source.text.strip() else "the file is empty"
-        raise MatrixError(Problem(message, source.place(0, 0), "start with 'version: 1' and 'environments:'"))
+        raise MatrixError(Problem(message, source.where(0, 0), "start with 'version: 1' and 'environments:'"))
     _check_size(source, root)
     return root
 
@@ -133,7 +133,7 @@ def _check_depth(source: Source) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > MAX_DEPTH and (mark := event.start_mark):
-            where = source.place(mark.line, mark.column)
+            where = source.where(mark.line, mark.column)
             raise MatrixError(Problem(f"nested more than {MAX_DEPTH} deep", where, "close the brackets before it"))
 
 
@@ -147,15 +147,15 @@ def _mistake(source: Source, error: Exception) -> Problem:
         pass
     mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
     if not isinstance(error, yaml.MarkedYAMLError) or mark is None:
-        return Problem("this is not YAML", source.place(0, 0))
-    said = f"{error.context} {error.problem}" if error.problem == "second occurrence" else f"{error.problem}"
+        return Problem("this is not YAML", source.where(0, 0))
+    problem = f"{error.context} {error.problem}" if error.problem == "second occurrence" else f"{error.problem}"
     for pattern, message, hint, at_start in _MISTAKES:
-        if match := re.search(pattern, said):
+        if match := re.search(pattern, problem):
             start = error.context_mark if at_start and error.context_mark else mark
-            where = source.place(start.line, start.column)
+            where = source.where(start.line, start.column)
             return Problem(message.format(*match.groups()), where, hint.format(*match.groups()))
     hint = "check the quotes, brackets and indentation here"
-    return Problem(f"this is not YAML: {said}", source.place(mark.line, mark.column), hint)
+    return Problem(f"this is not YAML: {problem}", source.where(mark.line, mark.column), hint)
 
 
 def children(node: yaml.Node) -> Iterator[yaml.Node]:

@@ -180,7 +180,7 @@ class ServerPool:
             "phase": cell.phase,
             "precision": cell.precision,
             "cache": self.cache(ready),
-            "proven": cell in self.verified,
+            "already_verified": cell in self.verified,
         }
 
     def go_on(self, cell: Cell) -> Outcome | None:

@@ -21,7 +21,7 @@ def with_twins(plan: Plan) -> Plan:
     )
     known = {planned.cell: planned for planned in plan.cells}
     added = tuple(_planned(known, block) for block in blocks if is_twin(block.cells[-1].environment))
-    names = {one.cell.environment: plan.frameworks[without_twin(one.cell.environment)] for one in added}
+    names = {planned.cell.environment: plan.frameworks[without_twin(planned.cell.environment)] for planned in added}
     return replace(plan, blocks=blocks, cells=plan.cells + added, frameworks={**plan.frameworks, **names})
 
 

@@ -25,11 +25,11 @@ def assign(plan: Plan, count: int) -> tuple[Plan, ...]:
     """
     if count < 2 or len(plan.blocks) < 2:
         return (plan,)
-    seconds = {one.cell: round(one.seconds, 2) for one in plan.cells}  # as plan.json has it
+    seconds = {planned.cell: round(planned.seconds, 2) for planned in plan.cells}  # as plan.json has it
     costs = {block.case_id: sum(seconds[cell] for cell in block.cells) for block in plan.blocks}
     hands: list[list[Block]] = [[] for _ in range(min(count, len(plan.blocks)))]
-    for block in sorted(plan.blocks, key=lambda one: (-costs[one.case_id], one.case_id)):
-        min(hands, key=lambda hand: sum(costs[one.case_id] for one in hand)).append(block)
+    for block in sorted(plan.blocks, key=lambda block: (-costs[block.case_id], block.case_id)):
+        min(hands, key=lambda hand: sum(costs[dealt.case_id] for dealt in hand)).append(block)
     return tuple(_part(plan, hand) for hand in hands)
 
 
@@ -38,12 +38,12 @@ def _part(plan: Plan, hand: list[Block]) -> Plan:
     blocks = tuple(block for block in plan.blocks if block in hand)
     cases = {block.case_id for block in blocks}
     past = Past(
-        finished=frozenset(one for one in plan.past.finished if one[0] in cases),
+        finished=frozenset(block for block in plan.past.finished if block[0] in cases),
         attempts={key: last for key, last in plan.past.attempts.items() if key[0] in cases},
-        failed=frozenset(one for one in plan.past.failed if one[0].case_id in cases),
+        failed=frozenset(failure for failure in plan.past.failed if failure[0].case_id in cases),
         servers=plan.past.servers,
         groups=plan.past.groups,
         elapsed=plan.past.elapsed,
     )
-    cells = tuple(one for one in plan.cells if one.cell.case_id in cases)
+    cells = tuple(planned for planned in plan.cells if planned.cell.case_id in cases)
     return replace(plan, blocks=blocks, cells=cells, past=past)

@@ -22,37 +22,37 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "seconds": measurement.seconds,
         "threads": measurement.threads,
         "seed": measurement.seed,
-        "cells": [_cell(found, plan.frameworks[found.cell.environment]) for found in plan.cells],
+        "cells": [_cell(planned, plan.frameworks[planned.cell.environment]) for planned in plan.cells],
     }
 
 
-def _cell(found: PlannedCell, framework: str) -> dict[str, Any]:
-    cell = found.cell
+def _cell(planned: PlannedCell, framework: str) -> dict[str, Any]:
+    cell = planned.cell
     return {
         "id": cell.id,
         "environment": cell.environment,
         "framework": framework,
         "implementation": cell.implementation,
-        "kind": found.kind,
+        "kind": planned.kind,
         "workload": cell.workload,
         "case": cell.case,
         "phase": cell.phase,
         "precision": cell.precision,
-        "device": found.device,
-        "verdict": found.verdict,
-        "code": found.skip.code if found.skip else None,
-        "reason": found.skip.reason if found.skip else None,
-        "source": (found.skip.source if found.skip else None) or None,
-        "nearest": list(found.skip.nearest) if found.skip else [],
-        "jit": found.jit or None,
-        "seconds": round(found.seconds, 2),
+        "device": planned.device,
+        "verdict": planned.verdict,
+        "code": planned.skip.code if planned.skip else None,
+        "reason": planned.skip.reason if planned.skip else None,
+        "source": (planned.skip.source if planned.skip else None) or None,
+        "nearest": list(planned.skip.nearest) if planned.skip else [],
+        "jit": planned.jit or None,
+        "seconds": round(planned.seconds, 2),
     }
 
 
 def fingerprint(document: Mapping[str, Any], cases: Mapping[str, Any]) -> str:
     """Return 12 digits that change with a plan, as JSON, and with the cases it measures."""
-    said = {name: value for name, value in document.items() if name != "version"}
-    return hashlib.sha256(json.dumps([said, cases], sort_keys=True).encode()).hexdigest()[:12]
+    content = {name: value for name, value in document.items() if name != "version"}
+    return hashlib.sha256(json.dumps([content, cases], sort_keys=True).encode()).hexdigest()[:12]
 
 
 def read_plan(
@@ -69,11 +69,11 @@ def read_plan(
     Raises:
         KeyError, TypeError: something is missing.
     """
-    planned = tuple(_planned(found) for found in document["cells"])
+    planned = tuple(_planned(entry) for entry in document["cells"])
     runnable: dict[str, list[Cell]] = {}
-    for found in planned:
-        if found.skip is None:
-            runnable.setdefault(found.cell.case_id, []).append(found.cell)
+    for entry in planned:
+        if entry.skip is None:
+            runnable.setdefault(entry.cell.case_id, []).append(entry.cell)
     return Plan(
         device=document["device"],
         backend=document["backend"],
@@ -89,23 +89,23 @@ def read_plan(
             )
             for case_id, cells in runnable.items()
         ),
-        frameworks={found["environment"]: found["framework"] for found in document["cells"]},
+        frameworks={entry["environment"]: entry["framework"] for entry in document["cells"]},
         past=past,
     )
 
 
-def _planned(found: Mapping[str, Any]) -> PlannedCell:
+def _planned(entry: Mapping[str, Any]) -> PlannedCell:
     words = ("environment", "implementation", "workload", "case", "phase", "precision")
     return PlannedCell(
-        cell=Cell(**{word: found[word] for word in words}),
-        device=found["device"],
-        kind=found["kind"],
-        skip=None if found["verdict"] == "run" else _skip(found),
-        seconds=found["seconds"],
-        jit=found.get("jit") or "",
+        cell=Cell(**{word: entry[word] for word in words}),
+        device=entry["device"],
+        kind=entry["kind"],
+        skip=None if entry["verdict"] == "run" else _skip(entry),
+        seconds=entry["seconds"],
+        jit=entry.get("jit") or "",
     )
 
 
-def _skip(found: Mapping[str, Any]) -> Skip:
-    nearest = tuple(found.get("nearest", ()))  # a plan of an older program has neither it nor a source
-    return Skip(found["code"], found["reason"], found.get("source") or "", nearest)
+def _skip(entry: Mapping[str, Any]) -> Skip:
+    nearest = tuple(entry.get("nearest", ()))  # a plan of an older program has neither it nor a source
+    return Skip(entry["code"], entry["reason"], entry.get("source") or "", nearest)

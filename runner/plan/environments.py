@@ -22,7 +22,7 @@ def specs(
         device: ``cpu`` or ``cuda``.
         folder: what the locks' paths are relative to.
     """
-    found: list[Spec] = []
+    specs_of_device: list[Spec] = []
     skips: dict[str, Skip] = {}
     for name in names:
         environment: Environment = matrix.environments[name]
@@ -32,7 +32,7 @@ def specs(
             skips[name] = Skip(code, f"matrix.yaml declares no {device} build of it")
             continue
         lock = (folder / variant.lock).resolve() if variant.lock else None
-        found.append(
+        specs_of_device.append(
             Spec(
                 environment=name,
                 framework=environment.framework,
@@ -45,7 +45,7 @@ def specs(
                 disk=variant.disk_bytes or 0,
             )
         )
-    return tuple(found), skips
+    return tuple(specs_of_device), skips
 
 
 def announce(specs: Sequence[Spec], survey: Survey) -> str | None:

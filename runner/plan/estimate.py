@@ -18,7 +18,7 @@ DRAWN = 1e-8  # seconds that a byte of an operation's arrays takes to be drawn a
 STEP_SECONDS = 2e-5  # what starting the operations of one time step of one layer takes at least
 TRAINING = 3  # a training step costs about three forward passes
 CHECKED = 5 * TRAINING + 2  # forward passes of the check: first step, gradients, three steps, outputs twice
-FURTHER = 0.3  # of what compiling one layer takes, for each further layer and way
+EXTRA_LAYER = 0.3  # of what compiling one layer takes, for each further layer and way
 OVERHEAD = 1 << 29  # bytes of a framework with its libraries
 
 
@@ -85,22 +85,27 @@ def affordable(planned: tuple[PlannedCell, ...], measurement: Measurement, devic
     if measurement.budget is None:
         return planned
     costs: dict[str, float] = {}
-    for found in planned:
-        if found.skip is None:
-            costs[found.cell.case_id] = costs.get(found.cell.case_id, 0.0) + found.seconds
+    for planned_cell in planned:
+        if planned_cell.skip is None:
+            costs[planned_cell.cell.case_id] = costs.get(planned_cell.cell.case_id, 0.0) + planned_cell.seconds
     left, skips = [measurement.budget] * devices, dict[str, Skip]()
     for case_id, seconds in costs.items():
         together = devices > 1 and CASES.get(case_id, {}).get("chips", 1) > 1
-        most = min(left) if together else max(left)
-        if seconds <= most:
-            left = [one - seconds if together or at == left.index(most) else one for at, one in enumerate(left)]
+        available = min(left) if together else max(left)
+        if seconds <= available:
+            left = [
+                seconds_left - seconds if together or device == left.index(available) else seconds_left
+                for device, seconds_left in enumerate(left)
+            ]
             continue
         rounds = f"{measurement.rounds} rounds of {case_id} take about {duration(seconds)}"
-        there = f"{duration(most)} of {duration(measurement.budget)} are left"
+        there = f"{duration(available)} of {duration(measurement.budget)} are left"
         skips[case_id] = Skip("over-budget", f"{rounds}, and {there}")
     return tuple(
-        replace(found, skip=skips[found.cell.case_id]) if found.skip is None and found.cell.case_id in skips else found
-        for found in planned
+        replace(planned_cell, skip=skips[planned_cell.cell.case_id])
+        if planned_cell.skip is None and planned_cell.cell.case_id in skips
+        else planned_cell
+        for planned_cell in planned
     )
 
 
@@ -118,11 +123,11 @@ def _before(case_id: str, device: str, threads: int) -> tuple[float, float]:
         return 4 * _forward_seconds(case, device, threads) + DRAWN * forward_bytes(case), 1.0
     small: Mapping[str, Any] = cases.checked(dict(case))
     check = CHECKED * _forward_seconds(small, device, threads)
-    whole = small == case
-    if not whole:
+    at_full_size = small == case
+    if not at_full_size:
         check += (TRAINING + 1) * _forward_seconds(case, device, threads)  # its first step, and its outputs at the end
-    parts = case["layers"] * (2 if case["bidirectional"] else 1) * (1 if whole else 2)
-    return check, 1 + FURTHER * (parts - 1)
+    parts = case["layers"] * (2 if case["bidirectional"] else 1) * (1 if at_full_size else 2)
+    return check, 1 + EXTRA_LAYER * (parts - 1)
 
 
 def _forward_seconds(case: Mapping[str, Any], device: str, threads: int) -> float:

@@ -13,7 +13,7 @@ from runner.core.errors import MatrixError, Problem, RecordError, UsageError
 from runner.core.json import parse_object
 from runner.core.model import Gpu
 from runner.matrix.yaml_source import Source, compose
-from runner.matrix.yaml_tree import Path as Place
+from runner.matrix.yaml_tree import Path as TreePath
 from runner.matrix.yaml_tree import Tree, read
 
 MAKE = "make one with `runner doctor --format json -o FILE` on that machine"
@@ -102,19 +102,19 @@ def describe(path: Path) -> Described:
     except RecordError as error:
         raise UsageError(*error.problems) from error
     try:
-        found = _Description.model_validate(document).machine
+        machine = _Description.model_validate(document).machine
     except ValidationError as error:
         raise UsageError(*_problems(_tree(text, path), error)) from None
     return Described(
         file=path,
-        cpu=found.cpu,
-        cores=found.cores,
-        memory=found.memory_limit_bytes or found.memory_bytes,
-        gpus=tuple(_gpu(number, gpu) for number, gpu in enumerate(found.gpus)),
-        engine=found.engine is not None,
-        hands_over=found.engine is not None and found.engine.get("gpus") is not False,
-        interpreters={version: where is not None for version, where in found.interpreters.items()},
-        glibc=found.glibc,
+        cpu=machine.cpu,
+        cores=machine.cores,
+        memory=machine.memory_limit_bytes or machine.memory_bytes,
+        gpus=tuple(_gpu(number, gpu) for number, gpu in enumerate(machine.gpus)),
+        engine=machine.engine is not None,
+        hands_over=machine.engine is not None and machine.engine.get("gpus") is not False,
+        interpreters={version: where is not None for version, where in machine.interpreters.items()},
+        glibc=machine.glibc,
     )
 
 
@@ -133,22 +133,22 @@ def _tree(text: str, path: Path) -> Tree:
 
 
 def _problems(tree: Tree, error: ValidationError) -> tuple[Problem, ...]:
-    found = [_problem(tree, detail) for detail in error.errors(include_url=False)]
-    return tuple(dict.fromkeys(found))
+    problems = [_problem(tree, detail) for detail in error.errors(include_url=False)]
+    return tuple(dict.fromkeys(problems))
 
 
 def _problem(tree: Tree, detail: ErrorDetails) -> Problem:
-    place: Place = detail["loc"]
-    while place not in tree.values:
-        place = place[:-1]
+    path: TreePath = detail["loc"]
+    while path not in tree.values:
+        path = path[:-1]
     if detail["type"] == "missing":
-        where = tree.source.node(tree.keys.get(place, tree.values[place]))
+        where = tree.source.node(tree.keys.get(path, tree.values[path]))
         key = str(detail["loc"][-1])
-        keys = [str(one[-1]) for one in tree.keys if one[:-1] == place]
+        keys = [str(key_path[-1]) for key_path in tree.keys if key_path[:-1] == path]
         close = difflib.get_close_matches(key, keys, 1)
         return Problem(f"{key!r} is missing here", where, f"there is {close[0]!r}" if close else MAKE)
-    name = next((str(one) for one in reversed(place) if isinstance(one, str)), "it")
+    name = next((part for part in reversed(path) if isinstance(part, str)), "it")
     must = MUST.get(name) or KINDS.get(detail["type"].partition("_")[0])
     message = f"{name} must be {must}" if must else f"{name}: {detail['msg'][:1].lower()}{detail['msg'][1:]}"
-    where = tree.source.node(tree.values[place])
-    return Problem(f"{message}, found {tree.source.token(tree.values[place])}", where, MAKE)
+    where = tree.source.node(tree.values[path])
+    return Problem(f"{message}, found {tree.source.token(tree.values[path])}", where, MAKE)

@@ -43,12 +43,12 @@ def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu:
     planned = estimate.affordable(planned, measurement, request.devices)
     if not planned:
         raise NothingSelectedError(_nothing(request))
-    if request.corpus and not any(CASES[found.cell.case_id].get("vocabulary") for found in planned):
+    if request.corpus and not any(CASES[planned_cell.cell.case_id].get("vocabulary") for planned_cell in planned):
         raise UsageError(Problem("--corpus is for language models, and none is selected", hint="--workload lm-lstm"))
     runnable: dict[str, list[Cell]] = {}
-    for found in planned:
-        if found.skip is None:
-            runnable.setdefault(found.cell.case_id, []).append(found.cell)
+    for planned_cell in planned:
+        if planned_cell.skip is None:
+            runnable.setdefault(planned_cell.cell.case_id, []).append(planned_cell.cell)
     return Plan(
         device=request.device,
         devices=request.devices,
@@ -139,15 +139,15 @@ def _may_fit(selector: Selector, case_id: str) -> bool:
 
 def _precisions(listed: tuple[str, ...], preset: Preset | None) -> tuple[str, ...]:
     """Return the precisions of a workload, each once; those of a preset among them, where it names some."""
-    wanted = preset.precisions if preset and preset.precisions is not None else listed
-    return tuple(dict.fromkeys(precision for precision in listed if precision in wanted))
+    requested = preset.precisions if preset and preset.precisions is not None else listed
+    return tuple(dict.fromkeys(precision for precision in listed if precision in requested))
 
 
 @cache
 def _known(workload: str, phases: tuple[str, ...]) -> None:
     """Raise UsageError where no case of a workload has one of the phases."""
     of_cases = (spec.get("phases", PHASES) for spec in CASES.values() if spec["workload"] == workload)
-    known = dict.fromkeys(phase for found in of_cases for phase in found)
+    known = dict.fromkeys(phase for phases_of_case in of_cases for phase in phases_of_case)
     for phase in phases:
         if phase not in known:
             hint = f"it has {', '.join(known)}: change its phases below workloads in the matrix file"
@@ -159,7 +159,9 @@ def _timed(case_id: str, phases: tuple[str, ...], protocol: str) -> tuple[str, .
     has = CASES[case_id].get("phases", PHASES)
     if protocol == "aligned":
         return tuple(dict.fromkeys(phase for phase in phases if phase in has))
-    known = [one for one in ORIGINAL_PHASES[CASES[case_id]["workload"]] if one in has] if case_id in PUBLISHED else ()
+    known = (
+        [phase for phase in ORIGINAL_PHASES[CASES[case_id]["workload"]] if phase in has] if case_id in PUBLISHED else ()
+    )
     named = (phase if phase.startswith("compile") else f"{phase}+published" for phase in phases if phase in known)
     return tuple(dict.fromkeys(named))
 
@@ -191,7 +193,7 @@ def _cells(matrix: Matrix, request: Request) -> Iterator[Cell]:
 
 @cache
 def _slugs(framework: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(found.slug for found in implementations(framework)))
+    return tuple(dict.fromkeys(implementation_class.slug for implementation_class in implementations(framework)))
 
 
 @cache
@@ -208,9 +210,9 @@ def _judged(
     served: Mapping[str, compatibility.Judgement],
 ) -> PlannedCell:
     environment = matrix.environments[cell.environment]
-    found = _class(environment.framework, cell.implementation)
-    kind = found.kind_in(compatibility.release(environment.release))
-    seconds = estimate.cell_seconds(cell, found.compile_seconds, measurement, request.device)
+    implementation_class = _class(environment.framework, cell.implementation)
+    kind = implementation_class.kind_in(compatibility.release(environment.release))
+    seconds = estimate.cell_seconds(cell, implementation_class.compile_seconds, measurement, request.device)
     judged = served.get(cell.environment)
     on_gpu = judged.skip(kind, allow_jit=request.allow_jit) if judged else None
     skip = _skip(matrix, cell, request, on_gpu or unavailable.get(cell.environment))
@@ -246,10 +248,10 @@ def _skip(matrix: Matrix, cell: Cell, request: Request, made: Skip | None) -> Sk
 
 
 @cache
-def _lacks(framework: str, release: str, slug: str, case: tuple[str, str], place: tuple[str, str]) -> Skip | None:
-    """Return what an implementation lacks for ``case``, its id and protocol, at ``place``, device and precision."""
-    found = _class(framework, slug)
-    lacks = found.lacks(dict(CASES[case[0]], protocol=case[1]), compatibility.release(release), *place)
+def _lacks(framework: str, release: str, slug: str, case: tuple[str, str], where: tuple[str, str]) -> Skip | None:
+    """Return what an implementation lacks for ``case``, its id and protocol, in ``where``, (device, precision)."""
+    implementation_class = _class(framework, slug)
+    lacks = implementation_class.lacks(dict(CASES[case[0]], protocol=case[1]), compatibility.release(release), *where)
     return Skip(*lacks) if lacks else None
 
 

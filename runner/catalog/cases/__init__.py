@@ -99,8 +99,8 @@ def moved_bytes(case: Mapping[str, Any], precision: str) -> int | None:
         return None
     if precision == "int8":  # products and convolutions have it
         return int(_costs(case).whole_bytes(case))
-    found = deepbench_allreduce.aggregate_bytes(case) if case["workload"] == ALLREDUCE else forward_bytes(case)
-    return found // (2 if precision in ("fp16", "bf16") else 1)
+    bytes_per_pass = deepbench_allreduce.aggregate_bytes(case) if case["workload"] == ALLREDUCE else forward_bytes(case)
+    return bytes_per_pass // (2 if precision in ("fp16", "bf16") else 1)
 
 
 def training_bytes(case: Mapping[str, Any]) -> int:

@@ -12,9 +12,9 @@ from typing import Any
 from runner.catalog.cases.recurrent import case
 
 
-def _case(name: str, steps: int, batch: int, **own: object) -> Mapping[str, Any]:
+def _case(name: str, steps: int, batch: int, **settings: object) -> Mapping[str, Any]:
     common = {"inputs": 123, "hidden": 320, "classes": 10, "loss": "ce", "optimizer": "adam", "rate": 1e-3, "seed": 11}
-    return case(workload="asr-lstm", name=name, steps=steps, batch=batch, **{**common, **own})
+    return case(workload="asr-lstm", name=name, steps=steps, batch=batch, **{**common, **settings})
 
 
 CASES = (

@@ -35,7 +35,7 @@ def _cases() -> Iterator[Mapping[str, Any]]:
 
 
 CASES = tuple(_cases())
-PUBLISHED: Mapping[str, tuple[str, ...]] = {found["name"]: ("allreduce-gloo", "allreduce-nccl") for found in CASES}
+PUBLISHED: Mapping[str, tuple[str, ...]] = {case["name"]: ("allreduce-gloo", "allreduce-nccl") for case in CASES}
 ORIGINAL_PHASES: tuple[str, ...] = ("forward",)
 
 

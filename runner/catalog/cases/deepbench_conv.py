@@ -37,7 +37,7 @@ def _cases() -> Iterator[Mapping[str, Any]]:
 
 
 CASES = tuple(_cases())
-PUBLISHED: Mapping[str, tuple[str, ...]] = {found["name"]: ("conv2d",) for found in CASES}
+PUBLISHED: Mapping[str, tuple[str, ...]] = {case["name"]: ("conv2d",) for case in CASES}
 ORIGINAL_PHASES: tuple[str, ...] = ("forward", "backward-weights", "backward-inputs")
 
 

@@ -39,7 +39,7 @@ def _cases() -> Iterator[Mapping[str, Any]]:
 
 
 CASES = tuple(_cases())
-PUBLISHED: Mapping[str, tuple[str, ...]] = {found["name"]: ("matmul",) for found in CASES}
+PUBLISHED: Mapping[str, tuple[str, ...]] = {case["name"]: ("matmul",) for case in CASES}
 ORIGINAL_PHASES: tuple[str, ...] = ("forward",)
 
 

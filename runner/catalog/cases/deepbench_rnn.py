@@ -45,7 +45,7 @@ def _cases() -> Iterator[Mapping[str, Any]]:
 
 
 CASES = tuple(_cases())
-PUBLISHED = {found["name"]: VENDOR[found["cell"]] for found in CASES}
+PUBLISHED = {case["name"]: VENDOR[case["cell"]] for case in CASES}
 ORIGINAL_PHASES = ("forward", "gradient")
 
 

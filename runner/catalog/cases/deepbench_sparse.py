@@ -39,7 +39,7 @@ DENSE = "sparse-dense"
 """The implementation that multiplies the zeros, too."""
 
 CASES = tuple(_cases())
-PUBLISHED: Mapping[str, tuple[str, ...]] = {found["name"]: ("sparse-csr", DENSE) for found in CASES}
+PUBLISHED: Mapping[str, tuple[str, ...]] = {case["name"]: ("sparse-csr", DENSE) for case in CASES}
 ORIGINAL_PHASES: tuple[str, ...] = ("forward",)
 
 
@@ -50,8 +50,8 @@ def product_flops(case: Mapping[str, Any], phase: str) -> int:
     and ``dense_bytes`` count.
     """
     del phase
-    found: int = round(2 * case["m"] * case["n"] * case["k"] * (1 - case["sparsity"]))
-    return found
+    flops: int = round(2 * case["m"] * case["n"] * case["k"] * (1 - case["sparsity"]))
+    return flops
 
 
 def forward_flops(case: Mapping[str, Any]) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 from runner.catalog.cases.recurrent import case
 
 
-def _words(name: str, hidden: int, words: int, rate: float, norm: float, **own: object) -> Mapping[str, Any]:
+def _words(name: str, hidden: int, words: int, rate: float, norm: float, **settings: object) -> Mapping[str, Any]:
     return case(
         **{
             "workload": "lm-lstm",
@@ -34,12 +34,12 @@ def _words(name: str, hidden: int, words: int, rate: float, norm: float, **own: 
             "optimizer": "sgd",
             "rate": rate,
             "clip_norm": norm,
-            **own,
+            **settings,
         }
     )
 
 
-def _template(name: str, **own: object) -> Mapping[str, Any]:
+def _template(name: str, **settings: object) -> Mapping[str, Any]:
     return case(
         workload="lm-lstm",
         name=name,
@@ -55,7 +55,7 @@ def _template(name: str, **own: object) -> Mapping[str, Any]:
         rate=1e-3,
         clip_value=5.0,
         clip_each=100.0,
-        **own,
+        **settings,
     )
 
 

@@ -33,9 +33,9 @@ DEFAULTS: Mapping[str, Any] = {
 """What a case is where it does not say otherwise; ``adapters.base`` has the meaning of each."""
 
 
-def case(**own: object) -> Mapping[str, Any]:
+def case(**settings: object) -> Mapping[str, Any]:
     """Return a case with every key: ``DEFAULTS``, and what is its own."""
-    return {**DEFAULTS, **own}
+    return {**DEFAULTS, **settings}
 
 
 def directions(case: Mapping[str, Any]) -> int:
@@ -46,11 +46,11 @@ def directions(case: Mapping[str, Any]) -> int:
 def parameters(case: Mapping[str, Any]) -> int:
     """Return how many numbers are trained, embedding and output layer included."""
     hidden, ways = case["hidden"], directions(case)
-    found, inputs = case["vocabulary"] * case["inputs"], case["inputs"]
+    count, inputs = case["vocabulary"] * case["inputs"], case["inputs"]
     for _ in range(case["layers"]):
-        found += ways * GATES[case["cell"]] * hidden * (inputs + hidden + 1)
+        count += ways * GATES[case["cell"]] * hidden * (inputs + hidden + 1)
         inputs = ways * hidden
-    return int(found + ways * hidden * case["classes"] + (case["classes"] if case["output_bias"] else 0))
+    return int(count + ways * hidden * case["classes"] + (case["classes"] if case["output_bias"] else 0))
 
 
 def product_flops(case: Mapping[str, Any], phase: str) -> int:
@@ -66,14 +66,14 @@ def product_flops(case: Mapping[str, Any], phase: str) -> int:
     """
     frames, hidden, ways = case["steps"] * case["batch"], case["hidden"], directions(case)
     once, inputs = 2 * frames * ways * GATES[case["cell"]] * hidden, case["inputs"]
-    found = 0
+    flops = 0
     for _ in range(case["layers"]):
-        found += once * (inputs + hidden)
+        flops += once * (inputs + hidden)
         inputs = ways * hidden
     outputs = frames if logits_of_every_step(case["loss"]) else case["batch"]
-    found += 2 * outputs * ways * hidden * case["classes"]
+    flops += 2 * outputs * ways * hidden * case["classes"]
     spared = 0 if case["vocabulary"] else once * case["inputs"]
-    return int(found if phase == "forward" else 3 * found - spared)
+    return int(flops if phase == "forward" else 3 * flops - spared)
 
 
 def forward_flops(case: Mapping[str, Any]) -> int:

@@ -28,9 +28,7 @@ CASES = tuple(
     for batch, hidden in SIZES
 )
 _SLUGS = {"lstm": ("theano-scan", "basic-lstm-cell", "seq-lstm"), "rnn": ("theano-scan", "basic-rnn-cell", "seq-rnn")}
-PUBLISHED = {
-    found["name"]: _SLUGS[found["cell"]] for found in CASES if found["layers"] == 1 and found["cell"] in _SLUGS
-}
+PUBLISHED = {case["name"]: _SLUGS[case["cell"]] for case in CASES if case["layers"] == 1 and case["cell"] in _SLUGS}
 ORIGINAL_PHASES = ("forward", "train")
 FIELD = "Recurrent layers"
 UNIT = "µs/example"  # as glample/rnn-benchmarks quotes times

@@ -176,18 +176,18 @@ def toolkit(cuda: str) -> Toolkit | None:
 
     Of a minor release that is not known it is the nearest older one; None where there is none.
     """
-    same = [one for one in toolkits() if same_series(one.cuda, cuda)]
-    older = [one for one in toolkits() if release(one.cuda) <= release(cuda)]
-    found = same or older
-    return found[-1] if found else None
+    same = [entry for entry in toolkits() if same_series(entry.cuda, cuda)]
+    older = [entry for entry in toolkits() if release(entry.cuda) <= release(cuda)]
+    candidates = same or older
+    return candidates[-1] if candidates else None
 
 
 @cache
-def generation(found: Capability) -> Generation | None:
+def generation(capability: Capability) -> Generation | None:
     """Return the generation of a GPU, None for one that is not known."""
     for row in rows("generations.csv"):
         known = _capabilities(row["capabilities"])
-        if found in known:
+        if capability in known:
             return Generation(name=row["name"], capabilities=known, first=row["first"], last=row["last"], **fact(row))
     return None
 
@@ -195,10 +195,10 @@ def generation(found: Capability) -> Generation | None:
 @cache
 def branch(driver: str) -> Branch | None:
     """Return the branch of a driver, ``580.65.06``; None where it is not known."""
-    wanted = driver.partition(".")[0]
+    number = driver.partition(".")[0]
     for row in rows("drivers.csv"):
-        if row["branch"] == wanted:
-            return Branch(branch=wanted, cuda=row["cuda"], **fact(row))
+        if row["branch"] == number:
+            return Branch(branch=number, cuda=row["cuda"], **fact(row))
     return None
 
 

@@ -33,11 +33,11 @@ def peak(name: str) -> Peak | None:
     >>> peak("NVIDIA H200").operations["bf16"]
     989000000000000.0
     """
-    wanted = name.removeprefix("NVIDIA ")  # drivers before 470 leave the maker out
+    model = name.removeprefix("NVIDIA ")  # drivers before 470 leave the maker out
     for row in rows("peaks.csv"):
-        if wanted in row["gpu"].split(";"):
+        if model in row["gpu"].split(";"):
             return Peak(
-                gpu=wanted,
+                gpu=model,
                 operations={name: float(row[name]) * 1e12 for name in PRECISIONS if row[name]},
                 bandwidth=float(row["bandwidth"]) * 1e9,
                 **fact(row),

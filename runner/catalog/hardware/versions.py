@@ -23,13 +23,13 @@ def series(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-def same_series(one: str, other: str) -> bool:
+def same_series(first: str, second: str) -> bool:
     """Say whether two versions agree in their first two numbers; a bare major one agrees with all of its minors.
 
     >>> same_series("12.5.1", "12.5"), same_series("12", "12.9"), same_series("12.5", "12.9")
     (True, True, False)
     """
-    parts = zip(series(one).split("."), series(other).split("."), strict=False)
+    parts = zip(series(first).split("."), series(second).split("."), strict=False)
     return all(mine == theirs for mine, theirs in parts)
 
 
@@ -39,6 +39,6 @@ def capability(text: str) -> Capability:
     return int(major), int(minor)
 
 
-def said(found: Capability) -> str:
+def dotted(value: Capability) -> str:
     """Return a compute capability as it is written: (8, 6) is ``8.6``."""
-    return f"{found[0]}.{found[1]}"
+    return f"{value[0]}.{value[1]}"

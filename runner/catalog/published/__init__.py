@@ -72,10 +72,10 @@ def figures() -> tuple[Figure, ...]:
 @cache
 def sides() -> Mapping[str, tuple[Figure, ...]]:
     """Return the figures of each environment of each source, by its ``published:source/environment``."""
-    found: dict[str, tuple[Figure, ...]] = {}
+    figures_by_side: dict[str, tuple[Figure, ...]] = {}
     for figure in figures():
-        found[figure.side] = (*found.get(figure.side, ()), figure)
-    return found
+        figures_by_side[figure.side] = (*figures_by_side.get(figure.side, ()), figure)
+    return figures_by_side
 
 
 def is_published(name: str) -> bool:
@@ -91,16 +91,16 @@ def select(name: str) -> tuple[str, ...]:
     Raises:
         UsageError: nothing is called so; with the nearest name, and what there is.
     """
-    wanted, _, environment = name.removeprefix(PREFIX).partition("/")
-    matching = [one for one in SOURCES if fnmatchcase(one, wanted)]
-    if not matching:
-        raise _unknown(f"published source {wanted!r}", wanted, SOURCES)
-    of_source = [one for one in sides() if _parts(one)[0] in matching]
-    found = tuple(one for one in of_source if fnmatchcase(_parts(one)[1], environment or "*"))
-    if not found:
-        known = tuple(dict.fromkeys(_parts(one)[1] for one in of_source))
-        raise _unknown(f"environment {environment!r} in published {wanted}", environment, known)
-    return found
+    source_glob, _, environment = name.removeprefix(PREFIX).partition("/")
+    sources = [source for source in SOURCES if fnmatchcase(source, source_glob)]
+    if not sources:
+        raise _unknown(f"published source {source_glob!r}", source_glob, SOURCES)
+    of_source = [side for side in sides() if _parts(side)[0] in sources]
+    matches = tuple(side for side in of_source if fnmatchcase(_parts(side)[1], environment or "*"))
+    if not matches:
+        environments = tuple(dict.fromkeys(_parts(side)[1] for side in of_source))
+        raise _unknown(f"environment {environment!r} in published {source_glob}", environment, environments)
+    return matches
 
 
 def source(name: str) -> Source:

@@ -45,24 +45,24 @@ class Judgement:
         return self.verdict.word == "runs" == self.vendor.word
 
     @property
-    def unasked(self) -> bool:
-        """True where all of it runs without leave: also by PTX for just this GPU, whose first call is slow."""
-        return all(found.word == "runs" or found.meant for found in (self.verdict, self.vendor))
+    def runs_by_default(self) -> bool:
+        """True where all of it runs without ``--allow-jit``, natively or by PTX that was built for this GPU."""
+        return all(verdict.word == "runs" or verdict.meant for verdict in (self.verdict, self.vendor))
 
     def skip(self, kind: str, *, allow_jit: bool) -> Skip | None:
         """Return why implementations of a kind are not run there, None where they are."""
-        found = self._of(kind)
-        if found.word == "cannot":
-            return Skip(found.code, found.reason, found.source, self.nearest)
-        if found.word == "jit" and not found.meant and not allow_jit:
-            reason = f"{found.reason}; it would run by PTX JIT, whose first call is slow: --allow-jit lets it"
-            return Skip("arch", reason, found.source, self.nearest)
+        verdict = self._of(kind)
+        if verdict.word == "cannot":
+            return Skip(verdict.code, verdict.reason, verdict.source, self.nearest)
+        if verdict.word == "jit" and not verdict.meant and not allow_jit:
+            reason = f"{verdict.reason}; it would run by PTX JIT, whose first call is slow: --allow-jit lets it"
+            return Skip("arch", reason, verdict.source, self.nearest)
         return None
 
     def jit(self, kind: str) -> str:
         """Return how implementations of a kind run by compiling PTX, in a sentence; empty where they do not."""
-        found = self._of(kind)
-        return f"runs by PTX JIT (first call is slow): {found.reason}" if found.word == "jit" else ""
+        verdict = self._of(kind)
+        return f"runs by PTX JIT (first call is slow): {verdict.reason}" if verdict.word == "jit" else ""
 
     def _of(self, kind: str) -> Verdict:
         return self.vendor if kind == "vendor" else self.verdict
@@ -77,15 +77,15 @@ def judgements(matrix: Matrix, request: Request, gpu: Gpu, lost: Collection[str]
         gpu: the GPU with its driver.
         lost: environments that cannot be had, for another reason.
     """
-    found = {
+    judged = {
         name: judge(environment, gpu, request.backend, request.glibc)
         for name, environment in matrix.environments.items()
     }
-    able = {name: judged for name, judged in found.items() if judged.unasked and name not in lost}
+    able = {name: judgement for name, judgement in judged.items() if judgement.runs_by_default and name not in lost}
     return {
-        name: found[name]
-        if found[name].runs
-        else replace(found[name], nearest=_nearest(matrix, name, able, found[name]))
+        name: judged[name]
+        if judged[name].runs
+        else replace(judged[name], nearest=_nearest(matrix, name, able, judged[name]))
         for name in request.environments
     }
 
@@ -96,18 +96,19 @@ def judge(environment: Environment, gpu: Gpu, backend: str = "docker", glibc: st
     if variant is None or variant.cuda is None:
         none = Verdict("cannot", "needs-gpu", NO_BUILD, "the matrix")
         return Judgement(build=None, setting=None, verdict=none, vendor=none)
-    build, place = build_of(environment, variant), setting(environment, variant, gpu, backend, glibc)
-    verdict = rules.judge(build, place)
-    vendor = verdict if verdict.word == "cannot" else rules.by_cudnn(place) or verdict
-    return Judgement(build=build, setting=place, verdict=verdict, vendor=vendor)
+    build, target = build_of(environment, variant), setting(environment, variant, gpu, backend, glibc)
+    verdict = rules.judge(build, target)
+    vendor = verdict if verdict.word == "cannot" else rules.by_cudnn(target) or verdict
+    return Judgement(build=build, setting=target, verdict=verdict, vendor=vendor)
 
 
 def _nearest(matrix: Matrix, name: str, able: Mapping[str, Judgement], judged: Judgement) -> tuple[str, ...]:
     environment = nearest_environment(matrix, name, able)
-    found = (environment,) if environment else ()
+    environments = (environment,) if environment else ()
     build, framework = judged.build, matrix.environments[name].framework
     if build is None or judged.setting is None or judged.verdict == RUNS or build.framework != framework:
-        return found  # of what only calls cuDNN in vain, and of what stands on another framework, no build would help
+        # Another build helps neither where only cuDNN is in the way, nor where the framework stands on another one.
+        return environments
     other = nearest_build(build, judged.setting)
     same = environment is not None and other == able[environment].build
-    return found if other is None or same else (*found, other.requirement or other.name)
+    return environments if other is None or same else (*environments, other.requirement or other.name)

@@ -15,12 +15,12 @@ T = TypeVar("T")
 def nearest_environment(matrix: Matrix, name: str, able: Collection[str]) -> str | None:
     """Return the environment of the same framework whose release is nearest, of those that are able; None of none."""
     framework = matrix.environments[name].framework
-    every = {
-        one: release(environment.release)
-        for one, environment in matrix.environments.items()
+    releases = {
+        candidate: release(environment.release)
+        for candidate, environment in matrix.environments.items()
         if environment.framework == framework
     }
-    return _nearest(every, every[name], [one for one in every if one in able])
+    return _nearest(releases, releases[name], [candidate for candidate in releases if candidate in able])
 
 
 def nearest_build(build: Build, setting: Setting) -> Build | None:
@@ -28,17 +28,28 @@ def nearest_build(build: Build, setting: Setting) -> Build | None:
 
     Whoever adds it chooses its interpreter and its image, so these are not asked about.
     """
-    every = {one: release(one.release) for one in builds() if one.framework == build.framework and one.cuda}
-    return _nearest(every, release(build.release), [one for one in every if _runs(one, setting)])
+    releases = {
+        candidate: release(candidate.release)
+        for candidate in builds()
+        if candidate.framework == build.framework and candidate.cuda
+    }
+    return _nearest(
+        releases, release(build.release), [candidate for candidate in releases if _runs(candidate, setting)]
+    )
 
 
 def _runs(build: Build, setting: Setting) -> bool:
-    own = replace(setting, cuda=build.cuda, cudnn=build.cudnn, python=None, image=None, glibc=None)
-    found = judge(build, own)
-    return (found.word == "runs" or found.meant) and by_cudnn(own) is None
+    target = replace(setting, cuda=build.cuda, cudnn=build.cudnn, python=None, image=None, glibc=None)
+    verdict = judge(build, target)
+    return (verdict.word == "runs" or verdict.meant) and by_cudnn(target) is None
 
 
-def _nearest(every: Mapping[T, tuple[float, ...]], wanted: tuple[float, ...], able: Iterable[T]) -> T | None:
-    """Return the one that is able and the fewest releases away from the wanted one; of two, the newer."""
-    order = {one: place for place, one in enumerate(sorted({*every.values(), wanted}))}
-    return min(able, key=lambda one: (abs(order[every[one]] - order[wanted]), -order[every[one]]), default=None)
+def _nearest(releases: Mapping[T, tuple[float, ...]], requested: tuple[float, ...], able: Iterable[T]) -> T | None:
+    """Return the able candidate that is the fewest releases away from the requested release; of two, the newer."""
+    order = {release: index for index, release in enumerate(sorted({*releases.values(), requested}))}
+
+    def distance(candidate: T) -> tuple[int, int]:
+        index = order[releases[candidate]]
+        return abs(index - order[requested]), -index
+
+    return min(able, key=distance, default=None)

@@ -47,15 +47,15 @@ def build_of(environment: Environment, variant: Variant) -> Build | None:
     package, version = _pinned(variant.requirements) or (None, environment.release)
     framework = next((build.framework for build in builds() if build.package == package), environment.framework)
     cuda = variant.cuda or ""
-    found = _matching(package, framework, version, cuda) or _neighbour(framework, version, cuda)
-    if found is not None and found.compiles:
+    build = _matching(package, framework, version, cuda) or _neighbour(framework, version, cuda)
+    if build is not None and build.compiles:
         known = toolkit(cuda)
-        found = replace(found, cuda=cuda, sass=known.sass) if known else None
+        build = replace(build, cuda=cuda, sass=known.sass) if known else None
     image = base(variant.image) if variant.image else None
-    if found is None or image is None or not (image.sass or image.ptx):
-        return found
-    source = f"{found.source}; {image.source}"
-    return replace(found, sass=found.sass + image.sass, ptx=found.ptx + image.ptx, source=source)
+    if build is None or image is None or not (image.sass or image.ptx):
+        return build
+    source = f"{build.source}; {image.source}"
+    return replace(build, sass=build.sass + image.sass, ptx=build.ptx + image.ptx, source=source)
 
 
 @cache
@@ -73,10 +73,10 @@ def _pinned(requirements: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _matching(package: str | None, framework: str, version: str, cuda: str) -> Build | None:
-    wanted = release_key(version)
+    key = release_key(version)
     for build in builds():
         named = build.package == package if package else build.framework == framework and build.variant != CPU
-        if named and wanted == release_key(build.release) and same_series(build.cuda or cuda, cuda):
+        if named and key == release_key(build.release) and same_series(build.cuda or cuda, cuda):
             return build
     return None
 

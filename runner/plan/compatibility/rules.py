@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from runner.catalog.hardware.facts import Base, Build, Fact, base, branch, cudnn, generation, toolkit
-from runner.catalog.hardware.versions import Capability, release, said, series
+from runner.catalog.hardware.versions import Capability, dotted, release, series
 from runner.core.model import Gpu
 
 Word = Literal["runs", "jit", "cannot"]
@@ -57,13 +57,13 @@ def judge(build: Build | None, setting: Setting) -> Verdict:
 
     Of a build that nothing is known of, None, the driver is judged by the CUDA version alone, and the rest is tried.
     """
-    found = RUNS
+    result = RUNS
     for rule in RULES:
         verdict = rule(build, setting)
         if verdict is not None and verdict.word == "cannot":
             return verdict
-        found = verdict or found
-    return found
+        result = verdict or result
+    return result
 
 
 def native(build: Build, capability: Capability) -> Capability | None:
@@ -71,7 +71,7 @@ def native(build: Build, capability: Capability) -> Capability | None:
 
     Source: CUDA C++ Programming Guide, binary compatibility.
     """
-    return max((one for one in build.sass if one[0] == capability[0] and one <= capability), default=None)
+    return max((code for code in build.sass if code[0] == capability[0] and code <= capability), default=None)
 
 
 def portable(build: Build, capability: Capability) -> Capability | None:
@@ -79,7 +79,7 @@ def portable(build: Build, capability: Capability) -> Capability | None:
 
     Source: CUDA C++ Programming Guide, PTX compatibility.
     """
-    return max((one for one in build.ptx if one <= capability), default=None)
+    return max((code for code in build.ptx if code <= capability), default=None)
 
 
 def _interpreter(build: Build | None, setting: Setting) -> Verdict | None:
@@ -104,14 +104,14 @@ def has_code_for_it(build: Build | None, setting: Setting) -> Verdict | None:
         return None
     newest, codes = portable(build, capability), (*build.sass, *build.ptx)
     if newest is None:
-        ends = f"oldest is {said(min(codes))}" if capability < min(codes) else f"newest is {said(max(codes))}"
+        ends = f"oldest is {dotted(min(codes))}" if capability < min(codes) else f"newest is {dotted(max(codes))}"
         reason = f"{build.name} has no code for {_named(setting.gpu)}; its {ends}"
         return _cannot("arch", reason, build, "sass", "ptx")
     reason = f"{build.name} has no code made for {_named(setting.gpu)}"
     if build.fails_from and capability >= build.fails_from:
-        reason += f", and its PTX {said(newest)} does not run there{_note(build)}"
+        reason += f", and its PTX {dotted(newest)} does not run there{_note(build)}"
         return _cannot("arch", reason, build, "sass", "fails_from")
-    reason += f", only PTX {said(newest)}{_note(build)}"
+    reason += f", only PTX {dotted(newest)}{_note(build)}"
     if build.unprobed_from and capability >= build.unprobed_from:
         return Verdict("jit", reason=f"{reason}, which nobody has seen run there (unverified)", source=build.source)
     reason = _marked(reason, build, "sass", "ptx")
@@ -151,11 +151,11 @@ def _driver_drives_it(_: Build | None, setting: Setting) -> Verdict | None:
 
 def _library_is_new_enough(build: Build | None, setting: Setting) -> Verdict | None:
     known = base(setting.image) if setting.image else None
-    found = known.glibc if known else setting.glibc if setting.image is None else None
-    if build is None or not build.glibc or not found or release(found) >= release(build.glibc):
+    glibc = known.glibc if known else setting.glibc if setting.image is None else None
+    if build is None or not build.glibc or not glibc or release(glibc) >= release(build.glibc):
         return None
     where = setting.image or "the machine"
-    reason = f"{build.name} needs glibc {build.glibc} or newer, and {where} has {found}"
+    reason = f"{build.name} needs glibc {build.glibc} or newer, and {where} has {glibc}"
     unsure = known is not None and "glibc" in known.unverified
     source = f"{build.source}; {known.source}" if known else build.source
     return Verdict("cannot", "image-unavailable", reason + " (unverified)" * unsure, source)
@@ -206,4 +206,4 @@ def _note(build: Build) -> str:
 
 
 def _named(gpu: Gpu) -> str:
-    return f"{gpu.name} (compute capability {said(gpu.capability)})"
+    return f"{gpu.name} (compute capability {dotted(gpu.capability)})"

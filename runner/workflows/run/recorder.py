@@ -62,19 +62,19 @@ class RunRecorder:
             elapsed: seconds that the run was measured for until then, all its parts together.
             clocks: the device session that it happened in.
         """
-        spent = round(elapsed, 3)
+        elapsed_s = round(elapsed, 3)
         match event:
             case Outcome():
-                self._record_outcome(event, spent, clocks)
+                self._record_outcome(event, elapsed_s, clocks)
             case GroupsFormed(groups):
-                self.stored.note("groups", device=device_id(clocks.gpu), groups=groups, spent=spent)
+                self.stored.note("groups", device=device_id(clocks.gpu), groups=groups, spent=elapsed_s)
             case ExtraRound(number, cells):
-                self.stored.note("further", round=number, cells=len(cells), spent=spent)
+                self.stored.note("further", round=number, cells=len(cells), spent=elapsed_s)
                 self.progress.extend(len(cells), sum(self.expected[cell] for cell in cells))
             case Canary(case_id, number, seconds):
-                self.stored.note("canary", case=case_id, round=number, seconds=seconds, spent=spent)
+                self.stored.note("canary", case=case_id, round=number, seconds=seconds, spent=elapsed_s)
             case CaseFinished(case_id, number):
-                self.stored.note("round", case=case_id, round=number, spent=spent)
+                self.stored.note("round", case=case_id, round=number, spent=elapsed_s)
 
     def record_unbuilt(self, part: Plan, failed: Mapping[str, ProvisionError], clocks: DeviceSession) -> None:
         """Store a failure for each cell whose environment could not be built, unless it has a record already."""
@@ -88,10 +88,10 @@ class RunRecorder:
                 outcome = Outcome(cell=cell, round=1, reply=reply, facts={}, ready=missing)
                 self.record(outcome, self.plan.past.elapsed, clocks)
 
-    def _record_outcome(self, outcome: Outcome, spent: float, clocks: DeviceSession) -> None:
+    def _record_outcome(self, outcome: Outcome, elapsed: float, clocks: DeviceSession) -> None:
         cell = outcome.cell
         record, log = collect(outcome, self.stored.id, self._common_facts(outcome, clocks))
-        self.stored.add(record, log if record.status != "ok" else "", spent)
+        self.stored.add(record, log if record.status != "ok" else "", elapsed)
         self._record_environment(outcome)
         self.recorded.add(cell.id)
         if record.status != "ok":

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.catalog.gpu_errors import known, troubles
+from runner.catalog.gpu_errors import gpu_errors, known
 from runner.core.model import FAILURE_CLASSES, Cell, Outcome, Provisioned
 from runner.measure.record import collect
 
@@ -12,11 +12,11 @@ WORDS = "RuntimeError: cuda runtime error (48) : no kernel image is available fo
 
 
 def test_each_says_what_it_means_what_mends_it_and_where_that_is_from() -> None:
-    for one in troubles():
+    for one in gpu_errors():
         assert one.failure in FAILURE_CLASSES
         assert all((one.sign, one.sentence, one.fix, one.source, one.status))
         assert not one.sentence.endswith(".")
-    signs = [one.sign.lower() for one in troubles()]
+    signs = [one.sign.lower() for one in gpu_errors()]
     assert not [
         (a, b) for k, a in enumerate(signs) for b in signs[k + 1 :] if a in b
     ]  # a later one would never be told

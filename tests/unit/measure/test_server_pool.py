@@ -94,9 +94,9 @@ def test_requests_to_a_server() -> None:
             "precision": "fp32",
             "cache": "/cache/a",
         }
-        fresh = {"proven": False, "turns": True}
+        fresh = {"already_verified": False, "turns": True}
         assert {name: first[name] for name in first if name not in {"id", "key"}} == shared | of_cell | fresh
-        assert {**second, "id": 3} == {**first, "proven": True}
+        assert {**second, "id": 3} == {**first, "already_verified": True}
 
 
 def test_an_import_may_be_silent_longer_than_a_measurement() -> None:
