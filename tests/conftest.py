@@ -21,12 +21,12 @@ def docker_engine(request: pytest.FixtureRequest) -> str:
     """The version of the engine; without one the test is skipped, or fails where --run-docker was given."""
     from runner.backends.docker.backend import reachable
 
-    found = reachable()
-    if found is None:
+    answers = reachable()
+    if answers is None:
         if request.config.getoption("--run-docker"):
             pytest.fail("--run-docker was given and no container engine answers")
         pytest.skip("no container engine answers")
-    return found
+    return answers
 
 
 @pytest.fixture(autouse=True)

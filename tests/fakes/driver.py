@@ -140,17 +140,24 @@ class StandIn:
     def pinned(self, number: int = 0) -> dict[str, tuple[int, int]]:
         """Return what is set on a GPU and is not the driver's default."""
         gpu = self.state.device[number]
-        found = {name: tuple(getattr(gpu, f"locked_{name}")) for name in ("sm", "memory")}
-        found = {name: pair for name, pair in found.items() if pair[1]}
+        locked = {name: tuple(getattr(gpu, f"locked_{name}")) for name in ("sm", "memory")}
+        locked = {name: pair for name, pair in locked.items() if pair[1]}
         if gpu.has_application and tuple(gpu.application) != tuple(gpu.application_default):
-            found["application"] = tuple(gpu.application)
-        return found
+            locked["application"] = tuple(gpu.application)
+        return locked
 
     def sets(self) -> list[Set]:
         """Return the calls that change something, whoever made them, in order."""
         return [
-            Set(one.name.decode().removeprefix("nvmlDevice"), one.a, one.b, one.answer, one.pid, one.nanoseconds / 1e9)
-            for one in self.state.log[: self.state.entries]
+            Set(
+                entry.name.decode().removeprefix("nvmlDevice"),
+                entry.a,
+                entry.b,
+                entry.answer,
+                entry.pid,
+                entry.nanoseconds / 1e9,
+            )
+            for entry in self.state.log[: self.state.entries]
         ]
 
     def open_in(self) -> list[int]:
@@ -165,11 +172,11 @@ def compiler() -> str | None:
 
 def built(folder: Path) -> Path:
     """Build the library into a folder, under the name that nvidia-ml-py opens; a warning is an error."""
-    found = compiler()
-    assert found is not None
+    compiler_path = compiler()
+    assert compiler_path is not None
     library = folder / LIBRARY
     flags = ("-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", f"-Wl,-soname,{LIBRARY}")
-    subprocess.run([found, *flags, "-o", str(library), str(SOURCE)], check=True)
+    subprocess.run([compiler_path, *flags, "-o", str(library), str(SOURCE)], check=True)
     return library
 
 

@@ -14,8 +14,8 @@ def manifest(words: str) -> bytes:
     """Return a manifest that differs with some words."""
     config = {"mediaType": "application/vnd.docker.container.image.v1+json", "size": 1}
     digest = f"sha256:{hashlib.sha256(words.encode()).hexdigest()}"
-    whole = {"schemaVersion": 2, "mediaType": KIND, "config": {**config, "digest": digest}, "layers": []}
-    return json.dumps(whole).encode()
+    document = {"schemaVersion": 2, "mediaType": KIND, "config": {**config, "digest": digest}, "layers": []}
+    return json.dumps(document).encode()
 
 
 def digest(words: str) -> str:
@@ -35,16 +35,16 @@ def serving(images: Mapping[str, str]) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             name = self.path.removeprefix("/v2/").replace("/manifests/", ":")
-            words = next((one for key, one in images.items() if name in {key, _by_digest(key, one)}), None)
-            found = b"{}" if not name else manifest(words) if words else None
-            self.send_response(404 if found is None else 200)
+            words = next((image for key, image in images.items() if name in {key, _by_digest(key, image)}), None)
+            body = b"{}" if not name else manifest(words) if words else None
+            self.send_response(404 if body is None else 200)
             self.send_header("Content-Type", KIND)
-            self.send_header("Content-Length", str(len(found or b"")))
+            self.send_header("Content-Length", str(len(body or b"")))
             if words:
                 self.send_header("Docker-Content-Digest", digest(words))
             self.end_headers()
             if self.command == "GET":
-                self.wfile.write(found or b"")
+                self.wfile.write(body or b"")
 
         do_HEAD = do_GET  # noqa: N815  what http.server calls it
 

@@ -103,10 +103,10 @@ def server(
 ) -> Iterator[Client]:
     """Run a harness server under ``python`` for the length of the block; nothing is left behind. See ``archive``."""
     folder = tempfile.mkdtemp(prefix="drive-")
-    own = {**os.environ, "TMPDIR": folder, **(env or {})}
+    environ = {**os.environ, "TMPDIR": folder, **(env or {})}
     command = [str(python), "-c", BOOTSTRAP]
     try:
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=own) as process:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ) as process:
             assert process.stdin is not None
             process.stdin.write(archive(more or {}))
             process.stdin.flush()
@@ -138,12 +138,12 @@ def small(cell: str, loss: str, **changes: Any) -> dict[str, Any]:
 
 def shrunk(case_id: str, **changes: Any) -> dict[str, Any]:
     """Return a shipped case in a few numbers: the same layers, ways, loss and optimiser."""
-    found = {**CASES[case_id], "steps": 7, "batch": 3, "hidden": 5, "inputs": 4}
-    if found["vocabulary"]:
-        found.update(vocabulary=11, classes=11)
-    if found["loss"] == "ctc":
-        found.update(steps=13, labels=3, classes=6)
-    return {**found, **changes}
+    case = {**CASES[case_id], "steps": 7, "batch": 3, "hidden": 5, "inputs": 4}
+    if case["vocabulary"]:
+        case.update(vocabulary=11, classes=11)
+    if case["loss"] == "ctc":
+        case.update(steps=13, labels=3, classes=6)
+    return {**case, **changes}
 
 
 SHAPES: dict[str, dict[str, Any]] = {

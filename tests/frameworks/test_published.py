@@ -14,7 +14,7 @@ pytestmark = pytest.mark.frameworks
 ROOT = Path(__file__).resolve().parents[2]
 SHORT = {**CASES["asr-lstm/1x320-ce-short"], "steps": 4, "batch": 2}
 DEEP = {**CASES["asr-lstm/4x320-ce-long"], "steps": 3, "batch": 2, "hidden": 8}
-SAID = {**CASES["asr-lstm/4x320-ctc-long"], "steps": 16, "batch": 2, "hidden": 8, "labels": 2}
+SMALL_CASE = {**CASES["asr-lstm/4x320-ctc-long"], "steps": 16, "batch": 2, "hidden": 8, "labels": 2}
 STEP = {**CASES["rnn-step/lstm-b32-h128"], "steps": 5, "batch": 3, "hidden": 8, "inputs": 8}
 PLAIN = {**CASES["rnn-step/rnn-b32-h128"], "steps": 5, "batch": 3, "hidden": 8, "inputs": 8}
 SEQUENCE = {**CASES["rnn-sequence/lstm-l3-t30-b128-h512"], "steps": 5, "batch": 3, "hidden": 8, "inputs": 8}
@@ -28,14 +28,14 @@ ORIGINALS = [
     *(("torch-1.0", slug, SHORT, 572_800) for slug in ("lstm-cell-basic", "lstm-cell-fused", "nn-lstm")),
     *(("torch-2.x", slug, SHORT, 572_800) for slug in ("lstm-cell-basic", "lstm-cell-fused", "nn-lstm")),
     ("torch-1.0", "nn-lstm", DEEP, LAYERS + 16 * 10),
-    ("torch-1.0", "nn-lstm", SAID, LAYERS + 16 * 59),
-    ("torch-2.x", "nn-lstm", SAID, LAYERS + 16 * 59),
+    ("torch-1.0", "nn-lstm", SMALL_CASE, LAYERS + 16 * 59),
+    ("torch-2.x", "nn-lstm", SMALL_CASE, LAYERS + 16 * 59),
     ("theano-1.0", "theano-scan", STEP, 2 * 8 * 32 + 32),
     *(("tf-1.8", slug, SHORT, 571_520) for slug in ("lstm-cell", "lstm-block-cell", "lstm-block-fused-cell")),
     *(("tf-1.15", slug, SHORT, 571_520) for slug in ("lstm-cell", "lstm-block-cell", "lstm-block-fused-cell")),
     ("tf-1.8", "lstm-cell", DEEP, LAYERS - 8 * 32 + 16 * 10),
-    ("tf-1.15", "lstm-cell", SAID, LAYERS - 8 * 32 + 16 * 59 + 59),  # the one output layer with a bias
-    ("tf-1.8", "lstm-block-cell", SAID, LAYERS - 8 * 32 + 16 * 59),
+    ("tf-1.15", "lstm-cell", SMALL_CASE, LAYERS - 8 * 32 + 16 * 59 + 59),  # the one output layer with a bias
+    ("tf-1.8", "lstm-block-cell", SMALL_CASE, LAYERS - 8 * 32 + 16 * 59),
     ("tf-1.8", "basic-lstm-cell", STEP, 2 * 8 * 32 + 32),
     ("tf-1.15", "basic-rnn-cell", PLAIN, 2 * 8 * 8 + 8),
     ("tf-1.15", "basic-lstm-cell", TUTORIAL, 20 * 8 + 2 * (4 * 8 * (8 + 8 + 1)) + 8 * 20 + 20),
@@ -53,9 +53,11 @@ SLOW = [
     ("theano-1.0", "theano-scan", SEQUENCE, 2 * 8 * 32 + 32),  # of the last layer alone
 ]
 PARAMETERS = [
-    pytest.param(*found, id=f"{found[0]}-{found[1]}-{found[2]['name']}", marks=marks)
+    pytest.param(
+        *implementation, id=f"{implementation[0]}-{implementation[1]}-{implementation[2]['name']}", marks=marks
+    )
     for originals, marks in ((ORIGINALS, ()), (SLOW, pytest.mark.slow))
-    for found in originals
+    for implementation in originals
 ]
 LEFT_OUT_AND_KEPT = {"asr-lstm": (100, 400), "lm-lstm": (0, 200), "rnn-step": (0, 1000), "rnn-sequence": (0, 1000)}
 

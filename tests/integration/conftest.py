@@ -61,8 +61,8 @@ class Runner:
         """Run a command that prints JSON and succeeds."""
         done = self(*arguments)
         assert done.returncode == 0, done.stderr
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
+        document: dict[str, Any] = json.loads(done.stdout)
+        return document
 
     def records(self) -> list[dict[str, Any]]:
         """Return every record of every run here."""
@@ -75,9 +75,9 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
     """The command line beside MATRIX."""
     (tmp_path / "matrix.yaml").write_text(MATRIX)
     shutil.copytree(ROOT / "docker", tmp_path / "docker")
-    found = Runner(tmp_path, [])
-    yield found
-    for process in found.started:
+    command = Runner(tmp_path, [])
+    yield command
+    for process in command.started:
         if process.poll() is None:
             process.send_signal(signal.SIGKILL)
         process.communicate()
@@ -96,17 +96,17 @@ def containers(*runs: str) -> list[str]:
 
     client = docker.from_env()
     try:
-        found = client.containers.list(all=True, filters={"label": "io.matrix-runner.run"}, ignore_removed=True)
-        return [str(one.name) for one in found if any(run in str(one.name) for run in runs)]
+        listed = client.containers.list(all=True, filters={"label": "io.matrix-runner.run"}, ignore_removed=True)
+        return [str(container.name) for container in listed if any(run in str(container.name) for run in runs)]
     finally:
         client.close()
 
 
-def wait_for(found: Callable[[], object], seconds: float = 60.0) -> Any:
+def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> Any:
     """Return the first true value of ``found``; fails after ``seconds``."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        value = found()
+        value = condition()
         if value:
             return value
         time.sleep(0.02)
@@ -115,15 +115,15 @@ def wait_for(found: Callable[[], object], seconds: float = 60.0) -> Any:
 
 def children(pid: int) -> list[int]:
     """Return the process ids of all that a process started and that they started."""
-    found: list[int] = []
+    pids: list[int] = []
     for entry in Path("/proc").iterdir():
         try:
             parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
         except (OSError, ValueError, IndexError):
             continue
         if parent == pid:
-            found += [int(entry.name), *children(int(entry.name))]
-    return found
+            pids += [int(entry.name), *children(int(entry.name))]
+    return pids
 
 
 def alive(pid: int) -> bool:
@@ -149,16 +149,16 @@ def standin(driver_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     What is written down of it, and the lock that keeps it to one runner, are in the test's own folders. Environments
     and references are shared.
     """
-    shared, own = cache_folder(os.environ), tmp_path / "cache" / "matrix-runner"
-    own.mkdir(parents=True)
+    shared, private = cache_folder(os.environ), tmp_path / "cache" / "matrix-runner"
+    private.mkdir(parents=True)
     for name in ("venvs", "references"):
         (shared / name).mkdir(parents=True, exist_ok=True)
-        (own / name).symlink_to(shared / name)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(own.parent))
-    found = driver.StandIn(tmp_path / "gpus")
-    for name, value in driver.environment(driver_library, found).items():
+        (private / name).symlink_to(shared / name)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(private.parent))
+    board = driver.StandIn(tmp_path / "gpus")
+    for name, value in driver.environment(driver_library, board).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    yield found
-    found.close()
+    yield board
+    board.close()

@@ -31,15 +31,15 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
-    found = tmp_path / "xdg" / "matrix-runner"
+    folder = tmp_path / "xdg" / "matrix-runner"
     for name in ("venvs/gone-0123456789ab/bin", "caches/gone-0123456789ab", "references"):
-        (found / name).mkdir(parents=True)
-    (found / "venvs" / "gone-0123456789ab" / READY).touch()
-    (found / "references" / "a-00000000.json").write_bytes(b"x" * 2_000_000)
+        (folder / name).mkdir(parents=True)
+    (folder / "venvs" / "gone-0123456789ab" / READY).touch()
+    (folder / "references" / "a-00000000.json").write_bytes(b"x" * 2_000_000)
     dead = tmp_path / "tmp" / "matrix-runner-0dead_00"
     dead.mkdir()
     (dead / "stderr").touch()
-    return found
+    return folder
 
 
 GOING = ("venvs/gone-0123456789ab", "caches/gone-0123456789ab", "references/a-00000000.json")
@@ -83,13 +83,13 @@ def test_a_live_server_s_folder_stays(runner: Runner, cache: Path, monkeypatch: 
 
 
 def test_doctor_without_an_engine_takes_virtual_environments(runner: Runner, cache: Path) -> None:
-    found = runner.json("doctor", "--device", "cpu", "--format", "json")
-    assert (found["version"], found["ready"], found["backend"]) == (1, True, "venv")
-    assert found["machine"]["engine"] is None
-    assert found["machine"]["interpreters"]["3.11"]
-    assert found["machine"]["cores"] <= found["machine"]["physical_cores"]
-    assert found["backends"]["venv"]["environments"] == ["np-old", "np-new"]
-    states = {one["what"]: one["state"] for one in found["findings"]}
+    document = runner.json("doctor", "--device", "cpu", "--format", "json")
+    assert (document["version"], document["ready"], document["backend"]) == (1, True, "venv")
+    assert document["machine"]["engine"] is None
+    assert document["machine"]["interpreters"]["3.11"]
+    assert document["machine"]["cores"] <= document["machine"]["physical_cores"]
+    assert document["backends"]["venv"]["environments"] == ["np-old", "np-new"]
+    states = {finding["what"]: finding["state"] for finding in document["findings"]}
     assert (states["engine"], states["python 3.11"], states["with venv"]) == ("missing", "ok", "ok")
     assert not (cache / "venvs" / "np-old").exists()
 
@@ -119,27 +119,27 @@ def test_doctor_where_nothing_can_run_ends_with_one(runner: Runner, cache: Path)
 def client(docker_engine: str) -> Iterator[docker.DockerClient]:
     """The engine."""
     assert docker_engine
-    found = docker.from_env()
+    engine = docker.from_env()
     try:
-        found.images.get(BASE)
+        engine.images.get(BASE)
     except ImageNotFound:
-        found.images.pull(BASE)
-    yield found
-    found.close()
+        engine.images.pull(BASE)
+    yield engine
+    engine.close()
 
 
 @pytest.fixture
 def name(client: docker.DockerClient) -> Iterator[str]:
     """An environment of this test's own; what is left of it on the engine goes with the test."""
-    found = f"clean-{secrets.token_hex(4)}"
-    yield found
-    label = f"{ENVIRONMENT}={found}"
+    prefix = f"clean-{secrets.token_hex(4)}"
+    yield prefix
+    label = f"{ENVIRONMENT}={prefix}"
     for container in client.containers.list(all=True, filters={"label": label}, ignore_removed=True):
         container.remove(force=True)
     for image in client.images.list(filters={"label": label}):
         with suppress(APIError):
             client.images.remove(str(image.id), force=True)
-    for volume in client.volumes.list(filters={"label": f"{CACHE}={found}"}):
+    for volume in client.volumes.list(filters={"label": f"{CACHE}={prefix}"}):
         volume.remove(force=True)
 
 
@@ -186,11 +186,11 @@ def test_containers_of_dead_runners_on_the_engine(client: docker.DockerClient, n
     labels = {"dead": f"{host}:{boot}:4194305:1", "mine": owner()}
     for key, label in labels.items():
         client.containers.create(BASE, ["true"], name=f"{name}-{key}", labels={OWNER: label, ENVIRONMENT: name})
-    found = [left for left in abandoned_containers(client) if left.name.startswith(name)]
-    assert [left.name for left in found] == [f"{name}-dead"]
-    remove_leftover(client, found[0])
+    leftovers = [left for left in abandoned_containers(client) if left.name.startswith(name)]
+    assert [left.name for left in leftovers] == [f"{name}-dead"]
+    remove_leftover(client, leftovers[0])
     left = client.containers.list(all=True, ignore_removed=True)
-    assert [one.name for one in left if name in str(one.name)] == [f"{name}-mine"]
+    assert [container.name for container in left if name in str(container.name)] == [f"{name}-mine"]
 
 
 @pytest.mark.docker
@@ -198,9 +198,9 @@ def test_containers_of_dead_runners_on_the_engine(client: docker.DockerClient, n
 def test_the_names_of_built_images(tmp_path: Path) -> None:
     backend = DockerBackend(ROOT / "docker")
     spec = Spec(environment="np", framework="numpy", release="2", base=BASE, lock=LOCK)
-    (found,) = backend.tags([spec])["np"]
-    assert found is not None
-    assert found.startswith("matrix-runner/np:")
+    (tag,) = backend.tags([spec])["np"]
+    assert tag is not None
+    assert tag.startswith("matrix-runner/np:")
     unknown = Spec(environment="np", framework="numpy", release="2", base="nobody/none:1", lock=LOCK)
-    assert backend.tags([spec, unknown])["np"] == {found, None}
+    assert backend.tags([spec, unknown])["np"] == {tag, None}
     assert backend.tags([Spec(environment="np", framework="numpy", release="2", image="x")]) == {}

@@ -81,8 +81,8 @@ def change(runner: Runner) -> Iterator[Change]:
 def last_night(runner: Runner) -> dict[str, Any]:
     """Return what the newest night left."""
     path = max(runner.folder.glob("reports/nights/*.json"))
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found
+    night: dict[str, Any] = json.loads(path.read_text())
+    return night
 
 
 def test_a_planted_slow_down_is_named_and_other_changes_are_not(runner: Runner, change: Change) -> None:
@@ -95,25 +95,25 @@ def test_a_planted_slow_down_is_named_and_other_changes_are_not(runner: Runner, 
     assert "no regression confirmed" in unchanged.stdout
     night = last_night(runner)
     assert (night["state"], night["compared"]) == ("done", 2)
-    assert not [one for one in night["changes"] if one["state"] != "same-environment"]
+    assert not [change for change in night["changes"] if change["state"] != "same-environment"]
     assert night["pairs"] == []
 
     change("\n# nothing of it changes\n")
     harmless = runner(*NIGHT, *QUICK)
     assert harmless.returncode == 0, harmless.stdout + harmless.stderr
-    assert {one["state"] for one in last_night(runner)["changes"]} <= {"measured-again"}
+    assert {change["state"] for change in last_night(runner)["changes"]} <= {"measured-again"}
 
     change(PLANTED)
     slow = runner(*NIGHT, *QUICK, "--format", "json")
     assert slow.returncode == 1, slow.stdout + slow.stderr
     night = last_night(runner)
     assert json.loads(slow.stdout) == night
-    named = [one for one in night["changes"] if one["again"] and one["again"]["verdict"] == "slower"]
-    assert {one["environment"] for one in named} == {"np-old"}
-    assert all(1.2 < one["again"]["ratio"] < 4 for one in named)
-    assert all(one["again"]["rounds"] >= 3 for one in named)
+    named = [change for change in night["changes"] if change["again"] and change["again"]["verdict"] == "slower"]
+    assert {change["environment"] for change in named} == {"np-old"}
+    assert all(1.2 < change["again"]["ratio"] < 4 for change in named)
+    assert all(change["again"]["rounds"] >= 3 for change in named)
     (pair,) = night["pairs"]
-    assert "digest" in {one["name"] for one in pair["differences"]}
+    assert "digest" in {change["name"] for change in pair["differences"]}
     assert Path(runner.folder, pair["folder"], "index.html").exists()
 
 
@@ -125,7 +125,7 @@ def test_a_removed_environment_confirms_nothing(runner: Runner, change: Change) 
     night = runner(*NIGHT, *QUICK)
     assert night.returncode == 0, night.stdout + night.stderr
     assert "no longer exists" in night.stdout
-    assert {one["state"] for one in last_night(runner)["changes"]} == {"environment-gone"}
+    assert {change["state"] for change in last_night(runner)["changes"]} == {"environment-gone"}
 
 
 def test_a_night_that_is_interrupted_keeps_its_half(runner: Runner) -> None:
@@ -160,7 +160,7 @@ def test_a_night_that_is_interrupted_while_it_measures_again_says_so(runner: Run
     assert "`runner nightly` measures it again" in err
     night = last_night(runner)
     assert night["state"] == "interrupted"
-    assert {one["state"] for one in night["changes"]} == {"interrupted"}
+    assert {change["state"] for change in night["changes"]} == {"interrupted"}
     resumed = runner("run", "--resume")
     assert resumed.returncode == 3
     assert "unfinished" in resumed.stderr

@@ -48,8 +48,8 @@ def measured(folder: Path) -> Counter[Round]:
     return Counter((Cell.parse(line["cell"]).case_id, line["round"]) for line in lines)
 
 
-def spent(folder: Path) -> list[float]:
-    """Return what the journal says was spent, line by line."""
+def elapsed(folder: Path) -> list[float]:
+    """Return the elapsed seconds that the journal notes, line by line."""
     return [line["spent"] for line in journal_of(folder) if "spent" in line]
 
 
@@ -73,10 +73,10 @@ def timed(runner: Runner, backend: str) -> tuple[float, float]:
     begin = time.monotonic()
     process = runner.start("run", *SMALL, "--backend", backend, "--reports", "undisturbed")
     wait_for(lambda: folder_of(runner, "undisturbed"), 120)
-    begun = time.monotonic()
+    start = time.monotonic()
     process.communicate(timeout=300)
     assert process.returncode == 0
-    return begun - begin, time.monotonic() - begun
+    return start - begin, time.monotonic() - start
 
 
 def check_whole(folder: Path) -> int:
@@ -90,7 +90,7 @@ def check_whole(folder: Path) -> int:
     attempts: dict[Round, set[int]] = {}
     for record in records:
         attempts.setdefault((record.cell.case_id, record.round), set()).add(record.attempt)
-    assert all(len(found) == 1 for found in attempts.values())  # pairs are neighbours
+    assert all(len(attempts_of_cell) == 1 for attempts_of_cell in attempts.values())  # pairs are neighbours
     assert run.journal().ended == "done"
     return len(records)
 
@@ -178,14 +178,14 @@ def test_a_budget_is_that_of_the_whole_run(runner: Runner) -> None:
     wait_for(lambda: len(runner.records()) >= 5, 120)
     assert kill(process, 0.0)
     (folder,) = runner.folder.glob("reports/runs/*")
-    first = spent(folder)
+    first = elapsed(folder)
     assert first
     assert first[-1] > 0
     done = runner("run", "--resume")
     assert done.returncode == 0, done.stderr
     assert "of its 1 h 00 min are used" in done.stderr
-    assert spent(folder)[len(first)] >= first[-1]
-    assert spent(folder) == sorted(spent(folder))
+    assert elapsed(folder)[len(first)] >= first[-1]
+    assert elapsed(folder) == sorted(elapsed(folder))
     check_whole(folder)
 
 
@@ -285,11 +285,11 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Forwarder]:
     if not host.startswith("unix://"):
         pytest.skip("the engine is not at a socket of this machine")
     with tempfile.TemporaryDirectory() as folder:
-        found = Forwarder(Path(folder, "docker.sock"), host.removeprefix("unix://"))
-        monkeypatch.setenv("DOCKER_HOST", f"unix://{found.path}")
-        yield found
-        if found.path.exists():
-            found.cut()
+        forwarder = Forwarder(Path(folder, "docker.sock"), host.removeprefix("unix://"))
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{forwarder.path}")
+        yield forwarder
+        if forwarder.path.exists():
+            forwarder.cut()
 
 
 @pytest.mark.docker

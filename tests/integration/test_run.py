@@ -36,7 +36,7 @@ def test_two_environments_are_measured_compared_and_exported(backend: str, runne
     assert {record["facts"]["backend"] for record in records} == {backend}
     assert {record["facts"]["server"] for record in records} >= {"np-old#1", "np-old#2", "np-new#2"}
     together = Counter(record["facts"]["turns_with"] for record in records)
-    assert together == {f"{number}/{place}": 2 for number in (1, 2, 3) for place in (0, 1)}
+    assert together == {f"{number}/{position}": 2 for number in (1, 2, 3) for position in (0, 1)}
     assert all(sum(record["facts"]["turns"]) == len(record["seconds"]) for record in records)
     journal = journal_of(page.parent)
     assert [line["event"] for line in journal if line["event"] != "measured"] == [
@@ -72,9 +72,9 @@ def test_open_verdicts_get_further_rounds_and_each_case_its_controls(backend: st
     assert [line["round"] for line in journal if line["event"] == "further"] == rounds[3:]
     assert [line["round"] for line in journal if line["event"] == "canary"] == rounds
     assert all(0 < line["seconds"] < 10 for line in journal if line["event"] == "canary")
-    twins = [one for one in runner.records() if one["cell"].startswith("np-old@twin/")]
+    twins = [record for record in runner.records() if record["cell"].startswith("np-old@twin/")]
     assert len(twins) >= 3
-    assert {one["facts"]["server"] for one in twins} >= {"np-old@twin#1", "np-old@twin#3"}
+    assert {record["facts"]["server"] for record in twins} >= {"np-old@twin#1", "np-old@twin#3"}
     words = {row["verdict"] for row in runner.json("compare", "np-old", "np-new", "--format", "json")["rows"]}
     assert (rounds[-1] == 5) or "inconclusive" not in words
     checked = runner("check", "--format", "json")
@@ -234,5 +234,5 @@ def test_a_folder_that_is_no_place_for_an_unknown_selector_says_what_there_is(ru
 
 def sleepers(client: Any) -> list[str]:
     """Return the ids of the containers in which a build step sleeps."""
-    found = client.containers.list(all=True, ignore_removed=True)
-    return [str(each.id) for each in found if "sleep 300" in str(each.attrs["Args"])]
+    containers = client.containers.list(all=True, ignore_removed=True)
+    return [str(each.id) for each in containers if "sleep 300" in str(each.attrs["Args"])]

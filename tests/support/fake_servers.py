@@ -47,7 +47,9 @@ class FakeServer:
         elif request["op"] == "cold":
             slugs = [cell["implementation"] for cell in request["cells"]]
             cold = {
-                str(place): self.backend.cold[slug] for place, slug in enumerate(slugs) if slug in self.backend.cold
+                str(position): self.backend.cold[slug]
+                for position, slug in enumerate(slugs)
+                if slug in self.backend.cold
             }
             self.reply(request, status="ok", cold=cold)
         elif request["op"] == "reference":
@@ -59,17 +61,17 @@ class FakeServer:
             assert not self.waiting, "a server has one child at a time"
             if self.backend.compiling and request.get("ahead"):
                 self.backend.compiling.wait(3)
-            self.backend.alive.append({one.environment for one in self.backend.opened if not one.closed})
+            self.backend.alive.append({server.environment for server in self.backend.opened if not server.closed})
             self.act(request, self.backend.deed(self.environment, request["implementation"]))
 
     def hello(self, request: dict[str, Any]) -> None:
         """Say hello, or do what the test says instead."""
         deed = self.backend.hellos.get(self.environment, deque()) or deque(["ok"])
         self.lines.append(protocol.encode({"reply": "heartbeat"}))
-        found = {"status": "ok", "facts": {"version": "1.0"}, "python": "3.6.1", "import_seconds": 0.5}
-        self.act(request, deed.popleft(), **found, bytes=self.backend.sizes.get(self.environment, 0))
+        reply = {"status": "ok", "facts": {"version": "1.0"}, "python": "3.6.1", "import_seconds": 0.5}
+        self.act(request, deed.popleft(), **reply, bytes=self.backend.sizes.get(self.environment, 0))
 
-    def act(self, request: dict[str, Any], deed: str, **found: Any) -> None:
+    def act(self, request: dict[str, Any], deed: str, **reply: Any) -> None:
         """Do a deed in answer to a request."""
         if deed == "is-gone":
             self.state = "dies"
@@ -83,7 +85,7 @@ class FakeServer:
         elif deed == "ok" and request.get("turns"):
             self.turn(request)
         elif deed == "ok":
-            self.reply(request, **{"status": "ok", "seconds": [0.5], **found})
+            self.reply(request, **{"status": "ok", "seconds": [0.5], **reply})
         else:
             self.reply(request, status="failed", **{"class": deed}, reason=f"it was {deed}")
 
@@ -206,7 +208,11 @@ class FakeBackend:
         if self.gone or self.refused == ready.environment:
             raise EngineError(f"cannot start a container for {ready.environment!r}")
         name, device = ready.environment, limits.device
-        assert not [one for one in self.opened if (one.environment, one.device) == (name, device) and not one.closed]
+        assert not [
+            server
+            for server in self.opened
+            if (server.environment, server.device) == (name, device) and not server.closed
+        ]
         self.opened.append(server := FakeServer(self, name, device))
         return server
 
@@ -220,7 +226,7 @@ class FakeBackend:
 
     def measured(self) -> list[dict[str, Any]]:
         """Return every measuring request, by server."""
-        return [request for one in self.opened for request in one.requests if request["op"] == "measure"]
+        return [request for server in self.opened for request in server.requests if request["op"] == "measure"]
 
 
 class Known(References):
@@ -245,25 +251,25 @@ def cells(*names: str, case: str = "tiny") -> tuple[Cell, ...]:
     )
 
 
-def block(*found: Cell) -> Block:
+def block(*members: Cell) -> Block:
     """Return one block of cells of one case."""
-    return Block(case_id=found[0].case_id, spec={**CASE, "name": found[0].case}, device="cpu", cells=found)
+    return Block(case_id=members[0].case_id, spec={**CASE, "name": members[0].case}, device="cpu", cells=members)
 
 
 def events(
     backend: FakeBackend,
     *blocks: Block,
     missing: str = "",
-    said: list[str] | None = None,
+    lines: list[str] | None = None,
     memory: int = 100 * GB,
     past: Past = Past(),  # noqa: B008  frozen
-    wanted: Callable[[int], Collection[Cell]] | None = None,
+    extra_rounds: Callable[[int], Collection[Cell]] | None = None,
     **how: Any,
 ) -> Iterator[Event]:
     """Measure blocks with a fake backend; the environment ``missing`` could not be made."""
     canary = how.pop("canary", None)
     limits = Limits(memory=memory, side_by_side=how.pop("side_by_side", 1))
-    environments = list(dict.fromkeys(name for one in blocks for name in one.environments))
+    environments = list(dict.fromkeys(name for part in blocks for name in part.environments))
     plan = Plan(
         device="cpu",
         backend="fake",
@@ -278,15 +284,15 @@ def events(
         for name in environments
         if name != missing
     }
-    hooks = Hooks(say=(said if said is not None else []).append, next_cells=wanted, canary=canary)
+    hooks = Hooks(say=(lines if lines is not None else []).append, next_cells=extra_rounds, canary=canary)
     with contextlib.closing(ServerPool(plan, ready, backend, limits, hooks.say)) as servers:
         yield from measure(plan, servers, Known(Path("/nowhere"), 1), hooks)
 
 
 def outcomes(backend: FakeBackend, *blocks: Block, **how: Any) -> Iterator[Outcome]:
     """Give the outcomes among ``events``."""
-    found = events(backend, *blocks, **how)
-    with contextlib.closing(found):  # type: ignore[type-var]
-        for event in found:
+    run_events = events(backend, *blocks, **how)
+    with contextlib.closing(run_events):  # type: ignore[type-var]
+        for event in run_events:
             if isinstance(event, Outcome):
                 yield event

@@ -48,8 +48,8 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def commands() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = vars(get_command(cli.app))["commands"]
-    return found
+    commands_by_name: Mapping[str, Any] = vars(get_command(cli.app))["commands"]
+    return commands_by_name
 
 
 def options() -> Iterator[tuple[str, str]]:
@@ -81,11 +81,15 @@ def test_every_command_and_option_is_named(command: str, option: str) -> None:
 
 
 def test_every_exit_code_has_its_line() -> None:
-    classes = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, RunnerError)]
-    codes = {0, BUG, console.INTERRUPTED, *(one.exit_code for one in classes)}
+    classes = [
+        error_class
+        for error_class in vars(errors).values()
+        if isinstance(error_class, type) and issubclass(error_class, RunnerError)
+    ]
+    codes = {0, BUG, console.INTERRUPTED, *(error_class.exit_code for error_class in classes)}
     assert set(map(int, re.findall(r"^\| (\d+) \|", text("errors.md"), re.MULTILINE))) == codes
-    for one in classes:
-        assert f"### {one.__name__} (exit {one.exit_code})" in text("errors.md")
+    for error_class in classes:
+        assert f"### {error_class.__name__} (exit {error_class.exit_code})" in text("errors.md")
 
 
 def test_every_skip_code_and_failure_class_has_its_heading_and_no_other_has() -> None:
@@ -109,11 +113,11 @@ def test_every_verdict_phase_precision_and_column_is_explained() -> None:
         assert f"`{column}`" in text("reference/records.md")
     assert set(TOLERANCES) == set(get_args(Precision))
     for precision, (loss, gradient) in TOLERANCES.items():
-        found = re.search(
+        match = re.search(
             rf"^\|[^|]*\b{precision}\b[^|]*\| ([^|]*) \| ([^|]*) \|$", text("same-computation.md"), re.MULTILINE
         )
-        assert found is not None
-        assert [0.0 if word == "exactly" else float(word) for word in found.groups()] == [loss, gradient]
+        assert match is not None
+        assert [0.0 if word == "exactly" else float(word) for word in match.groups()] == [loss, gradient]
 
 
 def test_every_key_of_the_matrix_is_named() -> None:
@@ -140,8 +144,8 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
     new = {README}
     while new:
         reached |= new
-        found = {target for page in new for target, _ in links(page)}
-        new = {target for target in found - reached if target.suffix == ".md"}
+        targets = {target for page in new for target, _ in links(page)}
+        new = {target for target in targets - reached if target.suffix == ".md"}
     assert set(PAGES) <= reached
 
 
@@ -175,7 +179,7 @@ def test_every_command_in_the_text_exists(page: Path) -> None:
 def test_every_matrix_in_the_text_is_valid(page: Path) -> None:
     for block in blocks(page, "yaml"):
         missing = [
-            f"{key}: {least}\n" for key, least in REQUIRED.items() if not re.search(f"^{key}:", block, re.MULTILINE)
+            f"{key}: {minimum}\n" for key, minimum in REQUIRED.items() if not re.search(f"^{key}:", block, re.MULTILINE)
         ]
         parse("".join([*missing, block]).encode(), page.name)
 

@@ -21,9 +21,9 @@ cooling.PAUSES = (0.1, 0.2)  # no test waits for a minute
 def run(options: Options) -> int:
     """Measure, and print where the run is."""
     with console.progress() as progress, cache_in_use():
-        found, wanted = prepared(replace(options, device="cpu"), progress.note)
+        context, plan = prepared(replace(options, device="cpu"), progress.note)
         _, gpus = choose_devices(options.device or "cuda")
-        totals = pipeline.run(wanted, found.backend, found.settings, progress, gpus)
+        totals = pipeline.run(plan, context.backend, context.settings, progress, gpus)
     console.emit(str(totals.run.path), None)
     return 1 if totals.bad else 0
 

@@ -38,11 +38,11 @@ def test_the_published_cases_are_those_of_the_documents() -> None:
 
 
 def test_every_case_is_of_a_field() -> None:
-    found = {name: field(case) for name, case in CASES.items()}
-    assert set(found.values()) == set(FIELDS)
-    assert found["asr-lstm/1x320-ce-short"] == found["deepbench-gemm/train-001-1760x16x1760-nn"] == "Speech"
-    assert found["deepbench-conv/train-038-56x56x64-n8-k256-1x1"] == "Vision"
-    assert found["deepbench-rnn/server-001-lstm-h512-b1-t25"] == found["lm-lstm/ptb-large"] == "Language"
+    fields = {name: field(case) for name, case in CASES.items()}
+    assert set(fields.values()) == set(FIELDS)
+    assert fields["asr-lstm/1x320-ce-short"] == fields["deepbench-gemm/train-001-1760x16x1760-nn"] == "Speech"
+    assert fields["deepbench-conv/train-038-56x56x64-n8-k256-1x1"] == "Vision"
+    assert fields["deepbench-rnn/server-001-lstm-h512-b1-t25"] == fields["lm-lstm/ptb-large"] == "Language"
 
 
 def test_flops_of_layers_ways_and_an_output_at_every_step() -> None:
@@ -84,6 +84,6 @@ def test_adam_holds_two_moments_more() -> None:
     ],
 )
 def test_a_time_in_the_unit_of_its_field(case_id: str, seconds: float, value: float, unit: str) -> None:
-    found, name = quoted(CASES[case_id], seconds)
-    assert found == pytest.approx(value)
+    value, name = quoted(CASES[case_id], seconds)
+    assert value == pytest.approx(value)
     assert name == unit

@@ -35,7 +35,7 @@ def gemm(m: int, n: int, k: int, turned: str = "nn") -> dict[str, Any]:
     return {**case, "a_transposed": turned[0] == "t", "b_transposed": turned[1] == "t"}
 
 
-def whole(case: dict[str, Any], data: dict[str, Any]) -> Any:
+def full_result(case: dict[str, Any], data: dict[str, Any]) -> Any:
     """Return op(b) op(a) in float64, by its definition."""
     a, b = (data[name].astype(np.float64) for name in "ab")
     return (b.T if case["b_transposed"] else b) @ (a.T if case["a_transposed"] else a)
@@ -85,8 +85,8 @@ def test_the_reference_is_the_sums_of_the_product(n: int, turned: str) -> None:
     assert (truth["loss"], list(truth["gradients"]), truth["outputs"].size) == ([], ["forward", "forward/int8"], 0)
     assert truth["digest"] == cases.digest(data, {})
     assert truth["gradients"]["forward"].shape == (min(n, ROWS), 24)
-    found: Any = cases.summed(case, "forward", whole(case, data))
-    np.testing.assert_allclose(found, truth["gradients"]["forward"], rtol=0, atol=1e-12)
+    sums: Any = cases.summed(case, "forward", full_result(case, data))
+    np.testing.assert_allclose(sums, truth["gradients"]["forward"], rtol=0, atol=1e-12)
 
 
 def test_numbers_are_of_both_signs_and_fill_their_range() -> None:
@@ -106,7 +106,7 @@ def error(case: dict[str, Any], result: Any) -> float:
 
 def test_an_error_is_as_large_in_the_sums_as_in_the_result() -> None:
     case = gemm(96, 80, 64)
-    right = whole(case, cases.materialise(case)[0])
+    right = full_result(case, cases.materialise(case)[0])
     noise = np.random.default_rng(0).normal(size=right.shape)
     for share in (1e-6, 1e-3, 0.1):
         wrong = right + share * np.linalg.norm(right) / np.linalg.norm(noise) * noise
@@ -117,13 +117,13 @@ def test_an_error_is_as_large_in_the_sums_as_in_the_result() -> None:
 def test_one_wrong_element_a_lost_row_and_a_transposition_are_seen() -> None:
     case = gemm(64, 64, 64)
     data, _ = cases.materialise(case)
-    right = whole(case, data)
+    right = full_result(case, data)
     wrong, lost = right.copy(), right.copy()
     wrong[63, 63] += np.linalg.norm(right) * 0.01
     lost[17] = 0
     assert error(case, wrong) == pytest.approx(0.01, rel=0.3)
     assert error(case, lost) > 0.05
-    assert error(case, whole(gemm(64, 64, 64, "nt"), data)) > 0.5
+    assert error(case, full_result(gemm(64, 64, 64, "nt"), data)) > 0.5
     assert error(case, right.T) > 0.5
 
 
@@ -140,7 +140,7 @@ def judged(case: dict[str, Any], result: Any, precision: str = "fp32") -> str:
 
 def test_a_few_columns_that_nobody_wrote_are_seen_beside_a_large_result() -> None:
     case = gemm(4096, 64, 48)
-    right = whole(case, cases.materialise(case)[0])
+    right = full_result(case, cases.materialise(case)[0])
     lost = right.copy()
     lost[:, -1] = 0
     assert error(case, lost) < tolerance.OPERATIONS["bf16"]
@@ -155,28 +155,28 @@ def test_a_few_columns_that_nobody_wrote_are_seen_beside_a_large_result() -> Non
 def test_numbers_of_fewer_bits_than_were_asked_for_are_seen(bits: int, right: tuple[str, ...], wrong: str) -> None:
     case = gemm(64, 48, 2048)
     data, _ = cases.materialise(case)
-    cut = {name: (one.view(np.uint32) >> (23 - bits) << (23 - bits)).view(np.float32) for name, one in data.items()}
-    result = whole(case, cut)
+    cut = {name: (array.view(np.uint32) >> (23 - bits) << (23 - bits)).view(np.float32) for name, array in data.items()}
+    result = full_result(case, cut)
     assert [judged(case, result, precision) for precision in right] == [""] * len(right)
     assert not wrong or "the result is off by" in judged(case, result, wrong)
 
 
 def test_the_parts_of_a_draw_are_the_bits_of_the_whole() -> None:
     shape = (3, cases.DRAW_SIZE // 2)
-    one, other = (np.random.RandomState(7) for _ in range(2))
-    found: Any = cases.uniform(one, shape)
-    assert found.dtype == np.float32
-    assert (found == other.uniform(-1, 1, shape).astype(np.float32)).all()
+    in_parts, at_once = (np.random.RandomState(7) for _ in range(2))
+    drawn: Any = cases.uniform(in_parts, shape)
+    assert drawn.dtype == np.float32
+    assert (drawn == at_once.uniform(-1, 1, shape).astype(np.float32)).all()
 
 
 @pytest.mark.parametrize("preset", ["quick", "standard"])
 def test_no_preset_asks_a_case_for_a_phase_that_it_has_not(preset: str) -> None:
     matrix = load(Path(__file__).parents[3] / "matrix.yaml")
     planned = plan(matrix, Request(environments=tuple(matrix.environments), backend="docker", preset=preset), {})
-    for one in planned.cells:
-        has = CASES[one.cell.case_id].get("phases", ("compile", "compile-warm", "forward", "gradient", "train"))
-        assert one.cell.phase in has, one.cell.id
-    assert {"backward-inputs", "gradient"} <= {one.cell.phase for one in planned.cells}
+    for entry in planned.cells:
+        has = CASES[entry.cell.case_id].get("phases", ("compile", "compile-warm", "forward", "gradient", "train"))
+        assert entry.cell.phase in has, entry.cell.id
+    assert {"backward-inputs", "gradient"} <= {entry.cell.phase for entry in planned.cells}
 
 
 def test_a_phase_that_a_workload_has_not_is_named() -> None:
@@ -193,22 +193,22 @@ def test_a_result_of_another_shape_is_not_summed_up() -> None:
 
 
 KERNELS = [
-    (framework, found)
+    (framework, kernel)
     for framework in ("torch", "tensorflow", "jax", "numpy")
-    for found in adapters.implementations(framework)
-    if issubclass(found, Kernel) and found.workload in ("deepbench-gemm", "deepbench-conv")
+    for kernel in adapters.implementations(framework)
+    if issubclass(kernel, Kernel) and kernel.workload in ("deepbench-gemm", "deepbench-conv")
 ]
 
 
-@pytest.mark.parametrize("found", [found for _, found in KERNELS])
-def test_a_kernel_is_of_its_own_workload_and_of_no_network(found: Any) -> None:
-    own = [case for case in CASES.values() if found.concerns(dict(case))]
-    assert {case["workload"] for case in own} == {found.workload}
-    assert len(own) == len(GEMM if found.slug == "matmul" else CONV)
-    assert found.lacks(dict(own[0]), (2, math.inf), "cpu", "fp32") is None
-    code, reason = found.lacks(dict(CASES["rnn-step/lstm-b32-h128"]), (2, math.inf), "cpu", "fp32")
-    assert (code, reason) == ("framework-lacks", f"{found.slug} computes {found.workload} only")
-    assert found.lacks({**own[0], "protocol": "published"}, (2, math.inf), "cpu", "fp32") is None
+@pytest.mark.parametrize("kernel", [kernel for _, kernel in KERNELS])
+def test_a_kernel_is_of_its_own_workload_and_of_no_network(kernel: Any) -> None:
+    cases_of_kernel = [case for case in CASES.values() if kernel.concerns(dict(case))]
+    assert {case["workload"] for case in cases_of_kernel} == {kernel.workload}
+    assert len(cases_of_kernel) == len(GEMM if kernel.slug == "matmul" else CONV)
+    assert kernel.lacks(dict(cases_of_kernel[0]), (2, math.inf), "cpu", "fp32") is None
+    code, reason = kernel.lacks(dict(CASES["rnn-step/lstm-b32-h128"]), (2, math.inf), "cpu", "fp32")
+    assert (code, reason) == ("framework-lacks", f"{kernel.slug} computes {kernel.workload} only")
+    assert kernel.lacks({**cases_of_kernel[0], "protocol": "published"}, (2, math.inf), "cpu", "fp32") is None
 
 
 @pytest.mark.parametrize(
@@ -232,31 +232,31 @@ def test_a_kernel_is_of_its_own_workload_and_of_no_network(found: Any) -> None:
 def test_precisions_by_release_and_device(
     framework: str, release: tuple[float, ...], device: str, precisions: set[str]
 ) -> None:
-    for _, found in (one for one in KERNELS if one[0] == framework):
-        products = found.slug == "matmul"
+    for _, kernel in (entry for entry in KERNELS if entry[0] == framework):
+        products = kernel.slug == "matmul"
         case = dict(GEMM[NAMES["matmul"]] if products else CONV["deepbench-conv/server-105-7x7x512-n2-k2048-1x1"])
-        able = {name for name in get_args(Precision) if found.lacks(case, release, device, name) is None}
+        able = {name for name in get_args(Precision) if kernel.lacks(case, release, device, name) is None}
         more = {"int8"} if products and framework == "jax" else set()  # of a GPU; PyTorch's is below
-        assert (found.slug, able) == (found.slug, precisions | more)
+        assert (kernel.slug, able) == (kernel.slug, precisions | more)
 
 
 STRIDES = "TensorFlow's int8 convolution requires equal strides"
 
 
 def test_int8_goes_no_way_back_and_in_tensorflow_by_equal_steps() -> None:
-    for framework, found in (one for one in KERNELS if one[1].slug == "conv2d"):
-        for case in (case for case in CONV.values() if found.lacks(dict(case), (2, math.inf), "cpu", "int8") is None):
+    for framework, kernel in (entry for entry in KERNELS if entry[1].slug == "conv2d"):
+        for case in (case for case in CONV.values() if kernel.lacks(dict(case), (2, math.inf), "cpu", "int8") is None):
             assert case["phases"] == ("forward",)
         unequal: dict[str, Any] = {**conv(), "phases": ("forward",)}
-        lacks = found.lacks(unequal, (2, math.inf), "cpu", "int8")
+        lacks = kernel.lacks(unequal, (2, math.inf), "cpu", "int8")
         assert lacks == (("precision-lacks", STRIDES) if framework == "tensorflow" else None)
-        code, reason = found.lacks(dict(CONV[NAMES["conv2d"]]), (2, math.inf), "cpu", "int8")
+        code, reason = kernel.lacks(dict(CONV[NAMES["conv2d"]]), (2, math.inf), "cpu", "int8")
         assert (code, "for training" in reason) == ("precision-lacks", True)
 
 
 @pytest.mark.parametrize(("size", "able"), [((64, 17, 64), True), ((64, 16, 64), False), ((60, 32, 64), False)])
 def test_int8_of_pytorch_on_a_gpu_wants_its_sizes(size: tuple[int, int, int], able: bool) -> None:  # noqa: FBT001
-    (matmul,) = (found for name, found in KERNELS if (name, found.slug) == ("torch", "matmul"))
+    (matmul,) = (kernel for name, kernel in KERNELS if (name, kernel.slug) == ("torch", "matmul"))
     for device in ("cuda", "cpu"):
         lacks = matmul.lacks(gemm(*size, "tn"), (2, 13, 0), device, "int8")
         assert (lacks is None) == (able or device == "cpu")
@@ -271,7 +271,7 @@ def test_int8_is_of_whole_numbers_and_exact() -> None:
     small: dict[str, Any] = {name: cases.whole_numbers(array) for name, array in drawn.items()}
     assert {array.dtype.name for array in small.values()} == {"int8"}
     assert {int(abs(array).max()) for array in small.values()} == {63}
-    right = whole(case, small)
+    right = full_result(case, small)
     assert judged(case, right, "int8") == ""
     wrong = right.copy()
     wrong[3, 5] += 1
@@ -282,7 +282,7 @@ def test_int8_is_of_whole_numbers_and_exact() -> None:
 
 
 def test_automatic_differentiation_to_one_factor_came_with_0_2() -> None:
-    (conv2d,) = (found for name, found in KERNELS if (name, found.slug) == ("torch", "conv2d"))
+    (conv2d,) = (kernel for name, kernel in KERNELS if (name, kernel.slug) == ("torch", "conv2d"))
     lacks = conv2d.lacks(dict(CONV[NAMES["conv2d"]]), (0, 1, 12), "cpu", "fp32")
     assert lacks == ("framework-lacks", "conv2d came with 0.2")
 
@@ -298,10 +298,10 @@ def patches(case: dict[str, Any], x: Any) -> Any:
     height, width = drawn_conv.outputs(case)
     around = ((0, 0), (0, 0), (case["pad_h"],) * 2, (case["pad_w"],) * 2)
     padded = np.pad(x.astype(np.float64), around)
-    found = np.zeros((*x.shape[:2], case["filter_h"], case["filter_w"], height, width))
+    windows = np.zeros((*x.shape[:2], case["filter_h"], case["filter_w"], height, width))
     for r, s, q, p in np.ndindex(case["filter_h"], case["filter_w"], height, width):
-        found[:, :, r, s, q, p] = padded[:, :, r + q * case["stride_h"], s + p * case["stride_w"]]
-    return found
+        windows[:, :, r, s, q, p] = padded[:, :, r + q * case["stride_h"], s + p * case["stride_w"]]
+    return windows
 
 
 def test_the_convolutions_are_whole_and_the_disabled_one_is_left_out() -> None:
@@ -339,23 +339,23 @@ def test_the_sums_of_each_pass_are_those_of_the_whole(sizes: dict[str, int]) -> 
     data, _ = cases.materialise(case)
     truth = reference.compute(case)["gradients"]
     x, filters, slope = patches(case, data["x"]), data["filters"].astype(np.float64), data["slope"].astype(np.float64)
-    whole = {
+    results = {
         "forward": np.einsum("ncrsqp,kcrs->nkqp", x, filters),
         "backward-weights": np.einsum("ncrsqp,nkqp->kcrs", x, slope),
-        "backward-inputs": np.stack([to_inputs(case, filters, slope, place) for place in np.ndindex(data["x"].shape)]),
+        "backward-inputs": np.stack([to_inputs(case, filters, slope, index) for index in np.ndindex(data["x"].shape)]),
     }
-    whole["backward-inputs"] = whole["backward-inputs"].reshape(data["x"].shape)
-    for phase, found in whole.items():
-        sums: Any = cases.summed(case, phase, found)
+    results["backward-inputs"] = results["backward-inputs"].reshape(data["x"].shape)
+    for phase, result in results.items():
+        sums: Any = cases.summed(case, phase, result)
         assert sums.shape == truth[phase].shape
         assert sums.shape[0] == drawn_conv.ROWS
         np.testing.assert_allclose(sums, truth[phase], rtol=0, atol=1e-12)
 
 
-def to_inputs(case: dict[str, Any], filters: Any, slope: Any, place: tuple[int, ...]) -> float:
+def to_inputs(case: dict[str, Any], filters: Any, slope: Any, index: tuple[int, ...]) -> float:
     """Return the slope of one input: that input alone, forward, times what comes back."""
     x = np.zeros((case["n"], case["c"], case["h"], case["w"]))
-    x[place] = 1
+    x[index] = 1
     return float((np.einsum("ncrsqp,kcrs->nkqp", patches(case, x), filters) * slope).sum())
 
 

@@ -91,12 +91,12 @@ def test_numbers_are_of_both_signs_and_weights_as_in_the_other_networks() -> Non
     assert weights["layer0/kernel"].shape == (64, 64)
 
 
-def asked(case: dict[str, Any], slug: str, phase: str) -> dict[str, Any]:
+def measured(case: dict[str, Any], slug: str, phase: str) -> dict[str, Any]:
     """Return what the harness finds of a case in the published protocol, with NumPy."""
     request: dict[str, Any] = {"case": case, "framework": "numpy", "implementation": slug, "phase": phase}
     request.update(device="cpu", precision="fp32", seconds=0.01, proven=True)
-    found: dict[str, Any] = worker.measure(request, reference.compute(case))
-    return found
+    reply: dict[str, Any] = worker.measure(request, reference.compute(case))
+    return reply
 
 
 SMALL = {**RNN["deepbench-rnn/train-051-gru-h512-b32-t1"], "hidden": 6, "inputs": 6, "batch": 2, "steps": 3}
@@ -104,12 +104,12 @@ SMALL = {**RNN["deepbench-rnn/train-051-gru-h512-b32-t1"], "hidden": 6, "inputs"
 
 def test_the_published_protocol_repeats_what_was_checked_as_often_as_the_original() -> None:
     for phase in ("forward+published", "gradient+published"):
-        found = asked(SMALL, "numpy-loop", phase)
-        assert (len(found["warmup"]), len(found["seconds"])) == (1, 100)
+        reply = measured(SMALL, "numpy-loop", phase)
+        assert (len(reply["warmup"]), len(reply["seconds"])) == (1, 100)
     gemm = {**CASES["deepbench-gemm/train-001-1760x16x1760-nn"], "m": 9, "n": 5, "k": 7}
-    found = asked(gemm, "matmul", "forward+published")
-    assert (len(found["warmup"]), len(found["seconds"])) == (1, 400)
-    assert found["forward_error"] < 1e-6
+    reply = measured(gemm, "matmul", "forward+published")
+    assert (len(reply["warmup"]), len(reply["seconds"])) == (1, 400)
+    assert reply["forward_error"] < 1e-6
 
 
 def test_a_gradient_that_is_left_out_is_seen_in_the_published_protocol_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,4 +122,4 @@ def test_a_gradient_that_is_left_out_is_seen_in_the_published_protocol_too(monke
 
     monkeypatch.setattr(numpy, "IMPLEMENTATIONS", (Idle,))
     with pytest.raises(CellFailure):
-        asked({**SMALL, "hidden": 64, "inputs": 64, "batch": 32, "steps": 20}, "numpy-loop", "gradient+published")
+        measured({**SMALL, "hidden": 64, "inputs": 64, "batch": 32, "steps": 20}, "numpy-loop", "gradient+published")

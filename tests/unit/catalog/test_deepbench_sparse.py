@@ -26,19 +26,19 @@ FIRST = "deepbench-sparse/server-001-7680x1x2560-0.95"
 FEW = "deepbench-allreduce/train-001-100000-c2"
 
 
-def product(**own: Any) -> dict[str, Any]:
-    return {**SPARSE[FIRST], "m": 48, "n": 5, "k": 40, **own}
+def product(**changes: Any) -> dict[str, Any]:
+    return {**SPARSE[FIRST], "m": 48, "n": 5, "k": 40, **changes}
 
 
-def shared(**own: Any) -> dict[str, Any]:
-    return {**SUMS[FEW], "floats": 2503, "chips": 4, **own}
+def shared(**changes: Any) -> dict[str, Any]:
+    return {**SUMS[FEW], "floats": 2503, "chips": 4, **changes}
 
 
 def judged(case: dict[str, Any], result: Any) -> str:
     """Return what the check says of a result."""
     try:
-        found = cases.summed(case, "forward", result)
-        tolerance.same_sums(found, reference.compute(case)["gradients"]["forward"], "fp32", {})
+        sums = cases.summed(case, "forward", result)
+        tolerance.same_sums(sums, reference.compute(case)["gradients"]["forward"], "fp32", {})
     except CellFailure as failure:
         return str(failure.reason)
     return ""
@@ -85,10 +85,10 @@ def test_the_reference_is_scipy_s_sparse_product() -> None:
     case = product(m=2100, n=3)
     data, _ = cases.materialise(case)
     held = sparse.csr_matrix(data["s"].astype(np.float64))
-    found: Any = cases.summed(case, "forward", held @ data["b"].astype(np.float64))
+    sums: Any = cases.summed(case, "forward", held @ data["b"].astype(np.float64))
     truth = reference.compute(case)["gradients"]["forward"]
     assert truth.shape == (checksums.ROWS, 3)
-    np.testing.assert_allclose(found, truth, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(sums, truth, rtol=0, atol=1e-11)
 
 
 def test_a_wrong_column_a_lost_row_and_a_lost_number_are_seen() -> None:
@@ -127,8 +127,8 @@ def test_the_sum_over_processes_is_of_arrays_that_differ() -> None:
 
 
 def test_the_original_s_repeats() -> None:
-    found = [cases.iterations(dict(CASES[name])) for name in (FIRST, FEW)]
-    assert found == [(1, 5087), (0, 10_000)]
+    repeats = [cases.iterations(dict(CASES[name])) for name in (FIRST, FEW)]
+    assert repeats == [(1, 5087), (0, 10_000)]
     assert cases.iterations(dict(SUMS["deepbench-allreduce/train-007-64500000-c32"])) == (0, 1000)
     assert cases.iterations(dict(SPARSE["deepbench-sparse/server-012-10752x6000x3584-0.95"])) == (1, 10)
 
@@ -145,30 +145,30 @@ def allreduce(chips: int, case: str = "train-001-100000") -> Cell:
 
 def test_more_processes_than_threads_are_a_skip() -> None:
     skips = {chips: estimate.too_much(allreduce(chips), 1.0, Measurement(threads=2), 0) for chips in (2, 4)}
-    said = "4 processes of a thread each are wanted, and 2 threads are there"
-    assert skips == {2: None, 4: Skip("processors", said)}
+    reason = "4 processes of a thread each are wanted, and 2 threads are there"
+    assert skips == {2: None, 4: Skip("processors", reason)}
 
 
 def test_more_processes_than_gpus_are_a_skip_whatever_threads_there_are() -> None:
     measurement = Measurement(threads=1)
     skips = {chips: estimate.too_much(allreduce(chips), 1.0, measurement, 0, gpus=2) for chips in (2, 4)}
-    said = "4 GPUs are wanted at once, and this is on 2"
-    assert skips == {2: None, 4: Skip("processors", said)}
+    reason = "4 GPUs are wanted at once, and this is on 2"
+    assert skips == {2: None, 4: Skip("processors", reason)}
     large = allreduce(32, "train-007-64500000")
     assert estimate.too_much(large, 1.0, measurement, 4 << 30, gpus=32) is None  # each holds its own part
     assert estimate.too_much(large, 1.0, Measurement(threads=32), 4 << 30)
 
 
 KERNELS = [
-    (framework, found)
+    (framework, kernel)
     for framework in adapters.MODULES
-    for found in adapters.implementations(framework)
-    if issubclass(found, Kernel) and found.workload in ("deepbench-sparse", "deepbench-allreduce")
+    for kernel in adapters.implementations(framework)
+    if issubclass(kernel, Kernel) and kernel.workload in ("deepbench-sparse", "deepbench-allreduce")
 ]
 
 
 def test_who_has_what() -> None:
-    assert {(framework, found.slug) for framework, found in KERNELS} == {
+    assert {(framework, kernel.slug) for framework, kernel in KERNELS} == {
         *(("torch", slug) for slug in ("sparse-csr", "sparse-coo", "sparse-dense", "allreduce-gloo", "allreduce-nccl")),
         *(("tensorflow", slug) for slug in ("sparse-coo", "sparse-dense")),
         ("numpy", "sparse-dense"),
@@ -189,8 +189,8 @@ def test_who_has_what() -> None:
     ],
 )
 def test_what_pytorch_lacks(slug: str, release: tuple[int, ...], device: str, code: str | None) -> None:
-    (found,) = (found for framework, found in KERNELS if (framework, found.slug) == ("torch", slug))
-    own = next(dict(case) for case in CASES.values() if case["workload"] == found.workload)
-    lacks = found.lacks(own, release, device, "fp32")
+    (kernel,) = (kernel for framework, kernel in KERNELS if (framework, kernel.slug) == ("torch", slug))
+    changes = next(dict(case) for case in CASES.values() if case["workload"] == kernel.workload)
+    lacks = kernel.lacks(changes, release, device, "fp32")
     assert (lacks and lacks[0]) == code
-    assert found.lacks(own, (2, 13, 0), found.devices[0], "bf16")[0] == "precision-lacks"
+    assert kernel.lacks(changes, (2, 13, 0), kernel.devices[0], "bf16")[0] == "precision-lacks"

@@ -12,11 +12,11 @@ WORDS = "RuntimeError: cuda runtime error (48) : no kernel image is available fo
 
 
 def test_each_says_what_it_means_what_mends_it_and_where_that_is_from() -> None:
-    for one in gpu_errors():
-        assert one.failure in FAILURE_CLASSES
-        assert all((one.sign, one.sentence, one.fix, one.source, one.status))
-        assert not one.sentence.endswith(".")
-    signs = [one.sign.lower() for one in gpu_errors()]
+    for error in gpu_errors():
+        assert error.failure in FAILURE_CLASSES
+        assert all((error.sign, error.sentence, error.fix, error.source, error.status))
+        assert not error.sentence.endswith(".")
+    signs = [error.sign.lower() for error in gpu_errors()]
     assert not [
         (a, b) for k, a in enumerate(signs) for b in signs[k + 1 :] if a in b
     ]  # a later one would never be told
@@ -39,18 +39,18 @@ def test_each_says_what_it_means_what_mends_it_and_where_that_is_from() -> None:
     ],
 )
 def test_it_is_told_by_its_words(words: str, sign: str) -> None:
-    found = known(words)
-    assert found is not None
-    assert found.sign == sign
+    error = known(words)
+    assert error is not None
+    assert error.sign == sign
 
 
 def test_other_words_are_no_trouble() -> None:
     assert known("no such image: torch") is None
 
 
-@pytest.mark.parametrize("place", ["reason", "log"])
-def test_a_cell_that_fails_on_a_gpu_says_so(place: str) -> None:
-    reply = {"status": "failed", "class": "crash", "reason": "it ended", "log": "", place: WORDS}
+@pytest.mark.parametrize("source", ["reason", "log"])
+def test_a_cell_that_fails_on_a_gpu_says_so(source: str) -> None:
+    reply = {"status": "failed", "class": "crash", "reason": "it ended", "log": "", source: WORDS}
     record, log = collect(Outcome(cell=CELL, round=1, reply=reply, facts={}, ready=READY), "run", {"device": "H200"})
     assert record.failure == "arch"
     assert record.reason is not None

@@ -30,7 +30,7 @@ DIFFERENCES = {
     ("tensorflow", "2.20.0", "gpu", "RTX 5090"): "CUDA_ERROR_INVALID_PTX was reported: tensorflow/tensorflow#101746",
 }
 # What that derivation has no row of, and why it is among the builds all the same.
-FURTHER = {
+EXTRA_VERDICTS = {
     ("torch", "1.12.1", "cu102"): "it is in the shipped matrix",
     ("tensorflow-gpu", "0.8.0", "gpu"): "it is in the shipped matrix",
     ("theano", "0.9.0", "gpuarray"): "it compiles for the GPU at hand",
@@ -59,8 +59,8 @@ def test_the_verdicts_are_those_of_the_code_but_for_the_differences_that_are_exp
     known = {(build.package, build.release, build.variant): build for build in facts.builds()}
     different = {}
     for key, word in expected().items():
-        found = known[key[:3]]
-        verdict = has_code_for_it(found, setting(found, key[3]))
+        build = known[key[:3]]
+        verdict = has_code_for_it(build, setting(build, key[3]))
         if WORDS[verdict.word if verdict else "runs"] != word:
             different[key] = verdict
     assert set(different) == set(DIFFERENCES)
@@ -70,7 +70,7 @@ def test_the_verdicts_are_those_of_the_code_but_for_the_differences_that_are_exp
         reported, _, thread = DIFFERENCES[key].partition(": ")
         assert reported in verdict.reason
         assert thread.rpartition("#")[2] in verdict.source
-    assert set(known) - {key[:3] for key in expected()} == set(FURTHER)
+    assert set(known) - {key[:3] for key in expected()} == set(EXTRA_VERDICTS)
 
 
 def test_each_difference_is_explained_in_the_documentation() -> None:
@@ -93,8 +93,8 @@ def test_every_row_names_its_source_and_how_far_it_was_checked(name: str) -> Non
         assert row["source"], row
         assert row["status"], row
         assert set(filter(None, row["unverified"].split(";"))) <= set(row), row
-        said = re.search("unverified|from memory|secondary|recipe|not opened|assumed|as 13.0", row["status"])
-        assert not row["unverified"] or said or name in {"cudnn.csv", "generations.csv", "bases.csv"}, row
+        caveat = re.search("unverified|from memory|secondary|recipe|not opened|assumed|as 13.0", row["status"])
+        assert not row["unverified"] or caveat or name in {"cudnn.csv", "generations.csv", "bases.csv"}, row
 
 
 def test_no_row_is_there_twice() -> None:
@@ -112,17 +112,17 @@ def test_the_drivers_of_toolkits_and_of_branches_agree() -> None:
         if float(toolkit.cuda) >= 9:  # the oldest branch that is known
             assert brought is not None, toolkit.cuda
             assert brought.cuda == toolkit.cuda
-        same = [one.oldest for one in facts.toolkits() if one.cuda.split(".")[0] == toolkit.cuda.split(".")[0]]
+        same = [entry.oldest for entry in facts.toolkits() if entry.cuda.split(".")[0] == toolkit.cuda.split(".")[0]]
         assert len(set(same)) <= 2 or float(toolkit.cuda) < 11  # CUDA 11.0 alone begins earlier than its series
 
 
 def test_a_generation_ends_where_its_toolkits_end() -> None:
     for name in ("Maxwell", "Pascal", "Volta"):
-        (found,) = [row for row in facts.rows("generations.csv") if row["name"] == name]
-        assert found["last"] == "580"
-        capability = facts.generation((int(found["capabilities"][0]), int(found["capabilities"][2])))
+        (row_of_name,) = [row for row in facts.rows("generations.csv") if row["name"] == name]
+        assert row_of_name["last"] == "580"
+        capability = facts.generation((int(row_of_name["capabilities"][0]), int(row_of_name["capabilities"][2])))
         assert capability is not None
-        newest = [one for one in facts.toolkits() if set(capability.capabilities) & set(one.sass)][-1]
+        newest = [entry for entry in facts.toolkits() if set(capability.capabilities) & set(entry.sass)][-1]
         assert newest.cuda == "12.9"
 
 
@@ -142,15 +142,15 @@ def test_native_code_is_of_the_same_generation_and_ptx_of_an_older_gpu(build: Bu
     for capability in [(major, minor) for major in range(2, 14) for minor in range(10)]:
         code = native(build, capability)
         assert code is None or (code in build.sass and code[0] == capability[0] and code[1] <= capability[1])
-        newer = [one for one in build.sass if one[0] == capability[0] and one[1] <= capability[1]]
+        newer = [code for code in build.sass if code[0] == capability[0] and code[1] <= capability[1]]
         assert bool(newer) == (code is not None)
         ptx = portable(build, capability)
         assert ptx is None or (ptx in build.ptx and ptx <= capability)
 
 
-@pytest.mark.parametrize("build", [one for one in facts.builds() if one.cuda and one.sass])
+@pytest.mark.parametrize("build", [entry for entry in facts.builds() if entry.cuda and entry.sass])
 def test_a_newer_driver_never_takes_away_but_by_dropping_the_gpu(build: Build) -> None:
-    drivers = [one.driver for one in facts.toolkits() if release(one.driver) < release("581")]
+    drivers = [entry.driver for entry in facts.toolkits() if release(entry.driver) < release("581")]
     for name in BOARDS:
         words = [judge(build, setting(build, name, driver)).word for driver in drivers]
         able = [word != "cannot" for word in words]
@@ -159,7 +159,7 @@ def test_a_newer_driver_never_takes_away_but_by_dropping_the_gpu(build: Build) -
 
 
 def test_ptx_needs_the_driver_of_its_toolkit_where_native_code_does_not() -> None:
-    (build,) = [one for one in facts.builds() if (one.package, one.release) == ("tensorflow", "2.21.0")]
+    (build,) = [entry for entry in facts.builds() if (entry.package, entry.release) == ("tensorflow", "2.21.0")]
     assert judge(build, setting(build, "A100 SXM4", "525.60.13")).word == "runs"
     refused = judge(build, setting(build, "H200", "555.42.05"))
     assert (refused.word, refused.code) == ("cannot", "driver")
@@ -171,9 +171,13 @@ def test_ptx_needs_the_driver_of_its_toolkit_where_native_code_does_not() -> Non
 
 
 def test_a_driver_from_before_the_gpu_does_not_know_it() -> None:
-    (build,) = [one for one in facts.builds() if (one.package, one.release, one.variant) == ("torch", "2.8.0", "cu128")]
-    found = judge(build, setting(build, "RTX 5090", "565.57.01"))
-    assert (found.code, found.reason) == (
+    (build,) = [
+        entry
+        for entry in facts.builds()
+        if (entry.package, entry.release, entry.variant) == ("torch", "2.8.0", "cu128")
+    ]
+    verdict = judge(build, setting(build, "RTX 5090", "565.57.01"))
+    assert (verdict.code, verdict.reason) == (
         "driver",
         "driver 565.57.01 does not know RTX 5090 (Blackwell): 570.26 is the first that does (unverified)",
     )
@@ -182,8 +186,8 @@ def test_a_driver_from_before_the_gpu_does_not_know_it() -> None:
 
 @pytest.mark.parametrize(("version", "served"), [("9.10.2", True), ("9.10", True), ("9.11.0", False), ("9.28", False)])
 def test_cudnn_left_volta_with_9_11(version: str, served: bool) -> None:  # noqa: FBT001
-    found = by_cudnn(Setting(gpu=board("V100 SXM2"), cuda="12.9", cudnn=version))
-    assert (found is None) == served
+    verdict = by_cudnn(Setting(gpu=board("V100 SXM2"), cuda="12.9", cudnn=version))
+    assert (verdict is None) == served
     assert by_cudnn(Setting(gpu=board("A100 SXM4"), cuda="12.9", cudnn=version)) is None
 
 
@@ -194,7 +198,9 @@ def test_an_old_cudnn_serves_what_its_framework_has_code_for(version: str | None
 
 def test_gpus_and_drivers_that_are_not_known_are_tried() -> None:
     (build,) = [
-        one for one in facts.builds() if (one.package, one.release, one.variant) == ("torch", "2.15.0", "cu132")
+        entry
+        for entry in facts.builds()
+        if (entry.package, entry.release, entry.variant) == ("torch", "2.15.0", "cu132")
     ]
     new = Gpu(uuid="GPU-1", name="new", capability=(12, 9), driver="999.1")
     assert judge(build, Setting(gpu=new, cuda="13.2")).word == "runs"

@@ -38,17 +38,17 @@ SUMS = {  # of the seconds, to six digits: a figure that changes shows here
 WORDS = 35 * 20
 
 
-def one(source_name: str, environment: str, implementation_slug: str, case: str, phase: str) -> Figure:
+def figure_of(source_name: str, environment: str, implementation_slug: str, case: str, phase: str) -> Figure:
     key = (source_name, environment, implementation_slug, case, phase)
-    (found,) = (f for f in figures() if (f.source, f.environment, f.implementation, f.case, f.phase) == key)
-    return found
+    (figure,) = (f for f in figures() if (f.source, f.environment, f.implementation, f.case, f.phase) == key)
+    return figure
 
 
 def test_every_figure_of_every_source_is_there() -> None:
-    assert Counter(found.source for found in figures()) == COUNTS
+    assert Counter(figure.source for figure in figures()) == COUNTS
     assert set(COUNTS) == set(SOURCES)
     for name, total in SUMS.items():
-        assert f"{sum(found.seconds for found in figures() if found.source == name):.6g}" == total
+        assert f"{sum(figure.seconds for figure in figures() if figure.source == name):.6g}" == total
 
 
 @pytest.mark.parametrize(
@@ -78,49 +78,49 @@ def test_every_figure_of_every_source_is_there() -> None:
     ],
 )
 def test_a_figure_is_what_its_document_says(key: tuple[str, str, str, str, str], seconds: float) -> None:
-    assert one(*key).seconds == pytest.approx(seconds, rel=1e-9)
+    assert figure_of(*key).seconds == pytest.approx(seconds, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_every_time_follows_from_the_printed_value_and_the_case(name: str) -> None:
-    for found in (f for f in figures() if f.source == name):
-        value = float(found.value.replace("k", "e3"))
-        batch = CASES[found.case].get("batch", 1)
+    for figure in (f for f in figures() if f.source == name):
+        value = float(figure.value.replace("k", "e3"))
+        batch = CASES[figure.case].get("batch", 1)
         times = {"s": value, "us/example": value * 1e-6 * batch, "ms/batch": value * 1e-3, "words/s": WORDS / value}
         times["ms"] = times["ms/batch"]
-        assert found.seconds == pytest.approx(times[found.unit], rel=1e-9), found
+        assert figure.seconds == pytest.approx(times[figure.unit], rel=1e-9), figure
 
 
 def test_every_case_slug_and_phase_is_one_of_this_project() -> None:
-    for found in figures():
-        assert found.case in CASES
-        assert found.phase in {"compile", "forward", "train", "gradient"}
-        release = tuple(int(part) for part in re.findall(r"\d+", found.release)[:3])
-        known: Any = implementation(found.framework, found.implementation)
-        assert found.kind == known.kind_in(release)
-        assert known.concerns(dict(CASES[found.case]))
+    for figure in figures():
+        assert figure.case in CASES
+        assert figure.phase in {"compile", "forward", "train", "gradient"}
+        release = tuple(int(part) for part in re.findall(r"\d+", figure.release)[:3])
+        known: Any = implementation(figure.framework, figure.implementation)
+        assert figure.kind == known.kind_in(release)
+        assert known.concerns(dict(CASES[figure.case]))
 
 
 def test_every_figure_stands_once_and_says_what_it_was_measured_on() -> None:
     keys = [(f.side, f.implementation, f.case, f.phase) for f in figures()]
     assert len(set(keys)) == len(keys)
-    assert all(found.device and found.name and found.release for found in figures())
+    assert all(figure.device and figure.name and figure.release for figure in figures())
 
 
 def test_a_spread_is_given_by_braun_alone_and_is_small() -> None:
-    for found in figures():
-        assert (found.spread is not None) is found.source.startswith("braun")
-        assert (found.spread is not None) is bool(SOURCES[found.source].spread)
-        if found.spread is not None:
-            assert 0 < found.spread < 0.11 * found.seconds
+    for figure in figures():
+        assert (figure.spread is not None) is figure.source.startswith("braun")
+        assert (figure.spread is not None) is bool(SOURCES[figure.source].spread)
+        if figure.spread is not None:
+            assert 0 < figure.spread < 0.11 * figure.seconds
 
 
 def test_the_bars_and_the_raw_results_agree_with_the_printed_means() -> None:
     printed = {(f.environment, f.implementation, f.case): f.seconds for f in figures() if f.source == "braun2018"}
-    for found in figures():
-        if found.source in {"braun2018-bars", "braun2018-raw"}:
-            mean = printed[found.environment, found.implementation, found.case]
-            assert abs(found.seconds - mean) < max(0.0006, 0.018 * mean)
+    for figure in figures():
+        if figure.source in {"braun2018-bars", "braun2018-raw"}:
+            mean = printed[figure.environment, figure.implementation, figure.case]
+            assert abs(figure.seconds - mean) < max(0.0006, 0.018 * mean)
 
 
 @pytest.mark.parametrize(
@@ -142,22 +142,22 @@ def test_the_bars_and_the_raw_results_agree_with_the_printed_means() -> None:
     ],
 )
 def test_a_known_defect_is_noted(key: tuple[str, str, str, str, str], words: str) -> None:
-    assert words in one(*key).note
+    assert words in figure_of(*key).note
 
 
 def test_every_source_can_be_looked_up() -> None:
-    for found in SOURCES.values():
-        assert found.citation.startswith(found.title)
+    for entry in SOURCES.values():
+        assert entry.citation.startswith(entry.title)
         assert re.fullmatch(
             r"https://(arxiv\.org/abs/\d{4}\.\d{5}|github\.com/\w+/\w+[\w-]*/tree/[0-9a-f]{7}|github\.com/baidu-research/DeepBench)",
-            found.url,
+            entry.url,
         )
-        assert str(found.year) in found.citation
+        assert str(entry.year) in entry.citation
     assert source("braun2018").year == 2018
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("name", "expected"),
     [
         ("published:braun2018/torch-0.4", ("torch-0.4",)),
         ("published:braun2018/torch-*", ("torch-0.1", "torch-0.2", "torch-0.3", "torch-0.4")),
@@ -165,9 +165,9 @@ def test_every_source_can_be_looked_up() -> None:
         ("published:braun2018-*/torch-0.4", ("torch-0.4", "torch-0.4")),
     ],
 )
-def test_a_name_or_a_glob_selects_sides_in_their_order(name: str, found: tuple[str, ...]) -> None:
+def test_a_name_or_a_glob_selects_sides_in_their_order(name: str, expected: tuple[str, ...]) -> None:
     assert is_published(name)
-    assert tuple(side.partition("/")[2] for side in select(name)) == found
+    assert tuple(side.partition("/")[2] for side in select(name)) == expected
     assert set(select(name)) <= set(sides())
 
 
@@ -224,41 +224,43 @@ OTHERWISE = {  # what the tables count otherwise: the zeros, the forward pass al
 }
 
 
-def counted(found: Figure) -> int:
-    case = CASES[found.case]
+def counted(figure: Figure) -> int:
+    case = CASES[figure.case]
     return recurrent_flops(case) if case["workload"] == "deepbench-rnn" else product_flops(case, "forward")
 
 
-def between(found: Figure, flops: float) -> tuple[float, float]:
+def between(figure: Figure, flops: float) -> tuple[float, float]:
     """Return the least and the most TFLOP/s of a time that was rounded to its printed digits."""
-    half = 0.5 * 10.0 ** -len(found.value.partition(".")[2]) * 1e-3
-    return flops / (found.seconds + half) / 1e12, flops / (found.seconds - half) / 1e12
+    half = 0.5 * 10.0 ** -len(figure.value.partition(".")[2]) * 1e-3
+    return flops / (figure.seconds + half) / 1e12, flops / (figure.seconds - half) / 1e12
 
 
 def test_printed_operations_in_a_second_follow_from_the_times_and_the_exceptions_do_not() -> None:
-    own = {found.case: found for found in figures() if found.source == "deepbench2017"}
-    assert set(own) == {*PRINTED, *OTHERWISE}
+    of_deepbench = {figure.case: figure for figure in figures() if figure.source == "deepbench2017"}
+    assert set(of_deepbench) == {*PRINTED, *OTHERWISE}
     for case, printed in PRINTED.items():
-        least, most = between(own[case], counted(own[case]))
-        assert least - 0.005 <= printed <= most + 0.005, case
+        low, high = between(of_deepbench[case], counted(of_deepbench[case]))
+        assert low - 0.005 <= printed <= high + 0.005, case
     for case, printed in OTHERWISE.items():
-        least, most = between(own[case], counted(own[case]))
-        assert not least - 0.005 <= printed <= most + 0.005, case
+        low, high = between(of_deepbench[case], counted(of_deepbench[case]))
+        assert not low - 0.005 <= printed <= high + 0.005, case
 
 
 def test_what_no_cell_repeats_has_a_protocol_of_its_own() -> None:
-    own = {name: one.protocol for name, one in SOURCES.items() if one.protocol != "published"}
-    assert own == {"deepbench2017": "calls of cuBLAS, cuSPARSE and cuDNN"}
+    protocols = {name: figure_of.protocol for name, figure_of in SOURCES.items() if figure_of.protocol != "published"}
+    assert protocols == {"deepbench2017": "calls of cuBLAS, cuSPARSE and cuDNN"}
     side = published_side("published:deepbench2017/cuda")
-    assert {fact for one in side.measured.values() for fact in one.facts["protocol"]} == set(own.values())
-    precisions = {fact for one in side.measured.values() for fact in one.facts["effective_precision"]}
+    assert {fact for figure_of in side.measured.values() for fact in figure_of.facts["protocol"]} == set(
+        protocols.values()
+    )
+    precisions = {fact for figure_of in side.measured.values() for fact in figure_of.facts["effective_precision"]}
     assert precisions == {cell.precision for cell in side.measured} == {"fp32", "fp16", "int8"}
 
 
 def test_the_zeros_of_sparse_products_are_what_the_tables_count() -> None:
     for case, printed in OTHERWISE.items():
         if case.startswith("deepbench-sparse"):
-            (found,) = (one for one in figures() if one.case == case)
+            (figure,) = (figure_of for figure_of in figures() if figure_of.case == case)
             m, n, k, sparsity = (CASES[case][name] for name in ("m", "n", "k", "sparsity"))
-            least, most = between(found, 2 * m * n * k * sparsity)
-            assert least - 0.005 <= printed <= most + 0.005, case
+            low, high = between(figure, 2 * m * n * k * sparsity)
+            assert low - 0.005 <= printed <= high + 0.005, case

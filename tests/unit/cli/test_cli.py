@@ -36,8 +36,8 @@ def context(tmp_path: Path) -> typer.Context:
     command = get_command(cli.app)
     click_context: Any = command.make_context("runner", [], resilient_parsing=True)
     click_context.params.update(matrix=tmp_path / "matrix.yaml", reports=tmp_path / "reports")
-    found: typer.Context = click_context
-    return found
+    click_like: typer.Context = click_context
+    return click_like
 
 
 def test_no_command_prints_the_help_and_succeeds() -> None:

@@ -23,7 +23,7 @@ environments:
 GOOD = f"{HEAD}    image: pytorch/pytorch:1.0\n"
 
 
-def said(text: str | bytes) -> str:
+def message_of(text: str | bytes) -> str:
     content = text if isinstance(text, bytes) else text.encode()
     with pytest.raises(MatrixError) as caught:
         parse(content, "m.yaml")
@@ -61,7 +61,7 @@ def test_an_alias_stands_for_a_whole_value() -> None:
 def test_both_mistakes_are_told_in_the_order_of_the_file() -> None:
     text = f"{HEAD}    python: 3.10\n    lock: a.txt\nexlcude: []\n"
     assert (
-        said(text)
+        message_of(text)
         == """\
 m.yaml:7:13: error: python must be text, and YAML read a number
     7 |     python: 3.10
@@ -449,34 +449,34 @@ hint: put it in quotes: '1'""",
 
 @pytest.mark.parametrize(("text", "expected"), FORM.values(), ids=FORM.keys())
 def test_a_mistake_of_form_is_told_with_its_place(text: str | bytes, expected: str) -> None:
-    assert said(text) == expected
+    assert message_of(text) == expected
 
 
 @pytest.mark.parametrize(("text", "expected"), CONTENT.values(), ids=CONTENT.keys())
 def test_a_mistake_of_content_is_told_with_its_place(text: str, expected: str) -> None:
-    assert said(text) == expected
+    assert message_of(text) == expected
 
 
 def test_an_alias_bomb_is_refused_by_counting() -> None:
     levels = "".join(f"k{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
     began = time.perf_counter()
-    message = said(f"k0: &a0 [x]\n{levels}").splitlines()[0]
+    message = message_of(f"k0: &a0 [x]\n{levels}").splitlines()[0]
     assert message == "m.yaml:1:1: error: more than 10^9 values once the aliases are followed; 10,000 are allowed"
     assert time.perf_counter() - began < 1
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "- " * 30_000 + "a", "? " * 30_000, "{a: " * 5_000])
 def test_deep_nesting_is_refused_before_it_can_overflow_anything(text: str) -> None:
-    assert "error: nested more than 40 deep" in said(text)
+    assert "error: nested more than 40 deep" in message_of(text)
 
 
 def test_aliases_nested_deep_are_refused() -> None:
     chain = "".join(f"k{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 60))
-    assert "nested more than 40 deep once the aliases are followed" in said(f"k0: &a0 [x]\n{chain}")
+    assert "nested more than 40 deep once the aliases are followed" in message_of(f"k0: &a0 [x]\n{chain}")
 
 
 def test_a_huge_file_is_refused_before_it_is_parsed() -> None:
-    assert said(b"#" * 300_000) == (
+    assert message_of(b"#" * 300_000) == (
         "error: m.yaml is larger than 256 KiB, so it is no matrix\nhint: name the right file with --matrix FILE"
     )
 

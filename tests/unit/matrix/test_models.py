@@ -51,8 +51,8 @@ def test_a_variant_is_found_by_its_device_and_none_where_there_is_no_such() -> N
 
 
 def test_a_base_that_is_given_stays() -> None:
-    found = environment(python="3.11", variants={"cpu": {"base": "python:3.11", "lock": "a"}}).variant("cpu")
-    assert found == Variant(base="python:3.11", lock="a")
+    variant = environment(python="3.11", variants={"cpu": {"base": "python:3.11", "lock": "a"}}).variant("cpu")
+    assert variant == Variant(base="python:3.11", lock="a")
 
 
 def test_an_image_to_pull_has_no_base() -> None:

@@ -118,10 +118,10 @@ def test_releases_are_ordered_as_they_came_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "same"), [("1", "1.0.0"), ("0.1.12_2", "0.1.12.post2"), ("2.0+cu118", "2.0"), ("v1.2", "1.2")]
+    ("first", "same"), [("1", "1.0.0"), ("0.1.12_2", "0.1.12.post2"), ("2.0+cu118", "2.0"), ("v1.2", "1.2")]
 )
-def test_spellings_of_one_release_are_equal(one: str, same: str) -> None:
-    assert release_key(one) == release_key(same)
+def test_spellings_of_one_release_are_equal(first: str, same: str) -> None:
+    assert release_key(first) == release_key(same)
 
 
 def test_a_release_without_numbers_has_no_place_in_the_order() -> None:
@@ -129,7 +129,7 @@ def test_a_release_without_numbers_has_no_place_in_the_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("glob", "whole"),
+    ("glob", "full_glob"),
     [
         ("torch-2.x/nn-lstm", "torch-2.x/nn-lstm/*"),
         ("torch-2.x/nn-lstm/", "torch-2.x/nn-lstm/*"),
@@ -139,8 +139,8 @@ def test_a_release_without_numbers_has_no_place_in_the_order() -> None:
         ("a/b/c/d/train/fp32", "a/b/c/d/train/fp32"),
     ],
 )
-def test_a_glob_of_fewer_parts_is_made_to_match_whole_ids(glob: str, whole: str) -> None:
-    assert split_selectors(["torch-*", glob, "!tf-1.8"]) == (("torch-*", "!tf-1.8"), (whole,))
+def test_a_glob_of_fewer_parts_is_made_to_match_whole_ids(glob: str, full_glob: str) -> None:
+    assert split_selectors(["torch-*", glob, "!tf-1.8"]) == (("torch-*", "!tf-1.8"), (full_glob,))
 
 
 def test_environment_selectors_and_cell_globs_add_up() -> None:

@@ -16,7 +16,9 @@ def test_further_rounds_that_are_whole_are_not_announced_again() -> None:
     attempts = {("rnn-step/tiny", number): 1 for number in (1, 2, 3)}
     finished = frozenset({("rnn-step/tiny", 1), ("rnn-step/tiny", 2)})
     behind = Past(attempts=attempts, finished=finished, groups={"cpu": (("a", "b"),)})
-    all_events = list(events(FakeBackend(), block(*two), rounds=1, max_rounds=4, wanted=lambda _: two, past=behind))
+    all_events = list(
+        events(FakeBackend(), block(*two), rounds=1, max_rounds=4, extra_rounds=lambda _: two, past=behind)
+    )
     assert [event.round for event in all_events if isinstance(event, ExtraRound)] == [3, 4]
     assert [(event.round, event.attempt) for event in all_events if isinstance(event, Outcome)] == [
         (3, 2),
@@ -30,7 +32,9 @@ def test_further_rounds_measure_the_wanted_cells_and_say_so() -> None:
     four = cells("a/x", "a/y", "b/x", "b/y")
     some = cells("a/x", "b/x")
     all_events = list(
-        events(FakeBackend(), block(*four), rounds=2, max_rounds=5, wanted=lambda done: four if done < 2 else some)
+        events(
+            FakeBackend(), block(*four), rounds=2, max_rounds=5, extra_rounds=lambda done: four if done < 2 else some
+        )
     )
     by_round = itertools.groupby(
         (event for event in all_events if isinstance(event, Outcome)), key=lambda event: event.round
@@ -45,7 +49,7 @@ def test_further_rounds_measure_the_wanted_cells_and_say_so() -> None:
 def test_when_no_cell_is_wanted_the_rounds_are_over() -> None:
     two = cells("a/x", "b/x")
     of_rounds = outcomes(
-        FakeBackend(), block(*two), rounds=2, max_rounds=9, wanted=lambda done: two if done < 4 else ()
+        FakeBackend(), block(*two), rounds=2, max_rounds=9, extra_rounds=lambda done: two if done < 4 else ()
     )
     assert max(outcome.round for outcome in of_rounds) == 4
 
@@ -54,7 +58,7 @@ def test_groups_number_their_rounds_apart_up_to_the_cap() -> None:
     backend = FakeBackend()
     backend.sizes = dict.fromkeys("abc", 3)
     three = cells("a/x", "b/x", "c/x")
-    of_rounds = list(outcomes(backend, block(*three), rounds=1, max_rounds=2, memory=12, wanted=lambda _: three))
+    of_rounds = list(outcomes(backend, block(*three), rounds=1, max_rounds=2, memory=12, extra_rounds=lambda _: three))
     assert [(outcome.cell.environment, outcome.round) for outcome in of_rounds if outcome.cell.environment != "a"] == [
         ("b", 1),
         ("c", 3),

@@ -215,7 +215,7 @@ def test_every_server_is_closed_after_an_interruption(kind: type[BaseException])
 
     backend = FakeBackend()
     with pytest.raises(kind):
-        list(outcomes(backend, block(*FOUR), said=Ear()))
+        list(outcomes(backend, block(*FOUR), lines=Ear()))
     assert len(backend.opened) == 3
     assert all_closed(backend)
 

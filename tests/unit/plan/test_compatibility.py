@@ -48,8 +48,8 @@ def judged(environment: str, name: str, driver: str = NEW) -> Judgement:
 
 
 def made(cuda: str | None, framework: str = "torch", release: str = "1.0.0", **keys: object) -> Environment:
-    own = {"cuda": cuda} if cuda else {}
-    text = {"framework": framework, "release": release, **own, **keys}
+    cuda_keys = {"cuda": cuda} if cuda else {}
+    text = {"framework": framework, "release": release, **cuda_keys, **keys}
     return Environment.model_validate(text if "python" in text else {"image": "x", **text})
 
 
@@ -132,7 +132,7 @@ BELOW_PTX = {("tf-2.x", "GTX TITAN X (Maxwell)"), ("keras-3", "GTX TITAN X (Maxw
 
 
 def test_every_environment_with_a_cuda_build_has_its_row_here() -> None:
-    declared = {name for name, found in matrix().environments.items() if found.variant("cuda") is not None}
+    declared = {name for name, environment in matrix().environments.items() if environment.variant("cuda") is not None}
     assert set(NATIVE) == set(BUILDS) == declared
 
 
@@ -141,19 +141,19 @@ def test_an_environment_is_known_as_its_build(name: str) -> None:
     environment = matrix().environments[name]
     variant = environment.variant("cuda")
     assert variant is not None
-    found = build_of(environment, variant)
-    assert found is not None
-    assert (found.package, found.release, found.variant) == BUILDS[name]
+    build = build_of(environment, variant)
+    assert build is not None
+    assert (build.package, build.release, build.variant) == BUILDS[name]
 
 
 @pytest.mark.parametrize(("environment", "name"), list(itertools.product(NATIVE, CAPABILITIES)))
 def test_a_build_runs_by_its_native_code_else_by_its_ptx(environment: str, name: str) -> None:
-    found = judged(environment, name).verdict
+    verdict = judged(environment, name).verdict
     by_jit = environment not in NO_PTX and (environment, name) not in BELOW_PTX
     expected = "runs" if name in NATIVE[environment] else "jit" if by_jit else "cannot"
-    assert found.word == expected, found
-    assert found.code == ("arch" if expected == "cannot" else "")
-    assert bool(found.reason) == bool(found.source) == (expected != "runs")
+    assert verdict.word == expected, verdict
+    assert verdict.code == ("arch" if expected == "cannot" else "")
+    assert bool(verdict.reason) == bool(verdict.source) == (expected != "runs")
 
 
 def test_the_cudnn_of_the_matrix_is_that_of_its_lock() -> None:
@@ -184,24 +184,24 @@ def test_the_reason_names_the_build_the_gpu_and_the_code_it_has() -> None:
 
 
 def test_jit_is_refused_unless_it_is_allowed() -> None:
-    found = judged("torch-1.0", "H200")
-    refused = found.skip("flexible", allow_jit=False)
+    judgement = judged("torch-1.0", "H200")
+    refused = judgement.skip("flexible", allow_jit=False)
     assert refused is not None
     assert refused.code == "arch"
     assert refused.reason == (
-        f"{found.verdict.reason}; it would run by PTX JIT, whose first call is slow: --allow-jit lets it"
+        f"{judgement.verdict.reason}; it would run by PTX JIT, whose first call is slow: --allow-jit lets it"
     )
-    assert refused.source == found.verdict.source
-    assert found.skip("flexible", allow_jit=True) is None
-    assert found.jit("flexible") == f"runs by PTX JIT (first call is slow): {found.verdict.reason}"
+    assert refused.source == judgement.verdict.source
+    assert judgement.skip("flexible", allow_jit=True) is None
+    assert judgement.jit("flexible") == f"runs by PTX JIT (first call is slow): {judgement.verdict.reason}"
     assert judged("torch-1.0", "V100").jit("flexible") == ""
     assert judged("torch-1.12", "H200").skip("flexible", allow_jit=True) is not None
 
 
 def test_ptx_that_was_made_for_just_this_gpu_needs_no_leave() -> None:
-    found = judged("tf-2.x", "H200")
-    assert (found.verdict.word, found.skip("flexible", allow_jit=False)) == ("jit", None)
-    assert found.jit("flexible").startswith("runs by PTX JIT (first call is slow): tensorflow 2.21.0 for CUDA 12.5")
+    judgement = judged("tf-2.x", "H200")
+    assert (judgement.verdict.word, judgement.skip("flexible", allow_jit=False)) == ("jit", None)
+    assert judgement.jit("flexible").startswith("runs by PTX JIT (first call is slow): tensorflow 2.21.0 for CUDA 12.5")
     assert judged("tf-2.x", "RTX 5090").skip("flexible", allow_jit=False) is not None
 
 
@@ -228,16 +228,16 @@ def test_drivers_are_compared_part_by_part(environment: str, old: str, new: str)
 def test_a_driver_of_branch_590_drives_nothing_before_turing(name: str) -> None:
     for environment in NATIVE:
         assert judged(environment, name, "590.44.01").verdict.word == "cannot"
-    found = judged("jax", name, "590.44.01").verdict
-    assert found.code == "driver"
-    assert "branch 580 is the last" in found.reason
+    verdict = judged("jax", name, "590.44.01").verdict
+    assert verdict.code == "driver"
+    assert "branch 580 is the last" in verdict.reason
 
 
 def test_what_calls_cudnn_is_refused_where_that_no_longer_serves_the_gpu() -> None:
-    found = judged("tf-2.x", "V100")
-    assert found.verdict.word == "runs"
-    assert found.skip("flexible", allow_jit=False) is None
-    held = found.skip("vendor", allow_jit=False)
+    judgement = judged("tf-2.x", "V100")
+    assert judgement.verdict.word == "runs"
+    assert judgement.skip("flexible", allow_jit=False) is None
+    held = judgement.skip("vendor", allow_jit=False)
     assert held is not None
     assert (held.code, held.reason) == (
         "arch",
@@ -248,7 +248,7 @@ def test_what_calls_cudnn_is_refused_where_that_no_longer_serves_the_gpu() -> No
 
 
 @pytest.mark.parametrize(
-    ("environment", "name", "driver", "found"),
+    ("environment", "name", "driver", "expected"),
     [
         ("torch-2.x", "V100", NEW, ("torch-1.12", "torch==2.14.1+cu126")),
         ("torch-2.x", "GTX 1080", "384.81", ("torch-1.0",)),  # whose build is the nearest, too
@@ -264,8 +264,8 @@ def test_what_calls_cudnn_is_refused_where_that_no_longer_serves_the_gpu() -> No
         ("torch-2.x", "H200", "595.71.05", ()),  # it runs
     ],
 )
-def test_the_nearest_that_runs(environment: str, name: str, driver: str, found: tuple[str, ...]) -> None:
-    assert nearest(environment, name, driver) == found
+def test_the_nearest_that_runs(environment: str, name: str, driver: str, expected: tuple[str, ...]) -> None:
+    assert nearest(environment, name, driver) == expected
 
 
 def test_what_cannot_be_had_is_not_the_nearest() -> None:
@@ -286,22 +286,22 @@ def test_of_two_that_are_as_near_the_newer_is_named() -> None:
 
 
 def test_a_build_whose_cudnn_does_not_serve_the_gpu_is_not_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
-    newer = tuple(replace(one, cudnn="9.11") if one.cuda.startswith("12") else one for one in facts.builds())
+    newer = tuple(replace(build, cudnn="9.11") if build.cuda.startswith("12") else build for build in facts.builds())
     monkeypatch.setattr("runner.plan.compatibility.alternatives.builds", lambda: newer)
     assert nearest("torch-2.x", "V100") == ("torch-1.12", "torch==2.0.1")
 
 
 def test_a_build_without_cuda_needs_the_cpu() -> None:
-    found = compatibility.judge(made(None), gpu("T4")).skip("flexible", allow_jit=True)
-    assert found is not None
-    assert (found.code, found.source) == ("needs-gpu", "the matrix")
+    skip = compatibility.judge(made(None), gpu("T4")).skip("flexible", allow_jit=True)
+    assert skip is not None
+    assert (skip.code, skip.source) == ("needs-gpu", "the matrix")
 
 
 def test_a_variant_for_cpus_alone_needs_the_cpu() -> None:
     environment = made(None, python="3.6", variants={"cpu": {"requirements": ["torch"]}})
-    found = compatibility.judge(environment, gpu("T4")).skip("flexible", allow_jit=True)
-    assert found is not None
-    assert found.code == "needs-gpu"
+    skip = compatibility.judge(environment, gpu("T4")).skip("flexible", allow_jit=True)
+    assert skip is not None
+    assert skip.code == "needs-gpu"
 
 
 def test_a_build_that_nothing_is_known_of_is_tried_where_the_driver_runs_its_cuda() -> None:
@@ -312,8 +312,8 @@ def test_a_build_that_nothing_is_known_of_is_tried_where_the_driver_runs_its_cud
 
 
 def test_a_release_between_known_ones_is_taken_to_be_as_its_neighbour_and_says_so() -> None:
-    found = compatibility.judge(made("12.4", release="2.5.1"), gpu("RTX 5090", "595.71.05"))
-    assert found.verdict.reason == (
+    judgement = compatibility.judge(made("12.4", release="2.5.1"), gpu("RTX 5090", "595.71.05"))
+    assert judgement.verdict.reason == (
         "torch 2.5.1 for CUDA 12.4 has no code for RTX 5090 (compute capability 12.0); its newest is 9.0 (unverified)"
     )
     assert compatibility.judge(made("12.4", release="2.5.1"), gpu("H200")).verdict.word == "runs"
@@ -338,15 +338,15 @@ def test_keys_of_the_matrix_that_cannot_go_together_are_told() -> None:
         return compatibility.judge(environment, gpu("T4"), backend, glibc).skip("flexible", allow_jit=False)
 
     none = made("13.0", release="2.13.0", python="3.8", requirements=["torch==2.13.0"])
-    found = code(none)
-    assert found is not None
-    assert found.code == "framework-lacks"
-    assert "has no wheel for Python 3.8, but for 3.10, 3.11, 3.12, 3.13, 3.14 and 3.14t" in found.reason
+    verdict = code(none)
+    assert verdict is not None
+    assert verdict.code == "framework-lacks"
+    assert "has no wheel for Python 3.8, but for 3.10, 3.11, 3.12, 3.13, 3.14 and 3.14t" in verdict.reason
 
     trap = made("10.0", "tensorflow", "1.15.5", python="3.7", requirements=["tensorflow==1.15.5"])
-    found = code(trap)
-    assert found is not None
-    assert (found.code, found.reason) == (
+    verdict = code(trap)
+    assert verdict is not None
+    assert (verdict.code, verdict.reason) == (
         "needs-gpu",
         "tensorflow 1.15.5 holds no code for GPUs: tensorflow-gpu 1.15.5 does",
     )
@@ -354,16 +354,16 @@ def test_keys_of_the_matrix_that_cannot_go_together_are_told() -> None:
     wheel = made("13.0", release="2.13.0", python="3.11", requirements=["torch==2.13.0"])
     on_old = wheel.model_copy(update={"base": "nvidia/cuda:13.0.0-cudnn-devel-ubuntu18.04"})
     assert code(wheel) is None
-    for found in (code(on_old), code(wheel, "venv", "2.27")):
-        assert found is not None
-        assert found.code == "image-unavailable"
-        assert "torch 2.13.0 for CUDA 13.0 needs glibc 2.28 or newer" in found.reason
+    for verdict in (code(on_old), code(wheel, "venv", "2.27")):
+        assert verdict is not None
+        assert verdict.code == "image-unavailable"
+        assert "torch 2.13.0 for CUDA 13.0 needs glibc 2.28 or newer" in verdict.reason
     assert code(wheel, "venv", "2.28") is None
     assert code(wheel, "venv", None) is None
     assert code(on_old, "venv", "2.36") is None  # a venv is in no image
 
     image = made("12.5", "tensorflow", "2.18.0", image="tensorflow/tensorflow:2.18.0-gpu")
-    found = code(image)
-    assert found is not None
-    assert found.code == "image-unavailable"
-    assert found.reason.endswith("needs 9.3: it would compute on the CPU")
+    verdict = code(image)
+    assert verdict is not None
+    assert verdict.code == "image-unavailable"
+    assert verdict.reason.endswith("needs 9.3: it would compute on the CPU")

@@ -18,8 +18,8 @@ MODEL = dict(NETWORKS["lm-lstm/lm-small"], steps=2, batch=2, vocabulary=4, class
 
 
 def numbers(text: str, **sizes: int) -> list[int]:
-    found: list[int] = with_words({**MODEL, **sizes}, text)["words"]
-    return found
+    words: list[int] = with_words({**MODEL, **sizes}, text)["words"]
+    return words
 
 
 def test_a_word_s_number_is_its_rank_and_equals_go_by_the_alphabet() -> None:
@@ -57,11 +57,11 @@ def test_every_language_model_there_is_can_be_given_a_text() -> None:
     models = [case for case in NETWORKS.values() if case["vocabulary"]]
     assert models
     for case in models:
-        found = with_words(case, text)
-        assert len(found["words"]) == case["batch"] * (case["steps"] + 1)
-        assert min(found["words"]) >= 0
-        assert max(found["words"]) < case["vocabulary"]
-        assert {name: found[name] for name in case} == case
+        with_text = with_words(case, text)
+        assert len(with_text["words"]) == case["batch"] * (case["steps"] + 1)
+        assert min(with_text["words"]) >= 0
+        assert max(with_text["words"]) < case["vocabulary"]
+        assert {name: with_text[name] for name in case} == case
 
 
 def test_each_sample_is_a_piece_of_the_text_and_its_target_is_the_word_after() -> None:
@@ -72,9 +72,9 @@ def test_each_sample_is_a_piece_of_the_text_and_its_target_is_the_word_after() -
 
 
 def test_other_words_are_other_data_and_have_another_reference() -> None:
-    one, other = (dict(with_words(MODEL, text)) for text in ("a a b b c c", "a b a b c c"))
-    assert cases.key(one) != cases.key(other)
-    assert cases.digest(*cases.materialise(one)) != cases.digest(*cases.materialise(other))
+    first, second = (dict(with_words(MODEL, text)) for text in ("a a b b c c", "a b a b c c"))
+    assert cases.key(first) != cases.key(second)
+    assert cases.digest(*cases.materialise(first)) != cases.digest(*cases.materialise(second))
 
 
 def test_a_text_that_is_too_short_names_what_is_needed() -> None:
@@ -89,10 +89,10 @@ def test_a_text_that_is_too_short_names_what_is_needed() -> None:
 def test_a_file_is_known_by_its_name_and_its_bytes(tmp_path: Path) -> None:
     path = tmp_path / "own.txt"
     path.write_bytes(b"\xef\xbb\xbfna\xc3\xafve\n")
-    found = read(path)
-    assert (found.name, found.text) == ("own.txt", "na\u00efve\n")
-    assert found.digest == "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
-    assert str(tmp_path) not in repr(found)
+    corpus = read(path)
+    assert (corpus.name, corpus.text) == ("own.txt", "na\u00efve\n")
+    assert corpus.digest == "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
+    assert str(tmp_path) not in repr(corpus)
 
 
 def test_a_file_that_is_not_there_or_not_a_file(tmp_path: Path) -> None:

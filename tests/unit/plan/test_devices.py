@@ -20,7 +20,7 @@ COSTS = {"one": 50.0, "two": 30.0, "three": 20.0, "four": 20.0, "five": 1.0}
 def plan(past: Past = Past()) -> Plan:  # noqa: B008  frozen
     blocks = tuple(block(*cells("a/x", "b/x", case=name)) for name in COSTS)
     planned = tuple(
-        PlannedCell(cell=cell, device="cuda", seconds=COSTS[cell.case]) for one in blocks for cell in one.cells
+        PlannedCell(cell=cell, device="cuda", seconds=COSTS[cell.case]) for block in blocks for cell in block.cells
     )
     return Plan(
         device="cuda",
@@ -35,8 +35,11 @@ def plan(past: Past = Past()) -> Plan:  # noqa: B008  frozen
 
 def test_each_case_is_dealt_to_one_device_the_longest_first() -> None:
     parts = assign(plan(), 2)
-    assert [[one.spec["name"] for one in part.blocks] for part in parts] == [["one", "three"], ["two", "four", "five"]]
-    assert [{one.cell.case for one in part.cells} for part in parts] == [
+    assert [[entry.spec["name"] for entry in part.blocks] for part in parts] == [
+        ["one", "three"],
+        ["two", "four", "five"],
+    ]
+    assert [{entry.cell.case for entry in part.cells} for part in parts] == [
         {"one", "three"},
         {"two", "four", "five"},
     ]
@@ -48,7 +51,7 @@ def test_cases_that_want_several_gpus_at_once_are_dealt_to_nobody() -> None:
     assert (narrow, none.blocks, none.cells) == (plan(), (), ())
     rest, wide = apart(with_wide(plan()))
     assert [block.spec["name"] for block in wide.blocks] == ["two"]
-    assert {one.cell.case for one in wide.cells} == {"two"}
+    assert {entry.cell.case for entry in wide.cells} == {"two"}
     assert [block.spec["name"] for block in rest.blocks] == ["one", "three", "four", "five"]
     on_cpu = replace(with_wide(plan()), device="cpu")
     assert apart(on_cpu)[0] == on_cpu
@@ -57,7 +60,7 @@ def test_cases_that_want_several_gpus_at_once_are_dealt_to_nobody() -> None:
 def with_wide(planned: Plan) -> Plan:
     """Return the plan with a case that two GPUs compute together."""
     more = {"two": {"chips": 2}}
-    blocks = tuple(replace(one, spec={**one.spec, **more.get(one.spec["name"], {})}) for one in planned.blocks)
+    blocks = tuple(replace(block, spec={**block.spec, **more.get(block.spec["name"], {})}) for block in planned.blocks)
     return replace(planned, blocks=blocks)
 
 
@@ -87,7 +90,7 @@ def test_each_part_has_what_is_behind_it_and_no_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "names"),
+    ("requested", "names"),
     [
         (None, ["GPU-1"]),
         ("cuda", ["GPU-1"]),
@@ -99,20 +102,20 @@ def test_each_part_has_what_is_behind_it_and_no_other() -> None:
         ("cuda:0,GPU-1", ["GPU-1"]),
     ],
 )
-def test_devices_as_they_are_asked_for(asked: str | None, names: list[str]) -> None:
-    device, gpus = pick_devices(asked, (FIRST, SECOND), "this machine")
+def test_devices_as_they_are_asked_for(requested: str | None, names: list[str]) -> None:
+    device, gpus = pick_devices(requested, (FIRST, SECOND), "this machine")
     assert (device, [gpu.uuid for gpu in gpus]) == ("cuda", names)
 
 
-@pytest.mark.parametrize("asked", ["cuda:all", "cuda:0,1", "GPU-1,GPU-2"])
-def test_another_numbering_gives_the_same_gpus_in_the_same_order(asked: str) -> None:
-    assert pick_devices(asked, (SECOND, FIRST), "this machine")[1] == (FIRST, SECOND)
+@pytest.mark.parametrize("requested", ["cuda:all", "cuda:0,1", "GPU-1,GPU-2"])
+def test_another_numbering_gives_the_same_gpus_in_the_same_order(requested: str) -> None:
+    assert pick_devices(requested, (SECOND, FIRST), "this machine")[1] == (FIRST, SECOND)
 
 
-@pytest.mark.parametrize("asked", ["cuda:0,5", "cuda:0,cpu", "cpu,cuda:0", "cuda:0,", "cuda:all,cuda:0", "1"])
-def test_a_device_among_several_that_is_not_there(asked: str) -> None:
+@pytest.mark.parametrize("requested", ["cuda:0,5", "cuda:0,cpu", "cpu,cuda:0", "cuda:0,", "cuda:all,cuda:0", "1"])
+def test_a_device_among_several_that_is_not_there(requested: str) -> None:
     with pytest.raises(GpuError, match="there is no device"):
-        pick_devices(asked, (FIRST, SECOND), "this machine")
+        pick_devices(requested, (FIRST, SECOND), "this machine")
 
 
 def test_all_of_no_gpu_is_an_error() -> None:
@@ -137,28 +140,28 @@ def test_gpus_that_are_unlike_share_no_run(other: Gpu, why: str) -> None:
 
 def test_a_budget_is_time_on_each_gpu_and_no_case_is_split() -> None:
     measurement = Measurement(budget=100.0)
-    kept = [one.cell.case for one in affordable(plan().cells, measurement, 2) if one.skip is None]
+    kept = [entry.cell.case for entry in affordable(plan().cells, measurement, 2) if entry.skip is None]
     assert list(dict.fromkeys(kept)) == ["one", "two", "three"]
     alone = affordable(plan().cells, Measurement(budget=90.0), 8)
-    assert {one.cell.case for one in alone if one.skip} == {"one"}  # 100 s on whichever
-    reasons = {one.skip.reason for one in alone if one.skip}
+    assert {entry.cell.case for entry in alone if entry.skip} == {"one"}  # 100 s on whichever
+    reasons = {entry.skip.reason for entry in alone if entry.skip}
     assert reasons == {"3 rounds of rnn-step/one take about 1 min 40 s, and 1 min 30 s of 1 min 30 s are left"}
 
 
 def test_a_case_of_all_gpus_takes_from_the_budget_of_each() -> None:
     (cell,) = cells("a/x")
-    both, one = "deepbench-allreduce", "rnn-step"
+    on_all, single = "deepbench-allreduce", "rnn-step"
     cases = [
-        (both, "train-001-100000-c2"),
-        (one, "lstm-b32-h128"),
-        (one, "lstm-b128-h128"),
-        (both, "train-002-3097600-c2"),
+        (on_all, "train-001-100000-c2"),
+        (single, "lstm-b32-h128"),
+        (single, "lstm-b128-h128"),
+        (on_all, "train-002-3097600-c2"),
     ]
-    wanted = [
+    planned_cells = [
         PlannedCell(cell=replace(cell, workload=work, case=case), device="cuda", seconds=60.0) for work, case in cases
     ]
-    found = affordable(tuple(wanted), Measurement(budget=125.0), 2)
-    assert [planned.skip is not None for planned in found] == [False, False, False, True]
+    result = affordable(tuple(planned_cells), Measurement(budget=125.0), 2)
+    assert [planned.skip is not None for planned in result] == [False, False, False, True]
 
 
 def test_the_estimate_has_the_cases_of_all_gpus_whole() -> None:

@@ -47,16 +47,16 @@ def test_one_build_serves_both_devices(tmp_path: Path) -> None:
     (tmp_path / "locks" / "torch.txt").write_text("torch==1.0.0")
     cpu, skips = specs(matrix(), ["torch-1.0"], "cpu", tmp_path)
     assert (cpu, skips) == (specs(matrix(), ["torch-1.0"], "cuda", tmp_path)[0], {})
-    (found,) = cpu
-    assert (found.environment, found.framework, found.release) == ("torch-1.0", "torch", "1.0.0")
-    assert (found.python, found.image, found.base) == ("3.6", None, "python:3.6-slim")
-    assert str(found.lock) == str(tmp_path / "locks" / "torch.txt")
-    assert (found.download, found.disk) == (607_000_000, 1_170_000_000)
+    (built,) = cpu
+    assert (built.environment, built.framework, built.release) == ("torch-1.0", "torch", "1.0.0")
+    assert (built.python, built.image, built.base) == ("3.6", None, "python:3.6-slim")
+    assert str(built.lock) == str(tmp_path / "locks" / "torch.txt")
+    assert (built.download, built.disk) == (607_000_000, 1_170_000_000)
 
 
 def test_a_lock_that_was_not_made_yet_is_none(tmp_path: Path) -> None:
-    (found,), _ = specs(matrix(), ["torch-1.0"], "cpu", tmp_path)
-    assert found.lock is None
+    (built,), _ = specs(matrix(), ["torch-1.0"], "cpu", tmp_path)
+    assert built.lock is None
 
 
 def test_a_variant_is_made_for_its_device(tmp_path: Path) -> None:
@@ -68,18 +68,18 @@ def test_a_variant_is_made_for_its_device(tmp_path: Path) -> None:
 
 
 def test_an_image_brings_its_own_python(tmp_path: Path) -> None:
-    (found,), _ = specs(matrix(), ["torch-0.4"], "cpu", tmp_path)
-    assert (found.image, found.python, found.base, found.lock) == ("pytorch/pytorch:0.4", None, None, None)
+    (built,), _ = specs(matrix(), ["torch-0.4"], "cpu", tmp_path)
+    assert (built.image, built.python, built.base, built.lock) == ("pytorch/pytorch:0.4", None, None, None)
 
 
 def test_a_base_of_its_own_is_kept(tmp_path: Path) -> None:
-    (found,), _ = specs(matrix(), ["only-cuda"], "cuda", tmp_path)
-    assert found.base == "b"
+    (built,), _ = specs(matrix(), ["only-cuda"], "cuda", tmp_path)
+    assert built.base == "b"
 
 
 def test_what_has_no_build_for_the_device_is_a_skip_with_a_reason(tmp_path: Path) -> None:
-    found, skips = specs(matrix(), ["only-cuda", "torch-1.0", "only-cpu"], "cpu", tmp_path)
-    assert [one.environment for one in found] == ["torch-1.0", "only-cpu"]
+    specs_of_cpu, skips = specs(matrix(), ["only-cuda", "torch-1.0", "only-cpu"], "cpu", tmp_path)
+    assert [spec_of_cpu.environment for spec_of_cpu in specs_of_cpu] == ["torch-1.0", "only-cpu"]
     assert skips == {"only-cuda": Skip("needs-gpu", "matrix.yaml declares no cpu build of it")}
     _, skips = specs(matrix(), ["only-cuda", "only-cpu"], "cuda", tmp_path)
     assert skips == {"only-cpu": Skip("framework-lacks", "matrix.yaml declares no cuda build of it")}
@@ -92,19 +92,19 @@ def test_nothing_to_make_is_nothing_to_say() -> None:
 
 
 def test_the_cost_is_said_in_a_sentence() -> None:
-    found = announce([spec("a", 592_000_000, 10**9), spec("b", 10**9, 2 * 10**9)], Survey(free=80 * 10**9))
-    assert found == "to be made: a, b; downloads about 1.6 GB, needs about 3.0 GB of disk, 80.0 GB are free"
+    sentence = announce([spec("a", 592_000_000, 10**9), spec("b", 10**9, 2 * 10**9)], Survey(free=80 * 10**9))
+    assert sentence == "to be made: a, b; downloads about 1.6 GB, needs about 3.0 GB of disk, 80.0 GB are free"
 
 
 def test_what_is_here_or_cannot_be_had_costs_nothing() -> None:
     survey = Survey(cached=frozenset({"a"}), skips={"b": Skip("no-engine", "none")}, free=ROOM)
-    found = announce([spec("a", 5, ROOM), spec("b", 5, ROOM), spec("c", 10**6, 2 * 10**6)], survey)
-    assert found == "to be made: c; downloads about 1 MB, needs about 2 MB of disk, 107.4 GB are free"
+    sentence = announce([spec("a", 5, ROOM), spec("b", 5, ROOM), spec("c", 10**6, 2 * 10**6)], survey)
+    assert sentence == "to be made: c; downloads about 1 MB, needs about 2 MB of disk, 107.4 GB are free"
 
 
 def test_what_is_not_known_is_said() -> None:
-    found = announce([spec("a", 10**9, 10**9), spec("b"), spec("c")], Survey())
-    assert found == "to be made: a, b, c; downloads about 1.0 GB, and what b, c take, needs about 1.0 GB of disk"
+    sentence = announce([spec("a", 10**9, 10**9), spec("b"), spec("c")], Survey())
+    assert sentence == "to be made: a, b, c; downloads about 1.0 GB, and what b, c take, needs about 1.0 GB of disk"
 
 
 def test_too_little_room_is_an_error_before_anything_is_fetched() -> None:

@@ -16,7 +16,7 @@ from runner.workflows.doctor import Examination
 from tests.unit.workflows.test_doctor import ENGINE, FACTS, H200, outlook
 
 ROOT = Path(__file__).parents[3]
-WHOLE: Mapping[str, Any] = {
+DOCUMENT: Mapping[str, Any] = {
     "version": 1,
     "machine": {
         "cores": 16,
@@ -34,11 +34,11 @@ def written(folder: Path, text: str) -> Path:
 
 def machine(**changes: Any) -> str:
     """Return a description, one key to the line, with some keys of the machine changed, or removed where None."""
-    found = {**WHOLE["machine"], **changes}
-    return json.dumps({**WHOLE, "machine": {name: one for name, one in found.items() if one != ""}}, indent=1)
+    keys = {**DOCUMENT["machine"], **changes}
+    return json.dumps({**DOCUMENT, "machine": {name: value for name, value in keys.items() if value != ""}}, indent=1)
 
 
-def said(folder: Path, text: str) -> str:
+def message_of(folder: Path, text: str) -> str:
     with pytest.raises(UsageError) as caught:
         describe(written(folder, text))
     return str(caught.value).replace(f"{folder}/", "")
@@ -62,18 +62,18 @@ def test_what_doctor_writes_is_read(tmp_path: Path) -> None:
     )
     document["machine"]["engine"] = {**ENGINE, "gpus": True}
     document["machine"]["memory_limit_bytes"] = None
-    found = describe(written(tmp_path, json.dumps(document)))
-    assert (found.hands_over, found.memory) == (True, 64_000_000_000)
+    described = describe(written(tmp_path, json.dumps(document)))
+    assert (described.hands_over, described.memory) == (True, 64_000_000_000)
     document["machine"]["engine"] = None
-    found = describe(written(tmp_path, json.dumps(document)))
-    assert (found.engine, found.hands_over) == (False, False)
+    described = describe(written(tmp_path, json.dumps(document)))
+    assert (described.engine, described.hands_over) == (False, False)
 
 
 def test_little_is_enough(tmp_path: Path) -> None:
-    found = describe(written(tmp_path, json.dumps(WHOLE)))
+    described = describe(written(tmp_path, json.dumps(DOCUMENT)))
     uuid = "GPU-described-0"
-    assert found.gpus == (Gpu(uuid=uuid, name="NVIDIA H200", capability=(9, 0), driver="580.95.05"),)
-    assert (found.engine, found.interpreters, found.glibc) == (False, {}, None)
+    assert described.gpus == (Gpu(uuid=uuid, name="NVIDIA H200", capability=(9, 0), driver="580.95.05"),)
+    assert (described.engine, described.interpreters, described.glibc) == (False, {}, None)
     assert describe(written(tmp_path, machine(gpus=[]))).gpus == ()
 
 
@@ -93,13 +93,13 @@ def test_the_example_of_the_documentation_can_be_read(tmp_path: Path) -> None:
 def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
     gpu = {"name": "NVIDIA H200", "capability": "9.0", "driver": "R550"}
     text = machine(cores=0, memory_bytes="", memory_byte=5, gpus=[gpu])
-    assert [block.splitlines()[0] for block in said(tmp_path, text).split("\n\n")] == [
+    assert [block.splitlines()[0] for block in message_of(tmp_path, text).split("\n\n")] == [
         "m.json:4:12: error: cores must be larger, found 0",
         "m.json:3:2: error: 'memory_bytes' is missing here",
         'm.json:8:19: error: capability must be a list of two whole numbers, such as [9, 0], found "9.0"',
         'm.json:9:15: error: driver must be a version, such as 580.65.06, found "R550"',
     ]
-    assert "hint: there is 'memory_byte'" in said(tmp_path, text)
+    assert "hint: there is 'memory_byte'" in message_of(tmp_path, text)
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,9 @@ def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
         ('{"version": 1,', "m.json:1:15: error: this is not JSON: Expecting property name enclosed in double quotes"),
         ("[1]", "m.json:1:1: error: this is not a JSON object"),
         ("{}", "m.json:1:1: error: 'version' is missing here"),
-        (json.dumps({**WHOLE, "version": 2}), "m.json:1:13: error: version must be 1, found 2"),
-        (json.dumps({**WHOLE, "version": "1"}), 'm.json:1:13: error: version must be 1, found "1"'),
-        (json.dumps({**WHOLE, "machine": []}), "m.json:1:27: error: machine must be an object, found []"),
+        (json.dumps({**DOCUMENT, "version": 2}), "m.json:1:13: error: version must be 1, found 2"),
+        (json.dumps({**DOCUMENT, "version": "1"}), 'm.json:1:13: error: version must be 1, found "1"'),
+        (json.dumps({**DOCUMENT, "machine": []}), "m.json:1:27: error: machine must be an object, found []"),
         (json.dumps({"version": 1}), "m.json:1:1: error: 'machine' is missing here"),
         (machine(cores=1.5), "m.json:4:12: error: cores must be a whole number, found 1.5"),
         (machine(cores=True), "m.json:4:12: error: cores must be a whole number, found true"),
@@ -120,13 +120,13 @@ def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_and_its_place(tmp_path: Path, text: str, first: str) -> None:
-    assert said(tmp_path, text).splitlines()[0] == first
+    assert message_of(tmp_path, text).splitlines()[0] == first
 
 
 @pytest.mark.parametrize("capability", [[9], [9, 0, 1], [9.5, 0], "90", None])
 def test_a_capability_is_two_numbers(tmp_path: Path, capability: object) -> None:
     gpu = {"name": "NVIDIA H200", "capability": capability, "driver": "580.95.05"}
-    assert re.search(r"^m\.json:\d+:\d+: error: ", said(tmp_path, machine(gpus=[gpu])))
+    assert re.search(r"^m\.json:\d+:\d+: error: ", message_of(tmp_path, machine(gpus=[gpu])))
 
 
 def test_what_cannot_be_read(tmp_path: Path) -> None:

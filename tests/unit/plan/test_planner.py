@@ -44,12 +44,12 @@ def planned(matrix: Matrix, unavailable: dict[str, Skip] | None = None, gpu: Gpu
     return plan(matrix, replace(request, **changes), unavailable or {}, gpu)
 
 
-def verdicts(found: Plan, part: str) -> dict[str, str]:
+def verdicts(plan: Plan, part: str) -> dict[str, str]:
     """Return environment/implementation -> skip code or ``run``, of the ids that hold ``part``."""
     return {
-        f"{one.cell.environment}/{one.cell.implementation}": one.skip.code if one.skip else "run"
-        for one in found.cells
-        if part in one.cell.id
+        f"{entry.cell.environment}/{entry.cell.implementation}": entry.skip.code if entry.skip else "run"
+        for entry in plan.cells
+        if part in entry.cell.id
     }
 
 
@@ -59,11 +59,11 @@ def shipped() -> Matrix:
 
 
 def test_ids_in_the_order_of_the_file() -> None:
-    found = planned(small(), workloads=("rnn-step",), environments=("np", "tf-1.8"))
-    ids = [one.cell.id for one in found.cells]
+    result = planned(small(), workloads=("rnn-step",), environments=("np", "tf-1.8"))
+    ids = [entry.cell.id for entry in result.cells]
     assert ids[0] == "np/numpy-loop/rnn-step/lstm-b32-h128/train/fp32"
     assert ids[1].startswith("tf-1.8/")
-    assert all(one.endswith("/rnn-step/lstm-b32-h128/train/fp32") for one in ids)
+    assert all(entry.endswith("/rnn-step/lstm-b32-h128/train/fp32") for entry in ids)
 
 
 def test_cases_come_first_then_environments_then_phases_then_precisions() -> None:
@@ -71,7 +71,7 @@ def test_cases_come_first_then_environments_then_phases_then_precisions() -> Non
         "[lstm-b32-h128], phases: [train]",
         "[lstm-b32-h128, rnn-b32-h128], phases: [train, forward], precisions: [fp32, tf32]",
     )
-    assert [one.cell.id.removeprefix("np/numpy-loop/rnn-step/") for one in planned(small(text=text)).cells] == [
+    assert [entry.cell.id.removeprefix("np/numpy-loop/rnn-step/") for entry in planned(small(text=text)).cells] == [
         f"{case}-b32-h128/{phase}/{precision}"
         for case in ("lstm", "rnn")
         for phase in ("train", "forward")
@@ -81,21 +81,21 @@ def test_cases_come_first_then_environments_then_phases_then_precisions() -> Non
 
 def test_a_phase_given_twice_is_measured_once() -> None:
     text = SMALL.replace("phases: [train]", "phases: [train, train], precisions: [fp32, fp32]")
-    ids = [one.cell.id for one in planned(small(text=text)).cells]
+    ids = [entry.cell.id for entry in planned(small(text=text)).cells]
     assert len(ids) == len(set(ids))
 
 
 def test_only_implementations_of_the_case_s_cell_are_listed() -> None:
-    found = verdicts(planned(small(text=SMALL.replace("lstm-b32-h128", "rnn-b32-h128"))), "torch-2.x/")
-    assert "torch-2.x/nn-rnn" in found
-    assert "torch-2.x/nn-lstm" not in found
+    words = verdicts(planned(small(text=SMALL.replace("lstm-b32-h128", "rnn-b32-h128"))), "torch-2.x/")
+    assert "torch-2.x/nn-rnn" in words
+    assert "torch-2.x/nn-lstm" not in words
 
 
 def test_excluded_with_the_reason_of_the_file() -> None:
     matrix = small('exclude: [{select: "torch-*/nn-lstm/*", reason: too well known}]\n')
-    found = {one.cell.id.split("/rnn-step")[0]: one.skip for one in planned(matrix).cells}
-    assert found["torch-2.x/nn-lstm"] == found["torch-1.0/nn-lstm"] == Skip("excluded", "too well known")
-    assert found["np/numpy-loop"] is None
+    skips = {entry.cell.id.split("/rnn-step")[0]: entry.skip for entry in planned(matrix).cells}
+    assert skips["torch-2.x/nn-lstm"] == skips["torch-1.0/nn-lstm"] == Skip("excluded", "too well known")
+    assert skips["np/numpy-loop"] is None
 
 
 @pytest.mark.parametrize(
@@ -128,9 +128,9 @@ def test_what_a_preset_does_not_include_is_not_in_the_plan() -> None:
 
 
 def test_the_framework_lacks_what_came_later() -> None:
-    found = {one.cell.id.split("/rnn-step")[0]: one.skip for one in planned(small()).cells}
-    assert found["torch-1.0/compiled-cell"] == Skip("framework-lacks", "compiled-cell came with 2.0")
-    assert found["torch-2.x/compiled-cell"] is None
+    skips = {entry.cell.id.split("/rnn-step")[0]: entry.skip for entry in planned(small()).cells}
+    assert skips["torch-1.0/compiled-cell"] == Skip("framework-lacks", "compiled-cell came with 2.0")
+    assert skips["torch-2.x/compiled-cell"] is None
 
 
 def test_what_has_no_cpu_kernel_needs_a_gpu() -> None:
@@ -147,9 +147,9 @@ def test_a_precision_the_device_lacks() -> None:
 
 def test_an_environment_that_cannot_be_had_keeps_its_reason() -> None:
     why = Skip("no-interpreter", "no Python 3.6 was found on this machine")
-    found = planned(small(), {"torch-1.0": why})
-    assert {one.skip for one in found.cells if one.cell.id.startswith("torch-1.0/nn-")} == {why}
-    assert "torch-1.0" not in {name for block in found.blocks for name in block.environments}
+    result = planned(small(), {"torch-1.0": why})
+    assert {entry.skip for entry in result.cells if entry.cell.id.startswith("torch-1.0/nn-")} == {why}
+    assert "torch-1.0" not in {name for block in result.blocks for name in block.environments}
 
 
 def test_a_gpu_that_a_build_has_no_code_for_and_a_driver_that_is_too_old() -> None:
@@ -167,20 +167,20 @@ def test_a_gpu_that_a_build_has_no_code_for_and_a_driver_that_is_too_old() -> No
 def test_jit_is_refused_unless_it_is_allowed_and_then_marked() -> None:
     strict, lenient = (planned(small(), gpu=H200, allow_jit=allowed) for allowed in (False, True))
     assert set(verdicts(strict, "torch-1.0/nn-lstm").values()) == {"arch"}
-    (found,) = [one for one in lenient.cells if one.cell.id.startswith("torch-1.0/nn-lstm")]
-    assert (found.verdict, found.skip) == ("run", None)
-    assert found.jit.startswith("runs by PTX JIT (first call is slow): torch 1.0.0 for CUDA 9.0 has no code made for")
-    assert {one.jit for one in lenient.cells if one.cell.environment == "torch-2.x"} == {""}
-    assert {one.jit for one in strict.cells} == {""}
-    assert found.cell in {cell for block in lenient.blocks for cell in block.cells}
+    (lstm,) = [entry for entry in lenient.cells if entry.cell.id.startswith("torch-1.0/nn-lstm")]
+    assert (lstm.verdict, lstm.skip) == ("run", None)
+    assert lstm.jit.startswith("runs by PTX JIT (first call is slow): torch 1.0.0 for CUDA 9.0 has no code made for")
+    assert {entry.jit for entry in lenient.cells if entry.cell.environment == "torch-2.x"} == {""}
+    assert {entry.jit for entry in strict.cells} == {""}
+    assert lstm.cell in {cell for block in lenient.blocks for cell in block.cells}
 
 
 def test_what_calls_cudnn_is_held_back_alone() -> None:
     text = SMALL.replace('tf-1.8: {framework: tensorflow, release: "1.8.0", image: x, cuda: "9.0"}', TF_2)
     v100 = replace(H200, name="V100", capability=(7, 0))
-    found = verdicts(planned(small(text=text), gpu=v100), "tf-2.x/")
-    assert found.pop("tf-2.x/cudnn-lstm") == "arch"
-    assert {*found.values()} == {"run", "framework-lacks"}
+    words = verdicts(planned(small(text=text), gpu=v100), "tf-2.x/")
+    assert words.pop("tf-2.x/cudnn-lstm") == "arch"
+    assert {*words.values()} == {"run", "framework-lacks"}
     assert "arch" not in verdicts(planned(small(text=text), gpu=replace(v100, capability=(8, 0))), "tf-2.x/").values()
 
 
@@ -203,40 +203,40 @@ def test_the_reason_nearest_to_the_user_comes_first() -> None:
 
 
 def test_one_block_a_case_with_its_runnable_cells_alone() -> None:
-    found = planned(small(text=SMALL.replace("[lstm-b32-h128]", "[lstm-b32-h128, rnn-b32-h128]")))
-    runs = [one.cell for one in found.cells if one.verdict == "run"]
-    assert [block.case_id for block in found.blocks] == ["rnn-step/lstm-b32-h128", "rnn-step/rnn-b32-h128"]
-    assert [cell for block in found.blocks for cell in block.cells] == runs
-    assert len(runs) < len(found.cells)
-    for block in found.blocks:
+    result = planned(small(text=SMALL.replace("[lstm-b32-h128]", "[lstm-b32-h128, rnn-b32-h128]")))
+    runs = [entry.cell for entry in result.cells if entry.verdict == "run"]
+    assert [block.case_id for block in result.blocks] == ["rnn-step/lstm-b32-h128", "rnn-step/rnn-b32-h128"]
+    assert [cell for block in result.blocks for cell in block.cells] == runs
+    assert len(runs) < len(result.cells)
+    for block in result.blocks:
         assert {cell.case_id for cell in block.cells} == {block.case_id}
         assert (block.spec, block.device) == (CASES[block.case_id], "cpu")
 
 
 def test_a_plan_of_skips_alone_has_no_block_and_costs_nothing() -> None:
     gone = {name: Skip("no-engine", "none") for name in small().environments}
-    found = planned(small(), gone)
-    assert (found.blocks, found.seconds) == ((), 0)
-    assert found.cells
+    result = planned(small(), gone)
+    assert (result.blocks, result.seconds) == ((), 0)
+    assert result.cells
 
 
 def test_a_preset_chooses_cases_by_glob_phases_and_effort() -> None:
     globs = "['*/rnn-b32-*', 'rnn-step/lstm-b*-h128', 'asr-lstm/*']"
     preset = f"presets: {{p: {{select: {globs}, rounds: 9, seconds: 0.25, phases: [compile]}}}}\n"
-    found = planned(small(preset), preset="p")
-    assert {one.cell.case for one in found.cells} == {
+    result = planned(small(preset), preset="p")
+    assert {entry.cell.case for entry in result.cells} == {
         *("rnn-b32-h128", "rnn-b32-h512", "rnn-b32-h1024", "lstm-b32-h128", "lstm-b128-h128"),
     }
-    assert {one.cell.phase for one in found.cells} == {"compile"}
-    assert (found.measurement.rounds, found.measurement.seconds) == (9, 0.25)
+    assert {entry.cell.phase for entry in result.cells} == {"compile"}
+    assert (result.measurement.rounds, result.measurement.seconds) == (9, 0.25)
     typed = planned(small(preset), preset="p", rounds=2, seconds=5.0, threads=4, seed=3).measurement
     assert (typed.rounds, typed.seconds, typed.threads, typed.seed) == (2, 5.0, 4, 3)
 
 
 def test_a_preset_chooses_phases_of_a_case() -> None:
     preset = "presets: {p: {select: [rnn-step/lstm-b32-h128/train, rnn-step/rnn-b32-*], phases: [forward, train]}}\n"
-    found = planned(small(preset), preset="p", environments=("np",))
-    assert [(one.cell.case, one.cell.phase) for one in found.cells if one.cell.case.endswith("h128")] == [
+    result = planned(small(preset), preset="p", environments=("np",))
+    assert [(entry.cell.case, entry.cell.phase) for entry in result.cells if entry.cell.case.endswith("h128")] == [
         ("lstm-b32-h128", "train"),
         ("rnn-b32-h128", "forward"),
         ("rnn-b32-h128", "train"),
@@ -247,9 +247,9 @@ def test_a_preset_chooses_among_the_precisions_of_a_workload_and_a_request_among
     text = SMALL.replace("phases: [train]", "phases: [train], precisions: [fp32, tf32]")
     text += "presets:\n  few: {select: [rnn-step/*], precisions: [int8, tf32]}\n  all: {select: [rnn-step/*]}\n"
 
-    def precisions(**asked: Any) -> list[str]:
-        cells = planned(small(text=text), **asked).cells
-        return list(dict.fromkeys(one.cell.precision for one in cells if one.cell.workload == "rnn-step"))
+    def precisions(**options: Any) -> list[str]:
+        cells = planned(small(text=text), **options).cells
+        return list(dict.fromkeys(entry.cell.precision for entry in cells if entry.cell.workload == "rnn-step"))
 
     assert precisions() == precisions(preset="all") == ["fp32", "tf32"]
     assert precisions(preset="few") == ["tf32"]
@@ -257,14 +257,17 @@ def test_a_preset_chooses_among_the_precisions_of_a_workload_and_a_request_among
 
 
 def test_the_published_protocol_is_in_the_id_and_of_what_was_published_alone() -> None:
-    found = planned(shipped(), preset="published")
-    assert {one.cell.protocol for one in found.cells if one.cell.phase != "compile"} == {"published"}
-    assert {one.cell.phase for one in found.cells} == {
+    result = planned(shipped(), preset="published")
+    assert {entry.cell.protocol for entry in result.cells if entry.cell.phase != "compile"} == {"published"}
+    assert {entry.cell.phase for entry in result.cells} == {
         *("compile", "forward+published", "gradient+published", "train+published"),
         *("backward-weights+published", "backward-inputs+published"),
     }
-    assert {one.cell.workload for one in found.cells if one.cell.phase == "compile"} == {"rnn-step", "rnn-sequence"}
-    cases = collections.Counter(case.partition("/")[0] for case in {one.cell.case_id for one in found.cells})
+    assert {entry.cell.workload for entry in result.cells if entry.cell.phase == "compile"} == {
+        "rnn-step",
+        "rnn-sequence",
+    }
+    cases = collections.Counter(case.partition("/")[0] for case in {entry.cell.case_id for entry in result.cells})
     assert cases == {
         "rnn-step": 12,
         "rnn-sequence": 10,
@@ -276,10 +279,12 @@ def test_the_published_protocol_is_in_the_id_and_of_what_was_published_alone() -
         "deepbench-sparse": 24 + 8,
         "deepbench-allreduce": 35,
     }
-    slugs = {case: {one.cell.implementation for one in found.cells if one.cell.case == case} for case in CASE_NAMES}
+    slugs = {
+        case: {entry.cell.implementation for entry in result.cells if entry.cell.case == case} for case in CASE_NAMES
+    }
     assert [len(slugs[case]) for case in CASE_NAMES] == [10, 10, 5, 4]
     typed = planned(shipped(), workloads=("asr-lstm",), protocol="published", environments=("torch-2.x",))
-    assert {one.cell.phase for one in typed.cells} == {"train+published"}
+    assert {entry.cell.phase for entry in typed.cells} == {"train+published"}
 
 
 def test_what_would_not_fit_is_a_skip_with_the_figure() -> None:
@@ -297,15 +302,17 @@ def test_what_would_not_fit_is_a_skip_with_the_figure() -> None:
 
 
 def test_without_a_preset_the_matrix_says_how_to_measure() -> None:
-    found = planned(small("measure: {rounds: 5, seconds: 0.5, timeout: 30, restart: 4}\n")).measurement
-    assert (found.rounds, found.seconds, found.timeout, found.restart) == (5, 0.5, 30.0, 4)
+    measurement = planned(small("measure: {rounds: 5, seconds: 0.5, timeout: 30, restart: 4}\n")).measurement
+    assert (measurement.rounds, measurement.seconds, measurement.timeout, measurement.restart) == (5, 0.5, 30.0, 4)
 
 
 def test_workloads_narrow_and_chosen_narrows_further() -> None:
     only = planned(shipped(), workloads=("asr-lstm",))
-    assert {one.cell.workload for one in only.cells} == {"asr-lstm"}
+    assert {entry.cell.workload for entry in only.cells} == {"asr-lstm"}
     few = planned(shipped(), workloads=("asr-lstm",), chosen=lambda cell: "/nn-lstm/" in cell)
-    assert [one.cell for one in few.cells] == [one.cell for one in only.cells if one.cell.implementation == "nn-lstm"]
+    assert [entry.cell for entry in few.cells] == [
+        entry.cell for entry in only.cells if entry.cell.implementation == "nn-lstm"
+    ]
 
 
 def test_nothing_selected_names_the_selection() -> None:
@@ -317,11 +324,11 @@ def test_nothing_selected_names_the_selection() -> None:
 
 def test_estimates_are_positive_and_grow_with_rounds_and_seconds() -> None:
     base = planned(shipped(), rounds=1, seconds=1.0)
-    assert all(one.seconds > 0 for one in base.cells)
-    assert base.seconds == pytest.approx(sum(one.seconds for one in base.cells if one.skip is None))
+    assert all(entry.seconds > 0 for entry in base.cells)
+    assert base.seconds == pytest.approx(sum(entry.seconds for entry in base.cells if entry.skip is None))
     assert planned(shipped(), rounds=3, seconds=1.0).seconds == pytest.approx(3 * base.seconds)
     assert planned(shipped(), rounds=1, seconds=60.0).seconds > base.seconds
-    by_case = {one.cell.case: one.seconds for one in base.cells}
+    by_case = {entry.cell.case: entry.seconds for entry in base.cells}
     assert by_case["1x320-ce-long"] > by_case["1x320-ce-short"]
     assert by_case["lstm-b128-h1024"] > by_case["lstm-b32-h128"]
 
@@ -329,47 +336,47 @@ def test_estimates_are_positive_and_grow_with_rounds_and_seconds() -> None:
 def test_the_shipped_matrix_plans_with_known_codes_and_unique_ids() -> None:
     for gpu in (None, H200):
         for preset in (None, *shipped().presets):
-            found = planned(shipped(), gpu=gpu, preset=preset)
-            ids = [one.cell.id for one in found.cells]
+            result = planned(shipped(), gpu=gpu, preset=preset)
+            ids = [entry.cell.id for entry in result.cells]
             assert len(ids) == len(set(ids))
-            assert {one.skip.code for one in found.cells if one.skip} <= set(SKIP_CODES)
-            assert all(one.skip.reason for one in found.cells if one.skip)
+            assert {entry.skip.code for entry in result.cells if entry.skip} <= set(SKIP_CODES)
+            assert all(entry.skip.reason for entry in result.cells if entry.skip)
             if preset != "published":
-                assert {one.cell.environment for one in found.cells} == set(shipped().environments)
+                assert {entry.cell.environment for entry in result.cells} == set(shipped().environments)
 
 
 def test_json_has_the_keys_of_the_design_and_can_be_written() -> None:
-    found = planned(small('exclude: [{select: "np/*", reason: mine}]\n'), rounds=2, seconds=1.0, seed=5)
-    written = plan_json(found)
+    result = planned(small('exclude: [{select: "np/*", reason: mine}]\n'), rounds=2, seconds=1.0, seed=5)
+    written = plan_json(result)
     effort = {"rounds": 2, "max_rounds": 2, "budget": None, "seconds": 1.0, "threads": 1, "seed": 5}
     head = {name: written[name] for name in written if name != "cells"}
     assert head == {"version": 1, "device": "cpu", "backend": "venv", **effort}
-    assert [one["id"] for one in written["cells"]] == [one.cell.id for one in found.cells]
-    assert all(set(one) == {*KEYS, "framework", "kind"} for one in written["cells"])
+    assert [entry["id"] for entry in written["cells"]] == [entry.cell.id for entry in result.cells]
+    assert all(set(entry) == {*KEYS, "framework", "kind"} for entry in written["cells"])
     assert json.loads(json.dumps(written, allow_nan=False)) == written
     first = written["cells"][0]
     assert (first["verdict"], first["code"], first["reason"]) == ("skip", "excluded", "mine")
     assert (first["environment"], first["framework"], first["kind"]) == ("np", "numpy", "flexible")
-    runs = [one for one in written["cells"] if one["verdict"] == "run"]
-    assert {(one["code"], one["reason"]) for one in runs} == {(None, None)}
+    runs = [entry for entry in written["cells"] if entry["verdict"] == "run"]
+    assert {(entry["code"], entry["reason"]) for entry in runs} == {(None, None)}
 
 
 def test_json_has_the_source_of_a_refusal_the_nearest_and_what_runs_by_jit() -> None:
-    found = planned(small(), gpu=H200, rounds=2, seconds=1.0)
-    written = {one["id"].split("/rnn-step")[0]: one for one in plan_json(found)["cells"]}
+    result = planned(small(), gpu=H200, rounds=2, seconds=1.0)
+    written = {entry["id"].split("/rnn-step")[0]: entry for entry in plan_json(result)["cells"]}
     refused = written["torch-1.0/nn-lstm"]
     assert (refused["code"], refused["nearest"], refused["jit"]) == ("arch", ["torch-2.x", "torch==2.0.1+cu118"], None)
     assert "fatbin headers" in refused["source"]
     assert (written["torch-2.x/nn-lstm"]["source"], written["torch-2.x/nn-lstm"]["nearest"]) == (None, [])
     assert written["torch-1.0/compiled-cell"]["source"] is None
     lenient = planned(small(), gpu=H200, allow_jit=True)
-    by_jit = {one["environment"] for one in plan_json(lenient)["cells"] if one["jit"]}
+    by_jit = {entry["environment"] for entry in plan_json(lenient)["cells"] if entry["jit"]}
     assert by_jit == {"torch-1.0", "tf-1.8"}
-    for made in (found, lenient):
+    for made in (result, lenient):
         cases = {block.case_id: block.spec for block in made.blocks}
         document = json.loads(json.dumps(plan_json(made)))
         again = read_plan(document, cases, asdict(made.measurement), Past())
-        assert [(one.skip, one.jit) for one in again.cells] == [(one.skip, one.jit) for one in made.cells]
+        assert [(entry.skip, entry.jit) for entry in again.cells] == [(entry.skip, entry.jit) for entry in made.cells]
 
 
 def test_the_table_names_what_is_slow_at_first_and_the_nearest_that_runs() -> None:
@@ -393,19 +400,19 @@ def test_a_kind_may_change_with_the_release() -> None:
     lines = (
         '  k-2: {framework: keras, release: "2.1.6", image: x}\n  k-3: {framework: keras, release: "3.*", image: x}\n'
     )
-    found = planned(parse(f"{HEAD}environments:\n{lines}".encode(), "m.yaml"))
-    kinds = {one.cell.environment: one.kind for one in found.cells if one.cell.implementation == "keras-lstm"}
+    result = planned(parse(f"{HEAD}environments:\n{lines}".encode(), "m.yaml"))
+    kinds = {entry.cell.environment: entry.kind for entry in result.cells if entry.cell.implementation == "keras-lstm"}
     assert kinds == {"k-2": "flexible", "k-3": "vendor"}
-    assert {one.kind for one in planned(small()).cells} == {"flexible", "fused", "vendor"}
+    assert {entry.kind for entry in planned(small()).cells} == {"flexible", "fused", "vendor"}
 
 
 def test_ten_thousand_cells_are_planned() -> None:
     names = [f"torch-1.0-{number}" for number in range(250)]
     lines = "".join(f'  {name}: {{framework: torch, release: "1.0.0", image: x, cuda: "9.0"}}\n' for name in names)
     text = f"version: 1\nworkloads: {{rnn-step: {{}}, asr-lstm: {{}}}}\nenvironments:\n{lines}"
-    found = planned(parse(text.encode(), "m.yaml"))
-    assert len(found.cells) >= 10_000
-    assert len({one.cell.id for one in found.cells}) == len(found.cells)
-    counts = collections.Counter(one.cell.environment for one in found.cells)
+    result = planned(parse(text.encode(), "m.yaml"))
+    assert len(result.cells) >= 10_000
+    assert len({entry.cell.id for entry in result.cells}) == len(result.cells)
+    counts = collections.Counter(entry.cell.environment for entry in result.cells)
     assert set(counts) == set(names)
     assert len(set(counts.values())) == 1

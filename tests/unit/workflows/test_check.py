@@ -24,7 +24,7 @@ from tests.support.fake_runs import bad, cell, good, make
 
 BASE, OTHER = cell("torch-1.0"), cell("torch-2.x")
 NO_MATRIX = Path("nowhere.yaml")
-CALM: dict[str, Any] = {"governor": "performance", "load_average": [0.1, 0.1, 0.1], "logical_cores": 8}
+QUIET_MACHINE: dict[str, Any] = {"governor": "performance", "load_average": [0.1, 0.1, 0.1], "logical_cores": 8}
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def samples(seed: int, middle: float = 1e-3) -> list[float]:
-    return [float(one) for one in middle * np.random.default_rng(seed).lognormal(0.0, 0.01, 30)]
+    return [float(value) for value in middle * np.random.default_rng(seed).lognormal(0.0, 0.01, 30)]
 
 
 def pairs(ratios: Iterable[float], **facts: Any) -> list[Record]:
@@ -49,7 +49,7 @@ def pairs(ratios: Iterable[float], **facts: Any) -> list[Record]:
 
 def stored(folder: Path, records: Sequence[Record], ended: str = "done", **plan: Any) -> Run:
     """Return a run that ended; ``plan`` is added to its plan.json."""
-    run = make(folder, records, **CALM)
+    run = make(folder, records, **QUIET_MACHINE)
     document = {**run.plan(), "device": "cpu", "backend": "docker", "rounds": 3, "seconds": 0.5, "threads": 2, **plan}
     write_whole(run.path / PLAN, text(document))
     matrix = str(Path("matrix.yaml").absolute())
@@ -63,9 +63,9 @@ def judged(folder: Path, records: Sequence[Record], ended: str = "done", **plan:
     return check(folder, stored(folder, records, ended, **plan).id, NO_MATRIX)
 
 
-def command(found: Check) -> list[str]:
+def command(result: Check) -> list[str]:
     """Return the words of the next command, without where the runs are."""
-    words = shlex.split(found.command)
+    words = shlex.split(result.command)
     if "--reports" in words:
         index = words.index("--reports")
         del words[index : index + 2]
@@ -77,11 +77,11 @@ OPEN = (0.96, 1.0, 0.97, 1.01, 0.99)
 
 
 def test_a_run_without_doubts_is_compared(tmp_path: Path) -> None:
-    found = judged(tmp_path, pairs(DECIDED))
-    assert (found.state, found.quality_issues, found.failures, found.serious) == ("finished", (), (), False)
-    assert command(found) == ["runner", "compare", "torch-1.0", "torch-2.x"]
-    assert found.text().splitlines() == [
-        f"run {found.run} of 2026-11-20 10:45 UTC, finished",
+    result = judged(tmp_path, pairs(DECIDED))
+    assert (result.state, result.quality_issues, result.failures, result.serious) == ("finished", (), (), False)
+    assert command(result) == ["runner", "compare", "torch-1.0", "torch-2.x"]
+    assert result.text().splitlines() == [
+        f"run {result.run} of 2026-11-20 10:45 UTC, finished",
         "AMD EPYC 7B13, backend docker, 2 threads, 3 rounds of 0.5 s for each cell",
         "10 good records, 2 environments",
         "",
@@ -94,71 +94,71 @@ def test_a_run_without_doubts_is_compared(tmp_path: Path) -> None:
 
 
 def test_a_run_that_was_cut_off_goes_on(tmp_path: Path) -> None:
-    found = judged(tmp_path, pairs(DECIDED[:2]), ended="")
-    assert (found.state, found.serious) == ("unfinished", True)
-    assert command(found) == ["runner", "run", "--resume", found.run]
-    assert "4 good records of 6 planned, 2 environments" in found.text()
-    assert "put 1 verdict into question" in found.text()
+    result = judged(tmp_path, pairs(DECIDED[:2]), ended="")
+    assert (result.state, result.serious) == ("unfinished", True)
+    assert command(result) == ["runner", "run", "--resume", result.run]
+    assert "4 good records of 6 planned, 2 environments" in result.text()
+    assert "put 1 verdict into question" in result.text()
 
 
 def test_a_run_of_other_code_cannot_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = stored(tmp_path, pairs(DECIDED), "interrupted")
     monkeypatch.setattr(harness_archive, "version", lambda: "another")
-    found = check(tmp_path, run.id, NO_MATRIX)
-    (note,) = found.notes
+    result = check(tmp_path, run.id, NO_MATRIX)
+    (note,) = result.notes
     assert "cannot be resumed" in note
-    assert command(found) == ["runner", "run", BASE.id, OTHER.id, "--rounds", "3", "--seconds", "0.5"]
+    assert command(result) == ["runner", "run", BASE.id, OTHER.id, "--rounds", "3", "--seconds", "0.5"]
 
 
 def test_a_run_at_work_is_left_alone(tmp_path: Path) -> None:
     run = stored(tmp_path, pairs(DECIDED[:1]), "")
     with (run.path / LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        found = check(tmp_path, run.id, NO_MATRIX)
-    assert found.state == "at work"
-    assert command(found) == ["runner", "check", run.id]
+        result = check(tmp_path, run.id, NO_MATRIX)
+    assert result.state == "at work"
+    assert command(result) == ["runner", "check", run.id]
     assert check(tmp_path, run.id, NO_MATRIX).state == "unfinished"
 
 
 def test_open_verdicts_get_the_rounds_that_decide_them(tmp_path: Path) -> None:
-    found = judged(tmp_path, pairs(OPEN))
-    ((_, row),) = found.open
+    result = judged(tmp_path, pairs(OPEN))
+    ((_, row),) = result.open
     assert row.more_rounds > 0
-    assert not found.serious
+    assert not result.serious
     rounds = str(min(max(row.rounds + row.more_rounds, 5), 30))
-    assert command(found) == ["runner", "run", BASE.id, OTHER.id, "--rounds", rounds, "--seconds", "0.5"]
+    assert command(result) == ["runner", "run", BASE.id, OTHER.id, "--rounds", rounds, "--seconds", "0.5"]
     what = "torch-2.x against torch-1.0, nn-lstm asr-lstm/1x320-ce-short train"
-    assert f"\n  open  {what}: {row.reason}\n" in found.text(400)
+    assert f"\n  open  {what}: {row.reason}\n" in result.text(400)
 
 
 def test_few_rounds_get_more(tmp_path: Path) -> None:
-    found = judged(tmp_path, pairs(DECIDED[:2]))
-    assert {doubt.code for doubt in found.quality_issues} == {"few-rounds"}
-    assert command(found) == ["runner", "run", BASE.id, OTHER.id, "--rounds", "5", "--seconds", "0.5"]
+    result = judged(tmp_path, pairs(DECIDED[:2]))
+    assert {doubt.code for doubt in result.quality_issues} == {"few-rounds"}
+    assert command(result) == ["runner", "run", BASE.id, OTHER.id, "--rounds", "5", "--seconds", "0.5"]
 
 
 def test_a_trend_gets_more_time_on_both_sides(tmp_path: Path) -> None:
     falling = [good(OTHER, number, np.linspace(1.3e-3, 1e-3, 30).tolist()) for number in range(3)]
-    found = judged(tmp_path, [*[good(BASE, number, samples(number)) for number in range(3)], *falling])
-    assert found.serious
-    assert command(found) == ["runner", "run", BASE.id, OTHER.id, "--rounds", "3", "--seconds", "2"]
+    result = judged(tmp_path, [*[good(BASE, number, samples(number)) for number in range(3)], *falling])
+    assert result.serious
+    assert command(result) == ["runner", "run", BASE.id, OTHER.id, "--rounds", "3", "--seconds", "2"]
 
 
 def test_a_noisy_machine_is_looked_at_first(tmp_path: Path) -> None:
-    found = judged(tmp_path, pairs(OPEN, swapped_bytes=1 << 30))
-    assert command(found) == ["runner", "tune"]
+    result = judged(tmp_path, pairs(OPEN, swapped_bytes=1 << 30))
+    assert command(result) == ["runner", "tune"]
 
 
 def test_a_run_in_which_nothing_was_measured_sends_to_the_doctor(tmp_path: Path) -> None:
-    found = judged(tmp_path, [bad(BASE, 1, "image-build", "no wheel"), bad(BASE, 2, "image-build", "no wheel")])
-    assert command(found) == ["runner", "doctor"]
-    assert [one.reason for one in found.failures] == ["no wheel"]
-    assert "1 cell failed" in found.text()
+    result = judged(tmp_path, [bad(BASE, 1, "image-build", "no wheel"), bad(BASE, 2, "image-build", "no wheel")])
+    assert command(result) == ["runner", "doctor"]
+    assert [failure.reason for failure in result.failures] == ["no wheel"]
+    assert "1 cell failed" in result.text()
 
 
 def test_one_environment_has_nothing_to_compare_with(tmp_path: Path) -> None:
-    found = judged(tmp_path, [good(BASE, number, samples(number)) for number in range(3)])
-    assert command(found) == ["runner", "report", found.run]
+    result = judged(tmp_path, [good(BASE, number, samples(number)) for number in range(3)])
+    assert command(result) == ["runner", "report", result.run]
 
 
 @pytest.mark.parametrize(
@@ -185,9 +185,9 @@ def test_another_matrix_and_the_published_protocol_are_named(tmp_path: Path, mon
         tmp_path, [good(cell(name, phase="train+published"), 1, samples(1)) for name in ("torch-1.0", "torch-2.x")]
     )
     monkeypatch.chdir(tmp_path)
-    found = command(check(tmp_path, run.id, NO_MATRIX))
-    assert found[found.index("--matrix") + 1].endswith("/matrix.yaml")
-    assert found[found.index("--protocol") + 1] == "published"
+    suggested = command(check(tmp_path, run.id, NO_MATRIX))
+    assert suggested[suggested.index("--matrix") + 1].endswith("/matrix.yaml")
+    assert suggested[suggested.index("--protocol") + 1] == "published"
 
 
 def many(environments: int, slugs: int, cases: int) -> list[str]:
@@ -211,30 +211,30 @@ def test_failures_are_grouped_by_class_and_reason(tmp_path: Path) -> None:
     broken = [
         cell("tf-1.15", slug, case=case) for slug in ("basic-lstm-cell", "lstm-block-cell") for case in ("a", "b")
     ]
-    records = [*pairs(DECIDED), *(bad(one, 1, "crash", "exit 1") for one in broken)]
-    found = judged(tmp_path, [*records, bad(cell("tf-2.x"), 1, "oom", "too much")])
-    assert found.counts.failed == 5
-    assert f"oom    {cell('tf-2.x').id}: too much" in found.text()
-    assert "crash  4 cells of tf-1.15: exit 1" in found.text()
+    records = [*pairs(DECIDED), *(bad(broken_cell, 1, "crash", "exit 1") for broken_cell in broken)]
+    result = judged(tmp_path, [*records, bad(cell("tf-2.x"), 1, "oom", "too much")])
+    assert result.counts.failed == 5
+    assert f"oom    {cell('tf-2.x').id}: too much" in result.text()
+    assert "crash  4 cells of tf-1.15: exit 1" in result.text()
 
 
 def test_repeated_doubts_are_counted_and_the_worst_is_shown(tmp_path: Path) -> None:
     slugs = ("nn-lstm", "lstm-cell-basic", "lstm-cell-fused")
     records = [
-        good(cell("torch-1.0", slug), number, samples(number, 1e-3 * (1 + 0.1 * (place + 1) * number)))
-        for place, slug in enumerate(slugs)
+        good(cell("torch-1.0", slug), number, samples(number, 1e-3 * (1 + 0.1 * (position + 1) * number)))
+        for position, slug in enumerate(slugs)
         for number in range(3)
     ]
-    found = judged(tmp_path, records)
-    assert "minor quality issues\n  spread  3 cells of torch-1.0; at worst: its rounds differ by 24%" in found.text()
-    assert len(found.text().splitlines()) < 15
+    result = judged(tmp_path, records)
+    assert "minor quality issues\n  spread  3 cells of torch-1.0; at worst: its rounds differ by 24%" in result.text()
+    assert len(result.text().splitlines()) < 15
 
 
 def test_the_command_ends_with_1_for_serious_doubts_and_0_else(tmp_path: Path) -> None:
     for folder, rounds, code in (("a", DECIDED, 0), ("b", OPEN, 0), ("c", DECIDED[:1], 1)):
         run = stored(tmp_path / folder, pairs(rounds))
-        asked = ["check", "--reports", str(tmp_path / folder), "--matrix", str(tmp_path / "none")]
-        shown = CliRunner().invoke(cli.app, asked, standalone_mode=False)
+        arguments = ["check", "--reports", str(tmp_path / folder), "--matrix", str(tmp_path / "none")]
+        shown = CliRunner().invoke(cli.app, arguments, standalone_mode=False)
         assert shown.return_value == code
         assert shown.stdout.splitlines()[0].startswith(f"run {run.id} ")
         assert shown.stdout.splitlines()[-1].startswith("next: runner ")
@@ -242,20 +242,25 @@ def test_the_command_ends_with_1_for_serious_doubts_and_0_else(tmp_path: Path) -
 
 def test_json_says_all_of_it(tmp_path: Path) -> None:
     run = stored(tmp_path, [*pairs(OPEN[:2]), bad(cell("tf-1.15"), 1, "crash", "exit 1")])
-    asked = ["check", run.id, "--reports", str(tmp_path), "--matrix", str(tmp_path / "none"), "--format", "json"]
-    found = json.loads(CliRunner().invoke(cli.app, asked, standalone_mode=False).stdout)
-    assert (found["version"], found["run"], found["state"], found["serious"]) == (1, run.id, "finished", True)
-    assert found["counts"] == {"cells": 3, "skipped": 0, "rounds": 3, "good": 4, "failed": 1, "environments": 2}
-    assert [one["code"] for one in found["doubts"]] == ["few-rounds", "few-rounds"]
-    assert found["failures"][0]["class"] == "crash"
-    assert found["open"][0]["base"] == "torch-1.0"
-    assert found["next"].startswith("runner run ")
+    arguments = ["check", run.id, "--reports", str(tmp_path), "--matrix", str(tmp_path / "none"), "--format", "json"]
+    document = json.loads(CliRunner().invoke(cli.app, arguments, standalone_mode=False).stdout)
+    assert (document["version"], document["run"], document["state"], document["serious"]) == (
+        1,
+        run.id,
+        "finished",
+        True,
+    )
+    assert document["counts"] == {"cells": 3, "skipped": 0, "rounds": 3, "good": 4, "failed": 1, "environments": 2}
+    assert [doubt["code"] for doubt in document["doubts"]] == ["few-rounds", "few-rounds"]
+    assert document["failures"][0]["class"] == "crash"
+    assert document["open"][0]["base"] == "torch-1.0"
+    assert document["next"].startswith("runner run ")
 
 
 def test_a_fact_that_no_record_has_is_none(tmp_path: Path) -> None:
     from runner.analysis import dataset
 
     run = make(tmp_path, [good(BASE, 0, [1.0], steady=False), good(OTHER, 0, [1.0], clock_mhz=[1, 2])])
-    found = dataset.load_dataset(run).rounds
-    assert found["steady"].tolist() == [False, None]
-    assert found["clock_mhz"].tolist() == [None, [1, 2]]
+    rounds = dataset.load_dataset(run).rounds
+    assert rounds["steady"].tolist() == [False, None]
+    assert rounds["clock_mhz"].tolist() == [None, [1, 2]]

@@ -42,8 +42,8 @@ def _nothing_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def current(folder: Path) -> Path:
     """Return where the venv of the matrix's environment lies."""
-    wanted, _ = specs(load(folder / "matrix.yaml"), ["np"], "cpu", folder)
-    return VenvBackend(folder / "cache").home(wanted[0])
+    specs_of_cpu, _ = specs(load(folder / "matrix.yaml"), ["np"], "cpu", folder)
+    return VenvBackend(folder / "cache").home(specs_of_cpu[0])
 
 
 def made(home: Path, *, ready: bool = True, size: int = 100) -> Path:
@@ -54,14 +54,14 @@ def made(home: Path, *, ready: bool = True, size: int = 100) -> Path:
     return home
 
 
-def found(folder: Path, *, everything: bool = False) -> dict[str, Leftover]:
+def leftovers_by_name(folder: Path, *, everything: bool = False) -> dict[str, Leftover]:
     """Return path below ``folder`` -> what may go."""
     with clean.leftovers(folder / "matrix.yaml", folder / "cache", everything=everything) as it:
         return {str(Path(left.name).relative_to(folder)): left for left in it.leftovers}
 
 
 def test_an_empty_cache_has_nothing(tmp_path: Path) -> None:
-    assert found(tmp_path) == {}
+    assert leftovers_by_name(tmp_path) == {}
     assert clean.listing(clean.CleanupSurvey((), ())) == "nothing to remove"
 
 
@@ -71,35 +71,35 @@ def test_venvs_that_nothing_names_and_half_made_ones_go_and_the_others_stay(tmp_
     made(venvs / "np-0123456789ab")
     made(venvs / "gone-0123456789ab", size=5)
     made(venvs / "np-aaaaaaaaaaaa", ready=False)
-    assert {name.removeprefix("cache/venvs/"): left.reason for name, left in found(tmp_path).items()} == {
+    assert {name.removeprefix("cache/venvs/"): left.reason for name, left in leftovers_by_name(tmp_path).items()} == {
         "np-0123456789ab": "the lock or the interpreter of np has changed",
         "gone-0123456789ab": "the matrix has no environment gone",
         "np-aaaaaaaaaaaa": "incomplete",
     }
-    assert found(tmp_path)["cache/venvs/gone-0123456789ab"].size == 5
+    assert leftovers_by_name(tmp_path)["cache/venvs/gone-0123456789ab"].size == 5
 
 
 def test_a_changed_lock_lets_the_old_venv_go(tmp_path: Path) -> None:
     old = made(current(tmp_path))
-    assert found(tmp_path) == {}
+    assert leftovers_by_name(tmp_path) == {}
     (tmp_path / "np.txt").write_text("numpy==2.1 --hash=sha256:11\n")
-    assert list(found(tmp_path)) == [str(old.relative_to(tmp_path))]
+    assert list(leftovers_by_name(tmp_path)) == [str(old.relative_to(tmp_path))]
 
 
 def test_a_venv_that_somebody_makes_just_now_stays(tmp_path: Path) -> None:
     home = made(tmp_path / "cache" / "venvs" / "np-aaaaaaaaaaaa", ready=False)
     with try_exclusive(home.with_name(f"{home.name}.lock")) as held:
         assert held
-        assert found(tmp_path) == {}
-    assert len(found(tmp_path)) == 1
+        assert leftovers_by_name(tmp_path) == {}
+    assert len(leftovers_by_name(tmp_path)) == 1
 
 
 def test_compiler_caches_go_with_their_venv_and_the_host_s_stay(tmp_path: Path) -> None:
     caches = tmp_path / "cache" / "caches"
     for name in (made(current(tmp_path)).name, "np-0123456789ab", "host"):
         (caches / name).mkdir(parents=True)
-    assert list(found(tmp_path)) == ["cache/caches/np-0123456789ab"]
-    everything = found(tmp_path, everything=True)
+    assert list(leftovers_by_name(tmp_path)) == ["cache/caches/np-0123456789ab"]
+    everything = leftovers_by_name(tmp_path, everything=True)
     assert {name.partition("caches/")[2] for name in everything} - {""} == {
         current(tmp_path).name,
         "np-0123456789ab",
@@ -112,8 +112,11 @@ def test_references_of_older_code_go(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     for name in (f"a-{code_hash()}.json", "a-00000000.json", f".a-{code_hash()}.json.0011.tmp"):
         (folder / name).touch()
-    assert {Path(name).name for name in found(tmp_path)} == {"a-00000000.json", f".a-{code_hash()}.json.0011.tmp"}
-    assert len(found(tmp_path, everything=True)) == 3
+    assert {Path(name).name for name in leftovers_by_name(tmp_path)} == {
+        "a-00000000.json",
+        f".a-{code_hash()}.json.0011.tmp",
+    }
+    assert len(leftovers_by_name(tmp_path, everything=True)) == 3
 
 
 def test_temporary_folders_go_unless_a_process_works_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,12 +130,15 @@ def test_temporary_folders_go_unless_a_process_works_there(tmp_path: Path, monke
     (tmp_path / "tmp" / "matrix-runner-0file_00").touch()
     (tmp_path / "tmp" / "matrix-runner-0link_00").symlink_to(below.parent)
     monkeypatch.chdir(below)
-    assert list(found(tmp_path)) == [f"tmp/{of_servers[0]}"]
+    assert list(leftovers_by_name(tmp_path)) == [f"tmp/{of_servers[0]}"]
 
 
 def test_all_takes_what_the_matrix_needs_too(tmp_path: Path) -> None:
     home = made(current(tmp_path))
-    assert found(tmp_path, everything=True)[str(home.relative_to(tmp_path))].reason == "--all; np can be built again"
+    assert (
+        leftovers_by_name(tmp_path, everything=True)[str(home.relative_to(tmp_path))].reason
+        == "--all; np can be built again"
+    )
 
 
 def test_nothing_goes_while_a_runner_is_cache_in_use(tmp_path: Path) -> None:
@@ -141,7 +147,7 @@ def test_nothing_goes_while_a_runner_is_cache_in_use(tmp_path: Path) -> None:
     looked = clean.leftovers(tmp_path / "matrix.yaml", tmp_path / "cache", everything=True)
     with shared(lock), shared(lock), looked as it:
         assert it == clean.CleanupSurvey((), (clean.IN_USE_NOTE,))
-    assert len(found(tmp_path)) == 1
+    assert len(leftovers_by_name(tmp_path)) == 1
 
 
 def test_a_runner_cache_in_use_is_one_that_clean_sees(tmp_path: Path) -> None:
@@ -202,7 +208,7 @@ def test_what_cannot_be_removed_is_told_and_the_rest_goes(tmp_path: Path, monkey
     monkeypatch.setattr(Path, "unlink", refuse)
     left = [Leftover(kind="reference", name=str(path), reason="r", size=1_000_000) for path in (bad, good)]
     stay = clean.remove(left)
-    assert [(one.name, "not yours" in why) for one, why in stay] == [(str(bad), True)]
+    assert [(leftover.name, "not yours" in why) for leftover, why in stay] == [(str(bad), True)]
     assert not good.exists()
     assert clean.summary(clean.CleanupSurvey(tuple(left), ()), stay, dry=False) == "1 item removed, 1 MB"
 
@@ -226,7 +232,7 @@ def test_the_listing_shows_size_kind_name_and_reason() -> None:
 def test_a_cache_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     (tmp_path / "cache").touch()
     with pytest.raises(RunnerError, match="cannot create the lock"):
-        found(tmp_path)
+        leftovers_by_name(tmp_path)
 
 
 class Engine:
@@ -249,8 +255,8 @@ class Engine:
 
     def containers(self, filters: Mapping[str, str] | None = None, **_options: object) -> list[Mapping[str, Any]]:
         """Return containers, those with a label where one is asked for."""
-        wanted = (filters or {}).get("label", "")
-        return [one for one in self.held if not wanted or wanted in (one["Labels"] or {})]
+        label = (filters or {}).get("label", "")
+        return [container for container in self.held if not label or label in (container["Labels"] or {})]
 
 
 def image(number: int, tag: str | None, environment: str | None = None, owned: str = "") -> dict[str, Any]:
@@ -279,14 +285,14 @@ def test_images_of_other_locks_and_other_environments_go() -> None:
             image(5, None, "np"),
         ]
     )
-    found = unneeded_images_and_volumes(engine, {"np": {"matrix-runner/np:current"}}, everything=False)  # type: ignore[arg-type]
+    leftovers_by_name = unneeded_images_and_volumes(engine, {"np": {"matrix-runner/np:current"}}, everything=False)  # type: ignore[arg-type]
     changed = "the lock, the Dockerfile or the base image of np has changed"
-    assert {left.name: left.reason for left in found} == {
+    assert {left.name: left.reason for left in leftovers_by_name} == {
         "matrix-runner/np:older": changed,
         "matrix-runner/gone:abc": "the matrix builds no environment gone",
         f"sha256:{5:064x}": changed,
     }
-    assert {left.size for left in found} == {300}
+    assert {left.size for left in leftovers_by_name} == {300}
 
 
 def test_images_whose_base_is_not_here_cannot_be_told_and_stay() -> None:
@@ -319,7 +325,8 @@ def test_volumes_go_with_their_image() -> None:
     ]
     usage = {"RefCount": 0, "Size": 50}
     volumes: list[dict[str, Any]] = [
-        {"Name": cache_volume(found, "cpu"), "Labels": {CACHE: "np"}, "UsageData": usage} for found in ids.values()
+        {"Name": cache_volume(leftovers_by_name, "cpu"), "Labels": {CACHE: "np"}, "UsageData": usage}
+        for leftovers_by_name in ids.values()
     ]
     volumes += [{"Name": cache_volume(ids["gone"], "GPU-1"), "Labels": {CACHE: "x"}, "UsageData": {"RefCount": 1}}]
     volumes += [{"Name": cache_volume(ids["gone"], "cuda"), "Labels": None, "UsageData": usage}]

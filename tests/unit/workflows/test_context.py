@@ -21,7 +21,7 @@ TYPED = Options(matrix=ROOT / "matrix.yaml", backend="venv", device="cpu", repor
 ENVIRON = {"XDG_CACHE_HOME": "/nowhere/cache"}
 
 
-def said(options: Options, kind: type[RunnerError]) -> str:
+def message_of(options: Options, kind: type[RunnerError]) -> str:
     with pytest.raises(kind) as caught:
         setup(options, ENVIRON)
     return str(caught.value)
@@ -34,15 +34,15 @@ def test_the_cache_is_where_the_desktop_says() -> None:
 
 
 def test_nothing_typed_but_where_asks_for_everything_there_is() -> None:
-    found = setup(TYPED, ENVIRON)
+    context = setup(TYPED, ENVIRON)
     matrix = load(ROOT / "matrix.yaml")
-    assert found.matrix == matrix
-    assert found.request.environments == tuple(matrix.environments)
-    assert (found.request.chosen, found.request.workloads, found.request.preset) == (None, (), None)
-    assert (found.request.rounds, found.request.seconds) == (None, None)
-    assert found.request.threads >= 1
-    assert (found.request.device, found.request.backend, found.gpu, found.note) == ("cpu", "venv", None, None)
-    assert (found.settings.matrix, found.settings.reports, found.settings.cache) == (
+    assert context.matrix == matrix
+    assert context.request.environments == tuple(matrix.environments)
+    assert (context.request.chosen, context.request.workloads, context.request.preset) == (None, (), None)
+    assert (context.request.rounds, context.request.seconds) == (None, None)
+    assert context.request.threads >= 1
+    assert (context.request.device, context.request.backend, context.gpu, context.note) == ("cpu", "venv", None, None)
+    assert (context.settings.matrix, context.settings.reports, context.settings.cache) == (
         ROOT,
         Path("r"),
         Path("/nowhere/cache/matrix-runner"),
@@ -81,13 +81,13 @@ def test_selectors_choose_environments_and_cells() -> None:
 
 
 def test_an_unknown_preset() -> None:
-    assert said(replace(TYPED, preset="qick"), UsageError) == (
+    assert message_of(replace(TYPED, preset="qick"), UsageError) == (
         "error: there is no preset 'qick'\nhint: there are quick, standard, published"
     )
 
 
 def test_an_unknown_workload() -> None:
-    assert said(replace(TYPED, workload=["rnn-step", "rnn"]), UsageError) == (
+    assert message_of(replace(TYPED, workload=["rnn-step", "rnn"]), UsageError) == (
         "error: there is no workload 'rnn'\n"
         "hint: there are rnn-step, rnn-sequence, asr-lstm, lm-lstm, deepbench-rnn, deepbench-gemm, deepbench-conv, "
         "deepbench-sparse, deepbench-allreduce"
@@ -95,19 +95,19 @@ def test_an_unknown_workload() -> None:
 
 
 def test_an_unknown_backend() -> None:
-    assert said(replace(TYPED, backend="podman"), UsageError) == (
+    assert message_of(replace(TYPED, backend="podman"), UsageError) == (
         "error: there is no backend 'podman'\nhint: there are auto, docker, venv, host"
     )
 
 
 def test_an_interpreter_without_the_backend_that_takes_it() -> None:
     for backend in ("auto", "venv", "docker"):
-        text = said(replace(TYPED, backend=backend, python="/usr/bin/python3"), UsageError)
+        text = message_of(replace(TYPED, backend=backend, python="/usr/bin/python3"), UsageError)
         assert text == "error: --python is for --backend host\nhint: add --backend host"
 
 
 def test_an_interpreter_that_is_not_there() -> None:
-    text = said(replace(TYPED, backend="host", python="/no/such/python"), UsageError)
+    text = message_of(replace(TYPED, backend="host", python="/no/such/python"), UsageError)
     assert text == "error: there is no interpreter '/no/such/python'\nhint: name an interpreter with --python PATH"
 
 
@@ -132,19 +132,19 @@ def test_the_cpu_is_always_there() -> None:
 
 
 def test_an_unknown_environment_and_an_empty_selection() -> None:
-    assert "'torch-9' names no environment" in said(replace(TYPED, selectors=["torch-9"]), NothingSelectedError)
-    assert "nothing is left" in said(replace(TYPED, selectors=["torch-1.0", "!torch-1.0"]), NothingSelectedError)
+    assert "'torch-9' names no environment" in message_of(replace(TYPED, selectors=["torch-9"]), NothingSelectedError)
+    assert "nothing is left" in message_of(replace(TYPED, selectors=["torch-1.0", "!torch-1.0"]), NothingSelectedError)
 
 
 def test_a_matrix_without_environments(tmp_path: Path) -> None:
     path = tmp_path / "m.yaml"
     path.write_text("version: 1\nworkloads: {rnn-step: {}}\nenvironments: {}\n")
-    assert said(replace(TYPED, matrix=path), NothingSelectedError) == "error: the matrix names no environment"
+    assert message_of(replace(TYPED, matrix=path), NothingSelectedError) == "error: the matrix names no environment"
 
 
 def test_a_matrix_that_is_not_there(tmp_path: Path) -> None:
     path = tmp_path / "none.yaml"
-    assert said(replace(TYPED, matrix=path), MatrixError).startswith(f"error: there is no {path}")
+    assert message_of(replace(TYPED, matrix=path), MatrixError).startswith(f"error: there is no {path}")
 
 
 @pytest.mark.parametrize(
@@ -167,11 +167,15 @@ def test_each_mistake_has_its_exit_code(changes: dict[str, object], code: int) -
 def test_the_host_is_a_matrix_of_one_environment() -> None:
     matrix = load(ROOT / "matrix.yaml")
     torch = Installed(python=sys.executable, framework="torch", release="2.13.0+cpu", python_version="3.11")
-    found = host_matrix(matrix, torch, "laptop")
-    assert list(found.environments) == ["laptop"]
-    environment = found.environments["laptop"]
+    matrix_of_host = host_matrix(matrix, torch, "laptop")
+    assert list(matrix_of_host.environments) == ["laptop"]
+    environment = matrix_of_host.environments["laptop"]
     assert (environment.framework, environment.release, environment.python) == ("torch", "2.13.0+cpu", "3.11")
-    assert (found.workloads, found.presets, found.measure) == (matrix.workloads, matrix.presets, matrix.measure)
+    assert (matrix_of_host.workloads, matrix_of_host.presets, matrix_of_host.measure) == (
+        matrix.workloads,
+        matrix.presets,
+        matrix.measure,
+    )
     assert list(matrix.environments) != ["laptop"]
 
 

@@ -19,13 +19,13 @@ from runner.workflows.nightly.confirmation import MAX_ROUNDS, confirmation_plan
 from runner.workflows.nightly.result import Change, Night, Pair, State
 from tests.support.fake_runs import bad, cell, make, rounds
 
-ONE, TWO = cell("torch-2.x", "nn-lstm"), cell("torch-2.x", "lstm-cell-basic")
+FUSED, BASIC = cell("torch-2.x", "nn-lstm"), cell("torch-2.x", "lstm-cell-basic")
 STEADY, SLOW = [1.0, 1.002, 0.999, 1.001], [1.1, 1.102, 1.099, 1.101]
 
 
 def ended(reports: Path, medians: dict[Any, list[float]], *, later: int = 0, how: str = "done") -> Run:
     """Make a run of some cells that ended somehow."""
-    run = make(reports, [one for of, values in medians.items() for one in rounds(of, values)], later=later)
+    run = make(reports, [record for of, values in medians.items() for record in rounds(of, values)], later=later)
     run.note("ended", how=how)
     return run
 
@@ -40,8 +40,8 @@ def of(
 ) -> Change:
     """Return a change of ONE since run-a."""
     row = Row(
-        base=ONE,
-        other=ONE,
+        base=FUSED,
+        other=FUSED,
         ratio=ratio,
         ratio_low=ratio - 0.02,
         ratio_high=ratio + 0.02,
@@ -49,7 +49,7 @@ def of(
         verdict=row_verdict,
     )
     second = None if again is None else replace(row, verdict=again, runs=("pair",))
-    return Change(cell=ONE, before="run-a", row=row, state=state, again=second, reason="" if second else "why not")
+    return Change(cell=FUSED, before="run-a", row=row, state=state, again=second, reason="" if second else "why not")
 
 
 def the_night(*changes: Change, run: str = "20261121-023000-ab12", good: int = 2) -> Night:
@@ -67,69 +67,75 @@ def the_night(*changes: Change, run: str = "20261121-023000-ab12", good: int = 2
 
 
 def test_each_cell_is_compared_with_the_newest_run_that_has_it(tmp_path: Path) -> None:
-    both = ended(tmp_path, {ONE: STEADY, TWO: STEADY})
-    newer = ended(tmp_path, {ONE: STEADY}, later=10)
-    tonight = ended(tmp_path, {ONE: STEADY, TWO: STEADY}, later=20)
-    found = baselines_of(tmp_path, tonight)
-    assert {known.run for known in found.by_cell.values()} == {both.id, newer.id}
-    assert found.by_cell[ONE].run == newer.id
-    assert found.by_cell[TWO].run == both.id
+    both = ended(tmp_path, {FUSED: STEADY, BASIC: STEADY})
+    newer = ended(tmp_path, {FUSED: STEADY}, later=10)
+    tonight = ended(tmp_path, {FUSED: STEADY, BASIC: STEADY}, later=20)
+    baselines = baselines_of(tmp_path, tonight)
+    assert {known.run for known in baselines.by_cell.values()} == {both.id, newer.id}
+    assert baselines.by_cell[FUSED].run == newer.id
+    assert baselines.by_cell[BASIC].run == both.id
 
 
 @pytest.mark.parametrize("how", ["interrupted", "engine", "error"])
 def test_a_run_that_did_not_end_is_no_baseline(how: str, tmp_path: Path) -> None:
-    whole = ended(tmp_path, {ONE: STEADY})
-    ended(tmp_path, {ONE: SLOW}, later=10, how=how)
-    assert baselines_of(tmp_path, ended(tmp_path, {ONE: STEADY}, later=20)).by_cell[ONE].run == whole.id
+    earlier = ended(tmp_path, {FUSED: STEADY})
+    ended(tmp_path, {FUSED: SLOW}, later=10, how=how)
+    assert baselines_of(tmp_path, ended(tmp_path, {FUSED: STEADY}, later=20)).by_cell[FUSED].run == earlier.id
 
 
 def test_a_cell_that_a_night_left_open_or_found_slower_is_no_baseline(tmp_path: Path) -> None:
-    whole = ended(tmp_path, {ONE: STEADY})
-    slow = ended(tmp_path, {ONE: SLOW}, later=10)
-    tonight = ended(tmp_path, {ONE: SLOW}, later=20)
+    earlier = ended(tmp_path, {FUSED: STEADY})
+    slow = ended(tmp_path, {FUSED: SLOW}, later=10)
+    tonight = ended(tmp_path, {FUSED: SLOW}, later=20)
     for change, good in (
-        (of("inconclusive", again="slower"), whole.id),
-        (of("slower", state="no-time"), whole.id),
-        (of("slower", state="interrupted"), whole.id),
+        (of("inconclusive", again="slower"), earlier.id),
+        (of("slower", state="no-time"), earlier.id),
+        (of("slower", state="interrupted"), earlier.id),
         (of("slower", again="same"), slow.id),
         (of("slower", again="inconclusive"), slow.id),
         (of("slower", state="environment-gone"), slow.id),
     ):
         result.store(the_night(change, run=slow.id), tmp_path)
-        assert baselines_of(tmp_path, tonight).by_cell[ONE].run == good, change
+        assert baselines_of(tmp_path, tonight).by_cell[FUSED].run == good, change
     (tmp_path / result.FOLDER / f"{slow.id}.json").write_text("[]")
-    assert baselines_of(tmp_path, tonight).by_cell[ONE].run == slow.id
+    assert baselines_of(tmp_path, tonight).by_cell[FUSED].run == slow.id
 
 
 def test_a_run_that_may_not_be_compared_is_passed_over_and_named_where_no_other_is(tmp_path: Path) -> None:
-    tonight = ended(tmp_path, {ONE: STEADY}, later=20)
+    tonight = ended(tmp_path, {FUSED: STEADY}, later=20)
     other = make(
-        tmp_path, [replace(one, facts={**one.facts, "harness": "other"}) for one in rounds(ONE, STEADY)], later=10
+        tmp_path,
+        [replace(record, facts={**record.facts, "harness": "other"}) for record in rounds(FUSED, STEADY)],
+        later=10,
     )
     other.note("ended", how="done")
-    found = baselines_of(tmp_path, tonight)
-    assert not found.by_cell
-    assert found.refused[ONE].startswith("the harness version differs: other for run ")
-    older = ended(tmp_path, {ONE: STEADY})
-    found = baselines_of(tmp_path, tonight)
-    assert found.by_cell[ONE].run == older.id
-    assert not found.refused
+    baselines = baselines_of(tmp_path, tonight)
+    assert not baselines.by_cell
+    assert baselines.refused[FUSED].startswith("the harness version differs: other for run ")
+    older = ended(tmp_path, {FUSED: STEADY})
+    baselines = baselines_of(tmp_path, tonight)
+    assert baselines.by_cell[FUSED].run == older.id
+    assert not baselines.refused
 
 
 def test_a_run_on_another_device_is_passed_over(tmp_path: Path) -> None:
-    elsewhere = make(tmp_path, rounds(ONE, STEADY))
-    journal = elsewhere.path / "journal.jsonl"
+    on_another_device = make(tmp_path, rounds(FUSED, STEADY))
+    journal = on_another_device.path / "journal.jsonl"
     first, *rest = journal.read_text().splitlines(keepends=True)
     journal.write_text(json.dumps({**json.loads(first), "device": "GPU-1"}) + "\n" + "".join(rest))
-    elsewhere.note("ended", how="done")
-    assert not baselines_of(tmp_path, ended(tmp_path, {ONE: STEADY}, later=20)).by_cell
+    on_another_device.note("ended", how="done")
+    assert not baselines_of(tmp_path, ended(tmp_path, {FUSED: STEADY}, later=20)).by_cell
 
 
 @pytest.mark.parametrize("board", ["GPU-1", "GPU-2"])
 def test_a_case_is_compared_with_itself_on_the_same_board_alone(tmp_path: Path, board: str) -> None:
     def finished_run(uuid: str, devices: str, later: int) -> Run:
         facts = {"device": "H200", "device_name": "H200", "device_uuid": uuid}
-        run = make(tmp_path, [replace(one, facts={**one.facts, **facts}) for one in rounds(ONE, STEADY)], later=later)
+        run = make(
+            tmp_path,
+            [replace(record, facts={**record.facts, **facts}) for record in rounds(FUSED, STEADY)],
+            later=later,
+        )
         journal = run.path / "journal.jsonl"
         first, *rest = journal.read_text().splitlines(keepends=True)
         names = {"device": devices, "device_name": f"{devices.count(',') + 1} x H200"}
@@ -140,37 +146,37 @@ def test_a_case_is_compared_with_itself_on_the_same_board_alone(tmp_path: Path, 
     finished_run("GPU-1", "GPU-1,GPU-2", 0)
     tonight = baselines_of(tmp_path, finished_run(board, "GPU-1,GPU-2,GPU-3", 20))
     assert bool(tonight.by_cell) == (board == "GPU-1")
-    assert (ONE in tonight.refused) == (board == "GPU-2")
+    assert (FUSED in tonight.refused) == (board == "GPU-2")
 
 
 def test_a_cell_that_failed_tonight_names_the_run_where_it_did_not(tmp_path: Path) -> None:
-    whole = ended(tmp_path, {ONE: STEADY, TWO: STEADY})
-    records = [*rounds(ONE, STEADY), bad(TWO, 0, "crash", "it fell")]
+    earlier = ended(tmp_path, {FUSED: STEADY, BASIC: STEADY})
+    records = [*rounds(FUSED, STEADY), bad(BASIC, 0, "crash", "it fell")]
     tonight = make(tmp_path, records, later=20)
     tonight.note("ended", how="done")
-    assert baselines_of(tmp_path, tonight, (TWO.id,)).newly_failed == {TWO.id: whole.id}
+    assert baselines_of(tmp_path, tonight, (BASIC.id,)).newly_failed == {BASIC.id: earlier.id}
 
 
 def test_a_broken_run_costs_a_note_and_not_the_night(tmp_path: Path) -> None:
-    whole = ended(tmp_path, {ONE: STEADY})
-    broken = ended(tmp_path, {ONE: STEADY}, later=10)
+    earlier = ended(tmp_path, {FUSED: STEADY})
+    broken = ended(tmp_path, {FUSED: STEADY}, later=10)
     (broken.path / "journal.jsonl").write_text("nonsense\nnonsense\n")
-    found = baselines_of(tmp_path, ended(tmp_path, {ONE: STEADY}, later=20))
-    assert found.by_cell[ONE].run == whole.id
-    assert found.notes[0].startswith(f"run {broken.id} cannot be read: ")
+    baselines = baselines_of(tmp_path, ended(tmp_path, {FUSED: STEADY}, later=20))
+    assert baselines.by_cell[FUSED].run == earlier.id
+    assert baselines.notes[0].startswith(f"run {broken.id} cannot be read: ")
 
 
 def test_rows_are_of_two_runs_and_unpaired(tmp_path: Path) -> None:
-    whole = ended(tmp_path, {ONE: STEADY, TWO: STEADY})
-    tonight = ended(tmp_path, {ONE: SLOW, TWO: STEADY}, later=20)
-    found = baselines_of(tmp_path, tonight)
-    rows = dict(baseline.compare_with_baselines(dataset.load_dataset(tonight), found.by_cell, 0.02))
-    assert rows[ONE].verdict == "slower"
-    assert rows[ONE].ratio == pytest.approx(1.1, rel=1e-3)
-    assert rows[TWO].verdict == "same"
-    assert rows[ONE].code == "different-runs"
-    assert rows[ONE].runs == (whole.id, tonight.id)
-    assert [one for one, _ in baseline.slowest_first(rows.items())] == [ONE, TWO]
+    earlier = ended(tmp_path, {FUSED: STEADY, BASIC: STEADY})
+    tonight = ended(tmp_path, {FUSED: SLOW, BASIC: STEADY}, later=20)
+    baselines = baselines_of(tmp_path, tonight)
+    rows = dict(baseline.compare_with_baselines(dataset.load_dataset(tonight), baselines.by_cell, 0.02))
+    assert rows[FUSED].verdict == "slower"
+    assert rows[FUSED].ratio == pytest.approx(1.1, rel=1e-3)
+    assert rows[BASIC].verdict == "same"
+    assert rows[FUSED].code == "different-runs"
+    assert rows[FUSED].runs == (earlier.id, tonight.id)
+    assert [cell_of_row for cell_of_row, _ in baseline.slowest_first(rows.items())] == [FUSED, BASIC]
     assert baseline.compare_with_baselines(dataset.load_dataset(tonight), {}, 0.02) == []
 
 
@@ -192,46 +198,51 @@ def test_an_unchanged_environment_needs_a_decided_verdict(verdict: Verdict, look
     ) == looks
 
 
-def planned(*, rounds: int = 3, most: int = 0) -> Plan:
+def planned(*, rounds: int = 3, max_rounds: int = 0) -> Plan:
     """Return a plan of three cells, two of one case, at 2 s a round each."""
-    forward = replace(ONE, phase="forward")
-    cells = (ONE, forward, TWO)
+    forward = replace(FUSED, phase="forward")
+    cells = (FUSED, forward, BASIC)
     return Plan(
         device="cpu",
         backend="docker",
-        measurement=Measurement(rounds=rounds, max_rounds=most, budget=99.0),
+        measurement=Measurement(rounds=rounds, max_rounds=max_rounds, budget=99.0),
         cells=(
-            *(PlannedCell(cell=one, device="cpu", kind="vendor", seconds=2.0 * rounds) for one in cells),
-            PlannedCell(cell=replace(ONE, case="other"), device="cpu", skip=Skip("excluded", "no")),
+            *(PlannedCell(cell=each, device="cpu", kind="vendor", seconds=2.0 * rounds) for each in cells),
+            PlannedCell(cell=replace(FUSED, case="other"), device="cpu", skip=Skip("excluded", "no")),
         ),
-        blocks=(Block(case_id=ONE.case_id, spec={"name": "it"}, device="cpu", cells=cells),),
+        blocks=(Block(case_id=FUSED.case_id, spec={"name": "it"}, device="cpu", cells=cells),),
         frameworks={"torch-2.x": "torch"},
     )
 
 
 def test_candidates_and_their_baseline_share_one_plan() -> None:
-    plan = confirmation_plan(planned(), [TWO, ONE], "torch-2.x@run-a", 600.0)
-    chosen = {ONE, TWO}
-    was = {replace(one, environment="torch-2.x@run-a") for one in chosen}
+    plan = confirmation_plan(planned(), [BASIC, FUSED], "torch-2.x@run-a", 600.0)
+    chosen = {FUSED, BASIC}
+    was = {replace(candidate, environment="torch-2.x@run-a") for candidate in chosen}
     (block,) = plan.blocks
     assert set(block.cells) == {*was, *chosen}
     assert block.spec == {"name": "it"}
-    assert [one.cell.environment for one in plan.cells] == ["torch-2.x@run-a"] * 2 + ["torch-2.x"] * 2  # the base first
-    assert {one.kind for one in plan.cells} == {"vendor"}
+    base_first = ["torch-2.x@run-a"] * 2 + ["torch-2.x"] * 2
+    assert [entry.cell.environment for entry in plan.cells] == base_first
+    assert {entry.kind for entry in plan.cells} == {"vendor"}
     assert plan.frameworks == {"torch-2.x@run-a": "torch", "torch-2.x": "torch"}
     assert (plan.measurement.rounds, plan.measurement.round_limit, plan.measurement.budget) == (3, MAX_ROUNDS, 600.0)
 
 
 def test_a_single_round_is_not_enough_for_a_verdict() -> None:
-    plan = confirmation_plan(planned(rounds=1, most=20), [ONE], "torch-2.x@run-a", 600.0)
+    plan = confirmation_plan(planned(rounds=1, max_rounds=20), [FUSED], "torch-2.x@run-a", 600.0)
     assert (plan.measurement.rounds, plan.measurement.round_limit) == (3, 20)
     assert plan.cells[0].seconds == 2.0 * 3
 
 
 @pytest.mark.parametrize(("budget", "count"), [(24.0, 2), (23.9, 1), (0.0, 1)])
 def test_the_most_urgent_cells_get_the_budget(budget: float, count: int) -> None:
-    plan = confirmation_plan(planned(), [TWO, ONE], "torch-2.x@run-a", budget)  # 2 sides, 3 rounds of 2 s: 12 s a cell
-    assert {planned.cell for planned in plan.cells if planned.cell.environment == "torch-2.x"} == {*[TWO, ONE][:count]}
+    plan = confirmation_plan(
+        planned(), [BASIC, FUSED], "torch-2.x@run-a", budget
+    )  # 2 sides, 3 rounds of 2 s: 12 s a cell
+    assert {planned.cell for planned in plan.cells if planned.cell.environment == "torch-2.x"} == {
+        *[BASIC, FUSED][:count]
+    }
 
 
 def test_only_a_confirmed_regression_fails_a_night() -> None:
@@ -252,9 +263,9 @@ def test_only_a_confirmed_regression_fails_a_night() -> None:
 
 def test_the_text_names_confirmed_and_unconfirmed_changes() -> None:
     pair = Comparison(base="torch-2.x@run-a", others=("torch-2.x",), device="cpu", device_name="EPYC", rows=())
-    found = the_night(of("inconclusive", again="slower"), of("slower", state="environment-gone"))
-    found = replace(found, pairs=(Pair(environment="torch-2.x", folder=Path("there"), comparison=pair),), notes=("so",))
-    text = found.text()
+    night = the_night(of("inconclusive", again="slower"), of("slower", state="environment-gone"))
+    night = replace(night, pairs=(Pair(environment="torch-2.x", folder=Path("there"), comparison=pair),), notes=("so",))
+    text = night.text()
     assert "night of 2026-11-21 02:30 UTC, run 20261121-023000-ab12, on EPYC, docker" in text
     assert "torch-2.x against run run-a" in text
     assert "  slower: nn-lstm asr-lstm/1x320-ce-short train fp32: 1.100 (1.080 " in text
@@ -278,13 +289,13 @@ def test_a_night_is_kept_whole_beside_the_runs(tmp_path: Path) -> None:
     change = replace(of("slower", again="slower"), row=replace(of("slower").row, ratio_low=None))
     path = result.store(the_night(change), tmp_path)
     assert path == tmp_path / "nights" / "20261121-023000-ab12.json"
-    told = json.loads(path.read_text())
-    assert (told["version"], told["exit_code"], told["state"]) == (1, 1, "done")
-    (one,) = told["changes"]
-    assert one["cell"] == ONE.id
-    assert one["ratio_low"] is None
-    assert math.isclose(one["again"]["ratio"], 1.1)
-    assert result.open_cells(tmp_path) == {"20261121-023000-ab12": {ONE.id}}
+    document = json.loads(path.read_text())
+    assert (document["version"], document["exit_code"], document["state"]) == (1, 1, "done")
+    (change,) = document["changes"]
+    assert change["cell"] == FUSED.id
+    assert change["ratio_low"] is None
+    assert math.isclose(change["again"]["ratio"], 1.1)
+    assert result.open_cells(tmp_path) == {"20261121-023000-ab12": {FUSED.id}}
     assert result.open_cells(tmp_path / "nowhere") == {}
 
 
@@ -294,7 +305,11 @@ def test_a_venv_of_an_earlier_run_is_found_by_its_digest(tmp_path: Path) -> None
     home.mkdir(parents=True)
     assert restored(backend, "np", digest, {"framework": "numpy"}) is None  # half-made
     (home / ".ready").touch()
-    found = restored(backend, "np", digest, {"framework": "numpy"})
-    assert found is not None
-    assert (found.handle, found.digest, found.framework) == (str(home / "bin" / "python"), digest, "numpy")
+    environment = restored(backend, "np", digest, {"framework": "numpy"})
+    assert environment is not None
+    assert (environment.handle, environment.digest, environment.framework) == (
+        str(home / "bin" / "python"),
+        digest,
+        "numpy",
+    )
     assert restored(backend, "np", "", {}) is None

@@ -50,17 +50,17 @@ def _not_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
 
 
-def words(found: Plan) -> Mapping[str, str]:
+def words(plan: Plan) -> Mapping[str, str]:
     """Return environment -> ``run`` where something of it runs, else the codes."""
     codes: dict[str, set[str]] = {}
-    for one in found.cells:
-        codes.setdefault(one.cell.environment, set()).add(one.skip.code if one.skip else "run")
+    for entry in plan.cells:
+        codes.setdefault(entry.cell.environment, set()).add(entry.skip.code if entry.skip else "run")
     return {name: "run" if "run" in these else ", ".join(sorted(these)) for name, these in codes.items()}
 
 
 def test_cores_memory_device_and_backend_are_those_of_the_description() -> None:
-    found = planned(TYPED, OTHER)
-    assert (found.device, found.backend, found.measurement.threads) == ("cuda", "docker", 37)
+    plan = planned(TYPED, OTHER)
+    assert (plan.device, plan.backend, plan.measurement.threads) == ("cuda", "docker", 37)
     assert planned(replace(TYPED, threads=5), OTHER).measurement.threads == 5
     assert planned(replace(TYPED, device="cpu"), OTHER).device == "cpu"
     assert planned(TYPED, replace(OTHER, gpus=())).device == "cpu"
@@ -75,8 +75,8 @@ def test_cores_memory_device_and_backend_are_those_of_the_description() -> None:
 
 def test_images_can_be_pulled_and_what_has_no_lock_cannot_be_built() -> None:
     v100 = replace(H200, name="V100", capability=(7, 0), driver="580.95.05")
-    found = words(planned(TYPED, replace(OTHER, gpus=(v100,))))
-    assert {name: found[name] for name in ("torch-0.3", "torch-0.4", "tf-1.8", "theano-cudnn")} == {
+    words_by_environment = words(planned(TYPED, replace(OTHER, gpus=(v100,))))
+    assert {name: words_by_environment[name] for name in ("torch-0.3", "torch-0.4", "tf-1.8", "theano-cudnn")} == {
         "torch-0.3": "framework-lacks, image-unavailable",
         "torch-0.4": "run",
         "tf-1.8": "run",
@@ -86,14 +86,14 @@ def test_images_can_be_pulled_and_what_has_no_lock_cannot_be_built() -> None:
 
 def test_without_an_engine_the_interpreters_decide() -> None:
     bare = replace(OTHER, engine=False, hands_over=False, interpreters={"3.11": True, "3.10": False})
-    found = words(planned(replace(TYPED, device="cpu"), bare))
-    assert found["torch-2.x"] == found["tf-2.x"] == "run"
-    assert found["torch-1.12"] == "framework-lacks, no-interpreter"
-    assert "no-engine" in found["torch-0.4"]
+    words_by_environment = words(planned(replace(TYPED, device="cpu"), bare))
+    assert words_by_environment["torch-2.x"] == words_by_environment["tf-2.x"] == "run"
+    assert words_by_environment["torch-1.12"] == "framework-lacks, no-interpreter"
+    assert "no-engine" in words_by_environment["torch-0.4"]
     reasons = {
-        one.cell.environment: one.skip.reason
-        for one in planned(replace(TYPED, device="cpu"), bare).cells
-        if one.skip and one.skip.code == "no-interpreter"
+        entry.cell.environment: entry.skip.reason
+        for entry in planned(replace(TYPED, device="cpu"), bare).cells
+        if entry.skip and entry.skip.code == "no-interpreter"
     }
     assert reasons["torch-1.12"] == "there is no Python 3.10 on that machine"
     assert reasons["torch-1.0"] == "other.json does not say whether there is Python 3.6"
@@ -125,14 +125,14 @@ def test_what_cannot_be_asked_of_another_machine() -> None:
 
 
 def test_what_it_plans_for_is_said_first() -> None:
-    said: list[str] = []
-    planned(TYPED, OTHER, said.append)
-    planned(TYPED, replace(OTHER, hands_over=False), said.append)
-    planned(TYPED, replace(OTHER, gpus=()), said.append)
+    lines: list[str] = []
+    planned(TYPED, OTHER, lines.append)
+    planned(TYPED, replace(OTHER, hands_over=False), lines.append)
+    planned(TYPED, replace(OTHER, gpus=()), lines.append)
     first = "planning for NVIDIA H200 with driver 595.71.05, as other.json describes it"
-    assert [said[0], said[1], said[3]] == [first, first, "planning for Xeon, as other.json describes it"]
-    assert "NVIDIA Container Toolkit" in said[2]
-    assert len(said) == 4
+    assert [lines[0], lines[1], lines[3]] == [first, first, "planning for Xeon, as other.json describes it"]
+    assert "NVIDIA Container Toolkit" in lines[2]
+    assert len(lines) == 4
 
 
 # What runs natively on the examples, is left to JIT, or is refused for the GPU or its driver; worked out by hand from
@@ -167,7 +167,7 @@ TABLE = {
 def test_the_examples_are_planned_as_worked_out_and_the_page_says_so(path: Path) -> None:
     described = describe(path)
     strict, lenient = (planned(replace(TYPED, allow_jit=allowed), described) for allowed in (False, True))
-    jit, meant = ({one.cell.environment for one in plan.cells if one.jit} for plan in (lenient, strict))
+    jit, meant = ({entry.cell.environment for entry in plan.cells if entry.jit} for plan in (lenient, strict))
     assert meant == {name for name, word in TABLE[path.stem].items() if word == MEANT}
     gpu = described.gpus[0]
     page = (ROOT / "docs" / "gpus.md").read_text("utf-8").splitlines()
@@ -190,10 +190,10 @@ def test_the_examples_are_planned_as_worked_out_and_the_page_says_so(path: Path)
 
 def test_the_examples_are_five_gpus_with_two_drivers_each() -> None:
     assert {path.stem for path in EXAMPLES} == set(TABLE)
-    found = {describe(path).gpus[0].name: 0 for path in EXAMPLES}
+    counts = {describe(path).gpus[0].name: 0 for path in EXAMPLES}
     for path in EXAMPLES:
-        found[describe(path).gpus[0].name] += 1
-    assert list(found.values()) == [2] * 5
+        counts[describe(path).gpus[0].name] += 1
+    assert list(counts.values()) == [2] * 5
 
 
 def test_every_refusal_of_the_page_has_a_source_that_is_listed() -> None:
@@ -203,9 +203,9 @@ def test_every_refusal_of_the_page_has_a_source_that_is_listed() -> None:
     assert listed == {str(number) for number in range(1, len(listed) + 1)}
     rows = [line for line in why.splitlines() if line.startswith("| ") and not line.startswith("| ---")]
     cited = [row.rstrip(" |").rpartition("| ")[2] for row in rows]
-    numbers = {one for one in cited if one.isdigit()}
+    numbers = {citation for citation in cited if citation.isdigit()}
     assert numbers == listed
-    assert len([one for one in cited if not one.isdigit()]) == 5 + 1 + 1  # the heads of the tables
+    assert len([citation for citation in cited if not citation.isdigit()]) == 5 + 1 + 1  # the heads of the tables
 
 
 def test_the_command_line() -> None:
@@ -213,9 +213,9 @@ def test_the_command_line() -> None:
     typed = ["plan", "torch-1.0", "torch-2.x", "--matrix", str(ROOT / "matrix.yaml"), "--machine", path]
     done = CliRunner().invoke(cli.app, [*typed, "--format", "json", "--workload", "rnn-step"], standalone_mode=False)
     assert done.return_value == 0
-    found = json.loads(done.stdout)
-    assert (found["device"], found["backend"], found["threads"]) == ("cuda", "docker", 112)
-    assert {cell["code"] for cell in found["cells"] if cell["implementation"] == "nn-lstm"} == {"arch", "driver"}
+    document = json.loads(done.stdout)
+    assert (document["device"], document["backend"], document["threads"]) == ("cuda", "docker", 112)
+    assert {cell["code"] for cell in document["cells"] if cell["implementation"] == "nn-lstm"} == {"arch", "driver"}
     assert "planning for NVIDIA H200 with driver 550.54.15" in done.stderr
     done = CliRunner().invoke(cli.app, ["plan", "tf-2.x", *typed[3:], "--workload", "rnn-step"], standalone_mode=False)
     assert "tensorflow[and-cuda]==2.16.2" in done.stdout  # no terminal takes it for markup

@@ -36,29 +36,29 @@ TINY, LARGE = block(*cells("a/x", "a/y", "b/x")), block(*cells("a/x", "b/x", "b/
 WHERE = {"rnn-step/tiny": TINY, "rnn-step/large": LARGE}
 
 
-def measured(found: list[Event]) -> list[tuple[str, int]]:
+def measured(run_events: list[Event]) -> list[tuple[str, int]]:
     """Return (cell id, round) of each outcome in order."""
-    return [(one.cell.id, one.round) for one in found if isinstance(one, Outcome)]
+    return [(event.cell.id, event.round) for event in run_events if isinstance(event, Outcome)]
 
 
 def test_a_round_goes_through_all_cases_before_the_next_begins() -> None:
     backend = FakeBackend()
-    found = list(outcomes(backend, TINY, LARGE, restart=1))
-    assert [one.round for one in found] == [1] * 6 + [2] * 6 + [3] * 6
+    all_outcomes = list(outcomes(backend, TINY, LARGE, restart=1))
+    assert [outcome.round for outcome in all_outcomes] == [1] * 6 + [2] * 6 + [3] * 6
     assert len(backend.opened) == 3 * 2  # rounds x environments, however many cases there are
     for number in (1, 2, 3):
-        cases = [one.cell.case for one in found if one.round == number]
+        cases = [outcome.cell.case for outcome in all_outcomes if outcome.round == number]
         assert cases in ([*["tiny"] * 3, *["large"] * 3], [*["large"] * 3, *["tiny"] * 3])
 
 
 def test_the_order_of_the_cases_is_drawn_for_each_round() -> None:
-    found = list(outcomes(FakeBackend(), TINY, LARGE, rounds=20))
-    assert {found[6 * number].cell.case for number in range(20)} == {"tiny", "large"}
+    all_outcomes = list(outcomes(FakeBackend(), TINY, LARGE, rounds=20))
+    assert {all_outcomes[6 * number].cell.case for number in range(20)} == {"tiny", "large"}
 
 
 def test_a_case_that_lacks_the_base_of_a_group_is_measured_without_it() -> None:
-    found = list(outcomes(FakeBackend(), TINY, block(*cells("b/x", "b/y", case="large"))))
-    assert {one.cell.environment for one in found if one.cell.case == "large"} == {"b"}
+    all_outcomes = list(outcomes(FakeBackend(), TINY, block(*cells("b/x", "b/y", case="large"))))
+    assert {outcome.cell.environment for outcome in all_outcomes if outcome.cell.case == "large"} == {"b"}
 
 
 def test_the_base_alone_is_not_measured_again_for_a_further_group() -> None:
@@ -66,10 +66,10 @@ def test_the_base_alone_is_not_measured_again_for_a_further_group() -> None:
     backend.sizes = {"a": GB, "b": 2 * GB, "c": 2 * GB}
     shared = block(*cells("a/x", "b/x", "c/x"))
     blocks = (shared, block(*cells("a/x", case="alone")), block(*cells("a/x", "c/x", case="pair")))
-    found = list(outcomes(backend, *blocks, memory=7 * GB, rounds=2))
+    all_outcomes = list(outcomes(backend, *blocks, memory=7 * GB, rounds=2))
     rounds: dict[tuple[str, str], list[int]] = {}
-    for one in found:
-        rounds.setdefault((one.cell.case, one.cell.environment), []).append(one.round)
+    for outcome in all_outcomes:
+        rounds.setdefault((outcome.cell.case, outcome.cell.environment), []).append(outcome.round)
     assert {name: sorted(numbers) for name, numbers in rounds.items()} == {
         ("tiny", "a"): [1, 2, 3, 4],
         ("tiny", "b"): [1, 2],
@@ -81,45 +81,47 @@ def test_the_base_alone_is_not_measured_again_for_a_further_group() -> None:
 
 
 def test_what_was_decided_and_finished_is_said_in_order() -> None:
-    found = list(events(FakeBackend(), TINY, LARGE, rounds=2))
-    assert found[0] == GroupsFormed((("a", "b"),))
-    assert [type(one).__name__ for one in found[1:]] == (["Outcome"] * 3 + ["CaseFinished"]) * 4
-    ends = [one for one in found if isinstance(one, CaseFinished)]
-    assert {(one.case_id, one.round) for one in ends} == {(case_id, number) for case_id in WHERE for number in (1, 2)}
+    run_events = list(events(FakeBackend(), TINY, LARGE, rounds=2))
+    assert run_events[0] == GroupsFormed((("a", "b"),))
+    assert [type(event).__name__ for event in run_events[1:]] == (["Outcome"] * 3 + ["CaseFinished"]) * 4
+    ends = [event for event in run_events if isinstance(event, CaseFinished)]
+    assert {(event.case_id, event.round) for event in ends} == {
+        (case_id, number) for case_id in WHERE for number in (1, 2)
+    }
     before: list[Event] = []
-    for one in found:
-        if isinstance(one, CaseFinished):
-            assert {outcome.cell.case_id for outcome in before if isinstance(outcome, Outcome)} == {one.case_id}
+    for event in run_events:
+        if isinstance(event, CaseFinished):
+            assert {outcome.cell.case_id for outcome in before if isinstance(outcome, Outcome)} == {event.case_id}
             before = []
-        elif isinstance(one, Outcome):
-            before.append(one)
+        elif isinstance(event, Outcome):
+            before.append(event)
 
 
-def cut(found: list[Event], count: int) -> Past:
+def cut(run_events: list[Event], count: int) -> Past:
     """Return what a run has behind it that was killed after some events."""
-    kept = found[:count]
-    done = [one for one in kept if isinstance(one, Outcome)]
-    grouped = [one.groups for one in kept if isinstance(one, GroupsFormed)]
+    kept = run_events[:count]
+    done = [event for event in kept if isinstance(event, Outcome)]
+    grouped = [event.groups for event in kept if isinstance(event, GroupsFormed)]
     return Past(
-        finished=frozenset((one.case_id, one.round) for one in kept if isinstance(one, CaseFinished)),
-        attempts={(one.cell.case_id, one.round): one.attempt for one in done},
+        finished=frozenset((event.case_id, event.round) for event in kept if isinstance(event, CaseFinished)),
+        attempts={(event.cell.case_id, event.round): event.attempt for event in done},
         servers={"a": 1, "b": 1} if done else {},
         groups={"cpu": grouped[0]} if grouped else {},
     )
 
 
 def test_wherever_a_run_is_cut_the_rest_comes_in_the_same_order() -> None:
-    whole = list(events(FakeBackend(), TINY, LARGE, seed=5))
-    for count in range(len(whole) + 1):
-        before = cut(whole, count)
+    uncut = list(events(FakeBackend(), TINY, LARGE, seed=5))
+    for count in range(len(uncut) + 1):
+        before = cut(uncut, count)
         rest = list(events(FakeBackend(), TINY, LARGE, seed=5, past=before))
         assert measured(rest) == [
-            (name, number) for name, number in measured(whole) if (case_of(name), number) not in before.finished
+            (name, number) for name, number in measured(uncut) if (case_of(name), number) not in before.finished
         ]
-        for one in rest:
-            if isinstance(one, Outcome):
-                assert one.attempt == before.attempts.get((one.cell.case_id, one.round), 0) + 1
-        assert not [one for one in rest if isinstance(one, GroupsFormed)] or count == 0
+        for event in rest:
+            if isinstance(event, Outcome):
+                assert event.attempt == before.attempts.get((event.cell.case_id, event.round), 0) + 1
+        assert not [event for event in rest if isinstance(event, GroupsFormed)] or count == 0
 
 
 def case_of(name: str) -> str:
@@ -136,8 +138,8 @@ def test_nothing_is_started_where_nothing_is_left() -> None:
 
 def test_servers_are_numbered_on() -> None:
     before = Past(servers={"a": 4}, groups={"cpu": (("a", "b"),)}, finished=frozenset({("rnn-step/tiny", 1)}))
-    found = list(outcomes(FakeBackend(), TINY, past=before, restart=1))
-    servers = {(one.cell.environment, one.round): one.facts["server"] for one in found}
+    all_outcomes = list(outcomes(FakeBackend(), TINY, past=before, restart=1))
+    servers = {(outcome.cell.environment, outcome.round): outcome.facts["server"] for outcome in all_outcomes}
     assert servers == {("a", 2): "a#5", ("a", 3): "a#6", ("b", 2): "b#1", ("b", 3): "b#2"}
 
 
@@ -145,67 +147,67 @@ def test_a_cell_that_failed_for_good_is_not_asked_again_and_a_crash_is() -> None
     (wrong, crashed, lost) = cells("a/x", "a/y", "b/x")
     before = Past(failed=frozenset({(wrong, "wrong-result"), (crashed, "crash"), (lost, "engine")}))
     assert abandoned_cells(before) == {wrong}
-    found = {one.cell for one in outcomes(FakeBackend(), TINY, past=before)}
-    assert found == {crashed, lost}
+    measured_cells = {outcome.cell for outcome in outcomes(FakeBackend(), TINY, past=before)}
+    assert measured_cells == {crashed, lost}
 
 
 def test_the_groups_of_the_beginning_stay() -> None:
     backend = FakeBackend()
     before = Past(groups={"cpu": (("a", "b"), ("a", "c"))})
-    found = list(outcomes(backend, block(*cells("a/x", "b/x", "c/x")), past=before, rounds=2))
-    assert {one.round for one in found if one.cell.environment == "c"} == {3, 4}
+    all_outcomes = list(outcomes(backend, block(*cells("a/x", "b/x", "c/x")), past=before, rounds=2))
+    assert {outcome.round for outcome in all_outcomes if outcome.cell.environment == "c"} == {3, 4}
     assert {frozenset(alive) for alive in backend.alive} == {frozenset("ab"), frozenset("ac")}
 
 
 def test_an_engine_that_is_gone_ends_the_run_and_fails_no_cell() -> None:
     backend = FakeBackend()
     backend.does("a/x", "ok", "loses-its-engine")
-    found: list[Outcome] = []
+    all_outcomes: list[Outcome] = []
     with pytest.raises(EngineError, match="the container engine stopped answering"):
-        drain(outcomes(backend, TINY), found)
-    assert {one.reply["status"] for one in found} == {"ok"}
-    assert 3 <= len(found) < 6
+        drain(outcomes(backend, TINY), all_outcomes)
+    assert {outcome.reply["status"] for outcome in all_outcomes} == {"ok"}
+    assert 3 <= len(all_outcomes) < 6
     assert all(server.closed for server in backend.opened)
 
 
-def drain(running: Iterator[Outcome], found: list[Outcome]) -> None:
+def drain(running: Iterator[Outcome], all_outcomes: list[Outcome]) -> None:
     """Add outcomes one by one, so that those before an error are kept."""
-    for one in running:
-        found.append(one)  # noqa: PERF402
+    for outcome in running:
+        all_outcomes.append(outcome)  # noqa: PERF402
 
 
 def test_an_engine_that_is_gone_when_a_server_starts_ends_the_run() -> None:
     backend = FakeBackend()
-    found: Iterator[Outcome] = outcomes(backend, TINY, restart=1)
+    all_outcomes: Iterator[Outcome] = outcomes(backend, TINY, restart=1)
     for _ in range(3):
-        next(found)
+        next(all_outcomes)
     backend.gone = True
     with pytest.raises(EngineError, match="cannot remove the container"):
-        next(found)
+        next(all_outcomes)
 
 
 def test_an_engine_that_loses_one_server_and_answers_is_a_failure_that_may_not_come_again() -> None:
     backend = FakeBackend()
     backend.stays_gone = False
     backend.does("a/x", "loses-its-engine")
-    found = [one.reply.get("class") for one in outcomes(backend, TINY) if one.cell == TINY.cells[0]]
-    assert found == ["engine", None, None]
+    classes = [outcome.reply.get("class") for outcome in outcomes(backend, TINY) if outcome.cell == TINY.cells[0]]
+    assert classes == ["engine", None, None]
 
 
 def test_an_engine_that_refuses_one_environment_stops_no_other() -> None:
     backend = FakeBackend()
     backend.refused = "a"
-    found = list(outcomes(backend, TINY))
-    failed = [one for one in found if one.cell.environment == "a"]
-    assert [one.reply["class"] for one in failed] == ["engine", "engine"]
+    all_outcomes = list(outcomes(backend, TINY))
+    failed = [outcome for outcome in all_outcomes if outcome.cell.environment == "a"]
+    assert [outcome.reply["class"] for outcome in failed] == ["engine", "engine"]
     assert failed[0].reply["reason"] == "cannot start a container for 'a'"
-    assert [one.reply["status"] for one in found if one.cell.environment == "b"] == ["ok"] * 3
+    assert [outcome.reply["status"] for outcome in all_outcomes if outcome.cell.environment == "b"] == ["ok"] * 3
 
 
 def test_a_plan_is_read_back_as_it_was() -> None:
     made = planned(small())
     document = plan_json(made)
-    cases = {one.case_id: dict(one.spec) for one in made.blocks}
+    cases = {block.case_id: dict(block.spec) for block in made.blocks}
     measurement = {name: getattr(made.measurement, name) for name in made.measurement.__dataclass_fields__}
     read = read_plan(document, cases, measurement, Past())
     assert plan_json(read) == document
@@ -219,29 +221,31 @@ def test_a_plan_is_read_back_as_it_was() -> None:
 
 
 def test_a_fingerprint_changes_with_the_plan_and_with_its_cases() -> None:
-    one = fingerprint({"version": 1, "cells": [1]}, {"a": {"steps": 3}})
-    assert one == fingerprint({"cells": [1]}, {"a": {"steps": 3}})
-    assert len({one, fingerprint({"cells": [2]}, {"a": {"steps": 3}}), fingerprint({"cells": [1]}, {"a": {}})}) == 3
+    original = fingerprint({"version": 1, "cells": [1]}, {"a": {"steps": 3}})
+    assert original == fingerprint({"cells": [1]}, {"a": {"steps": 3}})
+    assert (
+        len({original, fingerprint({"cells": [2]}, {"a": {"steps": 3}}), fingerprint({"cells": [1]}, {"a": {}})}) == 3
+    )
 
 
 def test_what_is_behind_a_run_is_read_from_its_journal_and_records(tmp_path: Path) -> None:
-    one, other = cell(), cell("tf-1.15", "lstm-cell")
+    first, second = cell(), cell("tf-1.15", "lstm-cell")
     run = make(
         tmp_path,
         [
-            good(one, 1, [1.0], server="torch-2.x#1"),
-            good(other, 1, [1.0], server="tf-1.15#1"),
-            good(one, 2, [1.0], server="torch-2.x#12"),
-            bad(other, 2, "oom", "too much", server="tf-1.15#9"),
+            good(first, 1, [1.0], server="torch-2.x#1"),
+            good(second, 1, [1.0], server="tf-1.15#1"),
+            good(first, 2, [1.0], server="torch-2.x#12"),
+            bad(second, 2, "oom", "too much", server="tf-1.15#9"),
         ],
     )
     run.note("groups", device="cpu", groups=[["torch-2.x", "tf-1.15"]])
-    run.note("round", case=one.case_id, round=1)
-    found = past(run, run.journal())
-    assert found == Past(
-        finished=frozenset({(one.case_id, 1)}),
-        attempts={(one.case_id, 1): 1, (one.case_id, 2): 1},
-        failed=frozenset({(other, "oom")}),
+    run.note("round", case=first.case_id, round=1)
+    history = past(run, run.journal())
+    assert history == Past(
+        finished=frozenset({(first.case_id, 1)}),
+        attempts={(first.case_id, 1): 1, (first.case_id, 2): 1},
+        failed=frozenset({(second, "oom")}),
         servers={"torch-2.x": 12, "tf-1.15": 9},
         groups={"cpu": (("torch-2.x", "tf-1.15"),)},
     )
@@ -263,14 +267,14 @@ CPU = DeviceSession(None, ClockPolicy(), pytest.fail)
 
 
 def test_each_event_is_kept_with_what_was_spent_until_then(tmp_path: Path) -> None:
-    (one, other) = cells("a/x", "b/x")
-    both = tuple(PlannedCell(cell=each, device="cpu", seconds=3.0) for each in (one, other))
+    (first, second) = cells("a/x", "b/x")
+    both = tuple(PlannedCell(cell=each, device="cpu", seconds=3.0) for each in (first, second))
     plan = Plan(
         device="cpu",
         backend="fake",
         measurement=Measurement(),
         cells=both,
-        blocks=(block(one, other),),
+        blocks=(block(first, second),),
         frameworks=dict.fromkeys("ab", "torch"),
     )
     run = make(tmp_path, [])
@@ -279,10 +283,10 @@ def test_each_event_is_kept_with_what_was_spent_until_then(tmp_path: Path) -> No
     kept: list[Event] = [
         GroupsFormed((("a", "b"),)),
         Canary("rnn-step/tiny", 1, 0.01),
-        Outcome(cell=one, round=1, reply=reply, facts={}, ready=made("a", "1")),
-        Outcome(cell=other, round=1, reply={"status": "failed", "class": "oom"}, facts={}, ready=made("b", "1")),
+        Outcome(cell=first, round=1, reply=reply, facts={}, ready=made("a", "1")),
+        Outcome(cell=second, round=1, reply={"status": "failed", "class": "oom"}, facts={}, ready=made("b", "1")),
         CaseFinished("rnn-step/tiny", 1),
-        ExtraRound(4, frozenset({one})),
+        ExtraRound(4, frozenset({first})),
     ]
     for count, event in enumerate(kept, 1):
         recorder.record(event, count + 0.00049, CPU)
@@ -316,7 +320,7 @@ def test_a_journal_of_the_first_version_is_read(tmp_path: Path) -> None:
     old = path.read_text().splitlines()[1].replace('"version": 2, "event": "measured"', '"version": 1')
     assert '"event"' not in old
     path.write_text(old + "\n")
-    assert [one.seconds for one in run.records()] == [(1.0,)]
+    assert [record.seconds for record in run.records()] == [(1.0,)]
     assert not run.journal().unfinished
 
 

@@ -72,18 +72,18 @@ def foreign(reports: Path, later: int) -> Run:
 
 def test_without_a_name_a_running_run_is_passed_over_and_named(tmp_path: Path) -> None:
     older, newer = foreign(tmp_path, 0), foreign(tmp_path, 5)
-    said: list[str] = []
+    lines: list[str] = []
 
     def chosen() -> str:
-        with pytest.raises(UsageError, match="the plan of run") as caught, resumed(typed(tmp_path), said.append):
+        with pytest.raises(UsageError, match="the plan of run") as caught, resumed(typed(tmp_path), lines.append):
             pass
         return caught.value.problems[0].message.split()[4]
 
     assert chosen() == newer.id
-    assert said == []
+    assert lines == []
     with newer.hold():
         assert chosen() == older.id
-        assert said == [f"run {newer.id} is in use by process {os.getpid()} on {platform.node()}"]
+        assert lines == [f"run {newer.id} is in use by process {os.getpid()} on {platform.node()}"]
     assert chosen() == newer.id
 
 
@@ -109,11 +109,11 @@ def test_a_running_run_is_not_resumed_by_its_name(tmp_path: Path) -> None:
 
 
 def test_each_running_run_is_named_where_all_are_running(tmp_path: Path) -> None:
-    found = [foreign(tmp_path, later) for later in (0, 5)]
+    others = [foreign(tmp_path, later) for later in (0, 5)]
     make(tmp_path, [], later=9).note("ended", how="done")
-    with found[0].hold(), found[1].hold(), pytest.raises(UsageError) as caught:
+    with others[0].hold(), others[1].hold(), pytest.raises(UsageError) as caught:
         take_up(typed(tmp_path))
-    assert [problem.message.split()[1] for problem in caught.value.problems] == [found[1].id, found[0].id]
+    assert [problem.message.split()[1] for problem in caught.value.problems] == [others[1].id, others[0].id]
 
 
 def test_a_lock_goes_with_its_block(tmp_path: Path) -> None:

@@ -65,10 +65,10 @@ def measured(
 
 def places(run: Run) -> dict[str, set[str]]:
     """Return the devices that measured each case."""
-    found: dict[str, set[str]] = {}
+    devices_by_case: dict[str, set[str]] = {}
     for record in run.records():
-        found.setdefault(record.cell.case, set()).add(str(record.facts["device_uuid"]))
-    return found
+        devices_by_case.setdefault(record.cell.case, set()).add(str(record.facts["device_uuid"]))
+    return devices_by_case
 
 
 def journal(run: Run) -> list[dict[str, Any]]:
@@ -94,9 +94,12 @@ def test_a_case_stays_on_its_device_and_all_are_measured(run: Run) -> None:
 def test_a_case_of_several_gpus_has_all_of_them_before_the_others_begin(run: Run) -> None:
     backend = FakeBackend()
     measured(run, backend, test_devices.with_wide(test_devices.plan()))
-    found = places(run)
-    assert found.pop("two") == {"GPU-1,GPU-2"}
-    assert (sorted(found), set.union(*found.values())) == (["five", "four", "one", "three"], {"GPU-1", "GPU-2"})
+    devices_by_case = places(run)
+    assert devices_by_case.pop("two") == {"GPU-1,GPU-2"}
+    assert (sorted(devices_by_case), set.union(*devices_by_case.values())) == (
+        ["five", "four", "one", "three"],
+        {"GPU-1", "GPU-2"},
+    )
     order = [server.device for server in backend.opened]
     together = order.count("GPU-1,GPU-2")
     assert order[:together] == ["GPU-1,GPU-2"] * together
@@ -197,7 +200,7 @@ def test_a_plan_that_was_read_back_is_dealt_in_the_same_way(monkeypatch: pytest.
 
     costs = {"one": 20.004, "two": 20.0, "three": 10.001, "four": 10.004, "five": 10.0}
     close = test_devices.plan()
-    cells = tuple(replace(one, seconds=costs[one.cell.case]) for one in close.cells)
+    cells = tuple(replace(planned_cell, seconds=costs[planned_cell.cell.case]) for planned_cell in close.cells)
     close = replace(close, cells=cells)
     document, cases = plan_json(close), {block.case_id: block.spec for block in close.blocks}
     again = read_plan(json.loads(json.dumps(document)), cases, asdict(close.measurement), Past())

@@ -28,14 +28,14 @@ def read_back(line: str) -> list[str]:
 
 def as_cron(line: str) -> str:
     """Return the command that cron hands to the shell, after Vixie cron's do_command.c."""
-    found, escaped = "", False
+    command, escaped = "", False
     for sign in line.split(" ", 5)[5].rstrip("\n"):
         if escaped and sign == "%":
-            found = found[:-1]
+            command = command[:-1]
         elif sign == "%":
-            return found
-        found, escaped = found + sign, sign == "\\" and not escaped
-    return found
+            return command
+        command, escaped = command + sign, sign == "\\" and not escaped
+    return command
 
 
 def test_the_service_runs_this_installation_in_this_folder() -> None:
@@ -50,8 +50,8 @@ def test_the_service_runs_this_installation_in_this_folder() -> None:
     assert [read_back(line) for line in setting(service, "ExecStopPost")] == [
         ["/opt/a b/python", "-m", "runner", "clocks", "reset"]
     ]
-    found = [read_back(line) for line in setting(service, "Environment")]
-    assert found == [["PATH=/bin:/a b"], ["DOCKER_HOST=unix:///a%b"]]
+    settings = [read_back(line) for line in setting(service, "Environment")]
+    assert settings == [["PATH=/bin:/a b"], ["DOCKER_HOST=unix:///a%b"]]
     assert setting(service, "KillSignal") == ["SIGINT"]
     assert setting(service, "KillMode") == ["mixed"]
     assert not setting(service, "SuccessExitStatus")  # a slow-down is to fail the unit
