@@ -69,19 +69,19 @@ def test_gradients_of_a_verified_cell_are_compared_again_only_where_they_are_tim
     open_session: Callable[[str], Session], python: str, ask: Ask
 ) -> None:
     session = open_session(python)
-    again = ask("sound", session, proven=True)
+    again = ask("sound", session, already_verified=True)
     assert "gradient_errors" not in again
     assert len(again["loss"]) == len(again["reference_loss"]) == 3
     assert again["forward_error"] < 1e-6
-    assert ask("sound", session, proven=True, phase="gradient")["gradient_errors"]
+    assert ask("sound", session, already_verified=True, phase="gradient")["gradient_errors"]
     for slug in ("wrong-gate", "lost-bias", "doubled-bias", "nan"):
-        assert ask(slug, session, proven=True)["status"] == "failed"
-    assert "the forward pass is off" in ask("idle-forward", session, proven=True, phase="forward")["reason"]
-    assert "forward_error" in ask("sound", session, proven=True, phase="compile")
+        assert ask(slug, session, already_verified=True)["status"] == "failed"
+    assert "the forward pass is off" in ask("idle-forward", session, already_verified=True, phase="forward")["reason"]
+    assert "forward_error" in ask("sound", session, already_verified=True, phase="compile")
 
 
 def test_compile_time_of_the_first_call_is_not_in_the_warm_up(ask: Ask) -> None:
-    reply = ask("slow-first", phase="forward", proven=True)
+    reply = ask("slow-first", phase="forward", already_verified=True)
     assert reply["status"] == "ok", reply
     assert reply["warmup"][0] < 0.3  # what the first call sleeps
 
