@@ -37,7 +37,7 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
 
     Args:
         request: ``framework``, ``implementation``, ``case``, ``phase``, ``device``, ``precision``, ``seconds``,
-            ``cache``. Optional: ``proven``, an earlier round of the run has verified the cell; ``ahead``, only the
+            ``cache``. Optional: ``already_verified``, an earlier round of the run has verified the cell; ``precompile``, only the
             compilers' results in the cache are needed.
         reference: ``loss``, ``gradients``, ``outputs`` and ``digest`` of the case.
         wait: returns when it is this process's turn; None where nothing else is measured meanwhile.
@@ -55,7 +55,7 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
     else:
         program, facts = trial.build_after_smaller(case, checked)
     phase, _, protocol = request["phase"].partition("+")
-    if request.get("ahead"):
+    if request.get("precompile"):
         getattr(program, METHODS[phase])()  # compiles, if it is the first call
         program.outputs()
         facts.update(seconds=[], warmup=[])

@@ -108,7 +108,7 @@ def _compile(servers: ServerPool, jobs: Sequence[Job], lock: threading.Lock) -> 
                 truth = job.truth()
         except RunnerError:  # reported when the case is measured
             continue
-        servers.check(session.measure({**job.request, "ahead": True}, partial(dict, truth)))
+        servers.check(session.measure({**job.request, "precompile": True}, partial(dict, truth)))
         session.settle()
     _retire_if_lost(servers, jobs[0].cell.environment, session)
 

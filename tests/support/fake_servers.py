@@ -59,7 +59,7 @@ class FakeServer:
             self.turn(self.waiting)
         else:
             assert not self.waiting, "a server has one child at a time"
-            if self.backend.compiling and request.get("ahead"):
+            if self.backend.compiling and request.get("precompile"):
                 self.backend.compiling.wait(3)
             self.backend.alive.append({server.environment for server in self.backend.opened if not server.closed})
             self.act(request, self.backend.deed(self.environment, request["implementation"]))

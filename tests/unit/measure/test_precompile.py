@@ -20,7 +20,7 @@ def measure_requests(backend: FakeBackend) -> list[tuple[str, str, bool]]:
     rows = []
     for server in backend.opened:
         requests = [request for request in server.requests if request["op"] == "measure"]
-        rows += [(server.environment, request["implementation"], request.get("ahead", False)) for request in requests]
+        rows += [(server.environment, request["implementation"], request.get("precompile", False)) for request in requests]
     return rows
 
 
@@ -37,7 +37,7 @@ def test_slow_cells_compile_once_before_the_first_round(backend: FakeBackend) ->
     early = [row for row in measure_requests(backend) if row[2]]
     assert sorted(early) == [("a", "x", True), ("b", "x", True)]
     for server in backend.opened:
-        kinds = [request.get("ahead", False) for request in server.requests if request["op"] == "measure"]
+        kinds = [request.get("precompile", False) for request in server.requests if request["op"] == "measure"]
         assert kinds == sorted(kinds, reverse=True)  # before the round
     in_round = [(cell.environment, cell.implementation, False) for cell in CELLS]
     assert sorted(measure_requests(backend)) == sorted(in_round + early)
@@ -144,7 +144,7 @@ def test_later_cases_compile_with_the_next_up_to_the_limit(backend: FakeBackend)
     blocks = [block(*cells("a/x", case=name)) for name in ("one", "two", "three", "four")]
     list(outcomes(backend, *blocks, side_by_side=2, rounds=1, seconds=2.0))
     (server,) = backend.opened
-    order = [request.get("ahead", False) for request in server.requests if request["op"] == "measure"]
+    order = [request.get("precompile", False) for request in server.requests if request["op"] == "measure"]
     assert order == [True, True, False, False, True, True, False, False]
 
 
