@@ -19,9 +19,11 @@ def measure_requests(backend: FakeBackend) -> list[tuple[str, str, bool]]:
     """Return environment, implementation and whether it only compiles, of each measuring request, by server."""
     rows = []
     for server in backend.opened:
-        for request in server.requests:
-            if request["op"] == "measure":
-                rows.append((server.environment, request["implementation"], request.get("precompile", False)))
+        rows += [
+            (server.environment, request["implementation"], request.get("precompile", False))
+            for request in server.requests
+            if request["op"] == "measure"
+        ]
     return rows
 
 
