@@ -4,7 +4,7 @@
 how often the 95 % interval at the moment of stopping holds the truth; how often two equal sides are called different,
 with the upper end of Wilson's interval; how often changes of 3, 5 and 10 % are found; after how many rounds one of 5;
 and how often a change of twice the margin is called ``same``. Each pair is a table of its own: a table of many rows is
-stricter, see ``stats.discoveries``.
+stricter, see ``runner.analysis.statistics.discoveries``.
 """
 
 import argparse
