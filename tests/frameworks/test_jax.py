@@ -1,6 +1,6 @@
-"""JAX on the CPU: it agrees with the reference on every kind of case, planted errors are found, threads are as asked.
+"""JAX on the CPU: it agrees with the reference on every kind of case, and planted errors are detected.
 
-See conftest.py for where the environment comes from.
+See conftest.py for the environment.
 """
 
 import json
@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from runner.harness.adapters import jax
+from runner.harness.adapters.jax.scan import Scan
 from tests.frameworks import drive
 
 pytestmark = pytest.mark.frameworks
 
 RELEASE = (0, 10, 2)
 
-# Run by the environment's own Python with the folder of the harness, a case and names of errors; prints name -> class.
+# Run by the environment's Python. Arguments: parent of the harness, case, names of errors. Prints name -> class.
 PLANT = '''
 import json
 import sys
@@ -27,10 +27,11 @@ sys.path.insert(0, sys.argv[1])
 from harness import adapters, cases
 from harness.errors import CellFailure
 from harness.verify import reference, tolerance
-from harness.adapters import jax as adapter
-from harness.adapters.jax import network as networks
+from harness.adapters import jax
+from harness.adapters.jax import network
+from harness.adapters.jax.scan import Scan
 
-WHOLE = dict(networks.CELLS), networks.layer, adapter.Scan._said
+CELLS, LAYER, PREDICT = dict(network.CELLS), network.layer, Scan.predict
 
 
 def nothing(case):
@@ -41,27 +42,28 @@ def gates(case):
     """Swap the first two gates."""
     from jax import numpy
 
-    cell, wide = networks.CELLS[case["cell"]], case["hidden"]
+    cell, hidden = CELLS[case["cell"]], case["hidden"]
 
     def swap(array):
-        return numpy.concatenate([array[:, wide : 2 * wide], array[:, :wide], array[:, 2 * wide :]], axis=1)
+        first, second, rest = numpy.split(array, (hidden, 2 * hidden), axis=1)
+        return numpy.concatenate([second, first, rest], axis=1)
 
-    networks.CELLS[case["cell"]] = lambda z, state, recurrent: cell(swap(z), state, swap(recurrent))
+    network.CELLS[case["cell"]] = lambda z, state, recurrent: cell(swap(z), state, swap(recurrent))
 
 
 def bias(case):
     """Lose the bias."""
-    networks.layer = lambda cell, x, own, *rest: WHOLE[1](cell, x, own[:2] + [own[2] * 0], *rest)
+    network.layer = lambda cell, x, arrays, *rest: LAYER(cell, x, arrays[:2] + [arrays[2] * 0], *rest)
 
 
 def padding(case):
-    """Walk back over a batch as if all samples were as long as the longest."""
-    networks.layer = lambda cell, x, own, state, back, inside: WHOLE[1](cell, x, own, state, back)
+    """Run the backward direction as if all samples were as long as the longest."""
+    network.layer = lambda cell, x, arrays, state, backward, mask: LAYER(cell, x, arrays, state, backward)
 
 
 def forward(case):
-    """Let inference alone say something else; training is right."""
-    adapter.Scan._said = lambda self, weights, data: WHOLE[2](self, weights, data) * 1.01
+    """Change the outputs of inference alone; training is right."""
+    Scan.predict = lambda self, weights, data: PREDICT(self, weights, data) * 1.01
 
 
 def carry(case):
@@ -70,29 +72,29 @@ def carry(case):
 
 
 def clipping(case):
-    """Do not cut the norm of all gradients."""
+    """Do not clip the norm of all gradients."""
     case["clip_norm"] = 0.0
 
 
 def value(case):
-    """Do not cut the values of gradients."""
+    """Do not clip the values of gradients."""
     case["clip_value"] = 0.0
 
 
 def each(case):
-    """Do not cut the norm of each gradient."""
+    """Do not clip the norm of each gradient."""
     case["clip_each"] = 0.0
 
 
 def verdict(case, truth, plant):
-    """Return what the check says of a network that carries an error."""
-    networks.CELLS.update(WHOLE[0])
-    networks.layer, adapter.Scan._said = WHOLE[1:]
+    """Return what the check reports for a network with a planted error."""
+    network.CELLS.update(CELLS)
+    network.layer, Scan.predict = LAYER, PREDICT
     data, weights = cases.materialise(case)
-    own = dict(case)
-    plant(own)
+    changed = dict(case)
+    plant(changed)
     try:
-        tolerance.same_computation(adapter.Scan(own, data, weights, "cpu", "fp32"), truth, "fp32")
+        tolerance.same_computation(Scan(changed, data, weights, "cpu", "fp32"), truth, "fp32")
     except CellFailure as failure:
         return failure.kind
     return "ok"
@@ -100,7 +102,7 @@ def verdict(case, truth, plant):
 
 def main():
     """Print one line of JSON."""
-    adapter.load(1)
+    jax.load(1)
     case = json.loads(sys.argv[2])
     truth = dict(reference.compute(case), lengths=cases.materialise(case)[0].get("lengths"))
     print(json.dumps({name: verdict(case, truth, globals()[name]) for name in sys.argv[3:]}))
@@ -109,15 +111,16 @@ def main():
 main()
 '''
 
-# As above, with a number of threads; prints how many XLA has for its operations after a step of training.
+# Arguments: parent of the harness, case, number of threads. Prints the size of XLA's thread pool after a training step.
 THREADS = """
 import json, os, sys
 sys.path.insert(0, sys.argv[1])
 from harness import cases
-from harness.adapters import jax as adapter
+from harness.adapters import jax
+from harness.adapters.jax.scan import Scan
 case = json.loads(sys.argv[2])
-adapter.load(int(sys.argv[3]))
-program = adapter.Scan(case, *cases.materialise(case), "cpu", "fp32")
+jax.load(int(sys.argv[3]))
+program = Scan(case, *cases.materialise(case), "cpu", "fp32")
 program.train()
 program.synchronize()
 names = [open("/proc/self/task/{}/comm".format(task)).read() for task in os.listdir("/proc/self/task")]
@@ -131,7 +134,7 @@ def environment(request: pytest.FixtureRequest) -> str:
 
 
 def inside(python: Path, script: str, case: dict[str, Any], *arguments: str) -> Any:
-    """Run a script in the environment; return the JSON of its last line."""
+    """Run a script in the environment and return the JSON of its last line."""
     command = [str(python), "-c", script, str(drive.ROOT / "runner"), json.dumps(case), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -145,23 +148,23 @@ def assert_right(result: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", drive.SHAPES)
-def test_it_agrees_with_the_reference(client: drive.Client, name: str) -> None:
+def test_jax_scan_agrees_with_the_reference(client: drive.Client, name: str) -> None:
     case = drive.SHAPES[name]
-    assert jax.Scan.lacks(case, RELEASE, "cpu", "fp32") is None
+    assert Scan.lacks(case, RELEASE, "cpu", "fp32") is None
     assert_right(client.measure("jax-scan", case))
 
 
 @pytest.mark.parametrize("phase", ["forward", "gradient"])
-def test_the_other_phases_are_measured_too(client: drive.Client, phase: str) -> None:
+def test_server_measures_the_other_phases(client: drive.Client, phase: str) -> None:
     assert_right(client.measure("jax-scan", drive.SHAPES["lm"], phase))
 
 
-def test_a_compiled_program_is_found_again(client: drive.Client) -> None:
+def test_second_start_loads_the_program_from_the_cache(client: drive.Client) -> None:
     client.measure("jax-scan", drive.SHAPES["gru-step-l3"], "compile-warm")
-    kept = sorted(Path(client.cache).rglob("*-cache"))
-    assert kept
+    entries = sorted(Path(client.cache).rglob("*-cache"))
+    assert entries
     client.measure("jax-scan", drive.SHAPES["gru-step-l3"], "compile-warm")
-    assert sorted(Path(client.cache).rglob("*-cache")) == kept
+    assert sorted(Path(client.cache).rglob("*-cache")) == entries
 
 
 def test_facts_name_the_release_and_its_threads(client: drive.Client) -> None:
@@ -173,13 +176,13 @@ def test_facts_name_the_release_and_its_threads(client: drive.Client) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_xla_has_as_many_threads_as_asked(python: Path, threads: int) -> None:
+def test_thread_pool_of_xla_has_the_requested_size(python: Path, threads: int) -> None:
     assert inside(python, THREADS, drive.SHAPES["lstm-step"], str(threads)) == threads
 
 
-def test_a_gpu_is_never_taken_for_granted(client: drive.Client) -> None:
+def test_missing_gpu_fails_with_class_device(client: drive.Client) -> None:
     result = client.measure("jax-scan", drive.SHAPES["rnn-step"], device="cuda")
-    assert result["status"] == "failed"
+    assert (result["status"], result["class"]) == ("failed", "device")
     assert "JAX has no cuda device here" in result["reason"]
 
 
@@ -196,6 +199,6 @@ def test_a_gpu_is_never_taken_for_granted(client: drive.Client) -> None:
     ],
     ids=lambda given: "-".join(given) if isinstance(given, list) else str(given["cell"]),
 )
-def test_planted_errors_are_found(python: Path, case: dict[str, Any], errors: list[str]) -> None:
-    found = inside(python, PLANT, case, "nothing", *errors)
-    assert found == {"nothing": "ok", **dict.fromkeys(errors, "wrong-result")}
+def test_planted_errors_are_detected(python: Path, case: dict[str, Any], errors: list[str]) -> None:
+    classes = inside(python, PLANT, case, "nothing", *errors)
+    assert classes == {"nothing": "ok", **dict.fromkeys(errors, "wrong-result")}

@@ -1,31 +1,26 @@
-"""One module for each framework; ``find`` is the only way in."""
+"""The adapters, one module for each framework; ``find`` imports one."""
 
 import importlib
 
-MODULES = {
-    "numpy": "numpy",
-    "torch": "torch",
-    "tensorflow": "tensorflow",
-    "theano": "theano",
-    "jax": "jax",
-    "torch7": "torch7",
-    "keras": "keras",
-}
+MODULES = ("numpy", "torch", "tensorflow", "theano", "jax", "torch7", "keras")
+"""The frameworks that have an adapter; its module has the same name."""
 
 
 def find(framework: "str") -> "object":
-    """Return the adapter module of a framework. Raises KeyError for one that has none."""
-    return importlib.import_module("{}.{}".format(__name__, MODULES[framework]))
+    """Return the adapter module of a framework. Raises KeyError if it has none."""
+    if framework not in MODULES:
+        raise KeyError(framework)
+    return importlib.import_module("{}.{}".format(__name__, framework))
 
 
 def implementations(framework: "str") -> "tuple":
-    """Return the implementation classes of a framework; empty where it has no adapter yet."""
+    """Return the implementation classes of a framework; empty if it has no adapter."""
     return find(framework).IMPLEMENTATIONS if framework in MODULES else ()
 
 
 def implementation(framework: "str", slug: "str") -> "type":
-    """Return the class of a slug. Raises KeyError where the adapter has none."""
-    for found in implementations(framework):
-        if found.slug == slug:
-            return found
+    """Return the class with a slug. Raises KeyError if the adapter has none."""
+    for candidate in implementations(framework):
+        if candidate.slug == slug:
+            return candidate
     raise KeyError("the {} adapter has no implementation {!r}".format(framework, slug))

@@ -1,4 +1,4 @@
-"""What is known of JAX and Torch7 beforehand, on a machine that has neither."""
+"""What the JAX and Torch7 implementations declare, on a machine that has neither."""
 
 import math
 import sys
@@ -8,13 +8,14 @@ import pytest
 
 from runner.harness import adapters
 from runner.harness.adapters import jax, torch7
+from runner.harness.adapters.jax.scan import Scan
 from tests.support.networks import NETWORKS
 
 NEWEST = (0, math.inf)
 
 
 def lacks(case_id: str, device: str = "cpu", precision: str = "fp32", **changes: Any) -> Any:
-    return jax.Scan.lacks({**NETWORKS[case_id], **changes}, NEWEST, device, precision)
+    return Scan.lacks({**NETWORKS[case_id], **changes}, NEWEST, device, precision)
 
 
 def test_reading_the_classes_needs_no_jax() -> None:
@@ -22,15 +23,11 @@ def test_reading_the_classes_needs_no_jax() -> None:
     assert "jax" not in sys.modules
 
 
-def test_slugs_and_kinds() -> None:
-    found = [(found.slug, found.kind, found.cells) for found in (*jax.IMPLEMENTATIONS, *torch7.IMPLEMENTATIONS)]
-    assert found == [
-        ("jax-scan", "flexible", ("lstm", "rnn", "relu", "gru")),
-        ("matmul", "vendor", ()),
-        ("conv2d", "vendor", ()),
-        ("seq-lstm", "fused", ("lstm",)),
-        ("seq-rnn", "flexible", ("rnn",)),
-    ]
+@pytest.mark.parametrize("module", [jax, torch7])
+def test_slugs_are_unique_and_kinds_are_known(module: Any) -> None:
+    slugs = [implementation.slug for implementation in module.IMPLEMENTATIONS]
+    assert len(set(slugs)) == len(slugs)
+    assert {implementation.kind for implementation in module.IMPLEMENTATIONS} <= {"flexible", "fused", "vendor"}
 
 
 @pytest.mark.parametrize("case_id", NETWORKS)
@@ -39,7 +36,7 @@ def test_jax_computes_every_case_on_either_device(case_id: str) -> None:
     assert lacks(case_id, "cuda", "tf32") is None
 
 
-def test_tf32_is_for_gpus() -> None:
+def test_tf32_needs_a_gpu() -> None:
     assert lacks("rnn-step/lstm-b32-h128", "cpu", "tf32")[0] == "precision-lacks"
 
 
@@ -47,26 +44,27 @@ def test_jax_has_no_original_program() -> None:
     assert lacks("rnn-step/lstm-b32-h128", protocol="published")[0] == "framework-lacks"
 
 
-def test_jax_may_not_be_forked_after_its_import() -> None:
+def test_server_does_not_fork_after_importing_jax() -> None:
     assert jax.FORK_AFTER_IMPORT is False
 
 
 @pytest.mark.parametrize("protocol", ["aligned", "published"])
 @pytest.mark.parametrize(("slug", "case"), [("seq-lstm", "lstm-b32-h128"), ("seq-rnn", "rnn-b128-h1024")])
-def test_no_image_of_torch7_can_be_measured(slug: str, case: str, protocol: str) -> None:
-    found = next(found for found in torch7.IMPLEMENTATIONS if found.slug == slug)
+def test_torch7_has_no_image_that_can_be_measured(slug: str, case: str, protocol: str) -> None:
+    implementation: Any = adapters.implementation("torch7", slug)
     for device in ("cpu", "cuda"):
-        code, reason = found.lacks({**NETWORKS[f"rnn-step/{case}"], "protocol": protocol}, (7,), device, "fp32")
+        sizes = {**NETWORKS[f"rnn-step/{case}"], "protocol": protocol}
+        code, reason = implementation.lacks(sizes, (7,), device, "fp32")
         assert code == "image-unavailable"
         assert "Lua" in reason
 
 
 @pytest.mark.parametrize("case_id", ["asr-lstm/1x320-ce-short", "lm-lstm/ptb-large"])
-def test_torch7_is_there_for_rnn_step_alone(case_id: str) -> None:
-    for found in torch7.IMPLEMENTATIONS:
-        assert found.lacks(dict(NETWORKS[case_id]), (7,), "cuda", "fp32")[0] == "framework-lacks"
+def test_torch7_computes_rnn_step_alone(case_id: str) -> None:
+    for implementation in torch7.IMPLEMENTATIONS:
+        assert implementation.lacks(dict(NETWORKS[case_id]), (7,), "cuda", "fp32")[0] == "framework-lacks"
 
 
-def test_a_run_that_is_forced_says_why_it_cannot_be() -> None:
+def test_loading_torch7_fails_with_the_reason() -> None:
     with pytest.raises(ImportError, match="Lua"):
         torch7.load(1)

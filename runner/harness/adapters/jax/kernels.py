@@ -6,17 +6,17 @@ from .. import kernel
 TYPES = {"fp32": "float32", "tf32": "float32", "fp16": "float16", "bf16": "bfloat16", "int8": "int8"}
 
 
-class InJax(object):
-    """What all share: precisions, arrays on the device, and waiting for what was made last."""
+class Operation(object):
+    """What single operations share: precisions, arrays on the device, and waiting for the last result."""
 
     able = {
         "cpu": {"fp32": (0,), "fp16": (0,), "bf16": (0,), "int8": (0,)},
         "cuda": {"fp32": (0,), "tf32": (0,), "fp16": (0,), "bf16": (0,)},
     }
-    last = None
+    last_result = None
 
     @staticmethod
-    def held(array, precision):
+    def to_device(array, precision):
         """Return an array on the device, in the type of a precision."""
         import jax
         from jax import numpy
@@ -27,17 +27,17 @@ class InJax(object):
         """See Implementation."""
         import jax
 
-        jax.block_until_ready(self.last)
+        jax.block_until_ready(self.last_result)
 
     def peak_bytes(self):
         """See Implementation."""
         return jax_device.peak_bytes()
 
 
-class Matmul(InJax, kernel.Gemm):
-    """``jax.numpy.matmul``, compiled; XLA makes a new result each time."""
+class Matmul(Operation, kernel.Gemm):
+    """``jax.numpy.matmul``, compiled; XLA allocates a new result at each call."""
 
-    able = dict(InJax.able, cuda=dict(InJax.able["cuda"], int8=(0,)))
+    able = dict(Operation.able, cuda=dict(Operation.able["cuda"], int8=(0,)))
 
     def __init__(self, case, data, weights, device, precision):
         """See Implementation."""
@@ -45,32 +45,32 @@ class Matmul(InJax, kernel.Gemm):
         import jax
         from jax import numpy
 
-        left, left_turned, right, right_turned = self.factors(case, data, precision)
-        sums = "int32" if precision == "int8" else None
-        self.left, self.right = self.held(left, precision), self.held(right, precision)
+        left, left_transposed, right, right_transposed = self.factors(case, data, precision)
+        result_type = "int32" if precision == "int8" else None
+        self.left, self.right = self.to_device(left, precision), self.to_device(right, precision)
 
         def product(left, right):
-            factors = left.T if left_turned else left, right.T if right_turned else right
-            return numpy.matmul(*factors, preferred_element_type=sums)
+            factors = left.T if left_transposed else left, right.T if right_transposed else right
+            return numpy.matmul(*factors, preferred_element_type=result_type)
 
         self.product = jax.jit(product)
 
     def forward(self):
         """See Implementation."""
-        self.last = self.product(self.left, self.right)
+        self.last_result = self.product(self.left, self.right)
 
     def result(self, phase):
         """See Kernel."""
         import numpy
 
         self.forward()
-        return numpy.asarray(self.last, numpy.float64)
+        return numpy.asarray(self.last_result, numpy.float64)
 
 
-class Conv2d(InJax, kernel.Conv):
-    """``lax.conv_general_dilated``, and its linear transposes, each a compiled program of its own.
+class Conv2d(Operation, kernel.Conv):
+    """``lax.conv_general_dilated`` and its gradients, each a separate compiled program.
 
-    int8 is of CPUs alone, for nobody has seen XLA do it on a GPU; on a CPU it has no fast kernel for it.
+    int8 runs on CPUs only, where XLA has no fast kernel for it; it was never tested on a GPU.
     """
 
     def __init__(self, case, data, weights, device, precision):
@@ -81,36 +81,37 @@ class Conv2d(InJax, kernel.Conv):
 
         stride, (down, along) = self.geometry(case)
         data = kernel.whole(data) if precision == "int8" else data
-        self.data = {name: self.held(data[name], precision) for name in data}
-        kind = {"dimension_numbers": ("NCHW", "OIHW", "NCHW")}
-        kind["preferred_element_type"] = "int32" if precision == "int8" else None
+        self.data = {name: self.to_device(data[name], precision) for name in data}
+        options = {"dimension_numbers": ("NCHW", "OIHW", "NCHW")}
+        options["preferred_element_type"] = "int32" if precision == "int8" else None
 
         def conv(x, filters):
-            return lax.conv_general_dilated(x, filters, stride, ((down, down), (along, along)), **kind)
+            return lax.conv_general_dilated(x, filters, stride, ((down, down), (along, along)), **options)
 
-        def to_filters(x, filters, slope):
-            return jax.vjp(lambda one: conv(x, one), filters)[1](slope)[0]
+        def filter_gradient(x, filters, slope):
+            return jax.vjp(lambda array: conv(x, array), filters)[1](slope)[0]
 
-        def to_inputs(x, filters, slope):
-            return jax.vjp(lambda one: conv(one, filters), x)[1](slope)[0]
+        def input_gradient(x, filters, slope):
+            return jax.vjp(lambda array: conv(array, filters), x)[1](slope)[0]
 
-        self.conv, self.to_filters, self.to_inputs = jax.jit(conv), jax.jit(to_filters), jax.jit(to_inputs)
+        self.conv = jax.jit(conv)
+        self.filter_gradient, self.input_gradient = jax.jit(filter_gradient), jax.jit(input_gradient)
 
     def forward(self):
         """See Implementation."""
-        self.last = self.conv(self.data["x"], self.data["filters"])
+        self.last_result = self.conv(self.data["x"], self.data["filters"])
 
     def backward_weights(self):
         """See Conv."""
-        self.last = self.to_filters(**self.data)
+        self.last_result = self.filter_gradient(**self.data)
 
     def backward_inputs(self):
         """See Conv."""
-        self.last = self.to_inputs(**self.data)
+        self.last_result = self.input_gradient(**self.data)
 
     def result(self, phase):
         """See Kernel."""
         import numpy
 
         self.compute(phase)
-        return numpy.asarray(self.last, numpy.float64)
+        return numpy.asarray(self.last_result, numpy.float64)
