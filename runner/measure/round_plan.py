@@ -1,7 +1,9 @@
 """Decide what is measured in which order: pure, from the plan, its seed and its past alone.
 
 A round goes through all cases. In each case, cells that take turns form sets, and the other cells come one after the
-other. Every order is drawn from the seed and the stored number of the round, so that a resumed run repeats it.
+other. Every order is drawn from the seed and the stored number of the round, so that a resumed run repeats it. The cells
+of a case come in a drawn order in odd rounds, and in the reverse of it in the even round that follows: then every pair
+of cells has both orders equally often, and what a position costs, such as a warmer GPU, cancels out.
 """
 
 import random
@@ -84,7 +86,7 @@ class RoundPlan:
             if block.case_id in failed_cases or (block.case_id, number) in self.plan.past.finished:
                 continue
             measured = self._cells_of_group(block, of.group) & set(selected) - set(abandoned)
-            cells = self.shuffled(block.cells, f"{number}/{block.case_id}")
+            cells = self._balanced(block, of)
             step_cells = tuple(cell for cell in cells if cell in measured)
             if step_cells:
                 attempt = self.plan.past.attempts.get((block.case_id, number), 0) + 1
@@ -114,6 +116,13 @@ class RoundPlan:
     def shuffled(self, items: Sequence[T], name: str) -> list[T]:
         """Return items in an order that the plan's seed and a name decide."""
         return self.random(name).sample(items, len(items))
+
+    def _balanced(self, block: Block, of: Round) -> list[Cell]:
+        """Return the cells of a block in the order of a round; an even round reverses the order of the one before."""
+        is_even = of.number % 2 == 0
+        drawn_for = self.plan.measurement.stored_number(Round(of.number - is_even, of.group))
+        cells = self.shuffled(block.cells, f"{drawn_for}/{block.case_id}")
+        return cells[::-1] if is_even else cells
 
     def _cells_of_group(self, block: Block, group: int) -> set[Cell]:
         """Return the cells of a block that a group measures: none where a later group would have the base alone."""

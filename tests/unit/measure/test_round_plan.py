@@ -45,6 +45,18 @@ def test_the_order_depends_on_the_seed_and_the_round_alone() -> None:
     assert len({str(steps(plan(seed=seed))) for seed in range(30)}) > 5
 
 
+@pytest.mark.parametrize("group", [0, 1])
+def test_an_even_round_reverses_the_order_of_the_round_before(group: int) -> None:
+    order = RoundPlan(plan(), "abc", ("abc", "acb"))
+    cells_by_round = [
+        {step.block.case_id: step.cells for step in order.steps(Round(number, group), set(FIRST))}
+        for number in range(1, 41)
+    ]
+    for odd, even in zip(cells_by_round[::2], cells_by_round[1::2], strict=True):
+        assert even == {case: cells[::-1] for case, cells in odd.items()}
+    assert len({str(cells) for cells in cells_by_round[::2]}) > 3
+
+
 def test_finished_cases_are_left_out_and_the_others_keep_their_order() -> None:
     behind = Past(finished=frozenset({("rnn-step/one", 1)}), attempts={("rnn-step/two", 1): 2})
     assert steps(plan(behind)) == [item for item in steps(plan()) if item[0] == "rnn-step/two"]
