@@ -1,5 +1,6 @@
 """Single operations in PyTorch."""
 
+from ...cases.operation import as_int8
 from .. import kernel
 from . import int8
 from . import compat
@@ -90,7 +91,7 @@ class Conv2d(InTorch, kernel.Conv):
         self.device = device
         self.stride, self.padding = self.geometry(case)
         self.made = None
-        self.whole = int8.convolution(kernel.whole(data), self.stride, self.padding) if precision == "int8" else None
+        self.whole = int8.convolution(as_int8(data), self.stride, self.padding) if precision == "int8" else None
         if self.whole:
             return
         self.data = {name: self.held(data[name], precision) for name in data}
