@@ -1,4 +1,4 @@
-"""The base classes of single operations: an implementation takes canonical arrays and computes the phases of its case."""
+"""The base classes of single operations: each takes canonical arrays and computes the phases of a case."""
 
 from ..cases.operation import as_int8
 from .base import Implementation
