@@ -88,7 +88,7 @@ def test_the_release_it_came_with(slug: str, before: tuple[int, ...], since: tup
 
 
 def test_ctc_came_with_1_0() -> None:
-    reason = "PyTorch has CTC since 1.0; before, warp-ctc was an extension built by hand"
+    reason = "CTC needs PyTorch 1.0 or later; earlier, it was an extension, warp-ctc"
     assert lacks("nn-lstm", release=(0, 4, 1), loss="ctc") == ("framework-lacks", reason)
     assert lacks("nn-lstm", release=(1, 0, 0), loss="ctc") is None
 
@@ -114,7 +114,7 @@ def test_the_first_classes_have_always_been_there(slug: str) -> None:
 def test_tf32_is_for_gpus_and_since_1_7() -> None:
     assert lacks("nn-lstm", precision="tf32") == ("precision-lacks", "nn-lstm does not compute tf32 on cpu")
     old = lacks("nn-lstm", release=(1, 6), device="cuda", precision="tf32")
-    assert old == ("precision-lacks", "PyTorch chooses TF32 since 1.7")
+    assert old == ("precision-lacks", "TF32 needs PyTorch 1.7 or later")
     assert lacks("nn-lstm", release=(1, 7), device="cuda", precision="tf32") is None
 
 
