@@ -84,7 +84,7 @@ def test_padded_lstm_concerns_ragged_lstm_cases_only() -> None:
     assert not padded.concerns({"cell": "gru", "ragged": True})
 
 
-def test_reversal_keeps_steps_behind_the_end_of_a_sample() -> None:
+def test_reversal_keeps_steps_after_the_end_of_a_sample() -> None:
     rows = stack.reversal((2, 3), 4)
     assert rows.reshape(4, 2).tolist() == [[2, 5], [0, 3], [4, 1], [6, 7]]
     assert rows[rows].tolist() == list(range(8))

@@ -136,10 +136,10 @@ class CompiledCell(LstmCellBasic):
     compile_seconds = (20.0, 4.0)
 
     def build(self):
-        """See Network. Raises CellFailure if there is no compiler for Inductor's C++ code, on a CPU."""
+        """See Network. Raises CellFailure on a CPU without a C++ compiler, which Inductor needs."""
         compiler = (os.environ.get("CXX") or "g++").split()[0]
         if self.device == "cpu" and shutil.which(compiler) is None:
-            reason = "torch.compile needs a C++ compiler on a CPU, and there is no {}: install g++ in this environment"
+            reason = "on a CPU, torch.compile needs a C++ compiler, and {} is missing: install g++ in this environment"
             raise CellFailure("crash", reason.format(compiler))
         compat.torch._dynamo.config.cache_size_limit = MAX_COMPILATIONS
         return LstmCellBasic.build(self)

@@ -14,7 +14,7 @@ BOUND = 0.1  # of the initial weights of the embedding and the decoder
 
 
 class Speech(object):
-    """One step: copy the batch, forward, loss, backward, Adam. The loss is read outside of it.
+    """One step: copy the batch, forward, loss, backward, Adam. The loss is read outside of the step.
 
     x is a transposed view of a batch-major array, which the step copies to the device and makes contiguous there, where
     it also converts the labels to 64 bits; the original left those of CTC on the host, as warp-ctc requires. Cells in a

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def reversal(lengths: "tuple", steps: "int") -> "Any":
     """Return the row that each row t * B + b of (T * B) comes from when each sample is reversed in its own length.
 
-    Steps behind the end of a sample keep their rows, so reversing twice restores the original.
+    Steps after the end of a sample keep their rows, so reversing twice restores the original.
 
     >>> reversal((2, 3), 3).reshape(3, 2).tolist()
     [[2, 5], [0, 3], [4, 1]]
@@ -29,7 +29,7 @@ class Stack(Network):
     """Runs layer by layer and direction by direction; a subclass runs one of them over a sequence.
 
     The backward direction gets its input reversed within each sample's length, and its hidden states are reversed back.
-    So the steps behind the end of a sample cannot influence those that count.
+    So the steps after the end of a sample cannot influence those that count.
     """
 
     def layer(self, inputs):
