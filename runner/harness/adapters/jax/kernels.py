@@ -116,3 +116,6 @@ class Conv2d(Operation, kernel.Conv):
 
         self.compute(phase)
         return numpy.asarray(self.last_result, numpy.float64)
+
+
+OPERATIONS = (Matmul, Conv2d)

@@ -1,7 +1,7 @@
 """PyTorch, from 0.1.12 to 2.x.
 
 An implementation is a class in ``cells`` (cells in a loop over the steps), ``modules`` (recurrent modules), ``kernels``
-(single operations) or ``allreduce``, named in IMPLEMENTATIONS. ``network``, ``stack`` and ``training`` are the networks
+(single operations) or ``allreduce``, named in the tuple at the end of that file. ``network``, ``stack`` and ``training`` are the networks
 around cells and modules. No code compares versions at run time: ``compat`` looks at the interfaces that are there.
 """
 
@@ -10,14 +10,14 @@ import os
 
 from . import compat
 from . import steps
-from .allreduce import AllReduce, NcclAllReduce
-from .cells import CompiledCell, GruCellBasic, GruCellFused, LstmCellBasic, LstmCellFused, RnnCellBasic, RnnCellFused
-from .cells import TorchscriptCell
-from .kernels import Conv2d, CooMatmul, CsrMatmul, DenseMatmul, Matmul
-from .modules import NnGru, NnLstm, NnLstmPadded, NnRnn
+from .allreduce import SUMS
+from .cells import CELLS, COMPILED_CELLS
+from .kernels import OPERATIONS
+from .modules import MODULES
 
 FRAMEWORK = "torch"
 FORK_AFTER_IMPORT = True
+IMPLEMENTATIONS = CELLS + MODULES + COMPILED_CELLS + OPERATIONS + SUMS
 
 
 def load(threads: "int") -> "str":
@@ -77,26 +77,3 @@ def libraries(text: "str") -> "dict":
                 lines[name] = line[4:].split(" (Git")[0].split(" Product Build")[0].split(" (a.k.a")[0].strip()
                 break
     return lines
-
-
-IMPLEMENTATIONS = (
-    LstmCellBasic,
-    LstmCellFused,
-    NnLstm,
-    NnLstmPadded,
-    RnnCellBasic,
-    RnnCellFused,
-    NnRnn,
-    GruCellBasic,
-    GruCellFused,
-    NnGru,
-    TorchscriptCell,
-    CompiledCell,
-    Matmul,
-    Conv2d,
-    CsrMatmul,
-    CooMatmul,
-    DenseMatmul,
-    AllReduce,
-    NcclAllReduce,
-)

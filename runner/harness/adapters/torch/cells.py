@@ -147,3 +147,7 @@ class CompiledCell(LstmCellBasic):
     def layer(self, inputs):
         """See Stack."""
         return compat.torch.compile(LstmCellBasic.layer(self, inputs), dynamic=False, fullgraph=True)
+
+
+CELLS = (LstmCellBasic, LstmCellFused, RnnCellBasic, RnnCellFused, GruCellBasic, GruCellFused)
+COMPILED_CELLS = (TorchscriptCell, CompiledCell)

@@ -203,3 +203,6 @@ class CsrMatmul(SparseMatmul, kernel.CsrProduct):
     def convert(self, dense):
         """See SparseMatmul."""
         return self.tensor(dense, "fp32").to_sparse_csr()
+
+
+OPERATIONS = (Matmul, Conv2d, CsrMatmul, CooMatmul, DenseMatmul)

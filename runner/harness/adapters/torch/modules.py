@@ -107,3 +107,6 @@ class NnLstmPadded(Stack):
     def scan(self, module, x, state):
         """See Stack."""
         return module(x, state)
+
+
+MODULES = (NnLstm, NnLstmPadded, NnRnn, NnGru)
