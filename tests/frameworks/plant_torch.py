@@ -1,7 +1,8 @@
-"""Run PyTorch's implementations with and without an error in them; started by test_torch in an environment's Python.
+"""Checks PyTorch's implementations with and without planted errors; test_torch runs it with an environment's Python.
 
 Arguments: the folder of the harness, and a JSON object of questions: name -> ``case``, ``slugs`` and ``plants``, names
-of functions below. Prints one: name -> slug -> plant -> ``class`` (ok, or the failure's), ``reason`` and the errors.
+of functions below. Prints a JSON object: name -> slug -> plant -> ``class`` (ok, or the failure's), ``reason`` and
+``errors``.
 """
 
 import contextlib
@@ -20,7 +21,7 @@ from harness.adapters.torch import compat, network, training
 
 @contextlib.contextmanager
 def patched(module, name, value):
-    """Replace one name of a module."""
+    """Replace a name of a module within the block."""
     before = getattr(module, name)
     setattr(module, name, value)
     try:
@@ -30,52 +31,52 @@ def patched(module, name, value):
 
 
 def weights(change):
-    """Return a plant that changes the weights, in PyTorch's layout, on their way into a network."""
+    """Return a plant: ``change(arrays, hidden)`` alters the initial weights of a network, in PyTorch's layout."""
     convert = network.to_torch
 
     def planted(case, data):
-        def spoilt(canonical):
-            found = {name: array.copy() for name, array in convert(canonical).items()}
-            change(found, case["hidden"])
-            return found
+        def to_torch(canonical):
+            arrays = {name: array.copy() for name, array in convert(canonical).items()}
+            change(arrays, case["hidden"])
+            return arrays
 
-        return patched(network, "to_torch", spoilt)
+        return patched(network, "to_torch", to_torch)
 
     return planted
 
 
-def swap_gates(found, hidden):
+def swap_gates(arrays, hidden):
     """Swap the first two gates of the first layer."""
     for name in ("layer0/kernel", "layer0/recurrent", "layer0/bias"):
-        old = found[name].copy()
-        found[name][:hidden], found[name][hidden : 2 * hidden] = old[hidden : 2 * hidden], old[:hidden]
+        old = arrays[name].copy()
+        arrays[name][:hidden], arrays[name][hidden : 2 * hidden] = old[hidden : 2 * hidden], old[:hidden]
 
 
-def transpose(found, hidden):
-    """Forget to transpose the recurrent kernel of a plain RNN."""
-    found["layer0/recurrent"] = found["layer0/recurrent"].T.copy()
+def transpose(arrays, hidden):
+    """Transpose the recurrent kernel of a plain RNN."""
+    arrays["layer0/recurrent"] = arrays["layer0/recurrent"].T.copy()
 
 
-def lose_bias(found, hidden):
-    """Lose the bias of the first layer."""
-    found["layer0/bias"] *= 0
+def lose_bias(arrays, hidden):
+    """Set the bias of the first layer to zero."""
+    arrays["layer0/bias"] *= 0
 
 
-def lose_forget_bias(found, hidden):
-    """Drop the forget bias of the first layer."""
-    found["layer0/bias"][hidden : 2 * hidden] -= 1
+def lose_forget_bias(arrays, hidden):
+    """Subtract the forget bias of the first layer."""
+    arrays["layer0/bias"][hidden : 2 * hidden] -= 1
 
 
-def swap_ways(found, hidden):
-    """Give the way back the weights of the other."""
-    for part in ("kernel", "recurrent", "bias"):
-        one, other = "layer0/" + part, "layer0/reverse/" + part
-        found[one], found[other] = found[other], found[one]
+def swap_ways(arrays, hidden):
+    """Swap the weights of the two directions of the first layer."""
+    for kind in ("kernel", "recurrent", "bias"):
+        forward, backward = "layer0/" + kind, "layer0/reverse/" + kind
+        arrays[forward], arrays[backward] = arrays[backward], arrays[forward]
 
 
-def shift_words(found, hidden):
-    """Look up the word beside the right one."""
-    found["embedding"] = numpy.roll(found["embedding"], 1, axis=0)
+def shift_words(arrays, hidden):
+    """Shift the rows of the embedding by one word."""
+    arrays["embedding"] = numpy.roll(arrays["embedding"], 1, axis=0)
 
 
 def nothing(case, data):
@@ -84,19 +85,19 @@ def nothing(case, data):
 
 
 def forward(case, data):
-    """Let inference alone say something else; training is right."""
-    right = compat.inference
-    return patched(compat, "inference", lambda call: right(call) * 1.01)
+    """Scale the outputs of inference; training stays correct."""
+    correct = compat.inference
+    return patched(compat, "inference", lambda call: correct(call) * 1.01)
 
 
 def even(case, data):
-    """Take all samples to be as long."""
+    """Give all samples the full length."""
     data["lengths"] = numpy.full_like(data["lengths"], case["steps"])
     return contextlib.suppress()
 
 
 def forgetful(case, data):
-    """Carry no states from step to step."""
+    """Start every step from zero states."""
     return patched(compat, "detached", lambda states: None)
 
 
@@ -106,26 +107,26 @@ def unclipped(case, data):
 
 
 def second_bias(case, data):
-    """Leave PyTorch's second bias as it was drawn."""
+    """Keep PyTorch's initial second bias."""
     return patched(network, "SECOND_BIAS", "none")
 
 
-PLANTS = {found.__name__: found for found in (nothing, forward, even, forgetful, unclipped, second_bias)}
-for changed in (swap_gates, transpose, lose_bias, lose_forget_bias, swap_ways, shift_words):
-    PLANTS[changed.__name__] = weights(changed)
+PLANTS = {plant.__name__: plant for plant in (nothing, forward, even, forgetful, unclipped, second_bias)}
+for change in (swap_gates, transpose, lose_bias, lose_forget_bias, swap_ways, shift_words):
+    PLANTS[change.__name__] = weights(change)
 
 
 def verdict(slug, case, truth, plant):
-    """Return what the check says of an implementation with an error planted in it."""
+    """Return the verdict of the check on an implementation with a planted error."""
     data, canonical = cases.materialise(case)
     truth = dict(truth, lengths=data.get("lengths"))
     with PLANTS[plant](case, data):
         try:
             program = worker.implementation("torch", slug)(case, data, canonical, "cpu", "fp32")
-            found = tolerance.same_computation(program, truth, "fp32")
+            facts = tolerance.same_computation(program, truth, "fp32")
         except CellFailure as failure:
             return {"class": failure.kind, "reason": failure.reason}
-    errors = [found["loss_error"], max(found["gradient_errors"].values()), found["forward_error"]]
+    errors = [facts["loss_error"], max(facts["gradient_errors"].values()), facts["forward_error"]]
     return {"class": "ok", "reason": None, "errors": errors}
 
 
@@ -136,10 +137,10 @@ def answer(case, slugs, plants):
 
 
 def main():
-    """Answer all questions with one line of JSON."""
+    """Print the answers to all questions as one line of JSON."""
     adapters.find("torch").load(1)
     questions = json.loads(sys.argv[2])
-    print(json.dumps({name: answer(**asked) for name, asked in questions.items()}, sort_keys=True))
+    print(json.dumps({name: answer(**question) for name, question in questions.items()}, sort_keys=True))
 
 
 main()

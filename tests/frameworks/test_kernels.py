@@ -1,4 +1,4 @@
-"""Single operations in every framework that has them: they agree with the reference, and planted errors are found."""
+"""Single operations in every framework that has them agree with the reference, and planted errors are detected."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.frameworks
 
 ENVIRONMENTS = ("torch-1.0", "torch-1.12", "torch-2.x", "tf-1.8", "tf-1.15", "tf-2.x", "jax")
 WITHOUT = {"torch": ("speech",), "tf-1.": ("speech", "wide"), "tf-2.": ("speech", "wide")}
-"""Convolutions of int8 that are wrong in PyTorch, and mostly found to be: see docs/same-computation.md; TensorFlow has
-none of unequal strides."""
+"""Environment -> int8 convolutions that are not tested. PyTorch's result is wrong, which the check usually detects: see
+docs/same-computation.md. TensorFlow has none of unequal strides."""
 MODERN = ("fp32", "fp16", "bf16", "int8")
 PRECISIONS = {
     "torch-2.x": MODERN,
@@ -43,7 +43,7 @@ HAVE = {
     "sparse-dense": tuple(name for name in ENVIRONMENTS if name != "jax"),
 }
 PASSES = ("forward", "backward-weights", "backward-inputs")
-LARGEST = {"fp32": 1.2e-6, "fp16": 1.2e-3, "bf16": 1.2e-2, "int8": 1e-15}  # four times what was seen or less
+LARGEST = {"fp32": 1.2e-6, "fp16": 1.2e-3, "bf16": 1.2e-2, "int8": 1e-15}  # at most four times the largest error seen
 SPARSE = {"matrix": (70, 9, 60), "vector": (70, 1, 60)}
 ALL_REDUCE = "harness/adapters/torch/allreduce.py"
 KERNELS = "harness/adapters/kernel.py"
@@ -52,21 +52,21 @@ PLANTS = {
         KERNELS: "\nGemm.factors = staticmethod(lambda c, data, *_: (data['b'], c['b_transposed'], data['a'], True))\n"
     },
     "exchanged strides": {
-        KERNELS: "\n_right = Conv.geometry\nConv.geometry = staticmethod(lambda c: (_right(c)[0][::-1], (0, 0)))\n"
+        KERNELS: "\n_correct = Conv.geometry\nConv.geometry = staticmethod(lambda c: (_correct(c)[0][::-1], (0, 0)))\n"
     },
     "products of ten bits": {
-        KERNELS: "\nimport numpy\ndef _cut(one):\n"
-        "    return (one.view('uint32') & numpy.uint32(0xFFFFE000)).view('float32')\n"
+        KERNELS: "\nimport numpy\ndef _cut(array):\n"
+        "    return (array.view('uint32') & numpy.uint32(0xFFFFE000)).view('float32')\n"
         "Gemm.factors = staticmethod("
         "lambda c, data, *_: (_cut(data['b']), c['b_transposed'], _cut(data['a']), c['a_transposed']))\n"
     },
     "a number lost": {
-        KERNELS: "\n_places = CooProduct.coordinates\ndef _lost(dense):\n    indices, values = _places(dense)\n"
+        KERNELS: "\n_correct = CooProduct.coordinates\ndef _lost(dense):\n    indices, values = _correct(dense)\n"
         "    return indices, values * (values != values[0])\nCooProduct.coordinates = staticmethod(_lost)\n"
     },
     "a process left out": {
-        ALL_REDUCE: "\n_own = deepbench_allreduce.array_of_rank\n"
-        "deepbench_allreduce.array_of_rank = lambda case, rank: _own(case, rank) * (rank != 1)\n"
+        ALL_REDUCE: "\n_correct = deepbench_allreduce.array_of_rank\n"
+        "deepbench_allreduce.array_of_rank = lambda case, rank: _correct(case, rank) * (rank != 1)\n"
     },
 }
 PLANTED = {
@@ -77,25 +77,25 @@ PLANTED = {
 
 
 def gemm(size: str, turned: str) -> dict[str, Any]:
-    """Return a product of a few numbers; ``turned`` has a t for each factor that is transposed, ``nt`` for example."""
+    """Return a small matrix product; ``turned`` is t or n for each factor, transposed or not: ``nt`` for example."""
     m, n, k = SIZES[size]
     sizes: dict[str, Any] = {"m": m, "n": n, "k": k, "a_transposed": turned[0] == "t", "b_transposed": turned[1] == "t"}
     return {**kernel("deepbench-gemm", size, ("forward",)), **sizes}
 
 
 def conv(size: str) -> dict[str, Any]:
-    """Return a convolution of a few numbers."""
+    """Return a small convolution."""
     return {**kernel("deepbench-conv", size, PASSES), **dict(zip(SIZES_OF_CONV, CONVOLUTIONS[size], strict=True))}
 
 
 def product(size: str) -> dict[str, Any]:
-    """Return a sparse product of a few numbers."""
+    """Return a small sparse product."""
     sizes = dict(zip(("m", "n", "k"), SPARSE[size], strict=True))
     return {**kernel("deepbench-sparse", size, ("forward",)), **sizes, "sparsity": 0.9}
 
 
 def shared(chips: str) -> dict[str, Any]:
-    """Return a sum of so many processes' arrays."""
+    """Return a small sum over ``chips`` processes."""
     return {**kernel("deepbench-allreduce", chips, ("forward",)), "floats": 5003, "chips": int(chips)}
 
 
@@ -113,7 +113,7 @@ def environment(request: pytest.FixtureRequest) -> str:
 def test_products_agree_with_the_reference(client: drive.Client, environment: str, size: str, turned: str) -> None:
     for precision in PRECISIONS.get(environment, ("fp32",)):
         if (environment, precision, size, turned[1]) == ("torch-2.x", "int8", "vector", "t"):
-            continue  # is wrong, and found to be: see docs/same-computation.md
+            continue  # PyTorch computes it wrongly, which the check detects: see docs/same-computation.md
         result = client.measure("matmul", gemm(size, turned), "forward", precision=precision)
         assert (result["status"], result.get("reason")) == ("ok", None)
         assert (precision, result["forward_error"]) < (precision, LARGEST[precision])
@@ -136,8 +136,8 @@ def test_convolutions_agree_with_the_reference(client: drive.Client, environment
 
 @pytest.mark.parametrize("size", SPARSE)
 def test_sparse_products_agree_with_the_reference(client: drive.Client, environment: str, size: str) -> None:
-    found = load(ROOT / "matrix.yaml").environments[environment]
-    slugs = drive.able(found.framework, release(found.release), product(size))
+    declared = load(ROOT / "matrix.yaml").environments[environment]
+    slugs = drive.able(declared.framework, release(declared.release), product(size))
     assert set(slugs) == {slug for slug, names in HAVE.items() if environment in names}
     for slug in slugs:
         result = client.measure(slug, product(size), "forward")
@@ -145,12 +145,12 @@ def test_sparse_products_agree_with_the_reference(client: drive.Client, environm
         assert (slug, result["forward_error"]) < (slug, LARGEST["fp32"])
 
 
-def test_a_process_that_cannot_join_ends_the_sum(python: Path, environment: str) -> None:
+def test_a_process_that_fails_to_join_fails_the_sum(python: Path, environment: str) -> None:
     if environment not in SUMS:
         return  # has no such operation
-    broken = "\n_own = deepbench_allreduce.array_of_rank\ndef _none(case, rank):\n    if rank:\n"
-    broken += "        raise MemoryError('no room for {}'.format(rank))\n    return _own(case, rank)\n"
-    broken += "deepbench_allreduce.array_of_rank = _none\n"
+    broken = "\n_correct = deepbench_allreduce.array_of_rank\ndef _failing(case, rank):\n    if rank:\n"
+    broken += "        raise MemoryError('no room for {}'.format(rank))\n    return _correct(case, rank)\n"
+    broken += "deepbench_allreduce.array_of_rank = _failing\n"
     with drive.server(python, "torch", more={ALL_REDUCE: broken}) as client:
         assert client.hello()["status"] == "ok"
         result = client.measure("allreduce-gloo", shared("3"), "forward")
@@ -167,28 +167,28 @@ def test_sums_over_processes_agree_with_the_reference(client: drive.Client, envi
 
 @pytest.fixture(scope="module", params=PLANTS)
 def planted(python: Path, environment: str, request: pytest.FixtureRequest) -> Iterator[drive.Client]:
-    """A server whose harness has an error."""
+    """A server of a harness with a planted error."""
     framework = load(ROOT / "matrix.yaml").environments[environment].framework
     with drive.server(python, framework, more=PLANTS[request.param]) as client:
         assert client.hello()["status"] == "ok"
         yield client
 
 
-def test_planted_errors_are_found(planted: drive.Client, environment: str, request: pytest.FixtureRequest) -> None:
+def test_planted_errors_are_detected(planted: drive.Client, environment: str, request: pytest.FixtureRequest) -> None:
     plant = str(request.node.callspec.params["planted"])
     if (plant, environment) == ("a number lost", "jax") or (plant == "a process left out" and environment not in SUMS):
         return  # has no such operation
     makers = {"conv2d": conv, "sparse-coo": product, "allreduce-gloo": shared}
-    asked = [(slug, makers[slug](size), phase) for slug, size, phase in PLANTED.get(plant, ())]
-    asked = asked or [("matmul", gemm("square", turned), "forward") for turned in ("nn", "nt")]
-    for slug, case, phase in asked:
+    cells = [(slug, makers[slug](size), phase) for slug, size, phase in PLANTED.get(plant, ())]
+    cells = cells or [("matmul", gemm("square", turned), "forward") for turned in ("nn", "nt")]
+    for slug, case, phase in cells:
         result = planted.measure(slug, case, phase)
         assert (plant, slug, phase, result["status"]) == (plant, slug, phase, "failed")
         assert plant == "exchanged strides" or result["class"] == "wrong-result"
         assert plant == "exchanged strides" or "the result is off by" in result["reason"]
 
 
-def test_a_list_s_largest_is_checked_as_it_is(client: drive.Client, environment: str) -> None:
+def test_a_large_product_is_checked_at_its_full_size(client: drive.Client, environment: str) -> None:
     case = {**gemm("wide", "nt"), "m": 1024, "n": 700, "k": 512}
     result = client.measure("matmul", case, "forward")
     assert result["status"] == "ok", result

@@ -18,7 +18,7 @@ def test_the_class_on_the_page_is_all_that_a_new_implementation_takes(python: Pa
     code = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)[0]
     name = re.findall(r"^class (\w+)", code)[0]
     (slug,) = re.findall(r'slug = "(.*)"', code)
-    more = {"harness/adapters/torch/__init__.py": f"\n{code}\nIMPLEMENTATIONS += ({name},)\n"}
+    more = {"harness/adapters/torch/modules.py": f"\n{code}\nMODULES += ({name},)\n"}
     with drive.server(python, "torch", more=more) as client:
         client.hello()
         for shape in ("lstm-step", "ce-4-both-ways", "lm", "template"):

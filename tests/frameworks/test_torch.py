@@ -1,6 +1,6 @@
-"""Every PyTorch implementation in every environment there is: it agrees with the reference, and errors are found.
+"""Every PyTorch implementation in every environment agrees with the reference, and planted errors are detected.
 
-See conftest.py for where the environments come from.
+See conftest.py for the environments.
 """
 
 import json
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.frameworks
 ENVIRONMENTS = {"torch-1.0": (1, 0, 0), "torch-1.12": (1, 12, 1), "torch-2.x": (2, 13, 0)}
 COMPILED = ("rnn-step", "gru-step-l3", "ctc")  # compiling takes seconds for each shape
 SHAPES = {**drive.SHAPES, **drive.CLIPPED}
-CLIPPED = ("lm", *drive.CLIPPED)  # where a check sees whether gradients are clipped
+CLIPPED = ("lm", *drive.CLIPPED)  # the check detects missing clipping here
 SERVED = (("lstm-step", "forward"), ("lstm-step", "gradient"), ("lstm-step", "train"), ("ctc", "train"))
 
 
@@ -35,31 +35,31 @@ def able(environment: str, case: Mapping[str, Any]) -> list[str]:
 
 
 def plants(name: str) -> list[str]:
-    """Return the errors that a case must show."""
+    """Return the planted errors that the check must detect in a case."""
     case = SHAPES[name]
-    found = ["lose_bias", "forward", "transpose" if case["cell"] in ("rnn", "relu") else "swap_gates"]
-    found += ["lose_forget_bias"] if case["cell"] == "lstm" and case["forget_bias"] else []
-    found += ["swap_ways"] if case["bidirectional"] else []
-    found += ["shift_words"] if case["vocabulary"] else []
-    found += ["even"] if case["ragged"] else []
-    found += ["forgetful"] if case["carry"] else []
-    return found + (["unclipped"] if name in CLIPPED else [])
+    names = ["lose_bias", "forward", "transpose" if case["cell"] in ("rnn", "relu") else "swap_gates"]
+    names += ["lose_forget_bias"] if case["cell"] == "lstm" and case["forget_bias"] else []
+    names += ["swap_ways"] if case["bidirectional"] else []
+    names += ["shift_words"] if case["vocabulary"] else []
+    names += ["even"] if case["ragged"] else []
+    names += ["forgetful"] if case["carry"] else []
+    return names + (["unclipped"] if name in CLIPPED else [])
 
 
 def ask(python: Path, cache: Path, questions: dict[str, Any]) -> dict[str, Any]:
-    """Have an environment's own Python answer ``plant_torch``'s questions."""
+    """Run ``plant_torch`` with an environment's Python; return its answers."""
     script = Path(__file__).with_name("plant_torch.py")
     command = [str(python), str(script), str(drive.ROOT / "runner"), json.dumps(questions)]
     env = {"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": str(cache)}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env=env)
-    assert done.returncode == 0, done.stderr[-3000:]
-    answers: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    process = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env=env)
+    assert process.returncode == 0, process.stderr[-3000:]
+    answers: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
     return answers
 
 
 @pytest.fixture(scope="module")
 def answers(python: Path, environment: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the check says of each case, implementation and planted error; asked at once, for importing takes long."""
+    """The verdicts of the check for each case, implementation and planted error, from one process: imports are slow."""
     questions = {}
     for name, case in SHAPES.items():
         slugs = [slug for slug in able(environment, case) if slug != "compiled-cell" or name in COMPILED]
@@ -69,53 +69,53 @@ def answers(python: Path, environment: str, tmp_path_factory: pytest.TempPathFac
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_all_agree_with_the_reference(answers: dict[str, Any], name: str) -> None:
-    for slug, found in answers[name].items():
-        right = found["nothing"]
-        assert (slug, right["class"], right["reason"]) == (slug, "ok", None)
-        drive.assert_close(slug, *right["errors"])
+    for slug, verdicts in answers[name].items():
+        correct = verdicts["nothing"]
+        assert (slug, correct["class"], correct["reason"]) == (slug, "ok", None)
+        drive.assert_close(slug, *correct["errors"])
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_planted_errors_are_found(answers: dict[str, Any], name: str) -> None:
+def test_planted_errors_are_detected(answers: dict[str, Any], name: str) -> None:
     assert answers[name]
-    for slug, found in answers[name].items():
-        seen = {plant: verdict["class"] for plant, verdict in found.items()}
-        assert (slug, seen) == (slug, {"nothing": "ok", **dict.fromkeys(plants(name), "wrong-result")})
+    for slug, verdicts in answers[name].items():
+        classes = {plant: verdict["class"] for plant, verdict in verdicts.items()}
+        assert (slug, classes) == (slug, {"nothing": "ok", **dict.fromkeys(plants(name), "wrong-result")})
 
 
-def test_every_implementation_is_asked(answers: dict[str, Any], environment: str) -> None:
-    asked = {slug for found in answers.values() for slug in found}
+def test_every_implementation_is_checked(answers: dict[str, Any], environment: str) -> None:
+    checked = {slug for verdicts_by_slug in answers.values() for slug in verdicts_by_slug}
     release = ENVIRONMENTS[environment]
-    classes = [found for found in adapters.implementations("torch") if not issubclass(found, Kernel)]
-    assert asked == {found.slug for found in classes if release >= found.since}
+    networks = [chosen for chosen in adapters.implementations("torch") if not issubclass(chosen, Kernel)]
+    assert checked == {chosen.slug for chosen in networks if release >= chosen.since}
 
 
-def test_a_second_bias_that_is_not_zero_is_found(python: Path, environment: str, tmp_path: Path) -> None:
+def test_a_nonzero_second_bias_is_detected(python: Path, environment: str, tmp_path: Path) -> None:
     question = {
         "case": SHAPES["lstm-step-l3"],
         "plants": ["second_bias"],
         "slugs": ["lstm-cell-fused", "nn-lstm"],
     }
-    for slug, found in ask(python, tmp_path, {"biases": question})["biases"].items():
-        assert (slug, found["second_bias"]["class"]) == (slug, "wrong-result")
+    for slug, verdicts in ask(python, tmp_path, {"biases": question})["biases"].items():
+        assert (slug, verdicts["second_bias"]["class"]) == (slug, "wrong-result")
 
 
 @pytest.mark.parametrize(("name", "phase"), SERVED)
-def test_it_is_measured_by_a_server(client: drive.Client, environment: str, name: str, phase: str) -> None:
+def test_a_server_measures_every_implementation(client: drive.Client, environment: str, name: str, phase: str) -> None:
     for slug in able(environment, SHAPES[name]):
         if slug != "compiled-cell" or (name, phase) == ("lstm-step", "train"):
             result = client.measure(slug, SHAPES[name], phase)
             assert (slug, result["status"], result.get("reason")) == (slug, "ok", None)
 
 
-def test_facts_name_the_release_and_its_choices(python: Path, environment: str) -> None:
+def test_facts_name_the_release_and_its_defaults(python: Path, environment: str) -> None:
     with drive.server(python, "torch") as client:
         facts = client.hello(threads=2)["facts"]
     release = tuple(int(part) for part in facts["version"].split("+")[0].split("."))
     assert release[:1] == ENVIRONMENTS[environment][:1]
     assert facts["zero_grad"] == "none"
     assert (facts["adam_epsilon"] == "corrected at each step") == (environment == "torch-1.0")
-    assert facts["threads"] == (1 if environment == "torch-1.0" else 2)  # 1.0.0 always says 1
+    assert facts["threads"] == (1 if environment == "torch-1.0" else 2)  # 1.0.0 always returns 1
 
 
 def test_a_missing_compiler_is_named(python: Path, environment: str, tmp_path: Path) -> None:

@@ -1,26 +1,21 @@
-"""What an implementation of a single operation promises: it is built on canonical arrays, and computes its phases."""
+"""The base classes of single operations: each takes canonical arrays and computes the phases of a case."""
 
-from ..cases import whole_numbers
+from ..cases.operation import as_int8
 from .base import Implementation
 
 
-def whole(data):
-    """Return arrays by name in whole numbers, int8."""
-    return {name: whole_numbers(data[name]) for name in data}
-
-
 class Kernel(Implementation):
-    """One operation on one device: no weights, no loss, nothing to put back.
+    """One operation on one device: no weights, no loss, no state to reset.
 
-    ``__init__`` takes a case, its arrays as the workload's module draws them, no weights, the device and the precision,
-    and converts to that precision once. Products of fp16 and bf16 are added up in single precision.
+    ``__init__`` takes a case, its arrays as the workload's module draws them, no weights, the device and the precision.
+    It converts the arrays to that precision once. Products of fp16 and bf16 are summed in single precision.
     """
 
     workload = ""
     kind = "vendor"
     cells = ()
     precisions = ("fp32", "tf32", "fp16", "bf16", "int8")
-    able = {"cpu": {"fp32": (0,)}, "cuda": {"fp32": (0,)}}  # device -> precision -> the release it is measured from
+    able = {"cpu": {"fp32": (0,)}, "cuda": {"fp32": (0,)}}  # device -> precision -> the first release that is measured
     compile_seconds = (0.01, 0.01)
 
     @classmethod
@@ -33,23 +28,23 @@ class Kernel(Implementation):
         """See Implementation."""
         if not cls.concerns(case):
             return "framework-lacks", "{} computes {} only".format(cls.slug, cls.workload)
-        found = cls.lacks_here(release, device, precision)
-        if found is not None:
-            return found
-        place = "a CPU" if device == "cpu" else "a GPU"
+        skip = cls.lacks_here(release, device, precision)
+        if skip is not None:
+            return skip
+        processor = "a CPU" if device == "cpu" else "a GPU"
         if precision not in cls.able[device]:
-            return "precision-lacks", "{} does not compute {} on {}".format(cls.slug, precision, place)
+            return "precision-lacks", "{} does not compute {} on {}".format(cls.slug, precision, processor)
         if release < cls.able[device][precision]:
             since = ".".join(map(str, cls.able[device][precision]))
-            return "precision-lacks", "{} on {} is measured from release {} on".format(precision, place, since)
+            return "precision-lacks", "{} on {} is measured from release {} on".format(precision, processor, since)
         return None
 
     def compute(self, phase):
-        """Compute a phase: each has a method of its name."""
+        """Compute a phase with the method of its name."""
         getattr(self, phase.replace("-", "_"))()
 
     def result(self, phase):
-        """Return what a phase computes as a float32 array, in the canonical layout."""
+        """Return the result of a phase as a float32 array, in the canonical layout."""
         raise NotImplementedError
 
     def reset(self):
@@ -59,7 +54,7 @@ class Kernel(Implementation):
 class Conv(Kernel):
     """A convolution, NCHW: ``x`` (n, c, h, w), ``filters`` (k, c, r, s), result and ``slope`` (n, k, q, p); no bias.
 
-    In int8 of whole numbers, added up in int32; forward alone, as DeepBench has it.
+    Int8 computes with whole numbers and sums them in int32. It has the forward pass alone, as in DeepBench.
     """
 
     slug = "conv2d"
@@ -67,11 +62,11 @@ class Conv(Kernel):
 
     @classmethod
     def lacks(cls, case, release, device, precision):
-        """See Implementation; also, int8 goes no way back."""
-        found = super(Conv, cls).lacks(case, release, device, precision)
-        if found is None and precision == "int8" and len(case["phases"]) > 1:
-            return "precision-lacks", "int8 is of the lists for inference, and this is a list for training"
-        return found
+        """See Implementation; also, int8 has no backward pass."""
+        skip = super(Conv, cls).lacks(case, release, device, precision)
+        if skip is None and precision == "int8" and len(case["phases"]) > 1:
+            return "precision-lacks", "DeepBench has int8 in its inference lists only, and this case is for training"
+        return skip
 
     def backward_weights(self):
         """Compute the gradient of the filters from ``slope``."""
@@ -83,31 +78,31 @@ class Conv(Kernel):
 
     @staticmethod
     def geometry(case):
-        """Return ((stride down, along), (padding down, along))."""
+        """Return ((vertical stride, horizontal stride), (vertical padding, horizontal padding))."""
         return (case["stride_h"], case["stride_w"]), (case["pad_h"], case["pad_w"])
 
 
 class SparseProduct(Kernel):
-    """Y (m, n) = S (m, k) B (k, n), of arrays ``s``, most of which is zero, and ``b``."""
+    """Y (m, n) = S (m, k) B (k, n), of the arrays ``s``, which is mostly zeros, and ``b``."""
 
     workload = "deepbench-sparse"
     precisions = ("fp32",)
 
 
 class DenseProduct(SparseProduct):
-    """The same with S as it is drawn, zeros and all: what a sparse product has to beat."""
+    """The product with S as a dense array, zeros included: the baseline of the sparse formats."""
 
     slug = "sparse-dense"
 
 
 class CooProduct(SparseProduct):
-    """The same with S as its numbers that are not zero, row and column beside each."""
+    """The product with S in COO format: the row, the column and the value of each nonzero element."""
 
     slug = "sparse-coo"
 
     @staticmethod
     def coordinates(dense):
-        """Return (indices (numbers, 2) int64 by rows and columns, values (numbers,)) of what is not zero."""
+        """Return (indices (count, 2) int64, sorted by row and column; values (count,)) of the nonzero elements."""
         import numpy
 
         rows, columns = numpy.nonzero(dense)
@@ -115,19 +110,19 @@ class CooProduct(SparseProduct):
 
 
 class CsrProduct(SparseProduct):
-    """The same with S as its numbers that are not zero, row by row, the column beside each."""
+    """The product with S in CSR format: columns and values of the nonzero elements, row by row."""
 
     slug = "sparse-csr"
 
 
 class Gemm(Kernel):
-    """C = op(A) op(B), seen row by row: (n, m) = op(b) op(a). In int8 of whole numbers, added up in int32."""
+    """C = op(A) op(B), in row-major order: (n, m) = op(b) op(a). Int8 sums products of whole numbers in int32."""
 
     slug = "matmul"
     workload = "deepbench-gemm"
 
     @staticmethod
     def factors(case, data, precision="fp32"):
-        """Return (left, its transposition is meant, right, likewise): what is multiplied, row by row; int8 for int8."""
-        held = whole(data) if precision == "int8" else data
-        return held["b"], case["b_transposed"], held["a"], case["a_transposed"]
+        """Return (left, whether to transpose it, right, likewise), the factors in row-major order; int8 for int8."""
+        arrays = as_int8(data) if precision == "int8" else data
+        return arrays["b"], case["b_transposed"], arrays["a"], case["a_transposed"]

@@ -1,4 +1,4 @@
-"""Torch7: declared for its published figures. It is programmed in Lua, and this harness drives Python."""
+"""Torch7: declared for its published figures. Its programs are in Lua, and this harness runs Python."""
 
 from .base import Implementation
 
@@ -7,15 +7,15 @@ FORK_AFTER_IMPORT = True
 
 
 def load(threads: "int") -> "str":
-    """Raise ImportError: there is nothing that Python could import."""
-    raise ImportError("Torch7 is programmed in Lua, and this harness drives Python")
+    """Raise ImportError: there is no module that Python could import."""
+    raise ImportError("programs of Torch7 are written in Lua, and this harness runs Python")
 
 
 class SeqLSTM(Implementation):
     """``SeqLSTM`` of Element-Research's ``rnn``: one module for all steps.
 
-    What is missing is neither the module nor a line in matrix.yaml, but an image in which Python can reach it. So the
-    plan says ``image-unavailable``, on every backend and whatever image is on the engine: bringing one does not help.
+    No image of Torch7 can run this harness, whichever image the engine has. So every backend skips it with
+    ``image-unavailable``.
     """
 
     slug = "seq-lstm"
@@ -23,11 +23,11 @@ class SeqLSTM(Implementation):
 
     @classmethod
     def lacks(cls, case: "dict", release: "tuple", device: "str", precision: "str") -> "tuple":
-        """See Implementation; nothing of this can run here, and only ``rnn-step`` has been published of it."""
+        """See Implementation; nothing of Torch7 can run here, and only ``rnn-step`` has published figures of it."""
         if case["workload"] != "rnn-step":
-            return "framework-lacks", "Torch7 is declared for rnn-step alone, where it has published figures"
-        reason = "no image of Torch7 can be measured: it is programmed in Lua, and this harness drives Python; "
-        return "image-unavailable", reason + "its published figures stand for it"
+            return "framework-lacks", "Torch7 has published figures for rnn-step only"
+        reason = "Torch7 cannot be measured: its programs are in Lua, and this harness runs Python; compare its "
+        return "image-unavailable", reason + "published figures instead"
 
 
 class SeqRNN(SeqLSTM):

@@ -102,8 +102,8 @@ def test_each_process_of_a_sum_has_the_gpu_of_its_number(
     monkeypatch.setattr(compat, "torch", fake)
     for name in allreduce.INTERFACES:
         monkeypatch.setenv(name, "eth0")
-    part: Any = allreduce.Part
-    part({"chips": 4}, 3, "/folder", "numbers", device).reduce()
+    member: Any = allreduce.Member
+    member({"chips": 4}, 3, "/folder", "numbers", device).reduce()
     placed = [("set_device", 3), ("cuda",)] if device == "cuda" else []
     joined = ("init_process_group", group, "file:///folder/group", 3, 4)
     again = [("copy_", fake), ("all_reduce", fake)]
@@ -127,7 +127,7 @@ def test_a_process_that_fails_ends_the_sum_unless_it_was_over(
 ) -> None:
     ends: list[Any] = []
 
-    class Part:
+    class Member:
         def __init__(self, *_: Any) -> None:
             self.sums = 0
 
@@ -139,13 +139,13 @@ def test_a_process_that_fails_ends_the_sum_unless_it_was_over(
         def synchronize(self) -> None:
             pass
 
-    monkeypatch.setattr(allreduce, "Part", Part)
+    monkeypatch.setattr(allreduce, "Member", Member)
     monkeypatch.setattr(deepbench_allreduce, "array_of_rank", lambda *_: None)
     monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(prctl=lambda *_: 0))
     monkeypatch.setattr(os, "kill", lambda pid, _: ends.append(pid))
     monkeypatch.setattr(os, "_exit", lambda code: ends.append(f"exit {code}"))
-    other: Any = allreduce.other
-    other({"chips": 2}, 1, "/folder", device)
+    run_member: Any = allreduce.run_member
+    run_member({"chips": 2}, 1, "/folder", device)
     assert ends == [*([os.getppid()] if killed else []), "exit 0"]
 
 

@@ -1,6 +1,7 @@
 """Single operations in JAX."""
 
 from . import device as jax_device
+from ...cases.operation import as_int8
 from .. import kernel
 
 TYPES = {"fp32": "float32", "tf32": "float32", "fp16": "float16", "bf16": "bfloat16", "int8": "int8"}
@@ -80,7 +81,7 @@ class Conv2d(Operation, kernel.Conv):
         from jax import lax
 
         stride, (down, along) = self.geometry(case)
-        data = kernel.whole(data) if precision == "int8" else data
+        data = as_int8(data) if precision == "int8" else data
         self.data = {name: self.to_device(data[name], precision) for name in data}
         options = {"dimension_numbers": ("NCHW", "OIHW", "NCHW")}
         options["preferred_element_type"] = "int32" if precision == "int8" else None
@@ -115,3 +116,6 @@ class Conv2d(Operation, kernel.Conv):
 
         self.compute(phase)
         return numpy.asarray(self.last_result, numpy.float64)
+
+
+OPERATIONS = (Matmul, Conv2d)

@@ -104,3 +104,6 @@ class Scan(Implementation):
     def peak_bytes(self):
         """See Implementation."""
         return jax_device.peak_bytes()
+
+
+NETWORKS = (Scan,)

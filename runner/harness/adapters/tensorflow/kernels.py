@@ -1,5 +1,6 @@
 """Single operations in TensorFlow, the same for 1.x (``v1.program``) and 2.x (``v2.program``)."""
 
+from ...cases.operation import as_int8
 from .. import kernel
 from ..driven import OnEngine
 from . import int8, runtime
@@ -164,7 +165,7 @@ class Conv2d(Operation, kernel.Conv):
         self.layout = Layout(device == "cuda")
         conv2d, zero = tf.nn.conv2d, 0
         if precision == "int8":
-            held = kernel.whole(data)
+            held = as_int8(data)
             data = {name: int8.shifted(held[name]) for name in held}
             conv2d, zero = int8.conv2d, int8.ZERO
         passes = convolution(case, self.layout, self.geometry(case), conv2d, zero)

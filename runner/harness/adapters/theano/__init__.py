@@ -1,6 +1,7 @@
 """Theano, and Lasagne 0.1 if it is installed: 0.8 to 1.0 on a CPU, 0.9 to 1.0 on a GPU by the gpuarray back-end.
 
-``scan``, ``lasagne`` and ``cudnn`` have one recurrent network each; one more class, named in IMPLEMENTATIONS, adds one.
+``scan``, ``lasagne`` and ``cudnn`` have one recurrent network each; one more class, named in the tuple at the
+end of its file, adds one.
 ``network`` has what they share, ``updates`` the clipping and the optimisers, ``published`` the original programs.
 
 Theano compiles C code, which requires g++ and Python's headers. Without a BLAS to link, it calls that of NumPy through
@@ -12,16 +13,16 @@ import glob
 import os
 import tempfile
 
+from . import cudnn
+from . import lasagne
 from . import network as networks
-from .cudnn import TheanoCudnn
-from .lasagne import LasagneLstmLayer
-from .scan import TheanoScan
+from . import scan
 
 FRAMEWORK = "theano"
 # Theano reads its flags, and with them the folder of its compiler cache, when it is imported, and does not let them
 # change later; a child gets its folder after the fork.
 FORK_AFTER_IMPORT = False
-IMPLEMENTATIONS = (TheanoScan, LasagneLstmLayer, TheanoCudnn)
+IMPLEMENTATIONS = scan.NETWORKS + lasagne.NETWORKS + cudnn.NETWORKS
 
 
 def load(threads: "int") -> "str":

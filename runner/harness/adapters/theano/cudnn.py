@@ -103,3 +103,6 @@ class TheanoCudnn(networks.Network):
         gradients = networks.Network.symbolic_gradients(self, loss)
         gradients["params"] = gradients["params"] * self.mask
         return gradients
+
+
+NETWORKS = (TheanoCudnn,)

@@ -91,3 +91,6 @@ class LasagneLstmLayer(networks.Network):
             nonlinearity = nonlinearities.tanh if gate == "cell" else nonlinearities.sigmoid
             gates[gate] = layers.Gate(kernel, recurrent, None, bias, nonlinearity)
         return layers.LSTMLayer(below, self.case["hidden"], peepholes=False, backwards=name.endswith("reverse/"), **gates)
+
+
+NETWORKS = (LasagneLstmLayer,)

@@ -84,3 +84,6 @@ class TheanoScan(networks.Network):
         import theano.tensor as T
 
         return T.nnet.relu(z + T.dot(h, recurrent))
+
+
+NETWORKS = (TheanoScan,)

@@ -1,134 +1,153 @@
-"""The arithmetic of a step in PyTorch, the cell around it, and the loops that TorchScript compiles.
+"""Recurrent cells of PyTorch in a loop over the steps: in Python, fused, by TorchScript, and by torch.compile."""
 
-Loops have no annotations: TorchScript reads them, and knows none in quotes.
-"""
+import os
+import shutil
 
-import functools
+from ...errors import CellFailure
+from . import compat
+from . import published
+from . import steps
+from .network import NONLINEARITIES
+from .stack import CellLoop, Stack
 
-from ...cases.recurrent import GATES
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-torch = None  # type: Any
-
-
-def use(framework: "Any") -> "None":
-    """Take PyTorch; this file is read on machines that have none, and TorchScript looks for a global name."""
-    global torch
-    torch = framework
+MAX_COMPILATIONS = 32  # of one function, by the CompiledCell of a case and that of the small case it is verified on
 
 
-def lstm_step(x, h, c, weight_ih, weight_hh, bias):
-    """Return (h, c) after one step of an LSTM without peepholes."""
-    gates = torch.nn.functional.linear(x, weight_ih, bias) + torch.nn.functional.linear(h, weight_hh)
-    i, f, g, o = gates.chunk(4, 1)
-    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-    return o.sigmoid() * c.tanh(), c
+class LstmCellBasic(CellLoop):
+    """The LSTM cell written in Python."""
+
+    slug = "lstm-cell-basic"
+    kind = "flexible"
+    originals = ("asr-lstm",)
+
+    @classmethod
+    def original(cls, case, data, weights, device, precision):
+        """See Implementation."""
+        return LstmCellTwoBiases.original(case, data, weights, device, precision)
+
+    def layer(self, inputs):
+        """See Stack."""
+        return steps.basic_cell(self.case["cell"])(inputs, self.case["hidden"])
 
 
-def rnn_step(x, h, weight_ih, weight_hh, bias):
-    """Return h after one step of a plain RNN."""
-    gates = torch.nn.functional.linear(x, weight_ih, bias) + torch.nn.functional.linear(h, weight_hh)
-    return gates.tanh()
+class LstmCellTwoBiases(CellLoop):
+    """The original's cell: as LstmCellBasic, with a bias for each of the two products."""
+
+    def layer(self, inputs):
+        """See Stack."""
+        return published.two_biases(steps.basic_cell("lstm"))(inputs, self.case["hidden"])
 
 
-def relu_step(x, h, weight_ih, weight_hh, bias):
-    """Return h after one step of a plain RNN with max(0, x) for its tanh."""
-    gates = torch.nn.functional.linear(x, weight_ih, bias) + torch.nn.functional.linear(h, weight_hh)
-    return torch.nn.functional.relu(gates)
+class RnnCellBasic(LstmCellBasic):
+    """The RNN cell written in Python."""
+
+    slug = "rnn-cell-basic"
+    originals = ()
+    cells = ("rnn", "relu")
 
 
-def gru_step(x, h, weight_ih, weight_hh, bias):
-    """Return h after one step of a GRU whose reset gate works on the product, as in cuDNN (see ``api``)."""
-    r, z, n = torch.nn.functional.linear(x, weight_ih, bias).chunk(3, 1)
-    reset, update, new = torch.nn.functional.linear(h, weight_hh).chunk(3, 1)
-    n = (n + (r + reset).sigmoid() * new).tanh()
-    return n + (z + update).sigmoid() * (h - n)
+class GruCellBasic(LstmCellBasic):
+    """The GRU cell written in Python."""
+
+    slug = "gru-cell-basic"
+    originals = ()
+    cells = ("gru",)
 
 
-STEPS = {"lstm": lstm_step, "rnn": rnn_step, "relu": relu_step, "gru": gru_step}
+class LstmCellFused(CellLoop):
+    """nn.LSTMCell."""
+
+    slug = "lstm-cell-fused"
+    kind = "fused"
+    originals = ("asr-lstm",)
+    module_name = "LSTMCell"
+
+    def layer(self, inputs):
+        """See Stack."""
+        return getattr(compat.torch.nn, self.module_name)(inputs, self.case["hidden"])
 
 
-@functools.lru_cache(maxsize=None)
-def basic_cell(cell: "str") -> "Any":
-    """Return a class (inputs, hidden) of a cell in pure PyTorch, one for each cell: compilers look at what is the same.
+class RnnCellFused(LstmCellFused):
+    """nn.RNNCell."""
 
-    It has the interface of nn.LSTMCell, nn.RNNCell and nn.GRUCell, and one bias; its weights are zero.
+    slug = "rnn-cell-fused"
+    originals = ()
+    cells = ("rnn", "relu")
+
+    def layer(self, inputs):
+        """See Stack."""
+        return compat.torch.nn.RNNCell(inputs, self.case["hidden"], nonlinearity=NONLINEARITIES[self.case["cell"]])
+
+
+class GruCellFused(LstmCellFused):
+    """nn.GRUCell."""
+
+    slug = "gru-cell-fused"
+    originals = ()
+    cells = ("gru",)
+    module_name = "GRUCell"
+
+
+class TorchscriptCell(Stack):
+    """The basic cell in a loop that TorchScript compiles; a call runs one layer in one direction."""
+
+    slug = "torchscript-cell"
+    kind = "fused"
+    cells = ("lstm", "rnn", "relu", "gru")
+    since = (1, 0)
+    compile_seconds = (2.5, 2.5)  # in the first three steps: it profiles, then compiles, and keeps nothing on disk
+    layer = LstmCellBasic.layer
+
+    def build(self):
+        """See Network."""
+        self.loop = steps.scripted(self.case["cell"])
+        return Stack.build(self)
+
+    def initial_state(self, x):
+        """See Stack."""
+        count = 2 if self.case["cell"] == "lstm" else 1
+        return [compat.zeros(x[0], self.case["hidden"]) for _ in range(count)]
+
+    def scan(self, module, x, state):
+        """See Stack."""
+        state = [tensor.requires_grad_() for tensor in state]  # see lstm_loop
+        results = self.loop(x, *(state + [module.weight_ih, module.weight_hh, module.bias_ih]))
+        return results[0], list(results[1:])
+
+    def last_state(self, hidden, states):
+        """See Network; in one direction, the state itself: no gradient of the size of all states is needed."""
+        return hidden[-1] if self.case["bidirectional"] else states[-1][0]
+
+
+class CompiledCell(LstmCellBasic):
+    """The basic cell under torch.compile, in a Python loop.
+
+    Cells of equal sizes share their compiled code. It is compiled for each number of inputs and for each combination of
+    tensors that require a gradient: up to six times, and as often for the small case of a check. After eight
+    compilations, Dynamo would run the cell uncompiled with only a warning. So the limit is raised, and ``fullgraph``
+    makes it an error to reach it.
     """
-    step = STEPS[cell]
-    gates = GATES[cell]
 
-    class Basic(torch.nn.Module):
-        """What a user writes who wants to change the equations."""
+    slug = "compiled-cell"
+    kind = "fused"
+    originals = ()
+    cells = ("lstm", "rnn", "relu", "gru")
+    since = (2, 0)
+    compile_seconds = (20.0, 4.0)
 
-        def __init__(self, inputs, hidden):
-            super(Basic, self).__init__()
-            self.weight_ih = torch.nn.Parameter(torch.zeros(gates * hidden, inputs))
-            self.weight_hh = torch.nn.Parameter(torch.zeros(gates * hidden, hidden))
-            self.bias_ih = torch.nn.Parameter(torch.zeros(gates * hidden))
+    def build(self):
+        """See Network. Raises CellFailure on a CPU without a C++ compiler, which Inductor needs."""
+        compiler = (os.environ.get("CXX") or "g++").split()[0]
+        if self.device == "cpu" and shutil.which(compiler) is None:
+            reason = "on a CPU, torch.compile needs a C++ compiler, and {} is missing: install g++ in this environment"
+            raise CellFailure("crash", reason.format(compiler))
+        compat.torch._dynamo.config.cache_size_limit = MAX_COMPILATIONS
+        return LstmCellBasic.build(self)
 
-        def forward(self, x, state):
-            if cell == "lstm":
-                return step(x, state[0], state[1], self.weight_ih, self.weight_hh, self.bias_ih)
-            return step(x, state, self.weight_ih, self.weight_hh, self.bias_ih)
-
-    return Basic
-
-
-def lstm_loop(x, h, c, weight_ih, weight_hh, bias):
-    """Return (every h (T, B, H), the last h, the last c) of a sequence (T, B, I), for TorchScript.
-
-    Written in products that every release of it differentiates. ``h`` and ``c`` must require a gradient: else
-    TorchScript of 1.0.0 gives ``weight_ih`` one of zero, in silence. The input is taken apart at once: the gradient of
-    ``x[t]`` is as large as the whole of ``x``.
-    """
-    outputs = []
-    inputs = torch.unbind(x)
-    for t in range(len(inputs)):
-        gates = torch.addmm(bias, inputs[t], weight_ih.t()) + torch.mm(h, weight_hh.t())
-        i, f, g, o = gates.chunk(4, 1)
-        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-        h = o.sigmoid() * c.tanh()
-        outputs.append(h)
-    return torch.stack(outputs), h, c
+    def layer(self, inputs):
+        """See Stack."""
+        return compat.torch.compile(LstmCellBasic.layer(self, inputs), dynamic=False, fullgraph=True)
 
 
-def rnn_loop(x, h, weight_ih, weight_hh, bias):
-    """Return (every h, the last h) of a sequence (T, B, I); see ``lstm_loop``."""
-    outputs = []
-    inputs = torch.unbind(x)
-    for t in range(len(inputs)):
-        gates = torch.addmm(bias, inputs[t], weight_ih.t()) + torch.mm(h, weight_hh.t())
-        h = gates.tanh()
-        outputs.append(h)
-    return torch.stack(outputs), h
-
-
-def relu_loop(x, h, weight_ih, weight_hh, bias):
-    """Return (every h, the last h) of a sequence (T, B, I); see ``lstm_loop``."""
-    outputs = []
-    inputs = torch.unbind(x)
-    for t in range(len(inputs)):
-        gates = torch.addmm(bias, inputs[t], weight_ih.t()) + torch.mm(h, weight_hh.t())
-        h = gates.relu()
-        outputs.append(h)
-    return torch.stack(outputs), h
-
-
-def gru_loop(x, h, weight_ih, weight_hh, bias):
-    """Return (every h, the last h) of a sequence (T, B, I); see ``lstm_loop`` and ``gru_step``."""
-    outputs = []
-    inputs = torch.unbind(x)
-    for t in range(len(inputs)):
-        r, z, n = torch.addmm(bias, inputs[t], weight_ih.t()).chunk(3, 1)
-        reset, update, new = torch.mm(h, weight_hh.t()).chunk(3, 1)
-        n = (n + (r + reset).sigmoid() * new).tanh()
-        h = n + (z + update).sigmoid() * (h - n)
-        outputs.append(h)
-    return torch.stack(outputs), h
-
-
-def scripted(cell: "str") -> "Any":
-    """Return the loop of ``cell``, compiled; PyTorch 1.0 looks for the name ``torch`` where ``script`` is called."""
-    return torch.jit.script({"lstm": lstm_loop, "rnn": rnn_loop, "relu": relu_loop, "gru": gru_loop}[cell])
+CELLS = (LstmCellBasic, LstmCellFused, RnnCellBasic, RnnCellFused, GruCellBasic, GruCellFused)
+COMPILED_CELLS = (TorchscriptCell, CompiledCell)

@@ -1,4 +1,4 @@
-"""What PyTorch spells differently from release to release, by looking at what is there; and its switches."""
+"""The interfaces that differ between releases of PyTorch, chosen by what is there, and the settings of its backends."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -7,9 +7,33 @@ torch = None  # type: Any
 
 
 def use(framework: "Any") -> "None":
-    """Take PyTorch; this file is read on machines that have none."""
+    """Set the module that this one works with; its file is also read on machines without PyTorch."""
     global torch
     torch = framework
+
+
+class OnDevice(object):
+    """A program whose ``device`` is ``cpu`` or ``cuda``."""
+
+    device = "cpu"
+
+    def synchronize(self):
+        """See Implementation."""
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+
+    def device_seconds(self, call):
+        """See Implementation."""
+        return event_seconds(call) if self.device == "cuda" else None
+
+    def peak_bytes(self):
+        """See Implementation; PyTorch counts them since 0.4."""
+        count = getattr(torch.cuda, "max_memory_allocated", None)
+        return int(count()) if self.device == "cuda" and count else None
+
+    def to_device(self, value):
+        """Return a tensor or a module on the device."""
+        return value.cuda() if self.device == "cuda" else value
 
 
 def zeros(like: "Any", columns: "int") -> "Any":
@@ -20,14 +44,14 @@ def zeros(like: "Any", columns: "int") -> "Any":
 
 
 def variable(tensor: "Any", volatile: "bool") -> "Any":
-    """Return what a network takes: the tensor, or before 0.4 a Variable, ``volatile`` where nothing is to be kept."""
+    """Return the input of a network: the tensor, or before 0.4 a Variable; a ``volatile`` one records no graph."""
     if hasattr(torch, "no_grad"):
         return tensor
     return torch.autograd.Variable(tensor, volatile=volatile)
 
 
 def inference(call: "Any") -> "Any":
-    """Return ``call()`` with no gradient kept; before 0.4 its volatile input sees to that."""
+    """Return ``call()`` without recording a graph; before 0.4 its volatile input has that effect."""
     if not hasattr(torch, "no_grad"):
         return call()
     with torch.no_grad():
@@ -40,17 +64,17 @@ def number(scalar: "Any") -> "float":
 
 
 def detached(states: "Any") -> "Any":
-    """Return states, nested in lists and tuples, without what they were computed from."""
+    """Return states, nested in lists and tuples, without the graph they were computed by."""
     if isinstance(states, (list, tuple)):
         return type(states)(detached(state) for state in states)
     return states.detach()
 
 
-def choose(tf32: "bool") -> "None":
-    """Set what a GPU's algorithms are chosen by, as far as PyTorch knows it.
+def set_backends(tf32: "bool") -> "None":
+    """Set how a GPU chooses its algorithms, as far as the release has these settings.
 
-    Matrix products and cuDNN may round to TF32, or not. cuDNN neither tries its algorithms out, which takes the first
-    calls and may end differently each time, nor keeps to those that always give the same bits: both are the default.
+    Matrix products and cuDNN may round to TF32, or may not. cuDNN neither benchmarks its algorithms, which takes the
+    first calls and may choose differently each time, nor is restricted to deterministic ones; both are the defaults.
     """
     for name in ("benchmark", "deterministic"):
         if hasattr(torch.backends.cudnn, name):
@@ -61,19 +85,19 @@ def choose(tf32: "bool") -> "None":
         torch.backends.cudnn.allow_tf32 = tf32
 
 
-def full_sums() -> "None":
-    """Have products of fp16 and bf16 added up in single precision, as far as PyTorch can be asked to."""
+def sum_in_single_precision() -> "None":
+    """Let matrix products of fp16 and bf16 sum in single precision, as far as the release has these settings."""
     matmul = getattr(getattr(torch.backends, "cuda", None), "matmul", None)
     for name in ("allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction"):
         try:
             getattr(matmul, name)
-        except (AttributeError, AssertionError):  # 1.12 says that it knows no such name by the latter
+        except (AttributeError, AssertionError):  # 1.12 raises the latter for a name it does not know
             continue
         setattr(matmul, name, False)
 
 
 def event_seconds(call: "Any") -> "float":
-    """Return the seconds between two events on the GPU, one before and one after all that a call asks of it."""
+    """Return the seconds between two events on the GPU, one before and one after all work that a call submits."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     begin.record()
     call()
@@ -93,23 +117,23 @@ def add_scaled(tensor: "Any", scale: "float", other: "Any") -> "None":
 def clip_norm(parameters: "list", norm: "float") -> "None":
     """Scale the gradients of ``parameters`` down to a joint norm, with the library's function.
 
-    It scales by norm / (present norm + 1e-6), which is within 1e-6 / norm of the exact ratio.
+    It scales by norm / (current norm + 1e-6), which is within 1e-6 / norm of the exact ratio.
     """
     utils = torch.nn.utils
     (utils.clip_grad_norm_ if hasattr(utils, "clip_grad_norm_") else utils.clip_grad_norm)(parameters, norm)
 
 
 def binary_cross_entropy() -> "Any":
-    """Return f(logits, target) -> mean sigmoid cross entropy; written out before 0.2, which has it."""
+    """Return f(logits, target) -> mean sigmoid cross entropy; BCEWithLogitsLoss came with 0.2."""
     if hasattr(torch.nn, "BCEWithLogitsLoss"):
         return torch.nn.BCEWithLogitsLoss()
-    return lambda said, target: (said.clamp(min=0) - said * target + ((-said.abs()).exp() + 1).log()).mean()
+    return lambda logits, target: (logits.clamp(min=0) - logits * target + ((-logits.abs()).exp() + 1).log()).mean()
 
 
 def early_epsilon() -> "bool":
-    """Say whether Adam adds epsilon before it corrects the second moment: tried on one number.
+    """Return True if Adam adds epsilon before it corrects the second moment, which is tried on one number.
 
-    A first gradient as large as epsilon, 1e-8, moves it by half the rate in algorithm 1, and by 3 % of it in the other.
+    A first gradient equal to epsilon, 1e-8, moves the number by half the rate in algorithm 1, by 3 % of it otherwise.
     """
     weight = torch.nn.Parameter(torch.zeros(1))
     (weight * 1e-8).sum().backward()

@@ -1,49 +1,49 @@
-"""PyTorch's own recurrent modules over a whole sequence: nn.LSTM, nn.RNN and nn.GRU."""
+"""PyTorch's recurrent modules over entire sequences: nn.LSTM, nn.RNN and nn.GRU."""
 
 from ...cases.recurrent import ways
 from . import compat
-from . import network as networks
-from . import stack as stacks
+from .network import NONLINEARITIES, Network
+from .stack import Stack
 
 
 def longest_first(data: "dict") -> "dict":
-    """Return ragged data, whose lengths ascend, with the order of the samples reversed: they descend."""
+    """Return ragged data, whose lengths ascend, with the samples in reverse order, so that they descend."""
     import numpy
 
-    found = {"x": data["x"][:, ::-1], "target": data["target"][::-1], "lengths": data["lengths"][::-1]}
-    return {name: numpy.ascontiguousarray(array) for name, array in found.items()}
+    arrays = {"x": data["x"][:, ::-1], "target": data["target"][::-1], "lengths": data["lengths"][::-1]}
+    return {name: numpy.ascontiguousarray(array) for name, array in arrays.items()}
 
 
-class NnLstm(networks.Network):
-    """nn.LSTM over all layers, both ways and the whole sequence: cuDNN, or what PyTorch calls on a CPU.
+class NnLstm(Network):
+    """nn.LSTM over all layers, both directions and the entire sequence: cuDNN, or PyTorch's CPU kernels.
 
-    Samples of their own lengths are packed, inside what is timed. Packing wants the longest first: the batch is put in
-    that order once, when it is built.
+    Ragged samples are packed, which is timed. Packing requires the longest sample first: the batch is sorted once, when
+    the network is built.
     """
 
     slug = "nn-lstm"
     kind = "vendor"
     originals = ("asr-lstm", "lm-lstm", "deepbench-rnn")
-    named = "LSTM"
+    module_name = "LSTM"
 
     def __init__(self, case, data, weights, device, precision):
         """See Implementation."""
         if case["ragged"]:
             data = longest_first(data)
-        networks.Network.__init__(self, case, data, weights, device, precision)
+        Network.__init__(self, case, data, weights, device, precision)
 
     def build(self):
         """See Network."""
         case = self.case
-        make = getattr(compat.torch.nn, self.named)
-        named = {"bidirectional": case["bidirectional"], **self.choices()}
-        return make(case["inputs"], case["hidden"], case["layers"], **named)
+        make = getattr(compat.torch.nn, self.module_name)
+        options = {"bidirectional": case["bidirectional"], **self.options()}
+        return make(case["inputs"], case["hidden"], case["layers"], **options)
 
-    def choices(self):
-        """Return what else the module is told."""
+    def options(self):
+        """Return the module's options, except ``bidirectional``."""
         return {}
 
-    def recurrent(self):
+    def recurrent_modules(self):
         """See Network."""
         suffixes = {"/": "", "/reverse/": "_reverse"}
         layers = [(k, way) for k in range(self.case["layers"]) for way in ways(self.case)]
@@ -54,13 +54,13 @@ class NnLstm(networks.Network):
         if not self.case["ragged"]:
             return self.module(x, states)
         rnn = compat.torch.nn.utils.rnn
-        packed, ended = self.module(rnn.pack_padded_sequence(x, list(self.lengths)), states)
-        return rnn.pad_packed_sequence(packed)[0], ended
+        hidden, last_states = self.module(rnn.pack_padded_sequence(x, list(self.lengths)), states)
+        return rnn.pad_packed_sequence(hidden)[0], last_states
 
     def outputs(self):
-        """See Implementation; samples stand in the order of the data again."""
-        said = networks.Network.outputs(self)
-        return said[:, ::-1] if self.case["ragged"] else said
+        """See Implementation; samples are in the order of the data again."""
+        array = Network.outputs(self)
+        return array[:, ::-1] if self.case["ragged"] else array
 
 
 class NnRnn(NnLstm):
@@ -69,11 +69,11 @@ class NnRnn(NnLstm):
     slug = "nn-rnn"
     originals = ("deepbench-rnn",)
     cells = ("rnn", "relu")
-    named = "RNN"
+    module_name = "RNN"
 
-    def choices(self):
+    def options(self):
         """See NnLstm."""
-        return {"nonlinearity": networks.NONLINEARITIES[self.case["cell"]]}
+        return {"nonlinearity": NONLINEARITIES[self.case["cell"]]}
 
 
 class NnGru(NnLstm):
@@ -82,28 +82,31 @@ class NnGru(NnLstm):
     slug = "nn-gru"
     originals = ("deepbench-rnn",)
     cells = ("gru",)
-    named = "GRU"
+    module_name = "GRU"
 
 
-class NnLstmPadded(stacks.Stack):
-    """nn.LSTM for each layer and way, over all steps of every sample, however long it is: what packing can save."""
+class NnLstmPadded(Stack):
+    """nn.LSTM for each layer and direction, over the padding too: nn-lstm shows what packing saves."""
 
     slug = "nn-lstm-padded"
     kind = "vendor"
 
     @classmethod
     def concerns(cls, case: "dict") -> "bool":
-        """See Implementation; where all samples are as long it is nn-lstm."""
+        """See Implementation; with samples of equal length it would be nn-lstm."""
         return case.get("ragged", False) and super(NnLstmPadded, cls).concerns(case)
 
     def layer(self, inputs):
         """See Stack."""
         return compat.torch.nn.LSTM(inputs, self.case["hidden"])
 
-    def recurrent(self):
+    def recurrent_modules(self):
         """See Network."""
-        return [(prefix, module, "_l0") for prefix, module, _ in stacks.Stack.recurrent(self)]
+        return [(prefix, module, "_l0") for prefix, module, _ in Stack.recurrent_modules(self)]
 
     def scan(self, module, x, state):
         """See Stack."""
         return module(x, state)
+
+
+MODULES = (NnLstm, NnLstmPadded, NnRnn, NnGru)

@@ -1,8 +1,8 @@
-"""Layers and ways one by one in PyTorch: what surrounds a module that knows one layer and one way."""
+"""Runs PyTorch modules that compute one layer in one direction: all layers and both directions, one after the other."""
 
 from ...cases.recurrent import ways
 from . import compat
-from . import network as networks
+from .network import Network, widths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 def reversal(lengths: "tuple", steps: "int") -> "Any":
-    """Return, for each row t * B + b of (T * B), the row it comes from when each sample is reversed in its own length.
+    """Return the row that each row t * B + b of (T * B) comes from when each sample is reversed in its own length.
 
-    What lies behind a sample's end stays where it is, so that doing it twice gives back the beginning.
+    Steps after the end of a sample keep their rows, so reversing twice restores the original.
 
     >>> reversal((2, 3), 3).reshape(3, 2).tolist()
     [[2, 5], [0, 3], [4, 1]]
@@ -25,66 +25,66 @@ def reversal(lengths: "tuple", steps: "int") -> "Any":
     return (source * len(lengths) + numpy.arange(len(lengths))).ravel()
 
 
-class Stack(networks.Network):
-    """Layers and ways one by one; a subclass says how one of them runs over a sequence.
+class Stack(Network):
+    """Runs layer by layer and direction by direction; a subclass runs one of them over a sequence.
 
-    The way back gets its input reversed within each sample's own length, and what it says is reversed back. What
-    a network computes behind a sample's end then reaches no step that counts.
+    The backward direction gets its input reversed within each sample's length, and its hidden states are reversed back.
+    So the steps after the end of a sample cannot influence those that count.
     """
 
     def layer(self, inputs):
-        """Return a module that holds the weights of one layer and way, of as many inputs."""
+        """Return a module with the weights of one layer in one direction, of ``inputs`` inputs."""
         raise NotImplementedError
 
     def scan(self, module, x, state):
-        """Return (every hidden state, the last state) of one layer and way over ``x``, from ``state``."""
+        """Run one layer in one direction over ``x`` from ``state``; return (every hidden state, the last state)."""
         raise NotImplementedError
 
-    def begin(self, x):
-        """Return the state that one layer and way starts from."""
+    def initial_state(self, x):
+        """Return the first state of one layer in one direction."""
         return None
 
     def build(self):
         """See Network."""
         self.rows = None
         if self.case["bidirectional"]:
-            self.rows = self._tensor(reversal(self.lengths, self.case["steps"]))
-        self.layers = [[self.layer(inputs) for _ in ways(self.case)] for inputs in networks.widths(self.case)]
+            self.rows = self.tensor(reversal(self.lengths, self.case["steps"]))
+        self.layers = [[self.layer(inputs) for _ in ways(self.case)] for inputs in widths(self.case)]
         return compat.torch.nn.ModuleList([module for modules in self.layers for module in modules])
 
-    def recurrent(self):
+    def recurrent_modules(self):
         """See Network."""
-        found = []
+        named = []
         for k, modules in enumerate(self.layers):
-            found += [("layer{}{}".format(k, way), module, "") for way, module in zip(ways(self.case), modules)]
-        return found
+            named += [("layer{}{}".format(k, way), module, "") for way, module in zip(ways(self.case), modules)]
+        return named
 
     def run(self, x, states):
         """See Network."""
-        ended = []
+        last_states = []
         for modules in self.layers:
-            said = []
-            for back, module in enumerate(modules):
-                state = self.begin(x) if states is None else states[len(ended)]
-                found, end = self.scan(module, self.turn(x) if back else x, state)
-                said.append(self.turn(found) if back else found)
-                ended.append(end)
-            x = self.join(said) if len(said) > 1 else said[0]
-        return x, ended
+            outputs = []
+            for backward, module in enumerate(modules):
+                state = self.initial_state(x) if states is None else states[len(last_states)]
+                hidden, last_state = self.scan(module, self.reverse(x) if backward else x, state)
+                outputs.append(self.reverse(hidden) if backward else hidden)
+                last_states.append(last_state)
+            x = self.concatenate(outputs) if len(outputs) > 1 else outputs[0]
+        return x, last_states
 
-    def turn(self, x):
-        """Reverse ``x`` (T, B, I) in time, each sample within its own length."""
+    def reverse(self, x):
+        """Return ``x`` (T, B, I) reversed in time, each sample within its own length."""
         return x.view(-1, x.size(2)).index_select(0, self.rows).view(x.size())
 
-    def join(self, said):
-        """Put what two ways say side by side."""
-        return compat.torch.cat(said, 2)
+    def concatenate(self, outputs):
+        """Return the hidden states of both directions as those of one layer, (T, B, 2*H)."""
+        return compat.torch.cat(outputs, 2)
 
 
 class CellLoop(Stack):
-    """A Python loop over time steps, which lie in a list: the gradient of ``x[t]`` is as large as the whole of ``x``."""
+    """A Python loop over a list of steps: the gradient of ``x[t]`` would be as large as the entire tensor ``x``."""
 
-    def begin(self, x):
+    def initial_state(self, x):
         """See Stack."""
         state = compat.zeros(x[0], self.case["hidden"])
         return (state, compat.zeros(x[0], self.case["hidden"])) if self.case["cell"] == "lstm" else state
@@ -93,25 +93,25 @@ class CellLoop(Stack):
         """See Network."""
         return Stack.run(self, compat.torch.unbind(x, 0), states)
 
-    def whole(self, hidden):
+    def every_state(self, hidden):
         """See Network."""
         return compat.torch.stack(hidden)
 
     def scan(self, module, x, state):
         """See Stack."""
         lstm = self.case["cell"] == "lstm"
-        said = []
+        hidden = []
         for step in x:
             state = module(step, state)
-            said.append(state[0] if lstm else state)
-        return said, state
+            hidden.append(state[0] if lstm else state)
+        return hidden, state
 
-    def turn(self, x):
-        """See Stack; a list of steps is read backwards where all samples are as long."""
+    def reverse(self, x):
+        """See Stack; samples of equal length need no index, only the list in reverse order."""
         if not self.case["ragged"]:
             return x[::-1]
-        return compat.torch.unbind(Stack.turn(self, compat.torch.stack(x)), 0)
+        return compat.torch.unbind(Stack.reverse(self, compat.torch.stack(x)), 0)
 
-    def join(self, said):
+    def concatenate(self, outputs):
         """See Stack."""
-        return [compat.torch.cat(both, 1) for both in zip(*said)]
+        return [compat.torch.cat(directions, 1) for directions in zip(*outputs)]

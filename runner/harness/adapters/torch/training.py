@@ -1,59 +1,58 @@
-"""Losses, clipping and updates in PyTorch, for every case of the contract in ``api``."""
+"""Losses, clipping and updates in PyTorch, for every case that ``adapters.base`` defines."""
 
 import itertools
 
+from ...cases.losses import LOSSES
 from . import compat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-FLAT = ("ctc", "lm")  # losses whose logits come from every step
-
 
 def criterion(case: "dict", lengths: "tuple") -> "Callable[[Any, Any], Any]":
-    """Return f(what the network says, target) -> the loss of a case.
+    """Return f(outputs, target) -> the loss of a case.
 
     Args:
         case: the sizes and the name of the loss.
-        lengths: how many steps of each sample count; for CTC.
+        lengths: the number of steps of each sample, for CTC.
     """
     nn = compat.torch.nn
     if case["loss"] == "ctc":
-        return connectionist(case, lengths)
+        return mean_ctc(case, lengths)
     if case["loss"] == "bce":
         return compat.binary_cross_entropy()
-    return nn.CrossEntropyLoss() if case["loss"] in ("ce", "lm") else nn.MSELoss()
+    return nn.CrossEntropyLoss() if LOSSES[case["loss"]].class_targets else nn.MSELoss()
 
 
-def connectionist(case: "dict", lengths: "tuple") -> "Callable[[Any, Any], Any]":
+def mean_ctc(case: "dict", lengths: "tuple") -> "Callable[[Any, Any], Any]":
     """Return f(logits (T*B, C), labels (B, N)) -> mean CTC loss over the batch, in nats.
 
-    The sum over the batch, divided here: PyTorch's own mean first divides each sample by its number of labels. Labels
-    on the device, in 64 bits, keep PyTorch's own kernel; cuDNN's would want every sample as long as the longest.
+    The sum over the batch is divided here: PyTorch's mean first divides the loss of each sample by its number of
+    labels. Labels on the device, in 64 bits, select PyTorch's kernel; cuDNN's requires samples of equal length.
     """
     batch = case["batch"]
     loss = compat.torch.nn.CTCLoss(blank=0, reduction="sum")
-    labels = (case["labels"],) * batch
+    label_lengths = (case["labels"],) * batch
 
     def mean(logits, target):
         logits = logits.view(case["steps"], batch, case["classes"])
-        return loss(logits.log_softmax(2), target, lengths, labels) / batch
+        return loss(logits.log_softmax(2), target, lengths, label_lengths) / batch
 
     return mean
 
 
 def target(case: "dict", array: "Any") -> "Any":
-    """Return a canonical target as PyTorch's losses take it: classes in 64 bits, one to a row of the logits."""
+    """Return a canonical target as PyTorch's losses require it: classes in 64 bits, one for each row of the logits."""
     if case["loss"] == "bce":
         return array.reshape(-1, 1)
-    if case["loss"] in ("ce", "ctc"):
-        return array.astype("int64")
-    return array.reshape(-1).astype("int64") if case["loss"] == "lm" else array
+    if case["loss"] == "lm":
+        array = array.reshape(-1)
+    return array.astype("int64") if LOSSES[case["loss"]].class_targets else array
 
 
 def clipper(case: "dict", trained: "list") -> "Callable[[], None]":
-    """Return a function that clips the gradients of ``trained`` in place as the case wants it, or None."""
+    """Return a function that clips the gradients of ``trained`` in place; None if the case clips nothing."""
     value, each, norm = case["clip_value"], case["clip_each"], case["clip_norm"]
     if not (value or each or norm):
         return None
@@ -71,18 +70,9 @@ def clipper(case: "dict", trained: "list") -> "Callable[[], None]":
 
 
 def updater(case: "dict", trained: "list") -> "Callable[[], Any]":
-    """Return a function that clips and does one update, by the library's own optimiser with its defaults but the rate.
-
-    Old releases of Adam add epsilon before the second moment is corrected for its start at zero (the other form in
-    Kingma and Ba 2015). An epsilon that follows the step gives the common one, algorithm 1, exactly.
-    """
-    optim = compat.torch.optim
+    """Return a function that clips and updates once, by the library's optimiser with its defaults except the rate."""
+    step = stepper(case, trained)
     clip = clipper(case, trained)
-    if case["optimizer"] == "sgd":
-        step = optim.SGD(trained, lr=case["rate"]).step
-    else:
-        adam = optim.Adam(trained, lr=case["rate"])
-        step = corrected(adam) if compat.early_epsilon() else adam.step
     if clip is None:
         return step
 
@@ -93,14 +83,27 @@ def updater(case: "dict", trained: "list") -> "Callable[[], Any]":
     return update
 
 
-def corrected(adam: "Any") -> "Callable[[], None]":
-    """Return the step of an Adam that adds epsilon early, with an epsilon that follows the step."""
+def stepper(case: "dict", trained: "list") -> "Callable[[], Any]":
+    """Return the function that makes a step of the case's optimiser."""
+    optim = compat.torch.optim
+    if case["optimizer"] == "sgd":
+        return optim.SGD(trained, lr=case["rate"]).step
+    adam = optim.Adam(trained, lr=case["rate"])
+    return corrected_step(adam) if compat.early_epsilon() else adam.step
+
+
+def corrected_step(adam: "Any") -> "Callable[[], None]":
+    """Return the step of an Adam of an old release, in the form of algorithm 1 in Kingma and Ba 2015.
+
+    Old releases add epsilon before they correct the second moment for its start at zero, the other form in that paper.
+    With an epsilon that depends on the number of the step, they compute algorithm 1 exactly.
+    """
     group = adam.param_groups[0]
     epsilon, decay = group["eps"], group["betas"][1]
-    steps = itertools.count(1)
+    numbers = itertools.count(1)
 
-    def update():
-        group["eps"] = epsilon * (1 - decay ** next(steps)) ** 0.5
+    def step():
+        group["eps"] = epsilon * (1 - decay ** next(numbers)) ** 0.5
         adam.step()
 
-    return update
+    return step
