@@ -1,9 +1,10 @@
 """Decide what is measured in which order: pure, from the plan, its seed and its past alone.
 
 A round goes through all cases. In each case, cells that take turns form sets, and the other cells come one after the
-other. Every order is drawn from the seed and the stored number of the round, so that a resumed run repeats it. The cells
-of a case come in a drawn order in odd rounds, and in the reverse of it in the even round that follows: then every pair
-of cells has both orders equally often, and what a position costs, such as a warmer GPU, cancels out.
+other. Every order is drawn from the seed and the stored number of the round, so that a resumed run repeats it.
+
+An odd round draws the order of a case's cells, and the next, even round reverses it. So every pair of cells has both
+orders equally often, and what a position costs, such as a warmer GPU, cancels out.
 """
 
 import random

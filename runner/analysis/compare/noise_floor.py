@@ -37,7 +37,7 @@ def noise_floors(dataset: Dataset) -> dict[Work, Floor]:
     there are several pairs, the largest difference counts.
     """
     floors: dict[Work, Floor] = {}
-    for pair in aa_pairs(dataset.rounds):
+    for pair in aa_pairs(dataset.rounds, dataset.looks):
         cell = pair.twin
         floor = Floor(abs(math.log(pair.ratio)), without_twin(cell.environment), cell.phase, cell.precision)
         for work in (Work(cell.case_id, cell.phase, cell.precision), Work(cell.case_id)):

@@ -45,7 +45,7 @@ def quality_issues(dataset: Dataset) -> tuple[QualityIssue, ...]:
     """
     compared = _compared_cells(dataset)
     cells = tuple(cell_samples(dataset))
-    issues = [*machine_issues(dataset), *control_issues(dataset.rounds, dataset.canary), *short_budget(cells)]
+    issues = [*machine_issues(dataset), *control_issues(dataset), *short_budget(cells)]
     for cell in cells:
         for check in CELL_CHECKS:
             issues += check(cell)

@@ -53,6 +53,11 @@ class CellSamples:
             cell=self.cell,
         )
 
+    @property
+    def took_turns(self) -> bool:
+        """True if the cell took turns with others: their ratios compare the same moments, whatever the times did."""
+        return bool(self.known_values("turns_with"))
+
     def known_values(self, fact: str) -> list[Any]:
         """Return the values of a fact, without the rounds that lack it."""
         return [value for value in self.facts.get(fact, ()) if is_known(value)]
@@ -123,18 +128,18 @@ def few_rounds(cell: CellSamples) -> Iterator[QualityIssue]:
 
 
 def _two_modes(cell: CellSamples) -> Iterator[QualityIssue]:
-    took_turns = bool(cell.known_values("turns_with"))  # then ratios compare moments, not medians
     if cell.clusters:
         share, above = cell.clusters.share, cell.clusters.above
         text = f"the rounds fall in two clusters, {share:.0%} of them {above:.0%} above the rest"
-        yield cell.issue("two-modes", text, serious=not took_turns, extent=above)
+        yield cell.issue("two-modes", text, serious=not cell.took_turns, extent=above)
         return
     modes = [shape.modes for shape in cell.shapes if shape.modes]
     if modes:
         worst = max(modes)
         text = f"two clusters, {worst.share:.0%} of the samples {worst.above:.0%} above the rest"
         text += f", {cell.in_rounds(len(modes))}"
-        yield cell.issue("two-modes", text, serious=cell.is_majority(len(modes)) and not took_turns, extent=worst.above)
+        serious = cell.is_majority(len(modes)) and not cell.took_turns
+        yield cell.issue("two-modes", text, serious=serious, extent=worst.above)
 
 
 def _trend(cell: CellSamples) -> Iterator[QualityIssue]:
@@ -143,7 +148,8 @@ def _trend(cell: CellSamples) -> Iterator[QualityIssue]:
         worst = max(changes, key=abs)
         direction = "fall" if worst < 0 else "rise"
         text = f"the samples still {direction}, by {abs(worst):.0%} from first to last, {cell.in_rounds(len(changes))}"
-        yield cell.issue("trend", text, serious=cell.is_majority(len(changes)), extent=abs(worst))
+        serious = cell.is_majority(len(changes)) and not cell.took_turns
+        yield cell.issue("trend", text, serious=serious, extent=abs(worst))
 
 
 def _interference(cell: CellSamples) -> Iterator[QualityIssue]:
@@ -164,7 +170,7 @@ def _throttled(cell: CellSamples) -> Iterator[QualityIssue]:
     counts = [int(count) for count in cell.known_values("throttled") if count]
     if counts:
         text = f"the device was throttled {cell.in_rounds(len(counts))}"
-        yield cell.issue("throttled", text, serious=not cell.known_values("turns_with"), extent=len(counts))
+        yield cell.issue("throttled", text, serious=not cell.took_turns, extent=len(counts))
 
 
 def _clock(cell: CellSamples) -> Iterator[QualityIssue]:

@@ -2,6 +2,8 @@
 
 import json
 import math
+import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,9 +11,9 @@ import pytest
 from runner.analysis import dataset
 from runner.analysis.compare import compare
 from runner.analysis.compare.summary import summarise
-from runner.analysis.controls import aa_pairs, canary_drift
+from runner.analysis.controls import AAPair, aa_pairs, canary_drift, different_pairs
 from runner.analysis.quality import quality_issues
-from runner.core.model import Canary, Cell, Measurement, Outcome, Plan, PlannedCell, Provisioned
+from runner.core.model import Canary, Cell, Measurement, Outcome, Plan, PlannedCell, Provisioned, Record
 from runner.core.model.cells import twin
 from runner.measure.canary import PRODUCTS, WARM_UP, main
 from runner.plan import controls
@@ -144,13 +146,45 @@ def test_the_noise_floor_of_another_case_is_none(tmp_path: Path) -> None:
 
 def test_an_environment_far_from_itself_and_a_drifting_machine_are_doubts(tmp_path: Path) -> None:
     run = make(tmp_path, rounds(BASE, [1.0] * 4) + rounds(TWIN, [1.1, 1.101, 1.1, 1.099]))
-    for number, seconds in enumerate([1.0, 1.02, 1.3], start=1):
-        append(run.path / "journal.jsonl", "canary", {"case": "a/b", "round": number, "seconds": seconds})
+    for number in range(12):
+        seconds = 1.0 + 0.03 * number
+        append(run.path / "journal.jsonl", "canary", {"case": "a/b", "round": number // 4 + 1, "seconds": seconds})
     issues = {issue.code: issue for issue in quality_issues(dataset.load_dataset(run))}
     assert issues["a-a-differs"].sentence.startswith("torch-1.0 differs from itself on another server by 10.0%")
     assert issues["a-a-differs"].serious
     assert issues["a-a-differs"].cell == BASE.id
-    assert issues["host-drift"].sentence.startswith("a fixed product took 30% longer in round 3 than in 1")
+    drift = issues["host-drift"]
+    assert (drift.serious, round(drift.extent, 2)) == (False, 0.26)
+    assert drift.sentence.startswith("a fixed product became 26% slower")
+
+
+def test_a_pair_that_differs_by_chance_is_not_reported_among_many() -> None:
+    pair = AAPair(TWIN, 1.05, 0.009)
+    others = [AAPair(TWIN, 1.03, 0.5)] * 14
+    assert different_pairs([pair]) == [pair]
+    assert different_pairs([pair, *others]) == []
+    assert different_pairs([AAPair(TWIN, 1.05, 0.0001), *others]) == [AAPair(TWIN, 1.05, 0.0001)]
+    assert different_pairs([AAPair(TWIN, 1.01, 0.0001)]) == []
+    assert different_pairs([]) == []
+
+
+def test_times_of_the_canary_that_scatter_are_no_drift() -> None:
+    draw = random.Random(3)
+    scattered = [("a/b", index // 16 + 1, draw.gauss(1.0, 0.03)) for index in range(48)]
+    assert canary_drift(scattered) is None
+    rising = [(case, number, seconds * (1 + index / 400)) for index, (case, number, seconds) in enumerate(scattered)]
+    falling = [(case, number, 1 / seconds) for case, number, seconds in rising]
+    assert canary_drift(rising) == pytest.approx(0.09, abs=0.03)
+    assert canary_drift(falling) == pytest.approx(-0.09, abs=0.03)
+
+
+def test_rounds_on_the_same_servers_count_once_in_an_a_a_pair(tmp_path: Path) -> None:
+    def on(server: str, of: Cell, medians: list[float]) -> list[Record]:
+        return [replace(record, facts={**record.facts, "server": server}) for record in rounds(of, medians)]
+
+    same_servers = on("one", BASE, [1.0] * 4) + on("two", TWIN, [1.1, 1.101, 1.1, 1.099])
+    (pair,) = aa_pairs(dataset.load_dataset(make(tmp_path, same_servers)).rounds)
+    assert (round(pair.ratio, 3), pair.p_value) == (1.1, 1.0)
 
 
 def test_a_quiet_machine_has_neither(tmp_path: Path) -> None:

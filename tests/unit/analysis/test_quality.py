@@ -109,6 +109,12 @@ def test_a_trend_says_which_way(tmp_path: Path) -> None:
     assert issue.sentence.endswith("in 3 of 3 rounds")
 
 
+def test_a_trend_of_cells_that_took_turns_is_minor(tmp_path: Path) -> None:
+    falling = samples(1) * np.linspace(1.1, 1.0, 40)
+    issue = planted(tmp_path, [falling] * 3, [{"turns_with": "1/0"}] * 3)
+    assert (issue.code, issue.serious) == ("trend", False)
+
+
 def test_interference_is_many_slow_samples(tmp_path: Path) -> None:
     disturbed = samples(1)
     disturbed[[3, 17, 29]] *= 1.5
