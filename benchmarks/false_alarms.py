@@ -1,7 +1,7 @@
 """How often the controls of a run raise a false alarm, and what a position in a round costs, on simulated noise.
 
-``python -m benchmarks.false_alarms`` prints three tables. The noise is that of ``d``, the logarithm of a round's ratio, and
-of the canary's times; sd is its standard deviation. Nothing differs in truth, so every issue is a false alarm.
+``python -m benchmarks.false_alarms`` prints four tables. The noise is that of ``d``, the logarithm of a round's ratio,
+and of the canary's times; sd is its standard deviation. Nothing differs in truth, so every issue is a false alarm.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def aa_reports(draw: np.random.Generator, pairs: int, rounds: int, sd: float, re
 
 
 def canary_reports(draw: np.random.Generator, cases: int, rounds: int, sd: float, reports: int) -> float:
-    """Return the share of reports of which the machine is said to drift; the canary's times scatter and do not drift."""
+    """Return the share of reports with a drift of the machine; the canary's times scatter and do not drift."""
     alarms = 0
     for _ in range(reports):
         times = np.exp(draw.normal(0, sd, cases * rounds)).tolist()
@@ -53,7 +53,7 @@ def autocorrelated(draw: np.random.Generator, count: int, sd: float, correlation
 def position_alarms(
     draw: np.random.Generator, rounds: int, delta: float, sd: float, pairs: int, *, balanced: bool
 ) -> float:
-    """Return the share of equal pairs that are called different where the second cell of a round is slower by ``delta``."""
+    """Return the share of equal pairs that are called different where a round's second cell is slower by ``delta``."""
     first_is_base = draw.random((pairs, rounds)) < 0.5
     if balanced:
         first_is_base[:, 1::2] = ~first_is_base[:, : rounds - rounds % 2 : 2]

@@ -128,7 +128,10 @@ class Row:
         ratio_low: lower end of the 95 % interval of the ratio, ``ratio_high`` the upper; None without an interval.
         rounds: how many rounds, or pairs of rounds, the interval is based on.
         more_rounds: about how many more rounds should decide an open verdict; 0 if it is decided.
-        p_value: of no difference, for all looks together; None if the rounds cannot be paired.
+        p_value: of no difference, for all looks together; None if there is no interval, as are the next three.
+        level: the two-sided level of the interval that decides: the error that its look may spend.
+        deciding_low: lower end of the interval that decides, ``deciding_high`` the upper; wider than the 95 % interval
+            where verdicts were taken at several looks.
         code: why the verdict is what it is: what is in doubt, what differs, or why there is no record.
         reason: the code as a sentence.
         runs: the runs of the two sides, the base's first: one if both are from the same run, none if both were
@@ -148,6 +151,9 @@ class Row:
     rounds: int = 0
     more_rounds: int = 0
     p_value: float | None = None
+    level: float | None = None
+    deciding_low: float | None = None
+    deciding_high: float | None = None
     verdict: Verdict
     code: str = ""
     reason: str = ""

@@ -30,6 +30,10 @@ COLUMNS = (
     "code",
     "reason",
     "doubts",
+    "p_value",
+    "level",
+    "deciding_low",
+    "deciding_high",
 )
 """The keys of a row, in JSON and CSV; scripts rely on them."""
 
@@ -42,7 +46,7 @@ def to_json(comparison: Comparison) -> str:
         "base": comparison.base,
         "others": list(comparison.others),
         "device": comparison.device,
-        "rows": [{**_row(row), "doubts": _codes(row.quality_issues)} for row in comparison.rows],
+        "rows": [_row(row, _codes(row.quality_issues)) for row in comparison.rows],
         "overall": [asdict(mean) for mean in comparison.overall],
         "doubts": [json_values(issue) for issue in issues],
         "only": list(comparison.only),
@@ -62,12 +66,12 @@ def to_csv(comparison: Comparison) -> str:
     writer = csv.DictWriter(stream, ["base", *COLUMNS], lineterminator="\n")
     writer.writeheader()
     for row in comparison.rows:
-        writer.writerow({"base": comparison.base, **_row(row), "doubts": " ".join(_codes(row.quality_issues))})
+        writer.writerow({"base": comparison.base, **_row(row, " ".join(_codes(row.quality_issues)))})
     return stream.getvalue()
 
 
-def _row(row: Row) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in COLUMNS if name != "doubts"}
+def _row(row: Row, doubts: object) -> dict[str, Any]:
+    return {name: doubts if name == "doubts" else getattr(row, name) for name in COLUMNS}
 
 
 def _codes(issues: Iterable[QualityIssue]) -> list[str]:

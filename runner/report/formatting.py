@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PHASES = ("compile", "compile-warm", "forward", "train", "gradient", "backward-inputs", "backward-weights")
 DASH = "\N{EN DASH}"
 FIRST_FACTS = ("framework", "release", "version", "python", "backend", "digest", "libraries", "cuda", "cudnn", "driver")
-SELF_EXPLANATORY = ("within-margin", "beyond-margin")
+SELF_EXPLANATORY = ("within-margin", "beyond-margin", "beyond-one")
 """Codes whose reason only repeats what the verdict means; tables explain it once, in their legend."""
 
 

@@ -98,7 +98,11 @@ def test_every_skip_code_and_failure_class_has_its_heading_and_no_other_has() ->
 
 
 @pytest.mark.parametrize(
-    "code", ["more-rounds", "different-runs", "different-rounds", "unfinished", "no-rounds", *COMPARABLE.values()]
+    "code",
+    [
+        *("within-margin", "beyond-margin", "beyond-one", "more-rounds", "leaning"),
+        *("different-runs", "different-rounds", "unfinished", "no-rounds", *COMPARABLE.values()),
+    ],
 )
 def test_every_code_of_a_comparison_is_explained(code: str) -> None:
     assert f"`{code}`" in text("errors.md").partition("## Codes of a comparison")[2]

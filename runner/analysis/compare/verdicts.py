@@ -139,18 +139,25 @@ def _decided_rows(drafts: Sequence[Draft], margin: float) -> list[Row]:
     verdicts = statistics.verdicts(intervals, significant, margin)
     needed = statistics.rounds_needed(evidence, margin)
     rows = []
-    columns = zip(drafts, verdicts, evidence.rounds, needed, p, *np.exp(shown), strict=True)
-    for draft, verdict, rounds, rounds_needed, p_value, ratio, low, high in columns:
-        excludes_one = bool(low > 1 or high < 1)
-        code, reason = _explanation(verdict, margin, int(rounds), int(rounds_needed), excludes_one=excludes_one)
+    with np.errstate(over="ignore"):  # two rounds at the level of a first look: the interval may be unbounded
+        ends, deciding = np.exp(shown), np.exp(intervals)
+    columns = zip(drafts, verdicts, evidence.rounds, needed, p, alpha, *ends, *deciding[1:], strict=True)
+    for draft, verdict, rounds, rounds_needed, p_value, level, ratio, low, high, deciding_low, deciding_high in columns:
+        if verdict == "inconclusive":
+            code, reason = _why_undecided(int(rounds), int(rounds_needed), margin, excludes_one=low > 1 or high < 1)
+        else:
+            code, reason = _why_decided(verdict, margin, max(deciding_low, 1 / deciding_high))
         row = replace(
             draft.row,
             ratio=float(ratio),
             ratio_low=float(low) if rounds > 1 else None,
-            ratio_high=float(high) if rounds > 1 else None,
+            ratio_high=_finite(high) if rounds > 1 else None,
             rounds=int(rounds),
             more_rounds=int(rounds_needed - rounds) if verdict == "inconclusive" else 0,
             p_value=float(p_value) if rounds > 1 else None,
+            level=float(level) if rounds > 1 else None,
+            deciding_low=_finite(deciding_low) if rounds > 1 else None,
+            deciding_high=_finite(deciding_high) if rounds > 1 else None,
             verdict=verdict,
             code=draft.row.code or code,
             reason="; ".join(filter(None, (draft.row.reason, reason))),
@@ -159,22 +166,36 @@ def _decided_rows(drafts: Sequence[Draft], margin: float) -> list[Row]:
     return rows
 
 
-def _explanation(
-    verdict: statistics.Verdict, margin: float, rounds: int, needed: int, *, excludes_one: bool
-) -> tuple[str, str]:
-    """Return the code and the sentence of a verdict."""
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _why_decided(verdict: statistics.Verdict, margin: float, distance: float) -> tuple[str, str]:
+    """Return the code and the sentence of a verdict.
+
+    Args:
+        verdict: ``same``, ``slower`` or ``faster``.
+        margin: the relative change that counts as none.
+        distance: the ratio of the deciding interval's end that is nearest to 1, or its inverse, at least 1.
+    """
     if verdict == "same":
         return "within-margin", f"the entire interval is within {margin:.2g} of 1"
-    if verdict in ("slower", "faster"):
-        return "beyond-margin", f"the interval excludes 1, and the ratio is more than {margin:.2g} from it"
+    if distance > 1 + margin:
+        return "beyond-margin", f"the entire interval is more than {margin:.2g} from 1"
+    return "beyond-one", f"the interval excludes 1, but not every change within {margin:.2g}"
+
+
+def _why_undecided(rounds: int, needed: int, margin: float, *, excludes_one: bool) -> tuple[str, str]:
+    """Return the code and the sentence of an open verdict; ``excludes_one`` is of the 95 % interval that is shown."""
     if rounds == 1:
         return "more-rounds", f"one round cannot show the noise; {MIN_ROUNDS} or more are needed"
+    code = "leaning" if excludes_one else "more-rounds"
     if needed >= statistics.MAX_ROUNDS:
         limit = f"{statistics.MAX_ROUNDS} rounds would not decide"
-        return "more-rounds", f"{limit}: the change is about the margin of {margin:.2g}"
+        return code, f"{limit}: the change is about the margin of {margin:.2g}"
     if excludes_one:
-        return "more-rounds", f"not yet significant with {rounds} rounds; about {needed - rounds} more should decide"
-    return "more-rounds", f"undecided with {rounds} rounds; about {needed - rounds} more should decide"
+        return code, f"not yet significant with {rounds} rounds; about {needed - rounds} more should decide"
+    return code, f"undecided with {rounds} rounds; about {needed - rounds} more should decide"
 
 
 def _why_unpaired(base: Side, other: Side) -> tuple[str, str]:

@@ -1,5 +1,6 @@
 """Which side is faster, from stored rounds: pairing, intervals, what may not be compared, what is missing."""
 
+import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ from runner.analysis.compare.summary import summarise
 from runner.analysis.model import Dataset, Row
 from runner.core.errors import RunnerError, UsageError
 from runner.core.model import Cell, Record, Skip
+from runner.report import data
 from runner.store.run import runs
 from runner.workflows.results import comparison
 from tests.support.fake_runs import bad, cell, good, make, realistic, rounds
@@ -60,6 +62,43 @@ def test_the_verdict_is_that_of_the_interval(tmp_path: Path, other: Sequence[flo
     assert row.verdict == verdict
     codes = {"inconclusive": "more-rounds", "same": "within-margin"}
     assert row.code == codes.get(verdict, "beyond-margin")
+
+
+@pytest.mark.parametrize(
+    ("other", "code"), [([1.1, 1.101, 1.099], "beyond-margin"), ([1.03, 1.043, 1.018, 1.022, 1.038], "beyond-one")]
+)
+def test_a_change_beyond_the_margin_differs_from_one_beyond_1(
+    tmp_path: Path, other: Sequence[float], code: str
+) -> None:
+    make(tmp_path, rounds(BASE, [1.0] * len(other)) + rounds(OTHER, other))
+    row = only_row(tmp_path)
+    assert (row.verdict, row.code) == ("slower", code)
+    assert row.level == pytest.approx(0.05)
+    assert row.deciding_low is not None
+    assert row.deciding_high is not None
+    assert row.p_value is not None
+    assert row.p_value <= 0.007
+    assert 1 < row.deciding_low < row.deciding_high < 1.2
+    assert (row.deciding_low > 1.02) == (code == "beyond-margin")
+
+
+def test_an_open_verdict_whose_interval_excludes_1_leans(tmp_path: Path) -> None:
+    make(tmp_path, rounds(BASE, [1.0] * 3) + rounds(OTHER, [1.05, 1.08, 1.06]))
+    row = only_row(tmp_path)
+    assert row.ratio_low is not None
+    assert row.ratio_low > 1
+    assert (row.verdict, row.code) == ("inconclusive", "leaning")
+    assert row.reason.startswith("not yet significant with 3 rounds; about ")
+
+
+def test_an_unbounded_interval_is_none(tmp_path: Path) -> None:
+    make(tmp_path, rounds(BASE, [1.0, 1.0]) + rounds(OTHER, [1e-40, 1e40]))
+    row = only_row(tmp_path)
+    assert (row.deciding_low, row.deciding_high, row.ratio_high) == (0.0, None, None)
+    assert (
+        json.loads(data.to_json(compare(stored(tmp_path), "torch-1.0", ["torch-2.x"])))["rows"][0]["deciding_high"]
+        is None
+    )
 
 
 def test_an_open_verdict_says_how_many_rounds_it_would_take(tmp_path: Path) -> None:

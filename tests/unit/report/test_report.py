@@ -42,6 +42,10 @@ ROW_KEYS = [
     "code",
     "reason",
     "doubts",
+    "p_value",
+    "level",
+    "deciding_low",
+    "deciding_high",
 ]
 
 
