@@ -121,8 +121,10 @@ def _confirm_all(
 ) -> Night:
     """Confirm the candidates until the deadline; the night is stored before, and whatever happens."""
     reports = context.settings.reports
+    regressions = result.confirmed_regressions(reports)
     open_changes: Mapping[Cell, Change] = {
-        candidate.cell: change(candidate, "interrupted", NOT_CONFIRMED_YET) for candidate in candidates
+        candidate.cell: _remembered(change(candidate, "interrupted", NOT_CONFIRMED_YET), regressions)
+        for candidate in candidates
     }
     result.store(replace(night, changes=(*night.changes, *open_changes.values())), reports)  # SIGKILL may follow
     groups = groups_by_environment(candidates)
@@ -130,6 +132,7 @@ def _confirm_all(
         for index, group in enumerate(groups):
             share = max(deadline - time.monotonic(), 0.0) / (len(groups) - index)
             changes, pair = confirm(group, first, night.run, context, progress, share)
+            changes = [_remembered(each, regressions) for each in changes]
             confirmed = {confirmed_change.cell for confirmed_change in changes}
             open_changes = {cell: left for cell, left in open_changes.items() if cell not in confirmed}
             pairs = (*night.pairs, pair) if pair else night.pairs
@@ -139,6 +142,13 @@ def _confirm_all(
         night = replace(night, changes=(*night.changes, *open_changes.values()))
         progress.note(f"writing {result.store(night, reports)}")
     return night
+
+
+def _remembered(of_tonight: Change, regressions: Mapping[tuple[str, str], str]) -> Change:
+    """Return a change with the earlier night that confirmed it, where tonight did not measure it in turns."""
+    if of_tonight.again is not None:
+        return of_tonight
+    return replace(of_tonight, confirmed_in=regressions.get((of_tonight.cell.id, of_tonight.before), ""))
 
 
 def _notes(cells: Collection[Cell], baselines: Baselines) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The baseline of each cell: its last good run on the same device. Which cells differ from it.
 
-A run is a good baseline where it ended, was measured on the same backend and device, and its own night neither found
-the cell slower nor left it open.
+A run is a good baseline of a cell where it ended, was measured on the same backend and device, and its own night had no
+suspicion about the cell, or found it ``same`` or ``faster`` in turns. Otherwise the older baseline stays.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -76,7 +76,7 @@ def find_baselines(
         run: tonight's.
         tonight: the results of that run.
         failed: ids of the cells without a good record tonight.
-        open_cells: run -> ids of the cells that its night found slower or left open.
+        open_cells: run -> ids of the cells that its night neither found ``same`` nor ``faster``.
     """
     baselines = Baselines(gpu_of_case=gpu_of_case(tonight))
     header = run.journal().header
@@ -174,8 +174,8 @@ def compare_with_baselines(
 def looks_changed(row: Row, *, same_environment: bool) -> bool:
     """Return True where the row of two runs deserves a confirmation in turns.
 
-    Where the environment changed, every cell that was not shown to be the same is measured again: the confirmation is
-    strict, and later nights compare with tonight. Where it did not change, the verdict has to be sure.
+    Where the environment changed, every cell that was not shown to be the same is measured again: two runs say little.
+    Where it did not change, the verdict has to be sure.
     """
     return row.verdict in {"slower", "faster"} or (row.verdict == "inconclusive" and not same_environment)
 

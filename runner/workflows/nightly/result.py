@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -18,8 +18,8 @@ VERSION = 1
 State = Literal["measured-again", "same-environment", "environment-gone", "no-time", "interrupted"]
 """How a change ended: confirmed in turns (``measured-again``), or why it was not."""
 
-OPEN = frozenset({"no-time", "interrupted"})
-"""States of changes that a later night confirms."""
+OPEN = frozenset({"no-time", "interrupted", "environment-gone"})
+"""States of changes without a verdict in turns. Later nights compare with the same baseline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +31,8 @@ class Change:
         row: tonight against that run; their rounds were not measured in turns.
         again: the environment as it is against the environment as it was, in turns; None where that was not measured.
         reason: why there is no verdict, as a sentence; empty where there is one.
+        confirmed_in: the night that confirmed this regression against the same baseline, where tonight could not
+            measure it in turns again; else empty.
     """
 
     cell: Cell
@@ -39,6 +41,12 @@ class Change:
     state: State
     again: Row | None = None
     reason: str = ""
+    confirmed_in: str = ""
+
+    @property
+    def is_regression(self) -> bool:
+        """True where the cell was confirmed to be slower, tonight or by the night in ``confirmed_in``."""
+        return self.again.verdict == "slower" if self.again else bool(self.confirmed_in)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +86,7 @@ class Night:
     @property
     def slower(self) -> tuple[Change, ...]:
         """The confirmed regressions."""
-        return tuple(change for change in self.changes if change.again is not None and change.again.verdict == "slower")
+        return tuple(change for change in self.changes if change.is_regression)
 
     @property
     def exit_code(self) -> int:
@@ -119,7 +127,11 @@ class Night:
             change for change in self.changes if (change.cell.environment, change.before) == (environment, before)
         ]
         lines = [f"{environment} against run {before}, {formatting.date(before)}"]
-        lines += [f"  {_line(change)}" for change in changes if change.again or change.row.verdict != "inconclusive"]
+        lines += [
+            f"  {_line(change)}"
+            for change in changes
+            if change.again or change.confirmed_in or change.row.verdict != "inconclusive"
+        ]
         reasons = Counter(change.reason for change in changes if change.reason)
         lines += [f"  {count} cell{'s' * (count > 1)}: {reason}" for reason, count in reasons.items()]
         name = f"{environment}@{before}"
@@ -140,6 +152,8 @@ def _line(change: Change) -> str:
     cell, row, again = change.cell, change.row, change.again
     name = f"{cell.implementation} {cell.case_id} {cell.phase} {cell.precision}"
     first = f"{formatting.ratio(row.ratio)} ({formatting.interval(row.ratio_low, row.ratio_high)}) between the runs"
+    if again is None and change.confirmed_in:
+        return f"slower: {name}: confirmed by night {change.confirmed_in}; {first}"
     if again is None:
         return f"looks {row.verdict}: {name}: {first}"
     ends = formatting.interval(again.ratio_low, again.ratio_high)
@@ -166,6 +180,7 @@ def _change(change: Change) -> dict[str, Any]:
         "state": change.state,
         **_row(change.row),
         "reason": change.reason or change.row.reason,
+        "confirmed_in": change.confirmed_in,
         "again": None if change.again is None else {**_row(change.again), "run": " and ".join(change.again.runs)},
     }
 
@@ -189,20 +204,42 @@ def store(night: Night, reports: Path) -> Path:
 
 
 def open_cells(reports: Path) -> Mapping[str, frozenset[str]]:
-    """Return run -> ids of the cells that its night found slower or left open; they are no baselines.
+    """Return run -> ids of the cells that its night neither found ``same`` nor ``faster``; they are no baselines."""
+    return {
+        run: frozenset(change["cell"] for change in changes if _is_open(change))
+        for run, changes in _stored_changes(reports).items()
+    }
 
-    A file that this program did not write is ignored.
+
+def confirmed_regressions(reports: Path) -> Mapping[tuple[str, str], str]:
+    """Return (id of a cell, run of its baseline) -> the newest night that found it slower in turns.
+
+    A later night that found it ``same`` or ``faster`` against the same baseline ends the regression.
     """
-    cells_by_run = {}
+    nights: dict[tuple[str, str], str] = {}
+    for run, changes in sorted(_stored_changes(reports).items()):
+        for change in changes:
+            verdict = change["again"]["verdict"] if change["again"] else ""
+            if verdict == "slower":
+                nights[change["cell"], change["before"]] = run
+            elif verdict in ("same", "faster"):
+                nights.pop((change["cell"], change["before"]), None)
+    return nights
+
+
+def _stored_changes(reports: Path) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    """Return run -> the changes of its night; a file that this program did not write is ignored."""
+    changes_by_run = {}
     for path in (reports / FOLDER).glob("[!.]*.json"):
         try:
             changes = json.loads(path.read_text("utf-8"))["changes"]
-            cells_by_run[path.stem] = frozenset(change["cell"] for change in changes if _is_open(change))
-        except (OSError, ValueError, KeyError, TypeError):
+            if all({"cell", "before", "state", "again"} <= change.keys() for change in changes):
+                changes_by_run[path.stem] = changes
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue
-    return cells_by_run
+    return changes_by_run
 
 
 def _is_open(change: Mapping[str, Any]) -> bool:
     again = change["again"]
-    return change["state"] in OPEN if again is None else again["verdict"] == "slower"
+    return change["state"] in OPEN if again is None else again["verdict"] not in ("same", "faster")

@@ -92,8 +92,11 @@ def test_a_cell_that_a_night_left_open_or_found_slower_is_no_baseline(tmp_path: 
         (of("slower", state="no-time"), earlier.id),
         (of("slower", state="interrupted"), earlier.id),
         (of("slower", again="same"), slow.id),
-        (of("slower", again="inconclusive"), slow.id),
-        (of("slower", state="environment-gone"), slow.id),
+        (of("slower", again="faster"), slow.id),
+        (of("slower", state="same-environment"), slow.id),
+        (of("slower", again="inconclusive"), earlier.id),
+        (of("slower", again="not-measured"), earlier.id),
+        (of("slower", state="environment-gone"), earlier.id),
     ):
         result.store(the_night(change, run=slow.id), tmp_path)
         assert baselines_of(tmp_path, tonight).by_cell[FUSED].run == good, change
@@ -277,6 +280,25 @@ def test_the_text_names_confirmed_and_unconfirmed_changes() -> None:
     assert text.endswith("1 regression confirmed; 1 of 2 candidates were not re-measured")
     assert the_night().text().endswith("no regression confirmed")
     assert replace(the_night(), state="interrupted").text().endswith("; the night was interrupted")
+
+
+def test_a_confirmed_regression_stays_one_while_it_cannot_be_measured_again(tmp_path: Path) -> None:
+    result.store(the_night(of("slower", again="slower")), tmp_path)
+    regressions = result.confirmed_regressions(tmp_path)
+    assert regressions == {(FUSED.id, "run-a"): "20261121-023000-ab12"}
+    (tmp_path / result.FOLDER / "notes.json").write_text('{"changes": [{"cell": "a"}, 3]}')
+    assert result.confirmed_regressions(tmp_path) == regressions
+    result.store(the_night(of("slower", again="inconclusive"), run="20261122-023000-ab12"), tmp_path)
+    assert result.confirmed_regressions(tmp_path) == regressions
+    result.store(the_night(of("slower", again="same"), run="20261123-023000-ab12"), tmp_path)
+    assert result.confirmed_regressions(tmp_path) == {}
+    gone = replace(of("inconclusive", state="environment-gone"), confirmed_in="20261121-023000-ab12")
+    night = the_night(gone)
+    assert night.exit_code == 1
+    assert (
+        "  slower: nn-lstm asr-lstm/1x320-ce-short train fp32: confirmed by night 20261121-023000-ab12" in night.text()
+    )
+    assert night.json()["changes"][0]["confirmed_in"] == "20261121-023000-ab12"
 
 
 def test_undecided_cells_without_time_are_counted_not_listed() -> None:
