@@ -1,9 +1,9 @@
 """What nights remember: simulated histories of one cell whose environment changes every night, with unlimited budget.
 
-``python -m benchmarks.nights`` prints, for a change that comes with the first night and stays, how many histories report
-it in the first night, within ten nights and in the tenth, and how many nights report equal cells. A night measures the
-cell against its baseline in turns, with the looks and levels of ``runner nightly``. sd is the standard deviation of a
-round's log ratio.
+``python -m benchmarks.nights`` prints, for a change that comes with the first night and stays, how many histories
+report it in the first night, within ten nights and in the tenth, and how often equal cells are reported. A night
+measures the cell against its baseline in turns, with the looks and levels of ``runner nightly``. sd is the standard
+deviation of a round's log ratio.
 """
 
 import argparse
