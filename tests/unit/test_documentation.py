@@ -101,7 +101,7 @@ def test_every_skip_code_and_failure_class_has_its_heading_and_no_other_has() ->
     "code",
     [
         *("within-margin", "beyond-margin", "beyond-one", "more-rounds", "leaning"),
-        *("different-runs", "different-rounds", "unfinished", "no-rounds", *COMPARABLE.values()),
+        *("different-runs", "different-rounds", "unfinished", "no-rounds", "host", *COMPARABLE.values()),
     ],
 )
 def test_every_code_of_a_comparison_is_explained(code: str) -> None:

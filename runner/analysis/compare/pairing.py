@@ -46,6 +46,7 @@ class Side:
 
     Attributes:
         run: its id; empty for a publication.
+        host: the host name of the machine of the run; empty if it is not known.
         framework: empty if it is not known.
         kinds: every requested or measured cell -> its implementation's kind.
         measured: the cells with a good record.
@@ -57,6 +58,7 @@ class Side:
 
     environment: str
     run: str = ""
+    host: str = ""
     framework: str = ""
     kinds: Mapping[Cell, str] = field(default_factory=dict)
     measured: Mapping[Cell, Measured] = field(default_factory=dict)
@@ -89,6 +91,7 @@ def environment_side(dataset: Dataset, environment: str) -> Side:
     frameworks += [planned.framework for planned in plan]
     return Side(
         run=dataset.run,
+        host=str(dataset.machine.get("host") or ""),
         environment=environment,
         framework=next(filter(None, frameworks), ""),
         kinds=kinds,

@@ -13,6 +13,7 @@ from runner.core.facts import COMPARABLE
 
 FACT_NAMES = {"clocks": "clock request", "threads": "thread count", "harness": "harness version"}
 UNKNOWN = "unknown"
+DIFFERENT_RUNS = "different-runs"
 NO_ROUNDS = "a published figure has no rounds: its variation between processes is unknown"
 
 
@@ -51,18 +52,34 @@ def draft(base: Side, other: Side, pair: Pair) -> Draft:
     if base.figures or other.figures:
         return Draft(_row_with_published(base, other, pair))
     different = fact_differences(base_cell, other_cell, base.environment, other.environment)
+    different.update(host_difference(base.host, other.host, base.environment, other.environment))
     if different:
         code, reason = next(iter(different)), "; ".join(different.values())
         return Draft(_row(base, other, pair, verdict="not-comparable", code=code, reason=reason))
     return _draft_with_evidence(base, other, pair)
 
 
-def with_verdicts(drafts: Iterable[Draft], margin: float) -> list[Row]:
-    """Return the rows of a table with their verdicts, which depend on how many rows it has."""
+def with_verdicts(drafts: Iterable[Draft], margin: float, *, across_runs: bool = False) -> list[Row]:
+    """Return the rows of a table with their verdicts, which depend on how many rows it has.
+
+    Args:
+        drafts: the rows without verdicts.
+        margin: the relative change that counts as none, above 0.
+        across_runs: whether sides of different runs get a verdict, too. The noise within runs is all that it knows of,
+            so it is a suspicion: nights, boots and rooms differ by more than rounds do.
+    """
     drafts = list(drafts)
-    with_evidence = [draft for draft in drafts if draft.evidence is not None]
-    rows = iter(_decided_rows(with_evidence, margin) if with_evidence else ())
-    return [draft.row if draft.evidence is None else next(rows) for draft in drafts]
+    decidable = [draft for draft in drafts if draft.evidence and (across_runs or draft.row.code != DIFFERENT_RUNS)]
+    decided = iter(_decided_rows(decidable, margin) if decidable else ())
+    is_decided = set(map(id, decidable))
+    return [next(decided) if id(draft) in is_decided else _row_without_verdict(draft) for draft in drafts]
+
+
+def host_difference(base_host: str, other_host: str, base_name: str, other_name: str) -> dict[str, str]:
+    """Return code -> sentence if two sides were measured on different machines; an unknown host is empty."""
+    if not base_host or not other_host or base_host == other_host:
+        return {}
+    return {"host": f"the host differs: {base_host} for {base_name}, {other_host} for {other_name}"}
 
 
 def fact_differences(base: Measured, other: Measured, base_name: str, other_name: str) -> dict[str, str]:
@@ -114,6 +131,15 @@ def _draft_with_evidence(base: Side, other: Side, pair: Pair) -> Draft:
     code, reason = _why_unpaired(base, other)
     evidence = statistics.unpaired(*(np.log(list(cell.medians.values())) for cell in (base_cell, other_cell)))
     return Draft(_row(base, other, pair, verdict="inconclusive", code=code, reason=reason), evidence)
+
+
+def _row_without_verdict(draft: Draft) -> Row:
+    """Return the row of a draft; sides of different runs get the ratio of their times, without an interval."""
+    if draft.evidence is None:
+        return draft.row
+    ratio, rounds = float(np.exp(draft.evidence.mean)), int(draft.evidence.rounds)
+    reason = f"{draft.row.reason}: measure both in one run for a verdict"
+    return replace(draft.row, ratio=ratio, rounds=rounds, reason=reason)
 
 
 def _round(cell: Measured, number: int) -> Round:
@@ -201,7 +227,7 @@ def _why_undecided(rounds: int, needed: int, margin: float, *, excludes_one: boo
 def _why_unpaired(base: Side, other: Side) -> tuple[str, str]:
     if base.run == other.run:
         return "different-rounds", "the sides share no good round, so they did not take turns"
-    return "different-runs", f"the sides are from runs {base.run} and {other.run}, so they did not take turns"
+    return DIFFERENT_RUNS, f"the sides are from runs {base.run} and {other.run}, so they did not take turns"
 
 
 def _row(base: Side, other: Side, pair: Pair, **fields: object) -> Row:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from runner.analysis import dataset
 from runner.analysis.compare.pairing import Measured, Pair, Side, environment_side
-from runner.analysis.compare.verdicts import draft, fact_differences, with_verdicts
+from runner.analysis.compare.verdicts import draft, fact_differences, host_difference, with_verdicts
 from runner.analysis.model import Dataset, Row
 from runner.core.errors import RecordError
 from runner.core.model import Cell
@@ -48,6 +48,7 @@ class Baselines:
         refused: cell -> why its newest good measurement may not be compared, where there is no other.
         newly_failed: id of a cell that failed tonight -> the run with its newest good record.
         notes: runs that could not be read, and why.
+        host: the name of tonight's machine.
         gpu_of_case: case -> the UUID of the GPU that measured it tonight, empty on a CPU.
     """
 
@@ -55,6 +56,7 @@ class Baselines:
     refused: dict[Cell, str] = field(default_factory=dict)
     newly_failed: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    host: str = ""
     gpu_of_case: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -78,7 +80,7 @@ def find_baselines(
         failed: ids of the cells without a good record tonight.
         open_cells: run -> ids of the cells that its night neither found ``same`` nor ``faster``.
     """
-    baselines = Baselines(gpu_of_case=gpu_of_case(tonight))
+    baselines = Baselines(host=str(tonight.machine.get("host") or ""), gpu_of_case=gpu_of_case(tonight))
     header = run.journal().header
     cells = measured_cells(tonight)
     failed = [name for name in failed if not is_twin(name.partition("/")[0])]
@@ -135,6 +137,7 @@ def _add_run(
     for cell in without_baseline:
         baseline = baseline_of[cell.environment]
         different = fact_differences(baseline.side.measured[cell], cells[cell], f"run {earlier.id}", "tonight")
+        different.update(host_difference(baseline.side.host, baselines.host, f"run {earlier.id}", "tonight"))
         if different:
             baselines.refused.setdefault(cell, "; ".join(different.values()))
         elif gpus[cell.case_id] != baselines.gpu_of_case[cell.case_id]:
@@ -168,7 +171,7 @@ def compare_with_baselines(
     """Return each cell's row against its baseline; the rounds are of two runs, so the interval is Welch's."""
     sides = {name: environment_side(tonight, name) for name in {cell.environment for cell in baselines}}
     drafts = [draft(baseline.side, sides[cell.environment], Pair(cell, cell)) for cell, baseline in baselines.items()]
-    return list(zip(baselines, with_verdicts(drafts, margin), strict=True)) if drafts else []
+    return list(zip(baselines, with_verdicts(drafts, margin, across_runs=True), strict=True)) if drafts else []
 
 
 def looks_changed(row: Row, *, same_environment: bool) -> bool:

@@ -12,7 +12,9 @@ from scipy import stats as scipy_stats
 
 from runner.analysis import dataset
 from runner.analysis.compare import compare
+from runner.analysis.compare.pairing import Pair, environment_side
 from runner.analysis.compare.summary import summarise
+from runner.analysis.compare.verdicts import draft, with_verdicts
 from runner.analysis.model import Dataset, Row
 from runner.core.errors import RunnerError, UsageError
 from runner.core.model import Cell, Record, Skip
@@ -179,15 +181,35 @@ def test_a_fact_that_changes_between_the_rounds_of_one_side_is_a_difference_too(
     )
 
 
-def test_sides_of_different_runs_are_not_paired_and_the_row_warns(tmp_path: Path) -> None:
+def test_sides_of_different_runs_have_a_ratio_and_no_verdict(tmp_path: Path) -> None:
     base, other = [1.0, 1.02, 0.98, 1.01], [1.5, 1.52, 1.47]
     older = make(tmp_path, rounds(BASE, base))
     newer = make(tmp_path, rounds(OTHER, other), later=9)
     row = only_row(tmp_path)
+    assert row.ratio == pytest.approx(np.exp(np.log(other).mean() - np.log(base).mean()))
+    assert (row.verdict, row.code, row.rounds, row.more_rounds) == ("inconclusive", "different-runs", 3, 0)
+    assert (row.ratio_low, row.ratio_high, row.p_value) == (None, None, None)
+    assert f"from runs {older.id} and {newer.id}" in row.reason
+    assert row.reason.endswith("measure both in one run for a verdict")
+
+
+def test_sides_of_different_runs_as_a_suspicion(tmp_path: Path) -> None:
+    base, other = [1.0, 1.02, 0.98, 1.01], [1.5, 1.52, 1.47]
+    older, newer = make(tmp_path, rounds(BASE, base)), make(tmp_path, rounds(OTHER, other), later=9)
+    base_side = environment_side(dataset.load_dataset(older), "torch-1.0")
+    other_side = environment_side(dataset.load_dataset(newer), "torch-2.x")
+    (row,) = with_verdicts([draft(base_side, other_side, Pair(BASE, OTHER))], 0.02, across_runs=True)
     truth = scipy_stats.ttest_ind(np.log(other), np.log(base), equal_var=False).confidence_interval(0.95)
     assert (row.ratio_low, row.ratio_high) == pytest.approx((math.exp(truth.low), math.exp(truth.high)))
-    assert (row.verdict, row.code, row.rounds) == ("slower", "different-runs", 3)
-    assert f"from runs {older.id} and {newer.id}" in row.reason
+    assert (row.verdict, row.code) == ("slower", "different-runs")
+
+
+def test_runs_of_different_hosts_are_not_comparable(tmp_path: Path) -> None:
+    make(tmp_path, rounds(BASE, [1.0] * 3), host="machine-a")
+    make(tmp_path, rounds(OTHER, [1.5] * 3), later=9, host="machine-b")
+    row = only_row(tmp_path)
+    assert (row.verdict, row.code) == ("not-comparable", "host")
+    assert row.reason == "the host differs: machine-a for torch-1.0, machine-b for torch-2.x"
 
 
 def test_different_runs_on_different_machines_are_not_comparable(tmp_path: Path) -> None:

@@ -130,6 +130,16 @@ def test_a_run_on_another_device_is_passed_over(tmp_path: Path) -> None:
     assert not baselines_of(tmp_path, ended(tmp_path, {FUSED: STEADY}, later=20)).by_cell
 
 
+def test_a_run_on_another_host_is_refused_with_both_names(tmp_path: Path) -> None:
+    for later, host in ((0, "machine-a"), (20, "machine-b")):
+        run = make(tmp_path, rounds(FUSED, STEADY), later=later, host=host)
+        run.note("ended", how="done")
+    baselines = baselines_of(tmp_path, run)
+    assert not baselines.by_cell
+    assert baselines.refused[FUSED].startswith("the host differs: machine-a for run ")
+    assert baselines.refused[FUSED].endswith(", machine-b for tonight")
+
+
 @pytest.mark.parametrize("board", ["GPU-1", "GPU-2"])
 def test_a_case_is_compared_with_itself_on_the_same_board_alone(tmp_path: Path, board: str) -> None:
     def finished_run(uuid: str, devices: str, later: int) -> Run:
