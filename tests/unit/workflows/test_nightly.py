@@ -131,10 +131,9 @@ def test_a_run_on_another_device_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_a_run_on_another_host_is_refused_with_both_names(tmp_path: Path) -> None:
-    for later, host in ((0, "machine-a"), (20, "machine-b")):
-        run = make(tmp_path, rounds(FUSED, STEADY), later=later, host=host)
-        run.note("ended", how="done")
-    baselines = baselines_of(tmp_path, run)
+    make(tmp_path, rounds(FUSED, STEADY), host="machine-a").note("ended", how="done")
+    tonight = make(tmp_path, rounds(FUSED, STEADY), later=20, host="machine-b")
+    baselines = baselines_of(tmp_path, tonight)
     assert not baselines.by_cell
     assert baselines.refused[FUSED].startswith("the host differs: machine-a for run ")
     assert baselines.refused[FUSED].endswith(", machine-b for tonight")
