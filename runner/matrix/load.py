@@ -6,6 +6,7 @@ from pydantic import ValidationError
 
 from runner.core.errors import MatrixError, Problem
 from runner.matrix.errors import explain, meant_keys
+from runner.matrix.exclusions import exclusion_problems
 from runner.matrix.models import Matrix, broken_rules
 from runner.matrix.patterns import pattern_problems
 from runner.matrix.yaml_source import compose, decode
@@ -50,7 +51,7 @@ def parse(content: bytes, name: str) -> Matrix:
         meant = meant_keys(error.errors(include_url=False))
     problems += _rule_problems(tree, meant)
     if matrix is not None:
-        problems += pattern_problems(tree, matrix)
+        problems += [*pattern_problems(tree, matrix), *exclusion_problems(tree, matrix)]
     if matrix is None or problems:
         raise MatrixError(*_ordered(problems))
     return matrix

@@ -22,7 +22,9 @@ def pattern_problems(tree: Tree, matrix: Matrix) -> Iterator[Problem]:
     for path, pattern, label, names in _patterns(matrix):
         known = names(pattern)
         if not any(fnmatchcase(name, pattern) for name in known):
-            yield Problem(f"no {label} matches {pattern!r}", tree.source.node(_node(tree, path)), _hint(pattern, known))
+            yield Problem(
+                f"no {label} matches {pattern!r}", tree.source.node(node_at(tree, path)), nearest_name(pattern, known)
+            )
 
 
 def _patterns(matrix: Matrix) -> Iterator[tuple[Path, str, str, Names]]:
@@ -69,13 +71,14 @@ def _implementation_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys(slugs))
 
 
-def _node(tree: Tree, path: Path) -> yaml.Node:
-    """Return the node at a path, or the nearest one above it: a bare text stands for the patterns of its selector."""
+def node_at(tree: Tree, path: Path) -> yaml.Node:
+    """Return the node at a path, or the nearest one above it: a selector may be written as a bare text."""
     while path not in tree.values:
         path = path[:-1]
     return tree.values[path]
 
 
-def _hint(pattern: str, known: Sequence[str]) -> str:
+def nearest_name(pattern: str, known: Sequence[str]) -> str:
+    """Return a hint with the known name that is nearest to a pattern, or with the command that lists them all."""
     close = difflib.get_close_matches(pattern[:100], known, 1, cutoff=0.5)
     return f"did you mean {close[0]!r}?" if close else "`runner plan --format json` lists all of them"
