@@ -1,10 +1,14 @@
 """Which environments and cells a command is about: ids, globs, ranges of releases, frameworks, cell globs."""
 
 import difflib
-import math
+import operator
 import re
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
+
+from packaging.version import InvalidVersion, Version
 
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.matrix.models import FRAMEWORK_ALIASES, FRAMEWORKS, Matrix
@@ -12,9 +16,14 @@ from runner.matrix.models import FRAMEWORK_ALIASES, FRAMEWORKS, Matrix
 _CELL_PARTS = 6
 _RANGE = re.compile(r"([A-Za-z][A-Za-z0-9]*)\s*([<>=!~].*)")
 _BOUND = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*([0-9][0-9A-Za-z._+*-]*)\s*")
-_RELEASE = re.compile(r"v?([0-9]+(?:\.[0-9]+)*)(\.\*)?(?:\.?(post|_|-|a|b|rc|dev)([0-9]+))?(?:\+.*)?")
-
-ReleaseKey = tuple[tuple[float, ...], int, int]
+_OPERATORS: Mapping[str, Callable[[Version, Version], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    "<": operator.lt,
+}
 
 
 def select_environments(matrix: Matrix, selectors: Sequence[str]) -> tuple[str, ...]:
@@ -102,19 +111,23 @@ def _fits(patterns: Sequence[str], text_for: Callable[[str], str]) -> bool:
     return (not included or any(map(matches, included))) and not any(map(matches, excluded))
 
 
-def release_key(release: str) -> ReleaseKey | None:
-    """Return what releases are ordered by, or None for one that is not a number.
+@cache
+def release_key(release: str) -> Version | None:
+    """Return what releases are ordered by: the version of PEP 440 without its local part; None if it is not a version.
 
-    ``0.1.12_2`` and ``0.1.12.post2`` are equal, ``1.0rc1`` comes before ``1.0``, ``2.*`` after every ``2.x``.
+    ``0.1.12_2``, a post-release in the notation of early PyTorch, equals ``0.1.12.post2``. ``2.*`` follows every
+    ``2.x`` and precedes ``3``.
+
+    >>> release_key("1.0rc1") < release_key("1.0") == release_key("1.0.0+cu90") < release_key("1.0.post1")
+    True
     """
-    match = _RELEASE.fullmatch(release)
-    if match is None:
+    text = release.partition("+")[0]
+    if text.endswith(".*"):
+        text = text.removesuffix("*") + str(sys.maxsize)
+    try:
+        return Version(re.sub(r"_([0-9]+)$", r".post\1", text))
+    except InvalidVersion:
         return None
-    numbers: list[float] = [float(part) for part in match[1].split(".")]
-    while len(numbers) > 1 and not numbers[-1]:
-        numbers.pop()
-    stage = 0 if match[3] is None else 1 if match[3] in ("post", "_", "-") else -1
-    return (*numbers, math.inf) if match[2] else tuple(numbers), stage, int(match[4] or 0)
 
 
 def _cell_glob(glob: str) -> str:
@@ -153,29 +166,29 @@ def _in_range(matrix: Matrix, selector: str, framework: str, bounds: str) -> set
     }
 
 
-def _bound(selector: str, text: str) -> Callable[[ReleaseKey], bool]:
-    """Return the test that one bound such as ``>=1.0`` stands for."""
+def _bound(selector: str, text: str) -> Callable[[Version], bool]:
+    """Return the test that one bound such as ``>=1.0`` stands for.
+
+    Bounds compare versions by their order alone. The specifiers of PEP 440 leave out pre-releases and post-releases,
+    but ``torch>0.1.12`` has to select 0.1.12_2.
+
+    Raises:
+        UsageError: the bound cannot be read.
+    """
     match = _BOUND.fullmatch(text)
     limit = release_key(match[2]) if match else None
     if match is None or limit is None:
         message = f"cannot read {text.strip()!r} in the range {selector!r}"
         raise UsageError(Problem(message, hint="write a range such as 'torch>=1.0,<2'"))
     if match[2].endswith(".*") and match[1] in ("==", "!="):
-        series = tuple(float(part) for part in match[2].removesuffix(".*").split("."))
-        return lambda key: (_padded(key, len(series)) == series) == (match[1] == "==")
-    tests: dict[str, Callable[[ReleaseKey], bool]] = {
-        ">=": lambda key: key >= limit,
-        "<=": lambda key: key <= limit,
-        "==": lambda key: key == limit,
-        "!=": lambda key: key != limit,
-        ">": lambda key: key > limit,
-        "<": lambda key: key < limit,
-    }
-    return tests[match[1]]
+        series = limit.release[:-1]
+        return lambda key: (_padded(key.release, len(series)) == series) == (match[1] == "==")
+    compare = _OPERATORS[match[1]]
+    return lambda key: compare(key, limit)
 
 
-def _padded(key: ReleaseKey, length: int) -> tuple[float, ...]:
-    return (*key[0], *[0.0] * length)[:length]
+def _padded(numbers: tuple[int, ...], length: int) -> tuple[int, ...]:
+    return (*numbers, *[0] * length)[:length]
 
 
 def _hint(matrix: Matrix, selector: str) -> str:
