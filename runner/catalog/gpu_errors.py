@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-TABLE = Path(__file__).with_suffix(".csv")
+CSV_FILE = Path(__file__).with_suffix(".csv")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,14 +30,14 @@ class GpuError:
 @cache
 def gpu_errors() -> tuple[GpuError, ...]:
     """Return all that are known, those with the more telling signs first."""
-    with TABLE.open(encoding="utf-8", newline="") as rows:
+    with CSV_FILE.open(encoding="utf-8", newline="") as rows:
         return tuple(GpuError(failure=row.pop("class"), **row) for row in csv.DictReader(rows))
 
 
-def known(text: str) -> GpuError | None:
+def known_gpu_error(text: str) -> GpuError | None:
     """Return the first trouble whose sign a text has.
 
-    >>> known("CUDA error: no kernel image is available for execution on the device").failure
+    >>> known_gpu_error("CUDA error: no kernel image is available for execution on the device").failure
     'arch'
     """
     lowered = text.lower()

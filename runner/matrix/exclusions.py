@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import get_args
 
 from runner.catalog.cases import CASES, PHASES, WORKLOADS
-from runner.catalog.published import PHASE
+from runner.catalog.published import PHASE_SUFFIX
 from runner.core.errors import Problem
 from runner.core.model import Precision
 from runner.harness.adapters import implementations
@@ -77,7 +77,7 @@ def _names(matrix: Matrix, matched: Names) -> Sequence[str]:
     if part == "phase":
         cases = (CASES.get(f"{workload}/{name}", {}) for workload in matched[2] for name in matched[3])
         phases = dict.fromkeys(phase for case in cases for phase in case.get("phases", PHASES))
-        return [*phases, *(f"{phase}{PHASE}" for phase in phases)]
+        return [*phases, *(f"{phase}{PHASE_SUFFIX}" for phase in phases)]
     return get_args(Precision)
 
 

@@ -16,11 +16,11 @@ __all__ = [
     "field",
     "forward_bytes",
     "forward_flops",
+    "in_published_unit",
     "is_kernel",
     "moved_bytes",
-    "parameters",
+    "parameter_count",
     "product_flops",
-    "quoted",
     "training_bytes",
 ]
 
@@ -66,7 +66,7 @@ PHASES = ("compile", "compile-warm", "forward", "gradient", "train")
 """Phases of a network; a case of DeepBench has ``phases`` of its own."""
 
 ALLREDUCE = deepbench_allreduce.WORKLOAD
-parameters = recurrent.parameters
+parameter_count = recurrent.parameter_count
 
 
 def is_kernel(case: Mapping[str, Any]) -> bool:
@@ -98,7 +98,7 @@ def moved_bytes(case: Mapping[str, Any], precision: str) -> int | None:
     if not is_kernel(case):
         return None
     if precision == "int8":  # products and convolutions have it
-        return int(_costs(case).whole_bytes(case))
+        return int(_costs(case).int8_bytes(case))
     bytes_per_pass = deepbench_allreduce.aggregate_bytes(case) if case["workload"] == ALLREDUCE else forward_bytes(case)
     return bytes_per_pass // (2 if precision in ("fp16", "bf16") else 1)
 
@@ -140,7 +140,7 @@ _UNITS: Mapping[str, Callable[[Mapping[str, Any], float], float]] = {
 }
 
 
-def quoted(case: Mapping[str, Any], seconds: float) -> tuple[float, str]:
+def in_published_unit(case: Mapping[str, Any], seconds: float) -> tuple[float, str]:
     """Return (value, unit) of one step of ``seconds``, above 0, in the unit of its workload's published figures.
 
     ``µs/example`` is the step over its batch, whatever the number of time steps; ``words/s`` counts T B words a step.

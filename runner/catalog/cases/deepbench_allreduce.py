@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 WORKLOAD = "deepbench-allreduce"
-LIST = Path(__file__).with_suffix(".csv")
+CSV_FILE = Path(__file__).with_suffix(".csv")
 COPIES = 3  # of each process: its numbers, what is summed, and what is received
 
 
 def _cases() -> Iterator[Mapping[str, Any]]:
-    with LIST.open(encoding="utf-8", newline="") as stream:
+    with CSV_FILE.open(encoding="utf-8", newline="") as stream:
         for row in csv.DictReader(stream):
             floats, chips, index = (int(row[name]) for name in ("floats", "chips", "index"))
             yield {

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 WORKLOAD = "deepbench-conv"
-LIST = Path(__file__).with_suffix(".csv")
+CSV_FILE = Path(__file__).with_suffix(".csv")
 COPIES = 2  # canonical arrays, and those of the framework
 SIZES = ("w", "h", "c", "n", "k", "filter_w", "filter_h", "pad_w", "pad_h", "stride_w", "stride_h")
 
 
 def _cases() -> Iterator[Mapping[str, Any]]:
-    with LIST.open(encoding="utf-8", newline="") as stream:
+    with CSV_FILE.open(encoding="utf-8", newline="") as stream:
         for row in csv.DictReader(stream):
             sizes = {name: int(row[name]) for name in SIZES}
             back = ("backward-weights", "backward-inputs") if row["back_to_inputs"] == "1" else ("backward-weights",)
@@ -41,7 +41,7 @@ PUBLISHED: Mapping[str, tuple[str, ...]] = {case["name"]: ("conv2d",) for case i
 ORIGINAL_PHASES: tuple[str, ...] = ("forward", "backward-weights", "backward-inputs")
 
 
-def outputs(case: Mapping[str, Any]) -> tuple[int, int]:
+def output_size(case: Mapping[str, Any]) -> tuple[int, int]:
     """Return height and width of the result: 1 + floor((size - filter + 2 padding) / stride)."""
     height, width = (
         1 + (case[size] - case[f"filter_{size}"] + 2 * case[f"pad_{size}"]) // case[f"stride_{size}"] for size in "hw"
@@ -52,7 +52,7 @@ def outputs(case: Mapping[str, Any]) -> tuple[int, int]:
 def product_flops(case: Mapping[str, Any], phase: str) -> int:
     """Return 2 P Q n k c r s for each of the three passes (``conv_bench`` of DeepBench)."""
     del phase
-    height, width = outputs(case)
+    height, width = output_size(case)
     return int(2 * height * width * case["n"] * case["k"] * case["c"] * case["filter_w"] * case["filter_h"])
 
 
@@ -63,21 +63,21 @@ def forward_flops(case: Mapping[str, Any]) -> int:
 
 def forward_bytes(case: Mapping[str, Any]) -> int:
     """Return the bytes that must move at least in single precision: inputs, filters and result once."""
-    height, width = outputs(case)
+    height, width = output_size(case)
     inputs, filters = case["n"] * case["c"] * case["h"] * case["w"], case["filter_w"] * case["filter_h"]
     return int(4 * (inputs + filters * case["c"] * case["k"] + case["n"] * case["k"] * height * width))
 
 
-def whole_bytes(case: Mapping[str, Any]) -> int:
+def int8_bytes(case: Mapping[str, Any]) -> int:
     """Return the same in int8: inputs and filters of one byte a number, the result of four, for its sums are int32."""
-    height, width = outputs(case)
+    height, width = output_size(case)
     inputs, filters = case["n"] * case["c"] * case["h"] * case["w"], case["filter_w"] * case["filter_h"]
     return int(inputs + filters * case["c"] * case["k"] + 4 * case["n"] * case["k"] * height * width)
 
 
 def training_bytes(case: Mapping[str, Any]) -> int:
     """Return about how many bytes of memory a process holds at once, patches of the inputs unrolled among them."""
-    height, width = outputs(case)
+    height, width = output_size(case)
     patches = 4 * height * width * case["c"] * case["filter_w"] * case["filter_h"]
     return int(2 * COPIES * forward_bytes(case) + case["n"] * patches)
 

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 WORKLOAD = "deepbench-gemm"
-LIST = Path(__file__).with_suffix(".csv")
+CSV_FILE = Path(__file__).with_suffix(".csv")
 COPIES = 2  # canonical arrays, and those of the framework
 
 
 def _cases() -> Iterator[Mapping[str, Any]]:
-    with LIST.open(encoding="utf-8", newline="") as stream:
+    with CSV_FILE.open(encoding="utf-8", newline="") as stream:
         for row in csv.DictReader(stream):
             m, n, k, index = (int(row[name]) for name in ("m", "n", "k", "index"))
             a, b = row["a_transposed"] == "1", row["b_transposed"] == "1"
@@ -60,7 +60,7 @@ def forward_bytes(case: Mapping[str, Any]) -> int:
     return int(4 * (m * k + k * n + m * n))
 
 
-def whole_bytes(case: Mapping[str, Any]) -> int:
+def int8_bytes(case: Mapping[str, Any]) -> int:
     """Return the same in int8: A and B of one byte a number, and C of four, for its sums are int32."""
     m, n, k = case["m"], case["n"], case["k"]
     return int(m * k + k * n + 4 * m * n)

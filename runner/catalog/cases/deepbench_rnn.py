@@ -19,13 +19,13 @@ from runner.catalog.cases.recurrent import case
 from runner.harness.cases.recurrent import GATES
 
 WORKLOAD = "deepbench-rnn"
-LIST = Path(__file__).with_suffix(".csv")
+CSV_FILE = Path(__file__).with_suffix(".csv")
 CELLS = {"vanilla": "relu", "lstm": "lstm", "gru": "gru"}
 VENDOR = {"relu": ("nn-rnn",), "lstm": ("nn-lstm", "cudnn-lstm"), "gru": ("nn-gru",)}
 
 
 def _cases() -> Iterator[Mapping[str, Any]]:
-    with LIST.open(encoding="utf-8", newline="") as stream:
+    with CSV_FILE.open(encoding="utf-8", newline="") as stream:
         for row in csv.DictReader(stream):
             hidden, batch, steps, index = (int(row[name]) for name in ("hidden", "batch", "steps", "index"))
             yield case(

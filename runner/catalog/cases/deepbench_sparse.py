@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 WORKLOAD = "deepbench-sparse"
-LIST = Path(__file__).with_suffix(".csv")
+CSV_FILE = Path(__file__).with_suffix(".csv")
 
 
 def _cases() -> Iterator[Mapping[str, Any]]:
-    with LIST.open(encoding="utf-8", newline="") as stream:
+    with CSV_FILE.open(encoding="utf-8", newline="") as stream:
         for row in csv.DictReader(stream):
             m, n, k, index = (int(row[name]) for name in ("m", "n", "k", "index"))
             yield {

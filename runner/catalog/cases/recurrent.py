@@ -43,7 +43,7 @@ def directions(case: Mapping[str, Any]) -> int:
     return 2 if case["bidirectional"] else 1
 
 
-def parameters(case: Mapping[str, Any]) -> int:
+def parameter_count(case: Mapping[str, Any]) -> int:
     """Return how many numbers are trained, embedding and output layer included."""
     hidden, ways = case["hidden"], directions(case)
     count, inputs = case["vocabulary"] * case["inputs"], case["inputs"]
@@ -88,7 +88,7 @@ def forward_bytes(case: Mapping[str, Any]) -> int:
     Of an embedding only the rows that are looked up.
     """
     frames, ways = case["steps"] * case["batch"], directions(case)
-    weights = parameters(case) - case["vocabulary"] * case["inputs"]
+    weights = parameter_count(case) - case["vocabulary"] * case["inputs"]
     return int(4 * (frames * (case["inputs"] + case["layers"] * ways * case["hidden"]) + weights))
 
 
@@ -99,7 +99,7 @@ def training_bytes(case: Mapping[str, Any]) -> int:
     the states and their gradients; the logits, their softmax and their gradient. 4 bytes each.
     """
     frames, ways = case["steps"] * case["batch"], directions(case)
-    weights = parameters(case) * (3 + OPTIMIZER_COPIES[case["optimizer"]])
+    weights = parameter_count(case) * (3 + OPTIMIZER_COPIES[case["optimizer"]])
     states = case["layers"] * ways * case["hidden"] * 2 * (GATES[case["cell"]] + 3)
     logits = 3 * case["classes"] if logits_of_every_step(case["loss"]) else 0
     return int(4 * (weights + frames * (case["inputs"] + states + logits)))

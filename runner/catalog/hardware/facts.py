@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from runner.catalog.hardware.versions import Capability, capability, release, same_series, series
+from runner.catalog.hardware.versions import Capability, parse_capability, same_series, series, version_numbers
 
 FOLDER = Path(__file__).parent
 TOOLKIT = "toolkit"  # in the column sass: compiled when it runs, for all that the CUDA beside it makes code for
@@ -177,7 +177,7 @@ def toolkit(cuda: str) -> Toolkit | None:
     Of a minor release that is not known it is the nearest older one; None where there is none.
     """
     same = [entry for entry in toolkits() if same_series(entry.cuda, cuda)]
-    older = [entry for entry in toolkits() if release(entry.cuda) <= release(cuda)]
+    older = [entry for entry in toolkits() if version_numbers(entry.cuda) <= version_numbers(cuda)]
     candidates = same or older
     return candidates[-1] if candidates else None
 
@@ -205,11 +205,11 @@ def branch(driver: str) -> Branch | None:
 @cache
 def cudnn(version: str) -> Cudnn | None:
     """Return what is known of a cuDNN version, None where nothing is."""
-    older = [row for row in rows("cudnn.csv") if release(row["since"]) <= release(version)]
+    older = [row for row in rows("cudnn.csv") if version_numbers(row["since"]) <= version_numbers(version)]
     if not older:
         return None
     row = older[-1]
-    return Cudnn(since=row["since"], oldest=capability(row["oldest"]), last=row["last"], **fact(row))
+    return Cudnn(since=row["since"], oldest=parse_capability(row["oldest"]), last=row["last"], **fact(row))
 
 
 @cache
@@ -250,8 +250,8 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _capability(text: str) -> Capability | None:
-    return capability(text) if text else None
+    return parse_capability(text) if text else None
 
 
 def _capabilities(text: str) -> tuple[Capability, ...]:
-    return tuple(map(capability, _words(text)))
+    return tuple(map(parse_capability, _words(text)))

@@ -6,12 +6,12 @@ import re
 Capability = tuple[int, int]
 
 
-def release(text: str) -> tuple[float, ...]:
+def version_numbers(text: str) -> tuple[float, ...]:
     """Return a release, or a driver, as numbers: ``1.12.1`` is (1, 12, 1), a floating ``2.*`` is (2, inf).
 
     A post release (``0.1.12_2``, ``0.3.1.post2``) counts as one more part, what follows a ``+`` not at all.
 
-    >>> release("384.130") > release("384.81")
+    >>> version_numbers("384.130") > version_numbers("384.81")
     True
     """
     parts = re.findall(r"\d+|\*", text.partition("+")[0])
@@ -33,12 +33,12 @@ def same_series(first: str, second: str) -> bool:
     return all(mine == theirs for mine, theirs in parts)
 
 
-def capability(text: str) -> Capability:
+def parse_capability(text: str) -> Capability:
     """Return a compute capability as (major, minor): ``8.6`` is (8, 6)."""
     major, _, minor = text.partition(".")
     return int(major), int(minor)
 
 
-def dotted(value: Capability) -> str:
+def format_capability(value: Capability) -> str:
     """Return a compute capability as it is written: (8, 6) is ``8.6``."""
     return f"{value[0]}.{value[1]}"

@@ -26,10 +26,21 @@ from pathlib import Path
 from runner.catalog.published.sources import SOURCES, Source
 from runner.core.errors import Problem, UsageError
 
-__all__ = ["PHASE", "PREFIX", "SOURCES", "Figure", "Source", "figures", "is_published", "select", "sides", "source"]
+__all__ = [
+    "PHASE_SUFFIX",
+    "PREFIX",
+    "SOURCES",
+    "Figure",
+    "Source",
+    "figures",
+    "figures_by_side",
+    "find_source",
+    "is_published",
+    "select_sides",
+]
 
 PREFIX = "published:"
-PHASE = "+published"
+PHASE_SUFFIX = "+published"
 """What follows the phase of a cell that is measured as the original programs did."""
 FILE = Path(__file__).parent / "figures.csv"
 
@@ -70,12 +81,12 @@ def figures() -> tuple[Figure, ...]:
 
 
 @cache
-def sides() -> Mapping[str, tuple[Figure, ...]]:
+def figures_by_side() -> Mapping[str, tuple[Figure, ...]]:
     """Return the figures of each environment of each source, by its ``published:source/environment``."""
-    figures_by_side: dict[str, tuple[Figure, ...]] = {}
+    by_side: dict[str, tuple[Figure, ...]] = {}
     for figure in figures():
-        figures_by_side[figure.side] = (*figures_by_side.get(figure.side, ()), figure)
-    return figures_by_side
+        by_side[figure.side] = (*by_side.get(figure.side, ()), figure)
+    return by_side
 
 
 def is_published(name: str) -> bool:
@@ -83,7 +94,7 @@ def is_published(name: str) -> bool:
     return name.startswith(PREFIX)
 
 
-def select(name: str) -> tuple[str, ...]:
+def select_sides(name: str) -> tuple[str, ...]:
     """Return the sides that ``published:source/environment`` names, in the order of the figures.
 
     Both parts may be globs; a source alone stands for all its environments.
@@ -95,7 +106,7 @@ def select(name: str) -> tuple[str, ...]:
     sources = [source for source in SOURCES if fnmatchcase(source, source_glob)]
     if not sources:
         raise _unknown(f"published source {source_glob!r}", source_glob, SOURCES)
-    of_source = [side for side in sides() if _parts(side)[0] in sources]
+    of_source = [side for side in figures_by_side() if _parts(side)[0] in sources]
     matches = tuple(side for side in of_source if fnmatchcase(_parts(side)[1], environment or "*"))
     if not matches:
         environments = tuple(dict.fromkeys(_parts(side)[1] for side in of_source))
@@ -103,7 +114,7 @@ def select(name: str) -> tuple[str, ...]:
     return matches
 
 
-def source(name: str) -> Source:
+def find_source(name: str) -> Source:
     """Return a source by its name.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What a case costs and how its time is quoted, against numbers worked out by hand."""
+"""What a case costs and how its time is in_published_unit, against numbers worked out by hand."""
 
 import importlib
 
@@ -11,9 +11,9 @@ from runner.catalog.cases import (
     WORKLOADS,
     field,
     forward_flops,
-    parameters,
+    in_published_unit,
+    parameter_count,
     product_flops,
-    quoted,
     training_bytes,
 )
 from tests.support.networks import NETWORKS
@@ -70,7 +70,7 @@ def test_a_training_step_has_the_gradients_of_weights_and_of_inputs_that_somebod
 
 def test_weights_of_a_language_model() -> None:
     layers = 2 * 4 * 1500 * (1500 + 1500 + 1)
-    assert parameters(CASES["lm-lstm/ptb-large"]) == layers + 10_000 * 1500 + 1500 * 10_000 + 10_000
+    assert parameter_count(CASES["lm-lstm/ptb-large"]) == layers + 10_000 * 1500 + 1500 * 10_000 + 10_000
 
 
 def test_adam_holds_two_moments_more() -> None:
@@ -90,6 +90,6 @@ def test_adam_holds_two_moments_more() -> None:
     ],
 )
 def test_a_time_in_the_unit_of_its_field(case_id: str, seconds: float, value: float, unit: str) -> None:
-    converted, name = quoted(CASES[case_id], seconds)
+    converted, name = in_published_unit(CASES[case_id], seconds)
     assert converted == pytest.approx(value)
     assert name == unit
