@@ -1,15 +1,15 @@
-"""The facts that rules decide by: rows of the CSV files beside this one, each with its source and how far it is known.
+"""Read the facts about builds, CUDA, drivers and GPUs from the CSV files of this folder.
 
-    builds.csv        what a package holds: interpreters, CUDA, cuDNN, native code (SASS) and intermediate code (PTX)
-    toolkits.csv      what a CUDA toolkit can make code for, and the drivers it needs
-    generations.csv   which drivers drive a generation of GPUs
-    drivers.csv       which CUDA a driver branch brings
-    cudnn.csv         the oldest GPUs that a cuDNN serves
-    bases.csv         the C library, the cuDNN and further code of images
-    peaks.csv         what a GPU could compute and move in a second, see ``peaks``
+    builds.csv        packages: interpreters, CUDA, cuDNN, native code (SASS) and intermediate code (PTX)
+    toolkits.csv      CUDA toolkits: the GPUs that they generate code for, and the drivers that they need
+    generations.csv   generations of GPUs: the drivers that support them
+    drivers.csv       driver branches: the CUDA version that they include
+    cudnn.csv         cuDNN releases: the oldest GPUs that they support
+    bases.csv         images: their C library, their cuDNN and additional GPU code
+    peaks.csv         GPUs: peak rates, see ``peaks``
 
-In each file ``source`` names where the row is from, ``status`` how far it was checked, and ``unverified`` the columns
-that were not; a sentence that rests on one of these ends in "(unverified)".
+In each file ``source`` names the origin of the row, ``status`` how far it was checked, and ``unverified`` the columns
+that nobody has checked; a reason that rests on one of these ends in "(unverified)".
 """
 
 import csv
@@ -23,12 +23,18 @@ from typing import Any
 from runner.catalog.hardware.versions import Capability, parse_capability, same_series, series, version_numbers
 
 FOLDER = Path(__file__).parent
-TOOLKIT = "toolkit"  # in the column sass: compiled when it runs, for all that the CUDA beside it makes code for
+TOOLKIT = "toolkit"  # in the column sass: compiles its own code at run time, for every GPU that its CUDA supports
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """Where something is from; ``unverified`` are the columns that nobody has checked."""
+    """What every row has.
+
+    Attributes:
+        source: where the row is from.
+        status: how far it was checked.
+        unverified: the columns that nobody has checked.
+    """
 
     source: str
     status: str
@@ -37,21 +43,25 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build(Fact):
-    """One package, or image, of a framework release.
+    """A package, or an image, of a framework release.
 
     Attributes:
-        framework: as in the matrix; ``package`` is what pip calls it.
-        variant: which of several builds of a release, ``cu126``; ``cpu`` holds no GPU code.
-        python: the interpreters there is a wheel for; empty where that does not matter.
-        cuda: what it was built with; empty for what takes the CUDA that is beside it.
-        cudnn: what it was built with, or needs.
-        sass: compute capabilities it holds native code for; ``ptx`` those of its intermediate code.
-        compiles: it compiles its own code when it runs, for what its CUDA makes code for.
-        glibc: the oldest C library it runs on; empty where that is not known.
-        fails_from: the compute capability from which its intermediate code is known not to run.
-        unprobed_from: the one from which nobody has seen it run, and something speaks against it.
-        requirement: how pip is asked for it.
-        note: what else one should know, a clause.
+        framework: as in the matrix.
+        package: the name of the package for pip.
+        release: its release.
+        variant: which of several builds of a release, such as ``cu126``; ``cpu`` has no GPU code.
+        python: the versions of Python that it has a wheel for; empty if any will do.
+        cuda: the CUDA version that it was built with; empty if it uses the CUDA that is installed.
+        cudnn: the cuDNN version that it was built with, or needs.
+        sass: the compute capabilities that it has native code for.
+        ptx: the compute capabilities that it has intermediate code for.
+        compiles: whether it compiles its own code at run time, for every GPU that its CUDA supports.
+        glibc: the oldest C library that it runs on; empty if unknown.
+        fails_from: the compute capability from which its intermediate code is known to fail; None if there is none.
+        unprobed_from: the compute capability from which nobody has seen it run, with evidence against it; None if
+            there is none.
+        requirement: the requirement that makes pip install it; empty if it is not installed by pip.
+        note: a clause with what else the user should know.
     """
 
     framework: str
@@ -72,19 +82,20 @@ class Build(Fact):
 
     @property
     def name(self) -> str:
-        """What sentences call it, ``torch 1.0.0 for CUDA 9.0``."""
+        """The name of the build in messages, such as ``torch 1.0.0 for CUDA 9.0``."""
         return f"{self.package} {self.release}" + (f" for CUDA {series(self.cuda)}" if self.cuda else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolkit(Fact):
-    """A minor release of CUDA.
+    """A minor release of the CUDA toolkit.
 
     Attributes:
-        sass: the compute capabilities it makes native code for.
-        driver: the Linux driver that came with it: the oldest that compiles its PTX.
-        oldest: the oldest Linux driver that runs its native code: the same before CUDA 11, and from then on the first
-            of the major release, which NVIDIA calls minor-version compatibility.
+        cuda: the release, such as ``12.5``.
+        sass: the compute capabilities that it generates native code for.
+        driver: the Linux driver that it was released with, the oldest that compiles its PTX.
+        oldest: the oldest Linux driver that runs its native code. Before CUDA 11 that is ``driver``; since then it is
+            the first driver of the major release (minor-version compatibility).
     """
 
     cuda: str
@@ -95,11 +106,13 @@ class Toolkit(Fact):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation(Fact):
-    """GPUs of one architecture.
+    """The GPUs of one architecture.
 
     Attributes:
-        first: the first driver that knows them; empty where that is not known.
-        last: the last driver branch that drives them, ``580``; empty where they are still driven.
+        name: its name, such as ``Volta``.
+        capabilities: the compute capabilities of its GPUs.
+        first: the first driver that supports them; empty if unknown.
+        last: the last driver branch that supports them, such as ``580``; empty if they are still supported.
     """
 
     name: str
@@ -110,7 +123,7 @@ class Generation(Fact):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch(Fact):
-    """A driver branch, ``580``, with the CUDA it brings."""
+    """A driver branch, such as ``580``, with the CUDA version that it includes."""
 
     branch: str
     cuda: str
@@ -118,7 +131,13 @@ class Branch(Fact):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cudnn(Fact):
-    """From ``since`` on cuDNN serves GPUs of ``oldest`` and newer; ``last`` is the release before, empty for none."""
+    """The GPUs that cuDNN supports from a release on.
+
+    Attributes:
+        since: the first release that this holds for.
+        oldest: the lowest compute capability that it supports.
+        last: the last release that supported older GPUs; empty if there is none.
+    """
 
     since: str
     oldest: Capability
@@ -126,14 +145,15 @@ class Cudnn(Fact):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Base(Fact):
-    """Images by a glob over their names; what is not known, or not beside what the release's build holds, is empty.
+class BaseImage(Fact):
+    """The contents of images; empty if unknown.
 
     Attributes:
-        glibc: their C library.
-        cudnn: their cuDNN.
-        sass: compute capabilities that their own build of the framework has native code for, beside the usual one's.
-        ptx: likewise of intermediate code.
+        image: a glob over names of images.
+        glibc: the version of their C library.
+        cudnn: the version of their cuDNN.
+        sass: compute capabilities that their build of the framework has native code for, in addition to the release's.
+        ptx: the same for intermediate code.
     """
 
     image: str
@@ -144,7 +164,7 @@ class Base(Fact):
 
 
 def rows(name: str) -> Iterator[Mapping[str, str]]:
-    """Yield the rows of one of the files."""
+    """Yield the rows of a CSV file of this folder by its name."""
     with (FOLDER / name).open(encoding="utf-8", newline="") as stream:
         yield from csv.DictReader(stream)
 
@@ -172,9 +192,9 @@ def toolkits() -> tuple[Toolkit, ...]:
 
 @cache
 def toolkit(cuda: str) -> Toolkit | None:
-    """Return the toolkit of a CUDA version, the newest of a bare major one.
+    """Return the toolkit of a CUDA version, or else the nearest older one; None if there is none.
 
-    Of a minor release that is not known it is the nearest older one; None where there is none.
+    A major version alone stands for its newest minor release.
     """
     same = [entry for entry in toolkits() if same_series(entry.cuda, cuda)]
     older = [entry for entry in toolkits() if version_numbers(entry.cuda) <= version_numbers(cuda)]
@@ -184,7 +204,7 @@ def toolkit(cuda: str) -> Toolkit | None:
 
 @cache
 def generation(capability: Capability) -> Generation | None:
-    """Return the generation of a GPU, None for one that is not known."""
+    """Return the generation of a GPU by its compute capability; None if unknown."""
     for row in rows("generations.csv"):
         known = _capabilities(row["capabilities"])
         if capability in known:
@@ -194,7 +214,7 @@ def generation(capability: Capability) -> Generation | None:
 
 @cache
 def branch(driver: str) -> Branch | None:
-    """Return the branch of a driver, ``580.65.06``; None where it is not known."""
+    """Return the branch of a driver version such as ``580.65.06``; None if unknown."""
     number = driver.partition(".")[0]
     for row in rows("drivers.csv"):
         if row["branch"] == number:
@@ -204,7 +224,7 @@ def branch(driver: str) -> Branch | None:
 
 @cache
 def cudnn(version: str) -> Cudnn | None:
-    """Return what is known of a cuDNN version, None where nothing is."""
+    """Return the GPUs that a cuDNN version supports; None if unknown."""
     older = [row for row in rows("cudnn.csv") if version_numbers(row["since"]) <= version_numbers(version)]
     if not older:
         return None
@@ -213,12 +233,12 @@ def cudnn(version: str) -> Cudnn | None:
 
 
 @cache
-def base(image: str) -> Base | None:
-    """Return what is known of an image by its name, None where nothing is."""
+def base_image(image: str) -> BaseImage | None:
+    """Return the contents of an image by its name; None if unknown."""
     for row in rows("bases.csv"):
         if fnmatchcase(image, row["image"]):
             texts: dict[str, Any] = {name: row[name] for name in ("image", "glibc", "cudnn")}
-            return Base(sass=_capabilities(row["sass"]), ptx=_capabilities(row["ptx"]), **texts, **fact(row))
+            return BaseImage(sass=_capabilities(row["sass"]), ptx=_capabilities(row["ptx"]), **texts, **fact(row))
     return None
 
 
@@ -241,7 +261,7 @@ def _build(row: Mapping[str, str]) -> Build:
 
 
 def fact(row: Mapping[str, str]) -> dict[str, Any]:
-    """Return what every row has: where it is from, and how far it was checked."""
+    """Return the columns of a row that every fact has, as arguments of ``Fact``."""
     return {"source": row["source"], "status": row["status"], "unverified": frozenset(_words(row["unverified"]))}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
-from runner.catalog.hardware.facts import Build, base, builds, toolkit
+from runner.catalog.hardware.facts import Build, base_image, builds, toolkit
 from runner.catalog.hardware.versions import same_series, version_numbers
 from runner.core.model import Gpu
 from runner.matrix import Environment, Variant
@@ -52,7 +52,7 @@ def build_of(environment: Environment, variant: Variant) -> Build | None:
     if build is not None and build.compiles:
         known = toolkit(cuda)
         build = replace(build, cuda=cuda, sass=known.sass) if known else None
-    image = base(variant.image) if variant.image else None
+    image = base_image(variant.image) if variant.image else None
     if build is None or image is None or not (image.sass or image.ptx):
         return build
     source = f"{build.source}; {image.source}"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from runner.catalog.hardware.facts import Base, Build, Fact, base, branch, cudnn, generation, toolkit
+from runner.catalog.hardware.facts import BaseImage, Build, Fact, base_image, branch, cudnn, generation, toolkit
 from runner.catalog.hardware.versions import Capability, format_capability, series, version_numbers
 from runner.core.model import Gpu
 
@@ -160,7 +160,7 @@ def _driver_drives_it(_: Build | None, target: Target) -> Verdict | None:
 
 
 def _library_is_new_enough(build: Build | None, target: Target) -> Verdict | None:
-    known = base(target.image) if target.image else None
+    known = base_image(target.image) if target.image else None
     glibc = known.glibc if known else target.glibc if target.image is None else None
     if build is None or not build.glibc or not glibc or version_numbers(glibc) >= version_numbers(build.glibc):
         return None
@@ -172,7 +172,7 @@ def _library_is_new_enough(build: Build | None, target: Target) -> Verdict | Non
 
 
 def _image_has_its_cudnn(build: Build | None, target: Target) -> Verdict | None:
-    known: Base | None = base(target.image) if target.image else None
+    known: BaseImage | None = base_image(target.image) if target.image else None
     if build is None or known is None or not known.cudnn or not build.cudnn:
         return None
     if version_numbers(known.cudnn)[:1] == version_numbers(build.cudnn)[:1]:
