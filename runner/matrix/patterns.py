@@ -1,4 +1,4 @@
-"""Patterns of the matrix file that match nothing: a case, an environment or an implementation that does not exist."""
+"""Check the patterns of workloads and presets: one that matches nothing is a mistake of the file."""
 
 import difflib
 from collections.abc import Callable, Iterator, Sequence
@@ -10,15 +10,16 @@ import yaml
 from runner.catalog.cases import CASES, PHASES
 from runner.core.errors import Problem
 from runner.harness.adapters import implementations
-from runner.matrix.models import FRAMEWORKS, Matrix
+from runner.matrix.fields import FRAMEWORKS
+from runner.matrix.models import Matrix
 from runner.matrix.yaml_tree import Path, Tree
 
 Names = Callable[[str], Sequence[str]]
-"""Pattern -> the names that it may match."""
+"""Returns the names that a pattern is compared with."""
 
 
 def pattern_problems(tree: Tree, matrix: Matrix) -> Iterator[Problem]:
-    """Yield a problem for each pattern that matches nothing, with its place and the nearest name."""
+    """Yield a problem for each pattern of cases, environments or implementations that matches nothing."""
     for path, pattern, label, names in _patterns(matrix):
         known = names(pattern)
         if not any(fnmatchcase(name, pattern) for name in known):
@@ -28,7 +29,7 @@ def pattern_problems(tree: Tree, matrix: Matrix) -> Iterator[Problem]:
 
 
 def _patterns(matrix: Matrix) -> Iterator[tuple[Path, str, str, Names]]:
-    """Yield the path of each pattern, the pattern without ``!``, what it is a pattern of, and the names."""
+    """Yield (path, pattern without ``!``, what it is a pattern of, names) for each pattern."""
     for workload, choice in matrix.workloads.items():
         cases = [case["name"] for case in CASES.values() if case["workload"] == workload]
         for index, pattern in enumerate(choice.cases):
@@ -56,7 +57,7 @@ def _always(names: Sequence[str]) -> Names:
 
 
 def _case_names(pattern: str) -> Sequence[str]:
-    """Return what a pattern of cases may match: phases of cases where it has three parts, else cases."""
+    """Return the names that a pattern of cases is compared with: phases of cases if it has three parts, else cases."""
     return _phases_of_cases() if pattern.count("/") > 1 else list(CASES)
 
 

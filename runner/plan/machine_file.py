@@ -14,7 +14,7 @@ from runner.core.json import parse_object
 from runner.core.model import Gpu
 from runner.matrix.yaml_source import Source, compose
 from runner.matrix.yaml_tree import Path as TreePath
-from runner.matrix.yaml_tree import Tree, read
+from runner.matrix.yaml_tree import Tree, build_tree
 
 HOW_TO_MAKE = "make one with `runner doctor --format json -o FILE` on that machine"
 EXPECTED_BY_KEY: Mapping[str, str] = {
@@ -130,7 +130,7 @@ def _tree(text: str, path: Path) -> Tree:
     """Return the place of every value: JSON is a subset of YAML, whose parser keeps the places."""
     source = Source(str(path), text)
     try:
-        return read(source, compose(source))
+        return build_tree(source, compose(source))
     except MatrixError as error:
         raise UsageError(*error.problems) from error
 

@@ -540,7 +540,8 @@ def test_aliases_nested_deep_are_refused() -> None:
 
 def test_a_huge_file_is_refused_before_it_is_parsed() -> None:
     assert message_of(b"#" * 300_000) == (
-        "error: m.yaml is larger than 256 KiB, so it is no matrix\nhint: name the right file with --matrix FILE"
+        "error: m.yaml is larger than 256 KiB, too large for a matrix file\n"
+        "hint: name the right file with --matrix FILE"
     )
 
 

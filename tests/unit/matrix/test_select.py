@@ -87,7 +87,7 @@ def test_a_selector_that_names_nothing_is_told_with_the_nearest_id(selector: str
 
 
 def test_taking_everything_out_is_an_error() -> None:
-    with pytest.raises(NothingSelectedError, match=r"nothing is left of tf-1.8 !tf-\*"):
+    with pytest.raises(NothingSelectedError, match=r"no environment remains of tf-1.8 !tf-\*"):
         select_environments(MATRIX, ["tf-1.8", "!tf-*"])
 
 
