@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runner.catalog import gpu_errors
-from runner.catalog.hardware.facts import Build, builds, toolkit
+from runner.catalog.hardware.builds import Build, builds
+from runner.catalog.hardware.facts import toolkit
 from runner.core.model import Gpu, Plan, PlannedCell, Skip
 from runner.plan.compatibility.rules import Target, Verdict, code_verdict, ptx_code
 from runner.plan.machine_file import read_machine_file

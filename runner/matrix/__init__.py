@@ -1,7 +1,7 @@
 """Read the matrix file, and select environments and cells from it.
 
-- ``load`` reads and checks a file; it reports every mistake with its place, through ``errors``, ``patterns`` and
-  ``exclusions``.
+- ``load`` reads and checks a file; it reports every mistake with its place, through ``errors`` with
+  ``explanations``, ``patterns`` and ``exclusions``.
 - ``models`` has the keys of the file, ``environments`` those of an environment, and ``fields`` the types of values.
 - ``yaml_source`` and ``yaml_tree`` parse YAML and keep the place of every value.
 - ``select`` finds the environments and the cells that selectors name.

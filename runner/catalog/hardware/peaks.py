@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from runner.catalog.hardware.facts import Fact, fact, rows
+from runner.catalog.hardware.tables import Fact, fact, rows
 
 PRECISIONS = ("fp32", "tf32", "fp16", "bf16", "int8")
 

@@ -9,7 +9,7 @@ build that run.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from runner.catalog.hardware.facts import Build
+from runner.catalog.hardware.builds import Build
 from runner.core.model import Gpu, Request, Skip
 from runner.matrix import Environment, Matrix
 from runner.plan.compatibility import rules

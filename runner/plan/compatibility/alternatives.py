@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from runner.catalog.hardware.facts import Build, builds
+from runner.catalog.hardware.builds import Build, builds
 from runner.catalog.hardware.versions import version_numbers
 from runner.matrix import Matrix
 from runner.plan.compatibility.rules import Target, cudnn_refusal, judge

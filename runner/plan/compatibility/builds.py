@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
-from runner.catalog.hardware.facts import Build, base_image, builds, toolkit
+from runner.catalog.hardware.builds import Build, builds
+from runner.catalog.hardware.facts import base_image, toolkit
 from runner.catalog.hardware.versions import same_series, version_numbers
 from runner.core.model import Gpu
 from runner.matrix import Environment, Variant

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from runner.catalog.hardware.facts import BaseImage, Build, Fact, base_image, branch, cudnn, generation, toolkit
+from runner.catalog.hardware.builds import Build
+from runner.catalog.hardware.facts import BaseImage, base_image, branch, cudnn, generation, toolkit
+from runner.catalog.hardware.tables import Fact
 from runner.catalog.hardware.versions import Capability, format_capability, series, version_numbers
 from runner.core.model import Gpu
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.catalog.hardware import facts
-from runner.catalog.hardware.facts import Build
+from runner.catalog.hardware import facts, tables
+from runner.catalog.hardware.builds import Build, builds
 from runner.catalog.hardware.versions import Capability, same_series, version_numbers
 from runner.core.model import Gpu
 from runner.plan.compatibility.rules import Target, code_verdict, cudnn_refusal, judge, native_code, ptx_code
@@ -56,7 +56,7 @@ def expected() -> dict[tuple[str, str, str, str], str]:
 
 
 def test_the_verdicts_are_those_of_the_code_but_for_the_differences_that_are_explained() -> None:
-    known = {(build.package, build.release, build.variant): build for build in facts.builds()}
+    known = {(build.package, build.release, build.variant): build for build in builds()}
     different = {}
     for key, word in expected().items():
         build = known[key[:3]]
@@ -86,7 +86,7 @@ def test_each_difference_is_explained_in_the_documentation() -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_row_names_its_source_and_how_far_it_was_checked(name: str) -> None:
-    rows = list(facts.rows(name))
+    rows = list(tables.rows(name))
     assert rows
     for row in rows:
         assert None not in row, row  # a comma too many
@@ -98,10 +98,10 @@ def test_every_row_names_its_source_and_how_far_it_was_checked(name: str) -> Non
 
 
 def test_no_row_is_there_twice() -> None:
-    keys = [(build.package, build.release, build.variant) for build in facts.builds()]
+    keys = [(build.package, build.release, build.variant) for build in builds()]
     assert len(keys) == len(set(keys))
     for name, column in (("toolkits.csv", "cuda"), ("drivers.csv", "branch"), ("cudnn.csv", "since")):
-        values = [row[column] for row in facts.rows(name)]
+        values = [row[column] for row in tables.rows(name)]
         assert values == sorted(set(values), key=version_numbers), name
 
 
@@ -118,7 +118,7 @@ def test_the_drivers_of_toolkits_and_of_branches_agree() -> None:
 
 def test_a_generation_ends_where_its_toolkits_end() -> None:
     for name in ("Maxwell", "Pascal", "Volta"):
-        (row_of_name,) = [row for row in facts.rows("generations.csv") if row["name"] == name]
+        (row_of_name,) = [row for row in tables.rows("generations.csv") if row["name"] == name]
         assert row_of_name["last"] == "580"
         capability = facts.generation((int(row_of_name["capabilities"][0]), int(row_of_name["capabilities"][2])))
         assert capability is not None
@@ -127,7 +127,7 @@ def test_a_generation_ends_where_its_toolkits_end() -> None:
 
 
 def test_every_build_has_a_toolkit_that_makes_its_code() -> None:
-    for build in facts.builds():
+    for build in builds():
         if build.cuda:
             known = facts.toolkit(build.cuda)
             assert known is not None
@@ -137,7 +137,7 @@ def test_every_build_has_a_toolkit_that_makes_its_code() -> None:
         assert build.cuda or build.compiles or build.variant == "cpu"
 
 
-@pytest.mark.parametrize("build", facts.builds(), ids=lambda build: f"{build.package}-{build.release}-{build.variant}")
+@pytest.mark.parametrize("build", builds(), ids=lambda build: f"{build.package}-{build.release}-{build.variant}")
 def test_native_code_is_of_the_same_generation_and_ptx_of_an_older_gpu(build: Build) -> None:
     for capability in [(major, minor) for major in range(2, 14) for minor in range(10)]:
         code = native_code(build, capability)
@@ -148,7 +148,7 @@ def test_native_code_is_of_the_same_generation_and_ptx_of_an_older_gpu(build: Bu
         assert ptx is None or (ptx in build.ptx and ptx <= capability)
 
 
-@pytest.mark.parametrize("build", [entry for entry in facts.builds() if entry.cuda and entry.sass])
+@pytest.mark.parametrize("build", [entry for entry in builds() if entry.cuda and entry.sass])
 def test_a_newer_driver_never_takes_away_but_by_dropping_the_gpu(build: Build) -> None:
     drivers = [entry.driver for entry in facts.toolkits() if version_numbers(entry.driver) < version_numbers("581")]
     for name in BOARDS:
@@ -159,7 +159,7 @@ def test_a_newer_driver_never_takes_away_but_by_dropping_the_gpu(build: Build) -
 
 
 def test_ptx_needs_the_driver_of_its_toolkit_where_native_code_does_not() -> None:
-    (build,) = [entry for entry in facts.builds() if (entry.package, entry.release) == ("tensorflow", "2.21.0")]
+    (build,) = [entry for entry in builds() if (entry.package, entry.release) == ("tensorflow", "2.21.0")]
     assert judge(build, target(build, "A100 SXM4", "525.60.13")).outcome == "runs"
     refused = judge(build, target(build, "H200", "555.42.05"))
     assert (refused.outcome, refused.code) == ("cannot", "driver")
@@ -172,9 +172,7 @@ def test_ptx_needs_the_driver_of_its_toolkit_where_native_code_does_not() -> Non
 
 def test_a_driver_from_before_the_gpu_does_not_know_it() -> None:
     (build,) = [
-        entry
-        for entry in facts.builds()
-        if (entry.package, entry.release, entry.variant) == ("torch", "2.8.0", "cu128")
+        entry for entry in builds() if (entry.package, entry.release, entry.variant) == ("torch", "2.8.0", "cu128")
     ]
     verdict = judge(build, target(build, "RTX 5090", "565.57.01"))
     assert (verdict.code, verdict.reason) == (
@@ -198,9 +196,7 @@ def test_an_old_cudnn_serves_what_its_framework_has_code_for(version: str | None
 
 def test_gpus_and_drivers_that_are_not_known_are_tried() -> None:
     (build,) = [
-        entry
-        for entry in facts.builds()
-        if (entry.package, entry.release, entry.variant) == ("torch", "2.15.0", "cu132")
+        entry for entry in builds() if (entry.package, entry.release, entry.variant) == ("torch", "2.15.0", "cu132")
     ]
     new = Gpu(uuid="GPU-1", name="new", capability=(12, 9), driver="999.1")
     assert judge(build, Target(gpu=new, cuda="13.2")).outcome == "runs"

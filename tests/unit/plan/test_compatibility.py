@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.catalog.hardware import facts
+from runner.catalog.hardware.builds import builds as known_builds
 from runner.catalog.hardware.versions import version_numbers
 from runner.core.model import Gpu, Request, Skip
 from runner.matrix import Environment, Matrix, load, parse
@@ -287,7 +287,7 @@ def test_of_two_that_are_as_near_the_newer_is_named() -> None:
 
 
 def test_a_build_whose_cudnn_does_not_serve_the_gpu_is_not_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
-    newer = tuple(replace(build, cudnn="9.11") if build.cuda.startswith("12") else build for build in facts.builds())
+    newer = tuple(replace(build, cudnn="9.11") if build.cuda.startswith("12") else build for build in known_builds())
     monkeypatch.setattr("runner.plan.compatibility.alternatives.builds", lambda: newer)
     assert nearest("torch-2.x", "V100") == ("torch-1.12", "torch==2.0.1")
 
