@@ -13,7 +13,7 @@ from benchmarks.turns import command, in_turns
 from runner.backends import Backend
 from runner.core.model import Request
 from runner.matrix import load, parse
-from runner.plan.document import plan_json
+from runner.plan.document import plan_document
 from runner.plan.planner import plan
 from runner.workflows.context import setup
 from runner.workflows.options import Options
@@ -57,7 +57,7 @@ def planning() -> Iterator[Row]:
     request = Request(environments=tuple(matrix.environments))
     count = len(plan(matrix, request, {}).cells)
     alone, with_document = in_turns(
-        [lambda: plan(matrix, request, {}), lambda: plan_json(plan(matrix, request, {}))], REPEATS
+        [lambda: plan(matrix, request, {}), lambda: plan_document(plan(matrix, request, {}))], REPEATS
     )
     yield Row(f"plan {count:,} cells", f"{alone:.3f} s", target="0.5 s", met=count >= CELLS and alone < 0.5)
     peer = _listing()

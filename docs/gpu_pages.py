@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runner.catalog import gpu_errors
-from runner.catalog.hardware.facts import Build, builds, toolkit
+from runner.catalog.hardware.builds import Build, builds
+from runner.catalog.hardware.facts import toolkit
 from runner.core.model import Gpu, Plan, PlannedCell, Skip
-from runner.plan.compatibility.rules import Setting, Verdict, has_code_for_it, portable
-from runner.plan.machine_file import describe
+from runner.plan.compatibility.rules import Target, Verdict, code_verdict, ptx_code
+from runner.plan.machine_file import read_machine_file
 from runner.report.markdown import table
 from runner.workflows.options import Options
 from runner.workflows.plan_elsewhere import planned
@@ -88,7 +89,7 @@ def beyond_code_table(boards: Sequence[Gpu], sources: Sources) -> str:
         (build.name, gpu.name, verdict.reason, sources.number(verdict.source))
         for build in _with_code()
         for gpu in boards
-        if portable(build, gpu.capability) and (verdict := _code_status(build, gpu)[1]) and verdict.word == "cannot"
+        if ptx_code(build, gpu.capability) and (verdict := _code_status(build, gpu)[1]) and verdict.outcome == "cannot"
     ]
     return table(("build", "GPU", "why", "source"), rows)
 
@@ -117,9 +118,9 @@ def _with_code() -> Iterator[Build]:
 
 def _code_status(build: Build, gpu: Gpu) -> tuple[str, Verdict | None]:
     """Return how a build runs on a GPU by its code, and the verdict behind it."""
-    verdict = has_code_for_it(build, Setting(gpu=gpu, cuda=build.cuda))
+    verdict = code_verdict(build, Target(gpu=gpu, cuda=build.cuda))
     unsure = " (unverified)" * bool(build.unverified & {"sass", "ptx"})
-    return (WORDS[verdict.word] if verdict else "native") + unsure, verdict
+    return (WORDS[verdict.outcome] if verdict else "native") + unsure, verdict
 
 
 def _drivers(build: Build) -> tuple[str, str]:
@@ -193,7 +194,7 @@ def described(folder: Path, matrix: Path) -> list[Machine]:
     """Return the GPU and the plans of each machine that is described in a folder."""
     machines = []
     for path in sorted(folder.glob("*.json")):
-        machine = describe(path)
+        machine = read_machine_file(path)
         strict, by_jit = (
             planned(Options(matrix=matrix, workload=["rnn-step"], seed=0, allow_jit=allowed), machine)
             for allowed in (False, True)

@@ -1,7 +1,10 @@
-"""Data with sources, and no decisions: what is measured, what others measured, and what hardware can do.
+"""Data with their sources: what is measured, what others have published, and what hardware can do.
 
-``cases`` has the workloads with their sizes, ``published`` the figures of papers and repositories, ``hardware`` the
-facts about builds, CUDA, drivers and GPUs, and ``gpu_errors`` the well-known failures of GPUs with their fixes.
+- ``cases`` has the workloads with their sizes, and formulas for the cost of a step.
+- ``published`` has the figures of papers and repositories.
+- ``hardware`` has facts about builds, CUDA, drivers and GPUs.
+- ``gpu_errors`` has the well-known error messages of GPUs with their fixes.
 
-Every number names its source. ``plan`` and ``analysis`` decide by these data; nothing here reads the machine.
+Every number names its source. ``plan`` and ``analysis`` base their decisions on these data; nothing here reads the
+machine.
 """

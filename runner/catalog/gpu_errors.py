@@ -1,22 +1,24 @@
-"""What engines, drivers and CUDA say when a GPU cannot be had, and what it means: rows of ``gpu_errors.csv``."""
+"""Explain the error messages of container engines, drivers and CUDA about GPUs: the rows of ``gpu_errors.csv``."""
 
 import csv
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-TABLE = Path(__file__).with_suffix(".csv")
+CSV_FILE = Path(__file__).with_suffix(".csv")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuError:
-    """One of the well-known failures.
+    """A well-known error.
 
     Attributes:
-        sign: what is in the message, in whatever case.
-        failure: the class of a cell that ends with it.
-        sentence: what it means; ``fix`` is what mends it.
-        source: where it was seen, and ``status`` how far that was checked.
+        sign: text that its messages contain; case does not matter.
+        failure: the failure class of a cell that ends with it.
+        sentence: what it means.
+        fix: what the user can do about it.
+        source: where it was reported.
+        status: how far the row was checked.
     """
 
     sign: str
@@ -29,15 +31,15 @@ class GpuError:
 
 @cache
 def gpu_errors() -> tuple[GpuError, ...]:
-    """Return all that are known, those with the more telling signs first."""
-    with TABLE.open(encoding="utf-8", newline="") as rows:
+    """Return every known error, those with more specific signs first."""
+    with CSV_FILE.open(encoding="utf-8", newline="") as rows:
         return tuple(GpuError(failure=row.pop("class"), **row) for row in csv.DictReader(rows))
 
 
-def known(text: str) -> GpuError | None:
-    """Return the first trouble whose sign a text has.
+def known_gpu_error(text: str) -> GpuError | None:
+    """Return the first known error whose sign a text contains; None if there is none.
 
-    >>> known("CUDA error: no kernel image is available for execution on the device").failure
+    >>> known_gpu_error("CUDA error: no kernel image is available for execution on the device").failure
     'arch'
     """
     lowered = text.lower()

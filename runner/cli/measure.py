@@ -38,17 +38,17 @@ def _planned(options: "Options", machine: Path | None) -> "Plan":
         from runner.workflows.context import prepared
 
         return prepared(options, console.note)[1].plan
-    from runner.plan.machine_file import describe
+    from runner.plan.machine_file import read_machine_file
     from runner.workflows.plan_elsewhere import planned
 
-    return planned(options, describe(machine), console.note)
+    return planned(options, read_machine_file(machine), console.note)
 
 
 def _plan_text(plan: "Plan", format: str) -> str:
     if format == "json":
-        from runner.plan.document import plan_json
+        from runner.plan.document import plan_document
 
-        return console.json_text(plan_json(plan))
+        return console.json_text(plan_document(plan))
     if format == "coverage":
         from runner.report.coverage import coverage
 

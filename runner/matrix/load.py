@@ -1,22 +1,24 @@
-"""Reading ``matrix.yaml``: all its mistakes at once, each with its place and one thing to do about it."""
+"""Read and check a matrix file, and report all its mistakes at once, each with its place and a hint."""
 
 from pathlib import Path as FilePath
 
 from pydantic import ValidationError
 
 from runner.core.errors import MatrixError, Problem
-from runner.matrix.errors import explain, meant_keys
-from runner.matrix.models import Matrix, broken_rules
+from runner.matrix.environments import broken_rules
+from runner.matrix.errors import explain, intended_keys
+from runner.matrix.exclusions import exclusion_problems
+from runner.matrix.models import Matrix
 from runner.matrix.patterns import pattern_problems
 from runner.matrix.yaml_source import compose, decode
-from runner.matrix.yaml_tree import Path, Tree, Unread, read, written_as
+from runner.matrix.yaml_tree import Path, Tree, Unread, build_tree, kind_of
 
 
 def load(path: FilePath) -> Matrix:
-    """Read and check a matrix file.
+    """Return the matrix in a file.
 
     Raises:
-        MatrixError: the file cannot be read, or is not a valid matrix; it holds every mistake, in the file's order.
+        MatrixError: the file cannot be read, or is not a valid matrix; the error has every mistake in the file's order.
     """
     try:
         content = path.read_bytes()
@@ -31,40 +33,47 @@ def load(path: FilePath) -> Matrix:
 
 
 def parse(content: bytes, name: str) -> Matrix:
-    """Check the content of a matrix file; ``name`` is what messages call it.
+    """Return the matrix in the content of a file.
+
+    Args:
+        content: the bytes of the file.
+        name: what messages call the file.
 
     Raises:
-        MatrixError: it is not a valid matrix; it holds every mistake, in the file's order.
+        MatrixError: the content is not a valid matrix; the error has every mistake in the file's order.
     """
     source = decode(content, name)
-    tree = read(source, compose(source))
+    tree = build_tree(source, compose(source))
     if not isinstance(tree.data, dict):
-        raise MatrixError(*(tree.problems or [_no_mapping(tree)]))
+        raise MatrixError(*(tree.problems or [_not_a_mapping(tree)]))
     problems = tree.problems
-    meant: set[Path] = set()
+    intended: set[Path] = set()
     matrix: Matrix | None = None
     try:
         matrix = Matrix.model_validate(tree.data)
     except ValidationError as error:
         problems += explain(tree, error)
-        meant = meant_keys(error.errors(include_url=False))
-    problems += _rule_problems(tree, meant)
+        intended = intended_keys(error.errors(include_url=False))
+    problems += _rule_problems(tree, intended)
     if matrix is not None:
-        problems += pattern_problems(tree, matrix)
+        problems += [*pattern_problems(tree, matrix), *exclusion_problems(tree, matrix)]
     if matrix is None or problems:
         raise MatrixError(*_ordered(problems))
     return matrix
 
 
-def _no_mapping(tree: Tree) -> Problem:
+def _not_a_mapping(tree: Tree) -> Problem:
     root = tree.values[()]
-    content = "a date" if isinstance(tree.data, Unread) else written_as(tree.data, root)
+    content = "a date" if isinstance(tree.data, Unread) else kind_of(tree.data, root)
     hint = "start with 'version: 1' and 'environments:'"
     return Problem(f"the matrix must be a mapping, and YAML read {content}", tree.source.node(root), hint)
 
 
-def _rule_problems(tree: Tree, meant: set[Path]) -> list[Problem]:
-    """Return the rules between keys that do not hold, also where pydantic stopped before them."""
+def _rule_problems(tree: Tree, intended: set[Path]) -> list[Problem]:
+    """Return the broken rules about the keys of environments.
+
+    pydantic checks these rules only in an environment without other mistakes, so they are checked here.
+    """
     environments = tree.data.get("environments")
     if not isinstance(environments, dict):
         return []
@@ -73,15 +82,15 @@ def _rule_problems(tree: Tree, meant: set[Path]) -> list[Problem]:
         path: Path = ("environments", name)
         if not isinstance(written, dict) or path in tree.incomplete:
             continue
-        misspelt = {str(key): True for *parent, key in meant if tuple(parent) == path}
+        misspelt = {str(key): True for *parent, key in intended if tuple(parent) == path}
         for rule in broken_rules(misspelt | written):
-            node = tree.keys.get((*path, rule.at or ""), tree.keys[path])
+            node = tree.keys.get((*path, rule.key or ""), tree.keys[path])
             problems.append(Problem(f"{name} {rule.message}", tree.source.node(node), rule.hint))
     return problems
 
 
 def _ordered(problems: list[Problem]) -> list[Problem]:
-    """Return the problems by line and column, each once: an alias shows its anchor's mistakes again."""
+    """Return the problems by line and column, each once: an alias repeats the mistakes of its anchor."""
     positions = [
         (problem.where.line, problem.where.column, problem) for problem in dict.fromkeys(problems) if problem.where
     ]

@@ -1,4 +1,4 @@
-"""Patterns of the matrix file that match nothing: a case, an environment or an implementation that does not exist."""
+"""Check the patterns of workloads and presets: one that matches nothing is a mistake of the file."""
 
 import difflib
 from collections.abc import Callable, Iterator, Sequence
@@ -10,23 +10,26 @@ import yaml
 from runner.catalog.cases import CASES, PHASES
 from runner.core.errors import Problem
 from runner.harness.adapters import implementations
-from runner.matrix.models import FRAMEWORKS, Matrix
+from runner.matrix.fields import FRAMEWORKS
+from runner.matrix.models import Matrix
 from runner.matrix.yaml_tree import Path, Tree
 
 Names = Callable[[str], Sequence[str]]
-"""Pattern -> the names that it may match."""
+"""Returns the names that a pattern is compared with."""
 
 
 def pattern_problems(tree: Tree, matrix: Matrix) -> Iterator[Problem]:
-    """Yield a problem for each pattern that matches nothing, with its place and the nearest name."""
+    """Yield a problem for each pattern of cases, environments or implementations that matches nothing."""
     for path, pattern, label, names in _patterns(matrix):
         known = names(pattern)
         if not any(fnmatchcase(name, pattern) for name in known):
-            yield Problem(f"no {label} matches {pattern!r}", tree.source.node(_node(tree, path)), _hint(pattern, known))
+            yield Problem(
+                f"no {label} matches {pattern!r}", tree.source.node(node_at(tree, path)), nearest_name(pattern, known)
+            )
 
 
 def _patterns(matrix: Matrix) -> Iterator[tuple[Path, str, str, Names]]:
-    """Yield the path of each pattern, the pattern without ``!``, what it is a pattern of, and the names."""
+    """Yield (path, pattern without ``!``, what it is a pattern of, names) for each pattern."""
     for workload, choice in matrix.workloads.items():
         cases = [case["name"] for case in CASES.values() if case["workload"] == workload]
         for index, pattern in enumerate(choice.cases):
@@ -54,7 +57,7 @@ def _always(names: Sequence[str]) -> Names:
 
 
 def _case_names(pattern: str) -> Sequence[str]:
-    """Return what a pattern of cases may match: phases of cases where it has three parts, else cases."""
+    """Return the names that a pattern of cases is compared with: phases of cases if it has three parts, else cases."""
     return _phases_of_cases() if pattern.count("/") > 1 else list(CASES)
 
 
@@ -69,13 +72,14 @@ def _implementation_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys(slugs))
 
 
-def _node(tree: Tree, path: Path) -> yaml.Node:
-    """Return the node at a path, or the nearest one above it: a bare text stands for the patterns of its selector."""
+def node_at(tree: Tree, path: Path) -> yaml.Node:
+    """Return the node at a path, or the nearest one above it: a selector may be written as a bare text."""
     while path not in tree.values:
         path = path[:-1]
     return tree.values[path]
 
 
-def _hint(pattern: str, known: Sequence[str]) -> str:
+def nearest_name(pattern: str, known: Sequence[str]) -> str:
+    """Return a hint with the known name that is nearest to a pattern, or with the command that lists them all."""
     close = difflib.get_close_matches(pattern[:100], known, 1, cutoff=0.5)
     return f"did you mean {close[0]!r}?" if close else "`runner plan --format json` lists all of them"

@@ -1,64 +1,78 @@
-"""Which environments and cells a command is about: ids, globs, ranges of releases, frameworks, cell globs."""
+"""Find the environments and cells that selectors name: ids, globs, ranges of releases, frameworks and cell globs."""
 
 import difflib
-import math
+import operator
 import re
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
+
+from packaging.version import InvalidVersion, Version
 
 from runner.core.errors import NothingSelectedError, Problem, UsageError
-from runner.matrix.models import FRAMEWORK_ALIASES, FRAMEWORKS, Matrix
+from runner.matrix.fields import FRAMEWORK_ALIASES, FRAMEWORKS
+from runner.matrix.models import Matrix
 
 _CELL_PARTS = 6
 _RANGE = re.compile(r"([A-Za-z][A-Za-z0-9]*)\s*([<>=!~].*)")
 _BOUND = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*([0-9][0-9A-Za-z._+*-]*)\s*")
-_RELEASE = re.compile(r"v?([0-9]+(?:\.[0-9]+)*)(\.\*)?(?:\.?(post|_|-|a|b|rc|dev)([0-9]+))?(?:\+.*)?")
-
-ReleaseKey = tuple[tuple[float, ...], int, int]
+_OPERATORS: Mapping[str, Callable[[Version, Version], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    "<": operator.lt,
+}
 
 
 def select_environments(matrix: Matrix, selectors: Sequence[str]) -> tuple[str, ...]:
     """Return the ids of the environments that the selectors name, in the file's order.
 
     Args:
-        matrix: where to select from.
-        selectors: ids, globs (``torch-*``), ranges (``torch>=1.0,<2``), ``framework:tf``, or cell globs, whose first
-            part counts; ``!`` before one takes out what it names. None at all, or only such, starts from everything.
+        matrix: the matrix to select from.
+        selectors: ids, globs (``torch-*``), ranges (``torch>=1.0,<2``), ``framework:tf``, or globs over cell ids, of
+            which the first part counts. A ``!`` in front excludes what a selector names. Without a selector that
+            includes, all environments are included.
 
     Raises:
-        NothingSelectedError: a selector names no environment, or nothing is left.
+        NothingSelectedError: a selector names no environment, or no environment remains.
         UsageError: a range cannot be read.
     """
     included = [selector for selector in selectors if not selector.startswith("!")]
     chosen = (
-        {name for selector in included for name in _named(matrix, selector)} if included else set(matrix.environments)
+        {name for selector in included for name in _environments_named(matrix, selector)}
+        if included
+        else set(matrix.environments)
     )
     for selector in selectors:
         if selector.startswith("!"):
-            named = _named(matrix, selector[1:])
+            named = _environments_named(matrix, selector[1:])
             chosen -= set() if "/" in selector else named
     if not chosen:
-        raise NothingSelectedError(Problem(f"nothing is left of {' '.join(selectors)}", hint="remove a ! selector"))
+        message = f"no environment remains of {' '.join(selectors)}"
+        raise NothingSelectedError(Problem(message, hint="remove a selector that begins with !"))
     return tuple(name for name in matrix.environments if name in chosen)
 
 
 def split_selectors(selectors: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the selectors of environments, and the cell globs: those with a ``/``, made to match whole cell ids.
+    """Return the selectors of environments, and the cell globs: those with a ``/``, extended to match entire cell ids.
 
-    A ``!`` stays in front of the glob it was written before.
+    A glob keeps its ``!``.
     """
     environments = tuple(selector for selector in selectors if "/" not in selector)
     return environments, tuple(_cell_glob(selector) for selector in selectors if "/" in selector)
 
 
 def choose_cells(matrix: Matrix, selectors: Sequence[str]) -> Callable[[str], bool]:
-    """Return a function that says of a cell id whether the selectors name the cell.
+    """Return a function that takes a cell id and returns True if the selectors name the cell.
 
-    Environment selectors and cell globs add up: ``torch-1.0 torch-2.x/nn-lstm/*`` is all of the one and some of the
-    other.
+    Environment selectors and cell globs add up: ``torch-1.0 torch-2.x/nn-lstm/*`` selects all cells of the first
+    environment and some of the second.
 
     Raises:
-        NothingSelectedError: a selector names no environment, or nothing is left.
+        NothingSelectedError: a selector names no environment, or no environment remains.
         UsageError: a range cannot be read.
     """
     environments, globs = split_selectors(selectors)
@@ -77,9 +91,9 @@ def choose_cells(matrix: Matrix, selectors: Sequence[str]) -> Callable[[str], bo
 
 
 def fits(patterns: Sequence[str], text: str) -> bool:
-    """Return True where a text fits some pattern and none of those with ``!`` in front.
+    """Return True if a text matches a pattern, and none of the patterns with ``!`` in front.
 
-    Without a pattern that includes, every text is included: ``["!a*"]`` fits all but what starts with a.
+    Without a pattern that includes, every text is included: ``["!a*"]`` fits all texts that do not begin with a.
 
     >>> fits([], "x"), fits(["a*"], "ab"), fits(["!a*"], "ab"), fits(["*", "!ab"], "ab")
     (True, True, False, False)
@@ -88,7 +102,7 @@ def fits(patterns: Sequence[str], text: str) -> bool:
 
 
 def fits_phase(patterns: Sequence[str], case_id: str, phase: str) -> bool:
-    """Return True where patterns of ``workload/case`` or ``workload/case/phase`` fit a phase of a case."""
+    """Return True if patterns of ``workload/case`` or ``workload/case/phase`` fit a phase of a case, see ``fits``."""
     return _fits(patterns, lambda pattern: f"{case_id}/{phase}" if pattern.count("/") > 1 else case_id)
 
 
@@ -102,19 +116,23 @@ def _fits(patterns: Sequence[str], text_for: Callable[[str], str]) -> bool:
     return (not included or any(map(matches, included))) and not any(map(matches, excluded))
 
 
-def release_key(release: str) -> ReleaseKey | None:
-    """Return what releases are ordered by, or None for one that is not a number.
+@cache
+def release_key(release: str) -> Version | None:
+    """Return what releases are ordered by: the version of PEP 440 without its local part; None if it is not a version.
 
-    ``0.1.12_2`` and ``0.1.12.post2`` are equal, ``1.0rc1`` comes before ``1.0``, ``2.*`` after every ``2.x``.
+    ``0.1.12_2``, a post-release in the notation of early PyTorch, equals ``0.1.12.post2``. ``2.*`` follows every
+    ``2.x`` and precedes ``3``.
+
+    >>> release_key("1.0rc1") < release_key("1.0") == release_key("1.0.0+cu90") < release_key("1.0.post1")
+    True
     """
-    match = _RELEASE.fullmatch(release)
-    if match is None:
+    text = release.partition("+")[0]
+    if text.endswith(".*"):
+        text = text.removesuffix("*") + str(sys.maxsize)
+    try:
+        return Version(re.sub(r"_([0-9]+)$", r".post\1", text))
+    except InvalidVersion:
         return None
-    numbers: list[float] = [float(part) for part in match[1].split(".")]
-    while len(numbers) > 1 and not numbers[-1]:
-        numbers.pop()
-    stage = 0 if match[3] is None else 1 if match[3] in ("post", "_", "-") else -1
-    return (*numbers, math.inf) if match[2] else tuple(numbers), stage, int(match[4] or 0)
 
 
 def _cell_glob(glob: str) -> str:
@@ -123,8 +141,13 @@ def _cell_glob(glob: str) -> str:
     return f"{glob}*" if glob.endswith("/") else f"{glob}/*"
 
 
-def _named(matrix: Matrix, selector: str) -> set[str]:
-    """Return the ids that one selector names; never empty."""
+def _environments_named(matrix: Matrix, selector: str) -> set[str]:
+    """Return the ids that a selector names.
+
+    Raises:
+        NothingSelectedError: it names no environment.
+        UsageError: it is a range that cannot be read.
+    """
     if "/" not in selector and (match := _RANGE.fullmatch(selector)):
         named = _in_range(matrix, selector, match[1], match[2])
     elif selector.startswith("framework:"):
@@ -139,11 +162,12 @@ def _named(matrix: Matrix, selector: str) -> set[str]:
 
 
 def _framework(word: str) -> str:
+    """Return the name of a framework from its name or alias, in any case."""
     return FRAMEWORK_ALIASES.get(word.lower(), word.lower())
 
 
 def _in_range(matrix: Matrix, selector: str, framework: str, bounds: str) -> set[str]:
-    tests = [_bound(selector, text) for text in bounds.split(",")]
+    tests = [_bound_test(selector, text) for text in bounds.split(",")]
     return {
         name
         for name, environment in matrix.environments.items()
@@ -153,29 +177,29 @@ def _in_range(matrix: Matrix, selector: str, framework: str, bounds: str) -> set
     }
 
 
-def _bound(selector: str, text: str) -> Callable[[ReleaseKey], bool]:
-    """Return the test that one bound such as ``>=1.0`` stands for."""
+def _bound_test(selector: str, text: str) -> Callable[[Version], bool]:
+    """Return the test that one bound such as ``>=1.0`` stands for.
+
+    Bounds compare versions by their order alone. The specifiers of PEP 440 leave out pre-releases and post-releases,
+    but ``torch>0.1.12`` has to select 0.1.12_2.
+
+    Raises:
+        UsageError: the bound cannot be read.
+    """
     match = _BOUND.fullmatch(text)
     limit = release_key(match[2]) if match else None
     if match is None or limit is None:
         message = f"cannot read {text.strip()!r} in the range {selector!r}"
         raise UsageError(Problem(message, hint="write a range such as 'torch>=1.0,<2'"))
     if match[2].endswith(".*") and match[1] in ("==", "!="):
-        series = tuple(float(part) for part in match[2].removesuffix(".*").split("."))
-        return lambda key: (_padded(key, len(series)) == series) == (match[1] == "==")
-    tests: dict[str, Callable[[ReleaseKey], bool]] = {
-        ">=": lambda key: key >= limit,
-        "<=": lambda key: key <= limit,
-        "==": lambda key: key == limit,
-        "!=": lambda key: key != limit,
-        ">": lambda key: key > limit,
-        "<": lambda key: key < limit,
-    }
-    return tests[match[1]]
+        series = limit.release[:-1]
+        return lambda key: (_padded(key.release, len(series)) == series) == (match[1] == "==")
+    compare = _OPERATORS[match[1]]
+    return lambda key: compare(key, limit)
 
 
-def _padded(key: ReleaseKey, length: int) -> tuple[float, ...]:
-    return (*key[0], *[0.0] * length)[:length]
+def _padded(numbers: tuple[int, ...], length: int) -> tuple[int, ...]:
+    return (*numbers, *[0] * length)[:length]
 
 
 def _hint(matrix: Matrix, selector: str) -> str:

@@ -1,4 +1,4 @@
-"""The text of a YAML file as a place to point at, and its node tree; every mistake of form is found here."""
+"""Decode and parse a YAML file, and give places in its text; mistakes in encoding and syntax are reported here."""
 
 import re
 from collections.abc import Iterator
@@ -8,16 +8,16 @@ import yaml
 
 from runner.core.errors import MatrixError, Problem, Where
 
-MAX_BYTES = 256 * 1024  # a hundred environments take 40 KiB
+MAX_BYTES = 256 * 1024  # a hundred environments need 40 KiB
 MAX_DEPTH = 40  # the models nest 6 deep; libyaml's composer overflows the C stack at some ten thousand
 MAX_NODES = 10_000  # a hundred environments make 3,000
-_LONGEST_LINE = 160  # more is not shown
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where libyaml is there
+_LONGEST_LINE = 160  # a longer line is cut in messages
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml is ten times as fast, if installed
 
 _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-# What PyYAML says, what we say, what to do, and whether the place is where the construct began.
+# Pattern of PyYAML's message, our message, our hint, and whether to point at the start of the construct.
 _MISTAKES = (
     (r"'\\t' that cannot start", "a tab cannot indent in YAML", "indent with spaces", False),
     (r"character '(.)' that cannot start", "text cannot start with {0!r} in YAML", "put the text in quotes", False),
@@ -34,12 +34,12 @@ _MISTAKES = (
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file's text, and places in it.
+    """The text of a file, and places in it.
 
     Attributes:
-        name: what to call the file in messages.
+        name: what messages call the file.
         text: its content.
-        lines: the text in lines as YAML counts them.
+        lines: the lines of the text, as YAML counts them.
     """
 
     name: str
@@ -47,11 +47,11 @@ class Source:
     lines: list[str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Split the text once."""
+        """Split the text into lines."""
         object.__setattr__(self, "lines", _BREAK.split(self.text))
 
     def where(self, line: int, column: int, width: int = 1) -> Where:
-        """Return the place; line and column count from 0, and the width is cut at the end of the line."""
+        """Return a place by line and column, both from 0; the width in characters is cut at the end of the line."""
         text = self.lines[line] if line < len(self.lines) else ""
         width = max(1, min(width, len(text) - column))
         if len(text) > _LONGEST_LINE:
@@ -60,32 +60,32 @@ class Source:
         return Where(self.name, line + 1, column + 1, shown, width)
 
     def node(self, node: yaml.Node) -> Where:
-        """Return the place of a node, as wide as its token."""
+        """Return the place of a node; of a node of several lines the first line."""
         start, end = node.start_mark, node.end_mark
         width = end.column - start.column if end.line == start.line else len(self.lines[start.line].rstrip())
         return self.where(start.line, start.column, width)
 
     def token(self, node: yaml.Node) -> str:
-        """Return a node as it is written, its first line where it has several."""
+        """Return a node as it is written; of a node of several lines the first line."""
         where = self.node(node)
         return self.lines[where.line - 1][where.column - 1 :][: where.width]
 
     def index(self, index: int) -> Where:
-        """Return the place of one character of the text."""
+        """Return the place of a character by its index in the text."""
         before = _BREAK.split(self.text[:index])
         return self.where(len(before) - 1, len(before[-1]))
 
 
 def decode(content: bytes, name: str) -> Source:
-    """Return the text of a file.
+    """Return the text of a file from its bytes.
 
     Raises:
-        MatrixError: it is too large, not UTF-8, or holds characters that YAML does not allow.
+        MatrixError: the file is too large, is not UTF-8, or has characters that YAML does not allow.
     """
     if len(content) > MAX_BYTES:
         raise MatrixError(
             Problem(
-                f"{name} is larger than {MAX_BYTES // 1024} KiB, so it is no matrix",
+                f"{name} is larger than {MAX_BYTES // 1024} KiB, too large for a matrix file",
                 hint="name the right file with --matrix FILE",
             )
         )
@@ -107,16 +107,16 @@ def decode(content: bytes, name: str) -> Source:
 
 
 def compose(source: Source) -> yaml.Node:
-    """Return the node tree of the one document in the text; nothing is constructed.
+    """Return the node tree of the only document in a text; no values are constructed.
 
     Raises:
-        MatrixError: it is empty, not YAML, nested too deeply, or too large once its aliases are followed.
+        MatrixError: the text is empty, not YAML, nested too deeply, or too large once its aliases are followed.
     """
     root: yaml.Node | None = None
     try:
         _check_depth(source)
         root = yaml.compose(source.text, Loader=_LOADER)
-    except (yaml.YAMLError, ValueError, IndexError) as error:  # PyYAML without libyaml trips over "\U00110000"
+    except (yaml.YAMLError, ValueError, IndexError) as error:  # PyYAML without libyaml raises both for "\U00110000"
         raise MatrixError(_mistake(source, error)) from None
     if root is None:
         message = "the file holds only comments" if source.text.strip() else "the file is empty"
@@ -138,11 +138,11 @@ def _check_depth(source: Source) -> None:
 
 
 def _mistake(source: Source, error: Exception) -> Problem:
-    """Say a syntax error in our words; the slow parser's error is preferred, since libyaml's wording varies."""
+    """Return a syntax error as a problem; the pure Python parser's error is preferred, as libyaml's wording varies."""
     try:
         yaml.compose(source.text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as better:
-        error = better
+    except yaml.MarkedYAMLError as python_error:
+        error = python_error
     except (ValueError, IndexError, RecursionError):
         pass
     mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
@@ -159,7 +159,7 @@ def _mistake(source: Source, error: Exception) -> Problem:
 
 
 def children(node: yaml.Node) -> Iterator[yaml.Node]:
-    """Yield the nodes directly below one, keys included."""
+    """Yield the nodes directly below a node, keys included."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             yield key
@@ -169,8 +169,11 @@ def children(node: yaml.Node) -> Iterator[yaml.Node]:
 
 
 def _check_size(source: Source, root: yaml.Node) -> None:
-    """Refuse aliases that contain themselves or grow large or deep when followed, counting each node once."""
-    sizes: dict[int, tuple[int, int]] = {}  # values below and depth below; (0, 0) while it is being counted
+    """Raise MatrixError for aliases that contain themselves, or are too large or too deep once followed.
+
+    Each node is visited once, however many aliases lead to it.
+    """
+    sizes: dict[int, tuple[int, int]] = {}  # id of a node -> number of values and depth; (0, 0) while it is counted
 
     def size(node: yaml.Node) -> tuple[int, int]:
         if id(node) not in sizes:

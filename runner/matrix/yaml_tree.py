@@ -1,4 +1,4 @@
-"""Plain data out of a YAML node tree, with the node of every path; no tag is ever executed."""
+"""Turn a YAML node tree into plain data, and keep the node of every path; no tag is ever executed."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +13,7 @@ Path = tuple[str | int, ...]
 
 _TAG = "tag:yaml.org,2002:"
 _TEXT_TAGS = (f"{_TAG}str", f"{_TAG}value", f"{_TAG}merge")  # "=" and "<<" are text where they are values
-_WRITTEN_AS = {
+_KINDS = {
     "int": "a number",
     "float": "a number",
     "bool": "true or false",
@@ -24,22 +24,26 @@ _WRITTEN_AS = {
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Stands for what is not built: dates, and values of unknown tags; no model accepts it."""
+    """A value that is not constructed, such as a date; no model accepts it.
+
+    Attributes:
+        kind: ``a date``, ``tag`` for an unknown tag, ``text`` with control characters, or a type of YAML.
+    """
 
     kind: str
 
 
 @dataclass(slots=True)
 class Tree:
-    """What was read.
+    """The data of a file and where it is written.
 
     Attributes:
         source: the text.
-        data: plain dicts, lists and scalars, for the models.
-        values: the node of each value by its path.
-        keys: the node of each key by the path of its value.
-        problems: mistakes found on the way.
-        incomplete: paths of mappings that lost a key to one of these mistakes.
+        data: dicts, lists and scalars, for the models.
+        values: path -> the node of the value.
+        keys: path -> the node of the key of the value.
+        problems: the mistakes in values and keys; more are found by the models.
+        incomplete: the paths of mappings that lost a key because of such a mistake.
     """
 
     source: Source
@@ -54,20 +58,20 @@ class Tree:
         self.problems.append(Problem(message, self.source.node(node), hint))
 
 
-def read(source: Source, root: yaml.Node) -> Tree:
-    """Build the data below a node; mistakes go to ``problems`` and what they concern is left out."""
+def build_tree(source: Source, root: yaml.Node) -> Tree:
+    """Return the data below a node; mistakes go to ``problems``, and the keys and values with mistakes are left out."""
     tree = Tree(source)
     tree.data = _value(tree, root, ())
     return tree
 
 
-def written_as(value: object, node: yaml.Node) -> str:
-    """Return what YAML read, in words: ``a number``, ``a list``, ``text``, ..."""
+def kind_of(value: object, node: yaml.Node) -> str:
+    """Return the kind of a value in words: ``a number``, ``a list``, ``text``, ..."""
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, list):
         return "a list"
-    return _WRITTEN_AS.get(node.tag.removeprefix(_TAG), "text")
+    return _KINDS.get(node.tag.removeprefix(_TAG), "text")
 
 
 def _value(tree: Tree, node: yaml.Node, path: Path) -> object:
@@ -91,7 +95,7 @@ def _mapping(tree: Tree, node: yaml.MappingNode, path: Path) -> dict[str, object
         below = (*path, key)
         if key in data:
             tree.report(
-                key_node, f"key {short(key)} is given twice", f"the first is in line {line_of(tree.keys[below])}"
+                key_node, f"key {abbreviated(key)} is given twice", f"the first is in line {line_of(tree.keys[below])}"
             )
             _value(tree, value_node, (*below, "given again"))
             continue
@@ -101,7 +105,7 @@ def _mapping(tree: Tree, node: yaml.MappingNode, path: Path) -> dict[str, object
 
 
 def _key(tree: Tree, node: yaml.Node) -> str | None:
-    """Return the key, or None after reporting why it is none."""
+    """Return the key; None, and a problem, if it is not text."""
     if not isinstance(node, yaml.ScalarNode):
         tree.report(node, "a key must be text, not a list or a mapping", "remove the brackets")
         return None
@@ -112,8 +116,8 @@ def _key(tree: Tree, node: yaml.Node) -> str | None:
     if isinstance(key, str):
         return key
     if not isinstance(key, Unread) or key.kind == "a date":
-        what = written_as(key, node)
-        tree.report(node, f"a key must be text, and YAML read {what}", f"put it in quotes: {quoted(node)}")
+        what = kind_of(key, node)
+        tree.report(node, f"a key must be text, and YAML read {what}", f"put it in quotes: {in_quotes(node)}")
     return None
 
 
@@ -126,33 +130,33 @@ def _scalar(tree: Tree, node: yaml.ScalarNode) -> object:
     kind = node.tag.removeprefix(_TAG)
     if kind == "timestamp":
         return Unread("a date")
-    if kind not in _WRITTEN_AS:
+    if kind not in _KINDS:
         return _unknown_tag(tree, node)
     try:
         return SafeConstructor.yaml_constructors[node.tag](SafeConstructor(), node)
     except (ValueError, KeyError, IndexError, OverflowError, ConstructorError):  # "!!int abc", "0x_", 5,000 digits
         tree.report(
-            node, f"{short(node.value)} cannot be read as {_WRITTEN_AS[kind]}", "put it in quotes if it is text"
+            node, f"{abbreviated(node.value)} cannot be read as {_KINDS[kind]}", "put it in quotes if it is text"
         )
         return Unread(kind)
 
 
 def _unknown_tag(tree: Tree, node: yaml.Node) -> Unread:
     tag = node.tag.replace(_TAG, "!!", 1)
-    tree.report(node, f"tag {short(tag)} is not allowed", "write the plain value, without a tag")
+    tree.report(node, f"tag {abbreviated(tag)} is not allowed", "write the plain value, without a tag")
     return Unread("tag")
 
 
 def line_of(node: yaml.Node) -> int:
-    """Return the node's line, counted from 1."""
+    """Return the line of a node, from 1."""
     return int(node.start_mark.line) + 1
 
 
-def short(text: str) -> str:
-    """Return the text quoted, cut where it is too long for a message."""
+def abbreviated(text: str) -> str:
+    """Return a text in quotes, cut to 60 characters."""
     return repr(text if len(text) <= 60 else f"{text[:57]}...")
 
 
-def quoted(node: yaml.ScalarNode) -> str:
-    """Return a scalar as it was written, in quotes."""
-    return "'" + short(node.value)[1:-1] + "'"
+def in_quotes(node: yaml.ScalarNode) -> str:
+    """Return the text of a scalar in single quotes, cut to 60 characters."""
+    return "'" + abbreviated(node.value)[1:-1] + "'"

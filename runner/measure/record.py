@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from runner.catalog.gpu_errors import known
+from runner.catalog.gpu_errors import known_gpu_error
 from runner.core.facts import HARNESS_FACTS
 from runner.core.model import FAILURE_CLASSES, Outcome, Record
 
@@ -65,7 +65,7 @@ def collect(outcome: Outcome, run: str, common: Mapping[str, Any]) -> tuple[Reco
 
 def _explained(failure: str | None, reason: str, log: str) -> tuple[str | None, str]:
     """Return class and reason of a failure on a GPU, explained if it is a known error."""
-    gpu_error = known(reason) or (known(log) if failure == "crash" else None)
+    gpu_error = known_gpu_error(reason) or (known_gpu_error(log) if failure == "crash" else None)
     if gpu_error is None or failure not in EXPLAINED:
         return failure, reason
     return gpu_error.failure, f"{gpu_error.sentence}: {gpu_error.fix} ({reason})"

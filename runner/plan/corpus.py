@@ -1,4 +1,4 @@
-"""A user's own text as the words of a language model, instead of words drawn at random."""
+"""Let language models learn a user's text instead of words drawn at random."""
 
 import hashlib
 from collections import Counter
@@ -14,31 +14,32 @@ END, UNKNOWN = "<eos>", "<unk>"  # as in the Penn Treebank files of Mikolov
 
 
 def read(path: Path) -> Corpus:
-    """Return the text in a file, with its digest; the file's name is kept, its folder is not.
+    """Return the text of a UTF-8 file with its SHA-256 digest; the file's name is kept, its folder is not.
 
     Raises:
-        UsageError: it cannot be read, or is not UTF-8.
+        UsageError: the file cannot be read, or is not UTF-8.
     """
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise UsageError(Problem(f"the corpus {path} cannot be read: {error.strerror}")) from error
+        message = f"cannot read the corpus {path}: {error.strerror}"
+        raise UsageError(Problem(message, hint="name a text file with --corpus FILE")) from error
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        hint = f"`iconv -f LATIN1 -t UTF-8 {path}` turns Latin-1 into UTF-8"
+        hint = f"`iconv -f LATIN1 -t UTF-8 {path}` converts Latin-1 to UTF-8"
         raise UsageError(Problem(f"the corpus {path} is not UTF-8: line {line}: {error.reason}", hint=hint)) from error
     return Corpus(name=path.name, digest=f"sha256:{hashlib.sha256(content).hexdigest()}", text=text)
 
 
-def given(case: Mapping[str, Any], corpus: Corpus | None) -> Mapping[str, Any]:
-    """Return a language model's case with the words of a corpus, and ``corpus``: its name and digest for the record.
+def with_corpus(case: Mapping[str, Any], corpus: Corpus | None) -> Mapping[str, Any]:
+    """Return a language model's case with the words of a corpus, and its name and digest under ``corpus``.
 
-    Any other case is returned as it is, and every case where there is no corpus.
+    Any other case is returned unchanged, and so is every case if there is no corpus.
 
     Raises:
-        UsageError: the text is too short.
+        UsageError: the text has fewer words than the case needs.
     """
     if corpus is None or not case.get("vocabulary"):
         return case
@@ -46,46 +47,48 @@ def given(case: Mapping[str, Any], corpus: Corpus | None) -> Mapping[str, Any]:
 
 
 def with_words(case: Mapping[str, Any], text: str) -> Mapping[str, Any]:
-    """Return a language model's case with the words of a text; any other case as it is.
+    """Return a language model's case with the words of a text; any other case unchanged.
 
-    Words are what stands between white space, with ``<eos>`` at the end of each line, as TensorFlow's PTB reader has
-    it (models/tutorials/rnn/ptb/reader.py). The vocabulary are the case's ``vocabulary`` most frequent words of the
-    whole text, of equally frequent ones those that sort first; where there are more, what is left is ``<unk>``, which
-    takes the last place unless it is a frequent word itself. A word's number is its rank.
+    White space separates words, and each line ends with the word ``<eos>``, as in the PTB reader of TensorFlow
+    (models/tutorials/rnn/ptb/reader.py). The vocabulary V has the V most frequent words of the entire text; words of
+    equal frequency are ordered alphabetically. The number of a word is its rank, from 0. If the text has more than V
+    different words, the rest become ``<unk>``, which takes the last number unless it is among the frequent words
+    itself.
 
     Args:
-        case: the sizes.
-        text: at least B*(T+1) words, B samples of T steps and the word after them.
+        case: the sizes: B = ``batch``, T = ``steps``, V = ``vocabulary``.
+        text: at least B * (T + 1) words: B samples of T steps and the word to predict after them.
 
     Returns:
-        The case with ``words``: B*(T+1) numbers in [0, ``vocabulary``), sample after sample; each sample is a piece of
-        the text, and the next sample goes on where it ends.
+        The case with ``words``: B * (T + 1) numbers in [0, V), sample after sample. The samples are consecutive pieces
+        of the text.
 
     Raises:
-        UsageError: the text is too short.
+        UsageError: the text has fewer words.
     """
     if not case.get("vocabulary"):
         return case
     needed = case["batch"] * (case["steps"] + 1)
     words, ranked = _counted(text)
     if len(words) < needed:
-        what = f"{case['workload']}/{case['name']} needs {needed} words ({case['batch']} x {case['steps'] + 1})"
-        hint = "a line's end counts as a word; name a longer text, or select a smaller case"
-        raise UsageError(Problem(f"the corpus is too short: {what}, it has {len(words)}", hint=hint))
-    known = _vocabulary(ranked, case["vocabulary"])
-    return {**case, "words": [known[word if word in known else UNKNOWN] for word in words[:needed]]}
+        case_id = f"{case['workload']}/{case['name']}"
+        message = f"{case_id} needs {needed} words ({case['batch']} x {case['steps'] + 1}), it has {len(words)}"
+        hint = "use a longer text, or select a smaller case; the end of a line counts as a word"
+        raise UsageError(Problem(f"the corpus is too short: {message}", hint=hint))
+    numbers = _vocabulary(ranked, case["vocabulary"])
+    return {**case, "words": [numbers[word if word in numbers else UNKNOWN] for word in words[:needed]]}
 
 
 @cache
 def _counted(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the words of a text in order, and the different ones by frequency."""
+    """Return the words of a text in order, and the distinct words by descending frequency."""
     words = tuple(text.replace("\n", f" {END} ").split())
     counts = Counter(words)
     return words, tuple(sorted(counts, key=lambda word: (-counts[word], word)))
 
 
 def _vocabulary(ranked: tuple[str, ...], size: int) -> dict[str, int]:
-    """Return word -> number for at most ``size`` words; holds ``<unk>`` where not every word has a number."""
+    """Return word -> number for at most ``size`` words; if some words get no number, ``<unk>`` has one."""
     kept = list(ranked[:size])
     if len(ranked) > size and UNKNOWN not in kept:
         kept[-1] = UNKNOWN

@@ -1,7 +1,7 @@
-"""Devices that work side by side: GPUs of one kind, each of which measures cases of its own.
+"""Share the cases of a plan between GPUs of one kind that measure in parallel.
 
-A case is never split: all of its cells, and the pair that tells its noise, are measured on one GPU; but for a case that
-wants several GPUs at once, which has all of them to itself.
+A case is never split: all its cells, the A/A pair included, run on the same GPU, so that a comparison never crosses
+boards. A case that several GPUs compute together has all of them to itself.
 """
 
 from dataclasses import replace
@@ -9,36 +9,40 @@ from dataclasses import replace
 from runner.core.model import Block, Past, Plan
 
 
-def apart(plan: Plan) -> tuple[Plan, Plan]:
-    """Return the part of a plan that one device measures, and the part whose cases want several GPUs at once."""
-    wide = [block for block in plan.blocks if plan.device == "cuda" and block.chips > 1]
-    if not wide:
-        return plan, _part(plan, [])
-    return _part(plan, [block for block in plan.blocks if block not in wide]), _part(plan, wide)
+def split_multi_gpu(plan: Plan) -> tuple[Plan, Plan]:
+    """Return two plans: the cases that one device computes, and those that several GPUs compute together.
+
+    On a CPU the second is always empty.
+    """
+    multi_gpu = [block for block in plan.blocks if plan.device == "cuda" and block.chips > 1]
+    if not multi_gpu:
+        return plan, _with_blocks(plan, [])
+    return _with_blocks(plan, [block for block in plan.blocks if block not in multi_gpu]), _with_blocks(plan, multi_gpu)
 
 
 def assign(plan: Plan, count: int) -> tuple[Plan, ...]:
-    """Return the part of a plan that each of ``count`` devices measures, fewer where there are fewer cases.
+    """Return one plan for each of ``count`` devices; fewer plans if there are fewer cases.
 
-    The longest case first, each to whoever has least to do by then (Graham 1969, at most 4/3 of the shortest time). The
-    same plan is always dealt out in the same way, so that a resumed run goes on where it was.
+    Each case, the longest first, goes to the device with the least work so far (longest processing time first, Graham
+    1969, SIAM J. Appl. Math. 17(2): at most 4/3 of the shortest possible time). Equal plans get equal assignments, so
+    that a resumed run finds each case on the same device.
     """
     if count < 2 or len(plan.blocks) < 2:
         return (plan,)
-    seconds = {planned.cell: round(planned.seconds, 2) for planned in plan.cells}  # as plan.json has it
+    seconds = {planned.cell: round(planned.seconds, 2) for planned in plan.cells}  # rounded as in plan.json
     costs = {block.case_id: sum(seconds[cell] for cell in block.cells) for block in plan.blocks}
-    hands: list[list[Block]] = [[] for _ in range(min(count, len(plan.blocks)))]
+    assigned: list[list[Block]] = [[] for _ in range(min(count, len(plan.blocks)))]
     for block in sorted(plan.blocks, key=lambda block: (-costs[block.case_id], block.case_id)):
-        min(hands, key=lambda hand: sum(costs[dealt.case_id] for dealt in hand)).append(block)
-    return tuple(_part(plan, hand) for hand in hands)
+        min(assigned, key=lambda blocks: sum(costs[other.case_id] for other in blocks)).append(block)
+    return tuple(_with_blocks(plan, blocks) for blocks in assigned)
 
 
-def _part(plan: Plan, hand: list[Block]) -> Plan:
-    """Return a plan with some of its blocks, in their order, and what of its past is theirs."""
-    blocks = tuple(block for block in plan.blocks if block in hand)
+def _with_blocks(plan: Plan, kept: list[Block]) -> Plan:
+    """Return the plan with some of its blocks only, in the plan's order, with their cells and their past."""
+    blocks = tuple(block for block in plan.blocks if block in kept)
     cases = {block.case_id for block in blocks}
     past = Past(
-        finished=frozenset(block for block in plan.past.finished if block[0] in cases),
+        finished=frozenset(case_round for case_round in plan.past.finished if case_round[0] in cases),
         attempts={key: last for key, last in plan.past.attempts.items() if key[0] in cases},
         failed=frozenset(failure for failure in plan.past.failed if failure[0].case_id in cases),
         servers=plan.past.servers,

@@ -1,4 +1,4 @@
-"""A plan as JSON: what ``runner plan --format json`` prints and every run keeps."""
+"""Write a plan as JSON and read it back: ``runner plan --format json`` prints it, and every run keeps it."""
 
 import hashlib
 import json
@@ -9,8 +9,11 @@ from runner.core.model import Block, Cell, Measurement, Past, Plan, PlannedCell,
 from runner.plan import estimate
 
 
-def plan_json(plan: Plan) -> dict[str, Any]:
-    """Return the plan with ``version`` 1; see DESIGN.md, 8."""
+def plan_document(plan: Plan) -> dict[str, Any]:
+    """Return the plan as JSON objects, version 1 of the format; ``docs/reference/records.md`` has its keys.
+
+    Seconds are rounded to two decimals.
+    """
     measurement = plan.measurement
     return {
         "version": 1,
@@ -50,7 +53,7 @@ def _cell(planned: PlannedCell, framework: str) -> dict[str, Any]:
 
 
 def fingerprint(document: Mapping[str, Any], cases: Mapping[str, Any]) -> str:
-    """Return 12 digits that change with a plan, as JSON, and with the cases it measures."""
+    """Return 12 hexadecimal digits of the SHA-256 of a plan as JSON, without its version, and the cases it measures."""
     content = {name: value for name, value in document.items() if name != "version"}
     return hashlib.sha256(json.dumps([content, cases], sort_keys=True).encode()).hexdigest()[:12]
 
@@ -58,16 +61,16 @@ def fingerprint(document: Mapping[str, Any], cases: Mapping[str, Any]) -> str:
 def read_plan(
     document: Mapping[str, Any], cases: Mapping[str, Any], measurement: Mapping[str, Any], past: Past
 ) -> Plan:
-    """Return the plan that ``plan_json`` made a document of.
+    """Return the plan that ``plan_document`` wrote.
 
     Args:
         document: the plan as JSON.
-        cases: case id -> its sizes; for every case of which a cell runs.
+        cases: case id -> its sizes, at least for every case with a cell that runs.
         measurement: the fields of ``Measurement``.
-        past: what there is of it already.
+        past: what an earlier part of the run has measured.
 
     Raises:
-        KeyError, TypeError: something is missing.
+        KeyError, TypeError: a key is missing, or ``measurement`` has an unknown one.
     """
     planned = tuple(_planned(entry) for entry in document["cells"])
     runnable: dict[str, list[Cell]] = {}
@@ -85,7 +88,7 @@ def read_plan(
                 spec=cases[case_id],
                 device=document["device"],
                 cells=tuple(cells),
-                memory_bytes=estimate.held_bytes(case_id),
+                memory_bytes=estimate.process_bytes(case_id),
             )
             for case_id, cells in runnable.items()
         ),
@@ -95,9 +98,9 @@ def read_plan(
 
 
 def _planned(entry: Mapping[str, Any]) -> PlannedCell:
-    words = ("environment", "implementation", "workload", "case", "phase", "precision")
+    parts = ("environment", "implementation", "workload", "case", "phase", "precision")
     return PlannedCell(
-        cell=Cell(**{word: entry[word] for word in words}),
+        cell=Cell(**{part: entry[part] for part in parts}),
         device=entry["device"],
         kind=entry["kind"],
         skip=None if entry["verdict"] == "run" else _skip(entry),
@@ -107,5 +110,5 @@ def _planned(entry: Mapping[str, Any]) -> PlannedCell:
 
 
 def _skip(entry: Mapping[str, Any]) -> Skip:
-    nearest = tuple(entry.get("nearest", ()))  # a plan of an older program has neither it nor a source
+    nearest = tuple(entry.get("nearest", ()))  # plans of older versions have neither this nor a source
     return Skip(entry["code"], entry["reason"], entry.get("source") or "", nearest)

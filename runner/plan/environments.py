@@ -1,4 +1,4 @@
-"""Environments of the matrix as a backend is asked to make them, and what that will cost."""
+"""List what a backend has to build for a plan, and say what that costs in downloads and disk space."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,19 +8,19 @@ from runner.core.model import Device, Skip, Spec, Survey
 from runner.core.units import disk_size
 from runner.matrix import Environment, Matrix
 
-SPARE = 1 << 30  # bytes that stay free after everything is made
+SPARE_DISK_BYTES = 1 << 30  # stay free after everything is built
 
 
 def specs(
     matrix: Matrix, names: Sequence[str], device: Device, folder: Path
 ) -> tuple[tuple[Spec, ...], Mapping[str, Skip]]:
-    """Return what is to be made for a device, and the environments that have no build for it.
+    """Return what to build for a device, and the environments that have no build for it with the reason.
 
     Args:
         matrix: the checked matrix.
         names: environment ids.
         device: ``cpu`` or ``cuda``.
-        folder: what the locks' paths are relative to.
+        folder: the folder that the paths of locks are relative to. A lock that does not exist is None in the result.
     """
     specs_of_device: list[Spec] = []
     skips: dict[str, Skip] = {}
@@ -29,7 +29,7 @@ def specs(
         variant = environment.variant(device)
         if variant is None:
             code = "needs-gpu" if device == "cpu" else "framework-lacks"
-            skips[name] = Skip(code, f"matrix.yaml declares no {device} build of it")
+            skips[name] = Skip(code, f"matrix.yaml has no {device} variant of it")
             continue
         lock = (folder / variant.lock).resolve() if variant.lock else None
         specs_of_device.append(
@@ -49,22 +49,22 @@ def specs(
 
 
 def announce(specs: Sequence[Spec], survey: Survey) -> str | None:
-    """Return what will be fetched and what room it takes, in a sentence; None where nothing has to be made.
+    """Return a sentence on what will be built and what it takes; None if nothing has to be built.
 
     Raises:
-        RunnerError: there is not enough room.
+        RunnerError: the disk has less room than the builds and ``SPARE_DISK_BYTES`` need.
     """
     new = [spec for spec in specs if spec.environment not in survey.cached and spec.environment not in survey.skips]
     if not new:
         return None
-    disk = sum(spec.disk for spec in new)
     names = ", ".join(spec.environment for spec in new)
-    if survey.free and disk + SPARE > survey.free:
-        hint = "select fewer environments, or make room"
-        message = f"{names} need {disk_size(disk)} of disk, {disk_size(survey.free)} are free"
+    disk = sum(spec.disk for spec in new)
+    if survey.free and disk + SPARE_DISK_BYTES > survey.free:
+        message = f"not enough disk space for {names}: they need {disk_size(disk)}, {disk_size(survey.free)} are free"
+        hint = f"select fewer environments, or free disk space; {disk_size(SPARE_DISK_BYTES)} have to stay free"
         raise RunnerError(Problem(message, hint=hint))
     download = disk_size(sum(spec.download for spec in new))
     unknown = [spec.environment for spec in new if not spec.download]
-    more = f", and what {', '.join(unknown)} take" if unknown else ""
-    room = f", {disk_size(survey.free)} are free" if survey.free else ""
-    return f"to be made: {names}; downloads about {download}{more}, needs about {disk_size(disk)} of disk{room}"
+    more = f" (without {', '.join(unknown)}, whose size is unknown)" if unknown else ""
+    room = f" ({disk_size(survey.free)} are free)" if survey.free else ""
+    return f"building {names}: downloads about {download}{more}, needs about {disk_size(disk)} of disk{room}"

@@ -1,4 +1,8 @@
-"""What a cell will about cost on a device: seconds and bytes, before anything is measured. Rough on purpose."""
+"""Estimate the seconds and the bytes that a cell takes on a device, before anything is measured.
+
+The estimates are rough on purpose: they choose which cells fit into a budget or into memory, and say how long a run
+will take. An iteration takes its arithmetic at a fixed rate plus the time to launch its operations.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,76 +15,93 @@ from runner.core.model import Cell, Measurement, PlannedCell, Skip
 from runner.core.units import duration
 from runner.harness import cases, timing
 
-FLOPS_PER_THREAD = 3e10  # what these networks reached on one thread of a 2024 server CPU
-FLOPS_GPU = 5e11
-FORK_SECONDS = 0.3  # data, weights and the fork
-DRAWN = 1e-8  # seconds that a byte of an operation's arrays takes to be drawn and summed up
-STEP_SECONDS = 2e-5  # what starting the operations of one time step of one layer takes at least
-TRAINING = 3  # a training step costs about three forward passes
-CHECKED = 5 * TRAINING + 2  # forward passes of the check: first step, gradients, three steps, outputs twice
-EXTRA_LAYER = 0.3  # of what compiling one layer takes, for each further layer and way
-OVERHEAD = 1 << 29  # bytes of a framework with its libraries
+FLOPS_PER_THREAD = 3e10  # per second, as these networks reached on one thread of a server CPU of 2024
+FLOPS_GPU = 5e11  # per second
+FORK_SECONDS = 0.3  # to fork, and to make the data and the weights
+DRAW_SECONDS_PER_BYTE = 1e-8  # to draw the arrays of an operation at random, and to sum them
+STEP_SECONDS = 2e-5  # to launch the operations of one time step of one layer, at least
+TRAINING_COST = 3  # a training step costs about three forward passes
+CHECK_COST = 5 * TRAINING_COST + 2  # forward passes of the check: first step, gradients, three steps, outputs twice
+EXTRA_LAYER_COST = 0.3  # of compiling one layer, for each further layer and direction
+FRAMEWORK_BYTES = 1 << 29  # memory of a framework with its libraries
 
 
 @cache
 def step_seconds(case_id: str, phase: str, device: str, threads: int) -> float:
-    """Return the seconds of one iteration of a phase."""
+    """Return the estimated seconds of one iteration of a phase.
+
+    Args:
+        case_id: ``workload/case``.
+        phase: a phase of the aligned protocol, other than a compile phase.
+        device: ``cpu`` or ``cuda``.
+        threads: CPU threads; without effect on a GPU.
+    """
     case = CASES[case_id]
-    share = 1 if phase == "forward" or is_kernel(case) else TRAINING
-    return share * _forward_seconds(case, device, threads)
+    passes = 1 if phase == "forward" or is_kernel(case) else TRAINING_COST
+    return passes * _forward_seconds(case, device, threads)
 
 
 def cell_seconds(cell: Cell, compiling: tuple[float, float], measurement: Measurement, device: str) -> float:
-    """Return the seconds of one round of a cell: its fork, its compilers, its check and its iterations.
+    """Return the estimated seconds of one round of a cell: fork, compilation, check and measured iterations.
 
     Args:
-        cell: what to measure.
-        compiling: seconds of compiling one layer, from cold caches and from warm ones.
-        measurement: how.
-        device: where.
+        cell: the cell.
+        compiling: seconds to compile one layer, with cold caches and with warm ones.
+        measurement: how the run measures.
+        device: ``cpu`` or ``cuda``.
     """
     plain = cell.phase.partition("+")[0]
-    check, share = _before(cell.case_id, device, measurement.threads)
-    cold = share * compiling[0 if plain == "compile" else 1]
+    check, layers = _preparation(cell.case_id, device, measurement.threads)
+    compilation = layers * compiling[0 if plain == "compile" else 1]
     if plain.startswith("compile"):
-        return FORK_SECONDS + check + cold
+        return FORK_SECONDS + check + compilation
     step = step_seconds(cell.case_id, plain, device, measurement.threads)
     measured = max(measurement.seconds, 5 * step)
     if device == "cpu" and step < timing.LEAD_BELOW:
-        measured *= 1 + step / max(step, timing.TURN)  # the calls that lead
+        measured *= 1 + step / max(step, timing.TURN)  # the first call of each turn is no sample
     if cell.protocol == "published":
         measured = sum(cases.iterations(dict(CASES[cell.case_id]))) * step
-    return FORK_SECONDS + check + cold + measured
+    return FORK_SECONDS + check + compilation + measured
 
 
-def too_much(cell: Cell, seconds: float, measurement: Measurement, memory: int, gpus: int = 0) -> Skip | None:
-    """Return why a cell would not fit in a round's time, the device's memory or its processors; None where it does.
+def resource_skip(cell: Cell, seconds: float, measurement: Measurement, memory: int, gpus: int = 0) -> Skip | None:
+    """Return why a cell exceeds the time-out of a round, the processors or the memory; None if it fits.
 
     Args:
-        cell: what to measure.
+        cell: the cell.
         seconds: the estimate of one round.
-        measurement: its time-out is the budget of a round.
-        memory: bytes that the device has; 0 where that is not known.
-        gpus: how many there are; 0 on a CPU.
+        measurement: has the time-out of a round and the CPU threads.
+        memory: bytes of the device's memory; 0 if unknown.
+        gpus: the number of GPUs; 0 on a CPU.
     """
     if seconds > measurement.timeout:
-        return Skip("over-budget", f"a round takes about {seconds:.0f} s here, {measurement.timeout:.0f} s are allowed")
+        limit = f"the time-out is {measurement.timeout:.0f} s"
+        return Skip("over-budget", f"one round would take about {seconds:.0f} s; {limit}")
     chips = CASES[cell.case_id].get("chips", 1)
     if gpus and chips > gpus:
-        return Skip("processors", f"{chips} GPUs are wanted at once, and this is on {gpus}")
+        return Skip("processors", f"it needs {chips} GPUs at once; this run has {gpus}")
     if not gpus and chips > measurement.threads:
-        there = f"{measurement.threads} threads are there"
-        return Skip("processors", f"{chips} processes of a thread each are wanted, and {there}")
-    needed = held_bytes(cell.case_id, chips if gpus else 1)
+        return Skip("processors", f"it needs {chips} processes of one thread each; this run has {measurement.threads}")
+    needed = process_bytes(cell.case_id, chips if gpus else 1)
     if memory and needed > memory:
-        return Skip("no-memory", f"it holds about {units.memory(needed)} at once, {units.memory(memory)} are there")
+        return Skip(
+            "no-memory", f"it needs about {units.memory(needed)} of memory; {units.memory(memory)} are available"
+        )
     return None
 
 
-def affordable(planned: tuple[PlannedCell, ...], measurement: Measurement, devices: int = 1) -> tuple[PlannedCell, ...]:
-    """Return the cells with a skip for each case whose first rounds do not fit into what is left of the budget.
+def skip_over_budget(
+    planned: tuple[PlannedCell, ...], measurement: Measurement, devices: int = 1
+) -> tuple[PlannedCell, ...]:
+    """Return the cells, those skipped whose case's first rounds exceed the rest of the budget, case after case.
 
-    Each of several ``devices`` has the whole of it, and a case is measured on one, or has all of them.
+    The budget is wall-clock time, so each device has all of it. A case takes its time from the device with the most
+    left, and a case of several chips from every device.
+
+    Args:
+        planned: the cells, in the order of their cases.
+        measurement: has the budget in seconds; None skips nothing.
+        devices: how many devices share the cases, at least 1.
     """
     if measurement.budget is None:
         return planned
@@ -88,19 +109,18 @@ def affordable(planned: tuple[PlannedCell, ...], measurement: Measurement, devic
     for planned_cell in planned:
         if planned_cell.skip is None:
             costs[planned_cell.cell.case_id] = costs.get(planned_cell.cell.case_id, 0.0) + planned_cell.seconds
-    left, skips = [measurement.budget] * devices, dict[str, Skip]()
+    remaining, skips = [measurement.budget] * devices, dict[str, Skip]()
     for case_id, seconds in costs.items():
-        together = devices > 1 and CASES.get(case_id, {}).get("chips", 1) > 1
-        available = min(left) if together else max(left)
-        if seconds <= available:
-            left = [
-                seconds_left - seconds if together or device == left.index(available) else seconds_left
-                for device, seconds_left in enumerate(left)
-            ]
+        on_all_devices = devices > 1 and CASES.get(case_id, {}).get("chips", 1) > 1
+        available = min(remaining) if on_all_devices else max(remaining)
+        if seconds > available:
+            rounds = f"{measurement.rounds} rounds of {case_id} would take about {duration(seconds)}"
+            rest = f"{duration(available)} of the budget of {duration(measurement.budget)} remain"
+            skips[case_id] = Skip("over-budget", f"{rounds}; {rest}")
             continue
-        rounds = f"{measurement.rounds} rounds of {case_id} take about {duration(seconds)}"
-        there = f"{duration(available)} of {duration(measurement.budget)} are left"
-        skips[case_id] = Skip("over-budget", f"{rounds}, and {there}")
+        chosen = range(devices) if on_all_devices else [remaining.index(available)]
+        for device in chosen:
+            remaining[device] -= seconds
     return tuple(
         replace(planned_cell, skip=skips[planned_cell.cell.case_id])
         if planned_cell.skip is None and planned_cell.cell.case_id in skips
@@ -110,30 +130,31 @@ def affordable(planned: tuple[PlannedCell, ...], measurement: Measurement, devic
 
 
 @cache
-def held_bytes(case_id: str, parts: int = 1) -> int:
-    """Return about how many bytes are held by a process that trains a case, or by each of several that share it."""
-    return OVERHEAD + training_bytes(CASES[case_id]) // parts
+def process_bytes(case_id: str, parts: int = 1) -> int:
+    """Return about how many bytes a process holds that trains a case, or each of ``parts`` processes that share it."""
+    return FRAMEWORK_BYTES + training_bytes(CASES[case_id]) // parts
 
 
 @cache
-def _before(case_id: str, device: str, threads: int) -> tuple[float, float]:
-    """Return the seconds of the check, and how many times one layer's compiling all of it takes."""
+def _preparation(case_id: str, device: str, threads: int) -> tuple[float, float]:
+    """Return the seconds of a case's check, and its compilation time as a multiple of that of one layer."""
     case = CASES[case_id]
     if is_kernel(case):
-        return 4 * _forward_seconds(case, device, threads) + DRAWN * forward_bytes(case), 1.0
+        return 4 * _forward_seconds(case, device, threads) + DRAW_SECONDS_PER_BYTE * forward_bytes(case), 1.0
     small: Mapping[str, Any] = cases.checked(dict(case))
-    check = CHECKED * _forward_seconds(small, device, threads)
+    check = CHECK_COST * _forward_seconds(small, device, threads)
     at_full_size = small == case
     if not at_full_size:
-        check += (TRAINING + 1) * _forward_seconds(case, device, threads)  # its first step, and its outputs at the end
-    parts = case["layers"] * (2 if case["bidirectional"] else 1) * (1 if at_full_size else 2)
-    return check, 1 + EXTRA_LAYER * (parts - 1)
+        check += (TRAINING_COST + 1) * _forward_seconds(case, device, threads)  # the first step, and the final outputs
+    layers = case["layers"] * (2 if case["bidirectional"] else 1) * (1 if at_full_size else 2)
+    return check, 1 + EXTRA_LAYER_COST * (layers - 1)
 
 
 def _forward_seconds(case: Mapping[str, Any], device: str, threads: int) -> float:
+    """Return the seconds of one forward pass: arithmetic at a fixed rate, and the launches of each time step."""
     rate = FLOPS_GPU if device == "cuda" else FLOPS_PER_THREAD * threads
     if is_kernel(case):
         return forward_flops(case) / rate + STEP_SECONDS
-    ways = 2 if case["bidirectional"] else 1
-    steps: int = case["steps"] * case["layers"] * ways
+    directions = 2 if case["bidirectional"] else 1
+    steps: int = case["steps"] * case["layers"] * directions
     return forward_flops(case) / rate + STEP_SECONDS * steps

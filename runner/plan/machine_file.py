@@ -1,4 +1,4 @@
-"""The description of a machine that is not here: what ``runner doctor --format json`` wrote there, read and checked."""
+"""Read and check the description of another machine, which ``runner doctor --format json`` wrote there."""
 
 import difflib
 from collections.abc import Mapping
@@ -14,16 +14,16 @@ from runner.core.json import parse_object
 from runner.core.model import Gpu
 from runner.matrix.yaml_source import Source, compose
 from runner.matrix.yaml_tree import Path as TreePath
-from runner.matrix.yaml_tree import Tree, read
+from runner.matrix.yaml_tree import Tree, build_tree
 
-MAKE = "make one with `runner doctor --format json -o FILE` on that machine"
-MUST: Mapping[str, str] = {
+HOW_TO_MAKE = "make one with `runner doctor --format json -o FILE` on that machine"
+EXPECTED_BY_KEY: Mapping[str, str] = {
     "capability": "a list of two whole numbers, such as [9, 0]",
     "driver": "a version, such as 580.65.06",
     "version": "1",
 }
-"""Key -> what stands there."""
-KINDS: Mapping[str, str] = {
+"""Key -> the value that it must have."""
+EXPECTED_BY_TYPE: Mapping[str, str] = {
     "int": "a whole number",
     "string": "text",
     "tuple": "a list",
@@ -31,11 +31,11 @@ KINDS: Mapping[str, str] = {
     "model": "an object",
     "greater": "larger",
 }
-"""First word of pydantic's kind of complaint -> what should stand there instead."""
+"""First word of the type of a pydantic error -> the value that is expected."""
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)  # doctor says more than a plan needs
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)  # doctor writes more than a plan needs
 
 
 class _Gpu(_Part):
@@ -63,16 +63,19 @@ class _Description(_Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
-    """A machine as far as a plan depends on it.
+class MachineDescription:
+    """The facts of a machine that a plan depends on.
 
     Attributes:
-        file: where it is described.
-        cores: physical cores that may be used; ``memory`` the bytes that may be held.
-        gpus: in the order in which a framework numbers them.
-        engine: a container engine answers there; ``hands_over`` says that it can hand a GPU to a container.
-        interpreters: the minor versions that were looked for -> whether there is one.
-        glibc: the C library; None where it is not said.
+        file: the file that describes the machine.
+        cpu: the name of its processor.
+        cores: the physical cores that processes may use.
+        memory: the bytes of memory that processes may use.
+        gpus: the GPUs, in the order in which a framework numbers them.
+        engine: whether a container engine answers there.
+        passes_gpus: whether the engine can pass GPUs to a container.
+        interpreters: minor version of Python -> whether it is installed; only versions that were looked for.
+        glibc: the version of the C library; None if unknown.
     """
 
     file: Path
@@ -81,22 +84,22 @@ class Described:
     memory: int
     gpus: tuple[Gpu, ...]
     engine: bool
-    hands_over: bool
+    passes_gpus: bool
     interpreters: Mapping[str, bool]
     glibc: str | None
 
 
-def describe(path: Path) -> Described:
-    """Read and check a description.
+def read_machine_file(path: Path) -> MachineDescription:
+    """Return the machine that a file describes.
 
     Raises:
-        UsageError: it cannot be read, or is none; it holds every mistake with its place.
+        UsageError: the file cannot be read, or does not describe a machine; the error has every mistake with its place.
     """
     try:
         text = path.read_text("utf-8")
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a NUL in the path
         message = f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
-        raise UsageError(Problem(message, hint=MAKE)) from error
+        raise UsageError(Problem(message, hint=HOW_TO_MAKE)) from error
     try:
         document = parse_object(text, path, 1)
     except RecordError as error:
@@ -105,14 +108,14 @@ def describe(path: Path) -> Described:
         machine = _Description.model_validate(document).machine
     except ValidationError as error:
         raise UsageError(*_problems(_tree(text, path), error)) from None
-    return Described(
+    return MachineDescription(
         file=path,
         cpu=machine.cpu,
         cores=machine.cores,
         memory=machine.memory_limit_bytes or machine.memory_bytes,
         gpus=tuple(_gpu(number, gpu) for number, gpu in enumerate(machine.gpus)),
         engine=machine.engine is not None,
-        hands_over=machine.engine is not None and machine.engine.get("gpus") is not False,
+        passes_gpus=machine.engine is not None and machine.engine.get("gpus") is not False,
         interpreters={version: where is not None for version, where in machine.interpreters.items()},
         glibc=machine.glibc,
     )
@@ -124,10 +127,10 @@ def _gpu(number: int, gpu: _Gpu) -> Gpu:
 
 
 def _tree(text: str, path: Path) -> Tree:
-    """Return the places of all values: JSON is YAML, whose nodes know where they stand."""
+    """Return the place of every value: JSON is a subset of YAML, whose parser keeps the places."""
     source = Source(str(path), text)
     try:
-        return read(source, compose(source))
+        return build_tree(source, compose(source))
     except MatrixError as error:
         raise UsageError(*error.problems) from error
 
@@ -146,9 +149,9 @@ def _problem(tree: Tree, detail: ErrorDetails) -> Problem:
         key = str(detail["loc"][-1])
         keys = [str(key_path[-1]) for key_path in tree.keys if key_path[:-1] == path]
         close = difflib.get_close_matches(key, keys, 1)
-        return Problem(f"{key!r} is missing here", where, f"there is {close[0]!r}" if close else MAKE)
+        return Problem(f"key {key!r} is missing", where, f"rename {close[0]!r}" if close else HOW_TO_MAKE)
     name = next((part for part in reversed(path) if isinstance(part, str)), "it")
-    must = MUST.get(name) or KINDS.get(detail["type"].partition("_")[0])
-    message = f"{name} must be {must}" if must else f"{name}: {detail['msg'][:1].lower()}{detail['msg'][1:]}"
+    expected = EXPECTED_BY_KEY.get(name) or EXPECTED_BY_TYPE.get(detail["type"].partition("_")[0])
+    message = f"{name} must be {expected}" if expected else f"{name}: {detail['msg'][:1].lower()}{detail['msg'][1:]}"
     where = tree.source.node(tree.values[path])
-    return Problem(f"{message}, found {tree.source.token(tree.values[path])}", where, MAKE)
+    return Problem(f"{message}, found {tree.source.token(tree.values[path])}", where, HOW_TO_MAKE)

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from runner.analysis.model import Comparison, Dataset, GeometricMean, Row
-from runner.catalog.cases import CASES
-from runner.catalog.cases import quoted as in_published_unit
+from runner.catalog.cases import CASES, in_published_unit
 from runner.catalog.published import SOURCES
 from runner.core import units
 from runner.core.units import TimeUnit

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from runner.analysis.model import Dataset
-from runner.catalog.published import PHASE, Figure, Source, figures
-from runner.catalog.published import source as find_source
+from runner.catalog.published import PHASE_SUFFIX, Figure, Source, figures, find_source
 from runner.core.errors import Problem, UsageError
 from runner.core.units import MILLISECONDS, SECONDS
 from runner.report import formatting
@@ -149,12 +148,12 @@ def _table(framework: str, figures: Sequence[Figure], lines: Sequence[Line], dev
 
 
 def _phase(line: Line) -> str:
-    return line.phase.removesuffix(PHASE)
+    return line.phase.removesuffix(PHASE_SUFFIX)
 
 
 def _head(line: Line) -> str:
     """Return the environment of a line, with its protocol and precision unless they are the default."""
-    suffix = PHASE if line.phase.endswith(PHASE) else ""
+    suffix = PHASE_SUFFIX if line.phase.endswith(PHASE_SUFFIX) else ""
     return _headed(f"{line.environment}{suffix}", line.precision)
 
 

@@ -8,13 +8,13 @@ from runner.core.model import Plan, Skip, Spec
 from runner.gpu.selection import pick_devices
 from runner.matrix import load
 from runner.plan.environments import specs
-from runner.plan.machine_file import Described
+from runner.plan.machine_file import MachineDescription
 from runner.plan.planner import plan
 from runner.workflows.context import plan_request
 from runner.workflows.options import Options
 
 
-def planned(options: Options, machine: Described, say: Callable[[str], None] = lambda _: None) -> Plan:
+def planned(options: Options, machine: MachineDescription, say: Callable[[str], None] = lambda _: None) -> Plan:
     """Return the plan for a described machine; nothing about this machine matters.
 
     Every image is assumed to be available to that machine's engine. An interpreter that the description does not
@@ -38,19 +38,19 @@ def planned(options: Options, machine: Described, say: Callable[[str], None] = l
     request = plan_request(options, matrix, backend, (device, gpus), capacity)
     where = f"{gpu.name} with driver {gpu.driver}" if gpu else machine.cpu
     say(f"planning for {where}, as {machine.file} describes it")
-    if gpu and backend == "docker" and not machine.hands_over:
+    if gpu and backend == "docker" and not machine.passes_gpus:
         say("its engine cannot pass a GPU to a container: install the NVIDIA Container Toolkit there")
     complete, incomplete = specs(matrix, request.environments, device, options.matrix.parent)
     return plan(matrix, request, {**unavailable(complete, machine, backend), **incomplete}, gpu)
 
 
-def unavailable(specs: Sequence[Spec], machine: Described, backend: str) -> Mapping[str, Skip]:
+def unavailable(specs: Sequence[Spec], machine: MachineDescription, backend: str) -> Mapping[str, Skip]:
     """Return the environments that cannot be built on a described machine, and why."""
     skips = {spec.environment: _skip(spec, machine, backend) for spec in specs}
     return {name: skip for name, skip in skips.items() if skip is not None}
 
 
-def _skip(spec: Spec, machine: Described, backend: str) -> Skip | None:
+def _skip(spec: Spec, machine: MachineDescription, backend: str) -> Skip | None:
     if spec.image is not None:
         reason = f"it is the image {spec.image}, which needs a container engine"
         return None if backend == "docker" else Skip("no-engine", reason)
@@ -63,7 +63,7 @@ def _skip(spec: Spec, machine: Described, backend: str) -> Skip | None:
     return Skip("no-interpreter", f"{machine.file.name} does not say whether there is Python {spec.python}")
 
 
-def _backend(options: Options, machine: Described) -> str:
+def _backend(options: Options, machine: MachineDescription) -> str:
     """Return the backend that `runner run` would choose there."""
     if options.backend == "host" or options.python:
         hint = "leave out --backend host and --python"

@@ -79,7 +79,7 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool)
 def _selected(name: str, matrix: Matrix | None) -> Sequence[str]:
     """Return the ids that a name selects; without a matrix file, or without a glob or range in it, a name is an id."""
     if published.is_published(name):
-        return published.select(name)
+        return published.select_sides(name)
     is_id = matrix is None or name in matrix.environments or not any(sign in name for sign in "*?<>=:!")
     return [name] if matrix is None or is_id else select_environments(matrix, [name])
 

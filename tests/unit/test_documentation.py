@@ -31,7 +31,11 @@ BUG = 70  # what ``console`` ends with after what nobody expected
 
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-REQUIRED = {"version": "1", "environments": "{}", "workloads": "{}"}
+REQUIRED = {
+    "version": "1",
+    "environments": '{torch-1.0: {framework: torch, release: "1.0.0", image: x}}',  # rules of the examples name it
+    "workloads": "{}",
+}
 
 
 def text(name: str) -> str:

@@ -88,7 +88,7 @@ def _refuse_unknown(runs: RunReader, requested: Sequence[str], known: Collection
     problems = []
     for name in requested:
         if names and name not in names and name not in runs.published:
-            near = difflib.get_close_matches(name, [*names, *published.sides()], n=1)
+            near = difflib.get_close_matches(name, [*names, *published.figures_by_side()], n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
             problems.append(Problem(f"unknown environment {name!r}", hint=hint))
     if problems:

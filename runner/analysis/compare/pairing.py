@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from runner.analysis.model import Dataset, Turns
-from runner.catalog.published import PHASE, Figure
+from runner.catalog.published import PHASE_SUFFIX, Figure
 from runner.core.facts import COMPARABLE
 from runner.core.model import Cell
 
@@ -180,7 +180,7 @@ def _by_work(side: Side, *, both_protocols: bool) -> dict[tuple[str, str, str], 
     """Return the cells by case, phase and precision, each under the phases of both protocols if requested."""
     cells: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
     for cell in side.kinds:
-        for phase in (cell.phase, cell.phase + PHASE) if both_protocols else (cell.phase,):
+        for phase in (cell.phase, cell.phase + PHASE_SUFFIX) if both_protocols else (cell.phase,):
             cells[cell.case_id, phase, cell.precision].append(cell)
     return cells
 

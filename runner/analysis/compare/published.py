@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from runner.analysis.compare.pairing import Measured, Side
-from runner.catalog.published import SOURCES, Figure, select, sides
+from runner.catalog.published import SOURCES, Figure, figures_by_side, select_sides
 from runner.core.facts import COMPARABLE
 from runner.core.model import Cell
 
@@ -15,13 +15,13 @@ def published_side(name: str) -> Side:
     """Return a published environment as a side of a comparison.
 
     Args:
-        name: ``published:SOURCE/ENVIRONMENT``, one of ``runner.catalog.published.sides()``.
+        name: ``published:SOURCE/ENVIRONMENT``, one of ``runner.catalog.published.figures_by_side()``.
 
     Raises:
         UsageError: the name is unknown; the error lists the known ones.
     """
-    (side,) = select(name)
-    figures = {_cell(figure): figure for figure in sides()[side]}
+    (side,) = select_sides(name)
+    figures = {_cell(figure): figure for figure in figures_by_side()[side]}
     return Side(
         environment=name,
         framework=next(iter(figures.values())).framework,

@@ -14,7 +14,7 @@ from runner.backends.docker.cleanup import remove_container
 from runner.backends.docker.client import FOREIGN, connect, sentence, talking
 from runner.backends.docker.options import CACHE, Container, cache_volume, container_name, has_cdi, owner_fix
 from runner.backends.line_reader import Lines
-from runner.catalog.gpu_errors import known
+from runner.catalog.gpu_errors import known_gpu_error
 from runner.core.errors import EngineError, GpuError, Problem
 from runner.core.model import Limits, Provisioned
 
@@ -105,7 +105,7 @@ class DockerChannel:
         except BaseException as error:
             with suppress(EngineError):
                 self.close()
-            gpu_error = known(str(error)) if limits.device != "cpu" else None
+            gpu_error = known_gpu_error(str(error)) if limits.device != "cpu" else None
             if gpu_error:
                 message = f"the engine gives no GPU: {gpu_error.sentence} ({error})"
                 raise GpuError(Problem(message, hint=gpu_error.fix)) from error

@@ -1,4 +1,4 @@
-"""The cases of every workload with their sizes, and what one step of them costs in arithmetic and memory traffic."""
+"""The cases of every workload with their sizes, and the cost of one step in arithmetic and memory traffic."""
 
 import importlib
 from collections.abc import Callable, Mapping
@@ -16,11 +16,11 @@ __all__ = [
     "field",
     "forward_bytes",
     "forward_flops",
+    "in_published_unit",
     "is_kernel",
     "moved_bytes",
-    "parameters",
+    "parameter_count",
     "product_flops",
-    "quoted",
     "training_bytes",
 ]
 
@@ -35,76 +35,79 @@ WORKLOADS = (
     "deepbench-sparse",
     "deepbench-allreduce",
 )
-"""The workloads, in the order in which they are shown. Each is the module of its name, with underscores.
+"""The workloads, in the order of reports. Each has a module of its name, with underscores.
 
-A module has ``CASES``, ``PUBLISHED``, ``ORIGINAL_PHASES``, ``FIELD``, and ``UNIT`` or ``unit(case)``. A module of
-single operations has their costs, too; the costs of networks are in ``recurrent``.
+A module has ``CASES``, ``PUBLISHED``, ``ORIGINAL_PHASES``, ``FIELD``, and ``UNIT`` or ``unit(case)``. The module of
+a workload of single operations also has their costs; ``recurrent`` has the costs of networks.
 """
 
 _MODULES: Mapping[str, ModuleType] = {
     workload: importlib.import_module(f"{__name__}.{workload.replace('-', '_')}") for workload in WORKLOADS
 }
 _KERNELS = {workload: module for workload, module in _MODULES.items() if hasattr(module, "product_flops")}
-"""Workloads of single operations: their modules have the costs."""
+"""Workload of single operations -> its module, which has the costs."""
 
 CASES: Mapping[str, Mapping[str, Any]] = {
     f"{case['workload']}/{case['name']}": case for module in _MODULES.values() for case in module.CASES
 }
-"""``workload/case`` -> the sizes, as they are sent to the harness; in the order in which they are shown."""
+"""``workload/case`` -> the sizes, as they are sent to the harness; in the order of reports."""
 
 PUBLISHED: Mapping[str, tuple[str, ...]] = {
     f"{workload}/{name}": slugs for workload, module in _MODULES.items() for name, slugs in module.PUBLISHED.items()
 }
-"""``workload/case`` of the published protocol -> the implementations that were measured, or come nearest to it."""
+"""``workload/case`` of the published protocol -> the implementations that were measured, or the nearest to them."""
 
 ORIGINAL_PHASES: Mapping[str, tuple[str, ...]] = {
     workload: ("compile", *module.ORIGINAL_PHASES) for workload, module in _MODULES.items()
 }
-"""workload -> the phases that its original program timed; compile times are of the aligned protocol."""
+"""Workload -> the phases that its original program timed; ``compile`` is always that of the aligned protocol."""
 
 PHASES = ("compile", "compile-warm", "forward", "gradient", "train")
-"""Phases of a network; a case of DeepBench has ``phases`` of its own."""
+"""The phases of a case that does not list its own under ``phases``, as those of DeepBench do."""
 
 ALLREDUCE = deepbench_allreduce.WORKLOAD
-parameters = recurrent.parameters
+parameter_count = recurrent.parameter_count
 
 
 def is_kernel(case: Mapping[str, Any]) -> bool:
-    """Say whether a case is a single operation, which nothing is trained in."""
+    """Return True if a case is a single operation, without weights to train."""
     return case["workload"] in _KERNELS
 
 
 def product_flops(case: Mapping[str, Any], phase: str) -> int:
-    """Return the operations of the matrix products in one step of a phase; see the module of the workload."""
+    """Return the operations of the matrix products in one step of a phase, where a multiply-add counts as two.
+
+    The module of the workload, or ``recurrent``, has the formula and its source.
+    """
     return int(_costs(case).product_flops(case, phase))
 
 
 def forward_flops(case: Mapping[str, Any]) -> int:
-    """Return about how many operations one forward pass takes, those between the products included."""
+    """Return an estimate of the operations in one forward pass: the products and everything between them."""
     return int(_costs(case).forward_flops(case))
 
 
 def forward_bytes(case: Mapping[str, Any]) -> int:
-    """Return the bytes of one forward pass that must move at least."""
+    """Return the bytes that one forward pass in single precision moves at least."""
     return int(_costs(case).forward_bytes(case))
 
 
 def moved_bytes(case: Mapping[str, Any], precision: str) -> int | None:
     """Return the bytes that a single operation moves at least, in a precision; None for a network.
 
-    Each factor and the result count once. Of a sum over processes it is what DeepBench's bandwidths are of: 4 bytes a
-    number and process.
+    Each operand and the result count once. For an all-reduce it is the amount that the bandwidths of DeepBench refer
+    to: 4 bytes for each number and process in fp32.
     """
     if not is_kernel(case):
         return None
-    if precision == "int8":  # products and convolutions have it
-        return int(_costs(case).whole_bytes(case))
+    if precision == "int8":  # only products and convolutions have this precision
+        return int(_costs(case).int8_bytes(case))
     bytes_per_pass = deepbench_allreduce.aggregate_bytes(case) if case["workload"] == ALLREDUCE else forward_bytes(case)
     return bytes_per_pass // (2 if precision in ("fp16", "bf16") else 1)
 
 
 def training_bytes(case: Mapping[str, Any]) -> int:
-    """Return about how many bytes of memory a step holds at once."""
+    """Return an estimate of the bytes of memory that a process needs for a step, without the framework itself."""
     return int(_costs(case).training_bytes(case))
 
 
@@ -113,20 +116,20 @@ def _costs(case: Mapping[str, Any]) -> ModuleType:
 
 
 FIELDS = ("Speech", "Language", "Vision", "Recurrent layers", "General")
-"""The fields of application, in the order in which reports show them."""
+"""The fields of application, in the order of reports."""
 
 APPLICATIONS: Mapping[str, tuple[str, ...]] = {
     "Speech": ("deepspeech", "deep speech", "speaker id", "kws"),
     "Language": ("language modelling", "character language modelling", "machine translation"),
     "Vision": ("vision", "resnet", "face recognition", "ocr"),
 }
-"""Field -> the applications in DeepBench's two spreadsheets of kernels, in lower case."""
+"""Field -> its applications in the two spreadsheets of DeepBench, in lower case."""
 
 _FIELD_OF = {application: name for name, applications in APPLICATIONS.items() for application in applications}
 
 
 def field(case: Mapping[str, Any]) -> str:
-    """Return the field of a case, one of ``FIELDS``: its workload's, or that of its (first) application."""
+    """Return the field of a case, one of ``FIELDS``: that of its first application, or else that of its workload."""
     if "application" not in case:
         return str(_MODULES[case["workload"]].FIELD)
     return _FIELD_OF.get(case["application"].partition(",")[0].strip().lower(), "General")
@@ -140,10 +143,15 @@ _UNITS: Mapping[str, Callable[[Mapping[str, Any], float], float]] = {
 }
 
 
-def quoted(case: Mapping[str, Any], seconds: float) -> tuple[float, str]:
-    """Return (value, unit) of one step of ``seconds``, above 0, in the unit of its workload's published figures.
+def in_published_unit(case: Mapping[str, Any], seconds: float) -> tuple[float, str]:
+    """Return (value, unit): the time of one step in the unit of the published figures of its workload.
 
-    ``µs/example`` is the step over its batch, whatever the number of time steps; ``words/s`` counts T B words a step.
+    ``µs/example`` divides the step by its batch, whatever the number of time steps; ``words/s`` counts T B words in a
+    step of T time steps and B samples.
+
+    Args:
+        case: the case.
+        seconds: the time of a step, above 0.
     """
     module = _MODULES[case["workload"]]
     unit = str(module.unit(case) if hasattr(module, "unit") else module.UNIT)

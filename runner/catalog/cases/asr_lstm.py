@@ -1,9 +1,12 @@
 """asr-lstm: the speech-like networks of Braun 2018 (arXiv 1806.01818; stefbraun/rnn_benchmarks, commit eb6358a).
 
-123 filter-bank features; 320 LSTM units, or four bidirectional layers of 320 and 320; cross entropy of 10 classes on
-the last step, or CTC over 59 with 100 labels; no bias in the output layer; Adam with rate 1e-3 and epsilon 1e-8.
-Aligned choices: one bias, forget bias 1, the data drawn once with the original's seed 11, CTC as a mean over the batch
-with blank 0. ``2x64-ctc-small`` is CTC over two bidirectional layers in seconds; it was never published.
+Inputs: 123 filter-bank features. Network: one layer of 320 LSTM units, or four bidirectional layers of 320 units in
+each direction; no bias in the output layer. Loss: cross entropy of 10 classes on the last step, or CTC of 59 classes
+with 100 labels. Optimiser: Adam with rate 1e-3 and epsilon 1e-8.
+
+Aligned choices: one bias, forget bias 1, the data are drawn once with the original's seed 11, CTC is a mean over the
+batch with blank 0. ``2x64-ctc-small``, which takes seconds, has CTC over two bidirectional layers; it was never
+published.
 """
 
 from collections.abc import Mapping
@@ -45,4 +48,4 @@ PUBLISHED = {
 }
 ORIGINAL_PHASES = ("train",)
 FIELD = "Speech"
-UNIT = "ms/batch"  # as Braun 2018 quotes times
+UNIT = "ms/batch"  # of the times in Braun 2018

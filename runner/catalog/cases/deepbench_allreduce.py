@@ -1,11 +1,11 @@
-"""deepbench-allreduce: the sum of as many arrays as there are processes, left in each: seven sizes on 2 to 32 of them.
+"""deepbench-allreduce: the sum of one array per process, which every process receives; 7 sizes on 2 to 32 processes.
 
-``deepbench_allreduce.csv`` holds ``all_reduce_problems.h`` of baidu-research/DeepBench, its newest, with the numbers of
-chips of its spreadsheet; a case of the original runs on one chip for each process. Each process here has one thread of
-a CPU, or a GPU.
+``deepbench_allreduce.csv`` has the newest ``all_reduce_problems.h`` of baidu-research/DeepBench, with the numbers of
+chips from its spreadsheet. The original gives each process a chip; here it has one CPU thread, or a GPU.
 
-Departures: each array is drawn by itself and uniform in [-1, 1). The original writes the sum elsewhere; PyTorch puts it
-in the array's place, so that the next sum is of sums: the first numbers are put back before every sixteenth.
+Departures: the arrays are drawn independently, uniform in [-1, 1). The original writes the sum to another array;
+PyTorch overwrites the array, so that the next call sums sums, and the first numbers are restored before every sixteenth
+call.
 """
 
 import csv
@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 WORKLOAD = "deepbench-allreduce"
-LIST = Path(__file__).with_suffix(".csv")
-COPIES = 3  # of each process: its numbers, what is summed, and what is received
+CSV_FILE = Path(__file__).with_suffix(".csv")
+COPIES = 3  # arrays of a process: its numbers, the sum, and what it receives
 
 
 def _cases() -> Iterator[Mapping[str, Any]]:
-    with LIST.open(encoding="utf-8", newline="") as stream:
+    with CSV_FILE.open(encoding="utf-8", newline="") as stream:
         for row in csv.DictReader(stream):
             floats, chips, index = (int(row[name]) for name in ("floats", "chips", "index"))
             yield {
@@ -40,30 +40,30 @@ ORIGINAL_PHASES: tuple[str, ...] = ("forward",)
 
 
 def product_flops(case: Mapping[str, Any], phase: str) -> int:
-    """Return 0: nothing is multiplied."""
+    """Return 0: an all-reduce has no products."""
     del case, phase
     return 0
 
 
 def aggregate_bytes(case: Mapping[str, Any]) -> int:
-    """Return 4 bytes a number, of all processes: what the bandwidths of DeepBench's tables are of."""
+    """Return the bytes of the arrays of all processes, 4 per number: what DeepBench's bandwidths refer to."""
     return int(4 * case["floats"] * case["chips"])
 
 
 def forward_flops(case: Mapping[str, Any]) -> int:
-    """Return the additions, counted as eight operations each, for an estimate: they wait for memory."""
+    """Return eight operations for each number and process: an addition takes about as long, as it waits for memory."""
     return int(8 * case["floats"] * case["chips"])
 
 
 def forward_bytes(case: Mapping[str, Any]) -> int:
-    """Return the bytes that each array must move at least: it is read and written once."""
+    """Return the bytes that all processes move at least: each array is read and written once."""
     return 2 * aggregate_bytes(case)
 
 
 def training_bytes(case: Mapping[str, Any]) -> int:
-    """Return about how many bytes of memory all processes hold at once."""
+    """Return an estimate of the bytes of memory that all processes need together."""
     return COPIES * aggregate_bytes(case)
 
 
-FIELD = "General"  # of a case without an application
-UNIT = "µs"  # as DeepBench prints times
+FIELD = "General"  # of cases without an application
+UNIT = "µs"  # of the times that DeepBench prints

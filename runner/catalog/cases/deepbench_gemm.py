@@ -1,11 +1,12 @@
-"""deepbench-gemm: every matrix product of DeepBench's lists, training and inference on servers and devices.
+"""deepbench-gemm: the matrix products of DeepBench's lists: training, and inference on servers and devices.
 
-C (m, n) = op(A) op(B), column-major. ``deepbench_gemm.csv`` holds ``gemm_problems.h`` of baidu-research/DeepBench, its
-newest, with the application of its spreadsheets; where these print another number, the header's is taken and the note
-says so. A shape may be in a list twice, so a case is named by its list and its place in it.
+C = op(A) op(B) of shape (m, n), column-major. ``deepbench_gemm.csv`` has the newest ``gemm_problems.h`` of
+baidu-research/DeepBench, with the applications from its spreadsheets; if a spreadsheet has another number, that of the
+header counts and the column ``note`` says so. A list may have a shape twice, so the name of a case has the list and the
+index in it.
 
-Departures: A and B are uniform in [-1, 1) and not in (0, 1], for numbers of one sign hide a wrong layout behind their
-mean; C is written and not added to, which is what a framework's product does.
+Departures: A and B are uniform in [-1, 1) instead of (0, 1], because the mean of numbers of one sign would hide a wrong
+layout. C is overwritten, not added to, as a framework's product does.
 """
 
 import csv
@@ -14,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 WORKLOAD = "deepbench-gemm"
-LIST = Path(__file__).with_suffix(".csv")
-COPIES = 2  # canonical arrays, and those of the framework
+CSV_FILE = Path(__file__).with_suffix(".csv")
+COPIES = 2  # the canonical arrays, and those of the framework
 
 
 def _cases() -> Iterator[Mapping[str, Any]]:
-    with LIST.open(encoding="utf-8", newline="") as stream:
+    with CSV_FILE.open(encoding="utf-8", newline="") as stream:
         for row in csv.DictReader(stream):
             m, n, k, index = (int(row[name]) for name in ("m", "n", "k", "index"))
             a, b = row["a_transposed"] == "1", row["b_transposed"] == "1"
@@ -44,32 +45,32 @@ ORIGINAL_PHASES: tuple[str, ...] = ("forward",)
 
 
 def product_flops(case: Mapping[str, Any], phase: str) -> int:
-    """Return 2 m n k, a multiply and an add counted as two (``gemm_bench`` of DeepBench)."""
+    """Return 2 m n k: a multiply-add counts as two (``gemm_bench`` of DeepBench)."""
     del phase
     return int(2 * case["m"] * case["n"] * case["k"])
 
 
 def forward_flops(case: Mapping[str, Any]) -> int:
-    """Return the same: there is nothing but the product."""
+    """Return the operations of the product: there is nothing else to compute."""
     return product_flops(case, "forward")
 
 
 def forward_bytes(case: Mapping[str, Any]) -> int:
-    """Return the bytes that must move at least in single precision: A, B and C once."""
+    """Return the bytes that move at least in single precision: A, B and C once, 4 per number."""
     m, n, k = case["m"], case["n"], case["k"]
     return int(4 * (m * k + k * n + m * n))
 
 
-def whole_bytes(case: Mapping[str, Any]) -> int:
-    """Return the same in int8: A and B of one byte a number, and C of four, for its sums are int32."""
+def int8_bytes(case: Mapping[str, Any]) -> int:
+    """Return the bytes that move at least in int8: 1 per number of A and B, 4 of the int32 result."""
     m, n, k = case["m"], case["n"], case["k"]
     return int(m * k + k * n + 4 * m * n)
 
 
 def training_bytes(case: Mapping[str, Any]) -> int:
-    """Return about how many bytes of memory a process holds at once: the sums of the result are taken in float64."""
+    """Return an estimate of the bytes of memory that a process needs; checksums of C are computed in float64."""
     return COPIES * forward_bytes(case) + int(8 * case["m"] * case["n"])
 
 
-FIELD = "General"  # of a case without an application
-UNIT = "µs"  # as DeepBench prints times
+FIELD = "General"  # of cases without an application
+UNIT = "µs"  # of the times that DeepBench prints

@@ -1,10 +1,12 @@
-"""lm-lstm: the language models whose speed the TFCudnnLSTM template quotes, and the template's own small network.
+"""lm-lstm: the language models whose speed the TFCudnnLSTM template quotes, and the small network of the template.
 
-``ptb-large`` is the large model of TensorFlow's PTB tutorial (2 x 1500, 35 steps, batch 20, 10,000 words, SGD with
-rate 1, global norm 10). ``words-35k`` is PyTorch's word_language_model with a softmax over 35,000 words (rate 20,
-global norm 0.25): another computation, of which words a second must not be laid beside the first. The template is
-two layers of 64 on ten steps of two numbers, one way or both, and classifies their mean over time with Adam; each
-gradient is cut to +-5 and then to the norm 100. ``lm-small`` is a language model in seconds; it was never published.
+``ptb-large`` is the large model of TensorFlow's PTB tutorial: 2 layers of 1500 units, 35 steps, batch 20, 10,000 words,
+SGD with rate 1, gradients clipped to the global norm 10. ``words-35k`` is PyTorch's word_language_model with a softmax
+over 35,000 words, rate 20 and global norm 0.25. It is another computation, so its words/s do not compare with those of
+``ptb-large``. The template has two layers of 64 units, in one direction or both, on ten steps of two numbers, and
+classifies the mean over time with Adam; each gradient is clipped to +-5 and then to the norm 100. ``lm-small`` takes
+seconds; it was never published.
+
 Aligned choices: the loss is a mean over steps and batch (the tutorial sums over steps), no dropout, forget bias 0 as
 in the tutorial, the output layer of the template is trained (the original left it out). Words are drawn at random.
 """
@@ -77,5 +79,5 @@ FIELD = "Language"
 
 
 def unit(case: Mapping[str, Any]) -> str:
-    """Return the unit of a case: words as in TensorFlow's PTB tutorial, or the time of a step without a vocabulary."""
+    """Return the unit of a case: ``words/s``, as in TensorFlow's PTB tutorial, or ``ms/batch`` without a vocabulary."""
     return "words/s" if case["vocabulary"] else "ms/batch"

@@ -1,6 +1,6 @@
-"""What a recurrent case says of itself, and what one step of it costs in arithmetic and memory traffic.
+"""The keys of a recurrent case, and the cost of one step in arithmetic and memory traffic.
 
-Axes: T steps, B batch, I inputs, H hidden units, L layers, D directions, C classes, V words, G gates.
+In formulas: T steps, batch B, I inputs, H hidden units, L layers, D directions, C classes, V words, G gates.
 """
 
 from collections.abc import Mapping
@@ -10,9 +10,10 @@ from runner.harness.cases.losses import logits_of_every_step
 from runner.harness.cases.recurrent import GATES
 
 POINTWISE = {"lstm": 25, "gru": 20, "rnn": 2, "relu": 2}
-"""Operations a hidden unit and step: activations are counted as 4, sums as 1."""
+"""Cell -> pointwise operations for each hidden unit and step, where an activation counts as 4 and a sum as 1."""
 
 OPTIMIZER_COPIES = {"adam": 2, "sgd": 0}
+"""Optimiser -> the arrays that it keeps for each weight."""
 
 DEFAULTS: Mapping[str, Any] = {
     "cell": "lstm",
@@ -30,11 +31,11 @@ DEFAULTS: Mapping[str, Any] = {
     "clip_value": 0.0,
     "seed": 0,
 }
-"""What a case is where it does not say otherwise; ``adapters.base`` has the meaning of each."""
+"""The values of the keys that a case does not set; ``runner.harness.adapters.base`` has their meanings."""
 
 
 def case(**settings: object) -> Mapping[str, Any]:
-    """Return a case with every key: ``DEFAULTS``, and what is its own."""
+    """Return a case with every key: ``DEFAULTS``, replaced by the given settings."""
     return {**DEFAULTS, **settings}
 
 
@@ -43,63 +44,68 @@ def directions(case: Mapping[str, Any]) -> int:
     return 2 if case["bidirectional"] else 1
 
 
-def parameters(case: Mapping[str, Any]) -> int:
-    """Return how many numbers are trained, embedding and output layer included."""
-    hidden, ways = case["hidden"], directions(case)
+def parameter_count(case: Mapping[str, Any]) -> int:
+    """Return the number of trained parameters, with the embedding and the output layer.
+
+    Each layer and direction has G H (I_k + H + 1), with I_0 = I and I_k = D H above; the embedding has V I, the output
+    layer D H C, and C more if it has a bias.
+    """
+    hidden, per_layer = case["hidden"], directions(case)
     count, inputs = case["vocabulary"] * case["inputs"], case["inputs"]
     for _ in range(case["layers"]):
-        count += ways * GATES[case["cell"]] * hidden * (inputs + hidden + 1)
-        inputs = ways * hidden
-    return int(count + ways * hidden * case["classes"] + (case["classes"] if case["output_bias"] else 0))
+        count += per_layer * GATES[case["cell"]] * hidden * (inputs + hidden + 1)
+        inputs = per_layer * hidden
+    return int(count + per_layer * hidden * case["classes"] + (case["classes"] if case["output_bias"] else 0))
 
 
 def product_flops(case: Mapping[str, Any], phase: str) -> int:
-    """Return the operations of all matrix products in one step, a multiply and an add counted as two.
+    """Return the operations of all matrix products in one step, where a multiply-add counts as two.
 
-    ``forward``: 2 T B D G H (I_k + H) for each layer k, with I_0 = I and I_k = D H above, the product with the inputs
-    included, and 2 O D H C for the output layer, where O is T B if the loss wants every step, else B. ``gradient`` and
-    ``train`` add as much again for the gradients of the weights, and for those of states and inputs, but for what the
-    first layer would give to its inputs, which nobody asks for unless they are embeddings.
+    ``forward``: each layer k has 2 T B D G H (I_k + H), with I_0 = I and I_k = D H above; the output layer has
+    2 O D H C, where O is T B if the loss needs every step, otherwise B. ``gradient`` and ``train`` take three times as
+    much: the gradients of the weights cost the same again, and so do those of states and inputs. The gradients of the
+    first layer's inputs are left out, unless these are embeddings. Padded steps count.
 
-    Products alone are what shares of a peak are quoted of (Chowdhery et al. 2022, arXiv 2204.02311, appendix B), and
-    what DeepBench counts: 8 T B H^2 for an LSTM, without its inputs. Padded steps count.
+    Only products count, because shares of a peak rate are quoted of them (Chowdhery et al. 2022, arXiv 2204.02311,
+    appendix B). DeepBench counts the same, without the product with the inputs: 8 T B H^2 for an LSTM.
     """
-    frames, hidden, ways = case["steps"] * case["batch"], case["hidden"], directions(case)
-    once, inputs = 2 * frames * ways * GATES[case["cell"]] * hidden, case["inputs"]
+    frames, hidden, per_layer = case["steps"] * case["batch"], case["hidden"], directions(case)
+    per_input, inputs = 2 * frames * per_layer * GATES[case["cell"]] * hidden, case["inputs"]
     flops = 0
     for _ in range(case["layers"]):
-        flops += once * (inputs + hidden)
-        inputs = ways * hidden
+        flops += per_input * (inputs + hidden)
+        inputs = per_layer * hidden
     outputs = frames if logits_of_every_step(case["loss"]) else case["batch"]
-    flops += 2 * outputs * ways * hidden * case["classes"]
-    spared = 0 if case["vocabulary"] else once * case["inputs"]
-    return int(flops if phase == "forward" else 3 * flops - spared)
+    flops += 2 * outputs * per_layer * hidden * case["classes"]
+    input_gradients = 0 if case["vocabulary"] else per_input * case["inputs"]
+    return int(flops if phase == "forward" else 3 * flops - input_gradients)
 
 
 def forward_flops(case: Mapping[str, Any]) -> int:
-    """Return about how many operations one forward pass takes, those between the products included: an estimate."""
+    """Return an estimate of the operations in one forward pass: the products, and ``POINTWISE`` per unit and step."""
     units = case["layers"] * case["steps"] * case["batch"] * directions(case) * case["hidden"]
     return product_flops(case, "forward") + int(POINTWISE[case["cell"]] * units)
 
 
 def forward_bytes(case: Mapping[str, Any]) -> int:
-    """Return the bytes of one forward pass that must move at least: inputs, weights and hidden states once, 4 each.
+    """Return the bytes that one forward pass moves at least: inputs, weights and hidden states once, 4 per number.
 
-    Of an embedding only the rows that are looked up.
+    An embedding counts only with the rows that are looked up.
     """
-    frames, ways = case["steps"] * case["batch"], directions(case)
-    weights = parameters(case) - case["vocabulary"] * case["inputs"]
-    return int(4 * (frames * (case["inputs"] + case["layers"] * ways * case["hidden"]) + weights))
+    frames, states = case["steps"] * case["batch"], case["layers"] * directions(case) * case["hidden"]
+    weights = parameter_count(case) - case["vocabulary"] * case["inputs"]
+    return int(4 * (frames * (case["inputs"] + states) + weights))
 
 
 def training_bytes(case: Mapping[str, Any]) -> int:
-    """Return about how many bytes of memory a training step holds at once; an estimate for what can fit at all.
+    """Return an estimate of the bytes of memory that a training step needs, 4 per number.
 
-    Weights, their gradients and the optimiser's moments, twice over for the canonical copies; of every step the gates,
-    the states and their gradients; the logits, their softmax and their gradient. 4 bytes each.
+    That is the weights, their canonical copy, their gradients and the moments of the optimiser; for every step the
+    inputs, and the gates and the states of every layer with their gradients; and the logits, their softmax and their
+    gradient.
     """
-    frames, ways = case["steps"] * case["batch"], directions(case)
-    weights = parameters(case) * (3 + OPTIMIZER_COPIES[case["optimizer"]])
-    states = case["layers"] * ways * case["hidden"] * 2 * (GATES[case["cell"]] + 3)
+    frames = case["steps"] * case["batch"]
+    weights = parameter_count(case) * (3 + OPTIMIZER_COPIES[case["optimizer"]])
+    states = case["layers"] * directions(case) * case["hidden"] * 2 * (GATES[case["cell"]] + 3)
     logits = 3 * case["classes"] if logits_of_every_step(case["loss"]) else 0
     return int(4 * (weights + frames * (case["inputs"] + states + logits)))

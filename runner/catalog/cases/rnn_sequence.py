@@ -1,9 +1,12 @@
 """rnn-sequence: the published grid of MaximumEntropy/cudnn_rnn_theano_benchmarks (commit 00fd5a4).
 
-Squared error between all hidden states and a target, gradients without an update; one layer over 30 steps, three
-layers over 30 and 200. Published is the LSTM; its later README adds the GRU, and the plain RNN stands beside them.
-Aligned choices: time is the axis that is scanned (the original's Theano baseline scanned over the batch), gradients of
-every layer (it took the last one's), inputs go through a product (cuDNN skipped it), states start at zero.
+The loss is the squared error between all hidden states and a target; ``gradient`` computes gradients without an update.
+One layer has 30 steps, three layers have 30 or 200. The LSTM was published, and the GRU in a later README; the plain
+RNN was added.
+
+Aligned choices: the scan runs over time (the original's Theano baseline scanned over the batch), all layers have
+gradients (the original computed those of the last one), the inputs are multiplied by weights (the original's cuDNN
+skipped it), and the initial states are zero.
 """
 
 from runner.catalog.cases.recurrent import case
@@ -12,7 +15,7 @@ SIZES = (
     *((1, 30, batch, hidden) for batch in (32, 128) for hidden in (128, 512, 1024)),
     *((3, steps, 128, hidden) for steps in (30, 200) for hidden in (512, 1024)),
 )
-SMALL = (3, 30, 32, 128)  # three layers in seconds
+SMALL = (3, 30, 32, 128)  # three layers, in seconds of measuring
 
 CASES = tuple(
     case(
@@ -34,4 +37,4 @@ CASES = tuple(
 PUBLISHED = {"lstm-l{}-t{}-b{}-h{}".format(*size): ("theano-scan", "theano-cudnn") for size in SIZES}
 ORIGINAL_PHASES = ("forward", "gradient")
 FIELD = "Recurrent layers"
-UNIT = "µs/example"  # as MaximumEntropy/cudnn_rnn_theano_benchmarks quotes times
+UNIT = "µs/example"  # of the times in MaximumEntropy/cudnn_rnn_theano_benchmarks

@@ -1,8 +1,8 @@
 """rnn-step: the grid of glample/rnn-benchmarks (commit 7b737bf): one layer, 30 steps, inputs as wide as the layer.
 
-Published are the LSTM and the plain RNN; the GRU and three layers stand beside them. Aligned choices: squared error as
-a mean (TensorFlow 0.8 summed it), tanh in the plain RNN (Theano and Torch7 used the sigmoid), one bias, forget bias 1,
-plain SGD with rate 0.01.
+One layer of the LSTM and of the plain RNN were published; the GRU and three layers were added. Aligned choices: the
+squared error is a mean (TensorFlow 0.8 summed it), the plain RNN has tanh (Theano and Torch7 used the sigmoid), one
+bias, forget bias 1, plain SGD with rate 0.01.
 """
 
 from runner.catalog.cases.recurrent import case
@@ -31,4 +31,4 @@ _SLUGS = {"lstm": ("theano-scan", "basic-lstm-cell", "seq-lstm"), "rnn": ("thean
 PUBLISHED = {case["name"]: _SLUGS[case["cell"]] for case in CASES if case["layers"] == 1 and case["cell"] in _SLUGS}
 ORIGINAL_PHASES = ("forward", "train")
 FIELD = "Recurrent layers"
-UNIT = "µs/example"  # as glample/rnn-benchmarks quotes times
+UNIT = "µs/example"  # of the times in glample/rnn-benchmarks

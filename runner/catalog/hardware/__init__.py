@@ -1,5 +1,6 @@
 """Facts about builds, CUDA toolkits, drivers and GPUs, each with its source.
 
-The CSV files hold the facts, ``facts`` reads them, ``versions`` compares releases, and ``peaks`` has the peak rates of
-data sheets. The rules that decide by these facts are in ``runner.plan.compatibility``.
+The CSV files hold the facts, and ``tables`` reads them. ``builds`` has the GPU code in packages, ``facts`` what CUDA,
+drivers, cuDNN and images support, and ``peaks`` the peak rates of data sheets. ``versions`` compares versions. The
+rules that apply these facts are in ``runner.plan.compatibility``.
 """

@@ -1,24 +1,23 @@
-"""What a GPU could compute and move in a second, by its maker's data sheet."""
+"""The peak rates of GPUs in arithmetic and memory traffic, from the data sheets of their makers (``peaks.csv``)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from runner.catalog.hardware.facts import Fact, fact, rows
+from runner.catalog.hardware.tables import Fact, fact, rows
 
 PRECISIONS = ("fp32", "tf32", "fp16", "bf16", "int8")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peak(Fact):
-    """A board.
+    """The peak rates of a board at the highest clock that its maker quotes, which may differ between precisions.
 
     Attributes:
-        operations: precision -> operations in a second, dense, a multiply and an add counted as two; those of fp16 and
-            bf16 add in fp32, those of int8 in int32. A precision that it has no units for is missing.
-        bandwidth: bytes in a second to and from its memory.
-
-    All at the highest clock that the maker quotes, which need not be the same for all precisions.
+        gpu: the name in NVML, without ``NVIDIA``.
+        operations: precision -> dense operations per second, where a multiply-add counts as two. fp16 and bf16
+            accumulate in fp32, int8 in int32. Precisions without hardware support are missing.
+        bandwidth: bytes per second to and from the memory of the board.
     """
 
     gpu: str
@@ -28,12 +27,12 @@ class Peak(Fact):
 
 @cache
 def peak(name: str) -> Peak | None:
-    """Return the peak of a GPU by its name in NVML; None for one that is not known, as a slice of a board is not.
+    """Return the peak rates of a GPU by its name in NVML; None if unknown, as for a slice (MIG) of a board.
 
     >>> peak("NVIDIA H200").operations["bf16"]
     989000000000000.0
     """
-    model = name.removeprefix("NVIDIA ")  # drivers before 470 leave the maker out
+    model = name.removeprefix("NVIDIA ")  # drivers before 470 leave out the maker
     for row in rows("peaks.csv"):
         if model in row["gpu"].split(";"):
             return Peak(

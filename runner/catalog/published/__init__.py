@@ -1,16 +1,17 @@
-"""Figures that others published, in this project's words, to lay measurements beside.
+"""Figures that others have published, in the terms of this project, to compare measurements with.
 
-``figures.csv`` has a row for each figure, in the order of its source's tables:
+``figures.csv`` has a row for each figure, in the order of the tables of its source:
 
     source          a name in ``SOURCES``, which has the citation and what was timed
-    environment     the environment that it comes nearest to: ``torch-0.4``; not every one is in the shipped matrix
-    framework       as in the matrix; ``release`` as the source has it
+    environment     the nearest environment, such as ``torch-0.4``; the shipped matrix does not have all of them
+    framework       as in the matrix; ``release`` is written as in the source
     implementation  slug, with its ``kind``; ``name`` is what the source calls it
     case, phase     as in ``runner.catalog.cases``; ``precision`` as in the matrix
-    seconds         of one step; ``spread`` a standard deviation in seconds, empty where the source has none
-    value, unit     as printed: ``us/example`` times the batch, ``ms/batch``, ``ms``, or 35 * 20 words over ``words/s``
-    device, system  what it was measured on
-    note            in what the program differs from the aligned case, beyond what the source's ``timed`` says
+    seconds         of one step; ``spread`` is a standard deviation in seconds, empty if the source has none
+    value, unit     as printed: a step is ``us/example`` times the batch, ``ms/batch``, ``ms``, or 35 * 20 words over
+                    ``words/s``
+    device, system  the hardware and the software of the measurement
+    note            how the program differs from the aligned case, beyond what ``timed`` of the source says
 
 The figures are those of the cited documents and repositories; ``docs/published.md`` says what was left out.
 """
@@ -26,17 +27,28 @@ from pathlib import Path
 from runner.catalog.published.sources import SOURCES, Source
 from runner.core.errors import Problem, UsageError
 
-__all__ = ["PHASE", "PREFIX", "SOURCES", "Figure", "Source", "figures", "is_published", "select", "sides", "source"]
+__all__ = [
+    "PHASE_SUFFIX",
+    "PREFIX",
+    "SOURCES",
+    "Figure",
+    "Source",
+    "figures",
+    "figures_by_side",
+    "find_source",
+    "is_published",
+    "select_sides",
+]
 
 PREFIX = "published:"
-PHASE = "+published"
-"""What follows the phase of a cell that is measured as the original programs did."""
-FILE = Path(__file__).parent / "figures.csv"
+PHASE_SUFFIX = "+published"
+"""The suffix of phases that are measured in the published protocol, as the original programs did."""
+CSV_FILE = Path(__file__).parent / "figures.csv"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """One published figure; the fields are the columns of ``figures.csv``, ``spread`` None where there is none."""
+    """A published figure; its fields are the columns of ``figures.csv``. ``spread`` is None if the source has none."""
 
     source: str
     environment: str
@@ -58,56 +70,56 @@ class Figure:
 
     @property
     def side(self) -> str:
-        """What ``compare`` calls it, ``published:braun2018/torch-0.4``."""
+        """The name of its side in a comparison, such as ``published:braun2018/torch-0.4``."""
         return f"{PREFIX}{self.source}/{self.environment}"
 
 
 @cache
 def figures() -> tuple[Figure, ...]:
     """Return every figure, in the order of the file."""
-    with FILE.open(encoding="utf-8", newline="") as stream:
+    with CSV_FILE.open(encoding="utf-8", newline="") as stream:
         return tuple(_figure(row) for row in csv.DictReader(stream))
 
 
 @cache
-def sides() -> Mapping[str, tuple[Figure, ...]]:
-    """Return the figures of each environment of each source, by its ``published:source/environment``."""
-    figures_by_side: dict[str, tuple[Figure, ...]] = {}
+def figures_by_side() -> Mapping[str, tuple[Figure, ...]]:
+    """Return side -> its figures, for each environment of each source; a side is ``published:source/environment``."""
+    by_side: dict[str, tuple[Figure, ...]] = {}
     for figure in figures():
-        figures_by_side[figure.side] = (*figures_by_side.get(figure.side, ()), figure)
-    return figures_by_side
+        by_side[figure.side] = (*by_side.get(figure.side, ()), figure)
+    return by_side
 
 
 def is_published(name: str) -> bool:
-    """Say whether a name is meant for a published figure."""
+    """Return True if a name stands for published figures: if it begins with ``published:``."""
     return name.startswith(PREFIX)
 
 
-def select(name: str) -> tuple[str, ...]:
-    """Return the sides that ``published:source/environment`` names, in the order of the figures.
+def select_sides(name: str) -> tuple[str, ...]:
+    """Return the sides that ``published:source/environment`` matches, in the order of the figures.
 
     Both parts may be globs; a source alone stands for all its environments.
 
     Raises:
-        UsageError: nothing is called so; with the nearest name, and what there is.
+        UsageError: no side matches; the hint has the nearest name and all names.
     """
     source_glob, _, environment = name.removeprefix(PREFIX).partition("/")
     sources = [source for source in SOURCES if fnmatchcase(source, source_glob)]
     if not sources:
         raise _unknown(f"published source {source_glob!r}", source_glob, SOURCES)
-    of_source = [side for side in sides() if _parts(side)[0] in sources]
-    matches = tuple(side for side in of_source if fnmatchcase(_parts(side)[1], environment or "*"))
+    of_source = [side for side in figures_by_side() if _source_and_environment(side)[0] in sources]
+    matches = tuple(side for side in of_source if fnmatchcase(_source_and_environment(side)[1], environment or "*"))
     if not matches:
-        environments = tuple(dict.fromkeys(_parts(side)[1] for side in of_source))
+        environments = tuple(dict.fromkeys(_source_and_environment(side)[1] for side in of_source))
         raise _unknown(f"environment {environment!r} in published {source_glob}", environment, environments)
     return matches
 
 
-def source(name: str) -> Source:
+def find_source(name: str) -> Source:
     """Return a source by its name.
 
     Raises:
-        UsageError: there is none; with the nearest name, and what there is.
+        UsageError: there is no such source; the hint has the nearest name and all names.
     """
     if name not in SOURCES:
         raise _unknown(f"published source {name!r}", name, SOURCES)
@@ -119,8 +131,8 @@ def _figure(row: Mapping[str, str]) -> Figure:
     return Figure(**{**row, "seconds": float(row["seconds"]), "spread": spread})  # type: ignore[arg-type]
 
 
-def _parts(side: str) -> tuple[str, str]:
-    """Return the source and the environment of a side."""
+def _source_and_environment(side: str) -> tuple[str, str]:
+    """Return the two parts of a side's name."""
     name, _, environment = side.removeprefix(PREFIX).partition("/")
     return name, environment
 

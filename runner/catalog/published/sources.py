@@ -1,4 +1,4 @@
-"""Where the published figures are from: who, when, where to read them, and what was timed."""
+"""The sources of the published figures: who published them, when and where, and what they timed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One publication, or one state of it.
+    """A publication, or one version of it.
 
     Attributes:
-        title: who and what.
-        year: of this state.
-        url: where it can be read: a paper, or a repository at one commit.
-        timed: what one figure is the time of, and what it averages.
-        spread: what the spread is and where it is from; empty where the source gives none.
-        protocol: ``published`` where our cells of that protocol repeat the program; else what was run instead.
+        title: author and title.
+        year: the year of this version.
+        url: the paper, or a repository at a commit.
+        timed: what a figure is the time of, and what it averages over.
+        spread: what the spread is, and where it is from; empty if the source has none.
+        protocol: ``published`` if cells of that protocol repeat the original program; otherwise what the original ran.
     """
 
     title: str
@@ -26,7 +26,7 @@ class Source:
 
     @property
     def citation(self) -> str:
-        """Return title, year and address in a line."""
+        """Title, year and address in one line."""
         return f"{self.title}, {self.year}, {self.url}"
 
 
@@ -100,4 +100,4 @@ SOURCES: Mapping[str, Source] = {
         timed="a training step of 35 words in 20 sequences; a rounded average over part of a run",
     ),
 }
-"""The name of a source in ``published:NAME`` -> what it is."""
+"""Name, as in ``published:NAME`` -> source."""

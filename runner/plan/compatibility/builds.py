@@ -1,34 +1,35 @@
-"""From an environment of the matrix to what is known of its build."""
+"""Find the known facts of the build that an environment of the matrix holds, and the target that it runs on."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
-from runner.catalog.hardware.facts import Build, base, builds, toolkit
-from runner.catalog.hardware.versions import release, same_series
+from runner.catalog.hardware.builds import Build, builds
+from runner.catalog.hardware.facts import base_image, toolkit
+from runner.catalog.hardware.versions import same_series, version_numbers
 from runner.core.model import Gpu
 from runner.matrix import Environment, Variant
 from runner.matrix.select import release_key
-from runner.plan.compatibility.rules import Setting
+from runner.plan.compatibility.rules import Target
 
 _PINNED = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?==([^\s,;]+)")
 CPU = "cpu"
 
 
-def setting(environment: Environment, variant: Variant, gpu: Gpu, backend: str, glibc: str | None) -> Setting:
-    """Return what an environment's CUDA build would be put into.
+def target_of(environment: Environment, variant: Variant, gpu: Gpu, backend: str, glibc: str | None) -> Target:
+    """Return the GPU, the image and the versions that an environment's CUDA build would run with.
 
     Args:
         environment: the environment.
         variant: its CUDA variant, which names a CUDA version.
         gpu: the GPU with its driver.
         backend: ``docker`` or ``venv``.
-        glibc: the machine's C library, for a venv; None where it is not known.
+        glibc: the version of the machine's C library, for a venv; None if unknown.
     """
     assert variant.cuda is not None
     in_image = variant.image is not None or backend == "docker"
-    return Setting(
+    return Target(
         gpu=gpu,
         cuda=variant.cuda,
         cudnn=variant.cudnn,
@@ -39,10 +40,11 @@ def setting(environment: Environment, variant: Variant, gpu: Gpu, backend: str, 
 
 
 def build_of(environment: Environment, variant: Variant) -> Build | None:
-    """Return what is known of the build that an environment's CUDA variant holds; None where nothing is.
+    """Return the known facts of the build in an environment's CUDA variant; None if nothing is known.
 
-    It is found by the package that is pinned, else by framework and release, and by the CUDA version. Of a release
-    that is not known it is taken to hold what its neighbour for the same CUDA version holds, and says so.
+    A build is found by the pinned package, or else by framework and release, and by the CUDA version. A release that
+    is not in the table is assumed to hold the same code as the nearest one for the same CUDA version; its ``status``
+    and ``note`` say so.
     """
     package, version = _pinned(variant.requirements) or (None, environment.release)
     framework = next((build.framework for build in builds() if build.package == package), environment.framework)
@@ -51,7 +53,7 @@ def build_of(environment: Environment, variant: Variant) -> Build | None:
     if build is not None and build.compiles:
         known = toolkit(cuda)
         build = replace(build, cuda=cuda, sass=known.sass) if known else None
-    image = base(variant.image) if variant.image else None
+    image = base_image(variant.image) if variant.image else None
     if build is None or image is None or not (image.sass or image.ptx):
         return build
     source = f"{build.source}; {image.source}"
@@ -64,7 +66,7 @@ def _packages() -> frozenset[str]:
 
 
 def _pinned(requirements: Sequence[str]) -> tuple[str, str] | None:
-    """Return the package that holds GPU code and its release, None where none is pinned."""
+    """Return the name and the release of the pinned package that holds GPU code; None if none is pinned."""
     for text in requirements:
         match = _PINNED.fullmatch(text.replace(" ", ""))
         if match and match[1].lower() in _packages():
@@ -82,13 +84,13 @@ def _matching(package: str | None, framework: str, version: str, cuda: str) -> B
 
 
 def _neighbour(framework: str, version: str, cuda: str) -> Build | None:
-    """Return the nearest older build of a framework for the same CUDA, else the nearest newer, as of ``version``."""
+    """Return the nearest older build of a framework for the same CUDA, else the nearest newer, as if of ``version``."""
     same = [
         build
         for build in builds()
         if build.framework == framework and build.variant != CPU and same_series(build.cuda or cuda, cuda)
     ]
-    older = [build for build in same if release(build.release) <= release(version)]
+    older = [build for build in same if version_numbers(build.release) <= version_numbers(version)]
     if not same:
         return None
     known = max(older, key=_release) if older else min(same, key=_release)
@@ -99,11 +101,11 @@ def _neighbour(framework: str, version: str, cuda: str) -> Build | None:
         glibc="",
         fails_from=None,
         unprobed_from=None,
-        note=f"taken to be as {known.release}",
-        status=f"assumed to be as {known.release}",
+        note=f"assumed to be the same as in {known.release}",
+        status=f"assumed to be the same as {known.release}",
         unverified=frozenset({"sass", "ptx"}),
     )
 
 
 def _release(build: Build) -> tuple[float, ...]:
-    return release(build.release)
+    return version_numbers(build.release)

@@ -1,47 +1,55 @@
-"""What a build does on a GPU with its driver: pure functions on facts, and a sentence where something is in the way."""
+"""Decide whether a build runs on a GPU with its driver: pure functions on facts that return a verdict with a reason.
+
+Sources: CUDA C++ Programming Guide, binary and PTX compatibility; CUDA Compatibility guide, minor-version
+compatibility. The facts of a verdict have sources of their own, which it repeats.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from runner.catalog.hardware.facts import Base, Build, Fact, base, branch, cudnn, generation, toolkit
-from runner.catalog.hardware.versions import Capability, dotted, release, series
+from runner.catalog.hardware.builds import Build
+from runner.catalog.hardware.facts import BaseImage, base_image, branch, cudnn, generation, toolkit
+from runner.catalog.hardware.tables import Fact
+from runner.catalog.hardware.versions import Capability, format_capability, series, version_numbers
 from runner.core.model import Gpu
 
-Word = Literal["runs", "jit", "cannot"]
+Outcome = Literal["runs", "jit", "cannot"]
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a build does on a GPU.
+    """Whether a build runs on a GPU.
 
     Attributes:
-        word: ``runs``, ``jit`` (by compiling its PTX for the GPU, so the first call is slow) or ``cannot``.
-        code: the skip code of what cannot.
-        reason: why, in a sentence; empty for what runs.
-        source: where the facts behind it are from.
-        meant: the PTX was made for just this capability, so the build's makers meant it to run there.
+        outcome: ``runs``, ``jit`` (the driver compiles the build's PTX at the first call, which is slow) or ``cannot``.
+        code: the skip code of ``cannot``; empty otherwise.
+        reason: why, in a sentence; empty for ``runs``.
+        source: where the facts behind the verdict are from.
+        made_for_gpu: the PTX was made for just this compute capability, so the build is meant to run by JIT there.
     """
 
-    word: Word
+    outcome: Outcome
     code: str = ""
     reason: str = ""
     source: str = ""
-    meant: bool = False
+    made_for_gpu: bool = False
 
 
 RUNS = Verdict("runs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """What a build is put into.
+class Target:
+    """What a build would run with.
 
     Attributes:
-        cuda: the CUDA version it carries, by the matrix; ``cudnn`` likewise, None where it is not said.
-        python: the interpreter's version; None where an image brings its own.
-        image: the image it is in or built on; None where it is in none.
-        glibc: the machine's C library, for what is in no image; None where it is not known.
+        gpu: the GPU with its driver.
+        cuda: the CUDA version of the build, as the matrix has it.
+        cudnn: its cuDNN version; None if the matrix does not name one.
+        python: the version of the interpreter; None if an image brings its own.
+        image: the image that holds the build or is its base; None outside of containers.
+        glibc: the version of the machine's C library, for a build outside of images; None if unknown.
     """
 
     gpu: Gpu
@@ -52,138 +60,142 @@ class Setting:
     glibc: str | None = None
 
 
-def judge(build: Build | None, setting: Setting) -> Verdict:
-    """Return what a build does; of several things in the way the first, in the order of ``RULES``.
+def judge(build: Build | None, target: Target) -> Verdict:
+    """Return whether a build runs on a target; of several obstacles the first in the order of ``RULES``.
 
-    Of a build that nothing is known of, None, the driver is judged by the CUDA version alone, and the rest is tried.
+    If nothing is known of the build (None), only the driver is judged, by the CUDA version.
     """
     result = RUNS
     for rule in RULES:
-        verdict = rule(build, setting)
-        if verdict is not None and verdict.word == "cannot":
+        verdict = rule(build, target)
+        if verdict is not None and verdict.outcome == "cannot":
             return verdict
         result = verdict or result
     return result
 
 
-def native(build: Build, capability: Capability) -> Capability | None:
-    """Return the newest native code that a GPU runs: of its own major number, and of no higher minor one.
+def native_code(build: Build, capability: Capability) -> Capability | None:
+    """Return the newest native code (SASS) of a build that a GPU runs; None if it has none.
 
-    Source: CUDA C++ Programming Guide, binary compatibility.
+    A GPU runs code of its own major capability and of the same or a lower minor one (CUDA C++ Programming Guide,
+    binary compatibility).
     """
     return max((code for code in build.sass if code[0] == capability[0] and code <= capability), default=None)
 
 
-def portable(build: Build, capability: Capability) -> Capability | None:
-    """Return the newest intermediate code that the driver can compile for a GPU: of its own capability or an older one.
+def ptx_code(build: Build, capability: Capability) -> Capability | None:
+    """Return the newest intermediate code (PTX) of a build that a driver can compile for a GPU; None if it has none.
 
-    Source: CUDA C++ Programming Guide, PTX compatibility.
+    That is code for the GPU's own capability or an older one (CUDA C++ Programming Guide, PTX compatibility).
     """
     return max((code for code in build.ptx if code <= capability), default=None)
 
 
-def _interpreter(build: Build | None, setting: Setting) -> Verdict | None:
-    if build is None or setting.python is None or not build.python or setting.python in build.python:
+def _interpreter(build: Build | None, target: Target) -> Verdict | None:
+    if build is None or target.python is None or not build.python or target.python in build.python:
         return None
     known = f"{', '.join(build.python[:-1])} and {build.python[-1]}" if len(build.python) > 1 else build.python[0]
-    reason = f"{build.name} has no wheel for Python {setting.python}, but for {known}"
+    reason = f"{build.name} has no wheel for Python {target.python}, only for {known}"
     return _cannot("framework-lacks", reason, build, "python")
 
 
-def _holds_gpu_code(build: Build | None, _: Setting) -> Verdict | None:
+def _holds_gpu_code(build: Build | None, _: Target) -> Verdict | None:
     if build is None or build.sass or build.ptx:
         return None
-    reason = f"{build.name} holds no code for GPUs{_note(build)}"
+    reason = f"{build.name} contains no GPU code{_note(build)}"
     return _cannot("needs-gpu", reason, build, "sass", "ptx")
 
 
-def has_code_for_it(build: Build | None, setting: Setting) -> Verdict | None:
-    """Return what a build does by its code alone, whatever the driver: None where it holds what the GPU runs."""
-    capability = setting.gpu.capability
-    if build is None or native(build, capability):
+def code_verdict(build: Build | None, target: Target) -> Verdict | None:
+    """Return the verdict on a build's code alone, whatever the driver; None if it has native code for the GPU."""
+    capability = target.gpu.capability
+    if build is None or native_code(build, capability):
         return None
-    newest, codes = portable(build, capability), (*build.sass, *build.ptx)
+    newest, codes = ptx_code(build, capability), (*build.sass, *build.ptx)
     if newest is None:
-        ends = f"oldest is {dotted(min(codes))}" if capability < min(codes) else f"newest is {dotted(max(codes))}"
-        reason = f"{build.name} has no code for {_named(setting.gpu)}; its {ends}"
+        label, code = ("oldest", min(codes)) if capability < min(codes) else ("newest", max(codes))
+        reason = f"{build.name} has no code for {_gpu_name(target.gpu)}; its {label} is {format_capability(code)}"
         return _cannot("arch", reason, build, "sass", "ptx")
-    reason = f"{build.name} has no code made for {_named(setting.gpu)}"
+    reason = f"{build.name} has no code made for {_gpu_name(target.gpu)}"
     if build.fails_from and capability >= build.fails_from:
-        reason += f", and its PTX {dotted(newest)} does not run there{_note(build)}"
+        reason += f", and its PTX {format_capability(newest)} does not run there{_note(build)}"
         return _cannot("arch", reason, build, "sass", "fails_from")
-    reason += f", only PTX {dotted(newest)}{_note(build)}"
+    reason += f", only PTX {format_capability(newest)}{_note(build)}"
     if build.unprobed_from and capability >= build.unprobed_from:
-        return Verdict("jit", reason=f"{reason}, which nobody has seen run there (unverified)", source=build.source)
-    reason = _marked(reason, build, "sass", "ptx")
-    return Verdict("jit", reason=reason, source=build.source, meant=newest == capability)
+        return Verdict("jit", reason=f"{reason}, which is not known to run there (unverified)", source=build.source)
+    reason = _with_caveat(reason, build, "sass", "ptx")
+    return Verdict("jit", reason=reason, source=build.source, made_for_gpu=newest == capability)
 
 
-def _driver_is_new_enough(build: Build | None, setting: Setting) -> Verdict | None:
-    driver = setting.gpu.driver
-    by_jit = build is not None and native(build, setting.gpu.capability) is None
-    known = toolkit(build.cuda if build and by_jit and build.cuda else setting.cuda)
-    if known is None or release(driver) >= release(known.driver if by_jit else known.oldest):
+def _driver_is_new_enough(build: Build | None, target: Target) -> Verdict | None:
+    driver = target.gpu.driver
+    by_jit = build is not None and native_code(build, target.gpu.capability) is None
+    known = toolkit(build.cuda if build and by_jit and build.cuda else target.cuda)
+    # Native code runs by minor-version compatibility; only the driver of the toolkit or a newer one compiles its PTX.
+    if known is None or version_numbers(driver) >= version_numbers(known.driver if by_jit else known.oldest):
         return None
     if build is None or not by_jit:
-        reason = f"CUDA {setting.cuda} needs driver {known.oldest} or newer, and the driver is {driver}"
+        reason = f"CUDA {target.cuda} needs driver {known.oldest} or newer; the driver is {driver}"
         return _cannot("driver", reason, known, "oldest")
-    brings = branch(driver)
-    with_cuda = f" (CUDA {brings.cuda})" if brings else ""
+    driver_branch = branch(driver)
+    with_cuda = f" (CUDA {driver_branch.cuda})" if driver_branch else ""
     reason = (
-        f"{build.name} has only PTX for {_named(setting.gpu)}, which driver {driver}{with_cuda} cannot compile: "
-        f"{known.driver} is the first that can"
+        f"{build.name} has only PTX for {_gpu_name(target.gpu)}, which driver {driver}{with_cuda} cannot compile; "
+        f"driver {known.driver} or newer can"
     )
     return _cannot("driver", reason, known, "driver", of=build)
 
 
-def _driver_drives_it(_: Build | None, setting: Setting) -> Verdict | None:
-    gpu, known = setting.gpu, generation(setting.gpu.capability)
+def _driver_drives_it(_: Build | None, target: Target) -> Verdict | None:
+    gpu, known = target.gpu, generation(target.gpu.capability)
     if known is None:
         return None
-    if known.last and release(gpu.driver)[:1] > release(known.last):
-        reason = f"driver {gpu.driver} no longer drives {gpu.name} ({known.name}): branch {known.last} is the last"
+    if known.last and version_numbers(gpu.driver)[:1] > version_numbers(known.last):
+        last = f"branch {known.last} is the last that does"
+        reason = f"driver {gpu.driver} no longer supports {gpu.name} ({known.name}): {last}"
         return _cannot("driver", reason, known, "last")
-    if known.first and release(gpu.driver) < release(known.first):
-        reason = f"driver {gpu.driver} does not know {gpu.name} ({known.name}): {known.first} is the first that does"
+    if known.first and version_numbers(gpu.driver) < version_numbers(known.first):
+        first = f"{known.first} is the first that does"
+        reason = f"driver {gpu.driver} does not support {gpu.name} ({known.name}): {first}"
         return _cannot("driver", reason, known, "first")
     return None
 
 
-def _library_is_new_enough(build: Build | None, setting: Setting) -> Verdict | None:
-    known = base(setting.image) if setting.image else None
-    glibc = known.glibc if known else setting.glibc if setting.image is None else None
-    if build is None or not build.glibc or not glibc or release(glibc) >= release(build.glibc):
+def _library_is_new_enough(build: Build | None, target: Target) -> Verdict | None:
+    known = base_image(target.image) if target.image else None
+    glibc = known.glibc if known else target.glibc if target.image is None else None
+    if build is None or not build.glibc or not glibc or version_numbers(glibc) >= version_numbers(build.glibc):
         return None
-    where = setting.image or "the machine"
-    reason = f"{build.name} needs glibc {build.glibc} or newer, and {where} has {glibc}"
+    where = target.image or "the machine"
+    reason = f"{build.name} needs glibc {build.glibc} or newer; {where} has {glibc}"
     unsure = known is not None and "glibc" in known.unverified
     source = f"{build.source}; {known.source}" if known else build.source
     return Verdict("cannot", "image-unavailable", reason + " (unverified)" * unsure, source)
 
 
-def _image_has_its_cudnn(build: Build | None, setting: Setting) -> Verdict | None:
-    known: Base | None = base(setting.image) if setting.image else None
+def _image_has_its_cudnn(build: Build | None, target: Target) -> Verdict | None:
+    known: BaseImage | None = base_image(target.image) if target.image else None
     if build is None or known is None or not known.cudnn or not build.cudnn:
         return None
-    if release(known.cudnn)[:1] == release(build.cudnn)[:1]:
+    if version_numbers(known.cudnn)[:1] == version_numbers(build.cudnn)[:1]:
         return None
-    reason = f"{setting.image} carries cuDNN {series(known.cudnn)}, and {build.name} needs {series(build.cudnn)}"
-    return _cannot("image-unavailable", f"{reason}: it would compute on the CPU", known, "cudnn")
+    reason = f"{target.image} has cuDNN {series(known.cudnn)}; {build.name} needs {series(build.cudnn)}"
+    return _cannot("image-unavailable", f"{reason} and would compute on the CPU", known, "cudnn")
 
 
-def by_cudnn(setting: Setting) -> Verdict | None:
-    """Return why what calls cuDNN cannot run, None where it can, or where nothing is known of that cuDNN."""
-    known = cudnn(setting.cudnn) if setting.cudnn else None
-    if known is None or setting.gpu.capability >= known.oldest:
+def cudnn_refusal(target: Target) -> Verdict | None:
+    """Return why code that calls cuDNN cannot run; None if it can, or if nothing is known of that cuDNN."""
+    known = cudnn(target.cudnn) if target.cudnn else None
+    if known is None or target.gpu.capability >= known.oldest:
         return None
     last = f": {known.last} is the last that does" if known.last else ""
-    return _cannot("arch", f"cuDNN {setting.cudnn} does not serve {_named(setting.gpu)}{last}", known, "oldest")
+    return _cannot("arch", f"cuDNN {target.cudnn} does not support {_gpu_name(target.gpu)}{last}", known, "oldest")
 
 
-RULES: tuple[Callable[[Build | None, Setting], Verdict | None], ...] = (
+RULES: tuple[Callable[[Build | None, Target], Verdict | None], ...] = (
     _interpreter,
     _holds_gpu_code,
-    has_code_for_it,
+    code_verdict,
     _driver_is_new_enough,
     _driver_drives_it,
     _library_is_new_enough,
@@ -192,12 +204,13 @@ RULES: tuple[Callable[[Build | None, Setting], Verdict | None], ...] = (
 
 
 def _cannot(code: str, reason: str, fact: Fact, *columns: str, of: Build | None = None) -> Verdict:
-    """Return a refusal by a fact; ``of`` is a build on which it rests, too."""
+    """Return a refusal that rests on columns of a fact; and on a build, if ``of`` is given."""
     source = f"{of.source}; {fact.source}" if of else fact.source
-    return Verdict("cannot", code, _marked(reason, fact, *columns), source)
+    return Verdict("cannot", code, _with_caveat(reason, fact, *columns), source)
 
 
-def _marked(reason: str, fact: Fact, *columns: str) -> str:
+def _with_caveat(reason: str, fact: Fact, *columns: str) -> str:
+    """Return a reason, with "(unverified)" at the end if nobody has checked one of the columns it rests on."""
     return f"{reason} (unverified)" if fact.unverified & set(columns) else reason
 
 
@@ -205,5 +218,5 @@ def _note(build: Build) -> str:
     return f": {build.note}" if build.note else ""
 
 
-def _named(gpu: Gpu) -> str:
-    return f"{gpu.name} (compute capability {dotted(gpu.capability)})"
+def _gpu_name(gpu: Gpu) -> str:
+    return f"{gpu.name} (compute capability {format_capability(gpu.capability)})"

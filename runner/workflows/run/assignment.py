@@ -9,7 +9,7 @@ from runner.core.model import Gpu, Plan, device_id
 from runner.core.progress import Progress
 from runner.gpu.device import DeviceSession
 from runner.gpu.device_group import DeviceGroup
-from runner.plan.devices import apart, assign
+from runner.plan.devices import assign, split_multi_gpu
 from runner.workflows.preparation import RunSettings
 
 
@@ -48,7 +48,7 @@ def assign_devices(plan: Plan, gpus: Sequence[Gpu], settings: RunSettings, progr
     Raises:
         GpuError: a GPU does not have the clock that was asked for.
     """
-    single, together = apart(plan)
+    single, together = split_multi_gpu(plan)
     parts = assign(single, len(gpus))
     used = gpus[: max(len(parts), *(block.chips for block in together.blocks), 0)]
     sessions = tuple(

@@ -25,7 +25,7 @@ from runner.measure import canary
 from runner.measure.references import References
 from runner.measure.rounds import Hooks, measure
 from runner.measure.server_pool import Numbers, ServerPool
-from runner.plan.controls import provisioned
+from runner.plan.controls import add_twins
 from runner.workflows.preparation import RunSettings
 from runner.workflows.run.assignment import Assignment
 from runner.workflows.run.further_rounds import RoundScheduler
@@ -144,7 +144,7 @@ def execute(
     Raises:
         EngineError, GpuError: as ``DeviceWorker.work`` does.
     """
-    environments = provisioned(assignment.plan, ready)
+    environments = add_twins(assignment.plan, ready)
     context = RunContext(backend=backend, ready=environments, recorder=recorder, settings=settings)
     measure_parts(assignment, context)
 

@@ -11,7 +11,7 @@ from runner.core import machine
 from runner.core.errors import Problem, ProvisionError, RecordError, UsageError
 from runner.core.model import Gpu, Plan, Provisioned, device_id
 from runner.core.model.cells import is_twin
-from runner.plan.document import fingerprint, plan_json
+from runner.plan.document import fingerprint, plan_document
 from runner.store.run import Run
 from runner.workflows.options import Options
 from runner.workflows.preparation import RunSettings
@@ -101,7 +101,7 @@ def start_run(plan: Plan, settings: RunSettings, gpus: Sequence[Gpu], ready: Map
         gpus: the devices; none is the CPU.
         ready: the environments that were built.
     """
-    document, cases = plan_json(plan), {block.case_id: block.spec for block in plan.blocks}
+    document, cases = plan_document(plan), {block.case_id: block.spec for block in plan.blocks}
     header = RunHeader(
         at=now(),
         plan=fingerprint(document, cases),

@@ -8,8 +8,16 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from runner.catalog.cases import CASES, forward_bytes, forward_flops, moved_bytes, product_flops, quoted, training_bytes
-from runner.catalog.cases.deepbench_conv import outputs
+from runner.catalog.cases import (
+    CASES,
+    forward_bytes,
+    forward_flops,
+    in_published_unit,
+    moved_bytes,
+    product_flops,
+    training_bytes,
+)
+from runner.catalog.cases.deepbench_conv import output_size
 from runner.core.errors import UsageError
 from runner.core.model import Precision, Request
 from runner.harness import adapters, cases
@@ -67,7 +75,7 @@ def test_an_operation_by_hand(name: str, flops: int, moved: int) -> None:
     assert product_flops(case, "forward") == forward_flops(case) == flops
     assert forward_bytes(case) == moved
     assert training_bytes(case) > 2 * moved
-    assert quoted(case, 1e-3) == (1000.0, "µs")
+    assert in_published_unit(case, 1e-3) == (1000.0, "µs")
 
 
 def test_the_largest_is_a_matter_of_seconds_and_is_checked_as_it_is() -> None:
@@ -185,7 +193,7 @@ def test_a_phase_that_a_workload_has_not_is_named() -> None:
     matrix = parse(wrong.encode(), "matrix.yaml")
     with pytest.raises(UsageError, match="deepbench-gemm has no phase 'train'") as caught:
         plan(matrix, Request(environments=("jax",), backend="docker"), {})
-    assert "it has forward" in str(caught.value)
+    assert "its phases are forward" in str(caught.value)
 
 
 def test_a_result_of_another_shape_is_not_summed_up() -> None:
@@ -325,7 +333,7 @@ def test_the_convolutions_are_whole_and_the_disabled_one_is_left_out() -> None:
 )
 def test_a_convolution_by_hand(name: str, size: tuple[int, int], flops: int) -> None:
     case = CONV[f"deepbench-conv/{name}"]
-    assert drawn_conv.outputs(dict(case)) == outputs(case) == size
+    assert drawn_conv.outputs(dict(case)) == output_size(case) == size
     assert {product_flops(case, phase) for phase in case["phases"]} == {flops}
     filters = case["filter_w"] * case["filter_h"] * case["c"] * case["k"]
     moved = case["n"] * (case["c"] * case["h"] * case["w"] + case["k"] * size[0] * size[1]) + filters

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner.catalog.cases import CASES, PUBLISHED, forward_flops, product_flops, quoted
-from runner.catalog.cases.deepbench_rnn import LIST, recurrent_flops
+from runner.catalog.cases import CASES, PUBLISHED, forward_flops, in_published_unit, product_flops
+from runner.catalog.cases.deepbench_rnn import CSV_FILE, recurrent_flops
 from runner.harness import cases, worker
 from runner.harness.adapters import numpy
 from runner.harness.cases.recurrent import GATES
@@ -51,12 +51,12 @@ def test_operations_by_hand_with_and_without_the_inputs(name: str, counted: int,
     assert product_flops(case, "forward") == products
     assert product_flops(case, "gradient") == 3 * products - products // 2  # nobody asks for the inputs' gradient
     assert forward_flops(case) > products
-    assert quoted(case, 1e-3) == (1000.0, "µs")
+    assert in_published_unit(case, 1e-3) == (1000.0, "µs")
 
 
 def test_every_count_is_the_specification_s() -> None:
     """8 T B H^2 and the like, as ``rnn_bench`` prints them; the list is read again here, by its own columns."""
-    with LIST.open(encoding="utf-8", newline="") as stream:
+    with CSV_FILE.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert len(rows) == len(RNN)
     factor = {"vanilla": 2, "lstm": 8, "gru": 6}

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from runner.catalog.cases import CASES, forward_bytes, forward_flops, product_flops, training_bytes
 from runner.catalog.cases.deepbench_allreduce import aggregate_bytes
-from runner.catalog.cases.deepbench_sparse import LIST
+from runner.catalog.cases.deepbench_sparse import CSV_FILE
 from runner.core.model import Cell, Measurement, Skip
 from runner.harness import adapters, cases
 from runner.harness.adapters.kernel import CooProduct, Kernel
@@ -63,7 +63,7 @@ def test_costs_by_hand() -> None:
 
 
 def test_every_count_is_what_is_not_zero() -> None:
-    with LIST.open(encoding="utf-8", newline="") as stream:
+    with CSV_FILE.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     for row, case in zip(rows, SPARSE.values(), strict=True):
         share = {"0.95": 20, "0.9": 10}[row["sparsity"]]
@@ -144,19 +144,19 @@ def allreduce(chips: int, case: str = "train-001-100000") -> Cell:
 
 
 def test_more_processes_than_threads_are_a_skip() -> None:
-    skips = {chips: estimate.too_much(allreduce(chips), 1.0, Measurement(threads=2), 0) for chips in (2, 4)}
-    reason = "4 processes of a thread each are wanted, and 2 threads are there"
+    skips = {chips: estimate.resource_skip(allreduce(chips), 1.0, Measurement(threads=2), 0) for chips in (2, 4)}
+    reason = "it needs 4 processes of one thread each; this run has 2"
     assert skips == {2: None, 4: Skip("processors", reason)}
 
 
 def test_more_processes_than_gpus_are_a_skip_whatever_threads_there_are() -> None:
     measurement = Measurement(threads=1)
-    skips = {chips: estimate.too_much(allreduce(chips), 1.0, measurement, 0, gpus=2) for chips in (2, 4)}
-    reason = "4 GPUs are wanted at once, and this is on 2"
+    skips = {chips: estimate.resource_skip(allreduce(chips), 1.0, measurement, 0, gpus=2) for chips in (2, 4)}
+    reason = "it needs 4 GPUs at once; this run has 2"
     assert skips == {2: None, 4: Skip("processors", reason)}
     large = allreduce(32, "train-007-64500000")
-    assert estimate.too_much(large, 1.0, measurement, 4 << 30, gpus=32) is None  # each holds its own part
-    assert estimate.too_much(large, 1.0, Measurement(threads=32), 4 << 30)
+    assert estimate.resource_skip(large, 1.0, measurement, 4 << 30, gpus=32) is None  # each holds its own part
+    assert estimate.resource_skip(large, 1.0, Measurement(threads=32), 4 << 30)
 
 
 KERNELS = [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.catalog.gpu_errors import gpu_errors, known
+from runner.catalog.gpu_errors import gpu_errors, known_gpu_error
 from runner.core.model import FAILURE_CLASSES, Cell, Outcome, Provisioned
 from runner.measure.record import collect
 
@@ -39,13 +39,13 @@ def test_each_says_what_it_means_what_mends_it_and_where_that_is_from() -> None:
     ],
 )
 def test_it_is_told_by_its_words(words: str, sign: str) -> None:
-    error = known(words)
+    error = known_gpu_error(words)
     assert error is not None
     assert error.sign == sign
 
 
 def test_other_words_are_no_trouble() -> None:
-    assert known("no such image: torch") is None
+    assert known_gpu_error("no such image: torch") is None
 
 
 @pytest.mark.parametrize("source", ["reason", "log"])

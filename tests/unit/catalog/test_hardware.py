@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from runner.catalog.hardware import facts
-from runner.catalog.hardware.facts import Build
-from runner.catalog.hardware.versions import Capability, release, same_series
+from runner.catalog.hardware import facts, tables
+from runner.catalog.hardware.builds import Build, builds
+from runner.catalog.hardware.versions import Capability, same_series, version_numbers
 from runner.core.model import Gpu
-from runner.plan.compatibility.rules import Setting, by_cudnn, has_code_for_it, judge, native, portable
+from runner.plan.compatibility.rules import Target, code_verdict, cudnn_refusal, judge, native_code, ptx_code
 
 FILES = ("builds.csv", "toolkits.csv", "generations.csv", "drivers.csv", "cudnn.csv", "bases.csv", "peaks.csv")
 BOARDS: Mapping[str, Capability] = {
@@ -45,8 +45,8 @@ def board(name: str, driver: str = "9999") -> Gpu:
     return Gpu(uuid="GPU-1", name=name, capability=BOARDS[name], driver=driver)
 
 
-def setting(build: Build, name: str, driver: str = "9999") -> Setting:
-    return Setting(gpu=board(name, driver), cuda=build.cuda)
+def target(build: Build, name: str, driver: str = "9999") -> Target:
+    return Target(gpu=board(name, driver), cuda=build.cuda)
 
 
 def expected() -> dict[tuple[str, str, str, str], str]:
@@ -56,17 +56,17 @@ def expected() -> dict[tuple[str, str, str, str], str]:
 
 
 def test_the_verdicts_are_those_of_the_code_but_for_the_differences_that_are_explained() -> None:
-    known = {(build.package, build.release, build.variant): build for build in facts.builds()}
+    known = {(build.package, build.release, build.variant): build for build in builds()}
     different = {}
     for key, word in expected().items():
         build = known[key[:3]]
-        verdict = has_code_for_it(build, setting(build, key[3]))
-        if WORDS[verdict.word if verdict else "runs"] != word:
+        verdict = code_verdict(build, target(build, key[3]))
+        if WORDS[verdict.outcome if verdict else "runs"] != word:
             different[key] = verdict
     assert set(different) == set(DIFFERENCES)
     for key, verdict in different.items():
         assert verdict is not None
-        assert verdict.word == "cannot"
+        assert verdict.outcome == "cannot"
         reported, _, thread = DIFFERENCES[key].partition(": ")
         assert reported in verdict.reason
         assert thread.rpartition("#")[2] in verdict.source
@@ -86,7 +86,7 @@ def test_each_difference_is_explained_in_the_documentation() -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_row_names_its_source_and_how_far_it_was_checked(name: str) -> None:
-    rows = list(facts.rows(name))
+    rows = list(tables.rows(name))
     assert rows
     for row in rows:
         assert None not in row, row  # a comma too many
@@ -98,16 +98,16 @@ def test_every_row_names_its_source_and_how_far_it_was_checked(name: str) -> Non
 
 
 def test_no_row_is_there_twice() -> None:
-    keys = [(build.package, build.release, build.variant) for build in facts.builds()]
+    keys = [(build.package, build.release, build.variant) for build in builds()]
     assert len(keys) == len(set(keys))
     for name, column in (("toolkits.csv", "cuda"), ("drivers.csv", "branch"), ("cudnn.csv", "since")):
-        values = [row[column] for row in facts.rows(name)]
-        assert values == sorted(set(values), key=release), name
+        values = [row[column] for row in tables.rows(name)]
+        assert values == sorted(set(values), key=version_numbers), name
 
 
 def test_the_drivers_of_toolkits_and_of_branches_agree() -> None:
     for toolkit in facts.toolkits():
-        assert release(toolkit.oldest) <= release(toolkit.driver)
+        assert version_numbers(toolkit.oldest) <= version_numbers(toolkit.driver)
         brought = facts.branch(toolkit.driver)
         if float(toolkit.cuda) >= 9:  # the oldest branch that is known
             assert brought is not None, toolkit.cuda
@@ -118,7 +118,7 @@ def test_the_drivers_of_toolkits_and_of_branches_agree() -> None:
 
 def test_a_generation_ends_where_its_toolkits_end() -> None:
     for name in ("Maxwell", "Pascal", "Volta"):
-        (row_of_name,) = [row for row in facts.rows("generations.csv") if row["name"] == name]
+        (row_of_name,) = [row for row in tables.rows("generations.csv") if row["name"] == name]
         assert row_of_name["last"] == "580"
         capability = facts.generation((int(row_of_name["capabilities"][0]), int(row_of_name["capabilities"][2])))
         assert capability is not None
@@ -127,7 +127,7 @@ def test_a_generation_ends_where_its_toolkits_end() -> None:
 
 
 def test_every_build_has_a_toolkit_that_makes_its_code() -> None:
-    for build in facts.builds():
+    for build in builds():
         if build.cuda:
             known = facts.toolkit(build.cuda)
             assert known is not None
@@ -137,72 +137,68 @@ def test_every_build_has_a_toolkit_that_makes_its_code() -> None:
         assert build.cuda or build.compiles or build.variant == "cpu"
 
 
-@pytest.mark.parametrize("build", facts.builds(), ids=lambda build: f"{build.package}-{build.release}-{build.variant}")
+@pytest.mark.parametrize("build", builds(), ids=lambda build: f"{build.package}-{build.release}-{build.variant}")
 def test_native_code_is_of_the_same_generation_and_ptx_of_an_older_gpu(build: Build) -> None:
     for capability in [(major, minor) for major in range(2, 14) for minor in range(10)]:
-        code = native(build, capability)
+        code = native_code(build, capability)
         assert code is None or (code in build.sass and code[0] == capability[0] and code[1] <= capability[1])
         newer = [code for code in build.sass if code[0] == capability[0] and code[1] <= capability[1]]
         assert bool(newer) == (code is not None)
-        ptx = portable(build, capability)
+        ptx = ptx_code(build, capability)
         assert ptx is None or (ptx in build.ptx and ptx <= capability)
 
 
-@pytest.mark.parametrize("build", [entry for entry in facts.builds() if entry.cuda and entry.sass])
+@pytest.mark.parametrize("build", [entry for entry in builds() if entry.cuda and entry.sass])
 def test_a_newer_driver_never_takes_away_but_by_dropping_the_gpu(build: Build) -> None:
-    drivers = [entry.driver for entry in facts.toolkits() if release(entry.driver) < release("581")]
+    drivers = [entry.driver for entry in facts.toolkits() if version_numbers(entry.driver) < version_numbers("581")]
     for name in BOARDS:
-        words = [judge(build, setting(build, name, driver)).word for driver in drivers]
+        words = [judge(build, target(build, name, driver)).outcome for driver in drivers]
         able = [word != "cannot" for word in words]
         assert able == sorted(able), (build.name, name)
         assert len({word for word in words if word != "cannot"}) <= 1
 
 
 def test_ptx_needs_the_driver_of_its_toolkit_where_native_code_does_not() -> None:
-    (build,) = [entry for entry in facts.builds() if (entry.package, entry.release) == ("tensorflow", "2.21.0")]
-    assert judge(build, setting(build, "A100 SXM4", "525.60.13")).word == "runs"
-    refused = judge(build, setting(build, "H200", "555.42.05"))
-    assert (refused.word, refused.code) == ("cannot", "driver")
+    (build,) = [entry for entry in builds() if (entry.package, entry.release) == ("tensorflow", "2.21.0")]
+    assert judge(build, target(build, "A100 SXM4", "525.60.13")).outcome == "runs"
+    refused = judge(build, target(build, "H200", "555.42.05"))
+    assert (refused.outcome, refused.code) == ("cannot", "driver")
     assert refused.reason == (
         "tensorflow 2.21.0 for CUDA 12.5 has only PTX for H200 (compute capability 9.0), which driver 555.42.05 "
-        "(CUDA 12.5) cannot compile: 555.42.06 is the first that can"
+        "(CUDA 12.5) cannot compile; driver 555.42.06 or newer can"
     )
-    assert judge(build, setting(build, "H200", "555.42.06")).word == "jit"
+    assert judge(build, target(build, "H200", "555.42.06")).outcome == "jit"
 
 
 def test_a_driver_from_before_the_gpu_does_not_know_it() -> None:
     (build,) = [
-        entry
-        for entry in facts.builds()
-        if (entry.package, entry.release, entry.variant) == ("torch", "2.8.0", "cu128")
+        entry for entry in builds() if (entry.package, entry.release, entry.variant) == ("torch", "2.8.0", "cu128")
     ]
-    verdict = judge(build, setting(build, "RTX 5090", "565.57.01"))
+    verdict = judge(build, target(build, "RTX 5090", "565.57.01"))
     assert (verdict.code, verdict.reason) == (
         "driver",
-        "driver 565.57.01 does not know RTX 5090 (Blackwell): 570.26 is the first that does (unverified)",
+        "driver 565.57.01 does not support RTX 5090 (Blackwell): 570.26 is the first that does (unverified)",
     )
-    assert judge(build, setting(build, "RTX 5090", "570.26")).word == "runs"
+    assert judge(build, target(build, "RTX 5090", "570.26")).outcome == "runs"
 
 
 @pytest.mark.parametrize(("version", "served"), [("9.10.2", True), ("9.10", True), ("9.11.0", False), ("9.28", False)])
 def test_cudnn_left_volta_with_9_11(version: str, served: bool) -> None:  # noqa: FBT001
-    verdict = by_cudnn(Setting(gpu=board("V100 SXM2"), cuda="12.9", cudnn=version))
+    verdict = cudnn_refusal(Target(gpu=board("V100 SXM2"), cuda="12.9", cudnn=version))
     assert (verdict is None) == served
-    assert by_cudnn(Setting(gpu=board("A100 SXM4"), cuda="12.9", cudnn=version)) is None
+    assert cudnn_refusal(Target(gpu=board("A100 SXM4"), cuda="12.9", cudnn=version)) is None
 
 
 @pytest.mark.parametrize("version", [None, "4.0", "7", "7.6.5.32", "8.0"])
 def test_an_old_cudnn_serves_what_its_framework_has_code_for(version: str | None) -> None:
-    assert by_cudnn(Setting(gpu=board("GTX 1080"), cuda="9.0", cudnn=version)) is None
+    assert cudnn_refusal(Target(gpu=board("GTX 1080"), cuda="9.0", cudnn=version)) is None
 
 
 def test_gpus_and_drivers_that_are_not_known_are_tried() -> None:
     (build,) = [
-        entry
-        for entry in facts.builds()
-        if (entry.package, entry.release, entry.variant) == ("torch", "2.15.0", "cu132")
+        entry for entry in builds() if (entry.package, entry.release, entry.variant) == ("torch", "2.15.0", "cu132")
     ]
     new = Gpu(uuid="GPU-1", name="new", capability=(12, 9), driver="999.1")
-    assert judge(build, Setting(gpu=new, cuda="13.2")).word == "runs"
-    assert judge(None, Setting(gpu=new, cuda="99.0")).word == "runs"
-    assert judge(None, Setting(gpu=new, cuda="1.0")).word == "runs"
+    assert judge(build, Target(gpu=new, cuda="13.2")).outcome == "runs"
+    assert judge(None, Target(gpu=new, cuda="99.0")).outcome == "runs"
+    assert judge(None, Target(gpu=new, cuda="1.0")).outcome == "runs"

@@ -9,7 +9,7 @@ import pytest
 from runner.analysis.compare.published import published_side
 from runner.catalog.cases import CASES, product_flops
 from runner.catalog.cases.deepbench_rnn import recurrent_flops
-from runner.catalog.published import SOURCES, Figure, figures, is_published, select, sides, source
+from runner.catalog.published import SOURCES, Figure, figures, figures_by_side, find_source, is_published, select_sides
 from runner.core.errors import UsageError
 from runner.harness.adapters import implementation
 
@@ -153,7 +153,7 @@ def test_every_source_can_be_looked_up() -> None:
             entry.url,
         )
         assert str(entry.year) in entry.citation
-    assert source("braun2018").year == 2018
+    assert find_source("braun2018").year == 2018
 
 
 @pytest.mark.parametrize(
@@ -167,12 +167,12 @@ def test_every_source_can_be_looked_up() -> None:
 )
 def test_a_name_or_a_glob_selects_sides_in_their_order(name: str, expected: tuple[str, ...]) -> None:
     assert is_published(name)
-    assert tuple(side.partition("/")[2] for side in select(name)) == expected
-    assert set(select(name)) <= set(sides())
+    assert tuple(side.partition("/")[2] for side in select_sides(name)) == expected
+    assert set(select_sides(name)) <= set(figures_by_side())
 
 
 def test_a_source_alone_is_not_its_neighbours() -> None:
-    assert {side.partition("/")[0] for side in select("published:braun2018")} == {"published:braun2018"}
+    assert {side.partition("/")[0] for side in select_sides("published:braun2018")} == {"published:braun2018"}
 
 
 @pytest.mark.parametrize(
@@ -188,12 +188,12 @@ def test_a_source_alone_is_not_its_neighbours() -> None:
 )
 def test_an_unknown_name_is_a_usage_error_that_says_what_there_is(name: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        select(name)
+        select_sides(name)
 
 
 def test_an_unknown_source_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match=r"did you mean 'glample2016'"):
-        source("glample")
+        find_source("glample")
 
 
 PRINTED = {  # TFLOP/s as DeepBench's tables have them, beside the times

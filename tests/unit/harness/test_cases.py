@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner.catalog.cases import forward_bytes, forward_flops, parameters
+from runner.catalog.cases import forward_bytes, forward_flops, parameter_count
 from runner.harness import cases
 from runner.harness.cases import losses, recurrent
 from tests.support.cases import TINY
@@ -23,7 +23,7 @@ def test_checked_case_is_small_enough_and_has_the_same_code_path(case_id: str) -
         assert small[name] == full[name]
     assert (small["inputs"] == small["hidden"]) == (full["inputs"] == full["hidden"])
     assert small["steps"] // 2 >= 2 * small["labels"]  # the shortest sample has room for its labels, repeated ones too
-    fits = cases.cost(full)[0] <= cases.MAX_PRODUCTS and parameters(full) <= cases.MAX_WEIGHTS
+    fits = cases.cost(full)[0] <= cases.MAX_PRODUCTS and parameter_count(full) <= cases.MAX_WEIGHTS
     assert (small == full) == fits
 
 
@@ -79,7 +79,7 @@ def test_shipped_case_has_canonical_shapes_and_types(case_id: str) -> None:
 def test_networks_of_braun2018_have_its_numbers_of_weights() -> None:
     """Braun 2018 with one bias, table of the repository: TensorFlow's LSTMCell."""
     expected = {"1x320-ce-short": 571_520, "4x320-ce-long": 8_523_520, "4x320-ctc-long": 8_554_880}
-    assert {name: parameters(NETWORKS[f"asr-lstm/{name}"]) for name in expected} == expected
+    assert {name: parameter_count(NETWORKS[f"asr-lstm/{name}"]) for name in expected} == expected
 
 
 def test_lengths_of_asr_lstm_equal_those_of_the_original() -> None:

@@ -322,6 +322,46 @@ m.yaml:8:43: error: no implementation matches 'nn-lstn'
       |                                           ^^^^^^^^^^
 hint: did you mean 'nn-lstm'?""",
     ),
+    "an environment of an exclusion that does not exist": (
+        f"{GOOD}exclude: [{{select: torch-1.00/*, reason: x}}]\n",
+        """\
+m.yaml:8:20: error: no environment matches 'torch-1.00'
+    8 | exclude: [{select: torch-1.00/*, reason: x}]
+      |                    ^^^^^^^^^^^^
+hint: did you mean 'torch-1.0'?""",
+    ),
+    "an implementation of an exclusion that does not exist": (
+        f"{GOOD}exclude: [{{select: torch-*/nn-lstn/rnn-step/*/train/fp32, reason: x}}]\n",
+        """\
+m.yaml:8:20: error: no implementation of torch-* matches 'nn-lstn'
+    8 | exclude: [{select: torch-*/nn-lstn/rnn-step/*/train/fp32, reason: x}]
+      |                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: did you mean 'nn-lstm'?""",
+    ),
+    "a case of an exclusion that does not exist": (
+        f"{GOOD}exclude: [{{select: torch-1.0/nn-lstm/rnn-step/lstm-b32-h51/*, reason: x}}]\n",
+        """\
+m.yaml:8:20: error: no case of rnn-step matches 'lstm-b32-h51'
+    8 | exclude: [{select: torch-1.0/nn-lstm/rnn-step/lstm-b32-h51/*, reason: x}]
+      |                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: did you mean 'lstm-b32-h512'?""",
+    ),
+    "an exclusion without a * that is shorter than a cell id": (
+        f"{GOOD}exclude: [{{select: torch-1.0, reason: x}}]\n",
+        """\
+m.yaml:8:20: error: 'torch-1.0' has 1 of the 6 parts of a cell id
+    8 | exclude: [{select: torch-1.0, reason: x}]
+      |                    ^^^^^^^^^
+hint: write environment/implementation/workload/case/phase/precision; a * also matches several parts""",
+    ),
+    "an unknown word behind a * of an exclusion": (
+        f"{GOOD}exclude: [{{select: '*/trian/fp32', reason: x}}]\n",
+        """\
+m.yaml:8:20: error: no cell id matches '*/trian/fp32'
+    8 | exclude: [{select: '*/trian/fp32', reason: x}]
+      |                    ^^^^^^^^^^^^^^
+hint: `runner plan --format json` lists all of them""",
+    ),
     "text where a number is needed": (
         f'{GOOD}measure: {{seconds: "3"}}\n',
         """\
@@ -457,6 +497,29 @@ def test_a_mistake_of_content_is_told_with_its_place(text: str, expected: str) -
     assert message_of(text) == expected
 
 
+@pytest.mark.parametrize(
+    "glob",
+    [
+        "torch-1.0/*",
+        "*/train/fp32",
+        "*fp32",
+        "torch*lstm*",
+        "*/nn-lstm/*",
+        "torch-?.0/nn-lstm/rnn-step/lstm-b32-h512/train/fp32",
+        "*/*/asr-lstm/*-ctc-*/*",
+        "torch-1.0/matmul/deepbench-gemm/*/forward+published/int8",
+    ],
+)
+def test_an_exclusion_that_matches_a_possible_cell_is_accepted(glob: str) -> None:
+    matrix = parse(f"{GOOD}exclude: [{{select: '{glob}', reason: x}}]\n".encode(), "m.yaml")
+    assert matrix.exclude[0].select == glob
+
+
+@pytest.mark.parametrize("glob", ["torch-1.0/lstm-cell/*", "*/lm-lstm/*/forwrd/*", "*/rnn-step/ptb-large/*", "!torch*"])
+def test_an_exclusion_that_matches_no_possible_cell_is_refused(glob: str) -> None:
+    assert "matches" in message_of(f"{GOOD}exclude: [{{select: '{glob}', reason: x}}]\n")
+
+
 def test_an_alias_bomb_is_refused_by_counting() -> None:
     levels = "".join(f"k{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
     began = time.perf_counter()
@@ -477,7 +540,8 @@ def test_aliases_nested_deep_are_refused() -> None:
 
 def test_a_huge_file_is_refused_before_it_is_parsed() -> None:
     assert message_of(b"#" * 300_000) == (
-        "error: m.yaml is larger than 256 KiB, so it is no matrix\nhint: name the right file with --matrix FILE"
+        "error: m.yaml is larger than 256 KiB, too large for a matrix file\n"
+        "hint: name the right file with --matrix FILE"
     )
 
 

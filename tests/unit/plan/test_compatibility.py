@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.catalog.hardware import facts
+from runner.catalog.hardware.builds import builds as known_builds
+from runner.catalog.hardware.versions import version_numbers
 from runner.core.model import Gpu, Request, Skip
 from runner.matrix import Environment, Matrix, load, parse
 from runner.plan import compatibility
@@ -70,7 +71,7 @@ def nearest(environment: str, name: str, driver: str = NEW, lost: tuple[str, ...
     ],
 )
 def test_a_release_is_read_as_numbers(text: str, numbers: tuple[float, ...]) -> None:
-    assert compatibility.release(text) == numbers
+    assert version_numbers(text) == numbers
 
 
 def test_releases_are_ordered_by_number_and_a_floating_one_is_newest() -> None:
@@ -88,8 +89,8 @@ def test_releases_are_ordered_by_number_and_a_floating_one_is_newest() -> None:
         "2.*",
     ]
     shuffled = random.Random(1).sample(order, len(order))
-    assert sorted(shuffled, key=compatibility.release) == order
-    assert compatibility.release("2.*") < compatibility.release("3.0")
+    assert sorted(shuffled, key=version_numbers) == order
+    assert version_numbers("2.*") < version_numbers("3.0")
 
 
 # The build that each environment of the shipped matrix is known as, and what it does with a driver of branch 580;
@@ -151,7 +152,7 @@ def test_a_build_runs_by_its_native_code_else_by_its_ptx(environment: str, name:
     verdict = judged(environment, name).verdict
     by_jit = environment not in NO_PTX and (environment, name) not in BELOW_PTX
     expected = "runs" if name in NATIVE[environment] else "jit" if by_jit else "cannot"
-    assert verdict.word == expected, verdict
+    assert verdict.outcome == expected, verdict
     assert verdict.code == ("arch" if expected == "cannot" else "")
     assert bool(verdict.reason) == bool(verdict.source) == (expected != "runs")
 
@@ -179,7 +180,7 @@ def test_the_reason_names_the_build_the_gpu_and_the_code_it_has() -> None:
         "torch 1.0.0 for CUDA 9.0 has no code made for H200 (compute capability 9.0), only PTX 5.0"
     )
     assert judged("tf-2.x", "RTX 5090").verdict.reason.endswith(
-        "only PTX 9.0, which nobody has seen run there (unverified)"
+        "only PTX 9.0, which is not known to run there (unverified)"
     )
 
 
@@ -189,7 +190,7 @@ def test_jit_is_refused_unless_it_is_allowed() -> None:
     assert refused is not None
     assert refused.code == "arch"
     assert refused.reason == (
-        f"{judgement.verdict.reason}; it would run by PTX JIT, whose first call is slow: --allow-jit lets it"
+        f"{judgement.verdict.reason}; to run it by PTX JIT, with a slow first call, pass --allow-jit"
     )
     assert refused.source == judgement.verdict.source
     assert judgement.skip("flexible", allow_jit=True) is None
@@ -200,7 +201,7 @@ def test_jit_is_refused_unless_it_is_allowed() -> None:
 
 def test_ptx_that_was_made_for_just_this_gpu_needs_no_leave() -> None:
     judgement = judged("tf-2.x", "H200")
-    assert (judgement.verdict.word, judgement.skip("flexible", allow_jit=False)) == ("jit", None)
+    assert (judgement.verdict.outcome, judgement.skip("flexible", allow_jit=False)) == ("jit", None)
     assert judgement.jit("flexible").startswith("runs by PTX JIT (first call is slow): tensorflow 2.21.0 for CUDA 12.5")
     assert judged("tf-2.x", "RTX 5090").skip("flexible", allow_jit=False) is not None
 
@@ -221,13 +222,13 @@ def test_ptx_that_was_made_for_just_this_gpu_needs_no_leave() -> None:
 def test_drivers_are_compared_part_by_part(environment: str, old: str, new: str) -> None:
     on = "T4" if environment == "torch-2.x" else "GTX 1080"
     assert judged(environment, on, old).verdict.code == "driver"
-    assert judged(environment, on, new).verdict.word == "runs"
+    assert judged(environment, on, new).verdict.outcome == "runs"
 
 
 @pytest.mark.parametrize("name", sorted({*OLD, *PASCAL, *VOLTA}))
 def test_a_driver_of_branch_590_drives_nothing_before_turing(name: str) -> None:
     for environment in NATIVE:
-        assert judged(environment, name, "590.44.01").verdict.word == "cannot"
+        assert judged(environment, name, "590.44.01").verdict.outcome == "cannot"
     verdict = judged("jax", name, "590.44.01").verdict
     assert verdict.code == "driver"
     assert "branch 580 is the last" in verdict.reason
@@ -235,13 +236,13 @@ def test_a_driver_of_branch_590_drives_nothing_before_turing(name: str) -> None:
 
 def test_what_calls_cudnn_is_refused_where_that_no_longer_serves_the_gpu() -> None:
     judgement = judged("tf-2.x", "V100")
-    assert judgement.verdict.word == "runs"
+    assert judgement.verdict.outcome == "runs"
     assert judgement.skip("flexible", allow_jit=False) is None
     held = judgement.skip("vendor", allow_jit=False)
     assert held is not None
     assert (held.code, held.reason) == (
         "arch",
-        "cuDNN 9.27 does not serve V100 (compute capability 7.0): 9.10 is the last that does (unverified)",
+        "cuDNN 9.27 does not support V100 (compute capability 7.0): 9.10 is the last that does (unverified)",
     )
     assert judged("tf-2.x", "T4").skip("vendor", allow_jit=False) is None
     assert judged("torch-1.12", "V100").skip("vendor", allow_jit=False) is None
@@ -286,7 +287,7 @@ def test_of_two_that_are_as_near_the_newer_is_named() -> None:
 
 
 def test_a_build_whose_cudnn_does_not_serve_the_gpu_is_not_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
-    newer = tuple(replace(build, cudnn="9.11") if build.cuda.startswith("12") else build for build in facts.builds())
+    newer = tuple(replace(build, cudnn="9.11") if build.cuda.startswith("12") else build for build in known_builds())
     monkeypatch.setattr("runner.plan.compatibility.alternatives.builds", lambda: newer)
     assert nearest("torch-2.x", "V100") == ("torch-1.12", "torch==2.0.1")
 
@@ -307,7 +308,7 @@ def test_a_variant_for_cpus_alone_needs_the_cpu() -> None:
 def test_a_build_that_nothing_is_known_of_is_tried_where_the_driver_runs_its_cuda() -> None:
     for unknown in (made("9.0", "numpy"), made("10.2", "jax", "0.3.0")):
         assert compatibility.judge(unknown, gpu("H200")).build is None
-        assert compatibility.judge(unknown, gpu("H200")).verdict.word == "runs"
+        assert compatibility.judge(unknown, gpu("H200")).verdict.outcome == "runs"
     assert compatibility.judge(made("9.0", "numpy"), gpu("V100", "384.66")).verdict.code == "driver"
 
 
@@ -316,21 +317,21 @@ def test_a_release_between_known_ones_is_taken_to_be_as_its_neighbour_and_says_s
     assert judgement.verdict.reason == (
         "torch 2.5.1 for CUDA 12.4 has no code for RTX 5090 (compute capability 12.0); its newest is 9.0 (unverified)"
     )
-    assert compatibility.judge(made("12.4", release="2.5.1"), gpu("H200")).verdict.word == "runs"
+    assert compatibility.judge(made("12.4", release="2.5.1"), gpu("H200")).verdict.outcome == "runs"
     older = compatibility.judge(made("9.0", release="1.1.0"), gpu("H200"))
-    assert older.verdict.reason.endswith("only PTX 5.0: taken to be as 1.0.0 (unverified)")
+    assert older.verdict.reason.endswith("only PTX 5.0: assumed to be the same as in 1.0.0 (unverified)")
 
 
 def test_minor_releases_of_cuda_share_the_driver_of_their_major_one() -> None:
-    assert compatibility.judge(made("12.4", release="2.6.0"), gpu("H200", "525.60.13")).verdict.word == "runs"
+    assert compatibility.judge(made("12.4", release="2.6.0"), gpu("H200", "525.60.13")).verdict.outcome == "runs"
     assert compatibility.judge(made("11.8", release="2.0.1"), gpu("V100", "440.33")).verdict.code == "driver"
 
 
 def test_the_conda_images_of_pytorch_hold_ptx_that_the_wheels_leave_out() -> None:
     image = "pytorch/pytorch:1.8.1-cuda11.1-cudnn8-runtime"
     wheel = made("11.1", release="1.8.1", python="3.8", requirements=["torch==1.8.1+cu111"])
-    assert compatibility.judge(wheel, gpu("H200")).verdict.word == "cannot"
-    assert compatibility.judge(made("11.1", release="1.8.1", image=image), gpu("H200")).verdict.word == "jit"
+    assert compatibility.judge(wheel, gpu("H200")).verdict.outcome == "cannot"
+    assert compatibility.judge(made("11.1", release="1.8.1", image=image), gpu("H200")).verdict.outcome == "jit"
 
 
 def test_keys_of_the_matrix_that_cannot_go_together_are_told() -> None:
@@ -341,14 +342,14 @@ def test_keys_of_the_matrix_that_cannot_go_together_are_told() -> None:
     verdict = code(none)
     assert verdict is not None
     assert verdict.code == "framework-lacks"
-    assert "has no wheel for Python 3.8, but for 3.10, 3.11, 3.12, 3.13, 3.14 and 3.14t" in verdict.reason
+    assert "has no wheel for Python 3.8, only for 3.10, 3.11, 3.12, 3.13, 3.14 and 3.14t" in verdict.reason
 
     trap = made("10.0", "tensorflow", "1.15.5", python="3.7", requirements=["tensorflow==1.15.5"])
     verdict = code(trap)
     assert verdict is not None
     assert (verdict.code, verdict.reason) == (
         "needs-gpu",
-        "tensorflow 1.15.5 holds no code for GPUs: tensorflow-gpu 1.15.5 does",
+        "tensorflow 1.15.5 contains no GPU code: tensorflow-gpu 1.15.5 does",
     )
 
     wheel = made("13.0", release="2.13.0", python="3.11", requirements=["torch==2.13.0"])
@@ -366,4 +367,4 @@ def test_keys_of_the_matrix_that_cannot_go_together_are_told() -> None:
     verdict = code(image)
     assert verdict is not None
     assert verdict.code == "image-unavailable"
-    assert verdict.reason.endswith("needs 9.3: it would compute on the CPU")
+    assert verdict.reason.endswith("needs 9.3 and would compute on the CPU")

@@ -10,7 +10,7 @@ from runner.core.errors import UsageError
 from runner.core.model import Corpus, Plan, Request
 from runner.harness import cases
 from runner.matrix import parse
-from runner.plan.corpus import given, read, with_words
+from runner.plan.corpus import read, with_corpus, with_words
 from runner.plan.planner import plan
 from tests.support.networks import NETWORKS
 
@@ -97,7 +97,7 @@ def test_a_file_is_known_by_its_name_and_its_bytes(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_there_or_not_a_file(tmp_path: Path) -> None:
     for path in (tmp_path / "none.txt", tmp_path):
-        with pytest.raises(UsageError, match="cannot be read") as caught:
+        with pytest.raises(UsageError, match="cannot read the corpus") as caught:
             read(path)
         assert caught.value.exit_code == 2
 
@@ -125,7 +125,7 @@ def test_the_planned_blocks_of_language_models_carry_the_words_and_what_they_are
     assert specs["lm-lstm/lm-small"]["corpus"] == {"name": "own.txt", "digest": "sha256:ab"}
     assert specs["lm-lstm/template-2x64"] == NETWORKS["lm-lstm/template-2x64"]
     assert {block.case_id: block.spec for block in planned(None).blocks} == {name: NETWORKS[name] for name in specs}
-    assert given(MODEL, None) is MODEL
+    assert with_corpus(MODEL, None) is MODEL
 
 
 def test_a_corpus_that_nothing_would_learn_is_refused() -> None:

@@ -7,8 +7,8 @@ import pytest
 from runner.core.errors import GpuError, UsageError
 from runner.core.model import Gpu, Measurement, Past, Plan, PlannedCell
 from runner.gpu.selection import alike, pick_devices
-from runner.plan.devices import apart, assign
-from runner.plan.estimate import affordable
+from runner.plan.devices import assign, split_multi_gpu
+from runner.plan.estimate import skip_over_budget
 from tests.support.fake_servers import block, cells
 
 FIRST = Gpu(uuid="GPU-1", name="H200", capability=(9, 0), driver="580.65", memory=141 << 30)
@@ -47,14 +47,14 @@ def test_each_case_is_dealt_to_one_device_the_longest_first() -> None:
 
 
 def test_cases_that_want_several_gpus_at_once_are_dealt_to_nobody() -> None:
-    narrow, none = apart(plan())
+    narrow, none = split_multi_gpu(plan())
     assert (narrow, none.blocks, none.cells) == (plan(), (), ())
-    rest, wide = apart(with_wide(plan()))
+    rest, wide = split_multi_gpu(with_wide(plan()))
     assert [block.spec["name"] for block in wide.blocks] == ["two"]
     assert {entry.cell.case for entry in wide.cells} == {"two"}
     assert [block.spec["name"] for block in rest.blocks] == ["one", "three", "four", "five"]
     on_cpu = replace(with_wide(plan()), device="cpu")
-    assert apart(on_cpu)[0] == on_cpu
+    assert split_multi_gpu(on_cpu)[0] == on_cpu
 
 
 def with_wide(planned: Plan) -> Plan:
@@ -140,12 +140,13 @@ def test_gpus_that_are_unlike_share_no_run(other: Gpu, why: str) -> None:
 
 def test_a_budget_is_time_on_each_gpu_and_no_case_is_split() -> None:
     measurement = Measurement(budget=100.0)
-    kept = [entry.cell.case for entry in affordable(plan().cells, measurement, 2) if entry.skip is None]
+    kept = [entry.cell.case for entry in skip_over_budget(plan().cells, measurement, 2) if entry.skip is None]
     assert list(dict.fromkeys(kept)) == ["one", "two", "three"]
-    alone = affordable(plan().cells, Measurement(budget=90.0), 8)
+    alone = skip_over_budget(plan().cells, Measurement(budget=90.0), 8)
     assert {entry.cell.case for entry in alone if entry.skip} == {"one"}  # 100 s on whichever
     reasons = {entry.skip.reason for entry in alone if entry.skip}
-    assert reasons == {"3 rounds of rnn-step/one take about 1 min 40 s, and 1 min 30 s of 1 min 30 s are left"}
+    cost, rest = "would take about 1 min 40 s", "1 min 30 s of the budget of 1 min 30 s remain"
+    assert reasons == {f"3 rounds of rnn-step/one {cost}; {rest}"}
 
 
 def test_a_case_of_all_gpus_takes_from_the_budget_of_each() -> None:
@@ -160,7 +161,7 @@ def test_a_case_of_all_gpus_takes_from_the_budget_of_each() -> None:
     planned_cells = [
         PlannedCell(cell=replace(cell, workload=work, case=case), device="cuda", seconds=60.0) for work, case in cases
     ]
-    result = affordable(tuple(planned_cells), Measurement(budget=125.0), 2)
+    result = skip_over_budget(tuple(planned_cells), Measurement(budget=125.0), 2)
     assert [planned.skip is not None for planned in result] == [False, False, False, True]
 
 

@@ -7,7 +7,7 @@ import pytest
 from runner.core.errors import RunnerError
 from runner.core.model import Skip, Spec, Survey
 from runner.matrix import Matrix, parse
-from runner.plan.environments import SPARE, announce, specs
+from runner.plan.environments import SPARE_DISK_BYTES, announce, specs
 
 TEXT = b"""\
 version: 1
@@ -31,7 +31,7 @@ environments:
   only-cuda: {framework: torch, release: "2", python: "3.11", variants: {cuda: {requirements: [t], base: b}}}
   only-cpu: {framework: torch, release: "2", python: "3.11", variants: {cpu: {requirements: [torch]}}}
 """
-ROOM = 100 * SPARE
+ROOM = 100 * SPARE_DISK_BYTES
 
 
 def matrix() -> Matrix:
@@ -80,9 +80,9 @@ def test_a_base_of_its_own_is_kept(tmp_path: Path) -> None:
 def test_what_has_no_build_for_the_device_is_a_skip_with_a_reason(tmp_path: Path) -> None:
     specs_of_cpu, skips = specs(matrix(), ["only-cuda", "torch-1.0", "only-cpu"], "cpu", tmp_path)
     assert [spec_of_cpu.environment for spec_of_cpu in specs_of_cpu] == ["torch-1.0", "only-cpu"]
-    assert skips == {"only-cuda": Skip("needs-gpu", "matrix.yaml declares no cpu build of it")}
+    assert skips == {"only-cuda": Skip("needs-gpu", "matrix.yaml has no cpu variant of it")}
     _, skips = specs(matrix(), ["only-cuda", "only-cpu"], "cuda", tmp_path)
-    assert skips == {"only-cpu": Skip("framework-lacks", "matrix.yaml declares no cuda build of it")}
+    assert skips == {"only-cpu": Skip("framework-lacks", "matrix.yaml has no cuda variant of it")}
 
 
 def test_nothing_to_make_is_nothing_to_say() -> None:
@@ -93,26 +93,28 @@ def test_nothing_to_make_is_nothing_to_say() -> None:
 
 def test_the_cost_is_said_in_a_sentence() -> None:
     sentence = announce([spec("a", 592_000_000, 10**9), spec("b", 10**9, 2 * 10**9)], Survey(free=80 * 10**9))
-    assert sentence == "to be made: a, b; downloads about 1.6 GB, needs about 3.0 GB of disk, 80.0 GB are free"
+    assert sentence == "building a, b: downloads about 1.6 GB, needs about 3.0 GB of disk (80.0 GB are free)"
 
 
 def test_what_is_here_or_cannot_be_had_costs_nothing() -> None:
     survey = Survey(cached=frozenset({"a"}), skips={"b": Skip("no-engine", "none")}, free=ROOM)
     sentence = announce([spec("a", 5, ROOM), spec("b", 5, ROOM), spec("c", 10**6, 2 * 10**6)], survey)
-    assert sentence == "to be made: c; downloads about 1 MB, needs about 2 MB of disk, 107.4 GB are free"
+    assert sentence == "building c: downloads about 1 MB, needs about 2 MB of disk (107.4 GB are free)"
 
 
 def test_what_is_not_known_is_said() -> None:
     sentence = announce([spec("a", 10**9, 10**9), spec("b"), spec("c")], Survey())
-    assert sentence == "to be made: a, b, c; downloads about 1.0 GB, and what b, c take, needs about 1.0 GB of disk"
+    size = "downloads about 1.0 GB (without b, c, whose size is unknown), needs about 1.0 GB of disk"
+    assert sentence == f"building a, b, c: {size}"
 
 
 def test_too_little_room_is_an_error_before_anything_is_fetched() -> None:
     needed = 2 * 10**9
-    assert announce([spec("a", 1, needed)], Survey(free=needed + SPARE)) is not None
+    assert announce([spec("a", 1, needed)], Survey(free=needed + SPARE_DISK_BYTES)) is not None
     with pytest.raises(RunnerError) as caught:
-        announce([spec("a", 1, 10**9), spec("b", 1, 10**9)], Survey(free=needed + SPARE - 1))
+        announce([spec("a", 1, 10**9), spec("b", 1, 10**9)], Survey(free=needed + SPARE_DISK_BYTES - 1))
     assert str(caught.value) == (
-        "error: a, b need 2.0 GB of disk, 3.1 GB are free\nhint: select fewer environments, or make room"
+        "error: not enough disk space for a, b: they need 2.0 GB, 3.1 GB are free\n"
+        "hint: select fewer environments, or free disk space; 1.1 GB have to stay free"
     )
     assert caught.value.exit_code == 1

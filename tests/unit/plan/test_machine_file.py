@@ -11,7 +11,7 @@ import pytest
 
 from runner.core.errors import UsageError
 from runner.core.model import Gpu
-from runner.plan.machine_file import Described, describe
+from runner.plan.machine_file import MachineDescription, read_machine_file
 from runner.workflows.doctor import Examination
 from tests.unit.workflows.test_doctor import ENGINE, FACTS, H200, outlook
 
@@ -40,7 +40,7 @@ def machine(**changes: Any) -> str:
 
 def message_of(folder: Path, text: str) -> str:
     with pytest.raises(UsageError) as caught:
-        describe(written(folder, text))
+        read_machine_file(written(folder, text))
     return str(caught.value).replace(f"{folder}/", "")
 
 
@@ -49,37 +49,37 @@ def test_what_doctor_writes_is_read(tmp_path: Path) -> None:
     facts = replace(FACTS, gpus=(gpu,), interpreters={"3.6": None, "3.11": "/usr/bin/python3.11"}, memory_limit=7)
     document = Examination(facts=facts, findings=(), outlooks=(outlook(),)).json()
     path = written(tmp_path, json.dumps(document))
-    assert describe(path) == Described(
+    assert read_machine_file(path) == MachineDescription(
         file=path,
         cpu="EPYC",
         cores=8,
         memory=7,
         gpus=(gpu,),
         engine=True,
-        hands_over=False,
+        passes_gpus=False,
         interpreters={"3.6": False, "3.11": True},
         glibc="2.36",
     )
     document["machine"]["engine"] = {**ENGINE, "gpus": True}
     document["machine"]["memory_limit_bytes"] = None
-    described = describe(written(tmp_path, json.dumps(document)))
-    assert (described.hands_over, described.memory) == (True, 64_000_000_000)
+    described = read_machine_file(written(tmp_path, json.dumps(document)))
+    assert (described.passes_gpus, described.memory) == (True, 64_000_000_000)
     document["machine"]["engine"] = None
-    described = describe(written(tmp_path, json.dumps(document)))
-    assert (described.engine, described.hands_over) == (False, False)
+    described = read_machine_file(written(tmp_path, json.dumps(document)))
+    assert (described.engine, described.passes_gpus) == (False, False)
 
 
 def test_little_is_enough(tmp_path: Path) -> None:
-    described = describe(written(tmp_path, json.dumps(DOCUMENT)))
+    described = read_machine_file(written(tmp_path, json.dumps(DOCUMENT)))
     uuid = "GPU-described-0"
     assert described.gpus == (Gpu(uuid=uuid, name="NVIDIA H200", capability=(9, 0), driver="580.95.05"),)
     assert (described.engine, described.interpreters, described.glibc) == (False, {}, None)
-    assert describe(written(tmp_path, machine(gpus=[]))).gpus == ()
+    assert read_machine_file(written(tmp_path, machine(gpus=[]))).gpus == ()
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs" / "machines").glob("*.json")), ids=lambda path: path.stem)
 def test_the_examples_can_be_read(path: Path) -> None:
-    (gpu,) = describe(path).gpus
+    (gpu,) = read_machine_file(path).gpus
     assert path.stem.rpartition("-")[2] == gpu.driver.partition(".")[0]
     assert gpu.memory >= 8 << 30
 
@@ -87,7 +87,7 @@ def test_the_examples_can_be_read(path: Path) -> None:
 def test_the_example_of_the_documentation_can_be_read(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "how-to" / "plan-for-another-machine.md").read_text("utf-8")
     (block,) = re.findall(r"^```json\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert describe(written(tmp_path, block)).gpus[0].name == "NVIDIA H200"
+    assert read_machine_file(written(tmp_path, block)).gpus[0].name == "NVIDIA H200"
 
 
 def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
@@ -95,11 +95,11 @@ def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
     text = machine(cores=0, memory_bytes="", memory_byte=5, gpus=[gpu])
     assert [block.splitlines()[0] for block in message_of(tmp_path, text).split("\n\n")] == [
         "m.json:4:12: error: cores must be larger, found 0",
-        "m.json:3:2: error: 'memory_bytes' is missing here",
+        "m.json:3:2: error: key 'memory_bytes' is missing",
         'm.json:8:19: error: capability must be a list of two whole numbers, such as [9, 0], found "9.0"',
         'm.json:9:15: error: driver must be a version, such as 580.65.06, found "R550"',
     ]
-    assert "hint: there is 'memory_byte'" in message_of(tmp_path, text)
+    assert "hint: rename 'memory_byte'" in message_of(tmp_path, text)
 
 
 @pytest.mark.parametrize(
@@ -107,11 +107,11 @@ def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
     [
         ('{"version": 1,', "m.json:1:15: error: this is not JSON: Expecting property name enclosed in double quotes"),
         ("[1]", "m.json:1:1: error: this is not a JSON object"),
-        ("{}", "m.json:1:1: error: 'version' is missing here"),
+        ("{}", "m.json:1:1: error: key 'version' is missing"),
         (json.dumps({**DOCUMENT, "version": 2}), "m.json:1:13: error: version must be 1, found 2"),
         (json.dumps({**DOCUMENT, "version": "1"}), 'm.json:1:13: error: version must be 1, found "1"'),
         (json.dumps({**DOCUMENT, "machine": []}), "m.json:1:27: error: machine must be an object, found []"),
-        (json.dumps({"version": 1}), "m.json:1:1: error: 'machine' is missing here"),
+        (json.dumps({"version": 1}), "m.json:1:1: error: key 'machine' is missing"),
         (machine(cores=1.5), "m.json:4:12: error: cores must be a whole number, found 1.5"),
         (machine(cores=True), "m.json:4:12: error: cores must be a whole number, found true"),
         (machine(gpus={}), "m.json:6:11: error: gpus must be a list, found {}"),
@@ -132,9 +132,9 @@ def test_a_capability_is_two_numbers(tmp_path: Path, capability: object) -> None
 def test_what_cannot_be_read(tmp_path: Path) -> None:
     for path, words in ((tmp_path / "none.json", "No such file"), (tmp_path, "Is a directory")):
         with pytest.raises(UsageError, match=words) as caught:
-            describe(path)
+            read_machine_file(path)
         assert "runner doctor --format json" in str(caught.value)
     binary = tmp_path / "binary.json"
     binary.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UsageError, match="cannot read"):
-        describe(binary)
+        read_machine_file(binary)

@@ -14,7 +14,7 @@ from runner.catalog.cases import CASES
 from runner.core.errors import NothingSelectedError
 from runner.core.model import SKIP_CODES, Gpu, Past, Plan, Request, Skip
 from runner.matrix import Matrix, load, parse
-from runner.plan.document import plan_json, read_plan
+from runner.plan.document import plan_document, read_plan
 from runner.plan.planner import plan
 from runner.report.plan import plan_table
 
@@ -293,11 +293,11 @@ def test_what_would_not_fit_is_a_skip_with_the_figure() -> None:
     little = planned(small(text=text), memory=1 << 28, environments=("np",)).cells[0].skip
     assert little is not None
     assert little.code == "no-memory"
-    assert re.fullmatch(r"it holds about [0-9]+ MiB at once, 256 MiB are there", little.reason)
+    assert re.fullmatch(r"it needs about [0-9]+ MiB of memory; 256 MiB are available", little.reason)
     short = planned(small("measure: {timeout: 1}\n", text=text), environments=("np",)).cells[0].skip
     assert short is not None
     assert short.code == "over-budget"
-    assert re.fullmatch(r"a round takes about [0-9]+ s here, 1 s are allowed", short.reason)
+    assert re.fullmatch(r"one round would take about [0-9]+ s; the time-out is 1 s", short.reason)
     assert planned(small(text=text), memory=1 << 34, environments=("np",)).cells[0].skip is None
 
 
@@ -347,7 +347,7 @@ def test_the_shipped_matrix_plans_with_known_codes_and_unique_ids() -> None:
 
 def test_json_has_the_keys_of_the_design_and_can_be_written() -> None:
     result = planned(small('exclude: [{select: "np/*", reason: mine}]\n'), rounds=2, seconds=1.0, seed=5)
-    written = plan_json(result)
+    written = plan_document(result)
     effort = {"rounds": 2, "max_rounds": 2, "budget": None, "seconds": 1.0, "threads": 1, "seed": 5}
     head = {name: written[name] for name in written if name != "cells"}
     assert head == {"version": 1, "device": "cpu", "backend": "venv", **effort}
@@ -363,18 +363,18 @@ def test_json_has_the_keys_of_the_design_and_can_be_written() -> None:
 
 def test_json_has_the_source_of_a_refusal_the_nearest_and_what_runs_by_jit() -> None:
     result = planned(small(), gpu=H200, rounds=2, seconds=1.0)
-    written = {entry["id"].split("/rnn-step")[0]: entry for entry in plan_json(result)["cells"]}
+    written = {entry["id"].split("/rnn-step")[0]: entry for entry in plan_document(result)["cells"]}
     refused = written["torch-1.0/nn-lstm"]
     assert (refused["code"], refused["nearest"], refused["jit"]) == ("arch", ["torch-2.x", "torch==2.0.1+cu118"], None)
     assert "fatbin headers" in refused["source"]
     assert (written["torch-2.x/nn-lstm"]["source"], written["torch-2.x/nn-lstm"]["nearest"]) == (None, [])
     assert written["torch-1.0/compiled-cell"]["source"] is None
     lenient = planned(small(), gpu=H200, allow_jit=True)
-    by_jit = {entry["environment"] for entry in plan_json(lenient)["cells"] if entry["jit"]}
+    by_jit = {entry["environment"] for entry in plan_document(lenient)["cells"] if entry["jit"]}
     assert by_jit == {"torch-1.0", "tf-1.8"}
     for made in (result, lenient):
         cases = {block.case_id: block.spec for block in made.blocks}
-        document = json.loads(json.dumps(plan_json(made)))
+        document = json.loads(json.dumps(plan_document(made)))
         again = read_plan(document, cases, asdict(made.measurement), Past())
         assert [(entry.skip, entry.jit) for entry in again.cells] == [(entry.skip, entry.jit) for entry in made.cells]
 

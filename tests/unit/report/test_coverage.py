@@ -10,7 +10,7 @@ import pytest
 from runner.core.errors import UsageError
 from runner.core.model import SKIP_CODES, Cell, Gpu, Measurement, Plan, PlannedCell, Request, Skip
 from runner.matrix import FRAMEWORKS, Matrix, load, parse
-from runner.plan.document import plan_json
+from runner.plan.document import plan_document
 from runner.plan.planner import plan
 from runner.report.coverage import LOCAL_CODES, REASON_OF_CODE, REASONS, coverage
 
@@ -83,7 +83,7 @@ def tables(text: str) -> list[dict[tuple[str, str], str]]:
 def by_hand(plan: Plan, of: str) -> dict[tuple[str, str], str]:
     """Return (workload, framework or environment) -> word, from what ``runner plan --format json`` prints."""
     codes: dict[tuple[str, str], set[str | None]] = {}
-    for cell in plan_json(plan)["cells"]:
+    for cell in plan_document(plan)["cells"]:
         codes.setdefault((cell["workload"], cell[of]), set()).add(cell["code"])
     order = (None, "needs-gpu", "image-unavailable", "framework-lacks")
     return {field: next(code for code in order if code in seen) or "runs" for field, seen in codes.items()}

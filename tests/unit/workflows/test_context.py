@@ -133,7 +133,9 @@ def test_the_cpu_is_always_there() -> None:
 
 def test_an_unknown_environment_and_an_empty_selection() -> None:
     assert "'torch-9' names no environment" in message_of(replace(TYPED, selectors=["torch-9"]), NothingSelectedError)
-    assert "nothing is left" in message_of(replace(TYPED, selectors=["torch-1.0", "!torch-1.0"]), NothingSelectedError)
+    assert "no environment remains" in message_of(
+        replace(TYPED, selectors=["torch-1.0", "!torch-1.0"]), NothingSelectedError
+    )
 
 
 def test_a_matrix_without_environments(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from runner.core import machine
 from runner.core.errors import EngineError, GpuError, UsageError
 from runner.core.model import Gpu, Plan
 from runner.matrix import load
-from runner.plan.machine_file import Described, describe
+from runner.plan.machine_file import MachineDescription, read_machine_file
 from runner.workflows.options import Options
 from runner.workflows.plan_elsewhere import planned
 
@@ -22,14 +22,14 @@ ROOT = Path(__file__).parents[3]
 EXAMPLES = tuple(sorted((ROOT / "docs" / "machines").glob("*.json")))
 TYPED = Options(matrix=ROOT / "matrix.yaml", workload=["rnn-step"], seed=0)
 H200 = Gpu(uuid="GPU-1", name="NVIDIA H200", capability=(9, 0), driver="595.71.05", memory=150_000_000_000)
-OTHER = Described(
+OTHER = MachineDescription(
     file=Path("other.json"),
     cpu="Xeon",
     cores=37,
     memory=64_000_000_000,
     gpus=(H200, replace(H200, uuid="GPU-2", name="second", memory=1 << 28)),
     engine=True,
-    hands_over=True,
+    passes_gpus=True,
     interpreters={},
     glibc=None,
 )
@@ -85,7 +85,7 @@ def test_images_can_be_pulled_and_what_has_no_lock_cannot_be_built() -> None:
 
 
 def test_without_an_engine_the_interpreters_decide() -> None:
-    bare = replace(OTHER, engine=False, hands_over=False, interpreters={"3.11": True, "3.10": False})
+    bare = replace(OTHER, engine=False, passes_gpus=False, interpreters={"3.11": True, "3.10": False})
     words_by_environment = words(planned(replace(TYPED, device="cpu"), bare))
     assert words_by_environment["torch-2.x"] == words_by_environment["tf-2.x"] == "run"
     assert words_by_environment["torch-1.12"] == "framework-lacks, no-interpreter"
@@ -127,7 +127,7 @@ def test_what_cannot_be_asked_of_another_machine() -> None:
 def test_what_it_plans_for_is_said_first() -> None:
     lines: list[str] = []
     planned(TYPED, OTHER, lines.append)
-    planned(TYPED, replace(OTHER, hands_over=False), lines.append)
+    planned(TYPED, replace(OTHER, passes_gpus=False), lines.append)
     planned(TYPED, replace(OTHER, gpus=()), lines.append)
     first = "planning for NVIDIA H200 with driver 595.71.05, as other.json describes it"
     assert [lines[0], lines[1], lines[3]] == [first, first, "planning for Xeon, as other.json describes it"]
@@ -165,7 +165,7 @@ TABLE = {
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_examples_are_planned_as_worked_out_and_the_page_says_so(path: Path) -> None:
-    described = describe(path)
+    described = read_machine_file(path)
     strict, lenient = (planned(replace(TYPED, allow_jit=allowed), described) for allowed in (False, True))
     jit, meant = ({entry.cell.environment for entry in plan.cells if entry.jit} for plan in (lenient, strict))
     assert meant == {name for name, word in TABLE[path.stem].items() if word == MEANT}
@@ -190,9 +190,9 @@ def test_the_examples_are_planned_as_worked_out_and_the_page_says_so(path: Path)
 
 def test_the_examples_are_five_gpus_with_two_drivers_each() -> None:
     assert {path.stem for path in EXAMPLES} == set(TABLE)
-    counts = {describe(path).gpus[0].name: 0 for path in EXAMPLES}
+    counts = {read_machine_file(path).gpus[0].name: 0 for path in EXAMPLES}
     for path in EXAMPLES:
-        counts[describe(path).gpus[0].name] += 1
+        counts[read_machine_file(path).gpus[0].name] += 1
     assert list(counts.values()) == [2] * 5
 
 

@@ -24,7 +24,7 @@ from runner.core.progress import Progress
 from runner.gpu.clocks.policy import ClockPolicy
 from runner.gpu.device import DeviceSession
 from runner.measure.round_plan import abandoned_cells
-from runner.plan.document import fingerprint, plan_json, read_plan
+from runner.plan.document import fingerprint, plan_document, read_plan
 from runner.workflows.run.header import check_environments
 from runner.workflows.run.recorder import RunRecorder
 from runner.workflows.run.resume import past
@@ -206,18 +206,18 @@ def test_an_engine_that_refuses_one_environment_stops_no_other() -> None:
 
 def test_a_plan_is_read_back_as_it_was() -> None:
     made = planned(small())
-    document = plan_json(made)
+    document = plan_document(made)
     cases = {block.case_id: dict(block.spec) for block in made.blocks}
     measurement = {name: getattr(made.measurement, name) for name in made.measurement.__dataclass_fields__}
     read = read_plan(document, cases, measurement, Past())
-    assert plan_json(read) == document
+    assert plan_document(read) == document
     assert (read.blocks, read.measurement, read.device, read.backend) == (
         made.blocks,
         made.measurement,
         made.device,
         made.backend,
     )
-    assert fingerprint(plan_json(read), cases) == fingerprint(document, cases)
+    assert fingerprint(plan_document(read), cases) == fingerprint(document, cases)
 
 
 def test_a_fingerprint_changes_with_the_plan_and_with_its_cases() -> None:

@@ -16,8 +16,8 @@ from runner.core.progress import Progress
 from runner.gpu.clocks.policy import LEAVE
 from runner.gpu.device import DeviceSession
 from runner.measure.references import References
-from runner.plan.devices import apart, assign
-from runner.plan.document import plan_json, read_plan
+from runner.plan.devices import assign, split_multi_gpu
+from runner.plan.document import plan_document, read_plan
 from runner.store.run import Run
 from runner.workflows.preparation import RunSettings
 from runner.workflows.run.assignment import Assignment
@@ -49,7 +49,7 @@ def measured(
     """Measure a plan on GPUs whose driver is never asked."""
     progress = Progress(lambda _: None)
     settings = RunSettings(file=run.path, reports=run.path, cache=run.path / "cache", controls=True)
-    single, together = apart(plan)
+    single, together = split_multi_gpu(plan)
     sessions = tuple(DeviceSession(gpu, LEAVE, progress.note) for gpu in gpus)
     parts = assign(single, len(sessions))
     assignment = Assignment(
@@ -193,7 +193,8 @@ def test_a_run_goes_on_where_each_device_was(run: Run) -> None:
 
 
 def test_a_plan_that_was_read_back_is_dealt_in_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runner.plan.estimate.held_bytes", {f"rnn-step/{name}": 1 for name in test_devices.COSTS}.get)
+    sizes = {f"rnn-step/{name}": 1 for name in test_devices.COSTS}
+    monkeypatch.setattr("runner.plan.estimate.process_bytes", sizes.get)
 
     def dealt(plan: Plan) -> list[list[str]]:
         return [[block.case_id for block in part.blocks] for part in assign(plan, 2)]
@@ -202,7 +203,7 @@ def test_a_plan_that_was_read_back_is_dealt_in_the_same_way(monkeypatch: pytest.
     close = test_devices.plan()
     cells = tuple(replace(planned_cell, seconds=costs[planned_cell.cell.case]) for planned_cell in close.cells)
     close = replace(close, cells=cells)
-    document, cases = plan_json(close), {block.case_id: block.spec for block in close.blocks}
+    document, cases = plan_document(close), {block.case_id: block.spec for block in close.blocks}
     again = read_plan(json.loads(json.dumps(document)), cases, asdict(close.measurement), Past())
     assert dealt(again) == dealt(close)
 

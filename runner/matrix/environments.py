@@ -1,0 +1,117 @@
+"""How an environment of ``matrix.yaml`` is built: from an image, or from Python and packages, for one device or two."""
+
+from collections.abc import Mapping
+from typing import Annotated, NamedTuple
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from runner.core.model import Device
+from runner.matrix.fields import Bytes, Framework, Part, PythonVersion, Text, WebAddress
+
+
+class BrokenRule(NamedTuple):
+    """A broken rule about the keys of an environment.
+
+    Attributes:
+        key: the key to point at; None points at the environment.
+        message: what is wrong, to follow the name of the environment.
+        hint: what to do about it.
+    """
+
+    key: str | None
+    message: str
+    hint: str
+
+
+class _Source(Part):
+    base: Text | None = None
+    """The Docker image to build on; by default python:<python>-slim."""
+    lock: Text | None = None
+    """The file with the requirements and their hashes, relative to the matrix file; `runner lock` writes it."""
+    requirements: Annotated[tuple[Text, ...], Field(strict=False)] = ()
+    """The requirements that `runner lock` resolves, in pip's notation."""
+    index: WebAddress | None = None
+    """An extra package index; the lock names it."""
+    find_links: WebAddress | None = None
+    """A page with links to wheels that no package index has."""
+    cuda: Text | None = None
+    """The CUDA version in the packages or the image, such as "9.0"; leave it out if there is none."""
+    cudnn: Text | None = None
+    """The cuDNN version in them, such as "7.1"."""
+    download_bytes: Bytes | None = None
+    """The approximate size of the download in bytes, announced before anything is fetched."""
+    disk_bytes: Bytes | None = None
+    """The approximate size on disk in bytes, once it is built."""
+
+
+class Variant(_Source):
+    """How to build an environment for one device, cpu or cuda."""
+
+    image: Text | None = None
+    """An image to pull and use unchanged, instead of building one."""
+
+
+_SOURCE_KEYS = tuple(_Source.model_fields)
+
+
+def broken_rules(keys: Mapping[str, object]) -> tuple[BrokenRule, ...]:
+    """Return the broken rules about which keys of an environment go together.
+
+    Args:
+        keys: the environment as written or as read; None and empty values count as left out.
+    """
+    present = {name for name, value in keys.items() if value not in (None, (), [], {})}
+    rules = []
+    if not present & {"image", "python"}:
+        rules.append(BrokenRule(None, "needs an image, or a python and what to install", "add image: or python:"))
+    elif "image" not in present and not present & {"lock", "requirements", "variants"}:
+        hint = "add lock:, requirements: or variants:"
+        rules.append(BrokenRule("python", "does not say what to install", hint))
+    if {"image", "lock"} <= present:
+        rules.append(BrokenRule("lock", "has both an image and a lock", "an image is pulled as it is: remove one"))
+    if {"image", "variants"} <= present:
+        rules.append(
+            BrokenRule("variants", "has both an image and variants", "an image is pulled as it is: remove one")
+        )
+    elif "variants" in present:
+        misplaced = [name for name in _SOURCE_KEYS if name in present]
+        rules += [BrokenRule(n, f"has variants, and {n} outside of them", f"move {n} into variants") for n in misplaced]
+    return tuple(rules)
+
+
+class Environment(_Source):
+    """A framework release with its interpreter and packages: an image to pull, or packages to install."""
+
+    framework: Framework
+    """The framework to measure."""
+    release: Text
+    """The release as the framework spells it, such as "1.0.0"; "2.*" stands for the newest 2.x."""
+    python: PythonVersion | None = None
+    """The version of Python, in quotes: YAML reads 3.10 as the number 3.1."""
+    image: Text | None = None
+    """An image to pull and use unchanged, instead of building one."""
+    variants: dict[Device, Variant] = Field(default={})
+    """An entry for cpu and one for cuda, if the two need different packages."""
+    note: Text | None = None
+    """A remark for people."""
+
+    def variant(self, device: Device) -> Variant | None:
+        """Return how to build the environment for a device; None if it has variants, but none for this device.
+
+        If packages are installed, ``base`` is set in any case.
+        """
+        if self.variants and device not in self.variants:
+            return None
+        default = Variant(image=self.image, **{name: getattr(self, name) for name in _SOURCE_KEYS})
+        variant = self.variants.get(device, default)
+        if variant.base is None and variant.image is None:
+            return variant.model_copy(update={"base": f"python:{self.python}-slim"})
+        return variant
+
+    @model_validator(mode="after")
+    def _rules_hold(self) -> "Environment":
+        rules = broken_rules({name: getattr(self, name) for name in type(self).model_fields})
+        if rules:
+            raise PydanticCustomError("rule", "{text}", {"text": "; ".join(rule.message for rule in rules)})
+        return self

@@ -1,0 +1,161 @@
+"""Select the cells of a plan from the matrix and the request."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from runner.catalog.cases import CASES, ORIGINAL_PHASES, PHASES, PUBLISHED
+from runner.core.errors import Problem, UsageError
+from runner.core.model import Cell, Protocol, Request
+from runner.harness.adapters import implementation, implementations
+from runner.harness.adapters.base import Implementation
+from runner.matrix import Matrix, Preset, Selector
+from runner.matrix.select import fits, fits_phase
+
+
+def selected_cells(matrix: Matrix, request: Request) -> Iterator[Cell]:
+    """Yield the cells that a request selects, whether they can run or not.
+
+    The cases are in the order of the matrix and the catalog; each has its environments in the request's order, their
+    implementations in the adapter's order, then phases, then precisions.
+
+    Raises:
+        UsageError: no case of a workload has a phase that the matrix lists for it.
+    """
+    return (cell for cell in _all_cells(matrix, request) if request.chosen is None or request.chosen(cell.id))
+
+
+@cache
+def implementation_class(framework: str, slug: str) -> type[Implementation]:
+    """Return the class of an implementation.
+
+    Raises:
+        KeyError: the framework's adapter has none of this slug.
+    """
+    return implementation(framework, slug)
+
+
+def _all_cells(matrix: Matrix, request: Request) -> Iterator[Cell]:
+    protocol = _protocol(matrix, request)
+    for choice in _choices(matrix, request):
+        workload, _, case = choice.case_id.partition("/")
+        phases = _protocol_phases(choice.case_id, choice.phases, protocol)
+        for name in request.environments:
+            for slug in _slugs(matrix.environments[name].framework, choice.case_id, protocol):
+                for phase, precision in itertools.product(phases, choice.precisions):
+                    if choice.includes(name, slug, phase.partition("+")[0], precision):
+                        yield Cell(
+                            environment=name,
+                            implementation=slug,
+                            workload=workload,
+                            case=case,
+                            phase=phase,
+                            precision=precision,
+                        )
+
+
+def _protocol(matrix: Matrix, request: Request) -> Protocol:
+    preset = matrix.presets[request.preset] if request.preset else None
+    return request.protocol or (preset.protocol if preset else "aligned")
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What is selected of one case.
+
+    Attributes:
+        case_id: ``workload/case``.
+        phases: the selected phases; the case need not have all of them.
+        precisions: the selected precisions.
+        selectors: the selectors of the preset that fit the case; None without a preset.
+    """
+
+    case_id: str
+    phases: tuple[str, ...]
+    precisions: tuple[str, ...]
+    selectors: tuple[Selector, ...] | None
+
+    def includes(self, environment: str, implementation: str, phase: str, precision: str) -> bool:
+        """Return True if a selector of the preset fits a cell, or there is no preset."""
+        return self.selectors is None or any(
+            fits_phase(selector.cases, self.case_id, phase)
+            and (selector.phases is None or phase in selector.phases)
+            and (selector.precisions is None or precision in selector.precisions)
+            and fits(selector.environments, environment)
+            and fits(selector.implementations, implementation)
+            for selector in self.selectors
+        )
+
+
+def _choices(matrix: Matrix, request: Request) -> Iterator[_Choice]:
+    """Yield what is selected of each case, in the order of the matrix."""
+    preset = matrix.presets[request.preset] if request.preset else None
+    for workload, choice in matrix.workloads.items():
+        if request.workloads and workload not in request.workloads:
+            continue
+        _check_phases(workload, choice.phases)
+        for case_id, spec in CASES.items():
+            if spec["workload"] != workload:
+                continue
+            precisions = request.precisions or _precisions(choice.precisions, preset)
+            if preset is None:
+                if fits(choice.cases, spec["name"]):
+                    yield _Choice(case_id, choice.phases, precisions, None)
+                continue
+            selectors = tuple(selector for selector in preset.select if _may_fit(selector, case_id))
+            if selectors:
+                extra = (phase for selector in selectors for phase in selector.phases or ())
+                phases = tuple(dict.fromkeys((*(preset.phases or choice.phases), *extra)))
+                yield _Choice(case_id, phases, precisions, selectors)
+
+
+@cache
+def _may_fit(selector: Selector, case_id: str) -> bool:
+    """Return True if a selector fits some phase of a case."""
+    return any(fits_phase(selector.cases, case_id, phase) for phase in CASES[case_id].get("phases", PHASES))
+
+
+def _precisions(listed: tuple[str, ...], preset: Preset | None) -> tuple[str, ...]:
+    """Return the precisions that a workload lists, each once; only those of the preset if it names some."""
+    requested = preset.precisions if preset and preset.precisions is not None else listed
+    return tuple(dict.fromkeys(precision for precision in listed if precision in requested))
+
+
+@cache
+def _check_phases(workload: str, phases: tuple[str, ...]) -> None:
+    """Raise UsageError if no case of a workload has one of the phases."""
+    phases_by_case = (spec.get("phases", PHASES) for spec in CASES.values() if spec["workload"] == workload)
+    known = dict.fromkeys(phase for phases_of_case in phases_by_case for phase in phases_of_case)
+    for phase in phases:
+        if phase not in known:
+            hint = f"its phases are {', '.join(known)}: change them under workloads in the matrix file"
+            raise UsageError(Problem(f"{workload} has no phase {phase!r}", hint=hint))
+
+
+def _protocol_phases(case_id: str, phases: tuple[str, ...], protocol: Protocol) -> tuple[str, ...]:
+    """Return those of the phases that a case has in a protocol, each once, as cells name them.
+
+    In the published protocol a case has the phases that its original program timed, with ``+published`` at the end;
+    a case that was never published has none. Compile phases are the same in both protocols.
+    """
+    of_case = CASES[case_id].get("phases", PHASES)
+    if protocol == "aligned":
+        return tuple(dict.fromkeys(phase for phase in phases if phase in of_case))
+    if case_id not in PUBLISHED:
+        return ()
+    timed = [phase for phase in ORIGINAL_PHASES[CASES[case_id]["workload"]] if phase in of_case]
+    names = (phase if phase.startswith("compile") else f"{phase}+published" for phase in phases if phase in timed)
+    return tuple(dict.fromkeys(names))
+
+
+@cache
+def _slugs(framework: str, case_id: str, protocol: Protocol) -> tuple[str, ...]:
+    """Return the implementations of a framework that concern a case, in the published protocol those published."""
+    slugs = dict.fromkeys(implementation.slug for implementation in implementations(framework))
+    return tuple(
+        slug
+        for slug in slugs
+        if implementation_class(framework, slug).concerns(dict(CASES[case_id]))
+        and (protocol == "aligned" or slug in PUBLISHED.get(case_id, ()))
+    )
