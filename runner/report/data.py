@@ -70,8 +70,8 @@ def to_csv(comparison: Comparison) -> str:
     return stream.getvalue()
 
 
-def _row(row: Row, doubts: object) -> dict[str, Any]:
-    return {name: doubts if name == "doubts" else getattr(row, name) for name in COLUMNS}
+def _row(row: Row, issue_codes: object) -> dict[str, Any]:
+    return {name: issue_codes if name == "doubts" else getattr(row, name) for name in COLUMNS}
 
 
 def _codes(issues: Iterable[QualityIssue]) -> list[str]:
