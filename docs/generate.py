@@ -39,21 +39,21 @@ def coverage_page(tables: str) -> str:
     parts = [
         GENERATED,
         "# Coverage",
-        "Which framework and which environment of the shipped `matrix.yaml` runs which workload.",
-        "The tables are for a machine without a GPU that can build every environment and cannot pull any image.",
-        "`runner plan --format coverage` prints them for your machine; `runner plan` lists the reasons for each cell.",
+        "These tables show which frameworks and environments of the shipped `matrix.yaml` run which workloads.",
+        "They assume a machine without a GPU that can build every environment and cannot pull any image.",
+        "`runner plan --format coverage` prints them for your machine. `runner plan` lists the reason for each cell.",
         tables,
         table(
             ("status", "meaning"),
             (
-                ("`runs`", "at least one cell runs, that is an implementation of a case and phase"),
-                ("`needs-gpu`", "it runs only on a GPU, or only on another GPU than this machine has"),
-                ("`processors`", "its cases need more processes than a step may have threads"),
-                ("`image-unavailable`", "the image cannot be pulled, or the environment has no lock to be built from"),
-                ("`framework-lacks`", "no implementation of these releases has it"),
+                ("`runs`", "at least one cell runs, that is, one implementation of one case and phase"),
+                ("`needs-gpu`", "the workload runs only on a GPU, or only on a GPU that this machine does not have"),
+                ("`processors`", "the cases need more processes than a step may use threads"),
+                ("`image-unavailable`", "the engine cannot pull the image, or the environment has no lock yet"),
+                ("`framework-lacks`", "no implementation in these releases supports the workload"),
             ),
         ),
-        "The first of several reasons is shown. [Errors](errors.md#skip-codes) explains every reason.",
+        "The tables show the first of several reasons. [Errors](errors.md#skip-codes) explains every reason.",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -86,8 +86,8 @@ def cli_page(app: Any) -> str:  # noqa: ANN401  a typer.Typer; its commands have
     from typer.main import get_command
 
     commands: Mapping[str, Any] = vars(get_command(app))["commands"]
-    parts = [GENERATED, "# Command line", "Results go to stdout, progress and errors to stderr."]
-    parts += ["Exit codes are in [errors](../errors.md#exit-codes)."]
+    parts = [GENERATED, "# Command line", "Commands write results to stdout, and progress and errors to stderr."]
+    parts += ["[Errors](../errors.md#exit-codes) lists the exit codes."]
     for name, command in commands.items():
         parts += [f"## runner {name}", prose(command.help)]
         arguments = [each for each in command.params if each.param_type_name == "argument"]
@@ -122,9 +122,9 @@ def matrix_page(schema: Mapping[str, Any]) -> str:
     """Return the page of all keys of a matrix file."""
     models: Mapping[str, Mapping[str, Any]] = {"The top of the file": schema, **schema["$defs"]}
     parts = [GENERATED, "# matrix.yaml"]
-    parts += ["Unknown keys, duplicate keys and values of a wrong type are refused, each with its line."]
-    parts += ["Versions are in quotes, because YAML reads 3.10 as the number 3.1."]
-    parts += ["`runner schema` prints the same as JSON Schema, for editors."]
+    parts += ["The runner refuses unknown keys, duplicate keys and values of a wrong type, and shows the line of each."]
+    parts += ["Write versions in quotes, because YAML reads 3.10 as the number 3.1."]
+    parts += ["`runner schema` prints the same information as a JSON Schema for editors."]
     for name, model in models.items():
         rows = (_key(key, value, key in model.get("required", ())) for key, value in model["properties"].items())
         parts += [f"## {name}", prose(model["description"]), table(("key", "value", "default", "meaning"), rows)]

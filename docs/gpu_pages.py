@@ -139,9 +139,9 @@ def gpu_errors_page() -> str:
     parts = [
         "# When a GPU cannot be used",
         (
-            "Messages of engines, NVIDIA's tools and CUDA, and what they mean. If a message contains the text, the run"
-            " reports the meaning and the fix. A container that cannot be started ends the run with exit code 5; a"
-            " failed cell gets the class. Most rows come from reports of others and were never seen with this program."
+            "This table explains messages of engines, NVIDIA's tools and CUDA. If a message contains the text, the run"
+            " reports the meaning and the fix. If the engine cannot start a container, the run ends with exit code 5; a"
+            " failed cell gets the class. Most rows come from reports of other users; we have not seen them here."
         ),
         table(("text", "meaning", "fix", "class", "source", "status"), rows),
     ]
@@ -155,7 +155,7 @@ def gpus_page(folder: Path, matrix: Path) -> str:
     sources = Sources()
     parts = ["# GPUs", PROSE["first"]]
     parts += ["## Environments", environments_table(machines), table(("status", "meaning"), STATUSES)]
-    parts += ["Any other status is a [skip code](errors.md#skip-codes). The first of several reasons is shown."]
+    parts += ["Any other status is a [skip code](errors.md#skip-codes). The table shows the first of several."]
     parts += ["## Why not", PROSE["why"]]
     for name in boards:
         parts += [f"### {name}", refusals_table([each for each in machines if each.gpu.name == name], sources)]
@@ -166,27 +166,28 @@ def gpus_page(folder: Path, matrix: Path) -> str:
 
 
 PROSE = {
-    "first": "What the shipped `matrix.yaml` runs on five GPUs, each with a driver of its time and a recent one, and "
-    "why the rest does not run. Nothing was measured for this page: it is the output of `runner plan --machine` for "
-    "the descriptions in `docs/machines/`, which were written by hand. "
+    "first": "This page shows what the shipped `matrix.yaml` runs on five GPUs, each with a driver of its time and a "
+    "recent one, and why the rest does not run. It contains no measurements: it is the output of "
+    "`runner plan --machine` for the hand-written descriptions in `docs/machines/`. "
     "[Plan for another machine](how-to/plan-for-another-machine.md) shows how to get the same for your machine.",
-    "why": "The last column is the number of a [source](#sources). (unverified) marks a reason based on a fact that "
-    "nobody has checked.",
-    "builds": "Every build whose GPU code is known, judged by its code only. `native`: it has code that the GPU runs. "
-    "`JIT`: it has only PTX of an older GPU, which the driver compiles at the first call. `no`: neither. "
-    "Native code needs the driver of the second column or a newer one, PTX the driver of the third column.",
-    "beyond": "By their code these would be `JIT`, but they do not run:",
+    "why": "The last column is the number of a [source](#sources). (unverified) marks a reason that rests on a "
+    "fact that nobody has checked.",
+    "builds": "This table lists every build whose GPU code is known, and considers only that code. `native`: the build "
+    "has code that the GPU runs. `JIT`: it has only PTX for an older GPU, which the driver compiles at the first call. "
+    "`no`: it has neither. Native code needs the driver of the second column or a newer one, PTX the driver of the "
+    "third column.",
+    "beyond": "Judged by their code, these builds would be `JIT`, but they do not run:",
 }
 
 STATUSES = (
-    ("`runs`", "it has code for the GPU, and the driver runs it"),
-    ("`runs by JIT`", "at the first call the driver compiles PTX that was made for just this GPU"),
-    ("`by JIT`", "only by compiling its PTX for the GPU at the first call, which needs `--allow-jit`"),
-    ("`not by cuDNN`", "implementations that call cuDNN do not run, because its cuDNN no longer supports the GPU"),
-    ("`arch`", "it has no code for the GPU"),
-    ("`driver`", "the driver is too old for it, or too new for the GPU"),
-    ("`needs-gpu`", "the matrix has no CUDA build of it"),
-    ("`image-unavailable`", "there is no lock yet to build it from, or no known driver runs what is in the image"),
+    ("`runs`", "the environment has code for the GPU, and the driver runs it"),
+    ("`runs by JIT`", "at the first call, the driver compiles PTX that was made for exactly this GPU"),
+    ("`by JIT`", "only if the driver compiles its PTX for the GPU at the first call, which needs `--allow-jit`"),
+    ("`not by cuDNN`", "implementations that call cuDNN do not run: the cuDNN of the build no longer supports the GPU"),
+    ("`arch`", "the environment has no code for the GPU"),
+    ("`driver`", "the driver is too old for the environment, or too new for the GPU"),
+    ("`needs-gpu`", "the matrix has no CUDA build of the environment"),
+    ("`image-unavailable`", "the environment has no lock yet, or no known driver runs the contents of the image"),
 )
 
 
