@@ -56,7 +56,7 @@ class Check:
         state: ``finished``, ``unfinished`` or ``at work``.
         settings: device, backend and the other settings of the run, a phrase for each.
         notes: what is unusual about the run as a whole.
-        comparisons: the environments of each framework against its first one.
+        comparisons: the environments of each framework against its first one, without A/A pairs.
         command: the command to run next.
     """
 

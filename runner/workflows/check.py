@@ -1,13 +1,13 @@
 """`runner check`: what to distrust about a stored run, which comparisons are open, and the command to run next."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import Dataset
+from runner.analysis.model import Comparison, Dataset
 from runner.analysis.quality import quality_issues
 from runner.backends import harness_archive
 from runner.core.locks import is_held
@@ -43,11 +43,16 @@ def check(reports: Path, name: str | None, matrix: Path) -> Check:
         counts=_counts(run.plan(), results),
         quality_issues=quality_issues(results),
         failures=_failures(results),
-        comparisons=summarise(results, margin=matrix_margin(matrix)),
+        comparisons=_between_releases(summarise(results, margin=matrix_margin(matrix))),
         notes=tuple(filter(None, (results.warning, _resume_note(state, resumable=resumable)))),
         command="",
     )
     return replace(checked, command=next_command(checked, run, journal, reports, resumable=resumable))
+
+
+def _between_releases(comparisons: Iterable[Comparison]) -> tuple[Comparison, ...]:
+    """Return the comparisons without those of A/A pairs, which no run can be asked to decide."""
+    return tuple(comparison for comparison in comparisons if not is_twin(comparison.others[-1]))
 
 
 def _resume_note(state: str, *, resumable: bool) -> str | None:

@@ -15,6 +15,7 @@ from runner import cli
 from runner.backends import harness_archive
 from runner.core.files import write_whole
 from runner.core.model import Cell, Record
+from runner.core.model.cells import twin
 from runner.report.check import Check
 from runner.store.documents import PLAN, text
 from runner.store.run import LOCK, Run
@@ -129,6 +130,16 @@ def test_open_verdicts_get_the_rounds_that_decide_them(tmp_path: Path) -> None:
     assert command(result) == ["runner", "run", BASE.id, OTHER.id, "--rounds", rounds, "--seconds", "0.5"]
     what = "torch-2.x against torch-1.0, nn-lstm asr-lstm/1x320-ce-short train"
     assert f"\n  open  {what}: {row.reason}\n" in result.text(400)
+
+
+def test_an_a_a_pair_is_no_open_comparison(tmp_path: Path) -> None:
+    copies = [good(twin(BASE), number, samples(number, 1e-3 * ratio)) for number, ratio in enumerate(OPEN)]
+    result = judged(tmp_path, [*pairs(OPEN), *copies])
+    assert [(comparison.base, comparison.others) for comparison in result.comparisons] == [
+        (BASE.environment, (OTHER.environment,))
+    ]
+    assert {row.environment for _, row in result.open} == {OTHER.environment}
+    assert "@twin" not in result.command
 
 
 def test_few_rounds_get_more(tmp_path: Path) -> None:
