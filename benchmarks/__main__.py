@@ -6,7 +6,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from benchmarks import beside_asv, beside_torch, costs, report_size, rounds, settling, telemetry, verdict_speed
+from benchmarks import against_asv, against_torch, costs, report_size, rounds, settling, telemetry, verdict_speed
 from benchmarks.table import Row, UnmeasurableError, circumstances, load, table
 
 FIGURES: Mapping[str, Callable[[], Iterable[Row]]] = {
@@ -17,9 +17,9 @@ FIGURES: Mapping[str, Callable[[], Iterable[Row]]] = {
     "report": report_size.rows,
     "verdicts": verdict_speed.rows,
     "telemetry": telemetry.rows,
-    "agreement": beside_torch.rows,
-    "agreement-docker": beside_torch.in_container,
-    "asv": beside_asv.rows,
+    "agreement": against_torch.rows,
+    "agreement-docker": against_torch.in_container,
+    "asv": against_asv.rows,
     "settling": settling.rows,
 }
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from benchmarks.places import MATRIX, backends, nothing
+from benchmarks.environments import MATRIX, backends, nothing
 from benchmarks.table import Row, UnmeasurableError
 from benchmarks.turns import command, in_turns
 from runner.backends import Backend

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import binomtest
 
-from benchmarks.places import Ready, nothing, ready, request
+from benchmarks.environments import Ready, nothing, ready, request
 from benchmarks.settling import channel
 from runner.analysis import statistics as stats
 from runner.analysis.model import MIN_ROUNDS, Round, Turns, log_ratio

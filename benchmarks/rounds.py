@@ -10,7 +10,7 @@ from typing import Any
 
 import docker
 
-from benchmarks.places import Ready, nothing, ready
+from benchmarks.environments import Ready, nothing, ready
 from benchmarks.table import Row, UnmeasurableError
 from benchmarks.turns import seconds
 from runner.backends.docker.cleanup import owner

@@ -18,7 +18,7 @@ from pathlib import Path
 from shutil import copytree
 from typing import NamedTuple
 
-from benchmarks.places import Ready, nothing, ready, request
+from benchmarks.environments import Ready, nothing, ready, request
 from benchmarks.table import Row, UnmeasurableError
 from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise

@@ -1,4 +1,4 @@
-"""The units in which numbers are shown, chosen here for every output: times, memory, disk space and rates.
+"""The units in which numbers are shown: times, memory, disk space and rates.
 
 Inside the program a time is in seconds and a size in bytes; these functions turn both into text. The conventions are:
 
@@ -8,8 +8,9 @@ Inside the program a time is in seconds and a size in bytes; these functions tur
 - downloads and disk: decimal units, ``592 MB``, ``1.9 GB``, as package indexes and ``df -H`` give them
 - rates: decimal prefixes, ``33.4 TFLOP/s``, ``78.7 GB/s``
 
-The one choice made elsewhere is the unit in which the figures of a workload are published, ``µs/example`` or
-``words/s``. It is the ``UNIT`` of the workload's module in ``runner/catalog/cases``.
+Three choices are made elsewhere. The unit in which the figures of a workload are published, ``µs/example`` or
+``words/s``, is the ``UNIT`` of its module in ``runner/catalog/cases``. A fact's unit is in ``runner/core/facts.py``, and
+``bytes`` there are memory. And the harness, which imports nothing of the runner, writes the GiB of its messages itself.
 """
 
 import re

@@ -57,7 +57,7 @@ def _between_releases(comparisons: Iterable[Comparison]) -> tuple[Comparison, ..
 
 def _resume_note(state: str, *, resumable: bool) -> str | None:
     if state == "unfinished" and not resumable:
-        return "it was measured with other measuring code than this program's, so it cannot be resumed"
+        return "it was measured with another version of the measuring code, so it cannot be resumed"
     return None
 
 

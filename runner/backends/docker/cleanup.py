@@ -1,14 +1,14 @@
 """Who removes what from an engine, and when.
 
-1. A server's container removes itself when its server ends (``auto_remove``), and the server ends with its stdin: also
-   when the runner is killed. The channel makes sure of it in ``close``, with ``remove_container``.
+1. A server's container removes itself when its server ends (``auto_remove``), and the server ends with its stdin, even
+   if the runner is killed. ``close`` of the channel removes a container that is still there, with ``remove_container``.
 2. A build that fails or is cancelled removes its containers and its unfinished image, with ``remove_build``.
 3. The first ``provision`` of a run removes what killed runners left of both, with ``remove_abandoned``.
 4. ``runner clean`` lists ``abandoned_containers`` and ``unneeded_images_and_volumes``, and removes them with
    ``remove_leftover``.
 
 Containers and unfinished images have the label ``OWNER``, which names a process. Something is abandoned if that is a
-process of this host and boot that is gone. What has none of our labels is never removed.
+process of this host and boot that is gone. Objects without these labels are never removed.
 """
 
 import os
@@ -168,7 +168,7 @@ def _reason(labels: Mapping[str, str], names: Collection[str], tags: Tags, *, ev
     environment = labels.get(ENVIRONMENT, "")
     current = tags.get(environment, ())
     if labels.get(OWNER):
-        return "half-made, and its builder is gone" if is_abandoned(labels[OWNER]) else ""
+        return "unfinished, and the process that built it no longer exists" if is_abandoned(labels[OWNER]) else ""
     if any(not name.startswith("matrix-runner/") for name in names):
         return ""  # somebody gave it a name of their own
     if everything:

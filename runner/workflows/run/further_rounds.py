@@ -14,7 +14,7 @@ class RoundScheduler:
     """Returns after each round the cells of the next one, and announces why there are more rounds or none.
 
     Verdicts are taken from what is stored, so they are those that the report will show. A run that is resumed replays
-    the choices of its earlier rounds; this costs no look at the data.
+    the choices of its earlier rounds, which does not count as another look at the data.
     """
 
     def __init__(

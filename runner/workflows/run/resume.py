@@ -1,7 +1,8 @@
 """Resume a run that was killed, interrupted, or lost its engine: what is measured again, and what is not.
 
-The journal names every record that counts and every case that has all of a round. Such a case is not measured again;
-a case of which a part of a round was measured gets all of that round again, as the next attempt.
+The journal names every record that counts, and every case that is finished in a round. ``past`` collects them, and
+``RoundPlan.steps`` skips them: a finished case is not measured again in that round, and a case that was interrupted in a
+round repeats all of that round, as the next attempt. ``RoundScheduler`` repeats the choice of extra rounds.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,7 +32,7 @@ START_NEW = "`runner run` starts a new run"
 
 @contextmanager
 def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Context, Prepared, Run]]:
-    """Give what it takes to continue a run; other processes cannot resume it during the block.
+    """Yield the context and the plan of a run that continues; the run is locked against other processes meanwhile.
 
     Args:
         options: what the user typed; the one selector is the run. Without it, the newest unfinished run that no other

@@ -305,7 +305,9 @@ def test_what_a_container_uses_or_a_builder_makes_stays() -> None:
         [image(1, "matrix-runner/gone:a", "gone"), image(2, None, "np", owner()), image(3, None, "np", gone())],
         containers=[{"ImageID": f"sha256:{1:064x}", "Labels": mine, "Names": ["/one"], "Id": "1"}],
     )
-    assert reasons(engine, {}, everything=True) == {f"sha256:{3:064x}": "half-made, and its builder is gone"}
+    assert reasons(engine, {}, everything=True) == {
+        f"sha256:{3:064x}": "unfinished, and the process that built it no longer exists"
+    }
 
 
 def test_an_image_that_somebody_named_stays() -> None:

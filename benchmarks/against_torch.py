@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks import agreement
-from benchmarks.places import ROOT, nothing, ready
+from benchmarks.environments import ROOT, nothing, ready
 from benchmarks.table import Row, UnmeasurableError
 from runner.backends.docker.cleanup import owner
 from runner.backends.docker.client import connect
