@@ -1,8 +1,8 @@
 """Resume a run that was killed, interrupted, or lost its engine: what is measured again, and what is not.
 
 The journal names every record that counts, and every case that is finished in a round. ``past`` collects them, and
-``RoundPlan.steps`` skips them: a finished case is not measured again in that round, and a case that was interrupted in a
-round repeats all of that round, as the next attempt. ``RoundScheduler`` repeats the choice of extra rounds.
+``RoundPlan.steps`` skips them: a finished case is not measured again in that round, and an interrupted case repeats all
+of the round, as the next attempt. ``RoundScheduler`` repeats the choice of extra rounds.
 """
 
 from collections.abc import Callable, Iterator
