@@ -1,11 +1,11 @@
-"""The errors for people: a sentence, its place in a file, a hint, and the exit code of the program."""
+"""The errors for people: a sentence, its position in a file, a hint, and the exit code of the program."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A place in a file; line and column count from 1, ``width`` columns are underlined."""
+    """A position in a file; line and column count from 1, ``width`` columns are underlined."""
 
     file: str
     line: int
@@ -23,7 +23,7 @@ class Problem:
     hint: str | None = None
 
     def __str__(self) -> str:
-        """Return the problem as a compiler prints it: place, line, carets, hint."""
+        """Return the problem as a compiler prints it: position, line, carets, hint."""
         lines = [f"error: {self.message}"]
         if self.where is not None:
             at = self.where
