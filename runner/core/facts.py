@@ -90,6 +90,8 @@ FACTS: tuple[Fact, ...] = (
     Fact("warmup_seconds", "harness", unit="s", column="value", quality=True),
     Fact("steady", "harness", column="value", quality=True),
     Fact("swapped_bytes", "harness", unit="bytes", column="value", quality=True),
+    Fact("build_seconds", "harness", unit="s"),
+    Fact("check_seconds", "harness", unit="s"),
     Fact("child_seconds", "harness", unit="s"),
     Fact("round_seconds", "harness", unit="s"),
     Fact("turns", "harness"),

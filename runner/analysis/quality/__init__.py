@@ -17,7 +17,9 @@ __all__ = ["CODES", "annotate", "quality_issues"]
 
 CODES = (
     "few-rounds",
+    "serial-correlation",
     "a-a-differs",
+    "a-a-scatter",
     "host-drift",
     "two-modes",
     "trend",

@@ -1,14 +1,16 @@
 """Controls: an environment beside itself, the noise floor it gives, and a canary that tells the machine's drift."""
 
+import io
 import json
 import math
 import random
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from runner.analysis import dataset
+from runner.analysis import dataset, statistics
 from runner.analysis.compare import compare
 from runner.analysis.compare.summary import summarise
 from runner.analysis.controls import AAPair, aa_pairs, canary_drift, different_pairs
@@ -70,11 +72,15 @@ def test_the_canary_is_asked_before_each_case_in_each_round() -> None:
             assert after.cell.case_id == event.case_id
 
 
-def test_the_canarys_process_gives_the_seconds_of_its_products(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_canarys_process_gives_the_seconds_of_its_products(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n\n"))
     main()
-    times = json.loads(capsys.readouterr().out)
-    assert len(times) == PRODUCTS > WARM_UP
-    assert all(seconds > 0 for seconds in times)
+    answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [len(times) for times in answers] == [PRODUCTS] * 2
+    assert all(seconds > 0 for times in answers for seconds in times)
+    assert PRODUCTS > WARM_UP
 
 
 def test_the_journal_keeps_what_the_canary_took(tmp_path: Path) -> None:
@@ -159,12 +165,16 @@ def test_an_environment_far_from_itself_and_a_drifting_machine_are_doubts(tmp_pa
 
 
 def test_a_pair_that_differs_by_chance_is_not_reported_among_many() -> None:
-    pair = AAPair(TWIN, 1.05, 0.009)
-    others = [AAPair(TWIN, 1.03, 0.5)] * 14
-    assert different_pairs([pair]) == [pair]
-    assert different_pairs([pair, *others]) == []
-    assert different_pairs([AAPair(TWIN, 1.05, 0.0001), *others]) == [AAPair(TWIN, 1.05, 0.0001)]
-    assert different_pairs([AAPair(TWIN, 1.01, 0.0001)]) == []
+    evidence = statistics.paired(np.log([1.04, 1.05, 1.06]))
+
+    def pair(ratio: float, p_value: float) -> AAPair:
+        return AAPair(TWIN, ratio, p_value, evidence)
+
+    others = [pair(1.03, 0.5)] * 14
+    assert different_pairs([pair(1.05, 0.009)]) == [pair(1.05, 0.009)]
+    assert different_pairs([pair(1.05, 0.009), *others]) == []
+    assert different_pairs([pair(1.05, 0.0001), *others]) == [pair(1.05, 0.0001)]
+    assert different_pairs([pair(1.01, 0.0001)]) == []
     assert different_pairs([]) == []
 
 

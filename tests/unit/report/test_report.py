@@ -46,6 +46,7 @@ ROW_KEYS = [
     "level",
     "deciding_low",
     "deciding_high",
+    "error_factor",
 ]
 
 
