@@ -116,7 +116,7 @@ def grade(dataset: Dataset, issues: Sequence[QualityIssue], comparisons: Sequenc
     if dataset.rounds.empty:
         return None
     figures = _figures(dataset, issues, comparisons)
-    reasons = [*_machine(issues), *(reason for check in CHECKS for reason in check(figures))]
+    reasons = [*_machine(issues, figures), *(reason for check in CHECKS for reason in check(figures))]
     reasons.sort(key=lambda reason: -LEVELS.index(reason.level))  # stable: the order of importance remains
     return Grade(level=reasons[0].level if reasons else "good", reasons=tuple(reasons), figures=figures)
 
@@ -166,14 +166,17 @@ def _is_decided(row: Row) -> bool:
     return math.sqrt(row.ratio_high / row.ratio_low) - 1 <= PRECISE
 
 
-def _machine(issues: Sequence[QualityIssue]) -> Iterator[Reason]:
-    """Yield a reason for each issue of the run as a whole that shows a busy machine, or that is serious."""
-    of_run = [issue for issue in issues if not issue.cell and not issue.environment]
-    codes = {issue.code for issue in of_run}
-    for issue in of_run:
+def _machine(issues: Sequence[QualityIssue], figures: Figures) -> Iterator[Reason]:
+    """Yield a reason for each issue of the run as a whole that shows a busy machine, or that is serious.
+
+    The load at the start counts only where the load of others during the run is not known.
+    """
+    for issue in issues:
+        if issue.cell or issue.environment:
+            continue
         if issue.serious:
             yield Reason("poor", issue.code, issue.sentence)
-        elif issue.code == "busy" or (issue.code == "load" and "busy" not in codes):
+        elif issue.code == "busy" or (issue.code == "load" and figures.others_busy is None):
             yield Reason("fair", issue.code, issue.sentence)
 
 

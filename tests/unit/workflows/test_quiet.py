@@ -1,18 +1,11 @@
 """A run waits while other programs keep the machine busy: what it says, how long, and when it does not."""
 
-from dataclasses import replace
-from pathlib import Path
-
 import pytest
 
 from runner.core.busy import Busy, OtherPrograms
 from runner.core.progress import Progress
-from runner.workflows.context import setup
-from runner.workflows.options import Options
-from runner.workflows.preparation import NIGHT_QUIET_SECONDS, QUIET_SECONDS
 from runner.workflows.run.quiet import WATCH_SECONDS, Watch, named, observe, wait_until_quiet
 
-ROOT = Path(__file__).parents[3]
 BUSY = "other programs keep 1.0 of 2 CPUs busy: cc1 (pid 17) at 97% of a CPU"
 COMPILER = (Busy("cc1", 17, 0.97),)
 
@@ -92,10 +85,3 @@ def test_several_processes_are_named() -> None:
 def test_this_machine_can_be_observed() -> None:
     others = observe(0.05)
     assert others is None or others.cpus >= 0
-
-
-def test_a_run_waits_a_minute_and_not_at_all_with_busy_ok() -> None:
-    options = Options(matrix=ROOT / "matrix.yaml", backend="venv", device="cpu")
-    assert setup(options).settings.quiet_seconds == QUIET_SECONDS == 60
-    assert setup(replace(options, busy_ok=True)).settings.quiet_seconds == 0
-    assert NIGHT_QUIET_SECONDS > QUIET_SECONDS
