@@ -33,7 +33,7 @@ def test_others_are_what_is_busy_without_this_process() -> None:
     result = others(first, second, ignored=1)
     assert result is not None
     assert result.cpus == pytest.approx(1.5)
-    assert result.processes == (Busy("cc1", 4, 1.0), Busy("top", 6, 0.15), Busy("make", 2, pytest.approx(0.1)))
+    assert result.processes == (Busy("cc1", 4, 1.0), Busy("top", 6, 0.15), Busy("make", 2, 0.1))
 
 
 def test_a_process_that_began_later_is_counted_and_not_named() -> None:
