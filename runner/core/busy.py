@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 MAX_BUSY = 0.3
-"""CPUs that other programs may keep busy on any machine; above the resolution of the kernel's counters in short runs."""
+"""CPUs that other programs may keep busy on any machine: more than the error of the kernel's counters."""
 MAX_BUSY_SHARE = 0.1
 """Share of the CPUs that they may keep busy on a machine with more than three CPUs."""
 SERIOUS_BUSY = 0.5
