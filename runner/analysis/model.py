@@ -12,6 +12,8 @@ from runner.core.model import Cell
 if TYPE_CHECKING:
     import pandas as pd
 
+    from runner.analysis.quality.grade import Grade
+
 Verdict = Literal["same", "slower", "faster", "inconclusive", "not-comparable", "not-measured"]
 VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "inconclusive", "not-comparable", "not-measured")
 
@@ -261,6 +263,7 @@ class Comparison:
         figures: the published figures in the rows, each once.
         differences: environment -> differences between it and the base; none if a side was published or not measured.
         overall: the mean over the cells of each environment that has two or more.
+        grades: run -> its grade, of the runs of the rows; empty until a workflow adds them.
     """
 
     base: str
@@ -274,6 +277,7 @@ class Comparison:
     figures: tuple[Figure, ...] = ()
     differences: Mapping[str, tuple[Difference, ...]] = field(default_factory=dict)
     overall: tuple[GeometricMean, ...] = ()
+    grades: "Mapping[str, Grade]" = field(default_factory=dict)
 
     def count(self, environment: str) -> dict[Verdict, int]:
         """Return how many rows of an environment have each verdict, without those that no row has."""

@@ -99,6 +99,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("leads", "harness"),
     Fact("cpus", "harness", column="value", quality=True),
     Fact("load", "harness"),
+    Fact("others_busy", "harness", column="value", quality=True),
     Fact("os_threads", "harness"),
     Fact("preempted", "harness"),
     Fact("stolen", "harness", column="value", quality=True),

@@ -5,6 +5,7 @@ import traceback
 
 from . import adapters, cases, compile_cache, cpu, device_time, timing
 from .errors import CellFailure
+from .other_load import OtherLoad
 from .supervisor import BUILT, TIMED
 from .verify.trial import METHODS, KernelTrial, Trial
 
@@ -90,15 +91,16 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
 
 
 def time_call(program: "object", call: "object", request: "dict", wait: "object") -> "dict":
-    """Return the times of a call, from ``timing.measure``, and the facts of its device meanwhile."""
+    """Return the times of a call, from ``timing.measure``, and the facts of its device and of the machine meanwhile."""
+    others = OtherLoad()
     if request["device"] == "cpu":
         monitor = cpu.CpuMonitor()
-        turn = monitor.before_turns(wait)
+        turn = monitor.before_turns(others.during(wait))
         times = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"], turn)
-        return dict(times, **monitor.facts())
-    times = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"], wait)
+        return dict(times, **dict(others.facts(), **monitor.facts()))
+    times = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"], others.during(wait))
     ended = time.monotonic()
-    return dict(times, ended=ended, **device_time.facts(program, call, request["seconds"]))
+    return dict(times, ended=ended, **dict(others.facts(), **device_time.facts(program, call, request["seconds"])))
 
 
 def run_guarded(work: "object") -> "dict":

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.analysis.model import VERDICTS, Comparison, QualityIssue, Row
+from runner.analysis.quality.grade import Grade
 from runner.report import formatting, quality
 from runner.report.formatting import counted
 
@@ -53,6 +54,7 @@ class Check:
     """What ``runner check`` says about a run.
 
     Attributes:
+        grade: whether the numbers can be used; None without a good record.
         state: ``finished``, ``unfinished`` or ``at work``.
         settings: device, backend and the other settings of the run, a phrase for each.
         notes: what is unusual about the run as a whole.
@@ -64,6 +66,7 @@ class Check:
     state: str
     settings: Sequence[str]
     counts: Counts
+    grade: Grade | None
     quality_issues: Sequence[QualityIssue]
     failures: Sequence[Failure]
     comparisons: Sequence[Comparison]
@@ -72,8 +75,9 @@ class Check:
 
     @property
     def serious(self) -> bool:
-        """True if a quality issue puts a verdict into question."""
-        return any(issue.serious for issue in self.quality_issues)
+        """True if a quality issue puts a verdict into question, or the numbers are of no use at all."""
+        is_poor = self.grade is not None and self.grade.level == "poor"
+        return is_poor or any(issue.serious for issue in self.quality_issues)
 
     @property
     def questioned(self) -> int:
@@ -94,6 +98,7 @@ class Check:
             "state": self.state,
             "serious": self.serious,
             "counts": asdict(self.counts),
+            "grade": quality.grade_values(self.grade),
             "verdicts": _verdicts(self.comparisons),
             "questioned": self.questioned,
             "doubts": [quality.json_values(issue) for issue in self.quality_issues],
@@ -140,6 +145,8 @@ def _head(check: Check) -> Iterator[str]:
 
 def _sections(check: Check) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yield each section that is not empty: its title, and lines of a code or failure class and a text."""
+    if check.grade:
+        yield quality.grade_title(check.grade), [(reason.level, reason.sentence) for reason in check.grade.reasons]
     serious = [issue for issue in check.quality_issues if issue.serious]
     if serious:
         yield quality.title(check.questioned), list(quality.lines(serious, name_worst=True))

@@ -9,7 +9,7 @@ from typing import Any
 
 from runner.analysis.model import Comparison, QualityIssue, Row
 from runner.catalog.published import SOURCES, Figure
-from runner.report.quality import json_values
+from runner.report.quality import grade_values, json_values
 
 VERSION = 1
 COLUMNS = (
@@ -52,6 +52,7 @@ def to_json(comparison: Comparison) -> str:
         "doubts": [json_values(issue) for issue in issues],
         "only": list(comparison.only),
         "runs": list(dict.fromkeys(run for row in comparison.rows for run in row.runs)),
+        "grades": {run: grade_values(grade) for run, grade in comparison.grades.items()},
         "published": [_figure(figure) for figure in comparison.figures],
         "differences": {name: list(map(asdict, each)) for name, each in comparison.differences.items()},
     }

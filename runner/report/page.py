@@ -10,6 +10,7 @@ import numpy as np
 from runner.analysis import statistics
 from runner.analysis.model import Comparison, Dataset, Row
 from runner.analysis.quality import annotate, quality_issues
+from runner.analysis.quality.grade import Grade, grade
 from runner.catalog.cases import CASES, FIELDS, field
 from runner.core import units
 from runner.core.model import Cell
@@ -83,12 +84,13 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Everything a report shows; ``quality_issues`` is None without a good record."""
+    """Everything a report shows; ``grade`` and ``quality_issues`` are None without a good record."""
 
     title: str
     run: str
     facts: tuple[Fact, ...]
     comparisons: tuple[Comparison, ...]
+    grade: Grade | None
     quality_issues: Section | None
     cases: tuple[Case, ...]
     missing: tuple[Missing, ...]
@@ -110,6 +112,7 @@ def arrange(dataset: Dataset, comparisons: Sequence[Comparison]) -> Page:
     medians = _medians(dataset)
     rates = throughput(dataset, {cell.id: median(seconds) for cell, seconds in medians.items()})
     cases = _Cases(dataset, comparisons, medians, marks_by_cell(issues, comparisons), rates).arranged()
+    run_grade = grade(dataset, issues, comparisons)
     issue_section = section(issues, comparisons) if cases else None
     device = _device(dataset)
     count = len({line.environment for case in cases for line in case.lines if not is_twin(line.environment)})
@@ -117,11 +120,13 @@ def arrange(dataset: Dataset, comparisons: Sequence[Comparison]) -> Page:
         title=f"{formatting.counted(count, 'environment')}, {formatting.counted(len(cases), 'case')}, on {device}",
         run=dataset.run,
         facts=(
+            *([("Grade", run_grade.sentence)] if run_grade else ()),
             *_facts(dataset, device),
             *(("Peak", peak) for peak in rates.peaks),
             *([("Quality issues", issue_section.total)] if issue_section else ()),
         ),
         comparisons=comparisons,
+        grade=run_grade,
         quality_issues=issue_section,
         cases=cases,
         missing=tuple(missing_cells(dataset)),

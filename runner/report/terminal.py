@@ -20,6 +20,7 @@ STYLES = {
     "not-comparable": "magenta",
     "not-measured": "dim",
 }
+GRADE_STYLES = {"good": "green", "fair": "yellow", "poor": "bold red"}
 QUESTIONED = "a verdict with ? rests on a measurement with a serious quality issue"
 TIMES_WIDTH = 72
 """Columns of a terminal from which both times fit next to the ratio, its interval and the verdict."""
@@ -42,6 +43,8 @@ def _parts(comparison: Comparison, width: int) -> Iterator[RenderableType]:
         yield Text(QUESTIONED, style="dim")
     if comparison.overall:
         yield Text(formatting.MEAN, style="dim")
+    for run, grade in comparison.grades.items():
+        yield Text(f"run {run} is {grade.sentence}", style=GRADE_STYLES[grade.level])
     for note in (*comparison.only, *formatting.sources(comparison)):
         yield Text(f"note: {note}", style="dim")
 

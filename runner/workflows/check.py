@@ -9,6 +9,7 @@ from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise
 from runner.analysis.model import Comparison, Dataset
 from runner.analysis.quality import quality_issues
+from runner.analysis.quality.grade import grade
 from runner.backends import harness_archive
 from runner.core.locks import is_held
 from runner.core.model.cells import is_twin
@@ -36,14 +37,16 @@ def check(reports: Path, name: str | None, matrix: Path) -> Check:
     results = dataset.load_dataset(run)
     state = "at work" if is_held(run.path / LOCK) else "unfinished" if journal.unfinished else "finished"
     resumable = journal.header.get("harness") == harness_archive.version()
+    comparisons, issues = summarise(results, margin=matrix_margin(matrix)), quality_issues(results)
     checked = Check(
         run=run.id,
         state=state,
         settings=_settings(run.plan(), results),
         counts=_counts(run.plan(), results),
-        quality_issues=quality_issues(results),
+        grade=grade(results, issues, comparisons),
+        quality_issues=issues,
         failures=_failures(results),
-        comparisons=_between_releases(summarise(results, margin=matrix_margin(matrix))),
+        comparisons=_between_releases(comparisons),
         notes=tuple(filter(None, (results.warning, _resume_note(state, resumable=resumable)))),
         command="",
     )

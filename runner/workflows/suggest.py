@@ -12,8 +12,11 @@ from runner.store.journal import Journal
 from runner.store.run import Run
 from runner.workflows.options import Options
 
-NOISE_CODES = frozenset({"two-modes", "throttled", "clock-moved", "swapping"})
+NOISE_CODES = frozenset({"busy", "two-modes", "throttled", "clock-moved", "swapping"})
 """Codes of quality issues that a quieter machine fixes."""
+
+NOISE_REASONS = frozenset({"busy", "a-a-median", "a-a-differs", "canary"})
+"""Codes of reasons for a grade that a quieter machine removes."""
 
 LONGER_CODES = frozenset({"trend"})
 """Codes of quality issues that more time for each cell fixes."""
@@ -45,7 +48,7 @@ def next_command(checked: Check, run: Run, journal: Journal, reports: Path, *, r
     command: str | None = None
     if checked.state == "unfinished":
         command = again.command(cell["id"] for cell in run.plan()["cells"] if cell["verdict"] == "run")
-    elif any(issue.serious and issue.code in NOISE_CODES for issue in checked.quality_issues):
+    elif _is_machine_noisy(checked):
         command = _line("tune")
     else:
         command = _measure_more(checked, again)
@@ -53,6 +56,14 @@ def next_command(checked: Check, run: Run, journal: Journal, reports: Path, *, r
         return command or _line("report", run.id, *folder)
     largest = max(checked.comparisons, key=lambda comparison: len(comparison.rows))
     return _line("compare", largest.base, *largest.others, *folder)
+
+
+def _is_machine_noisy(checked: Check) -> bool:
+    """Return True if a serious issue, or a grade of poor, has a cause that a quieter machine removes."""
+    reasons = checked.grade.reasons if checked.grade else ()
+    return any(issue.serious and issue.code in NOISE_CODES for issue in checked.quality_issues) or any(
+        reason.level == "poor" and reason.code in NOISE_REASONS for reason in reasons
+    )
 
 
 def _measure_more(checked: Check, again: "RunAgain") -> str | None:
