@@ -1,11 +1,8 @@
-"""The controls of a run: A/A pairs, which show the noise between servers, and a canary, which shows machine drift.
-
-The rounds themselves are a control, too: ``widening`` looks whether they are independent of each other.
-"""
+"""The controls of a run: A/A pairs, which show the noise between servers, and a canary, which shows machine drift."""
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,9 +12,6 @@ from runner.core.model.cells import is_twin, without_twin
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from runner.analysis.independence import Correlation, Widening
-    from runner.analysis.statistics import Evidence
 
 MAX_AA_CHANGE = 0.02
 """The largest relative difference between the sides of an A/A pair: the margin that counts as no change."""
@@ -33,37 +27,6 @@ class AAPair(NamedTuple):
     twin: Cell
     ratio: float
     p_value: float
-    evidence: "Evidence"
-
-
-class RoundTimes(NamedTuple):
-    """The times and the servers of the good rounds of each cell."""
-
-    times: dict[Cell, dict[int, tuple[float, Turns | None]]]
-    servers: dict[Cell, dict[int, str]]
-
-    @classmethod
-    def of_table(cls, rounds: "pd.DataFrame") -> "RoundTimes":
-        """Return those in a table of rounds, one row each."""
-        times: dict[Cell, dict[int, tuple[float, Turns | None]]] = defaultdict(dict)
-        servers: dict[Cell, dict[int, str]] = defaultdict(dict)
-        columns = (rounds[name].tolist() for name in ("cell", "round", "seconds", "turns", "server"))
-        for cell_id, number, seconds, turns, server in zip(*columns, strict=True):
-            cell = Cell.parse(cell_id)
-            times[cell][number] = (seconds, turns)
-            servers[cell][number] = server
-        return cls(times, servers)
-
-    def log_ratios(self, base: Cell, other: Cell) -> dict[int, float]:
-        """Return round -> the logarithm of other over base, of the rounds that both have."""
-        of_base, of_other = self.times.get(base, {}), self.times.get(other, {})
-        shared = sorted(of_base.keys() & of_other.keys())
-        return {number: log_ratio(of_base[number], of_other[number]) for number in shared}
-
-    def pairs_of_servers(self, base: Cell, other: Cell, numbers: Iterable[int]) -> list[tuple[str, str]] | None:
-        """Return the servers of two cells in some rounds; None if they were not recorded."""
-        pairs = [(self.servers[base][number], self.servers[other][number]) for number in numbers]
-        return pairs if all(map(all, pairs)) else None
 
 
 def aa_pairs(rounds: "pd.DataFrame", looks: tuple[int, ...] = ()) -> Iterator[AAPair]:
@@ -78,50 +41,26 @@ def aa_pairs(rounds: "pd.DataFrame", looks: tuple[int, ...] = ()) -> Iterator[AA
 
     from runner.analysis import statistics
 
-    measured = RoundTimes.of_table(rounds)
-    for cell in measured.times:
-        ratios = measured.log_ratios(_origin(cell), cell) if is_twin(cell.environment) else {}
-        if ratios:
-            servers = measured.pairs_of_servers(_origin(cell), cell, ratios)
-            evidence = statistics.paired(np.array(list(ratios.values())), servers)
-            p_value = float(statistics.p_value(evidence, looks or (len(ratios),)))
-            yield AAPair(cell, float(np.exp(evidence.mean)), p_value, evidence)
-
-
-def serial_correlation(rounds: "pd.DataFrame") -> "Correlation | None":
-    """Return the correlation of consecutive rounds of a run; None with too few rounds.
-
-    Each cell is paired with the first one of its case, phase and precision. Rounds on the same servers count once.
-
-    Args:
-        rounds: the good rounds of a run, one row each.
-    """
-    from runner.analysis.independence import correlation
-
-    measured = RoundTimes.of_table(rounds)
-    first: dict[tuple[str, str, str], Cell] = {}
-    rows = []
-    for cell in measured.times:
-        base = first.setdefault((cell.case_id, cell.phase, cell.precision), cell)
-        if base != cell:
-            ratios = measured.log_ratios(base, cell)
-            servers: Sequence[Hashable] = measured.pairs_of_servers(base, cell, ratios) or list(ratios)
-            by_server: dict[Hashable, list[tuple[int, float]]] = defaultdict(list)
-            for server, entry in zip(servers, ratios.items(), strict=True):
-                by_server[server].append(entry)
-            rows.append([(group[0][0], sum(value for _, value in group) / len(group)) for group in by_server.values()])
-    return correlation(rows)
-
-
-def widening(dataset: Dataset) -> "Widening":
-    """Return by how much the errors of a run's pairs are to be widened, because its rounds are not independent."""
-    from runner.analysis.independence import Widening, aa_factor
-
-    serial = serial_correlation(dataset.rounds)
-    return Widening(
-        serial.coefficient if serial and serial.is_serial else 0.0,
-        aa_factor([pair.evidence for pair in aa_pairs(dataset.rounds, dataset.looks)]),
-    )
+    times: dict[Cell, dict[int, tuple[float, Turns | None]]] = defaultdict(dict)
+    servers: dict[Cell, dict[int, str]] = defaultdict(dict)
+    columns = (rounds[name].tolist() for name in ("cell", "round", "seconds", "turns", "server"))
+    for cell_id, number, seconds, turns, server in zip(*columns, strict=True):
+        cell = Cell.parse(cell_id)
+        times[cell][number] = (seconds, turns)
+        servers[cell][number] = server
+    for cell, twin_times in times.items():
+        if not is_twin(cell.environment):
+            continue
+        origin = _origin(cell)
+        origin_times = times.get(origin, {})
+        shared = sorted(twin_times.keys() & origin_times.keys())
+        if shared:
+            ratios = np.array([log_ratio(origin_times[number], twin_times[number]) for number in shared])
+            pairs_of_servers = [(servers[origin][number], servers[cell][number]) for number in shared]
+            recorded = pairs_of_servers if all(map(all, pairs_of_servers)) else None
+            evidence = statistics.paired(ratios, recorded)
+            p_value = float(statistics.p_value(evidence, looks or (len(shared),)))
+            yield AAPair(cell, float(np.exp(evidence.mean)), p_value)
 
 
 def different_pairs(pairs: Sequence[AAPair]) -> list[AAPair]:
@@ -180,26 +119,9 @@ def control_issues(dataset: Dataset) -> Iterator[QualityIssue]:
             environment=origin.environment,
             cell=origin.id,
         )
-    yield from _independence_issues(dataset)
     drift = canary_drift(dataset.canary)
     if drift is not None:
         speed = "slower" if drift > 0 else "faster"
         text = f"a fixed product became {abs(drift):.0%} {speed} from the first quarter of the run to the last: "
         text += "the machine drifted"
         yield QualityIssue(code="host-drift", sentence=text, serious=False, extent=abs(drift))
-
-
-def _independence_issues(dataset: Dataset) -> Iterator[QualityIssue]:
-    """Yield an issue if consecutive rounds are correlated, and one if A/A pairs scatter more than their rounds."""
-    from runner.analysis.independence import aa_factor
-
-    serial = serial_correlation(dataset.rounds)
-    if serial is not None and serial.is_serial:
-        text = f"the rounds are not independent: a round resembles the previous one (correlation {serial.lag_one:.2f} "
-        text += f"over {serial.pairs} pairs), so the intervals are widened"
-        yield QualityIssue(code="serial-correlation", sentence=text, serious=True, extent=serial.coefficient)
-    factor = aa_factor([pair.evidence for pair in aa_pairs(dataset.rounds, dataset.looks)])
-    if factor > 1:
-        text = f"the A/A pairs scatter {math.sqrt(factor):.1f} times as much as their rounds suggest, "
-        text += "so the intervals are widened"
-        yield QualityIssue(code="a-a-scatter", sentence=text, serious=False, extent=factor)

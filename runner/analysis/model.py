@@ -134,8 +134,6 @@ class Row:
         level: the two-sided level of the interval that decides: the error that its look may spend.
         deciding_low: lower end of the interval that decides, ``deciding_high`` the upper; wider than the 95 % interval
             where verdicts were taken at several looks.
-        error_factor: by how much the intervals were widened, because the rounds of the run are not independent of each
-            other; 1 if they are.
         code: why the verdict is what it is: what is in doubt, what differs, or why there is no record.
         reason: the code as a sentence.
         runs: the runs of the two sides, the base's first: one if both are from the same run, none if both were
@@ -158,7 +156,6 @@ class Row:
     level: float | None = None
     deciding_low: float | None = None
     deciding_high: float | None = None
-    error_factor: float = 1.0
     verdict: Verdict
     code: str = ""
     reason: str = ""

@@ -73,16 +73,12 @@ class Interval(NamedTuple):
 def looks(rounds: int, max_rounds: int) -> tuple[int, ...]:
     """Return the numbers of rounds at which verdicts are taken, from ``rounds`` to ``max_rounds``, both included.
 
-    A look less than half a step before the last one is left out: it would spend error for one or two rounds.
-
     >>> looks(3, 20)
-    (3, 4, 5, 7, 9, 12, 15, 20)
+    (3, 4, 5, 7, 9, 12, 15, 19, 20)
     """
     numbers = [min(rounds, max_rounds)]
     while numbers[-1] < max_rounds:
         numbers.append(min(max_rounds, max(numbers[-1] + 1, int(np.ceil(numbers[-1] * LOOK_GROWTH)))))
-    if len(numbers) > 2 and 2 * (numbers[-1] - numbers[-2]) < numbers[-2] - numbers[-3]:
-        del numbers[-2]
     return tuple(numbers)
 
 
@@ -231,15 +227,9 @@ def rounds_needed(evidence: Evidence, margin: float) -> NDArray[np.int_]:
     return np.asarray(np.clip(np.maximum(needed, rounds + 1), 2, MAX_ROUNDS), dtype=np.int_)
 
 
-def geometric_mean(log_ratios: Floats, alpha: float = 1 - CONFIDENCE, error_factor: float = 1.0) -> Interval:
+def geometric_mean(log_ratios: Floats) -> Interval:
     """Return the mean of (C, R) log ratios over C cases and R rounds with its interval: a geometric mean's logarithm.
 
     Only the rounds are random; the cases are fixed and not a sample of others.
-
-    Args:
-        log_ratios: (C, R).
-        alpha: the two-sided level of the interval; SHOWN_LEVEL if the rounds ended at one of several looks.
-        error_factor: by how much the interval is widened, at least 1.
     """
-    evidence = paired(np.asarray(log_ratios).mean(axis=0))
-    return interval(evidence._replace(error=evidence.error * error_factor), alpha)
+    return interval(paired(np.asarray(log_ratios).mean(axis=0)), 1 - CONFIDENCE)

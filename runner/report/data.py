@@ -34,7 +34,6 @@ COLUMNS = (
     "level",
     "deciding_low",
     "deciding_high",
-    "error_factor",
 )
 """The keys of a row, in JSON and CSV; scripts rely on them."""
 

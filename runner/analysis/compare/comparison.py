@@ -45,8 +45,7 @@ def compare(
     usable = [match for match in matches.values() if match is not None and match.usable]
     if not usable:
         raise RunnerError(*_nothing_comparable(runs, base, others))
-    widenings = runs.widenings()
-    drafts = [draft.widened(widenings) for match in matches.values() if match for draft in match.drafts()]
+    drafts = [draft for match in matches.values() if match for draft in match.drafts()]
     rows = apply_noise_floors(with_verdicts(drafts, margin), runs.noise_floors())
     means = () if best else flag_noisy_means(geometric_means(drafts), base, runs.mean_noise_floors(usable))
     return Comparison(

@@ -47,12 +47,7 @@ def _mean(environment: str, drafts: Sequence[Draft]) -> GeometricMean | None:
     table = _mean_by_server(log_ratios, complete, shared)
     names = np.array([draft.row.workload for draft in complete])
     workloads = tuple(np.unique(names).tolist())
-    alpha = statistics.SHOWN_LEVEL if any(len(draft.looks) > 1 for draft in complete) else 1 - statistics.CONFIDENCE
-    mean = statistics.geometric_mean(
-        np.array([table[names == name].mean(axis=0) for name in workloads]),
-        alpha,
-        max(draft.error_factor for draft in complete),
-    )
+    mean = statistics.geometric_mean(np.array([table[names == name].mean(axis=0) for name in workloads]))
     ratio, low, high = (float(np.exp(log)) for log in mean)
     one_round = table.shape[1] == 1
     return GeometricMean(

@@ -8,8 +8,6 @@ from runner.analysis.compare.noise_floor import Floor, Work, mean_noise_floors, 
 from runner.analysis.compare.pairing import Pair, Side, environment_side, pairs
 from runner.analysis.compare.published import published_side
 from runner.analysis.compare.verdicts import Draft, draft
-from runner.analysis.controls import widening
-from runner.analysis.independence import Widening
 from runner.analysis.model import Dataset
 from runner.catalog.published import Figure, is_published
 
@@ -49,7 +47,6 @@ class RunSides:
         facts: of the run's machine and environments.
         floors: the noise floors of its cases.
         mean_floors: environment -> the noise floor of its geometric mean.
-        widening: by how much the errors of its pairs are widened.
     """
 
     run: str
@@ -57,7 +54,6 @@ class RunSides:
     facts: RunFacts = field(default_factory=lambda: RunFacts({}, {}))
     floors: Mapping[Work, Floor] = field(default_factory=dict)
     mean_floors: Mapping[str, float] = field(default_factory=dict)
-    widening: Widening = Widening()  # noqa: RUF009 - a tuple
 
 
 class RunReader:
@@ -89,7 +85,6 @@ class RunReader:
                     facts=RunFacts(dataset.machine, dataset.environments),
                     floors=noise_floors(dataset),
                     mean_floors=mean_noise_floors(dataset),
-                    widening=widening(dataset),
                 )
             )
             yield self._read[-1]
@@ -105,10 +100,6 @@ class RunReader:
     def noise_floors(self) -> Mapping[str, Mapping[Work, Floor]]:
         """Return run -> its noise floors, of the runs that were read."""
         return {run.run: run.floors for run in self._read if run.run}
-
-    def widenings(self) -> Mapping[str, Widening]:
-        """Return run -> by how much the errors of its pairs are widened, of the runs that were read."""
-        return {run.run: run.widening for run in self._read if run.run}
 
     def mean_noise_floors(self, matches: Iterable[Match]) -> Mapping[str, float]:
         """Return environment -> the noise floor of its mean, in the newest run of some matches that has one."""

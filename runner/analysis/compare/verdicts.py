@@ -8,7 +8,6 @@ import numpy as np
 from runner.analysis import statistics
 from runner.analysis.compare.pairing import Measured, Pair, Side
 from runner.analysis.compare.published import note, with_comparable_facts
-from runner.analysis.independence import Widening
 from runner.analysis.model import MIN_ROUNDS, Round, Row, log_ratio
 from runner.core.facts import COMPARABLE
 
@@ -27,7 +26,6 @@ class Draft:
         looks: the numbers of rounds at which verdicts were planned.
         ratios: round -> the logarithm of other over base; empty if the sides share no round.
         servers: round -> the pair of servers that it was measured on; empty if they were not recorded.
-        error_factor: by how much the error of the evidence was widened.
     """
 
     row: Row
@@ -35,17 +33,6 @@ class Draft:
     looks: tuple[int, ...] = ()
     ratios: Mapping[int, float] = field(default_factory=dict)
     servers: Mapping[int, tuple[str, str]] = field(default_factory=dict)
-    error_factor: float = 1.0
-
-    def widened(self, widenings: Mapping[str, Widening]) -> "Draft":
-        """Return the draft with the error of its evidence widened, as the run of both sides demands."""
-        if self.evidence is None or len(self.row.runs) != 1 or self.row.runs[0] not in widenings:
-            return self
-        factor = widenings[self.row.runs[0]].factor(int(self.evidence.rounds))
-        if factor <= 1:
-            return self
-        evidence = self.evidence._replace(error=self.evidence.error * np.sqrt(factor))
-        return replace(self, evidence=evidence, error_factor=float(np.sqrt(factor)))
 
 
 def draft(base: Side, other: Side, pair: Pair) -> Draft:
@@ -197,7 +184,6 @@ def _decided_rows(drafts: Sequence[Draft], margin: float) -> list[Row]:
             level=float(level) if rounds > 1 else None,
             deciding_low=_finite(deciding_low) if rounds > 1 else None,
             deciding_high=_finite(deciding_high) if rounds > 1 else None,
-            error_factor=draft.error_factor,
             verdict=verdict,
             code=draft.row.code or code,
             reason="; ".join(filter(None, (draft.row.reason, reason))),

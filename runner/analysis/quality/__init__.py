@@ -17,10 +17,8 @@ __all__ = ["CODES", "annotate", "quality_issues"]
 
 CODES = (
     "few-rounds",
-    "serial-correlation",
     "busy",
     "a-a-differs",
-    "a-a-scatter",
     "host-drift",
     "two-modes",
     "trend",

@@ -46,7 +46,6 @@ ROW_KEYS = [
     "level",
     "deciding_low",
     "deciding_high",
-    "error_factor",
 ]
 
 
