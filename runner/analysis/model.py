@@ -246,6 +246,22 @@ class GeometricMean:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Widening:
+    """The intervals of a run are wider than its rounds alone would have them.
+
+    Attributes:
+        run: its id.
+        smallest: the smallest factor of a row's interval, ``largest`` the largest; it depends on the number of rounds.
+        reason: why, as a clause.
+    """
+
+    run: str
+    smallest: float
+    largest: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """Environments against a base.
 
@@ -258,6 +274,7 @@ class Comparison:
         figures: the published figures in the rows, each once.
         differences: environment -> differences between it and the base; none if a side was published or not measured.
         overall: the mean over the cells of each environment that has two or more.
+        widenings: of the runs whose intervals are widened.
     """
 
     base: str
@@ -271,6 +288,7 @@ class Comparison:
     figures: tuple[Figure, ...] = ()
     differences: Mapping[str, tuple[Difference, ...]] = field(default_factory=dict)
     overall: tuple[GeometricMean, ...] = ()
+    widenings: tuple[Widening, ...] = ()
 
     def count(self, environment: str) -> dict[Verdict, int]:
         """Return how many rows of an environment have each verdict, without those that no row has."""

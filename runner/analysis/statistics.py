@@ -37,7 +37,11 @@ When the rounds stop, it contains the truth for 93 to 97 of 100 pairs (benchmark
 FALSE_DISCOVERY_RATE = 0.05
 """The largest share of false ones among the rows of a table that are called different."""
 LOOK_GROWTH = 1.25
-"""Each look has at least one round more than the previous one, and this many times as many."""
+"""Each look has at least one round more than the previous one, and this many times as many.
+
+A last step of less than half of that joins the one before it: a look right before the last one costs error and shows
+nothing new.
+"""
 MAX_ROUNDS = 1000
 """The largest number of rounds that is estimated to decide a verdict."""
 ALPHAS = np.geomspace(1e-9, 0.999, 61)
@@ -74,12 +78,18 @@ def looks(rounds: int, max_rounds: int) -> tuple[int, ...]:
     """Return the numbers of rounds at which verdicts are taken, from ``rounds`` to ``max_rounds``, both included.
 
     >>> looks(3, 20)
-    (3, 4, 5, 7, 9, 12, 15, 19, 20)
+    (3, 4, 5, 7, 9, 12, 15, 20)
     """
     numbers = [min(rounds, max_rounds)]
     while numbers[-1] < max_rounds:
-        numbers.append(min(max_rounds, max(numbers[-1] + 1, int(np.ceil(numbers[-1] * LOOK_GROWTH)))))
+        step, next_step = _next_look(numbers[-1]), _next_look(_next_look(numbers[-1]))
+        is_last = max_rounds - step < (next_step - step) / 2
+        numbers.append(max_rounds if is_last else step)
     return tuple(numbers)
+
+
+def _next_look(rounds: int) -> int:
+    return max(rounds + 1, int(np.ceil(rounds * LOOK_GROWTH)))
 
 
 def level(rounds: ArrayLike, at: tuple[int, ...], alpha: float) -> Floats:
@@ -154,7 +164,12 @@ def p_value(evidence: Evidence, at: tuple[int, ...]) -> Floats:
     mean = np.abs(evidence.mean)
     with np.errstate(divide="ignore", invalid="ignore"):
         nominal = np.where(mean > 0, 2 * stdtr(evidence.freedom, -mean / evidence.error), 1.0)
-    looks_reached = np.maximum(np.searchsorted(at, evidence.rounds, side="right") - 1, 0)
+    return repeated_p_value(nominal, evidence.rounds, at)
+
+
+def repeated_p_value(nominal: Floats, rounds: Floats, at: tuple[int, ...]) -> Floats:
+    """Return the repeated p-values, (P,), of p-values (P,) that hold for a single look with so many rounds, (P,)."""
+    looks_reached = np.maximum(np.searchsorted(at, rounds, side="right") - 1, 0)
     table = np.log(np.array([levels(at, float(alpha)) for alpha in ALPHAS]))  # (A, K)
     logs = np.log(np.maximum(nominal, 1e-300))
     total = np.empty(np.shape(logs))
@@ -227,9 +242,15 @@ def rounds_needed(evidence: Evidence, margin: float) -> NDArray[np.int_]:
     return np.asarray(np.clip(np.maximum(needed, rounds + 1), 2, MAX_ROUNDS), dtype=np.int_)
 
 
-def geometric_mean(log_ratios: Floats) -> Interval:
+def geometric_mean(log_ratios: Floats, alpha: float = 1 - CONFIDENCE, variance_factor: float = 1.0) -> Interval:
     """Return the mean of (C, R) log ratios over C cases and R rounds with its interval: a geometric mean's logarithm.
 
     Only the rounds are random; the cases are fixed and not a sample of others.
+
+    Args:
+        log_ratios: (C, R).
+        alpha: two-sided level of the interval; SHOWN_LEVEL if rounds may have been added.
+        variance_factor: how many times larger the squared error is than independent rounds would have it.
     """
-    return interval(paired(np.asarray(log_ratios).mean(axis=0)), 1 - CONFIDENCE)
+    evidence = paired(np.asarray(log_ratios).mean(axis=0))
+    return interval(evidence._replace(error=evidence.error * np.sqrt(variance_factor)), alpha)

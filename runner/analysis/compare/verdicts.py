@@ -2,14 +2,20 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runner.analysis import statistics
+from runner.analysis import paired_tests, statistics
 from runner.analysis.compare.pairing import Measured, Pair, Side
 from runner.analysis.compare.published import note, with_comparable_facts
+from runner.analysis.error_inflation import Inflation
 from runner.analysis.model import MIN_ROUNDS, Round, Row, log_ratio
 from runner.core.facts import COMPARABLE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 FACT_NAMES = {"clocks": "clock request", "threads": "thread count", "harness": "harness version"}
 UNKNOWN = "unknown"
@@ -26,6 +32,7 @@ class Draft:
         looks: the numbers of rounds at which verdicts were planned.
         ratios: round -> the logarithm of other over base; empty if the sides share no round.
         servers: round -> the pair of servers that it was measured on; empty if they were not recorded.
+        is_coarse: whether the clock's ticks, not the noise, decide how far the rounds are apart.
     """
 
     row: Row
@@ -33,6 +40,18 @@ class Draft:
     looks: tuple[int, ...] = ()
     ratios: Mapping[int, float] = field(default_factory=dict)
     servers: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    is_coarse: bool = False
+
+    @property
+    def independent_rounds(self) -> int:
+        """How many rounds there are; rounds on the same pair of servers count once, and unrelated rounds not at all."""
+        return len(set(self.servers.values())) if self.servers else len(self.ratios)
+
+    def for_ranks(self) -> "NDArray[np.float64] | None":
+        """Return the log ratios, (R,), if their ranks can be compared; None if rounds share servers or are coarse."""
+        if self.is_coarse or self.independent_rounds < len(self.ratios):
+            return None
+        return np.array(list(self.ratios.values()))
 
 
 def draft(base: Side, other: Side, pair: Pair) -> Draft:
@@ -59,7 +78,13 @@ def draft(base: Side, other: Side, pair: Pair) -> Draft:
     return _draft_with_evidence(base, other, pair)
 
 
-def with_verdicts(drafts: Iterable[Draft], margin: float, *, across_runs: bool = False) -> list[Row]:
+def with_verdicts(
+    drafts: Iterable[Draft],
+    margin: float,
+    *,
+    across_runs: bool = False,
+    inflations: Mapping[str, Inflation] = MappingProxyType({}),
+) -> list[Row]:
     """Return the rows of a table with their verdicts, which depend on how many rows it has.
 
     Args:
@@ -67,10 +92,11 @@ def with_verdicts(drafts: Iterable[Draft], margin: float, *, across_runs: bool =
         margin: the relative change that counts as none, above 0.
         across_runs: whether sides of different runs get a verdict, too. The noise within runs is all that it knows of,
             so it is a suspicion: nights, boots and rooms differ by more than rounds do.
+        inflations: run -> by how much its errors are larger than they seem.
     """
     drafts = list(drafts)
     decidable = [draft for draft in drafts if draft.evidence and (across_runs or draft.row.code != DIFFERENT_RUNS)]
-    decided = iter(_decided_rows(decidable, margin) if decidable else ())
+    decided = iter(_decided_rows(decidable, margin, inflations) if decidable else ())
     is_decided = set(map(id, decidable))
     return [next(decided) if id(draft) in is_decided else _row_without_verdict(draft) for draft in drafts]
 
@@ -146,21 +172,15 @@ def _round(cell: Measured, number: int) -> Round:
     return cell.medians[number], cell.turns.get(number)
 
 
-def _decided_rows(drafts: Sequence[Draft], margin: float) -> list[Row]:
+def _decided_rows(drafts: Sequence[Draft], margin: float, inflations: Mapping[str, Inflation]) -> list[Row]:
     """Return the rows of drafts that have evidence, with their verdicts."""
     evidence_columns = zip(*(draft.evidence for draft in drafts), strict=True)
     evidence = statistics.Evidence(*(np.array(column) for column in evidence_columns))
     looks = [draft.looks or (int(rounds),) for draft, rounds in zip(drafts, evidence.rounds, strict=True)]
-    p, alpha = np.ones(len(drafts)), np.ones(len(drafts))
-    for at in set(looks):
-        mask = np.array([of_draft == at for of_draft in looks])
-        selected = statistics.Evidence(*(column[mask] for column in evidence))
-        p[mask] = statistics.p_value(selected, at)
-        alpha[mask] = statistics.level(selected.rounds, at, 1 - statistics.CONFIDENCE)
-    intervals = statistics.interval(evidence, alpha)
-    shown = statistics.interval(
-        evidence, np.where([len(at) > 1 for at in looks], statistics.SHOWN_LEVEL, 1 - statistics.CONFIDENCE)
-    )
+    factors = np.array([variance_factor(draft, inflations) for draft in drafts])
+    tested = paired_tests.evaluate(evidence, [draft.for_ranks() for draft in drafts], looks, factors)
+    evidence = evidence._replace(error=evidence.error * np.sqrt(factors))
+    p, alpha, shown, intervals = tested
     significant = (p <= statistics.FALSE_ALARM_LEVEL) & statistics.discoveries(p)
     verdicts = statistics.verdicts(intervals, significant, margin)
     needed = statistics.rounds_needed(evidence, margin)
@@ -190,6 +210,13 @@ def _decided_rows(drafts: Sequence[Draft], margin: float) -> list[Row]:
         )
         rows.append(row)
     return rows
+
+
+def variance_factor(draft: Draft, inflations: Mapping[str, Inflation]) -> float:
+    """Return how many times larger the squared error of a pair is than it seems; 1 for sides of different runs."""
+    runs = draft.row.runs
+    inflation = inflations.get(runs[0]) if len(runs) == 1 and draft.ratios else None
+    return inflation.factor(draft.independent_rounds) if inflation else 1.0
 
 
 def _finite(value: float) -> float | None:
