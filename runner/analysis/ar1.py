@@ -1,6 +1,7 @@
 """Rounds whose noise is a first-order autoregression: how their correlation shows, and what it does to a mean.
 
-In an AR(1) process with coefficient phi, rounds that are k apart have the correlation phi to the power k. Axes: R rounds.
+In an AR(1) process with coefficient phi, rounds that are k apart have the correlation phi to the power k. Axes: R
+rounds.
 
 References:
     Box and Jenkins, Time Series Analysis: Forecasting and Control, 1970, section 3.2.
@@ -47,8 +48,8 @@ def variance_factor(rounds: int, phi: float) -> float:
 def expected_correlations(rounds: int) -> Floats:
     """Return the expected lag-1 correlation of the residuals of R rounds for each coefficient of GRID.
 
-    The correlation is r = sum(e(k) e(k+1)) / sum(e(k)^2) with residuals e from the mean of the rounds. It is biased: for
-    independent rounds its expectation is -1/R. The expectation of a ratio of quadratic forms in normal variables,
+    The correlation is r = sum(e(k) e(k+1)) / sum(e(k)^2) with residuals e from the mean of the rounds. It is biased:
+    for independent rounds its expectation is -1/R. The expectation of a ratio of quadratic forms in normal variables,
     z'Az / z'Bz, is the integral of det(I + 2tB)^(-1/2) trace((I + 2tB)^(-1) A) over t from 0.
 
     References:

@@ -22,19 +22,19 @@ class RoundRatios(NamedTuple):
     """The log ratios of two cells.
 
     Attributes:
-        values: round -> the log ratio, in the order of rounds.
+        log_ratios: round -> the log ratio, in the order of rounds.
         servers: the pair of servers of each of them; None if not all were recorded.
     """
 
-    values: Mapping[int, float]
+    log_ratios: Mapping[int, float]
     servers: tuple[Hashable, ...] | None
 
     def independent(self) -> dict[int, float]:
         """Return the log ratios with rounds on the same servers averaged, by the first round on them."""
         if self.servers is None:
-            return dict(self.values)
+            return dict(self.log_ratios)
         groups: dict[Hashable, list[tuple[int, float]]] = {}
-        for server, (number, value) in zip(self.servers, self.values.items(), strict=True):
+        for server, (number, value) in zip(self.servers, self.log_ratios.items(), strict=True):
             groups.setdefault(server, []).append((number, value))
         return {group[0][0]: sum(value for _, value in group) / len(group) for group in groups.values()}
 
@@ -51,9 +51,9 @@ def rounds_by_cell(rounds: "pd.DataFrame") -> dict[Cell, dict[int, CellRound]]:
 def round_ratios(base: Mapping[int, CellRound], other: Mapping[int, CellRound]) -> RoundRatios:
     """Return the log ratios of other over base in the rounds that both have."""
     shared = sorted(base.keys() & other.keys())
-    values = {number: log_ratio(base[number][:2], other[number][:2]) for number in shared}
+    log_ratios = {number: log_ratio(base[number][:2], other[number][:2]) for number in shared}
     servers = tuple((base[number].server, other[number].server) for number in shared)
-    return RoundRatios(values, servers if all(map(all, servers)) else None)
+    return RoundRatios(log_ratios, servers if all(map(all, servers)) else None)
 
 
 def ratios_to_first_cell(cells: Mapping[Cell, Mapping[int, CellRound]]) -> dict[Cell, RoundRatios]:

@@ -46,10 +46,10 @@ def aa_pairs(rounds: "pd.DataFrame", looks: tuple[int, ...] = ()) -> Iterator[AA
     for cell, measured in cells.items():
         base = cells.get(origin(cell), {}) if is_twin(cell.environment) else {}
         ratios = round_ratios(base, measured)
-        if ratios.values:
-            values = np.array(list(ratios.values.values()))
-            evidence = statistics.paired(values, ratios.servers)
-            p_value = float(statistics.p_value(evidence, looks or (len(values),)))
+        count = len(ratios.log_ratios)
+        if count:
+            evidence = statistics.paired(np.array(list(ratios.log_ratios.values())), ratios.servers)
+            p_value = float(statistics.p_value(evidence, looks or (count,)))
             yield AAPair(cell, float(np.exp(_estimate(ratios, evidence))), p_value)
 
 
@@ -60,7 +60,7 @@ def _estimate(ratios: RoundRatios, evidence: "Evidence") -> float:
     from runner.analysis import signed_rank
 
     independent = np.array(list(ratios.independent().values()))
-    if len(independent) == len(ratios.values) >= signed_rank.MIN_ROUNDS:
+    if len(independent) == len(ratios.log_ratios) >= signed_rank.MIN_ROUNDS:
         return float(signed_rank.Ranked(independent[None]).estimate()[0])
     return float(evidence.mean)
 

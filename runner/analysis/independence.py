@@ -88,10 +88,10 @@ def serial_correlation(rows: Iterable[Mapping[int, float]]) -> SerialCorrelation
     pooled = degrees = 0.0
     for rounds, residuals in tables.items():
         count = len(rounds)
-        own = residuals / residuals.std(axis=1, ddof=1, keepdims=True)
-        pooled += float((own[:, 1:] * own[:, :-1]).sum())
-        degrees += len(own) * (count - 1)
-        rows_by_rounds[count] = rows_by_rounds.get(count, 0) + len(own)
+        standardised = residuals / residuals.std(axis=1, ddof=1, keepdims=True)
+        pooled += float((standardised[:, 1:] * standardised[:, :-1]).sum())
+        degrees += len(standardised) * (count - 1)
+        rows_by_rounds[count] = rows_by_rounds.get(count, 0) + len(standardised)
     correlation = pooled / degrees
     return SerialCorrelation(
         correlation=correlation,
@@ -171,4 +171,3 @@ def _likeness(group: _Group, positions: Orders) -> Floats:
     squares = np.diag(group.products)
     neighbours = group.products[order[:, :-1], order[:, 1:]].sum(axis=1)
     return np.asarray(2 * neighbours + END_WEIGHT * (squares[order[:, 0]] + squares[order[:, -1]]))
-

@@ -69,51 +69,64 @@ def evaluate(
     shown, deciding = statistics.interval(inflated, shown_alpha), statistics.interval(inflated, alpha)
     evaluation = Evaluation(p, alpha, _copied(shown), _copied(deciding))
     threshold = statistics.FALSE_DISCOVERY_RATE / max(1, table_rows or len(looks))
-    ranked = [
-        (at, len(values)) if values is not None and len(values) >= signed_rank.MIN_ROUNDS else None
-        for at, values in zip(looks, log_ratios, strict=True)
-    ]
-    for key, index in _groups(ranked):
-        if key is not None:
-            values = np.array([log_ratios[k] for k in index])
-            _take_ranks(evaluation, index, values, key[0], factors[index], shown_alpha[index], threshold)
+    for (at, count), index in _groups(list(zip(looks, map(_rank_count, log_ratios), strict=True))):
+        if count:
+            values = np.array([log_ratios[position] for position in index])
+            group = _Group(index, signed_rank.Ranked(values), at, factors[index], threshold)
+            _take_p_values(evaluation.p_value, group)
+            _take_intervals(evaluation.shown, shown_alpha[index], group)
+            _take_intervals(evaluation.deciding, alpha[index], group)
     return evaluation
 
 
-def _take_ranks(
-    evaluation: Evaluation,
-    index: Positions,
-    values: Floats,
-    at: tuple[int, ...],
-    factors: Floats,
-    shown_alpha: Floats,
-    threshold: float,
-) -> None:
-    """Replace what t shows of pairs with equally many rounds, (P, R), by what ranks show, where they reach."""
-    ranked = signed_rank.Ranked(values)
-    count, widening = values.shape[1], np.sqrt(factors)
-    p = _repeated(_deflated(ranked.p_value(), factors), count, at)
-    smallest = _repeated(_deflated(np.full(len(index), signed_rank.smallest_p(count)), factors), count, at)
-    reached = smallest * REACH <= min(threshold, statistics.FALSE_ALARM_LEVEL)
-    evaluation.p_value[index] = np.where(reached, p, evaluation.p_value[index])
-    estimate = ranked.estimate()
-    for intervals, alpha in ((evaluation.shown, shown_alpha), (evaluation.deciding, evaluation.level[index])):
-        low, high = ranked.ends(alpha)
-        bounded = np.isfinite(low)
-        for column, ends in zip(intervals, (estimate, low, high), strict=True):
-            widened = estimate + widening * (ends - estimate)
-            column[index] = np.where(bounded, np.where(factors > 1, widened, ends), column[index])
+class _Group(NamedTuple):
+    """Pairs with the same number of rounds and the same looks.
+
+    Attributes:
+        members: (N,), their positions in the table.
+        ranked: their rounds.
+        looks: the numbers of rounds at which verdicts were planned.
+        factors: (N,), how many times larger their squared errors are than they seem.
+        threshold: the p-value that a discovery may need.
+    """
+
+    members: Positions
+    ranked: signed_rank.Ranked
+    looks: tuple[int, ...]
+    factors: Floats
+    threshold: float
 
 
-def _deflated(p: Floats, factors: Floats) -> Floats:
-    """Return p-values whose normal quantiles are divided by the square roots of factors."""
+def _rank_count(log_ratios: Floats | None) -> int:
+    """Return the number of rounds whose ranks are used; 0 if they are too few."""
+    count = 0 if log_ratios is None else len(log_ratios)
+    return count if count >= signed_rank.MIN_ROUNDS else 0
+
+
+def _take_p_values(p_values: Floats, group: _Group) -> None:
+    """Replace the p-values of t by those of ranks where these can be small enough."""
+    smallest = np.full(len(group.members), signed_rank.smallest_p(group.ranked.rounds))
+    reached = _repeated(smallest, group) * REACH <= min(group.threshold, statistics.FALSE_ALARM_LEVEL)
+    p_values[group.members] = np.where(reached, _repeated(group.ranked.p_value(), group), p_values[group.members])
+
+
+def _take_intervals(intervals: Interval, alpha: Floats, group: _Group) -> None:
+    """Replace the intervals of t by those of ranks where these are bounded."""
+    estimate = group.ranked.estimate()
+    low, high = group.ranked.ends(alpha)
+    bounded = np.isfinite(low)
+    for column, end in zip(intervals, (estimate, low, high), strict=True):
+        widened = np.where(group.factors > 1, estimate + np.sqrt(group.factors) * (end - estimate), end)
+        column[group.members] = np.where(bounded, widened, column[group.members])
+
+
+def _repeated(p: Floats, group: _Group) -> Floats:
+    """Return the repeated p-values of p-values (N,), after dividing their normal quantiles by the errors' factors."""
     from scipy.special import ndtr, ndtri
 
-    return np.where(factors > 1, np.minimum(1.0, 2 * ndtr(ndtri(p / 2) / np.sqrt(factors))), p)
-
-
-def _repeated(p: Floats, rounds: int, at: tuple[int, ...]) -> Floats:
-    return statistics.repeated_p_value(p, np.full(len(p), float(rounds)), at)
+    deflated = np.minimum(1.0, 2 * ndtr(ndtri(p / 2) / np.sqrt(group.factors)))
+    nominal = np.where(group.factors > 1, deflated, p)
+    return statistics.repeated_p_value(nominal, np.full(len(p), float(group.ranked.rounds)), group.looks)
 
 
 def _copied(interval: Interval) -> Interval:

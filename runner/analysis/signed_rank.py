@@ -9,7 +9,7 @@ References:
     Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 2014, sections 3.1 to 3.3: the interval.
 """
 
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ CHUNK = 4_000_000
 Floats = NDArray[np.float64]
 
 
-@lru_cache(maxsize=None)
+@cache
 def distribution(rounds: int) -> Floats:
     """Return P(T <= k) for k = 0 to M of the sum T of the ranks of positive rounds, (M + 1,), without a difference.
 
@@ -68,7 +68,7 @@ class Ranked:
         """
         positive = np.concatenate([(part > 0).sum(axis=1) + (part == 0).sum(axis=1) / 2 for part in self._averages])
         statistic = np.ceil(np.minimum(positive, self.total - positive)).astype(np.int_)
-        return np.minimum(1.0, 2 * distribution(self.rounds)[statistic])
+        return np.asarray(np.minimum(1.0, 2 * distribution(self.rounds)[statistic]))
 
     def estimate(self) -> Floats:
         """Return Hodges and Lehmann's estimates, the medians of the Walsh averages, (P,)."""

@@ -130,6 +130,28 @@ def _scalar_evidence(*numbers: float) -> Evidence:
     return Evidence(*(np.array(number, dtype=np.float64) for number in numbers))
 
 
+def with_tick(evidence: Evidence, log_ratios: Floats, base_tick: float, other_tick: float) -> Evidence:
+    """Return the evidence of one pair with an error that is not below what the ticks of the clock hide.
+
+    If a clock is coarser than the noise, rounds are equal, and their standard deviation says nothing. A time that is
+    rounded to ticks of size h has an error of standard deviation h / sqrt(12). The evidence is returned as it is if no
+    two log ratios are equal, or if its error is larger.
+
+    Args:
+        evidence: of the log ratios.
+        log_ratios: (R,), one for each round.
+        base_tick: the tick of the base's clock as a share of its time; 0 if it is unknown.
+        other_tick: that of the other side.
+
+    References:
+        Widrow and Kollar, Quantization Noise, 2008, chapter 4: the error of rounding.
+    """
+    floor = np.hypot(base_tick, other_tick) / np.sqrt(12 * (evidence.freedom + 1))
+    if len(np.unique(log_ratios.round(12))) == len(log_ratios) or evidence.error >= floor:
+        return evidence
+    return evidence._replace(error=np.asarray(floor))
+
+
 def unpaired(base_logs: Floats, other_logs: Floats) -> Evidence:
     """Return the evidence of unrelated rounds for other minus base, given (R,) and (S,) logarithms of seconds.
 

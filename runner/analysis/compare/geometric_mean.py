@@ -27,9 +27,9 @@ def geometric_means(
     verdicts. Compile times are no steps and are left out. Each workload has the same weight, however many cells it has.
 
     The mean is over the rounds that all of these cells share. Extra rounds exist only for open verdicts, so a mean over
-    them would be one of the open cells. A cell with fewer rounds than planned has failed in some, and is left out. While
-    all cells are open, the shared rounds grow with the looks, and the interval has the level of one that is shown after
-    several looks.
+    them would be one of the open cells. A cell with fewer rounds than planned has failed in some, and is left out.
+    While all cells are open, the shared rounds grow with the looks, and the interval has the level of one that is shown
+    after several looks.
 
     Args:
         drafts: the rows without verdicts.
@@ -47,9 +47,7 @@ def geometric_means(
     return tuple(mean for mean in means if mean is not None)
 
 
-def _mean(
-    environment: str, drafts: Sequence[Draft], inflations: Mapping[str, Inflation]
-) -> GeometricMean | None:
+def _mean(environment: str, drafts: Sequence[Draft], inflations: Mapping[str, Inflation]) -> GeometricMean | None:
     planned = min((*drafts[0].looks[:1], max(len(draft.ratios) for draft in drafts)))
     complete = [draft for draft in drafts if len(draft.ratios) >= planned]
     shared = sorted(set.intersection(*(set(draft.ratios) for draft in complete)))

@@ -147,12 +147,17 @@ def _draft_with_evidence(base: Side, other: Side, pair: Pair) -> Draft:
         ratios = [log_ratio(_round(base_cell, number), _round(other_cell, number)) for number in shared]
         servers = [(base_cell.servers[number], other_cell.servers[number]) for number in shared]
         recorded = servers if all(map(all, servers)) else None
+        evidence = statistics.paired(np.array(ratios), recorded)
+        floored = statistics.with_tick(
+            evidence, np.array(ratios), _relative_tick(base_cell), _relative_tick(other_cell)
+        )
         return Draft(
             _row(base, other, pair, verdict="inconclusive"),
-            statistics.paired(np.array(ratios), recorded),
+            floored,
             base.looks,
             ratios=dict(zip(shared, ratios, strict=True)),
             servers=dict(zip(shared, recorded, strict=True)) if recorded else {},
+            is_coarse=floored is not evidence,
         )
     code, reason = _why_unpaired(base, other)
     evidence = statistics.unpaired(*(np.log(list(cell.medians.values())) for cell in (base_cell, other_cell)))
@@ -166,6 +171,10 @@ def _row_without_verdict(draft: Draft) -> Row:
     ratio, rounds = float(np.exp(draft.evidence.mean)), int(draft.evidence.rounds)
     reason = f"{draft.row.reason}: measure both in one run for a verdict"
     return replace(draft.row, ratio=ratio, rounds=rounds, reason=reason)
+
+
+def _relative_tick(cell: Measured) -> float:
+    return cell.tick / cell.seconds
 
 
 def _round(cell: Measured, number: int) -> Round:
