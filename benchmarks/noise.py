@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int, int], Floats]
 
-MODE, MODE_SHARE, MODE_SD = 0.08, 0.3, 0.01
+MODE, MODE_SHARE = 0.08, 0.3
 NORMAL_QUARTILE = 0.6744897501960817
 QUARTILES = {2: 0.816496580927726, 3: 0.764892328404345}
 """Degrees of freedom of Student's t -> its upper quartile."""
@@ -40,7 +40,7 @@ def autoregressive(phi: float, sd: float) -> Draw:
     return process
 
 
-def modes(stay: float) -> Draw:
+def modes(stay: float, sd: float) -> Draw:
     """Return noise of two sides that are slow now and then; a mode is kept with the probability ``stay``.
 
     With 0 each round draws its mode anew; with 1 the mode is that of the built image, for all rounds.
@@ -55,7 +55,7 @@ def modes(stay: float) -> Draw:
 
     def process(draw: np.random.Generator, pairs: int, rounds: int) -> Floats:
         apart = side(draw, pairs, rounds).astype(float) - side(draw, pairs, rounds)
-        return np.asarray(MODE * apart + draw.normal(0, MODE_SD, (pairs, rounds)))
+        return np.asarray(MODE * apart + draw.normal(0, sd, (pairs, rounds)))
 
     return process
 
@@ -64,7 +64,8 @@ def shared_modes(share: float, sd: float) -> Draw:
     """Return independent rounds in which a server's mode moves a share of all rows together."""
 
     def process(draw: np.random.Generator, pairs: int, rounds: int) -> Floats:
-        common = MODE * (draw.random(rounds) < MODE_SHARE)
+        slow = draw.random((2, rounds)) < MODE_SHARE  # the servers of both sides
+        common = MODE * (slow[0].astype(float) - slow[1])
         return np.asarray(draw.normal(0, sd, (pairs, rounds)) + common * (draw.random((pairs, 1)) < share))
 
     return process

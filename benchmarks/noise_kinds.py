@@ -1,10 +1,10 @@
 """Do verdicts hold under noise that is not normal, or not independent? Simulated pairs and reports of known truth.
 
 ``python -m benchmarks.noise_kinds`` prints two Markdown tables for docs/measurement.md. The first is of single pairs,
-each a table of its own: for each kind of noise and each number of rounds, how often equal sides are called different or
-``same``, how often the shown 95 % interval holds the truth, how often a change of 5 % is found, and how often one of
-4 % is called ``same``. The second is of reports with 100 rows of equal sides: how often the rounds are said to depend on
-each other, and how many rows are called different with and without the wider intervals that follow from it.
+each a table of its own: for each kind of noise and each number of rounds, how often equal sides are called different
+or ``same``, how often the shown 95 % interval holds the truth, how often a change of 5 % is found, and how often one
+of 4 % is called ``same``. The second is of reports with 100 rows of equal sides: how often the rounds are said to
+depend on each other, and how many rows are called different with and without the wider intervals that follow from it.
 """
 
 import argparse
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks import noise
 from benchmarks.noise import Draw, Floats
@@ -20,6 +21,8 @@ from runner.analysis import paired_tests, statistics
 from runner.analysis.error_inflation import Inflation, aa_factor
 from runner.analysis.independence import serial_correlation
 from runner.analysis.model import MARGIN
+
+Counts = NDArray[np.int_]
 
 PAIRS, REPORTS = 2_000, 50
 ROWS, AA_PAIRS = 100, 15
@@ -42,7 +45,8 @@ KINDS: Mapping[str, Kind] = {
     "t3 4 %": Kind(noise.student(3, 0.04)),
     "t2 2 %": Kind(noise.student(2, 0.02)),
     "t2 4 %": Kind(noise.student(2, 0.04)),
-    "two modes": Kind(noise.modes(0.0)),
+    "two modes, 1 %": Kind(noise.modes(0.0, 0.01)),
+    "two modes, 2 %": Kind(noise.modes(0.0, 0.02)),
     "outliers, either side": Kind(noise.outliers(0.02, either=True)),
     "outliers, one side": Kind(noise.outliers(0.02, either=False)),
     "unequal 5:1": Kind(noise.unequal(0.02)),
@@ -55,17 +59,17 @@ KINDS: Mapping[str, Kind] = {
     "AR(1) 0.5, 2 %": Kind(noise.autoregressive(0.5, 0.02)),
     "AR(1) 0.5, 4 %": Kind(noise.autoregressive(0.5, 0.04)),
     "AR(1) 0.8, 4 %": Kind(noise.autoregressive(0.8, 0.04)),
-    "modes that stay, 0.8": Kind(noise.modes(0.8)),
-    "a mode of the image": Kind(noise.modes(1.0)),
+    "modes that stay 0.8, 1 %": Kind(noise.modes(0.8, 0.01)),
+    "a mode of the image, 1 %": Kind(noise.modes(1.0, 0.01)),
     "late drift 1.5 %, 2 %": Kind(noise.late_drift(0.015, 0.02)),
 }
 REPORT_KINDS: Mapping[str, Draw] = {
     "normal 4 %": noise.normal(0.04),
     "t3 4 %": noise.student(3, 0.04),
-    "modes shared by half of the rows": noise.shared_modes(0.5, 0.02),
+    "modes of half of the rows, 2 %": noise.shared_modes(0.5, 0.02),
     "AR(1) 0.5, 4 %": noise.autoregressive(0.5, 0.04),
     "AR(1) 0.8, 4 %": noise.autoregressive(0.8, 0.04),
-    "modes that stay, 0.8": noise.modes(0.8),
+    "modes that stay 0.8, 1 %": noise.modes(0.8, 0.01),
 }
 
 
@@ -125,7 +129,7 @@ def report(log_ratios: Floats, aa_ratios: Floats, at: tuple[int, ...], *, inflat
     return Report(warned, inflation.factor(look) ** 0.5, int(np.isin(words, ["slower", "faster"]).sum()))
 
 
-def _inflation(log_ratios: Floats, aa_ratios: Floats, counts: "np.ndarray[tuple[int], np.dtype[np.int_]]") -> Inflation:
+def _inflation(log_ratios: Floats, aa_ratios: Floats, counts: Counts) -> Inflation:
     rows = [dict(enumerate(row[:count].tolist())) for row, count in zip(log_ratios, counts, strict=True)]
     aa_rows = [dict(enumerate(row.tolist())) for row in aa_ratios]
     return Inflation(serial_correlation([*rows, *aa_rows]), aa_factor(aa_rows), len(aa_rows))
@@ -133,13 +137,15 @@ def _inflation(log_ratios: Floats, aa_ratios: Floats, counts: "np.ndarray[tuple[
 
 def _words(
     log_ratios: Floats,
-    counts: "np.ndarray[tuple[int], np.dtype[np.int_]]",
+    counts: Counts,
     at: tuple[int, ...],
     inflation: Inflation,
 ) -> np.ndarray:
     seen = [row[:count] for row, count in zip(log_ratios, counts, strict=True)]
     each = [statistics.paired(row) for row in seen]
     evidence = statistics.Evidence(*(np.array(column) for column in zip(*each, strict=True)))
+    freedom = [inflation.freedom(int(count)) or count - 1.0 for count in counts]
+    evidence = evidence._replace(freedom=np.array(freedom))
     factors = np.array([inflation.factor(int(count)) for count in counts])
     tested = paired_tests.evaluate(evidence, seen, [at] * len(seen), factors)
     significant = (tested.p_value <= statistics.FALSE_ALARM_LEVEL) & statistics.discoveries(tested.p_value)
@@ -170,7 +176,10 @@ def _false_share(reports: Sequence[Report]) -> float:
 
 def lines(pairs: int, reports: int, seed: int) -> Iterator[str]:
     """Yield the rows of both tables; a pair's row has its own random numbers, whatever other rows there are."""
-    yield "| noise | rounds | equal called different | equal called same | covers, equal | 5 % found | covers, 5 % | 4 % called same |"
+    yield (
+        "| noise | rounds | equal called different | equal called same | covers, equal | 5 % found | covers, 5 % "
+        "| 4 % called same |"
+    )
     yield "|---" * 8 + "|"
     for position, name in enumerate(KINDS):
         for rule in PAIR_RULES:

@@ -44,6 +44,20 @@ def variance_factor(rounds: int, phi: float) -> float:
     return (1 + (rounds - 1) * correlation) / (1 - correlation)
 
 
+def effective_freedom(rounds: int, phi: float) -> float:
+    """Return the degrees of freedom of the sample variance of R rounds, from 1 to R - 1.
+
+    The residuals' covariance C gives the scaled chi-squared variable with the same mean and variance as the sample
+    variance: trace(C)^2 / trace(C^2).
+
+    References:
+        Satterthwaite, An approximate distribution of estimates of variance components, Biometrics 2, 1946.
+    """
+    centre = np.eye(rounds) - 1 / rounds
+    covariance = centre @ phi ** np.abs(np.subtract.outer(np.arange(rounds), np.arange(rounds))) @ centre
+    return float(np.trace(covariance) ** 2 / (covariance**2).sum())
+
+
 @lru_cache(maxsize=MAX_ROUNDS)
 def expected_correlations(rounds: int) -> Floats:
     """Return the expected lag-1 correlation of the residuals of R rounds for each coefficient of GRID.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from runner.analysis import statistics
+from runner.analysis.ar1 import effective_freedom
 from runner.analysis.cell_rounds import RoundRatios, ratios_to_first_cell, round_ratios, rounds_by_cell
 from runner.analysis.independence import SerialCorrelation, serial_correlation
 from runner.analysis.model import MIN_ROUNDS, Dataset
@@ -40,6 +41,11 @@ class Inflation:
         """Return the factor for the squared error of a mean of so many rounds, at least 1."""
         of_rounds = self.correlation.variance_factor(rounds) if self.correlation else 1.0
         return max(self.aa_factor, of_rounds)
+
+    def freedom(self, rounds: int) -> float | None:
+        """Return the degrees of freedom of the error of so many rounds; None if they are what they seem."""
+        depends = self.correlation and self.correlation.is_significant and rounds > 1
+        return effective_freedom(rounds, self.correlation.phi) if self.correlation and depends else None
 
     @property
     def reason(self) -> str:

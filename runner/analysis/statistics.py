@@ -264,7 +264,9 @@ def rounds_needed(evidence: Evidence, margin: float) -> NDArray[np.int_]:
     return np.asarray(np.clip(np.maximum(needed, rounds + 1), 2, MAX_ROUNDS), dtype=np.int_)
 
 
-def geometric_mean(log_ratios: Floats, alpha: float = 1 - CONFIDENCE, variance_factor: float = 1.0) -> Interval:
+def geometric_mean(
+    log_ratios: Floats, alpha: float = 1 - CONFIDENCE, variance_factor: float = 1.0, freedom: float | None = None
+) -> Interval:
     """Return the mean of (C, R) log ratios over C cases and R rounds with its interval: a geometric mean's logarithm.
 
     Only the rounds are random; the cases are fixed and not a sample of others.
@@ -273,6 +275,8 @@ def geometric_mean(log_ratios: Floats, alpha: float = 1 - CONFIDENCE, variance_f
         log_ratios: (C, R).
         alpha: two-sided level of the interval; SHOWN_LEVEL if rounds may have been added.
         variance_factor: how many times larger the squared error is than independent rounds would have it.
+        freedom: degrees of freedom of the error; None for those of independent rounds.
     """
     evidence = paired(np.asarray(log_ratios).mean(axis=0))
-    return interval(evidence._replace(error=evidence.error * np.sqrt(variance_factor)), alpha)
+    error = evidence.error * np.sqrt(variance_factor)
+    return interval(evidence._replace(error=error, freedom=np.asarray(freedom or evidence.freedom)), alpha)

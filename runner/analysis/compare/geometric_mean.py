@@ -60,9 +60,10 @@ def _mean(environment: str, drafts: Sequence[Draft], inflations: Mapping[str, In
     alpha = statistics.SHOWN_LEVEL if len(drafts[0].looks) > 1 else 1 - statistics.CONFIDENCE
     inflation = inflations.get(drafts[0].row.runs[0], Inflation())
     by_workload = np.array([table[names == name].mean(axis=0) for name in workloads])
-    mean = statistics.geometric_mean(by_workload, alpha, inflation.factor(table.shape[1]))
+    count = table.shape[1]
+    mean = statistics.geometric_mean(by_workload, alpha, inflation.factor(count), inflation.freedom(count))
     ratio, low, high = (float(np.exp(log)) for log in mean)
-    one_round = table.shape[1] == 1
+    one_round = count == 1
     return GeometricMean(
         environment=environment,
         ratio=ratio,

@@ -187,6 +187,7 @@ def _decided_rows(drafts: Sequence[Draft], margin: float, inflations: Mapping[st
     evidence = statistics.Evidence(*(np.array(column) for column in evidence_columns))
     looks = [draft.looks or (int(rounds),) for draft, rounds in zip(drafts, evidence.rounds, strict=True)]
     factors = np.array([variance_factor(draft, inflations) for draft in drafts])
+    evidence = evidence._replace(freedom=np.array([_freedom(draft, inflations) for draft in drafts]))
     tested = paired_tests.evaluate(evidence, [draft.for_ranks() for draft in drafts], looks, factors)
     evidence = evidence._replace(error=evidence.error * np.sqrt(factors))
     p, alpha, shown, intervals = tested
@@ -223,9 +224,20 @@ def _decided_rows(drafts: Sequence[Draft], margin: float, inflations: Mapping[st
 
 def variance_factor(draft: Draft, inflations: Mapping[str, Inflation]) -> float:
     """Return how many times larger the squared error of a pair is than it seems; 1 for sides of different runs."""
-    runs = draft.row.runs
-    inflation = inflations.get(runs[0]) if len(runs) == 1 and draft.ratios else None
+    inflation = _inflation(draft, inflations)
     return inflation.factor(draft.independent_rounds) if inflation else 1.0
+
+
+def _freedom(draft: Draft, inflations: Mapping[str, Inflation]) -> float:
+    """Return the degrees of freedom of the error of a pair; rounds that depend on each other have fewer."""
+    inflation = _inflation(draft, inflations)
+    freedom = inflation.freedom(draft.independent_rounds) if inflation else None
+    return freedom or float(draft.evidence.freedom if draft.evidence else 1)
+
+
+def _inflation(draft: Draft, inflations: Mapping[str, Inflation]) -> Inflation | None:
+    """Return by how much the errors of the run of a draft are larger than they seem; None if its sides are unpaired."""
+    return inflations.get(draft.row.runs[0]) if len(draft.row.runs) == 1 and draft.ratios else None
 
 
 def _finite(value: float) -> float | None:
