@@ -141,7 +141,7 @@ def _with_tick(measured: Measured, cell: Cell, samples: pd.DataFrame) -> Measure
     """Return a cell with the tick of its times, if two of its rounds or turns have the same median."""
     medians = [round(seconds, CLOCK_DIGITS) for seconds in measured.medians.values()]
     turns = [round(seconds, CLOCK_DIGITS) for turns in measured.turns.values() for seconds in turns.medians]
-    if len(set(medians)) == len(medians) and len(set(turns)) > len(turns) / 2:
+    if len(set(medians)) == len(medians) and len(set(turns)) >= len(turns) / 2:
         return measured
     seconds = samples["seconds"][(samples["cell"] == cell.id).to_numpy()].to_numpy()
     distinct = pd.unique(seconds.round(CLOCK_DIGITS))
