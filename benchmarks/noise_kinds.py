@@ -1,10 +1,11 @@
 """Do verdicts hold under noise that is not normal, or not independent? Simulated pairs and reports of known truth.
 
-``python -m benchmarks.noise_kinds`` prints two Markdown tables for docs/measurement.md. The first is of single pairs,
+``python -m benchmarks.noise_kinds`` prints three Markdown tables for docs/measurement.md. The first is of single pairs,
 each a table of its own: for each kind of noise and each number of rounds, how often equal sides are called different
 or ``same``, how often the shown 95 % interval holds the truth, how often a change of 5 % is found, and how often one
 of 4 % is called ``same``. The second is of reports with 100 rows of equal sides: how often the rounds are said to
 depend on each other, and how many rows are called different with and without the wider intervals that follow from it.
+The third is of ``--best``: the fastest of several equal implementations against a single one of the base.
 """
 
 import argparse
@@ -174,8 +175,19 @@ def _false_share(reports: Sequence[Report]) -> float:
     return float(np.mean([each.false for each in reports])) / ROWS
 
 
+def best_line(draw: np.random.Generator, count: int, rule: str, pairs: int) -> str:
+    """Return a row of the table of ``--best``, of pairs whose other side has ``count`` equal implementations."""
+    at = RULES[rule]
+    base = draw.normal(0, 0.04 * 0.5**0.5, (pairs, at[-1]))
+    others = draw.normal(0, 0.04 * 0.5**0.5, (pairs, count, at[-1]))
+    fastest = np.median(others, axis=2).argmin(axis=1)
+    ends = measured(others[np.arange(pairs), fastest] - base, at)
+    ratio = float(np.exp(ends.intervals.estimate.mean()))
+    return f"| {count} | {rule} | {np.mean(ends.words == 'faster'):.2%} | {ratio:.3f} | {_covered(ends, 0.0):.1%} |"
+
+
 def lines(pairs: int, reports: int, seed: int) -> Iterator[str]:
-    """Yield the rows of both tables; a pair's row has its own random numbers, whatever other rows there are."""
+    """Yield the rows of all tables; a pair's row has its own random numbers, whatever other rows there are."""
     yield (
         "| noise | rounds | equal called different | equal called same | covers, equal | 5 % found | covers, 5 % "
         "| 4 % called same |"
@@ -189,6 +201,11 @@ def lines(pairs: int, reports: int, seed: int) -> Iterator[str]:
     for position, name in enumerate(REPORT_KINDS):
         for rule in RULES:
             yield report_line(np.random.default_rng([seed, 100 + position]), name, rule, reports)
+    yield "\n| implementations | rounds | called faster | mean ratio | covers 1 |"
+    yield "|---" * 5 + "|"
+    for count in (1, 2, 4, 8):
+        for rule in ("3", "5", "12"):
+            yield best_line(np.random.default_rng([seed, 200 + count]), count, rule, pairs)
 
 
 def main() -> None:
