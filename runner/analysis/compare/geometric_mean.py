@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from runner.analysis import statistics
-from runner.analysis.compare.verdicts import Draft
+from runner.analysis.compare.drafts import Draft
 from runner.analysis.error_inflation import Inflation
 from runner.analysis.model import GeometricMean
 

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from runner.analysis.compare.differences import RunFacts
+from runner.analysis.compare.drafts import Draft
 from runner.analysis.compare.noise_floor import Floor, Work, mean_noise_floors, noise_floors
 from runner.analysis.compare.pairing import Pair, Side, environment_side, pairs
 from runner.analysis.compare.published import published_side
-from runner.analysis.compare.verdicts import Draft, draft
+from runner.analysis.compare.verdicts import draft
 from runner.analysis.error_inflation import Inflation, inflation
 from runner.analysis.model import Dataset
 from runner.catalog.published import Figure, is_published

@@ -1,57 +1,23 @@
 """Pairs of cells as rows: are they comparable, and which verdicts do their rounds support?"""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from runner.analysis import paired_tests, statistics
+from runner.analysis.compare.drafts import Draft, freedom, variance_factor
 from runner.analysis.compare.pairing import Measured, Pair, Side
 from runner.analysis.compare.published import note, with_comparable_facts
 from runner.analysis.error_inflation import Inflation
 from runner.analysis.model import MIN_ROUNDS, Round, Row, log_ratio
 from runner.core.facts import COMPARABLE
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 FACT_NAMES = {"clocks": "clock request", "threads": "thread count", "harness": "harness version"}
 UNKNOWN = "unknown"
 DIFFERENT_RUNS = "different-runs"
 NO_ROUNDS = "a published figure has no rounds: its variation between processes is unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A row before its verdict.
-
-    Attributes:
-        evidence: what the verdict is based on; None if the row is complete without it.
-        looks: the numbers of rounds at which verdicts were planned.
-        ratios: round -> the logarithm of other over base; empty if the sides share no round.
-        servers: round -> the pair of servers that it was measured on; empty if they were not recorded.
-        is_coarse: whether the clock's ticks, not the noise, decide how far the rounds are apart.
-    """
-
-    row: Row
-    evidence: statistics.Evidence | None = None
-    looks: tuple[int, ...] = ()
-    ratios: Mapping[int, float] = field(default_factory=dict)
-    servers: Mapping[int, tuple[str, str]] = field(default_factory=dict)
-    is_coarse: bool = False
-
-    @property
-    def independent_rounds(self) -> int:
-        """How many rounds there are; rounds on the same pair of servers count once, and unrelated rounds not at all."""
-        return len(set(self.servers.values())) if self.servers else len(self.ratios)
-
-    def for_ranks(self) -> "NDArray[np.float64] | None":
-        """Return the log ratios, (R,), if their ranks can be compared; None if rounds share servers or are coarse."""
-        if self.is_coarse or self.independent_rounds < len(self.ratios):
-            return None
-        return np.array(list(self.ratios.values()))
 
 
 def draft(base: Side, other: Side, pair: Pair) -> Draft:
@@ -187,7 +153,7 @@ def _decided_rows(drafts: Sequence[Draft], margin: float, inflations: Mapping[st
     evidence = statistics.Evidence(*(np.array(column) for column in evidence_columns))
     looks = [draft.looks or (int(rounds),) for draft, rounds in zip(drafts, evidence.rounds, strict=True)]
     factors = np.array([variance_factor(draft, inflations) for draft in drafts])
-    evidence = evidence._replace(freedom=np.array([_freedom(draft, inflations) for draft in drafts]))
+    evidence = evidence._replace(freedom=np.array([freedom(draft, inflations) for draft in drafts]))
     tested = paired_tests.evaluate(evidence, [draft.for_ranks() for draft in drafts], looks, factors)
     evidence = evidence._replace(error=evidence.error * np.sqrt(factors))
     p, alpha, shown, intervals = tested
@@ -220,24 +186,6 @@ def _decided_rows(drafts: Sequence[Draft], margin: float, inflations: Mapping[st
         )
         rows.append(row)
     return rows
-
-
-def variance_factor(draft: Draft, inflations: Mapping[str, Inflation]) -> float:
-    """Return how many times larger the squared error of a pair is than it seems; 1 for sides of different runs."""
-    inflation = _inflation(draft, inflations)
-    return inflation.factor(draft.independent_rounds) if inflation else 1.0
-
-
-def _freedom(draft: Draft, inflations: Mapping[str, Inflation]) -> float:
-    """Return the degrees of freedom of the error of a pair; rounds that depend on each other have fewer."""
-    inflation = _inflation(draft, inflations)
-    freedom = inflation.freedom(draft.independent_rounds) if inflation else None
-    return freedom or float(draft.evidence.freedom if draft.evidence else 1)
-
-
-def _inflation(draft: Draft, inflations: Mapping[str, Inflation]) -> Inflation | None:
-    """Return by how much the errors of the run of a draft are larger than they seem; None if its sides are unpaired."""
-    return inflations.get(draft.row.runs[0]) if len(draft.row.runs) == 1 and draft.ratios else None
 
 
 def _finite(value: float) -> float | None:

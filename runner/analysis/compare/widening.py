@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 
-from runner.analysis.compare.verdicts import Draft, variance_factor
+from runner.analysis.compare.drafts import Draft, variance_factor
 from runner.analysis.error_inflation import Inflation
 from runner.analysis.model import Widening
 
