@@ -12,8 +12,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.stopping import measured
 from runner.analysis import statistics
-from runner.analysis.model import MARGIN, MIN_ROUNDS
+from runner.analysis.model import MIN_ROUNDS
 from runner.workflows.nightly.confirmation import MAX_ROUNDS
 
 LOOKS = statistics.looks(MIN_ROUNDS, MAX_ROUNDS)
@@ -24,17 +25,7 @@ Floats = NDArray[np.float64]
 def verdicts_in_turns(draw: np.random.Generator, differences: Floats, sd: float) -> list[statistics.Verdict]:
     """Return the verdict of each of P pairs, given their true log ratios (P,), at the look that decides or the last."""
     rounds = draw.normal(differences[:, None], sd, (len(differences), MAX_ROUNDS))
-    final: list[statistics.Verdict] = ["inconclusive"] * len(differences)
-    for count in LOOKS:
-        seen = rounds[:, :count]
-        full = np.full(len(differences), float(count))
-        errors = seen.std(axis=1, ddof=1) / np.sqrt(count)
-        evidence = statistics.Evidence(seen.mean(axis=1), errors, full - 1, full)
-        significant = statistics.p_value(evidence, LOOKS) <= statistics.FALSE_ALARM_LEVEL
-        intervals = statistics.interval(evidence, statistics.level(full, LOOKS, 1 - statistics.CONFIDENCE))
-        at_look = statistics.verdicts(intervals, significant, MARGIN)
-        final = [new if old == "inconclusive" else old for old, new in zip(final, at_look, strict=True)]
-    return final
+    return list(measured(rounds, LOOKS).words)
 
 
 def histories(draw: np.random.Generator, change: float, sd: float, count: int, moves: Callable[[str], bool]) -> Floats:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binomtest
 
-from runner.analysis import statistics
+from runner.analysis import paired_tests, statistics
 from runner.analysis.model import MARGIN, MIN_ROUNDS
 
 CAPS = (5, 10, 20, 30)
@@ -60,28 +60,49 @@ class Ended(NamedTuple):
     intervals: statistics.Interval
 
 
-def measured(log_ratios: statistics.Floats, at: tuple[int, ...]) -> Ended:
-    """Look at (P, R) log ratios as the program does; each pair stops at its first verdict, or at the cap."""
+def measured(log_ratios: statistics.Floats, at: tuple[int, ...], tick: float = 0.0) -> Ended:
+    """Look at (P, R) log ratios as the program does; each pair stops at its first verdict, or at the cap.
+
+    Args:
+        log_ratios: of P pairs, each a table of its own.
+        at: the looks, as numbers of rounds.
+        tick: of the clock, as a share of the times of both sides.
+    """
     pairs = len(log_ratios)
     words, rounds = np.full(pairs, "inconclusive", dtype=object), np.full(pairs, at[-1])
     ends = np.zeros((3, pairs))
     active = np.arange(pairs)
     for count in at:
         seen = log_ratios[active, :count]
-        error = seen.std(axis=1, ddof=1) / count**0.5
-        rounds_seen = np.full(len(active), float(count))
-        evidence = statistics.Evidence(seen.mean(axis=1), error, rounds_seen - 1, rounds_seen)
-        interval = statistics.interval(evidence, statistics.level(evidence.rounds, at, 1 - statistics.CONFIDENCE))
-        word = np.array(
-            statistics.verdicts(interval, statistics.p_value(evidence, at) <= statistics.FALSE_ALARM_LEVEL),
-            dtype=object,
-        )
-        ends[:, active] = statistics.interval(evidence, statistics.SHOWN_LEVEL)
+        evidence, ranks = evidence_of(seen), list(seen)
+        if tick:
+            raw = evidence
+            columns = zip(*(with_tick(raw, row, seen[row], tick) for row in range(len(seen))), strict=True)
+            evidence = statistics.Evidence(*(np.array(column) for column in columns))
+            ranks = [None if coarse else row for coarse, row in zip(evidence.error > raw.error, seen, strict=True)]
+        tested = paired_tests.evaluate(evidence, ranks, [at] * len(seen), table_rows=1)
+        significant = tested.p_value <= statistics.FALSE_ALARM_LEVEL
+        word = np.array(statistics.verdicts(tested.deciding, significant), dtype=object)
+        ends[:, active] = tested.shown
         words[active], rounds[active] = word, count
         active = active[word == "inconclusive"]
         if not len(active):
             break
     return Ended(words, rounds, statistics.Interval(*ends))
+
+
+def evidence_of(log_ratios: statistics.Floats) -> statistics.Evidence:
+    """Return the evidence of (P, R) independent rounds."""
+    rounds = np.full(len(log_ratios), float(log_ratios.shape[1]))
+    error = log_ratios.std(axis=1, ddof=1) / rounds**0.5
+    return statistics.Evidence(log_ratios.mean(axis=1), error, rounds - 1, rounds)
+
+
+def with_tick(
+    evidence: statistics.Evidence, row: int, log_ratios: statistics.Floats, tick: float
+) -> statistics.Evidence:
+    """Return the evidence of one pair, with the floor that the ticks of both sides give."""
+    return statistics.with_tick(statistics.Evidence(*(column[row] for column in evidence)), log_ratios, tick, tick)
 
 
 def wilson(hits: np.ndarray) -> float:

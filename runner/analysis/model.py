@@ -248,6 +248,22 @@ class GeometricMean:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Widening:
+    """The intervals of a run are wider than its rounds alone would have them.
+
+    Attributes:
+        run: its id.
+        smallest: the smallest factor of a row's interval, ``largest`` the largest; it depends on the number of rounds.
+        reason: why, as a clause.
+    """
+
+    run: str
+    smallest: float
+    largest: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """Environments against a base.
 
@@ -261,6 +277,7 @@ class Comparison:
         differences: environment -> differences between it and the base; none if a side was published or not measured.
         overall: the mean over the cells of each environment that has two or more.
         grades: run -> its grade, of the runs of the rows; empty until a workflow adds them.
+        widenings: of the runs whose intervals are widened.
     """
 
     base: str
@@ -275,6 +292,7 @@ class Comparison:
     differences: Mapping[str, tuple[Difference, ...]] = field(default_factory=dict)
     overall: tuple[GeometricMean, ...] = ()
     grades: "Mapping[str, Grade]" = field(default_factory=dict)
+    widenings: tuple[Widening, ...] = ()
 
     def count(self, environment: str) -> dict[Verdict, int]:
         """Return how many rows of an environment have each verdict, without those that no row has."""

@@ -48,6 +48,7 @@ def to_json(comparison: Comparison) -> str:
         "device": comparison.device,
         "rows": [_row(row, _codes(row.quality_issues)) for row in comparison.rows],
         "overall": [asdict(mean) for mean in comparison.overall],
+        "widenings": [asdict(widening) for widening in comparison.widenings],
         "doubts": [json_values(issue) for issue in issues],
         "only": list(comparison.only),
         "runs": list(dict.fromkeys(run for row in comparison.rows for run in row.runs)),

@@ -121,6 +121,19 @@ def mean_sentences(comparison: Comparison) -> list[str]:
     return sentences
 
 
+def widening_sentences(comparisons: Iterable[Comparison]) -> list[str]:
+    """Return a sentence for each run whose intervals are widened, once for all comparisons."""
+    factors: dict[tuple[str, str], list[float]] = {}
+    for widening in (each for comparison in comparisons for each in comparison.widenings):
+        factors.setdefault((widening.run, widening.reason), []).extend((widening.smallest, widening.largest))
+    sentences = []
+    for (run, reason), of_run in factors.items():
+        smallest, largest = f"{min(of_run):.1f}", f"{max(of_run):.1f}"
+        factor = smallest if smallest == largest else f"{smallest} to {largest}"
+        sentences.append(f"the intervals of run {run} are {factor} times as wide: {reason}")
+    return sentences
+
+
 def phase_label(phase: str, precision: str, precisions: Iterable[str]) -> str:
     """Return a phase, with its precision if the case has several."""
     return phase if len(set(precisions)) == 1 else f"{phase} {precision}"

@@ -100,6 +100,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.globals.update(dash=formatting.DASH, errors=ERRORS)
     environment.globals.update(difference_sentence=differences.sentence, difference_groups=differences.groups)
+    environment.globals.update(widening_sentences=formatting.widening_sentences)
     environment.globals.update(mean_scope=formatting.mean_scope, mean_note=formatting.sentence(formatting.MEAN))
     return environment
 

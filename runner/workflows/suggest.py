@@ -12,7 +12,7 @@ from runner.store.journal import Journal
 from runner.store.run import Run
 from runner.workflows.options import Options
 
-NOISE_CODES = frozenset({"busy", "two-modes", "throttled", "clock-moved", "swapping"})
+NOISE_CODES = frozenset({"busy", "serial-correlation", "two-modes", "throttled", "clock-moved", "swapping"})
 """Codes of quality issues that a quieter machine fixes."""
 
 NOISE_REASONS = frozenset({"busy", "a-a-median", "a-a-differs", "canary"})

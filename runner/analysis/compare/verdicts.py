@@ -1,13 +1,16 @@
 """Pairs of cells as rows: are they comparable, and which verdicts do their rounds support?"""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
-from runner.analysis import statistics
+from runner.analysis import paired_tests, statistics
+from runner.analysis.compare.drafts import Draft, freedom, variance_factor
 from runner.analysis.compare.pairing import Measured, Pair, Side
 from runner.analysis.compare.published import note, with_comparable_facts
+from runner.analysis.error_inflation import Inflation
 from runner.analysis.model import MIN_ROUNDS, Round, Row, log_ratio
 from runner.core.facts import COMPARABLE
 
@@ -15,24 +18,6 @@ FACT_NAMES = {"clocks": "clock request", "threads": "thread count", "harness": "
 UNKNOWN = "unknown"
 DIFFERENT_RUNS = "different-runs"
 NO_ROUNDS = "a published figure has no rounds: its variation between processes is unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A row before its verdict.
-
-    Attributes:
-        evidence: what the verdict is based on; None if the row is complete without it.
-        looks: the numbers of rounds at which verdicts were planned.
-        ratios: round -> the logarithm of other over base; empty if the sides share no round.
-        servers: round -> the pair of servers that it was measured on; empty if they were not recorded.
-    """
-
-    row: Row
-    evidence: statistics.Evidence | None = None
-    looks: tuple[int, ...] = ()
-    ratios: Mapping[int, float] = field(default_factory=dict)
-    servers: Mapping[int, tuple[str, str]] = field(default_factory=dict)
 
 
 def draft(base: Side, other: Side, pair: Pair) -> Draft:
@@ -59,7 +44,13 @@ def draft(base: Side, other: Side, pair: Pair) -> Draft:
     return _draft_with_evidence(base, other, pair)
 
 
-def with_verdicts(drafts: Iterable[Draft], margin: float, *, across_runs: bool = False) -> list[Row]:
+def with_verdicts(
+    drafts: Iterable[Draft],
+    margin: float,
+    *,
+    across_runs: bool = False,
+    inflations: Mapping[str, Inflation] = MappingProxyType({}),
+) -> list[Row]:
     """Return the rows of a table with their verdicts, which depend on how many rows it has.
 
     Args:
@@ -67,10 +58,11 @@ def with_verdicts(drafts: Iterable[Draft], margin: float, *, across_runs: bool =
         margin: the relative change that counts as none, above 0.
         across_runs: whether sides of different runs get a verdict, too. The noise within runs is all that it knows of,
             so it is a suspicion: nights, boots and rooms differ by more than rounds do.
+        inflations: run -> by how much its errors are larger than they seem.
     """
     drafts = list(drafts)
     decidable = [draft for draft in drafts if draft.evidence and (across_runs or draft.row.code != DIFFERENT_RUNS)]
-    decided = iter(_decided_rows(decidable, margin) if decidable else ())
+    decided = iter(_decided_rows(decidable, margin, inflations) if decidable else ())
     is_decided = set(map(id, decidable))
     return [next(decided) if id(draft) in is_decided else _row_without_verdict(draft) for draft in drafts]
 
@@ -121,12 +113,17 @@ def _draft_with_evidence(base: Side, other: Side, pair: Pair) -> Draft:
         ratios = [log_ratio(_round(base_cell, number), _round(other_cell, number)) for number in shared]
         servers = [(base_cell.servers[number], other_cell.servers[number]) for number in shared]
         recorded = servers if all(map(all, servers)) else None
+        evidence = statistics.paired(np.array(ratios), recorded)
+        floored = statistics.with_tick(
+            evidence, np.array(ratios), _relative_tick(base_cell), _relative_tick(other_cell)
+        )
         return Draft(
             _row(base, other, pair, verdict="inconclusive"),
-            statistics.paired(np.array(ratios), recorded),
+            floored,
             base.looks,
             ratios=dict(zip(shared, ratios, strict=True)),
             servers=dict(zip(shared, recorded, strict=True)) if recorded else {},
+            is_coarse=floored is not evidence,
         )
     code, reason = _why_unpaired(base, other)
     evidence = statistics.unpaired(*(np.log(list(cell.medians.values())) for cell in (base_cell, other_cell)))
@@ -142,25 +139,24 @@ def _row_without_verdict(draft: Draft) -> Row:
     return replace(draft.row, ratio=ratio, rounds=rounds, reason=reason)
 
 
+def _relative_tick(cell: Measured) -> float:
+    return cell.tick / cell.seconds
+
+
 def _round(cell: Measured, number: int) -> Round:
     return cell.medians[number], cell.turns.get(number)
 
 
-def _decided_rows(drafts: Sequence[Draft], margin: float) -> list[Row]:
+def _decided_rows(drafts: Sequence[Draft], margin: float, inflations: Mapping[str, Inflation]) -> list[Row]:
     """Return the rows of drafts that have evidence, with their verdicts."""
     evidence_columns = zip(*(draft.evidence for draft in drafts), strict=True)
     evidence = statistics.Evidence(*(np.array(column) for column in evidence_columns))
     looks = [draft.looks or (int(rounds),) for draft, rounds in zip(drafts, evidence.rounds, strict=True)]
-    p, alpha = np.ones(len(drafts)), np.ones(len(drafts))
-    for at in set(looks):
-        mask = np.array([of_draft == at for of_draft in looks])
-        selected = statistics.Evidence(*(column[mask] for column in evidence))
-        p[mask] = statistics.p_value(selected, at)
-        alpha[mask] = statistics.level(selected.rounds, at, 1 - statistics.CONFIDENCE)
-    intervals = statistics.interval(evidence, alpha)
-    shown = statistics.interval(
-        evidence, np.where([len(at) > 1 for at in looks], statistics.SHOWN_LEVEL, 1 - statistics.CONFIDENCE)
-    )
+    factors = np.array([variance_factor(draft, inflations) for draft in drafts])
+    evidence = evidence._replace(freedom=np.array([freedom(draft, inflations) for draft in drafts]))
+    tested = paired_tests.evaluate(evidence, [draft.for_ranks() for draft in drafts], looks, factors)
+    evidence = evidence._replace(error=evidence.error * np.sqrt(factors))
+    p, alpha, shown, intervals = tested
     significant = (p <= statistics.FALSE_ALARM_LEVEL) & statistics.discoveries(p)
     verdicts = statistics.verdicts(intervals, significant, margin)
     needed = statistics.rounds_needed(evidence, margin)

@@ -76,3 +76,17 @@ def _rounded_up(seconds: float) -> float:
     """Return a time rounded up to two digits."""
     step = 10.0 ** (math.floor(math.log10(seconds)) - 1)
     return round(math.ceil(seconds / step) * step, 12)
+
+
+def serial_correlation_issues(dataset: Dataset) -> Iterator[QualityIssue]:
+    """Yield an issue if neighbouring rounds of the run are more alike than independent rounds are."""
+    from runner.analysis.error_inflation import correlation_sentence, inflation
+
+    correlation = inflation(dataset).correlation
+    if correlation and correlation.is_significant:
+        yield QualityIssue(
+            code="serial-correlation",
+            sentence=correlation_sentence(correlation),
+            serious=True,
+            extent=correlation.correlation,
+        )

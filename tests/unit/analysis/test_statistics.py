@@ -89,6 +89,22 @@ def test_looks_rise_from_the_first_to_the_most(first: int, limit: int) -> None:
     assert list(at) == sorted(set(at))
 
 
+@pytest.mark.parametrize(
+    ("limit", "last"), [(5, (4, 5)), (6, (5, 6)), (10, (7, 10)), (20, (15, 20)), (23, (15, 19, 23)), (30, (24, 30))]
+)
+def test_a_short_last_step_joins_the_one_before(limit: int, last: tuple[int, ...]) -> None:
+    assert statistics.looks(3, limit)[-len(last) :] == last
+
+
+def test_ticks_are_an_error_of_equal_rounds_only() -> None:
+    equal, close = np.array([0.02, 0.02, 0.02]), np.array([0.0200, 0.0201, 0.0202])
+    floor = math.hypot(0.01, 0.02) / math.sqrt(12 * 3)
+    assert float(statistics.with_tick(statistics.paired(equal), equal, 0.01, 0.02).error) == pytest.approx(floor)
+    for values, ticks in ((close, (0.01, 0.02)), (equal, (0.0, 0.0)), (np.array([0.1, 0.1, 0.2]), (0.01, 0.02))):
+        before = statistics.paired(values)
+        assert statistics.with_tick(before, values, *ticks) is before
+
+
 def test_a_single_look_may_spend_all() -> None:
     assert error_spending.levels((3,), 0.05) == pytest.approx([0.05])
 
