@@ -1,0 +1,69 @@
+"""What a table of rows forecasts: the rounds that should decide its open rows, and the change that it can call."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from runner.analysis import forecast, statistics
+from runner.analysis.model import MAX_MORE_ROUNDS, MIN_ROUNDS, Row
+
+
+def with_forecasts(
+    rows: Sequence[Row],
+    evidence: statistics.Evidence,
+    looks: Sequence[tuple[int, ...]],
+    discoveries: int,
+    margin: float,
+) -> list[Row]:
+    """Return the rows of a table with their noise; open ones also with the rounds that should decide them.
+
+    Args:
+        rows: P rows with their verdicts.
+        evidence: of the rows, (P,).
+        looks: for each row the numbers of rounds at which verdicts were planned.
+        discoveries: how many rows of the table are significant.
+        margin: the relative change that counts as none, above 0.
+    """
+    independent = forecast.independent_rounds(evidence)
+    sds = evidence.error * np.sqrt(independent)
+    noisy = [
+        replace(row, round_sd=float(sd) if np.isfinite(sd) else None, independent_rounds=round(count))
+        for row, sd, count in zip(rows, sds.tolist(), independent.tolist(), strict=True)
+    ]
+    is_open = np.flatnonzero([row.verdict == "inconclusive" for row in rows])
+    more = forecast.more_rounds(
+        statistics.Evidence(*(column[is_open] for column in evidence)),
+        [looks[index] for index in is_open.tolist()],
+        forecast.difference_level(discoveries, len(rows)),
+        margin,
+    )
+    for index, low, high in zip(is_open.tolist(), more.low.tolist(), more.high.tolist(), strict=True):
+        noisy[index] = _with_promise(noisy[index], low, high)
+    return noisy
+
+
+def _with_promise(row: Row, low: int, high: int) -> Row:
+    """Return an open row with the rounds that should decide it, and with the sentence that says so."""
+    if row.rounds == 1:
+        sentence = f"one round cannot show the noise; {MIN_ROUNDS} or more are needed"
+    elif row.independent_rounds == 1:
+        sentence = f"rounds on a single pair of servers cannot show the noise; {_rounds_text(low, high)} are needed"
+    else:
+        state = "not yet significant" if row.code == "leaning" else "undecided"
+        more = "should decide" if high <= MAX_MORE_ROUNDS else "would be needed"
+        sentence = f"{state} with {row.rounds} rounds; {_rounds_text(low, high)} {more}"
+    reason = "; ".join(filter(None, (row.reason, sentence)))
+    return replace(row, more_rounds=high, more_rounds_low=low, reason=reason)
+
+
+def _rounds_text(low: int, high: int) -> str:
+    """Return a range of further rounds in words: ``2 to 9 more``.
+
+    >>> _rounds_text(2, 9), _rounds_text(3, 3), _rounds_text(9, 31), _rounds_text(31, 31)
+    ('2 to 9 more', '3 more', '9 to more than 30 more', 'more than 30 more rounds')
+    """
+    if low > MAX_MORE_ROUNDS:
+        return f"more than {MAX_MORE_ROUNDS} more rounds"
+    last = f"more than {MAX_MORE_ROUNDS}" if high > MAX_MORE_ROUNDS else str(high)
+    return f"{last} more" if low == high else f"{low} to {last} more"
