@@ -160,7 +160,7 @@ def fresh_line(name: str, sd: str, change: str, of: Outcome) -> str:
 
 def merged(outcomes: list[Outcome]) -> Outcome:
     """Return the rows of several outcomes."""
-    return Outcome(*(np.concatenate(columns) for columns in zip(*outcomes, strict=True)))
+    return Outcome._make(np.concatenate(columns) for columns in zip(*outcomes, strict=True))
 
 
 def outcomes(pairs: int, tables: int, seed: int) -> Iterator[tuple[str, str, str, Outcome]]:
@@ -181,7 +181,7 @@ def outcomes(pairs: int, tables: int, seed: int) -> Iterator[tuple[str, str, str
         all_tables.append(of)
         for change in CHANGES:
             rows = np.flatnonzero(changes.reshape(-1) == change)
-            yield "120 rows", f"{sd:.0%}", f"{change:.0%}", Outcome(*(column[rows] for column in of))
+            yield "120 rows", f"{sd:.0%}", f"{change:.0%}", Outcome._make(column[rows] for column in of)
     yield "120 rows", "all", "all", merged(all_tables)
 
 

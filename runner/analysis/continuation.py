@@ -126,11 +126,23 @@ def fresh_run(count: int, size: int, total: float) -> Continuation:
     return continuation
 
 
-def limits(number: int, at: tuple[int, ...], total: float, independent: float = 1.0) -> Limits:
-    """Return what a look at a number of rounds decides by; past the planned looks the last level stays."""
+def independent(number: int, share: float) -> int:
+    """Return the independent rounds of a number of rounds, given how many a round is: at most 1."""
+    return int(number * share + 1e-9)
+
+
+def limits(number: int, at: tuple[int, ...], total: float, share: float = 1.0) -> Limits:
+    """Return what a look at a number of rounds decides by; past the planned looks the last level stays.
+
+    Args:
+        number: of rounds.
+        at: the numbers of rounds at which verdicts were planned.
+        total: the level of a difference over all looks.
+        share: how many independent rounds a round is.
+    """
     from scipy.special import stdtrit
 
-    freedom = max(2, int(number * independent + 1e-9)) - 1
+    freedom = max(2, independent(number, share)) - 1
     look = max(int(np.searchsorted(at, number, side="right")) - 1, 0)
     alphas = (levels(at, alpha)[look] for alpha in (total, 1 - statistics.CONFIDENCE))
     return Limits(*(float(stdtrit(freedom, 1 - alpha / 2)) for alpha in alphas))

@@ -52,8 +52,11 @@ def difference_level(discoveries: int, rows: int) -> float:
 
 
 def independent_rounds(evidence: statistics.Evidence) -> Floats:
-    """Return the number of rounds, (P,), or of pairs of servers where several rounds share them."""
-    return np.asarray(np.minimum(evidence.freedom + 1, evidence.rounds))
+    """Return the number of rounds, (P,), or of pairs of servers where several rounds share them.
+
+    A single one has an infinite error.
+    """
+    return np.where(np.isfinite(evidence.error), np.minimum(evidence.freedom + 1, evidence.rounds), 1.0)
 
 
 def more_rounds(evidence: statistics.Evidence, looks: Sequence[tuple[int, ...]], total: float, margin: float) -> Range:
@@ -76,8 +79,8 @@ def more_rounds(evidence: statistics.Evidence, looks: Sequence[tuple[int, ...]],
             low[group] = high[group] = max(needed, 1)
             continue
         coming = np.array(_coming_looks(at, now))
-        ends = [continuation.limits(int(number), at, total, count / now) for number in coming]
-        sizes = tuple(np.maximum(np.floor(coming * count / now + 1e-9), count).astype(int).tolist())
+        ends = [continuation.limits(number, at, total, count / now) for number in coming.tolist()]
+        sizes = tuple(max(continuation.independent(number, count / now), count) for number in coming.tolist())
         decided = _decided_by(evidence, group, continuation.continuations(count, sizes, tuple(ends)), margin)
         low[group], high[group] = (_first(coming - now, decided >= share) for share in (EARLY, LATE))
     return Range(low, high)
@@ -101,7 +104,7 @@ def fresh_rounds(evidence: statistics.Evidence, total: float, margin: float) -> 
         now, count = int(rounds[group][0]), round(float(independent[group][0]))
         if not np.isfinite(evidence.error[group][0]):
             continue
-        sizes = (numbers * count / now + 1e-9).astype(int)
+        sizes = np.array([continuation.independent(number, count / now) for number in numbers.tolist()])
         measurable = numbers[sizes > 1]
         draws = [continuation.fresh_run(count, size, total) for size in sizes[sizes > 1].tolist()]
         shares = np.stack([_decided_by(evidence, group, [draw], margin)[:, 0] for draw in draws], axis=1)
@@ -109,21 +112,28 @@ def fresh_rounds(evidence: statistics.Evidence, total: float, margin: float) -> 
     return needed
 
 
-def detectable_change(sd: float, numbers: Sequence[int], at: tuple[int, ...], total: float, margin: float) -> float:
+def detectable_change(
+    sd: float, numbers: Sequence[int], at: tuple[int, ...], total: float, margin: float, independent: float = 1.0
+) -> float:
     """Return the smallest relative change that is called different with probability LATE: 0.09 is 9 %.
 
     The draws are those of rounds with known change and noise, at the looks in turn; a row that is called ``same``
     before is not called different. At a single look it is the power of Student's test (noncentral t) to within 1 %.
 
+    Returns:
+        infinite if no change that a float holds is.
+
     Args:
-        sd: standard deviation of a round's log ratio, above 0.
-        numbers: the numbers of rounds, at least 2 each and ascending, at which verdicts are taken.
+        sd: standard deviation of the log ratio of an independent round, above 0.
+        numbers: the numbers of rounds at which verdicts are taken, ascending; the first has 2 or more independent ones.
         at: the numbers of rounds at which they were planned.
         total: the level of a difference over all looks, see ``difference_level``.
         margin: the relative change that counts as none, above 0.
+        independent: how many independent rounds a round is, above 0 and at most 1.
     """
-    ends = [continuation.limits(number, at, total) for number in numbers]
-    draws = list(continuation.draws(numbers, ends, continuation.Posterior.known(POWER_DRAWS)))
+    sizes = [continuation.independent(number, independent) for number in numbers]
+    ends = [continuation.limits(number, at, total, independent) for number in numbers]
+    draws = list(continuation.draws(sizes, ends, continuation.Posterior.known(POWER_DRAWS)))
     limit = np.log1p(margin) / sd
 
     def power(change: float) -> float:
@@ -141,7 +151,8 @@ def detectable_change(sd: float, numbers: Sequence[int], at: tuple[int, ...], to
     for _ in range(40):
         middle = (low + high) / 2
         low, high = (low, middle) if power(middle) >= LATE else (middle, high)
-    return float(np.expm1(high * sd))
+    with np.errstate(over="ignore"):
+        return float(np.expm1(high * sd))
 
 
 def _coming_looks(at: tuple[int, ...], now: int) -> tuple[int, ...]:

@@ -266,6 +266,9 @@ class Comparison:
         figures: the published figures in the rows, each once.
         differences: environment -> differences between it and the base; none if a side was published or not measured.
         overall: the mean over the cells of each environment that has two or more.
+        detectable_change: the smallest relative change that such a table calls in 8 of 10 runs, with the median of its
+            rows' noise; None if no row has two rounds.
+        detectable_rounds: the numbers of rounds at which it could have called one, ascending.
     """
 
     base: str
@@ -279,6 +282,8 @@ class Comparison:
     figures: tuple[Figure, ...] = ()
     differences: Mapping[str, tuple[Difference, ...]] = field(default_factory=dict)
     overall: tuple[GeometricMean, ...] = ()
+    detectable_change: float | None = None
+    detectable_rounds: tuple[int, ...] = ()
 
     def count(self, environment: str) -> dict[Verdict, int]:
         """Return how many rows of an environment have each verdict, without those that no row has."""

@@ -58,6 +58,7 @@ def comparison_text(comparison: Comparison) -> str:
         f"On {formatting.devices(comparison)}. A ratio below 1 is faster; within {comparison.margin:.0%} is the same.",
     ]
     parts += _means([comparison])
+    parts += _detectable([comparison])
     notes = Notes()
     for case, rows in formatting.rows_by_case(comparison.rows).items():
         row_marks = [marks(row.quality_issues, comparison.base) for row in rows]
@@ -82,6 +83,7 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
         parts += [table(("environment", "base", "verdicts"), _verdicts(comparison))]
         parts += [bullets(differences.sentences(comparison))]
     parts += _means(page.comparisons)
+    parts += _detectable(page.comparisons)
     parts += _quality_issues(page.quality_issues) if page.quality_issues else []
     parts += _reference(reference) if reference else []
     previous = ""
@@ -165,6 +167,12 @@ def _means(comparisons: Iterable[Comparison]) -> list[str]:
     if not means:
         return []
     return [table(head, (_mean_fields(*pair) for pair in means)), plain(formatting.sentence(formatting.MEAN))]
+
+
+def _detectable(comparisons: Iterable[Comparison]) -> list[str]:
+    """Return a list of the changes that the comparisons can call; nothing without known noise."""
+    sentences = formatting.detectable_sentences(comparisons)
+    return [bullets(sentences)] if sentences else []
 
 
 def _mean_fields(base: str, mean: GeometricMean) -> Sequence[str]:

@@ -1,11 +1,14 @@
 """What a table of rows forecasts: the rounds that should decide its open rows, and the change that it can call."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from runner.analysis import forecast, statistics
+from runner.analysis.continuation import independent
 from runner.analysis.model import MAX_MORE_ROUNDS, MIN_ROUNDS, Row
 
 
@@ -25,11 +28,11 @@ def with_forecasts(
         discoveries: how many rows of the table are significant.
         margin: the relative change that counts as none, above 0.
     """
-    independent = forecast.independent_rounds(evidence)
-    sds = evidence.error * np.sqrt(independent)
+    counts = forecast.independent_rounds(evidence)
+    sds = evidence.error * np.sqrt(counts)
     noisy = [
         replace(row, round_sd=float(sd) if np.isfinite(sd) else None, independent_rounds=round(count))
-        for row, sd, count in zip(rows, sds.tolist(), independent.tolist(), strict=True)
+        for row, sd, count in zip(rows, sds.tolist(), counts.tolist(), strict=True)
     ]
     is_open = np.flatnonzero([row.verdict == "inconclusive" for row in rows])
     more = forecast.more_rounds(
@@ -41,6 +44,44 @@ def with_forecasts(
     for index, low, high in zip(is_open.tolist(), more.low.tolist(), more.high.tolist(), strict=True):
         noisy[index] = _with_promise(noisy[index], low, high)
     return noisy
+
+
+class Detectable(NamedTuple):
+    """The smallest relative change that is called in 8 of 10 runs, and the numbers of rounds at which it could be."""
+
+    change: float | None = None
+    rounds: tuple[int, ...] = ()
+
+
+def detectable(rows: Sequence[Row], looks: Sequence[tuple[int, ...]], margin: float) -> Detectable:
+    """Return the change that a table can call, given the median of its rows' noise; None if no noise is known.
+
+    The row that changed is the only one of its table. It has the rounds of the median row, if their number was fixed,
+    and else the looks that an open row has reached.
+
+    Args:
+        rows: of a table, with their noise.
+        looks: for each row the numbers of rounds at which verdicts were planned.
+        margin: the relative change that counts as none, above 0.
+    """
+    tested = [(row, at or (row.rounds,)) for row, at in zip(rows, looks, strict=True) if row.independent_rounds]
+    sds = [row.round_sd for row, _ in tested if row.round_sd]
+    if not sds:
+        return Detectable()
+    at: tuple[int, ...] = Counter(each for _, each in tested).most_common(1)[0][0]
+    numbers = at
+    share = float(np.median([row.independent_rounds / row.rounds for row, _ in tested]))
+    if len(at) == 1:
+        at = numbers = (int(np.median([row.rounds for row, _ in tested])),)
+    else:
+        last = max((row.rounds for row, _ in tested if row.verdict == "inconclusive"), default=at[-1])
+        numbers = tuple(dict.fromkeys((*(number for number in at if number <= last), last)))
+    numbers = tuple(number for number in numbers if independent(number, share) > 1)
+    if not numbers:
+        return Detectable()
+    total = forecast.difference_level(0, len(tested))
+    change = forecast.detectable_change(float(np.median(sds)), numbers, at, total, margin, share)
+    return Detectable(change, numbers) if np.isfinite(change) else Detectable()
 
 
 def _with_promise(row: Row, low: int, high: int) -> Row:
