@@ -8,7 +8,7 @@ import pytest
 from scipy import optimize
 from scipy import stats as scipy_stats
 
-from benchmarks import promises
+from benchmarks import promises, stopping
 from runner.analysis import forecast, statistics
 from runner.analysis.model import MAX_MORE_ROUNDS
 
@@ -171,6 +171,15 @@ def test_added_rounds_detect_smaller_changes_but_none_within_the_margin() -> Non
     assert forecast.detectable_change(0.0001, LOOKS, LOOKS, LEVEL, MARGIN) == pytest.approx(MARGIN, abs=0.001)
     shared = forecast.detectable_change(0.04, (12,), (12,), LEVEL, MARGIN, independent=0.25)
     assert shared == pytest.approx(at_once, rel=1e-6)
+
+
+@pytest.mark.parametrize("rows", [1, 100])
+def test_the_detectable_change_is_found_in_8_of_10_simulated_pairs(rows: int) -> None:
+    level = forecast.difference_level(0, rows)
+    change = forecast.detectable_change(0.04, LOOKS, LOOKS, level, MARGIN)
+    noise = np.random.default_rng(8).normal(0, 0.04, (4000, LOOKS[-1]))
+    words = stopping.measured(noise + np.log1p(change), LOOKS, level).words
+    assert np.mean(words == "slower") == pytest.approx(forecast.LATE, abs=0.03)
 
 
 def test_most_forecasts_of_simulated_rows_come_true() -> None:
