@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from runner.analysis.error_spending import levels
-from runner.analysis.model import MARGIN, MIN_ROUNDS
+from runner.analysis.model import MARGIN
 
 CONFIDENCE = 0.95
 FALSE_ALARM_LEVEL = 0.007
@@ -42,8 +42,6 @@ LOOK_GROWTH = 1.25
 A last step of less than half of that joins the one before it: a look right before the last one costs error and shows
 nothing new.
 """
-MAX_ROUNDS = 1000
-"""The largest number of rounds that is estimated to decide a verdict."""
 ALPHAS = np.geomspace(1e-9, 0.999, 61)
 
 Floats = NDArray[np.float64]
@@ -231,37 +229,6 @@ def verdicts(intervals: Interval, significant: NDArray[np.bool_], margin: float 
     faster = significant & ~same & (intervals.high < 0) & (intervals.estimate < -limit)
     names: list[Verdict] = ["inconclusive", "same", "slower", "faster"]
     return [names[k] for k in np.atleast_1d(same * 1 + slower * 2 + faster * 3).tolist()]
-
-
-def rounds_needed(evidence: Evidence, margin: float) -> NDArray[np.int_]:
-    """Return about how many rounds in total should decide the verdicts, (P,), if spread and mean stay the same.
-
-    Sides are called different once t(R - 1) * sd / sqrt(R) at level FALSE_ALARM_LEVEL is below the mean's distance from
-    0, and ``same`` once that at level 1 - CONFIDENCE is below log(1 + margin) minus the distance. Looks cost slightly
-    more than this.
-
-    Returns:
-        more rounds than there are; at least MIN_ROUNDS if there is one; MAX_ROUNDS if that many would not be enough.
-
-    References:
-        the sample size for an interval of given length: Kutner, Nachtsheim, Neter and Li, Applied Linear Statistical
-        Models, section 16.10; for ``same``, Chow, Shao and Wang, Sample Size Calculations in Clinical Research, 3.1.
-    """
-    from scipy.special import stdtrit
-
-    distance, rounds = np.abs(evidence.mean), evidence.rounds.astype(np.int_)
-    spread = np.where(rounds > 1, evidence.error, 0.0) * np.sqrt(rounds)
-    counts = np.arange(2.0, MAX_ROUNDS + 1)
-    is_beyond = distance > np.log1p(margin)
-    reach = np.where(is_beyond, distance, np.log1p(margin) - distance)
-    needed = np.full(np.shape(distance), MAX_ROUNDS)
-    for beyond, alpha in ((True, FALSE_ALARM_LEVEL), (False, 1 - CONFIDENCE)):
-        lengths = stdtrit(counts - 1, 1 - alpha / 2) / np.sqrt(counts)  # falling with the rounds
-        with np.errstate(divide="ignore", invalid="ignore"):
-            enough = 2 + np.searchsorted(-lengths, -np.where(spread > 0, reach / spread, np.inf), side="right")
-        needed = np.where(is_beyond == beyond, enough, needed)
-    needed = np.where(rounds > 1, needed, MIN_ROUNDS)
-    return np.asarray(np.clip(np.maximum(needed, rounds + 1), 2, MAX_ROUNDS), dtype=np.int_)
 
 
 def geometric_mean(

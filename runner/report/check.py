@@ -59,7 +59,8 @@ class Check:
         settings: device, backend and the other settings of the run, a phrase for each.
         notes: what is unusual about the run as a whole.
         comparisons: the environments of each framework against its first one, without A/A pairs.
-        command: the command to run next.
+        command: the command to run next; empty if none would help.
+        advice: what would help with the comparisons that no number of rounds decides; empty if there are none.
     """
 
     run: str
@@ -72,6 +73,7 @@ class Check:
     comparisons: Sequence[Comparison]
     notes: Sequence[str]
     command: str
+    advice: str = ""
 
     @property
     def serious(self) -> bool:
@@ -105,11 +107,12 @@ class Check:
             "failures": [_failure(failure) for failure in self.failures],
             "open": [_row(comparison.base, row) for comparison, row in self.open],
             "notes": list(self.notes),
-            "next": self.command,
+            "next": self.command or None,
+            "advice": self.advice,
         }
 
     def text(self, width: int = WIDTH) -> str:
-        """Return a summary for a screen of ``width`` columns; the last line is the command to run next."""
+        """Return a summary for a screen of ``width`` columns; the last line is the command to run next, or advice."""
         return formatting.as_text(_parts(self), width)
 
 
@@ -127,7 +130,11 @@ def _parts(check: Check) -> Iterator["RenderableType"]:
             table.add_row(f"  {name}", text)
         yield Text(f"\n{title}")
         yield table
-    yield f"\nnext: {check.command}"
+    yield ""
+    if check.advice:
+        yield Text(f"{'note' if check.command else 'next'}: {check.advice}")
+    if check.command:
+        yield f"next: {check.command}"
 
 
 def _head(check: Check) -> Iterator[str]:

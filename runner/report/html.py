@@ -87,6 +87,7 @@ def _environment() -> jinja2.Environment:
         time_with_spread=formatting.time_with_spread,
         devices=formatting.devices,
         sources=formatting.sources,
+        detectable=formatting.detectable_sentences,
         ratio=formatting.ratio,
         few=formatting.few,
         error=formatting.error,

@@ -38,7 +38,7 @@ def _parts(comparison: Comparison, width: int) -> Iterator[RenderableType]:
         yield _case(comparison, case, rows, width)
     results = [summary(comparison), *formatting.mean_sentences(comparison)]
     results += [*formatting.widening_sentences([comparison]), *differences.sentences(comparison)]
-    yield Text("\n".join(results))
+    yield Text("\n".join(filter(None, [*results, formatting.detectable_sentence(comparison)])))
     yield Text(f"a ratio below 1 is faster; within {comparison.margin:.0%} of 1 is the same", style="dim")
     if any(_is_questioned(row) for row in comparison.rows):
         yield Text(QUESTIONED, style="dim")

@@ -17,7 +17,7 @@ from runner.report.check import Check, Counts, Failure
 from runner.report.formatting import counted
 from runner.store.run import LOCK
 from runner.workflows.results import find_run, matrix_margin
-from runner.workflows.suggest import next_command
+from runner.workflows.suggest import next_step
 
 
 def check(reports: Path, name: str | None, matrix: Path) -> Check:
@@ -50,7 +50,8 @@ def check(reports: Path, name: str | None, matrix: Path) -> Check:
         notes=tuple(filter(None, (results.warning, _resume_note(state, resumable=resumable)))),
         command="",
     )
-    return replace(checked, command=next_command(checked, run, journal, reports, resumable=resumable))
+    step = next_step(checked, run, journal, reports, resumable=resumable)
+    return replace(checked, command=step.command, advice=step.advice)
 
 
 def _between_releases(comparisons: Iterable[Comparison]) -> tuple[Comparison, ...]:

@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from runner.analysis.compare.differences import environment_differences
+from runner.analysis.compare.forecasts import detectable
 from runner.analysis.compare.geometric_mean import geometric_means
 from runner.analysis.compare.noise_floor import apply_noise_floors, flag_noisy_means
 from runner.analysis.compare.run_sides import Match, RunReader, choose_sides
@@ -48,7 +49,9 @@ def compare(
         raise RunnerError(*_nothing_comparable(runs, base, others))
     drafts = [draft for match in matches.values() if match for draft in match.drafts()]
     inflations = runs.inflations()
-    rows = apply_noise_floors(with_verdicts(drafts, margin, inflations=inflations), runs.noise_floors())
+    judged = with_verdicts(drafts, margin, inflations=inflations)
+    rows = apply_noise_floors(judged, runs.noise_floors())
+    detected = detectable(judged, [draft.looks for draft in drafts], margin)
     means = () if best else flag_noisy_means(geometric_means(drafts, inflations), base, runs.mean_noise_floors(usable))
     return Comparison(
         base=base,
@@ -63,6 +66,8 @@ def compare(
         differences=environment_differences(((match.base, match.other, match.pairs) for match in usable), runs.facts()),
         overall=tuple(means),
         widenings=widenings(drafts, inflations),
+        detectable_change=detected.change,
+        detectable_rounds=detected.rounds,
     )
 
 

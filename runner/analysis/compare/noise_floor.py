@@ -94,7 +94,14 @@ def apply_noise_floors(rows: Iterable[Row], floors_by_run: Mapping[str, Mapping[
         called = row.verdict in ("slower", "faster") and not is_twin(row.environment)
         if floor and called and abs(math.log(row.ratio or 1)) <= floor.log_ratio:
             reason = _reason(row, floor)
-            yield replace(row, verdict="inconclusive", code="noise-floor", reason=reason, more_rounds=MIN_ROUNDS)
+            yield replace(
+                row,
+                verdict="inconclusive",
+                code="noise-floor",
+                reason=reason,
+                more_rounds=MIN_ROUNDS,
+                more_rounds_low=MIN_ROUNDS,
+            )
         else:
             yield row
 

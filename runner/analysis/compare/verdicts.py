@@ -8,10 +8,11 @@ import numpy as np
 
 from runner.analysis import paired_tests, statistics
 from runner.analysis.compare.drafts import Draft, freedom, variance_factor
+from runner.analysis.compare.forecasts import with_forecasts
 from runner.analysis.compare.pairing import Measured, Pair, Side
 from runner.analysis.compare.published import note, with_comparable_facts
 from runner.analysis.error_inflation import Inflation
-from runner.analysis.model import MIN_ROUNDS, Round, Row, log_ratio
+from runner.analysis.model import Round, Row, log_ratio
 from runner.core.facts import COMPARABLE
 
 FACT_NAMES = {"clocks": "clock request", "threads": "thread count", "harness": "harness version"}
@@ -159,14 +160,14 @@ def _decided_rows(drafts: Sequence[Draft], margin: float, inflations: Mapping[st
     p, alpha, shown, intervals = tested
     significant = (p <= statistics.FALSE_ALARM_LEVEL) & statistics.discoveries(p)
     verdicts = statistics.verdicts(intervals, significant, margin)
-    needed = statistics.rounds_needed(evidence, margin)
     rows = []
     with np.errstate(over="ignore"):  # two rounds at the level of a first look: the interval may be unbounded
         ends, deciding = np.exp(shown), np.exp(intervals)
-    columns = zip(drafts, verdicts, evidence.rounds, needed, p, alpha, *ends, *deciding[1:], strict=True)
-    for draft, verdict, rounds, rounds_needed, p_value, level, ratio, low, high, deciding_low, deciding_high in columns:
+    columns = zip(drafts, verdicts, evidence.rounds, p, alpha, *ends, *deciding[1:], strict=True)
+    for draft, verdict, rounds, p_value, level, ratio, low, high, deciding_low, deciding_high in columns:
         if verdict == "inconclusive":
-            code, reason = _why_undecided(int(rounds), int(rounds_needed), margin, excludes_one=low > 1 or high < 1)
+            code = "leaning" if low > 1 or high < 1 else "more-rounds"
+            reason = ""  # the forecast
         else:
             code, reason = _why_decided(verdict, margin, max(deciding_low, 1 / deciding_high))
         row = replace(
@@ -175,7 +176,6 @@ def _decided_rows(drafts: Sequence[Draft], margin: float, inflations: Mapping[st
             ratio_low=float(low) if rounds > 1 else None,
             ratio_high=_finite(high) if rounds > 1 else None,
             rounds=int(rounds),
-            more_rounds=int(rounds_needed - rounds) if verdict == "inconclusive" else 0,
             p_value=float(p_value) if rounds > 1 else None,
             level=float(level) if rounds > 1 else None,
             deciding_low=_finite(deciding_low) if rounds > 1 else None,
@@ -185,7 +185,7 @@ def _decided_rows(drafts: Sequence[Draft], margin: float, inflations: Mapping[st
             reason="; ".join(filter(None, (draft.row.reason, reason))),
         )
         rows.append(row)
-    return rows
+    return with_forecasts(rows, evidence, looks, int(significant.sum()), margin)
 
 
 def _finite(value: float) -> float | None:
@@ -205,19 +205,6 @@ def _why_decided(verdict: statistics.Verdict, margin: float, distance: float) ->
     if distance > 1 + margin:
         return "beyond-margin", f"the entire interval is more than {margin:.2g} from 1"
     return "beyond-one", f"the interval excludes 1, but not every change within {margin:.2g}"
-
-
-def _why_undecided(rounds: int, needed: int, margin: float, *, excludes_one: bool) -> tuple[str, str]:
-    """Return the code and the sentence of an open verdict; ``excludes_one`` is of the 95 % interval that is shown."""
-    if rounds == 1:
-        return "more-rounds", f"one round cannot show the noise; {MIN_ROUNDS} or more are needed"
-    code = "leaning" if excludes_one else "more-rounds"
-    if needed >= statistics.MAX_ROUNDS:
-        limit = f"{statistics.MAX_ROUNDS} rounds would not decide"
-        return code, f"{limit}: the change is about the margin of {margin:.2g}"
-    if excludes_one:
-        return code, f"not yet significant with {rounds} rounds; about {needed - rounds} more should decide"
-    return code, f"undecided with {rounds} rounds; about {needed - rounds} more should decide"
 
 
 def _why_unpaired(base: Side, other: Side) -> tuple[str, str]:

@@ -210,27 +210,6 @@ def test_every_interval_has_one_verdict_and_the_mirrored_interval_the_mirrored_o
         assert word(1 / high, 1 / estimate, 1 / low, margin) == mirror[verdict]
 
 
-@pytest.mark.parametrize("mean", [0.1, -0.1, 0.0, 0.01])
-def test_with_the_rounds_needed_one_look_decides_and_with_one_fewer_it_does_not(mean: float) -> None:
-    spread = 0.05
-
-    def decided(rounds: int) -> bool:
-        summary = evidence([mean], [spread / math.sqrt(rounds)], [rounds])
-        sure = statistics.p_value(summary, (rounds,)) <= statistics.FALSE_ALARM_LEVEL
-        return statistics.verdicts(statistics.interval(summary, ALPHA), sure) != ["inconclusive"]
-
-    three = evidence([mean], [spread / math.sqrt(3)], [3])
-    (needed,) = statistics.rounds_needed(three, 0.02).tolist()
-    assert needed > 3
-    assert decided(needed)
-    assert not decided(needed - 1)
-
-
-def test_a_change_at_the_margin_is_never_decided_and_one_round_asks_for_three() -> None:
-    summary = evidence([math.log1p(0.02), 0.4], [0.03, INF], [3, 1])
-    assert statistics.rounds_needed(summary, 0.02).tolist() == [statistics.MAX_ROUNDS, 3]
-
-
 def test_the_overall_change_is_a_geometric_mean_with_the_rounds_as_the_sample() -> None:
     values = np.random.default_rng(5).normal(0.05, 0.02, (7, 6))
     truth = scipy_stats.ttest_1samp(values.mean(axis=0), 0).confidence_interval(0.95)

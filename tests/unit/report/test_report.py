@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -46,6 +47,8 @@ ROW_KEYS = [
     "level",
     "deciding_low",
     "deciding_high",
+    "more_rounds_low",
+    "more_rounds",
 ]
 
 
@@ -196,6 +199,35 @@ def test_json_has_the_keys_that_scripts_rely_on(comparison: Comparison) -> None:
     assert all(list(row) == ROW_KEYS for row in document["rows"])
     missing = next(row for row in document["rows"] if row["verdict"] == "not-measured")
     assert (missing["seconds"], missing["ratio"], missing["code"]) == (None, None, "wrong-result")
+
+
+def test_what_a_comparison_can_call_is_in_every_format_except_csv(comparison: Comparison) -> None:
+    change = comparison.detectable_change
+    assert change is not None
+    document = json.loads(render(comparison, "json"))
+    assert (document["detectable_change"], document["detectable_rounds"]) == (change, [*comparison.detectable_rounds])
+    for form in ("table", "md", "html"):
+        assert "changes above about" in re.sub(r"\s+", " ", render(comparison, form, width=60))
+    assert "detectable" not in render(comparison, "csv")
+
+
+@pytest.mark.parametrize(
+    ("change", "rounds", "text"),
+    [
+        (0.0917, (3,), "with 3 rounds and this noise, changes above about 9.2 % can be called in 8 of 10 runs"),
+        (0.42, (3, 4, 5), "with 3 to 5 rounds and this noise, changes above about 42 % can be called in 8 of 10 runs"),
+        (2.71, (2,), "with 2 rounds and this noise, changes above about a factor of 3.7 can be called in 8 of 10 runs"),
+        (None, (), ""),
+    ],
+)
+def test_the_sentence_of_what_can_be_called(
+    comparison: Comparison, change: float | None, rounds: tuple[int, ...], text: str
+) -> None:
+    changed = replace(comparison, detectable_change=change, detectable_rounds=rounds)
+    assert formatting.detectable_sentence(changed) == text
+    assert formatting.detectable_sentences([changed]) == ([f"{text[0].upper()}{text[1:]}."] if text else [])
+    expected = [f"against torch-1.0: {text}"] * 2 if text else []
+    assert formatting.detectable_sentences([changed, changed]) == expected
 
 
 def test_differences_are_in_every_format_except_csv(comparison: Comparison) -> None:
