@@ -119,7 +119,8 @@ class Report(NamedTuple):
 
 def report(log_ratios: Floats, aa_ratios: Floats, at: tuple[int, ...], *, inflate: bool) -> Report:
     """Return the report of a run: rows (P, R) and A/A pairs (Q, R) get rounds while the rows' verdicts are open."""
-    counts = np.full(len(log_ratios), at[0])
+    counts, look = np.full(len(log_ratios), at[0]), at[0]
+    inflation, words = Inflation(), _words(log_ratios, counts, at, Inflation())
     for position, look in enumerate(at):
         inflation = _inflation(log_ratios, aa_ratios[:, :look], counts) if inflate else Inflation()
         words = _words(log_ratios, counts, at, inflation)
