@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -275,7 +276,8 @@ def test_the_interval_after_several_looks_has_the_level_of_one_that_is_shown(tmp
     ratios = [1.10, 1.12, 1.08, 1.11]
     records = pair(ratios) + pair(ratios, case="other")
     for name, plan, level in (("fixed", {"rounds": 4, "max_rounds": 4}, 0.05), ("added", {"rounds": 3}, 0.035)):
-        mean = only(compared(tmp_path / name, records, **{"max_rounds": 20, **plan}))
+        planned: dict[str, Any] = {"max_rounds": 20, **plan}
+        mean = only(compared(tmp_path / name, records, **planned))
         logs = np.log(ratios)
         truth = scipy_stats.ttest_1samp(logs, 0).confidence_interval(1 - level)
         assert (mean.rounds, mean.ratio_low, mean.ratio_high) == pytest.approx(
