@@ -1,0 +1,315 @@
+"""Nights on a made clock: the program's functions choose, order, stop, judge and remember; only the times are drawn.
+
+Every night has another environment, the worst case. The log ratio of a round in turns is normal around the true one;
+the runs of two nights differ by a further effect that all cells of a night share.
+"""
+
+import dataclasses
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.analysis import statistics
+from runner.analysis.compare.noise_floor import Floor, Work, apply_noise_floors
+from runner.analysis.compare.pairing import Side
+from runner.analysis.compare.verdicts import Draft, with_verdicts
+from runner.analysis.model import MARGIN, Comparison, Row
+from runner.analysis.stopping import StoppingRule
+from runner.core.model import Block, Cell, Measurement, Plan, PlannedCell, Survey
+from runner.core.model.cells import is_twin, without_twin
+from runner.core.progress import Progress
+from runner.plan.controls import with_twins
+from runner.workflows.context import Context
+from runner.workflows.nightly import result
+from runner.workflows.nightly.baseline import Baseline
+from runner.workflows.nightly.candidates import against_anchors, against_baselines, anchors_to_compare
+from runner.workflows.nightly.confirmation import Confirmation
+from runner.workflows.nightly.history import read_history
+from runner.workflows.nightly.result import Night, Pair
+from runner.workflows.preparation import Prepared
+
+Floats = NDArray[np.float64]
+ENVIRONMENT = "torch-2.x"
+ROUNDS = 3
+RECORD_SECONDS = 2.0
+NIGHT_SD = 0.01
+Noise = Callable[[np.random.Generator, int], Floats]
+"""Return the log ratios (R,) of R rounds of an equal pair."""
+
+
+def normal(sd: float) -> Noise:
+    """Return independent normal noise of a standard deviation."""
+    return lambda draw, rounds: draw.normal(0.0, sd, rounds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A history of nights.
+
+    Attributes:
+        log_times: (N, P): true logarithm of the time of P cells in N nights; the first night is the anchor.
+        noise: of a round in turns.
+        sd: of a round's log ratio between two runs.
+        share: of the budget for the second look, where the first part uses all of its share; None without a limit.
+        cells_of_a_case: how many cells share a case, and so an A/A pair.
+    """
+
+    log_times: Floats
+    noise: Noise
+    sd: float
+    share: float | None = None
+    cells_of_a_case: int = 1
+    controls: bool = True
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells."""
+        return tuple(
+            Cell(
+                environment=ENVIRONMENT,
+                implementation=f"nn{index % self.cells_of_a_case}",
+                workload="rnn-step",
+                case=f"case{index // self.cells_of_a_case}",
+                phase="train",
+                precision="fp32",
+            )
+            for index in range(self.log_times.shape[1])
+        )
+
+    def plan(self) -> Plan:
+        """Return the plan of the first part of each night."""
+        cells, cases = self.cells, dict.fromkeys(cell.case_id for cell in self.cells)
+        planned = tuple(PlannedCell(cell=cell, device="cpu", seconds=ROUNDS * RECORD_SECONDS) for cell in cells)
+        blocks = tuple(
+            Block(case_id=case, spec={}, device="cpu", cells=tuple(cell for cell in cells if cell.case_id == case))
+            for case in cases
+        )
+        return Plan(
+            device="cpu",
+            backend="docker",
+            measurement=Measurement(rounds=ROUNDS, max_rounds=ROUNDS),
+            cells=planned,
+            blocks=blocks,
+            frameworks={ENVIRONMENT: "torch"},
+        )
+
+
+@dataclass(slots=True)
+class Clock:
+    """A clock that only moves when something is measured."""
+
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        """Return the seconds."""
+        return self.now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedConfirmation(Confirmation):
+    """A confirmation whose runs in turns are drawn.
+
+    Attributes:
+        draw: the random numbers.
+        scenario: the noise.
+        differences: (run, cell) -> true log ratio of tonight over that run.
+        time: moved by what is measured.
+    """
+
+    draw: np.random.Generator
+    scenario: Scenario
+    differences: Mapping[tuple[str, Cell], float]
+    time: Clock
+
+    def _pair(self, prepared: Prepared, environment: str) -> Pair:
+        """Draw the rounds of a plan until it is decided or its budget is used up."""
+        plan = with_twins(prepared.plan) if self.scenario.controls else prepared.plan
+        rule, (base,) = StoppingRule.of_plan(plan), prepared.also
+        seconds = {planned.cell: RECORD_SECONDS for planned in plan.cells}
+        deadline = self.time.now + (plan.measurement.budget or 0.0)
+        limit = plan.measurement.round_limit
+        tonight = [cell for cell in rule.round_seconds if cell.environment == environment]
+        before = base.partition("@")[2]
+        ratios = {cell: self.differences[before, cell] + self.scenario.noise(self.draw, limit) for cell in tonight}
+        twins = {
+            cell: self.scenario.noise(self.draw, limit) for cell in rule.round_seconds if is_twin(cell.environment)
+        }
+        counts = dict.fromkeys(rule.round_seconds, 0)
+        chosen = frozenset(rule.round_seconds)
+        comparison = Comparison(base=base, others=(environment,), device="cpu", device_name="CPU", rows=())
+        for number in range(1, limit + 1):
+            for cell in chosen:
+                counts[cell] = number
+                self.time.now += seconds[cell]
+            if number in rule.looks or self.time.now >= deadline:
+                rows = self._rows(tonight, base, ratios, twins, counts, rule.looks)
+                comparison = dataclasses.replace(comparison, rows=rows)
+            if self.time.now >= deadline:
+                break
+            if number in rule.looks:
+                chosen, _ = rule.decide([comparison], number, deadline - self.time.now)
+            if not chosen:
+                break
+        return Pair(environment=environment, folder=Path("nowhere"), comparison=comparison)
+
+    def _rows(
+        self,
+        tonight: Sequence[Cell],
+        base: str,
+        ratios: Mapping[Cell, Floats],
+        twins: Mapping[Cell, Floats],
+        counts: Mapping[Cell, int],
+        looks: tuple[int, ...],
+    ) -> tuple[Row, ...]:
+        """Return the rows of the rounds so far."""
+        drafts = []
+        for cell in tonight:
+            row = Row(
+                base=dataclasses.replace(cell, environment=base), other=cell, verdict="inconclusive", runs=("run",)
+            )
+            drafts.append(Draft(row, statistics.paired(ratios[cell][: counts[cell]]), looks))
+        floors: dict[Work, Floor] = {}
+        for cell, values in twins.items():
+            distance = abs(float(values[: counts[cell]].mean())) if counts[cell] else 0.0
+            floor = Floor(distance, without_twin(cell.environment), cell.phase, cell.precision)
+            floors[Work(cell.case_id, cell.phase, cell.precision)] = floor
+            floors[Work(cell.case_id)] = floor
+        return tuple(apply_noise_floors(with_verdicts(drafts, MARGIN), {"run": floors}))
+
+
+class _Backend:
+    """A backend that still has every environment."""
+
+    def restore(self, environment: str, digest: str) -> str | None:
+        return f"{environment} {digest}"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What nights reported: arrays (N, P) of 0 and 1, for N nights and P cells.
+
+    Attributes:
+        slower: the night reports the cell as a confirmed regression, against baseline or anchor.
+        creep: likewise against the anchor.
+        in_turns: the night measured the cell in turns.
+        no_time: the night left the cell for the next one.
+        seconds: (N,), of the second look.
+    """
+
+    slower: Floats
+    creep: Floats
+    in_turns: Floats
+    no_time: Floats
+    seconds: Floats
+
+
+class Simulation:
+    """A history of nights, in a folder of its own."""
+
+    def __init__(self, draw: np.random.Generator, scenario: Scenario, reports: Path) -> None:
+        """Start with the first night, which has nothing to compare with."""
+        self.draw, self.scenario, self.reports = draw, scenario, reports
+        nights, count = scenario.log_times.shape
+        self.cells, self.plan = scenario.cells, scenario.plan()
+        self.effects = draw.normal(0.0, NIGHT_SD, nights)
+        self.ids = [f"2026{1 + night // 28:02}{1 + night % 28:02}-023000-abcd" for night in range(nights)]
+        self.baselines = {
+            name: Baseline(run=name, side=Side(environment=ENVIRONMENT), digest=name, facts={}) for name in self.ids
+        }
+        self.outcome = Outcome(*(np.zeros((nights, count)) for _ in range(4)), np.zeros(nights))
+        result.store(self._night(0), reports)
+
+    def measure(self, night: int) -> None:
+        """Measure a night after the first, and store it."""
+        history = read_history(self.reports)
+        baselines = {
+            cell: next(
+                self.baselines[name]
+                for name in reversed(self.ids[:night])
+                if cell.id not in history.open_cells.get(name, frozenset())
+            )
+            for cell in self.cells
+        }
+        anchors = anchors_to_compare(dict.fromkeys(self.cells, self.baselines[self.ids[0]]), baselines)
+        digests = {ENVIRONMENT: self.ids[night]}
+        candidates = [
+            *against_baselines(self._rows(night, baselines), baselines, history, digests),
+            *against_anchors(self._rows(night, anchors), anchors, history, digests),
+        ]
+        clock = Clock()
+        first_seconds = sum(planned.seconds for planned in self.plan.cells)
+        share = self.scenario.share
+        deadline = float("inf") if share is None else first_seconds * share / (1 - share)
+        changes = [
+            change
+            for changes, _ in self._confirmation(night, clock).confirm(candidates, deadline)
+            for change in changes
+        ]
+        result.store(dataclasses.replace(self._night(night), changes=tuple(changes)), self.reports)
+        self.outcome.seconds[night] = clock.now
+        positions = {cell: position for position, cell in enumerate(self.cells)}
+        for change in changes:
+            at = night, positions[change.cell]
+            self.outcome.slower[at] = max(self.outcome.slower[at], change.is_regression)
+            self.outcome.creep[at] = max(self.outcome.creep[at], change.is_regression and change.against == "anchor")
+            self.outcome.in_turns[at] = max(self.outcome.in_turns[at], change.again is not None)
+            self.outcome.no_time[at] = max(self.outcome.no_time[at], change.state == "no-time")
+
+    def _night(self, night: int) -> Night:
+        return Night(
+            run=self.ids[night], at="", device="cpu", device_name="CPU", backend="docker", good=len(self.cells)
+        )
+
+    def _difference(self, night: int, before: str, position: int) -> float:
+        log_times = self.scenario.log_times
+        return float(log_times[night, position] - log_times[self.ids.index(before), position])
+
+    def _rows(self, night: int, earlier: Mapping[Cell, Baseline]) -> dict[Cell, Row]:
+        """Return tonight's rows against earlier runs, of which the rounds did not take turns."""
+        drafts = []
+        for position, cell in enumerate(self.cells):
+            if cell in earlier:
+                before = earlier[cell].run
+                difference = self._difference(night, before, position)
+                difference += float(self.effects[night] - self.effects[self.ids.index(before)])
+                logs = self.draw.normal(0.0, self.scenario.sd / np.sqrt(2), (2, ROUNDS))
+                evidence = statistics.unpaired(logs[0], logs[1] + difference)
+                row = Row(base=cell, other=cell, verdict="inconclusive", code="different-runs")
+                drafts.append(Draft(row, evidence))
+        rows = with_verdicts(drafts, MARGIN, across_runs=True) if drafts else []
+        return {row.other: row for row in rows}
+
+    def _confirmation(self, night: int, clock: Clock) -> SimulatedConfirmation:
+        differences = {
+            (before, cell): self._difference(night, before, position)
+            for before in self.ids[:night]
+            for position, cell in enumerate(self.cells)
+        }
+        settings = SimpleNamespace(controls=self.scenario.controls, margin=MARGIN, reports=self.reports)
+        return SimulatedConfirmation(
+            first=Prepared(plan=self.plan, specs=(), survey=Survey()),
+            run=self.ids[night],
+            pace=1.0,
+            context=cast(Context, SimpleNamespace(backend=_Backend(), settings=settings, gpus=())),
+            progress=cast(Progress, SimpleNamespace(note=lambda text: None)),
+            clock=clock,
+            draw=self.draw,
+            scenario=self.scenario,
+            differences=differences,
+            time=clock,
+        )
+
+
+def simulate(draw: np.random.Generator, scenario: Scenario) -> Outcome:
+    """Return what a history of nights reports."""
+    with tempfile.TemporaryDirectory() as folder:
+        simulation = Simulation(draw, scenario, Path(folder))
+        for night in range(1, len(scenario.log_times)):
+            simulation.measure(night)
+        return simulation.outcome
