@@ -119,20 +119,20 @@ class SimulatedConfirmation(Confirmation):
         draw: the random numbers.
         scenario: the noise.
         differences: (run, cell) -> true log ratio of tonight over that run.
-        time: moved by what is measured.
+        made_clock: moved by what is measured.
     """
 
     draw: np.random.Generator
     scenario: Scenario
     differences: Mapping[tuple[str, Cell], float]
-    time: Clock
+    made_clock: Clock
 
     def _pair(self, prepared: Prepared, environment: str) -> Pair:
         """Draw the rounds of a plan until it is decided or its budget is used up."""
         plan = with_twins(prepared.plan) if self.scenario.controls else prepared.plan
         rule, (base,) = StoppingRule.of_plan(plan), prepared.also
         seconds = {planned.cell: RECORD_SECONDS for planned in plan.cells}
-        deadline = self.time.now + (plan.measurement.budget or 0.0)
+        deadline = self.made_clock.now + (plan.measurement.budget or 0.0)
         limit = plan.measurement.round_limit
         tonight = [cell for cell in rule.round_seconds if cell.environment == environment]
         before = base.partition("@")[2]
@@ -146,14 +146,14 @@ class SimulatedConfirmation(Confirmation):
         for number in range(1, limit + 1):
             for cell in chosen:
                 counts[cell] = number
-                self.time.now += seconds[cell]
-            if number in rule.looks or self.time.now >= deadline:
+                self.made_clock.now += seconds[cell]
+            if number in rule.looks or self.made_clock.now >= deadline:
                 rows = self._rows(tonight, base, ratios, twins, counts, rule.looks)
                 comparison = dataclasses.replace(comparison, rows=rows)
-            if self.time.now >= deadline:
+            if self.made_clock.now >= deadline:
                 break
             if number in rule.looks:
-                chosen, _ = rule.decide([comparison], number, deadline - self.time.now)
+                chosen, _ = rule.decide([comparison], number, deadline - self.made_clock.now)
             if not chosen:
                 break
         return Pair(environment=environment, folder=Path("nowhere"), comparison=comparison)
@@ -222,7 +222,8 @@ class Simulation:
         self.baselines = {
             name: Baseline(run=name, side=Side(environment=ENVIRONMENT), digest=name, facts={}) for name in self.ids
         }
-        self.outcome = Outcome(*(np.zeros((nights, count)) for _ in range(4)), np.zeros(nights))
+        empty = [np.zeros((nights, count)) for _ in range(4)]
+        self.outcome = Outcome(empty[0], empty[1], empty[2], empty[3], np.zeros(nights))
         result.store(self._night(0), reports)
 
     def measure(self, night: int) -> None:
@@ -238,10 +239,8 @@ class Simulation:
         }
         anchors = anchors_to_compare(dict.fromkeys(self.cells, self.baselines[self.ids[0]]), baselines)
         digests = {ENVIRONMENT: self.ids[night]}
-        candidates = [
-            *against_baselines(self._rows(night, baselines), baselines, history, digests),
-            *against_anchors(self._rows(night, anchors), anchors, history, digests),
-        ]
+        candidates = [*against_baselines(self._rows(night, baselines), baselines, history, digests)]
+        candidates += against_anchors(self._rows(night, anchors), anchors, candidates, history, digests, MARGIN)
         clock = Clock()
         first_seconds = sum(planned.seconds for planned in self.plan.cells)
         share = self.scenario.share
@@ -297,12 +296,12 @@ class Simulation:
             run=self.ids[night],
             pace=1.0,
             context=cast(Context, SimpleNamespace(backend=_Backend(), settings=settings, gpus=())),
-            progress=cast(Progress, SimpleNamespace(note=lambda text: None)),
+            progress=cast(Progress, SimpleNamespace(note=lambda _: None)),
             clock=clock,
             draw=self.draw,
             scenario=self.scenario,
             differences=differences,
-            time=clock,
+            made_clock=clock,
         )
 
 

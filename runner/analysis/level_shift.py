@@ -20,12 +20,12 @@ class LevelShift(NamedTuple):
     """The largest deviation of the cumulative sum from a straight line.
 
     Attributes:
-        index: number of values before the change of level.
+        before: number of values before the change of level.
         ratio: geometric mean after it over that before it; above 1 is slower.
         p_value: of no change, if the values are independent. That of neighbours that are alike is too small.
     """
 
-    index: int
+    before: int
     ratio: float
     p_value: float
 

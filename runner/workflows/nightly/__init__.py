@@ -127,8 +127,8 @@ def _compare(
     candidates = [candidate for candidate in changed if candidate.baseline.digest != candidate.digest]
     other_anchors = anchors_to_compare(anchors.by_cell, baselines.by_cell)
     anchor_rows = dict(compare_with_baselines(results, other_anchors, margin))
-    candidates += against_anchors(anchor_rows, other_anchors, history, digests)
-    changes = tuple(_unchanged(candidate) for candidate in in_order(unchanged))
+    candidates += against_anchors(anchor_rows, other_anchors, changed, history, digests, margin)
+    changes = tuple(_unchanged(candidate) for candidate in in_order(unchanged, margin))
     notes = (*baselines.notes, *anchors.notes, *_notes(cells, baselines))
     return replace(night, compared=len(rows), changes=changes, notes=notes), candidates
 
@@ -153,7 +153,7 @@ def _confirm_all(
     settings = confirmation.context.settings
     unconfirmed = {
         (candidate.cell, candidate.baseline.run): confirmation.change(candidate, "interrupted", NOT_CONFIRMED_YET)
-        for candidate in in_order(candidates)
+        for candidate in in_order(candidates, settings.margin)
     }
     result.store(
         replace(night, changes=(*night.changes, *unconfirmed.values())), settings.reports

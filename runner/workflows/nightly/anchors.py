@@ -13,13 +13,12 @@ from typing import Any
 from zlib import crc32
 
 from runner.analysis import dataset
-from runner.analysis.model import Row
 from runner.core.errors import RecordError, RunnerError
 from runner.core.files import write_whole
 from runner.core.model import Cell
 from runner.store.run import Run, runs
 from runner.workflows.nightly.baseline import Baseline, device_kind, same_circumstances, side_of_run
-from runner.workflows.nightly.history import History, Look, last_in_turns
+from runner.workflows.nightly.history import OPEN_STATES, History, Look, last_in_turns
 
 FILE = "anchors.json"
 VERSION = 1
@@ -104,8 +103,8 @@ def find_anchors(reports: Path, tonight: Run, cells: Collection[Cell], history: 
         anchors.notes.append(f"run {names}, the anchor of {count}, is gone: the first good run since is the new anchor")
     unpinned = {cell.id for cell in cells} - anchors.pins.keys()
     oldest_first = reversed(stored.values())
-    for run, names in _first_good_runs(oldest_first, header, unpinned, history):
-        anchors.pins.update((name, Pin(run)) for name in names)
+    for first_run, first_cells in _first_good_runs(oldest_first, header, unpinned, history):
+        anchors.pins.update((name, Pin(first_run)) for name in first_cells)
     by_run: dict[str, list[Cell]] = {}
     for cell in cells:
         pin = anchors.pins.get(cell.id)
@@ -147,7 +146,7 @@ def _measured_in(run: Run, cells: Sequence[Cell]) -> Iterator[tuple[Cell, Baseli
             yield cell, sides[cell.environment]
 
 
-def is_due(cell: Cell, digest: str, anchor: Baseline, row: Row, looks: Sequence[Look], history: History) -> bool:
+def is_due(cell: Cell, digest: str, anchor: Baseline, looks: Sequence[Look], history: History, *, crept: bool) -> bool:
     """Return True where a cell is to be compared with its anchor in turns tonight.
 
     That is so if the last look left a suspicion or had no time, if tonight's times look slower than the anchor's, and
@@ -159,16 +158,16 @@ def is_due(cell: Cell, digest: str, anchor: Baseline, row: Row, looks: Sequence[
         cell: measured tonight.
         digest: what pins the content of its environment tonight.
         anchor: its anchor.
-        row: tonight against the anchor; the two did not take turns.
         looks: of earlier nights at the two, oldest first.
         history: the earlier nights.
+        crept: whether tonight's times look slower than the anchor's, and no less so than the baseline's.
     """
     last = last_in_turns(looks)
     if digest == anchor.digest or (last and last.digest == digest and last.verdict in ("same", "faster")):
         return False
-    if looks and (looks[-1].confirmed_in or looks[-1].state in ("no-time", "interrupted", "environment-gone")):
+    if looks and (looks[-1].confirmed_in or looks[-1].state in OPEN_STATES):
         return True
-    if row.verdict == "slower" or (last and last.leans_slower):
+    if crept or (last and last.leans_slower):
         return True
     since = last.night if last else anchor.run
     nights = sum(night > since for night in history.nights) + 1

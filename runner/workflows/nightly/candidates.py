@@ -1,12 +1,12 @@
 """Which cells of tonight are to be measured in turns: those that look changed, those left open, those due."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from runner.analysis.model import Row
 from runner.core.model import Cell
 from runner.workflows.nightly.anchors import is_due
 from runner.workflows.nightly.baseline import Baseline, looks_changed
-from runner.workflows.nightly.history import History, last_in_turns
+from runner.workflows.nightly.history import History, is_confirmed, last_in_turns
 from runner.workflows.nightly.requests import Candidate
 
 
@@ -47,20 +47,34 @@ def anchors_to_compare(anchors: Mapping[Cell, Baseline], baselines: Mapping[Cell
 
 
 def against_anchors(
-    rows: Mapping[Cell, Row], anchors: Mapping[Cell, Baseline], history: History, digests: Mapping[str, str]
+    rows: Mapping[Cell, Row],
+    anchors: Mapping[Cell, Baseline],
+    suspects: Iterable[Candidate],
+    history: History,
+    digests: Mapping[str, str],
+    margin: float,
 ) -> Iterator[Candidate]:
     """Yield the cells that are to be compared with their anchors tonight.
+
+    A cell that is a confirmed regression against its baseline is left out: it is reported anyway.
 
     Args:
         rows: tonight against the anchors.
         anchors: of these cells.
+        suspects: the candidates against baselines; what looks slower than its baseline, too, is no suspicion of creep.
         history: the earlier nights.
         digests: environment -> what pins its content tonight.
+        margin: the relative change that counts as none.
     """
+    by_cell = {candidate.cell: candidate for candidate in suspects}
     for cell, row in rows.items():
         anchor, digest = anchors[cell], digests.get(cell.environment, "")
         looks = history.of(cell.id, anchor.run)
-        if is_due(cell, digest, anchor, row, looks, history):
+        suspect = by_cell.get(cell)
+        if suspect and is_confirmed(suspect.looks):
+            continue
+        crept = (row.ratio or 1.0) / (suspect.suspicion if suspect else 1.0)
+        if is_due(cell, digest, anchor, looks, history, crept=row.verdict == "slower" and crept > 1 + margin):
             yield Candidate(cell, row, anchor, "anchor", digest, looks)
 
 

@@ -77,7 +77,8 @@ class Confirmation:
             [self.change(candidate, "environment-gone", GONE.format(candidate.baseline.run)) for candidate in gone],
             None,
         )
-        queue = in_order(candidate for candidate in candidates if _pair_of(candidate) in kept)
+        remaining = [candidate for candidate in candidates if _pair_of(candidate) in kept]
+        queue = in_order(remaining, self.context.settings.margin)
         seconds = self._seconds_per_round()
         limit, twins = self.round_limit, self.context.settings.controls
         is_first = True

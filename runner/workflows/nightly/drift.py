@@ -33,7 +33,7 @@ def drift_notes(
         nights = [night for night in history.seconds.get(name, ()) if night[0] >= change.before]
         shift = level_shift([*(median for _, median in nights), seconds[name]])
         if shift and shift.p_value <= LEVEL and shift.ratio > 1 + margin:
-            since = nights[shift.index][0] if shift.index < len(nights) else ""
+            since = nights[shift.before][0] if shift.before < len(nights) else ""
             date = formatting.date(since)[:10] or "tonight"
             yield (
                 f"{name}: the medians of {len(nights) + 1} nights are {shift.ratio - 1:.1%} slower since {date} "

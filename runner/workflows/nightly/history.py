@@ -68,6 +68,17 @@ def nights_waiting(looks: Sequence[Look]) -> int:
     return waiting
 
 
+def is_confirmed(looks: Sequence[Look]) -> bool:
+    """Return True while a confirmed regression stands."""
+    return bool(looks and looks[-1].confirmed_in)
+
+
+def is_slower_once(looks: Sequence[Look]) -> bool:
+    """Return True where the newest verdict in turns is ``slower`` and needs another night to confirm it."""
+    last = last_in_turns(looks)
+    return bool(last and last.verdict == "slower" and not is_confirmed(looks))
+
+
 def last_in_turns(looks: Sequence[Look]) -> Look | None:
     """Return the newest look with a verdict in turns; None without."""
     return next((look for look in reversed(looks) if look.verdict), None)

@@ -1,13 +1,14 @@
 """Which cells a night measures in turns, in which order, and how many the remaining time brings to a verdict."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import log, log1p
 from typing import NamedTuple
 
 from runner.analysis.model import Row
 from runner.core.model import Cell
 from runner.workflows.nightly.baseline import Baseline
 from runner.workflows.nightly.confirmed import Against
-from runner.workflows.nightly.history import Look, last_in_turns, nights_waiting
+from runner.workflows.nightly.history import Look, is_confirmed, is_slower_once, last_in_turns, nights_waiting
 
 MAX_ROUNDS = 15  # in turns, while the verdict is open
 MIN_VERDICT_ROUNDS = 9
@@ -39,18 +40,25 @@ class Candidate(NamedTuple):
         return self.row.ratio or 1.0
 
 
-def in_order(candidates: Iterable[Candidate]) -> list[Candidate]:
+def in_order(candidates: Iterable[Candidate], margin: float) -> list[Candidate]:
     """Return candidates in the order in which they are measured.
 
-    Those that had no time for the largest number of nights come first. Among equals, a regression that is confirmed
-    already comes last, because it is reported anyway, and the largest suspicion comes first.
+    First come those that were ``slower`` in a night, which another night has to confirm. The others come in the order
+    of their suspicion, and each night without time for a cell counts as a suspicion of one margin. So a cell of equal
+    suspicion that waited longer comes first, a clear slow-down does not queue behind cells that look the same, and no
+    cell waits for ever. A regression that is confirmed already has no suspicion left: it is reported anyway.
+
+    Args:
+        candidates: of any environments and runs.
+        margin: the relative change that counts as none.
     """
-    return sorted(candidates, key=_urgency)
+    return sorted(candidates, key=lambda candidate: (not is_slower_once(candidate.looks), -_urgency(candidate, margin)))
 
 
-def _urgency(candidate: Candidate) -> tuple[int, bool, float]:
-    is_confirmed = bool(candidate.looks and candidate.looks[-1].confirmed_in)
-    return -nights_waiting(candidate.looks), is_confirmed, -candidate.suspicion
+def _urgency(candidate: Candidate, margin: float) -> float:
+    """Return the suspicion in margins, plus the number of nights without time."""
+    suspicion = 0.0 if is_confirmed(candidate.looks) else log(candidate.suspicion) / log1p(margin)
+    return nights_waiting(candidate.looks) + suspicion
 
 
 def verdict_rounds(candidate: Candidate, limit: int) -> int:
