@@ -82,6 +82,12 @@ class Scenario:
             for index in range(self.log_times.shape[1])
         )
 
+    @property
+    def second_look_seconds(self) -> float:
+        """The time for the second look if the first part uses all of its share; infinite without a limit."""
+        first_seconds = len(self.cells) * ROUNDS * RECORD_SECONDS
+        return float("inf") if self.share is None else first_seconds * self.share / (1 - self.share)
+
     def plan(self) -> Plan:
         """Return the plan of the first part of each night."""
         cells, cases = self.cells, dict.fromkeys(cell.case_id for cell in self.cells)
@@ -217,7 +223,7 @@ class Simulation:
         self.draw, self.scenario, self.reports = draw, scenario, reports
         nights, count = scenario.log_times.shape
         self.cells, self.plan = scenario.cells, scenario.plan()
-        self.effects = draw.normal(0.0, NIGHT_SD, nights)
+        self.effects = draw.normal(0.0, NIGHT_SD, nights).tolist()
         self.ids = [f"2026{1 + night // 28:02}{1 + night % 28:02}-023000-abcd" for night in range(nights)]
         self.baselines = {
             name: Baseline(run=name, side=Side(environment=ENVIRONMENT), digest=name, facts={}) for name in self.ids
@@ -241,10 +247,7 @@ class Simulation:
         digests = {ENVIRONMENT: self.ids[night]}
         candidates = [*against_baselines(self._rows(night, baselines), baselines, history, digests)]
         candidates += against_anchors(self._rows(night, anchors), anchors, candidates, history, digests, MARGIN)
-        clock = Clock()
-        first_seconds = sum(planned.seconds for planned in self.plan.cells)
-        share = self.scenario.share
-        deadline = float("inf") if share is None else first_seconds * share / (1 - share)
+        clock, deadline = Clock(), self.scenario.second_look_seconds
         changes = [
             change
             for changes, _ in self._confirmation(night, clock).confirm(candidates, deadline)
@@ -276,7 +279,7 @@ class Simulation:
             if cell in earlier:
                 before = earlier[cell].run
                 difference = self._difference(night, before, position)
-                difference += float(self.effects[night] - self.effects[self.ids.index(before)])
+                difference += self.effects[night] - self.effects[self.ids.index(before)]
                 logs = self.draw.normal(0.0, self.scenario.sd / np.sqrt(2), (2, ROUNDS))
                 evidence = statistics.unpaired(logs[0], logs[1] + difference)
                 row = Row(base=cell, other=cell, verdict="inconclusive", code="different-runs")

@@ -27,12 +27,13 @@ from runner.core.units import parse_duration
 from runner.workflows import run as pipeline
 from runner.workflows.context import Context, prepared
 from runner.workflows.nightly import result
-from runner.workflows.nightly.anchors import device_of, find_anchors, read_pins, write_pins
+from runner.workflows.nightly.anchors import find_anchors
 from runner.workflows.nightly.baseline import Baselines, compare_with_baselines, find_baselines, measured_cells
 from runner.workflows.nightly.candidates import against_anchors, against_baselines, anchors_to_compare
 from runner.workflows.nightly.confirmation import Confirmation
 from runner.workflows.nightly.drift import drift_notes
 from runner.workflows.nightly.history import History, read_history
+from runner.workflows.nightly.pins import device_of, read_pins, write_pins
 from runner.workflows.nightly.requests import Candidate, in_order
 from runner.workflows.nightly.result import Change, Night
 from runner.workflows.options import Options
@@ -43,7 +44,7 @@ from runner.workflows.run.recorder import Totals
 __all__ = ["nightly"]
 
 BUDGET = "8h"  # without --budget
-CONFIRMATION_SHARE = 0.75
+CONFIRMATION_SHARE = 0.8
 """Of the budget; what the first run leaves is added to it.
 
 Runs of two nights show nothing by themselves, so the first run needs few rounds. A verdict in turns takes 9 to 15

@@ -7,7 +7,7 @@ from pathlib import Path
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.model.cells import is_twin
 from runner.store.run import runs
-from runner.workflows.nightly.anchors import Pin, device_of, read_pins, write_pins
+from runner.workflows.nightly.pins import Pin, device_of, read_pins, write_pins
 from runner.workflows.results import find_run
 
 

@@ -1,11 +1,10 @@
 """The anchor of each cell: an earlier run that stays, so that a slow creep has something to be compared with.
 
 Night by night, a creep stays within the margin, and each night becomes the baseline of the next. The anchor does not
-move: it is the first good run of a cell, or the run that a person accepted (``runner accept``). The file
-``reports/anchors.json`` holds the anchors of each device.
+move with each night: it is the first good run of a cell, the run that a person accepted (``runner accept``), or the
+night that found the cell ``faster`` in turns. The file ``reports/anchors.json`` holds the anchors of each device.
 """
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,57 +12,15 @@ from typing import Any
 from zlib import crc32
 
 from runner.analysis import dataset
-from runner.core.errors import RecordError, RunnerError
-from runner.core.files import write_whole
+from runner.core.errors import RecordError
 from runner.core.model import Cell
 from runner.store.run import Run, runs
-from runner.workflows.nightly.baseline import Baseline, device_kind, same_circumstances, side_of_run
+from runner.workflows.nightly.baseline import Baseline, same_circumstances, side_of_run
 from runner.workflows.nightly.history import OPEN_STATES, History, Look, last_in_turns
+from runner.workflows.nightly.pins import Pin, device_of, read_pins
 
-FILE = "anchors.json"
-VERSION = 1
 ANCHOR_EVERY = 3
 """Nights within which a cell whose environment changes is compared with its anchor at least once (if time allows)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pin:
-    """The anchor of a cell: the id of a run, and whether a person accepted it."""
-
-    run: str
-    accepted: bool = False
-
-
-def read_pins(reports: Path, device: str) -> dict[str, Pin]:
-    """Return id of a cell -> its anchor on a device; empty without a file.
-
-    Raises:
-        RunnerError: the file is damaged; overwriting it would forget what a person accepted.
-    """
-    try:
-        pins = _stored(reports).get(device, {})
-        return {cell: Pin(str(pin["run"]), bool(pin["accepted"])) for cell, pin in pins.items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        hint = "remove it: the next night makes a new one from the first good run of each cell"
-        raise RunnerError(f"{reports / FILE} cannot be read: {error}; {hint}") from error
-
-
-def write_pins(reports: Path, device: str, pins: Mapping[str, Pin]) -> None:
-    """Replace the anchors of a device; those of other devices stay."""
-    of_device = {cell: {"run": pin.run, "accepted": pin.accepted} for cell, pin in sorted(pins.items())}
-    document = {"version": VERSION, "devices": {**_stored(reports), device: of_device}}
-    write_whole(reports / FILE, json.dumps(document, indent=1) + "\n")
-
-
-def _stored(reports: Path) -> Mapping[str, Any]:
-    path = reports / FILE
-    devices: Mapping[str, Any] = json.loads(path.read_text("utf-8"))["devices"] if path.exists() else {}
-    return devices
-
-
-def device_of(header: Mapping[str, Any]) -> str:
-    """Return the name under which the anchors of a run's device are kept: its backend and the kind of device."""
-    return f"{header.get('backend')} {device_kind(header)}"
 
 
 @dataclass(slots=True)
@@ -93,18 +50,8 @@ def find_anchors(reports: Path, tonight: Run, cells: Collection[Cell], history: 
     Raises:
         RunnerError: the file of the anchors is damaged.
     """
-    header = tonight.journal().header
     stored = {run.id: run for run in runs(reports)}
-    anchors = Anchors(pins=read_pins(reports, device_of(header)))
-    gone = [name for name, pin in anchors.pins.items() if pin.run not in stored]
-    if gone:
-        names = ", ".join(sorted({anchors.pins.pop(name).run for name in gone}))
-        count = f"{len(gone)} cell{'s' * (len(gone) > 1)}"
-        anchors.notes.append(f"run {names}, the anchor of {count}, is gone: the first good run since is the new anchor")
-    unpinned = {cell.id for cell in cells} - anchors.pins.keys()
-    oldest_first = reversed(stored.values())
-    for first_run, first_cells in _first_good_runs(oldest_first, header, unpinned, history):
-        anchors.pins.update((name, Pin(first_run)) for name in first_cells)
+    anchors = _pinned(reports, tonight, cells, history, stored)
     by_run: dict[str, list[Cell]] = {}
     for cell in cells:
         pin = anchors.pins.get(cell.id)
@@ -116,6 +63,33 @@ def find_anchors(reports: Path, tonight: Run, cells: Collection[Cell], history: 
         except RecordError as error:
             anchors.notes.append(f"run {run}, an anchor, cannot be read: {error.problems[0].message}")
     return anchors
+
+
+def _pinned(
+    reports: Path, tonight: Run, cells: Collection[Cell], history: History, stored: Mapping[str, Run]
+) -> Anchors:
+    """Return the pins of the cells, none of them a run that is gone; what the runs hold is not read."""
+    header = tonight.journal().header
+    anchors = Anchors(pins=read_pins(reports, device_of(header)))
+    gone = [name for name, pin in anchors.pins.items() if pin.run not in stored]
+    if gone:
+        names = ", ".join(sorted({anchors.pins.pop(name).run for name in gone}))
+        count = f"{len(gone)} cell{'s' * (len(gone) > 1)}"
+        anchors.notes.append(f"run {names}, the anchor of {count}, is gone: the first good run since is the new anchor")
+    for cell in cells:
+        faster = _faster_night(anchors.pins.get(cell.id), cell, history)
+        if faster in stored:
+            anchors.pins[cell.id] = Pin(faster)
+    unpinned = {cell.id for cell in cells} - anchors.pins.keys()
+    for run, names_of_run in _first_good_runs(reversed([*stored.values()]), header, unpinned, history):
+        anchors.pins.update((name, Pin(run)) for name in names_of_run)
+    return anchors
+
+
+def _faster_night(pin: Pin | None, cell: Cell, history: History) -> str:
+    """Return the last night that compared a cell with its anchor if that found it ``faster`` in turns; else empty."""
+    last = last_in_turns(history.of(cell.id, pin.run)) if pin else None
+    return last.night if last and last.verdict == "faster" else ""
 
 
 def _first_good_runs(

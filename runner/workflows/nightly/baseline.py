@@ -4,7 +4,7 @@ A run is a good baseline of a cell where it ended, was measured on the same back
 suspicion about the cell, or found it ``same`` or ``faster`` in turns. Otherwise the older baseline stays.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -187,8 +187,3 @@ def looks_changed(row: Row, *, same_environment: bool) -> bool:
     Where it did not change, the verdict has to be sure.
     """
     return row.verdict in {"slower", "faster"} or (row.verdict == "inconclusive" and not same_environment)
-
-
-def slowest_first(rows: Iterable[tuple[Cell, Row]]) -> Sequence[tuple[Cell, Row]]:
-    """Return rows sorted by their ratio, the largest slow-down first."""
-    return sorted(rows, key=lambda cell_and_row: -(cell_and_row[1].ratio or 1.0))

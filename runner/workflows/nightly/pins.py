@@ -1,0 +1,54 @@
+"""``reports/anchors.json``: the run that is the anchor of each cell, for each device."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.core.errors import RunnerError
+from runner.core.files import write_whole
+from runner.workflows.nightly.baseline import device_kind
+
+FILE = "anchors.json"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """The anchor of a cell: the id of a run, and whether a person accepted it."""
+
+    run: str
+    accepted: bool = False
+
+
+def read_pins(reports: Path, device: str) -> dict[str, Pin]:
+    """Return id of a cell -> its anchor on a device; empty without a file.
+
+    Raises:
+        RunnerError: the file is damaged; overwriting it would forget what a person accepted.
+    """
+    try:
+        pins = _stored(reports).get(device, {})
+        return {cell: Pin(str(pin["run"]), bool(pin["accepted"])) for cell, pin in pins.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        hint = "remove it: the next night makes a new one from the first good run of each cell"
+        raise RunnerError(f"{reports / FILE} cannot be read: {error}; {hint}") from error
+
+
+def write_pins(reports: Path, device: str, pins: Mapping[str, Pin]) -> None:
+    """Replace the anchors of a device; those of other devices stay."""
+    of_device = {cell: {"run": pin.run, "accepted": pin.accepted} for cell, pin in sorted(pins.items())}
+    document = {"version": VERSION, "devices": {**_stored(reports), device: of_device}}
+    write_whole(reports / FILE, json.dumps(document, indent=1) + "\n")
+
+
+def _stored(reports: Path) -> Mapping[str, Any]:
+    path = reports / FILE
+    devices: Mapping[str, Any] = json.loads(path.read_text("utf-8"))["devices"] if path.exists() else {}
+    return devices
+
+
+def device_of(header: Mapping[str, Any]) -> str:
+    """Return the name under which the anchors of a run's device are kept: its backend and the kind of device."""
+    return f"{header.get('backend')} {device_kind(header)}"
