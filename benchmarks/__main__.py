@@ -6,13 +6,24 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from benchmarks import against_asv, against_torch, costs, report_size, rounds, settling, telemetry, verdict_speed
+from benchmarks import (
+    against_asv,
+    against_torch,
+    costs,
+    minutes,
+    report_size,
+    rounds,
+    settling,
+    telemetry,
+    verdict_speed,
+)
 from benchmarks.table import Row, UnmeasurableError, circumstances, load, table
 
 FIGURES: Mapping[str, Callable[[], Iterable[Row]]] = {
     "startup": costs.start_up,
     "planning": costs.planning,
     "rounds": rounds.rows,
+    "minutes": minutes.rows,
     "provision": costs.provisioning,
     "report": report_size.rows,
     "verdicts": verdict_speed.rows,

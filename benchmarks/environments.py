@@ -18,6 +18,7 @@ from runner.workflows.preparation import Prepared, prepare
 
 ROOT = Path(__file__).parent.parent
 MATRIX = ROOT / "matrix.yaml"
+REPORTS = ROOT / "reports"
 
 
 @dataclass(frozen=True, slots=True)

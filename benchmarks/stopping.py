@@ -2,9 +2,12 @@
 
 ``python -m benchmarks.stopping`` prints a Markdown table for docs/measurement.md: for each kind of noise and each cap,
 how often the 95 % interval at the moment of stopping holds the truth; how often two equal sides are called different,
-with the upper end of Wilson's interval; how often changes of 3, 5 and 10 % are found; after how many rounds one of 5;
-and how often a change of twice the margin is called ``same``. Each pair is a table of its own: a table of many rows is
-stricter, see ``runner.analysis.statistics.discoveries``.
+with the upper end of Wilson's interval; how often changes of 3, 5 and 10 % are found; how often one of 5 % is the only
+change among 100 rows; after how many rounds one of 5 % is found alone; and how often a change of twice the margin is
+called ``same``. But for the one among 100 rows, each pair is a table of its own, see
+``runner.analysis.statistics.discoveries``. A cap of 3 is a fixed number of rounds.
+
+A second table has the smallest change that is found in 80 of 100 pairs, by ``runner.analysis.forecast``.
 """
 
 import argparse
@@ -14,12 +17,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binomtest
 
-from runner.analysis import statistics
+from runner.analysis import forecast, paired_tests, statistics
 from runner.analysis.model import MARGIN, MIN_ROUNDS
 
-CAPS = (5, 10, 20, 30)
+CAPS = (3, 5, 10, 20, 30)
+TABLE_ROWS = 100
 CHANGES = (0.03, 0.05, 0.10)
 SPREADS = (0.02, 0.04, 0.06)
+DETECTABLE_SPREADS = (0.01, 0.02, 0.04, 0.06)
 Draw = Callable[[np.random.Generator, int, int, float], statistics.Floats]
 
 
@@ -60,28 +65,57 @@ class Ended(NamedTuple):
     intervals: statistics.Interval
 
 
-def measured(log_ratios: statistics.Floats, at: tuple[int, ...]) -> Ended:
-    """Look at (P, R) log ratios as the program does; each pair stops at its first verdict, or at the cap."""
+def measured(
+    log_ratios: statistics.Floats,
+    at: tuple[int, ...],
+    tick: float = 0.0,
+    alpha: float = statistics.FALSE_ALARM_LEVEL,
+    table_rows: int = 1,
+) -> Ended:
+    """Look at (P, R) log ratios as the program does; each pair stops at its first verdict, or at the cap.
+
+    Args:
+        log_ratios: of P pairs, each a table of its own.
+        at: the looks, as numbers of rounds.
+        tick: of the clock, as a share of the times of both sides.
+        alpha: the total level of a difference.
+        table_rows: the rows of the table whose level that is.
+    """
     pairs = len(log_ratios)
     words, rounds = np.full(pairs, "inconclusive", dtype=object), np.full(pairs, at[-1])
     ends = np.zeros((3, pairs))
     active = np.arange(pairs)
     for count in at:
         seen = log_ratios[active, :count]
-        error = seen.std(axis=1, ddof=1) / count**0.5
-        rounds_seen = np.full(len(active), float(count))
-        evidence = statistics.Evidence(seen.mean(axis=1), error, rounds_seen - 1, rounds_seen)
-        interval = statistics.interval(evidence, statistics.level(evidence.rounds, at, 1 - statistics.CONFIDENCE))
-        word = np.array(
-            statistics.verdicts(interval, statistics.p_value(evidence, at) <= statistics.FALSE_ALARM_LEVEL),
-            dtype=object,
-        )
-        ends[:, active] = statistics.interval(evidence, statistics.SHOWN_LEVEL)
+        evidence, ranks = evidence_of(seen), list(seen)
+        if tick:
+            raw = evidence
+            columns = zip(*(with_tick(raw, row, seen[row], tick) for row in range(len(seen))), strict=True)
+            evidence = statistics.Evidence(*(np.array(column) for column in columns))
+            ranks = [None if coarse else row for coarse, row in zip(evidence.error > raw.error, seen, strict=True)]
+        tested = paired_tests.evaluate(evidence, ranks, [at] * len(seen), table_rows=table_rows)
+        significant = tested.p_value <= alpha
+        word = np.array(statistics.verdicts(tested.deciding, significant), dtype=object)
+        ends[:, active] = tested.shown
         words[active], rounds[active] = word, count
         active = active[word == "inconclusive"]
         if not len(active):
             break
     return Ended(words, rounds, statistics.Interval(*ends))
+
+
+def evidence_of(log_ratios: statistics.Floats) -> statistics.Evidence:
+    """Return the evidence of (P, R) independent rounds."""
+    rounds = np.full(len(log_ratios), float(log_ratios.shape[1]))
+    error = log_ratios.std(axis=1, ddof=1) / rounds**0.5
+    return statistics.Evidence(log_ratios.mean(axis=1), error, rounds - 1, rounds)
+
+
+def with_tick(
+    evidence: statistics.Evidence, row: int, log_ratios: statistics.Floats, tick: float
+) -> statistics.Evidence:
+    """Return the evidence of one pair, with the floor that the ticks of both sides give."""
+    return statistics.with_tick(statistics.Evidence(*(column[row] for column in evidence)), log_ratios, tick, tick)
 
 
 def wilson(hits: np.ndarray) -> float:
@@ -93,33 +127,50 @@ def lines(pairs: int, seed: int) -> Iterator[str]:
     """Yield the table's rows."""
     yield (
         "| noise | sd | cap | covers, equal | covers, 5 % | equal called different | equal called same | 3 % found "
-        "| 5 % found | 10 % found | rounds for 5 % | 4 % called same |"
+        "| 5 % found | 10 % found | 5 % found, one of 100 rows | rounds for 5 % | 4 % called same |"
     )
-    yield "|---" * 12 + "|"
+    yield "|---" * 13 + "|"
     for name, draw in NOISES.items():
         for sd in SPREADS:
             for cap in CAPS:
                 random = np.random.default_rng([seed, len(name), int(1000 * sd), cap])
                 at = statistics.looks(MIN_ROUNDS, cap)
 
-                def ended(change: float) -> Ended:
-                    return measured(draw(random, pairs, cap, sd) + np.log1p(change), at)  # noqa: B023
+                def drawn(change: float) -> statistics.Floats:
+                    return np.asarray(draw(random, pairs, cap, sd) + np.log1p(change))  # noqa: B023
 
                 def covered(of: Ended, change: float) -> float:
                     low, high = of.intervals.low, of.intervals.high
                     return float(((low <= np.log1p(change)) & (np.log1p(change) <= high)).mean())
 
-                null, wide = ended(0), ended(2 * MARGIN)
-                changed = {change: ended(change) for change in CHANGES}
+                null, wide = measured(drawn(0), at), measured(drawn(2 * MARGIN), at)
+                log_ratios = {change: drawn(change) for change in CHANGES}
+                changed = {change: measured(each, at) for change, each in log_ratios.items()}
+                level = forecast.difference_level(0, TABLE_ROWS)
+                of_many = np.mean(measured(log_ratios[0.05], at, alpha=level, table_rows=TABLE_ROWS).words == "slower")
                 wrong = np.isin(null.words, ["slower", "faster"])
                 shares = " | ".join(f"{np.mean(of.words == 'slower'):.1%}" for of in changed.values())
                 half = changed[0.05]
                 same = np.mean(null.words == "same")
                 yield (
                     f"| {name} | {sd:.0%} | {cap} | {covered(null, 0):.1%} | {covered(half, 0.05):.1%} | "
-                    f"{wrong.mean():.2%} (< {wilson(wrong):.2%}) | {same:.0%} | {shares} | {half.rounds.mean():.1f} | "
-                    f"{np.mean(wide.words == 'same'):.2%} |"
+                    f"{wrong.mean():.2%} (< {wilson(wrong):.2%}) | {same:.0%} | {shares} | {of_many:.1%} | "
+                    f"{half.rounds.mean():.1f} | {np.mean(wide.words == 'same'):.2%} |"
                 )
+
+
+def detectable_lines() -> Iterator[str]:
+    """Yield the rows of the table of the smallest changes that are found in 80 of 100 pairs."""
+    yield f"| rounds | table | {' | '.join(f'sd {sd:.0%}' for sd in DETECTABLE_SPREADS)} |"
+    yield "|---" * (2 + len(DETECTABLE_SPREADS)) + "|"
+    for cap in CAPS:
+        at = statistics.looks(MIN_ROUNDS, cap)
+        for rows in (1, TABLE_ROWS):
+            total = forecast.difference_level(0, rows)
+            changes = (forecast.detectable_change(sd, at, at, total, MARGIN) for sd in DETECTABLE_SPREADS)
+            shares = " | ".join(f"{100 * change:.{1 if change < 0.1 else 0}f} %" for change in changes)
+            name = f"{at[0]} to {at[-1]}" if len(at) > 1 else f"{cap}"
+            yield f"| {name} | {'alone' if rows == 1 else f'one of {rows} rows'} | {shares} |"
 
 
 def main() -> None:
@@ -129,6 +180,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=4)
     given = parser.parse_args()
     for line in lines(given.pairs, given.seed):
+        print(line, flush=True)
+    print()
+    for line in detectable_lines():
         print(line, flush=True)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.table import Row
 from benchmarks.turns import in_turns, seconds
-from runner.analysis import statistics
+from runner.analysis import paired_tests, statistics
 
 PAIRS, ROUNDS = 10_000, 10
 REPEATS = 5
@@ -37,6 +37,6 @@ def verdicts(ratios: statistics.Floats, at: tuple[int, ...]) -> list[statistics.
     """Return the verdicts of log ratios, (P, R), taken at the looks ``at``."""
     each = [statistics.paired(row) for row in ratios]
     evidence = statistics.Evidence(*(np.array(column) for column in zip(*each, strict=True)))
-    p = statistics.p_value(evidence, at)
-    interval = statistics.interval(evidence, statistics.level(evidence.rounds, at, 1 - statistics.CONFIDENCE))
-    return statistics.verdicts(interval, (p <= statistics.FALSE_ALARM_LEVEL) & statistics.discoveries(p))
+    tested = paired_tests.evaluate(evidence, list(ratios), [at] * len(ratios))
+    significant = (tested.p_value <= statistics.FALSE_ALARM_LEVEL) & statistics.discoveries(tested.p_value)
+    return statistics.verdicts(tested.deciding, significant)

@@ -1,17 +1,18 @@
 """The controls of a run: A/A pairs, which show the noise between servers, and a canary, which shows machine drift."""
 
 import math
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from runner.analysis.model import Dataset, QualityIssue, Turns, log_ratio
+from runner.analysis.cell_rounds import RoundRatios, round_ratios, rounds_by_cell
+from runner.analysis.model import Dataset, QualityIssue
 from runner.core.model import Cell
-from runner.core.model.cells import is_twin, without_twin
+from runner.core.model.cells import is_twin, origin
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from runner.analysis.statistics import Evidence
 
 MAX_AA_CHANGE = 0.02
 """The largest relative difference between the sides of an A/A pair: the margin that counts as no change."""
@@ -41,26 +42,27 @@ def aa_pairs(rounds: "pd.DataFrame", looks: tuple[int, ...] = ()) -> Iterator[AA
 
     from runner.analysis import statistics
 
-    times: dict[Cell, dict[int, tuple[float, Turns | None]]] = defaultdict(dict)
-    servers: dict[Cell, dict[int, str]] = defaultdict(dict)
-    columns = (rounds[name].tolist() for name in ("cell", "round", "seconds", "turns", "server"))
-    for cell_id, number, seconds, turns, server in zip(*columns, strict=True):
-        cell = Cell.parse(cell_id)
-        times[cell][number] = (seconds, turns)
-        servers[cell][number] = server
-    for cell, twin_times in times.items():
-        if not is_twin(cell.environment):
-            continue
-        origin = _origin(cell)
-        origin_times = times.get(origin, {})
-        shared = sorted(twin_times.keys() & origin_times.keys())
-        if shared:
-            ratios = np.array([log_ratio(origin_times[number], twin_times[number]) for number in shared])
-            pairs_of_servers = [(servers[origin][number], servers[cell][number]) for number in shared]
-            recorded = pairs_of_servers if all(map(all, pairs_of_servers)) else None
-            evidence = statistics.paired(ratios, recorded)
-            p_value = float(statistics.p_value(evidence, looks or (len(shared),)))
-            yield AAPair(cell, float(np.exp(evidence.mean)), p_value)
+    cells = rounds_by_cell(rounds)
+    for cell, measured in cells.items():
+        base = cells.get(origin(cell), {}) if is_twin(cell.environment) else {}
+        ratios = round_ratios(base, measured)
+        count = len(ratios.log_ratios)
+        if count:
+            evidence = statistics.paired(np.array(list(ratios.log_ratios.values())), ratios.servers)
+            p_value = float(statistics.p_value(evidence, looks or (count,)))
+            yield AAPair(cell, float(np.exp(_estimate(ratios, evidence))), p_value)
+
+
+def _estimate(ratios: RoundRatios, evidence: "Evidence") -> float:
+    """Return the logarithm of a pair's ratio, as a comparison estimates it."""
+    import numpy as np
+
+    from runner.analysis import signed_rank
+
+    independent = np.array(list(ratios.independent().values()))
+    if len(independent) == len(ratios.log_ratios) >= signed_rank.MIN_ROUNDS:
+        return float(signed_rank.Ranked(independent[None]).estimate()[0])
+    return float(evidence.mean)
 
 
 def different_pairs(pairs: Sequence[AAPair]) -> list[AAPair]:
@@ -79,11 +81,6 @@ def different_pairs(pairs: Sequence[AAPair]) -> list[AAPair]:
         for pair, is_beyond in zip(pairs, beyond_chance.tolist(), strict=True)
         if is_beyond and abs(math.log(pair.ratio)) > math.log1p(MAX_AA_CHANGE)
     ]
-
-
-def _origin(twin_cell: Cell) -> Cell:
-    """Return the cell that a twin is a copy of."""
-    return replace(twin_cell, environment=without_twin(twin_cell.environment))
 
 
 def canary_drift(canary: Sequence[tuple[str, int, float]]) -> float | None:
@@ -109,15 +106,15 @@ def control_issues(dataset: Dataset) -> Iterator[QualityIssue]:
     """Yield a quality issue for each control of a run that shows a difference."""
     for pair in different_pairs(list(aa_pairs(dataset.rounds, dataset.looks))):
         change = max(pair.ratio, 1 / pair.ratio) - 1
-        origin = _origin(pair.twin)
+        original = origin(pair.twin)
         yield QualityIssue(
             code="a-a-differs",
-            sentence=f"{origin.environment} differs from itself on another server by {change:.1%}: "
+            sentence=f"{original.environment} differs from itself on another server by {change:.1%}: "
             "do not trust this case",
             serious=True,
             extent=change,
-            environment=origin.environment,
-            cell=origin.id,
+            environment=original.environment,
+            cell=original.id,
         )
     drift = canary_drift(dataset.canary)
     if drift is not None:

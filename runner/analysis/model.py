@@ -12,6 +12,8 @@ from runner.core.model import Cell
 if TYPE_CHECKING:
     import pandas as pd
 
+    from runner.analysis.quality.grade import Grade
+
 Verdict = Literal["same", "slower", "faster", "inconclusive", "not-comparable", "not-measured"]
 VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "inconclusive", "not-comparable", "not-measured")
 
@@ -22,6 +24,8 @@ MARGIN = 0.02
 """The relative change that counts as none, unless the matrix or ``--margin`` sets another."""
 MIN_ROUNDS = 3
 """Rounds that it takes to estimate the noise: with two, a 95 % interval reaches nine standard deviations each way."""
+MAX_MORE_ROUNDS = 30
+"""The largest number of further rounds that is forecast: what needs more is a question of the margin or the noise."""
 
 
 class Turns(NamedTuple):
@@ -127,7 +131,10 @@ class Row:
         ratio: other over base time, below 1 is faster; None if two measured cells are not comparable.
         ratio_low: lower end of the 95 % interval of the ratio, ``ratio_high`` the upper; None without an interval.
         rounds: how many rounds, or pairs of rounds, the interval is based on.
-        more_rounds: about how many more rounds should decide an open verdict; 0 if it is decided.
+        more_rounds: how many more rounds decide an open verdict with a probability of 0.8; above MAX_MORE_ROUNDS if no
+            number up to it does, and 0 if it is decided. ``more_rounds_low`` is the number for 0.2.
+        round_sd: standard deviation of a round's log ratio; None with one round, and without an interval.
+        independent_rounds: ``rounds``, or the number of pairs of servers if several rounds share them.
         p_value: of no difference, for all looks together; None if there is no interval, as are the next three.
         level: the two-sided level of the interval that decides: the error that its look may spend.
         deciding_low: lower end of the interval that decides, ``deciding_high`` the upper; wider than the 95 % interval
@@ -150,6 +157,9 @@ class Row:
     ratio_high: float | None = None
     rounds: int = 0
     more_rounds: int = 0
+    more_rounds_low: int = 0
+    round_sd: float | None = None
+    independent_rounds: int = 0
     p_value: float | None = None
     level: float | None = None
     deciding_low: float | None = None
@@ -246,6 +256,22 @@ class GeometricMean:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Widening:
+    """The intervals of a run are wider than its rounds alone would have them.
+
+    Attributes:
+        run: its id.
+        smallest: the smallest factor of a row's interval, ``largest`` the largest; it depends on the number of rounds.
+        reason: why, as a clause.
+    """
+
+    run: str
+    smallest: float
+    largest: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """Environments against a base.
 
@@ -258,6 +284,11 @@ class Comparison:
         figures: the published figures in the rows, each once.
         differences: environment -> differences between it and the base; none if a side was published or not measured.
         overall: the mean over the cells of each environment that has two or more.
+        grades: run -> its grade, of the runs of the rows; empty until a workflow adds them.
+        widenings: of the runs whose intervals are widened.
+        detectable_change: the smallest relative change that such a table calls in 8 of 10 runs, with the median of its
+            rows' noise; None if no row has two rounds.
+        detectable_rounds: the numbers of rounds at which it could have called one, ascending.
     """
 
     base: str
@@ -271,6 +302,10 @@ class Comparison:
     figures: tuple[Figure, ...] = ()
     differences: Mapping[str, tuple[Difference, ...]] = field(default_factory=dict)
     overall: tuple[GeometricMean, ...] = ()
+    grades: "Mapping[str, Grade]" = field(default_factory=dict)
+    widenings: tuple[Widening, ...] = ()
+    detectable_change: float | None = None
+    detectable_rounds: tuple[int, ...] = ()
 
     def count(self, environment: str) -> dict[Verdict, int]:
         """Return how many rows of an environment have each verdict, without those that no row has."""

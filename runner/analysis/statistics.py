@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from runner.analysis.error_spending import levels
-from runner.analysis.model import MARGIN, MIN_ROUNDS
+from runner.analysis.model import MARGIN
 
 CONFIDENCE = 0.95
 FALSE_ALARM_LEVEL = 0.007
@@ -37,9 +37,11 @@ When the rounds stop, it contains the truth for 93 to 97 of 100 pairs (benchmark
 FALSE_DISCOVERY_RATE = 0.05
 """The largest share of false ones among the rows of a table that are called different."""
 LOOK_GROWTH = 1.25
-"""Each look has at least one round more than the previous one, and this many times as many."""
-MAX_ROUNDS = 1000
-"""The largest number of rounds that is estimated to decide a verdict."""
+"""Each look has at least one round more than the previous one, and this many times as many.
+
+A last step of less than half of that joins the one before it: a look right before the last one costs error and shows
+nothing new.
+"""
 ALPHAS = np.geomspace(1e-9, 0.999, 61)
 
 Floats = NDArray[np.float64]
@@ -74,12 +76,18 @@ def looks(rounds: int, max_rounds: int) -> tuple[int, ...]:
     """Return the numbers of rounds at which verdicts are taken, from ``rounds`` to ``max_rounds``, both included.
 
     >>> looks(3, 20)
-    (3, 4, 5, 7, 9, 12, 15, 19, 20)
+    (3, 4, 5, 7, 9, 12, 15, 20)
     """
     numbers = [min(rounds, max_rounds)]
     while numbers[-1] < max_rounds:
-        numbers.append(min(max_rounds, max(numbers[-1] + 1, int(np.ceil(numbers[-1] * LOOK_GROWTH)))))
+        step, next_step = _next_look(numbers[-1]), _next_look(_next_look(numbers[-1]))
+        is_last = max_rounds - step < (next_step - step) / 2
+        numbers.append(max_rounds if is_last else step)
     return tuple(numbers)
+
+
+def _next_look(rounds: int) -> int:
+    return max(rounds + 1, int(np.ceil(rounds * LOOK_GROWTH)))
 
 
 def level(rounds: ArrayLike, at: tuple[int, ...], alpha: float) -> Floats:
@@ -120,6 +128,28 @@ def _scalar_evidence(*numbers: float) -> Evidence:
     return Evidence(*(np.array(number, dtype=np.float64) for number in numbers))
 
 
+def with_tick(evidence: Evidence, log_ratios: Floats, base_tick: float, other_tick: float) -> Evidence:
+    """Return the evidence of one pair with an error that is not below what the ticks of the clock hide.
+
+    If a clock is coarser than the noise, rounds are equal, and their standard deviation says nothing. A time that is
+    rounded to ticks of size h has an error of standard deviation h / sqrt(12). The evidence is returned as it is if no
+    two log ratios are equal, or if its error is larger.
+
+    Args:
+        evidence: of the log ratios.
+        log_ratios: (R,), one for each round.
+        base_tick: the tick of the base's clock as a share of its time; 0 if it is unknown.
+        other_tick: that of the other side.
+
+    References:
+        Widrow and Kollar, Quantization Noise, 2008, chapter 4: the error of rounding.
+    """
+    floor = np.hypot(base_tick, other_tick) / np.sqrt(12 * (evidence.freedom + 1))
+    if len(np.unique(log_ratios.round(12))) == len(log_ratios) or evidence.error >= floor:
+        return evidence
+    return evidence._replace(error=np.asarray(floor))
+
+
 def unpaired(base_logs: Floats, other_logs: Floats) -> Evidence:
     """Return the evidence of unrelated rounds for other minus base, given (R,) and (S,) logarithms of seconds.
 
@@ -154,7 +184,12 @@ def p_value(evidence: Evidence, at: tuple[int, ...]) -> Floats:
     mean = np.abs(evidence.mean)
     with np.errstate(divide="ignore", invalid="ignore"):
         nominal = np.where(mean > 0, 2 * stdtr(evidence.freedom, -mean / evidence.error), 1.0)
-    looks_reached = np.maximum(np.searchsorted(at, evidence.rounds, side="right") - 1, 0)
+    return repeated_p_value(nominal, evidence.rounds, at)
+
+
+def repeated_p_value(nominal: Floats, rounds: Floats, at: tuple[int, ...]) -> Floats:
+    """Return the repeated p-values, (P,), of p-values (P,) that hold for a single look with so many rounds, (P,)."""
+    looks_reached = np.maximum(np.searchsorted(at, rounds, side="right") - 1, 0)
     table = np.log(np.array([levels(at, float(alpha)) for alpha in ALPHAS]))  # (A, K)
     logs = np.log(np.maximum(nominal, 1e-300))
     total = np.empty(np.shape(logs))
@@ -196,40 +231,19 @@ def verdicts(intervals: Interval, significant: NDArray[np.bool_], margin: float 
     return [names[k] for k in np.atleast_1d(same * 1 + slower * 2 + faster * 3).tolist()]
 
 
-def rounds_needed(evidence: Evidence, margin: float) -> NDArray[np.int_]:
-    """Return about how many rounds in total should decide the verdicts, (P,), if spread and mean stay the same.
-
-    Sides are called different once t(R - 1) * sd / sqrt(R) at level FALSE_ALARM_LEVEL is below the mean's distance from
-    0, and ``same`` once that at level 1 - CONFIDENCE is below log(1 + margin) minus the distance. Looks cost slightly
-    more than this.
-
-    Returns:
-        more rounds than there are; at least MIN_ROUNDS if there is one; MAX_ROUNDS if that many would not be enough.
-
-    References:
-        the sample size for an interval of given length: Kutner, Nachtsheim, Neter and Li, Applied Linear Statistical
-        Models, section 16.10; for ``same``, Chow, Shao and Wang, Sample Size Calculations in Clinical Research, 3.1.
-    """
-    from scipy.special import stdtrit
-
-    distance, rounds = np.abs(evidence.mean), evidence.rounds.astype(np.int_)
-    spread = np.where(rounds > 1, evidence.error, 0.0) * np.sqrt(rounds)
-    counts = np.arange(2.0, MAX_ROUNDS + 1)
-    is_beyond = distance > np.log1p(margin)
-    reach = np.where(is_beyond, distance, np.log1p(margin) - distance)
-    needed = np.full(np.shape(distance), MAX_ROUNDS)
-    for beyond, alpha in ((True, FALSE_ALARM_LEVEL), (False, 1 - CONFIDENCE)):
-        lengths = stdtrit(counts - 1, 1 - alpha / 2) / np.sqrt(counts)  # falling with the rounds
-        with np.errstate(divide="ignore", invalid="ignore"):
-            enough = 2 + np.searchsorted(-lengths, -np.where(spread > 0, reach / spread, np.inf), side="right")
-        needed = np.where(is_beyond == beyond, enough, needed)
-    needed = np.where(rounds > 1, needed, MIN_ROUNDS)
-    return np.asarray(np.clip(np.maximum(needed, rounds + 1), 2, MAX_ROUNDS), dtype=np.int_)
-
-
-def geometric_mean(log_ratios: Floats) -> Interval:
+def geometric_mean(
+    log_ratios: Floats, alpha: float = 1 - CONFIDENCE, variance_factor: float = 1.0, freedom: float | None = None
+) -> Interval:
     """Return the mean of (C, R) log ratios over C cases and R rounds with its interval: a geometric mean's logarithm.
 
     Only the rounds are random; the cases are fixed and not a sample of others.
+
+    Args:
+        log_ratios: (C, R).
+        alpha: two-sided level of the interval; SHOWN_LEVEL if rounds may have been added.
+        variance_factor: how many times larger the squared error is than independent rounds would have it.
+        freedom: degrees of freedom of the error; None for those of independent rounds.
     """
-    return interval(paired(np.asarray(log_ratios).mean(axis=0)), 1 - CONFIDENCE)
+    evidence = paired(np.asarray(log_ratios).mean(axis=0))
+    error = evidence.error * np.sqrt(variance_factor)
+    return interval(evidence._replace(error=error, freedom=np.asarray(freedom or evidence.freedom)), alpha)

@@ -78,10 +78,15 @@ class StoppingRule:
         return Decision(frozenset(chosen), reason)
 
     def _candidates(self, comparisons: Iterable[Comparison]) -> Iterator[_Candidate]:
-        """Yield the undecided pairs of planned cells; A/A pairs get no round of their own."""
+        """Yield the undecided pairs of planned cells that may be decided by the last look.
+
+        A pair is left out if the forecast gives it less than 1 in 5 up to then. A/A pairs get no round of their own.
+        """
         for comparison in comparisons:
             for row in comparison.rows if not is_twin(comparison.others[-1]) else ():
                 cells = frozenset({row.base, row.other})
-                if row.more_rounds and cells <= self.round_seconds.keys():
-                    rounds = min(row.more_rounds, self.looks[-1] - row.rounds)
+                remaining = self.looks[-1] - row.rounds
+                in_reach = row.more_rounds_low <= remaining
+                if row.more_rounds and in_reach and cells <= self.round_seconds.keys():
+                    rounds = min(row.more_rounds, remaining)
                     yield _Candidate(rounds * sum(self.round_seconds[cell] for cell in cells), cells)

@@ -144,6 +144,7 @@ def describe(gpus: Sequence[Gpu]) -> dict[str, Any]:
         "cpu": cpu_name(),
         "cores": cores(),
         "logical_cores": len(os.sched_getaffinity(0)),
+        "online_cpus": os.cpu_count() or 1,
         "memory_bytes": memory()[0],
         "governor": governor.read_text().strip() if governor.exists() else None,
         "load_average": list(os.getloadavg()),

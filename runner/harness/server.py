@@ -142,19 +142,19 @@ class Server(object):
         begin = time.perf_counter()
         self.child = ChildSupervisor(work, self.out, self.source)
         answer = self.child.wait_for_result(
-            request["timeout"], request.get("memory"), self.beat, lambda: self.turn(request["id"])
+            request["timeout"], request.get("memory"), self.beat, lambda stage: self.turn(request["id"], stage)
         )
         answer["round_seconds"] = time.perf_counter() - begin
         return answer
 
-    def turn(self, number: "int") -> "None":
-        """Report that the child waits for its turn, and return when the runner lets it continue.
+    def turn(self, number: "int", stage: "str") -> "None":
+        """Report that the child waits for its turn, and why; return when the runner lets it continue.
 
         Raises:
             BrokenPipeError: stdin has ended.
             ValueError: the runner has sent another message.
         """
-        self.reply({"id": number, "reply": "turn"})
+        self.reply({"id": number, "reply": "turn", "stage": stage})
         line = self.source.readline()
         if not line:
             raise BrokenPipeError

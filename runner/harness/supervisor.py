@@ -23,6 +23,10 @@ RUNNING = "running"
 WAITING = "waiting for its turn"  # announced by the child; the kernel stops it a moment later
 REAPED = "reaped"
 
+BUILT, TURN, TIMED = "built", "turn", "timed"
+"""Why a child waits: it has built its program and warms up next; it takes samples next; all its samples are taken."""
+STAGES = {b"b": BUILT, b"t": TURN, b"d": TIMED}
+
 
 class Pipe(object):
     """A pipe from the child, and what has been read from it."""
@@ -57,7 +61,8 @@ class ChildSupervisor(object):
         """Fork; the child runs ``work`` and sends what it returns.
 
         Args:
-            work: called in the child with a function that returns when it is the child's turn; returns a dict for JSON.
+            work: called in the child with a function that takes a stage and returns when it is the child's turn; returns
+                a dict for JSON.
             private: the server's reply descriptor, which the child must not hold.
             source: the server's stdin; when it ends while the child runs, so does the server.
         """
@@ -69,6 +74,7 @@ class ChildSupervisor(object):
         self.kills = procfs.out_of_memory_kills()
         self.result, self.log, self.turns = pipes = Pipe(), Pipe(), Pipe()
         self.state = RUNNING
+        self.stage = TURN
         self.pid = os.fork()
         if self.pid == 0:
             try:
@@ -76,7 +82,11 @@ class ChildSupervisor(object):
                     os.close(descriptor)
                 self.libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))  # a child never outlives its server
                 if os.getppid() == server:
-                    run_child(lambda: work(lambda: wait_for_turn(self.turns.writer)), self.result.writer, self.log.writer)
+                    run_child(
+                        lambda: work(lambda stage=TURN: wait_for_turn(self.turns.writer, stage)),
+                        self.result.writer,
+                        self.log.writer,
+                    )
             finally:
                 os._exit(1)
         for pipe in pipes:
@@ -93,7 +103,7 @@ class ChildSupervisor(object):
             timeout: seconds, above 0; those in which it waits for its turn do not count.
             memory: resident bytes at which the child is killed, or None where a container sets the limit.
             beat: called about every HEARTBEAT seconds.
-            turn: called when the child waits for its turn; returns when it may continue.
+            turn: called with the stage when the child waits for its turn; returns when it may continue.
         """
         start = last_beat = time.monotonic()
         failure = code = message = None
@@ -121,8 +131,10 @@ class ChildSupervisor(object):
 
     def is_stopped(self) -> "bool":
         """Return whether the child has announced that it waits for its turn, and the kernel has stopped all its threads."""
-        if select.select([self.turns.reader], [], [], 0)[0] and os.read(self.turns.reader, 1):
-            self.state = WAITING
+        if select.select([self.turns.reader], [], [], 0)[0]:
+            announced = os.read(self.turns.reader, 1)
+            if announced:
+                self.state, self.stage = WAITING, STAGES[announced]
         if self.state != WAITING:
             return False
         status = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
@@ -131,7 +143,7 @@ class ChildSupervisor(object):
     def give_turn(self, turn: "object") -> "None":
         """Let the child continue once ``turn`` returns; if that raises, kill the child and all that it started."""
         try:
-            turn()
+            turn(self.stage)
         except BaseException:
             self.kill()
             raise
@@ -242,10 +254,10 @@ def run_child(work: "object", result: "int", log: "int") -> "None":
         os._exit(code)
 
 
-def wait_for_turn(turns: "int") -> "None":
-    """Announce on ``turns`` that this process waits for its turn, and stop all its threads until it is continued.
+def wait_for_turn(turns: "int", stage: "str") -> "None":
+    """Announce on ``turns`` that this process waits, and at which stage; stop all its threads until it is continued.
 
     A thread pool that spins while it waits for work would disturb the process whose turn it is.
     """
-    os.write(turns, b".")
+    os.write(turns, next(code for code in STAGES if STAGES[code] == stage))
     signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)  # sent to itself, it stops before the call returns

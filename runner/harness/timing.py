@@ -7,6 +7,8 @@ import math
 from itertools import repeat
 
 WARMUP_SHARE = 0.5  # largest share of the time budget
+MIN_WINDOW = 0.1  # seconds that a window lasts where no other process takes turns
+MIN_LIMIT = 0.4  # seconds that such a warm-up may take, whatever the budget
 WINDOWS = 3  # of the warm-up, whose medians must agree
 WINDOW = 5  # fewest calls in a window
 WINDOW_SHARE = 0.05  # smallest share of the time budget that a window lasts
@@ -14,6 +16,8 @@ STEADY = 0.02  # largest relative difference of the medians of windows
 TARGET = 0.005  # half of the relative width of a precise median's interval
 MIN_SAMPLES = 3
 FIRST_LOOK = 20  # samples
+EARLIEST_END = 0.25  # share of the time budget before which no measurement ends
+BLOCKS = 20  # of samples that follow each other, whose medians show whether the median is precise
 Z95 = 1.96
 CLOCK_SHARE = 0.001  # of a sample that reading the clock may take
 PAIRS = 101  # of readings, to measure what one costs
@@ -42,14 +46,20 @@ def steady(medians: "list") -> "bool":
 def precise(times: "list") -> "bool":
     """Return whether the 95 % interval of the median, by order statistics, is within TARGET of it on each side.
 
+    The interval is that of the medians of BLOCKS blocks. Samples that follow each other are alike: a machine that is slow
+    for a tenth of a second is slow for all the samples of that time, and an interval of single samples would not show it.
     The ranks are n/2 -+ 1.96 sqrt(n)/2, the normal approximation to the binomial (Conover 1999, section 3.2).
+
+    Args:
+        times: in the order in which they were taken.
     """
     count = len(times)
     if count < FIRST_LOOK:
         return False
-    ranked = sorted(times)
-    reach = Z95 * count ** 0.5 / 2
-    low, high = ranked[int(count / 2.0 - reach)], ranked[min(int(count / 2.0 + reach) + 1, count - 1)]
+    starts = [count * block // BLOCKS for block in range(BLOCKS + 1)]
+    ranked = sorted(median(times[first:end]) for first, end in zip(starts, starts[1:]))
+    reach = Z95 * BLOCKS ** 0.5 / 2
+    low, high = ranked[int(BLOCKS / 2.0 - reach)], ranked[int(BLOCKS / 2.0 + reach) + 1]
     return high - low <= 2 * TARGET * median(ranked)
 
 
@@ -92,12 +102,18 @@ def count(call: "object", synchronize: "object", clock: "object", iterations: "i
     return [sample(call, synchronize, clock)[0] for _ in range(iterations)]
 
 
-def warm_up(call: "object", synchronize: "object", clock: "object", seconds: "float", cost: "float") -> "tuple":
+def warm_up(
+    call: "object", synchronize: "object", clock: "object", seconds: "float", cost: "float", alone: "bool" = True
+) -> "tuple":
     """Return (times in order, the batch they lead to, whether they ended steady, the seconds taken); see ``measure``.
 
     The first window has WINDOW calls, and decides how many calls a sample has; each later window may increase that. Later
     windows have at least WINDOW samples, and last at least WINDOW_SHARE of the budget: five calls of 20 us end before a
     CPU has changed its clock, so two such windows agree although the times will still change.
+
+    Where the process is ``alone``, nothing but its own calls passes the time in which a clock or a cache settles, so each
+    later window lasts at least MIN_WINDOW, and the warm-up may take MIN_LIMIT, whatever the budget. Where it takes turns,
+    the others warm up before its first turn, and both sides of a ratio are measured in the same moments.
 
     References:
         Barrett et al., Virtual machine warmup blows hot and cold, OOPSLA 2017: a few iterations do not show a steady
@@ -105,11 +121,13 @@ def warm_up(call: "object", synchronize: "object", clock: "object", seconds: "fl
         last ones vary by 1 or 2 %. Here the medians are compared, because one disturbed call is not a trend.
     """
     times, medians, first, batch = [], [], 0, 1  # first: index of the window's first sample
+    window = max(WINDOW_SHARE * seconds, MIN_WINDOW if alone else 0.0)
+    limit = max(WARMUP_SHARE * seconds, MIN_LIMIT if alone else 0.0)
     start = window_start = now = clock()
-    while len(times) < 2 or now - start < WARMUP_SHARE * seconds:
+    while len(times) < 2 or now - start < limit:
         time, now = sample(call, synchronize, clock, batch)
         times.append(time)
-        if len(times) - first < WINDOW or (medians and now - window_start < WINDOW_SHARE * seconds):
+        if len(times) - first < WINDOW or (medians and now - window_start < window):
             continue
         medians.append(median(times[first:]))
         batch = max(batch, batch_of(medians[-1] - cost / batch, cost))
@@ -120,18 +138,19 @@ def warm_up(call: "object", synchronize: "object", clock: "object", seconds: "fl
 
 
 def until_precise(call: "object", synchronize: "object", clock: "object", seconds: "float", batch: "int") -> "list":
-    """Return at least MIN_SAMPLES samples in order, taken until their median is precise or ``seconds`` have passed."""
-    ranked, times, look = [], [], FIRST_LOOK
+    """Return at least MIN_SAMPLES samples in order, taken until their median is precise or ``seconds`` have passed.
+
+    The median is not looked at before EARLIEST_END of the time: a few samples that follow each other see one moment.
+    """
+    times, look = [], FIRST_LOOK
     start = now = clock()
     while len(times) < MIN_SAMPLES or now - start < seconds:
         time, now = sample(call, synchronize, clock, batch)
         times.append(time)
-        if len(times) == look:
-            ranked += times[len(ranked) :]
-            ranked.sort()  # cheap: nearly all are in order already
-            if precise(ranked):
+        if len(times) >= look and now - start >= EARLIEST_END * seconds:
+            if precise(times):
                 break
-            look += look // 2  # less and less often, so that looking costs little
+            look = len(times) * 3 // 2  # less and less often, so that looking costs little
     return times
 
 
@@ -143,7 +162,7 @@ def in_turns(
     A turn has at least one sample. Where samples are shorter than LEAD_BELOW, the first one of a turn shows that other
     processes have used the caches: it is one of the ``leads``, and is no sample.
     """
-    times, ranked, turns, leads, elapsed, look = [], [], [], [], 0.0, TURNS
+    times, turns, leads, elapsed, look = [], [], [], 0.0, TURNS
     while len(times) < MIN_SAMPLES or elapsed < seconds:
         wait()
         if not times or batch * times[-1] < LEAD_BELOW:
@@ -155,12 +174,10 @@ def in_turns(
             times.append(time)
         turns.append(len(times) - before)
         elapsed += now - start
-        if len(turns) == look:
-            ranked += times[len(ranked) :]
-            ranked.sort()
-            if precise(ranked):
+        if len(turns) >= look and elapsed >= EARLIEST_END * seconds:
+            if precise(times):
                 break
-            look += look // 2
+            look = len(turns) * 3 // 2
     return {"seconds": times, "turns": turns, "leads": leads}
 
 
@@ -169,8 +186,9 @@ def measure(
 ) -> "dict":
     """Return the times of a step in the order in which they were taken, and how they were taken.
 
-    Warm-up ends when the times are steady or half of the budget has passed, after at least two calls. Measuring ends when
-    the median is precise or the budget has passed, after at least MIN_SAMPLES samples. A sample is the time of ``batch``
+    Warm-up ends when the times are steady or half of the budget has passed, after at least two calls; see ``warm_up`` for
+    its least duration. Measuring ends when the median is precise and EARLIEST_END of the budget has passed, or when the
+    budget has passed, after at least MIN_SAMPLES samples. A sample is the time of ``batch``
     calls divided by ``batch``, which is 1 where reading the clock takes no more than CLOCK_SHARE of a single call.
 
     Args:
@@ -188,7 +206,7 @@ def measure(
     """
     synchronize()
     cost = reading(synchronize, clock)
-    warmup, batch, is_steady, took = warm_up(call, synchronize, clock, seconds, cost)
+    warmup, batch, is_steady, took = warm_up(call, synchronize, clock, seconds, cost, alone=wait is None)
     facts = {"warmup": warmup, "batch": batch, "clock_seconds": cost, "warmup_seconds": took, "steady": is_steady}
     if wait is None:
         return dict(facts, seconds=until_precise(call, synchronize, clock, seconds, batch))

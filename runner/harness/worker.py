@@ -5,6 +5,8 @@ import traceback
 
 from . import adapters, cases, compile_cache, cpu, device_time, timing
 from .errors import CellFailure
+from .other_load import OtherLoad
+from .supervisor import BUILT, TIMED
 from .verify.trial import METHODS, KernelTrial, Trial
 
 OUT_OF_MEMORY = ("out of memory", "allocate memory", "bad_alloc", "oom when allocating", "resourceexhausted", "alloc_failed")
@@ -40,7 +42,9 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
             ``cache``. Optional: ``already_verified``, an earlier round of the run has verified the cell; ``precompile``, only the
             compilers' results in the cache are needed.
         reference: ``loss``, ``gradients``, ``outputs`` and ``digest`` of the case.
-        wait: returns when it is this process's turn; None where nothing else is measured meanwhile.
+        wait: takes a stage and returns when it is this process's turn; None where nothing else is measured meanwhile. It is
+            called with BUILT before the warm-up and with TIMED after the last sample, so that the runner can let several
+            processes build and verify at the same time, and one process at a time take samples.
 
     Raises:
         CellFailure: the data or the results differ from the reference's.
@@ -54,6 +58,7 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
         program, facts = trial.build_verified(case)
     else:
         program, facts = trial.build_after_smaller(case, checked)
+    facts["build_seconds"] = time.perf_counter() - begin
     phase, _, protocol = request["phase"].partition("+")
     if request.get("precompile"):
         getattr(program, METHODS[phase])()  # compiles, if it is the first call
@@ -71,23 +76,31 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
         else:
             if phase != "train":
                 call()  # compiles, if it is the first call: that is no warm-up
+            if wait is not None:
+                wait(BUILT)
             times = time_call(program, call, request, wait)
-        trial.verify_again(program, facts, checked == case, call if phase != "forward" else None)
-        facts.update(times)
+        if phase != "forward":
+            trial.check_step(program, facts, call)
+        if wait is not None:
+            wait(TIMED)
+        checking = time.perf_counter()
+        trial.verify_again(program, facts, checked)
+        facts.update(times, check_seconds=time.perf_counter() - checking)
     facts["child_seconds"] = time.perf_counter() - begin
     return facts
 
 
 def time_call(program: "object", call: "object", request: "dict", wait: "object") -> "dict":
-    """Return the times of a call, from ``timing.measure``, and the facts of its device meanwhile."""
+    """Return the times of a call, from ``timing.measure``, and the facts of its device and of the machine meanwhile."""
+    others = OtherLoad()
     if request["device"] == "cpu":
         monitor = cpu.CpuMonitor()
-        turn = monitor.before_turns(wait)
+        turn = monitor.before_turns(others.during(wait))
         times = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"], turn)
-        return dict(times, **monitor.facts())
-    times = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"], wait)
+        return dict(times, **dict(others.facts(), **monitor.facts()))
+    times = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"], others.during(wait))
     ended = time.monotonic()
-    return dict(times, ended=ended, **device_time.facts(program, call, request["seconds"]))
+    return dict(times, ended=ended, **dict(others.facts(), **device_time.facts(program, call, request["seconds"])))
 
 
 def run_guarded(work: "object") -> "dict":

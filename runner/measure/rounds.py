@@ -20,16 +20,17 @@ from runner.core.model import (
     Outcome,
     Plan,
     Round,
+    RoundTimes,
 )
 from runner.measure import turns
+from runner.measure.breakdown import Breakdown
+from runner.measure.interleave import Ask, measure_in_turns
 from runner.measure.precompile import Job, compile_ahead, possible
 from runner.measure.references import References
 from runner.measure.round_plan import TRANSIENT_FAILURES, RoundPlan, Step, TurnSet, abandoned_cells
 from runner.measure.server_pool import ServerPool
 
 __all__ = ["Hooks", "measure"]
-
-Ask = Callable[..., Outcome | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,18 +76,24 @@ def measure(plan: Plan, servers: ServerPool, references: References, hooks: Hook
     present = tuple(name for name in names if name in servers.ready)
     if not present:
         return
+    breakdown = Breakdown()
     groups = plan.past.groups.get(servers.limits.device)
     if groups is None:
-        groups = servers.groups(present)
+        with breakdown.during("start"):
+            groups = servers.groups(present)
         yield GroupsFormed(groups)
-    yield from _Executor(RoundPlan(plan, servers.ready.keys(), groups), servers, references, hooks).run()
+    order = RoundPlan(plan, servers.ready.keys(), groups)
+    yield from _Executor(order, servers, references, hooks, breakdown).run()
 
 
 class _Executor:
     """Carries out the rounds of a plan, one after the other."""
 
-    def __init__(self, order: RoundPlan, servers: ServerPool, references: References, hooks: Hooks) -> None:
+    def __init__(
+        self, order: RoundPlan, servers: ServerPool, references: References, hooks: Hooks, breakdown: Breakdown
+    ) -> None:
         self.order = order
+        self.breakdown = breakdown
         self.plan = order.plan
         self.servers = servers
         self.references = references
@@ -115,16 +122,21 @@ class _Executor:
         steps = self.order.steps(of, selected, self.abandoned, self.failed_cases)
         environments = {cell.environment for step in steps for cell in step.cells}
         if environments:
-            self.servers.next_round(environments)
+            with self.breakdown.during("start"):
+                self.servers.next_round(environments)
+            self.breakdown.move("start", "import", self.servers.take_import_share() * self.breakdown.seconds["start"])
         jobs: list[Job] = []
         if of.number == 1 and possible(self.servers):
             jobs = [job for step in steps for job in self._compile_jobs(step)]
         for step in steps:
             if jobs:
-                compiled = compile_ahead(self.servers, jobs, step.cells)
+                with self.breakdown.during("compile"):
+                    compiled = compile_ahead(self.servers, jobs, step.cells)
                 case_id = step.block.case_id
                 jobs = [job for job in jobs if job.cell.case_id != case_id and job.cell not in compiled]
             yield from self._step(step)
+        if steps:
+            yield RoundTimes(steps[0].number, self.breakdown.take())
 
     def _step(self, step: Step) -> Iterator[Event]:
         """Yield the canary, the outcome of each cell, and the end of a step."""
@@ -132,9 +144,12 @@ class _Executor:
             self.hooks.wait_until_cool()
         if self.hooks.canary:
             self.servers.settle()
-            yield Canary(step.block.case_id, step.number, self.hooks.canary())
+            with self.breakdown.during("canary"):
+                seconds = self.hooks.canary()
+            yield Canary(step.block.case_id, step.number, seconds)
         for outcome in self._outcomes(step):
             self._note_failure(step.block, outcome)
+            self.breakdown.count_samples(outcome)
             yield replace(outcome, attempt=step.attempt)
         yield CaseFinished(step.block.case_id, step.number)
 
@@ -164,7 +179,8 @@ class _Executor:
         if not self.references.known(block.spec):
             self.hooks.say(f"{block.case_id}: computing the reference")
         try:
-            reference = self.references.get(block.spec)
+            with self.breakdown.during("reference"):
+                reference = self.references.get(block.spec)
         except RunnerError as error:
             self.failed_cases.add(block.case_id)
             reply = {"status": "failed", "class": "crash", "reason": error.problems[0].message}
@@ -200,24 +216,19 @@ class _Executor:
             assert outcome is not None, "a cell that takes no turns waits for one"
             return outcome
 
-        return self.hooks.measure_unthrottled(measured) if self.hooks.measure_unthrottled else measured()
+        with self.breakdown.during("turns"):
+            return self.hooks.measure_unthrottled(measured) if self.hooks.measure_unthrottled else measured()
 
     def _in_turns(self, turn_set: TurnSet, ask: Ask) -> Iterator[Outcome]:
         """Yield the outcomes of cells that take turns, as they end; their records name the set."""
         name, cells = turn_set
         draw = self.order.random(f"{cells[0].case_id}/{name}")
-        for cell in draw.sample(cells, len(cells)):
-            outcome = ask(cell, turns=True)
-            if outcome is not None:
-                yield outcome
-        waiting = self.servers.waiting
-        self.hooks.say(f"round {name.partition('/')[0]}: {len(waiting)} cells of {cells[0].case_id} take turns")
-        while waiting:
-            for cell in turns.order(waiting, draw):
-                outcome = self.servers.go_on(cell)
-                if outcome is not None:
-                    partners = {"turns_with": name} if "turns" in outcome.reply and len(cells) > 1 else {}
-                    yield replace(outcome, reply={**outcome.reply, **partners})
+        text = f"round {name.partition('/')[0]}: turns of {len(cells)} cells of {cells[0].case_id}"
+        announce = partial(self.hooks.say, text)
+        started = draw.sample(cells, len(cells))
+        for outcome in measure_in_turns(self.servers, ask, started, draw, self.breakdown, announce):
+            partners = {"turns_with": name} if "turns" in outcome.reply and len(cells) > 1 else {}
+            yield replace(outcome, reply={**outcome.reply, **partners})
 
     def _request(self, block: Block) -> dict[str, Any]:
         """Return the part of a measuring request that the cells of a block share."""

@@ -4,7 +4,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from runner.backends import Backend
 from runner.core.errors import EngineError, Problem
@@ -30,6 +30,20 @@ class Numbers:
             return self.last[name]
 
 
+class ServerStart(NamedTuple):
+    """How long a server took to start and to answer, in seconds, and how much of that was the import."""
+
+    seconds: float
+    import_seconds: float
+
+
+class Waiting(NamedTuple):
+    """A child that waits: the round that it measures, and its stage, see ``harness.supervisor.STAGES``."""
+
+    round: int
+    stage: str
+
+
 class ServerPool:
     """At most one session for each environment."""
 
@@ -50,11 +64,12 @@ class ServerPool:
         self.say = say
         self.sessions: dict[str, Session] = {}
         self.sizes: dict[str, int] = {}
+        self.starts: list[ServerStart] = []  # since the last ``take_starts``
         self.broken: dict[str, dict[str, Any]] = {}
         self.numbers = numbers or Numbers(plan.past.servers)
         self.verified: set[Cell] = set()  # a measurement of this run has checked their results
         self.lock, self.closed = threading.Lock(), False  # several threads start servers
-        self.waiting: dict[Cell, int] = {}  # the round of each cell whose child waits for its turn
+        self.waiting: dict[Cell, Waiting] = {}  # the cells whose children wait to go on
 
     def groups(self, environments: Sequence[str]) -> tuple[tuple[str, ...], ...]:
         """Return groups of environments that fit in memory together; each has the first environment, the base."""
@@ -99,7 +114,9 @@ class ServerPool:
             self.retire(name)
             return None
         self.sizes[name] = session.size
-        self.say(f"{name}: ready after {time.monotonic() - begin:.1f} s")
+        seconds = time.monotonic() - begin
+        self.starts.append(ServerStart(seconds, float(session.facts.get("import_seconds", 0.0))))
+        self.say(f"{name}: ready after {seconds:.1f} s")
         return session
 
     def _add(self, name: str, session: Session) -> None:
@@ -140,6 +157,12 @@ class ServerPool:
             if session is not None:
                 session.rounds += 1
 
+    def take_import_share(self) -> float:
+        """Return the share of imports in the time of the servers' starts since the last call, 0 to 1."""
+        starts, self.starts = self.starts, []
+        total = sum(start.seconds for start in starts)
+        return min(1.0, sum(start.import_seconds for start in starts) / total) if total else 0.0
+
     def ask(
         self,
         cell: Cell,
@@ -151,8 +174,10 @@ class ServerPool:
     ) -> Outcome | None:
         """Measure one cell in one round; the outcome is failed if its server cannot start or dies.
 
+        Cells of different environments that take ``turns`` may be asked from several threads, after ``settle``.
+
         Returns:
-            None if a cell that takes ``turns`` waits for the next one, see ``go_on``.
+            None if a cell that takes ``turns`` waits, see ``go_on``.
 
         Raises:
             EngineError: the engine is gone.
@@ -162,7 +187,8 @@ class ServerPool:
         self.say(f"round {number}: {cell.id}")
         if session is None:
             return Outcome(cell=cell, round=number, reply=self.broken[cell.environment], facts={}, ready=ready)
-        self.settle()
+        if not turns:
+            self.settle()
         request = {**common, **self.request_of(cell), "turns": turns}
         return self._outcome(cell, number, session, session.measure(request, truth))
 
@@ -183,14 +209,17 @@ class ServerPool:
             "already_verified": cell in self.verified,
         }
 
+    def waiting_at(self, stage: str) -> list[Cell]:
+        """Return the cells whose children wait at a stage, in the order in which they reached it."""
+        return [cell for cell, waiting in self.waiting.items() if waiting.stage == stage]
+
     def go_on(self, cell: Cell) -> Outcome | None:
-        """Give a cell its turn; return its outcome, or None if it waits for another turn.
+        """Let the child of a cell continue; return its outcome, or None if it waits again.
 
         Raises:
             EngineError: the engine is gone.
         """
-        number, session = self.waiting.pop(cell), self.sessions[cell.environment]
-        self.settle()
+        number, session = self.waiting.pop(cell).round, self.sessions[cell.environment]
         return self._outcome(cell, number, session, session.go_on(self.plan.measurement.timeout + GRACE))
 
     def _outcome(self, cell: Cell, number: int, session: Session, reply: dict[str, Any]) -> Outcome | None:
@@ -198,7 +227,7 @@ class ServerPool:
         if not session.alive:
             self.retire(cell.environment)  # at once: its child may still be running and disturb the others
         if reply.get("reply") == "turn":
-            self.waiting[cell] = number
+            self.waiting[cell] = Waiting(number, reply["stage"])
             return None
         return Outcome(cell=cell, round=number, reply=reply, facts=session.facts, ready=self.ready[cell.environment])
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.analysis.model import VERDICTS, Comparison, QualityIssue, Row
+from runner.analysis.quality.grade import Grade
 from runner.report import formatting, quality
 from runner.report.formatting import counted
 
@@ -53,27 +54,32 @@ class Check:
     """What ``runner check`` says about a run.
 
     Attributes:
+        grade: whether the numbers can be used; None without a good record.
         state: ``finished``, ``unfinished`` or ``at work``.
         settings: device, backend and the other settings of the run, a phrase for each.
         notes: what is unusual about the run as a whole.
         comparisons: the environments of each framework against its first one, without A/A pairs.
-        command: the command to run next.
+        command: the command to run next; empty if none would help.
+        advice: what would help with the comparisons that no number of rounds decides; empty if there are none.
     """
 
     run: str
     state: str
     settings: Sequence[str]
     counts: Counts
+    grade: Grade | None
     quality_issues: Sequence[QualityIssue]
     failures: Sequence[Failure]
     comparisons: Sequence[Comparison]
     notes: Sequence[str]
     command: str
+    advice: str = ""
 
     @property
     def serious(self) -> bool:
-        """True if a quality issue puts a verdict into question."""
-        return any(issue.serious for issue in self.quality_issues)
+        """True if a quality issue puts a verdict into question, or the numbers are of no use at all."""
+        is_poor = self.grade is not None and self.grade.level == "poor"
+        return is_poor or any(issue.serious for issue in self.quality_issues)
 
     @property
     def questioned(self) -> int:
@@ -94,17 +100,19 @@ class Check:
             "state": self.state,
             "serious": self.serious,
             "counts": asdict(self.counts),
+            "grade": quality.grade_values(self.grade),
             "verdicts": _verdicts(self.comparisons),
             "questioned": self.questioned,
             "doubts": [quality.json_values(issue) for issue in self.quality_issues],
             "failures": [_failure(failure) for failure in self.failures],
             "open": [_row(comparison.base, row) for comparison, row in self.open],
             "notes": list(self.notes),
-            "next": self.command,
+            "next": self.command or None,
+            "advice": self.advice,
         }
 
     def text(self, width: int = WIDTH) -> str:
-        """Return a summary for a screen of ``width`` columns; the last line is the command to run next."""
+        """Return a summary for a screen of ``width`` columns; the last line is the command to run next, or advice."""
         return formatting.as_text(_parts(self), width)
 
 
@@ -122,7 +130,11 @@ def _parts(check: Check) -> Iterator["RenderableType"]:
             table.add_row(f"  {name}", text)
         yield Text(f"\n{title}")
         yield table
-    yield f"\nnext: {check.command}"
+    yield ""
+    if check.advice:
+        yield Text(f"{'note' if check.command else 'next'}: {check.advice}")
+    if check.command:
+        yield f"next: {check.command}"
 
 
 def _head(check: Check) -> Iterator[str]:
@@ -140,6 +152,8 @@ def _head(check: Check) -> Iterator[str]:
 
 def _sections(check: Check) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yield each section that is not empty: its title, and lines of a code or failure class and a text."""
+    if check.grade:
+        yield quality.grade_title(check.grade), [(reason.level, reason.sentence) for reason in check.grade.reasons]
     serious = [issue for issue in check.quality_issues if issue.serious]
     if serious:
         yield quality.title(check.questioned), list(quality.lines(serious, name_worst=True))

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from runner.analysis.model import Comparison, QualityIssue, Row
+from runner.analysis.model import MAX_MORE_ROUNDS, Comparison, QualityIssue, Row
 from runner.catalog.published import SOURCES, Figure
-from runner.report.quality import json_values
+from runner.report.quality import grade_values, json_values
 
 VERSION = 1
 COLUMNS = (
@@ -34,6 +34,8 @@ COLUMNS = (
     "level",
     "deciding_low",
     "deciding_high",
+    "more_rounds_low",
+    "more_rounds",
 )
 """The keys of a row, in JSON and CSV; scripts rely on them."""
 
@@ -48,9 +50,13 @@ def to_json(comparison: Comparison) -> str:
         "device": comparison.device,
         "rows": [_row(row, _codes(row.quality_issues)) for row in comparison.rows],
         "overall": [asdict(mean) for mean in comparison.overall],
+        "widenings": [asdict(widening) for widening in comparison.widenings],
+        "detectable_change": comparison.detectable_change,
+        "detectable_rounds": list(comparison.detectable_rounds),
         "doubts": [json_values(issue) for issue in issues],
         "only": list(comparison.only),
         "runs": list(dict.fromkeys(run for row in comparison.rows for run in row.runs)),
+        "grades": {run: grade_values(grade) for run, grade in comparison.grades.items()},
         "published": [_figure(figure) for figure in comparison.figures],
         "differences": {name: list(map(asdict, each)) for name, each in comparison.differences.items()},
     }
@@ -71,7 +77,9 @@ def to_csv(comparison: Comparison) -> str:
 
 
 def _row(row: Row, issue_codes: object) -> dict[str, Any]:
-    return {name: issue_codes if name == "doubts" else getattr(row, name) for name in COLUMNS}
+    values: dict[str, Any] = {name: issue_codes if name == "doubts" else getattr(row, name) for name in COLUMNS}
+    beyond = {name: None for name in ("more_rounds_low", "more_rounds") if values[name] > MAX_MORE_ROUNDS}
+    return values | beyond
 
 
 def _codes(issues: Iterable[QualityIssue]) -> list[str]:

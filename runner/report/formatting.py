@@ -121,6 +121,42 @@ def mean_sentences(comparison: Comparison) -> list[str]:
     return sentences
 
 
+def widening_sentences(comparisons: Iterable[Comparison]) -> list[str]:
+    """Return a sentence for each run whose intervals are widened, once for all comparisons."""
+    factors: dict[tuple[str, str], list[float]] = {}
+    for widening in (each for comparison in comparisons for each in comparison.widenings):
+        factors.setdefault((widening.run, widening.reason), []).extend((widening.smallest, widening.largest))
+    sentences = []
+    for (run, reason), of_run in factors.items():
+        smallest, largest = f"{min(of_run):.1f}", f"{max(of_run):.1f}"
+        factor = smallest if smallest == largest else f"{smallest} to {largest}"
+        sentences.append(f"the intervals of run {run} are {factor} times as wide: {reason}")
+    return sentences
+
+
+def detectable_sentence(comparison: Comparison) -> str:
+    """Return which changes a comparison can call, ``with 3 rounds and this noise, changes above about 9.2 % ...``.
+
+    It is empty if no noise is known.
+    """
+    if comparison.detectable_change is None:
+        return ""
+    low, high = comparison.detectable_rounds[0], comparison.detectable_rounds[-1]
+    rounds = counted(high, "round") if low == high else f"{low} to {high} rounds"
+    percent = 100 * comparison.detectable_change
+    size = f"above about {percent:.{1 if percent < 10 else 0}f} %"
+    if percent >= 100:
+        size = f"above about a factor of {1 + comparison.detectable_change:.2g}"
+    return f"with {rounds} and this noise, changes {size} can be called in 8 of 10 runs"
+
+
+def detectable_sentences(comparisons: Iterable[Comparison]) -> list[str]:
+    """Return ``detectable_sentence`` of each comparison that has one, with its base if there are several."""
+    pairs = [(each.base, detectable_sentence(each)) for each in comparisons]
+    sentences = [(base, text) for base, text in pairs if text]
+    return [f"against {base}: {text}" if len(sentences) > 1 else sentence(text) for base, text in sentences]
+
+
 def phase_label(phase: str, precision: str, precisions: Iterable[str]) -> str:
     """Return a phase, with its precision if the case has several."""
     return phase if len(set(precisions)) == 1 else f"{phase} {precision}"

@@ -87,6 +87,7 @@ def _environment() -> jinja2.Environment:
         time_with_spread=formatting.time_with_spread,
         devices=formatting.devices,
         sources=formatting.sources,
+        detectable=formatting.detectable_sentences,
         ratio=formatting.ratio,
         few=formatting.few,
         error=formatting.error,
@@ -100,6 +101,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.globals.update(dash=formatting.DASH, errors=ERRORS)
     environment.globals.update(difference_sentence=differences.sentence, difference_groups=differences.groups)
+    environment.globals.update(widening_sentences=formatting.widening_sentences)
     environment.globals.update(mean_scope=formatting.mean_scope, mean_note=formatting.sentence(formatting.MEAN))
     return environment
 

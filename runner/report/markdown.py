@@ -57,7 +57,7 @@ def comparison_text(comparison: Comparison) -> str:
         title,
         f"On {formatting.devices(comparison)}. A ratio below 1 is faster; within {comparison.margin:.0%} is the same.",
     ]
-    parts += _means([comparison])
+    parts += [*_means([comparison]), *_widenings([comparison]), *_detectable([comparison])]
     notes = Notes()
     for case, rows in formatting.rows_by_case(comparison.rows).items():
         row_marks = [marks(row.quality_issues, comparison.base) for row in rows]
@@ -81,7 +81,7 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
     for comparison in page.comparisons:
         parts += [table(("environment", "base", "verdicts"), _verdicts(comparison))]
         parts += [bullets(differences.sentences(comparison))]
-    parts += _means(page.comparisons)
+    parts += [*_means(page.comparisons), *_widenings(page.comparisons), *_detectable(page.comparisons)]
     parts += _quality_issues(page.quality_issues) if page.quality_issues else []
     parts += _reference(reference) if reference else []
     previous = ""
@@ -165,6 +165,18 @@ def _means(comparisons: Iterable[Comparison]) -> list[str]:
     if not means:
         return []
     return [table(head, (_mean_fields(*pair) for pair in means)), plain(formatting.sentence(formatting.MEAN))]
+
+
+def _widenings(comparisons: Iterable[Comparison]) -> list[str]:
+    """Return a list of the runs whose intervals are widened; nothing if there is none."""
+    sentences = formatting.widening_sentences(comparisons)
+    return [bullets(map(formatting.sentence, sentences))] if sentences else []
+
+
+def _detectable(comparisons: Iterable[Comparison]) -> list[str]:
+    """Return a list of the changes that the comparisons can call; nothing without known noise."""
+    sentences = formatting.detectable_sentences(comparisons)
+    return [bullets(sentences)] if sentences else []
 
 
 def _mean_fields(base: str, mean: GeometricMean) -> Sequence[str]:

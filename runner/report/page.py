@@ -5,11 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-import numpy as np
-
-from runner.analysis import statistics
 from runner.analysis.model import Comparison, Dataset, Row
 from runner.analysis.quality import annotate, quality_issues
+from runner.analysis.quality.grade import Grade, grade
+from runner.analysis.time_intervals import time_intervals
 from runner.catalog.cases import CASES, FIELDS, field
 from runner.core import units
 from runner.core.model import Cell
@@ -26,8 +25,6 @@ FIELD_ORDER = (*FIELDS, OWN_CORPORA)
 
 Fact = tuple[str, str]
 """Name and text."""
-Ends = tuple[float, float]
-"""Low and high end of an interval, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +34,7 @@ class Line:
     Attributes:
         label: phase, and precision if the case has several.
         medians: seconds, one for each round; ``seconds`` is their median.
-        low: end of the 95 % interval of the geometric mean over rounds, ``high`` the other; None with one round.
+        low: end of the 95 % interval of the time, ``high`` the other; None with one round, and with one server.
         shown: the time with its unit; ``interval`` has the ends in the same unit, or is a dash.
         quoted: the time in the unit in which its workload is published; a dash for a compile phase.
         rate: operations per second and their share of the device's peak; a dash if they are not known.
@@ -83,12 +80,13 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Everything a report shows; ``quality_issues`` is None without a good record."""
+    """Everything a report shows; ``grade`` and ``quality_issues`` are None without a good record."""
 
     title: str
     run: str
     facts: tuple[Fact, ...]
     comparisons: tuple[Comparison, ...]
+    grade: Grade | None
     quality_issues: Section | None
     cases: tuple[Case, ...]
     missing: tuple[Missing, ...]
@@ -110,6 +108,7 @@ def arrange(dataset: Dataset, comparisons: Sequence[Comparison]) -> Page:
     medians = _medians(dataset)
     rates = throughput(dataset, {cell.id: median(seconds) for cell, seconds in medians.items()})
     cases = _Cases(dataset, comparisons, medians, marks_by_cell(issues, comparisons), rates).arranged()
+    run_grade = grade(dataset, issues, comparisons)
     issue_section = section(issues, comparisons) if cases else None
     device = _device(dataset)
     count = len({line.environment for case in cases for line in case.lines if not is_twin(line.environment)})
@@ -117,11 +116,13 @@ def arrange(dataset: Dataset, comparisons: Sequence[Comparison]) -> Page:
         title=f"{formatting.counted(count, 'environment')}, {formatting.counted(len(cases), 'case')}, on {device}",
         run=dataset.run,
         facts=(
+            *([("Grade", run_grade.sentence)] if run_grade else ()),
             *_facts(dataset, device),
             *(("Peak", peak) for peak in rates.peaks),
             *([("Quality issues", issue_section.total)] if issue_section else ()),
         ),
         comparisons=comparisons,
+        grade=run_grade,
         quality_issues=issue_section,
         cases=cases,
         missing=tuple(missing_cells(dataset)),
@@ -159,7 +160,7 @@ class _Cases:
         self.medians, self.marks, self.rates = medians, marks, rates
         self.rows = {row.other: row for comparison in reversed(comparisons) for row in comparison.rows}
         self.bases = {comparison.base for comparison in comparisons}
-        self.ends = _ends(medians)
+        self.ends = time_intervals(dataset)
         self.precisions: dict[str, set[str]] = defaultdict(set)
         for cell in medians:
             self.precisions[cell.case_id].add(cell.precision)
@@ -210,17 +211,6 @@ class _Cases:
             base=cell.environment in self.bases and row is None,
             marks=self.marks.get(cell.id, ()),
         )
-
-
-def _ends(medians: Mapping[Cell, Sequence[float]]) -> Mapping[Cell, Ends | None]:
-    """Return the 95 % interval of each cell's geometric mean over rounds; None for a cell with one round."""
-    if not medians:
-        return {}
-    samples = (statistics.paired(np.log(values)) for values in medians.values())
-    evidence = statistics.Evidence(*(np.array(column) for column in zip(*samples, strict=True)))
-    _, low, high = np.exp(statistics.interval(evidence, 1 - statistics.CONFIDENCE))
-    ends = zip(low.tolist(), high.tolist(), strict=True)
-    return {cell: pair if len(medians[cell]) > 1 else None for cell, pair in zip(medians, ends, strict=True)}
 
 
 def _device(dataset: Dataset) -> str:

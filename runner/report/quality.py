@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from runner.analysis.model import Comparison, QualityIssue, Row
+from runner.analysis.quality.grade import ADVICE, Grade
 from runner.core.model import Cell
 from runner.report import formatting
 from runner.report.formatting import counted
@@ -141,6 +143,23 @@ def serious_of_rows(rows: Sequence[Row]) -> list[tuple[str, str]]:
             texts.append((code, f"{cell.environment} {cell.implementation} {phase}: {issue.sentence}"))
         texts += [(code, f"and {len(issues) - SHOWN_ISSUES} more")] if len(issues) > SHOWN_ISSUES else []
     return texts
+
+
+def grade_title(grade: Grade) -> str:
+    """Return a grade and what it means, as a title above its reasons."""
+    return f"grade {grade.level}: {ADVICE[grade.level]}"
+
+
+def grade_values(grade: Grade | None) -> Mapping[str, Any] | None:
+    """Return a grade as JSON values: its level, its reasons and the figures that it was computed from."""
+    if grade is None:
+        return None
+    return {
+        "level": grade.level,
+        "sentence": grade.sentence,
+        "reasons": [reason._asdict() for reason in grade.reasons],
+        "figures": asdict(grade.figures),
+    }
 
 
 def json_values(issue: QualityIssue) -> Mapping[str, Any]:

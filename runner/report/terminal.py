@@ -20,6 +20,7 @@ STYLES = {
     "not-comparable": "magenta",
     "not-measured": "dim",
 }
+GRADE_STYLES = {"good": "green", "fair": "yellow", "poor": "bold red"}
 QUESTIONED = "a verdict with ? rests on a measurement with a serious quality issue"
 TIMES_WIDTH = 72
 """Columns of a terminal from which both times fit next to the ratio, its interval and the verdict."""
@@ -35,13 +36,16 @@ def text(comparison: Comparison, *, width: int, colour: bool) -> str:
 def _parts(comparison: Comparison, width: int) -> Iterator[RenderableType]:
     for case, rows in formatting.rows_by_case(comparison.rows).items():
         yield _case(comparison, case, rows, width)
-    results = [summary(comparison), *formatting.mean_sentences(comparison), *differences.sentences(comparison)]
-    yield Text("\n".join(results))
+    results = [summary(comparison), *formatting.mean_sentences(comparison)]
+    results += [*formatting.widening_sentences([comparison]), *differences.sentences(comparison)]
+    yield Text("\n".join(filter(None, [*results, formatting.detectable_sentence(comparison)])))
     yield Text(f"a ratio below 1 is faster; within {comparison.margin:.0%} of 1 is the same", style="dim")
     if any(_is_questioned(row) for row in comparison.rows):
         yield Text(QUESTIONED, style="dim")
     if comparison.overall:
         yield Text(formatting.MEAN, style="dim")
+    for run, grade in comparison.grades.items():
+        yield Text(f"run {run} is {grade.sentence}", style=GRADE_STYLES[grade.level])
     for note in (*comparison.only, *formatting.sources(comparison)):
         yield Text(f"note: {note}", style="dim")
 

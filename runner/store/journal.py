@@ -2,7 +2,8 @@
 
 Events, in the order of a run: ``begun`` (the plan's hash, the device, and what it takes to resume), ``groups``
 (environments that run at the same time), ``canary`` (the time of a fixed product), ``further`` (an extra round starts),
-``measured`` (a finished record and its file), ``round`` (a case has completed a round), ``resumed``, ``ended`` (how).
+``measured`` (a finished record and its file), ``round`` (a case has completed a round), ``times`` (where the time of a
+round went), ``resumed``, ``ended`` (how).
 
 Events that are written while cells are measured have ``spent``: the seconds of measuring so far, over all parts of the
 run. Journals of older programs lack it.
@@ -49,6 +50,7 @@ class Journal(NamedTuple):
         canary: (case id, round, seconds) of each canary measurement.
         ended: how the run ended; None while it is running, and if it was killed.
         elapsed: seconds of measuring, as far as recorded.
+        times: (round, seconds by activity) of each completed round, see ``core.model.events.ACTIVITIES``.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -59,6 +61,7 @@ class Journal(NamedTuple):
     canary: tuple[tuple[str, int, float], ...] = ()
     ended: str | None = None
     elapsed: float = 0.0
+    times: tuple[tuple[int, Mapping[str, float]], ...] = ()
 
     @property
     def unfinished(self) -> bool:
@@ -114,6 +117,7 @@ class _Reader:
         self.groups: dict[str, tuple[tuple[str, ...], ...]] = {}
         self.finished: set[tuple[str, int]] = set()
         self.canary: list[tuple[str, int, float]] = []
+        self.times: list[tuple[int, Mapping[str, float]]] = []
         self.ended: str | None = None
         self.elapsed = 0.0
 
@@ -128,9 +132,16 @@ class _Reader:
             self.finished.add((line["case"], line["round"]))
         elif event == "canary":
             self.canary.append((line["case"], line["round"], line["seconds"]))
+        elif event == "times":
+            self.times.append((line["round"], line["seconds"]))
         elif event == "groups":
             self.groups[line.get("device", "")] = tuple(map(tuple, line["groups"]))
-        elif event == "ended":
+        else:
+            self._read_state(event, line)
+
+    def _read_state(self, event: str, line: Document) -> None:
+        """Add an event that says where the run is: it began, was resumed, or ended."""
+        if event == "ended":
             self.ended = line["how"]
         elif event == "begun":
             self.header = line
@@ -142,7 +153,9 @@ class _Reader:
         """Return the journal that was read."""
         finished, canary = frozenset(self.finished), tuple(self.canary)
         entries = tuple(self.entries)
-        return Journal(entries, warning, self.header, self.groups, finished, canary, self.ended, self.elapsed)
+        return Journal(
+            entries, warning, self.header, self.groups, finished, canary, self.ended, self.elapsed, tuple(self.times)
+        )
 
 
 def _parse_line(line: bytes) -> Document | None:

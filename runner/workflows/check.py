@@ -9,6 +9,7 @@ from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise
 from runner.analysis.model import Comparison, Dataset
 from runner.analysis.quality import quality_issues
+from runner.analysis.quality.grade import grade
 from runner.backends import harness_archive
 from runner.core.locks import is_held
 from runner.core.model.cells import is_twin
@@ -16,7 +17,7 @@ from runner.report.check import Check, Counts, Failure
 from runner.report.formatting import counted
 from runner.store.run import LOCK
 from runner.workflows.results import find_run, matrix_margin
-from runner.workflows.suggest import next_command
+from runner.workflows.suggest import next_step
 
 
 def check(reports: Path, name: str | None, matrix: Path) -> Check:
@@ -36,18 +37,21 @@ def check(reports: Path, name: str | None, matrix: Path) -> Check:
     results = dataset.load_dataset(run)
     state = "at work" if is_held(run.path / LOCK) else "unfinished" if journal.unfinished else "finished"
     resumable = journal.header.get("harness") == harness_archive.version()
+    comparisons, issues = summarise(results, margin=matrix_margin(matrix)), quality_issues(results)
     checked = Check(
         run=run.id,
         state=state,
         settings=_settings(run.plan(), results),
         counts=_counts(run.plan(), results),
-        quality_issues=quality_issues(results),
+        grade=grade(results, issues, comparisons),
+        quality_issues=issues,
         failures=_failures(results),
-        comparisons=_between_releases(summarise(results, margin=matrix_margin(matrix))),
+        comparisons=_between_releases(comparisons),
         notes=tuple(filter(None, (results.warning, _resume_note(state, resumable=resumable)))),
         command="",
     )
-    return replace(checked, command=next_command(checked, run, journal, reports, resumable=resumable))
+    step = next_step(checked, run, journal, reports, resumable=resumable)
+    return replace(checked, command=step.command, advice=step.advice)
 
 
 def _between_releases(comparisons: Iterable[Comparison]) -> tuple[Comparison, ...]:

@@ -22,7 +22,7 @@ from runner.matrix import Environment, Matrix, choose_cells, load, select_enviro
 from runner.matrix.models import GpuSettings
 from runner.plan import corpus
 from runner.workflows.options import Options
-from runner.workflows.preparation import Prepared, RunSettings, prepare
+from runner.workflows.preparation import QUIET_SECONDS, Prepared, RunSettings, prepare
 
 IN_USE = "in-use.lock"  # in the cache folder: shared by those that use it, exclusive for `runner clean`
 ENVIRONMENT_NAME = r"[a-z][a-z0-9]*(-[a-z0-9.]+)*"
@@ -96,6 +96,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
         clocks=clocks(matrix.gpu, pin=not options.no_pin),
         pin=not options.no_pin,
         telemetry=matrix.gpu.telemetry,
+        quiet_seconds=0.0 if options.busy_ok else QUIET_SECONDS,
     )
     return Context(matrix=matrix, request=request, backend=backend, settings=settings, gpus=gpus, note=note)
 

@@ -61,6 +61,9 @@ class Options:
     no_pin: Annotated[
         bool, typer.Option("--no-pin", help="don't lock GPU clocks or pin CPU cores; only record them")
     ] = False
+    busy_ok: Annotated[
+        bool, typer.Option("--busy-ok", help="measure at once, even while other programs keep the machine busy")
+    ] = False
     traceback: Annotated[bool, typer.Option("--traceback", help="show the traceback of an error")] = False
 
     def to_argv(self) -> list[str]:

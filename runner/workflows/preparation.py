@@ -11,6 +11,11 @@ from runner.matrix import Matrix
 from runner.plan.environments import specs
 from runner.plan.planner import plan
 
+QUIET_SECONDS = 60.0
+"""How long a run waits for a quiet machine, unless ``--busy-ok`` starts it at once."""
+NIGHT_QUIET_SECONDS = 600.0
+"""How long the first run of a night waits: nobody is watching, and it has hours."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
@@ -26,6 +31,7 @@ class RunSettings:
         clocks: the clocks that GPUs are locked to.
         pin: keep steps on the CPU to cores of their own.
         telemetry: readings of a GPU per second.
+        quiet_seconds: how long to wait for a quiet machine before measuring; 0 does not look.
     """
 
     file: Path
@@ -37,6 +43,7 @@ class RunSettings:
     clocks: ClockPolicy = LEAVE
     pin: bool = False
     telemetry: float = 0.0
+    quiet_seconds: float = 0.0
 
     @property
     def matrix(self) -> Path:

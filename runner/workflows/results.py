@@ -1,6 +1,7 @@
 """What needs stored runs only: find one, write its report, compare environments."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from runner.analysis import dataset
@@ -8,6 +9,7 @@ from runner.analysis.compare import compare
 from runner.analysis.compare.summary import summarise
 from runner.analysis.model import MARGIN, Comparison, Dataset, QualityIssue
 from runner.analysis.quality import annotate, quality_issues
+from runner.analysis.quality.grade import Grade, grade
 from runner.catalog import published
 from runner.core.errors import Problem, UsageError
 from runner.core.files import write_whole
@@ -63,17 +65,25 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool)
     """
     loaded = load(matrix) if matrix.exists() else None
     ids = list(dict.fromkeys(environment for name in names for environment in _selected(name, loaded)))
+    datasets: dict[str, Dataset] = {}
     issues: dict[str, tuple[QualityIssue, ...]] = {}
 
     def stored() -> Iterator[Dataset]:
         for run in runs(reports):
-            results = dataset.load_dataset(run)
+            results = datasets[run.id] = dataset.load_dataset(run)
             issues[run.id] = quality_issues(results)
             yield results
 
     known = tuple(loaded.environments) if loaded else ()
     compared = compare(stored(), ids[0], ids[1:], margin=matrix_margin(matrix), best=best, known=known)
-    return annotate(compared, issues)
+    names_of_runs = dict.fromkeys(run for row in compared.rows for run in row.runs)
+    grades = {run: _grade(datasets[run], issues[run], matrix_margin(matrix)) for run in names_of_runs}
+    return replace(annotate(compared, issues), grades={run: value for run, value in grades.items() if value})
+
+
+def _grade(results: Dataset, issues: Sequence[QualityIssue], margin: float) -> Grade | None:
+    """Return the grade of a run, from the comparisons that its report shows."""
+    return grade(results, issues, summarise(results, margin=margin))
 
 
 def _selected(name: str, matrix: Matrix | None) -> Sequence[str]:

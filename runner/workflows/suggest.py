@@ -2,18 +2,24 @@
 
 import shlex
 from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from runner.analysis.model import MIN_ROUNDS, QualityIssue
+from runner.analysis.compare.forecasts import fresh_rounds
+from runner.analysis.forecast import MAX_FRESH_ROUNDS
+from runner.analysis.model import MIN_ROUNDS, QualityIssue, Row
 from runner.core.model import Cell
 from runner.report.check import Check
 from runner.store.journal import Journal
 from runner.store.run import Run
 from runner.workflows.options import Options
 
-NOISE_CODES = frozenset({"two-modes", "throttled", "clock-moved", "swapping"})
+NOISE_CODES = frozenset({"busy", "serial-correlation", "two-modes", "throttled", "clock-moved", "swapping"})
 """Codes of quality issues that a quieter machine fixes."""
+
+NOISE_REASONS = frozenset({"busy", "a-a-median", "a-a-differs", "canary"})
+"""Codes of reasons for a grade that a quieter machine removes."""
 
 LONGER_CODES = frozenset({"trend"})
 """Codes of quality issues that more time for each cell fixes."""
@@ -21,11 +27,17 @@ LONGER_CODES = frozenset({"trend"})
 LONGER_BY = 4  # times as long
 MAX_SELECTORS = 6
 MIN_PROPOSED_ROUNDS = 5
-MAX_PROPOSED_ROUNDS = 30  # what needs more is a question of the margin, and costs more than the answer is worth
 
 
-def next_command(checked: Check, run: Run, journal: Journal, reports: Path, *, resumable: bool) -> str:
-    """Return the command to run next.
+class NextStep(NamedTuple):
+    """The command to run next, and what it cannot do; the command is empty where none would help."""
+
+    command: str
+    advice: str = ""
+
+
+def next_step(checked: Check, run: Run, journal: Journal, reports: Path, *, resumable: bool) -> NextStep:
+    """Return the command to run next, or what would help where no command does.
 
     Args:
         checked: what `runner check` shows of the run.
@@ -36,37 +48,79 @@ def next_command(checked: Check, run: Run, journal: Journal, reports: Path, *, r
     """
     folder = Options(reports=reports).to_argv()
     if checked.state == "at work":
-        return _line("check", run.id, *folder)
+        return NextStep(_line("check", run.id, *folder))
     if checked.state == "unfinished" and resumable:
-        return _line("run", "--resume", run.id, *folder)
+        return NextStep(_line("run", "--resume", run.id, *folder))
     if not checked.counts.good:
-        return _line("doctor")
+        return NextStep(_line("doctor"))
     again = RunAgain(run, journal, reports)
-    command: str | None = None
+    step: NextStep | None
     if checked.state == "unfinished":
-        command = again.command(cell["id"] for cell in run.plan()["cells"] if cell["verdict"] == "run")
-    elif any(issue.serious and issue.code in NOISE_CODES for issue in checked.quality_issues):
-        command = _line("tune")
+        step = NextStep(again.command(cell["id"] for cell in run.plan()["cells"] if cell["verdict"] == "run"))
+    elif _is_machine_noisy(checked):
+        step = NextStep(_line("tune"))
     else:
-        command = _measure_more(checked, again)
-    if command or not checked.comparisons:
-        return command or _line("report", run.id, *folder)
+        step = _measure_more(checked, again)
+    if step or not checked.comparisons:
+        return step or NextStep(_line("report", run.id, *folder))
     largest = max(checked.comparisons, key=lambda comparison: len(comparison.rows))
-    return _line("compare", largest.base, *largest.others, *folder)
+    return NextStep(_line("compare", largest.base, *largest.others, *folder))
 
 
-def _measure_more(checked: Check, again: "RunAgain") -> str | None:
+def _is_machine_noisy(checked: Check) -> bool:
+    """Return True if a serious issue, or a grade of poor, has a cause that a quieter machine removes."""
+    reasons = checked.grade.reasons if checked.grade else ()
+    return any(issue.serious and issue.code in NOISE_CODES for issue in checked.quality_issues) or any(
+        reason.level == "poor" and reason.code in NOISE_REASONS for reason in reasons
+    )
+
+
+def _measure_more(checked: Check, again: "RunAgain") -> NextStep | None:
     """Return the command that measures doubtful and undecided cells again; None where there are none."""
     serious = [issue for issue in checked.quality_issues if issue.serious]
     short = [issue for issue in serious if issue.code in LONGER_CODES]
     if short:
-        return again.command(_cells_of(short, checked), longer=LONGER_BY)
+        return NextStep(again.command(_cells_of(short, checked), longer=LONGER_BY))
     undecided = [row for _, row in checked.open if row.more_rounds]
-    cells = {cell for row in undecided for cell in row.cell_ids}
+    rounds_of_rows = _rounds_of_a_new_run(undecided, checked)
+    decidable = [rounds for rounds in rounds_of_rows if rounds <= MAX_FRESH_ROUNDS]
+    cells = {
+        cell
+        for row, rounds in zip(undecided, rounds_of_rows, strict=True)
+        if rounds <= MAX_FRESH_ROUNDS
+        for cell in row.cell_ids
+    }
+    advice = _advice(len(undecided) - len(decidable), len(undecided), LONGER_BY * again.seconds)
     cells = cells or _cells_of((issue for issue in serious if issue.code == "few-rounds"), checked)
-    needed = max((row.rounds + row.more_rounds for row in undecided), default=0)
-    rounds = min(max(needed, MIN_PROPOSED_ROUNDS), MAX_PROPOSED_ROUNDS)
-    return again.command(cells, rounds) if cells else None
+    if not cells:
+        return NextStep("", advice) if advice else None
+    return NextStep(again.command(cells, max([*decidable, MIN_PROPOSED_ROUNDS])), advice)
+
+
+def _rounds_of_a_new_run(undecided: Sequence[Row], checked: Check) -> list[int]:
+    """Return how many rounds a new run needs to decide each of these rows, with the rows that come with them."""
+    if not undecided:
+        return []
+    words = selectors(sorted({cell for row in undecided for cell in row.cell_ids}))
+
+    def comes_along(row: Row) -> bool:
+        cells = (row.base, row.other)
+        return all(cell.environment in words or any(fnmatchcase(cell.id, word) for word in words) for cell in cells)
+
+    sizes = [sum(map(comes_along, comparison.rows)) for comparison in checked.comparisons]
+    return fresh_rounds(undecided, max(sizes), checked.comparisons[0].margin)
+
+
+def _advice(undecidable: int, undecided: int, seconds: float) -> str:
+    """Return what would decide the open rows that no number of rounds decides; empty without such rows."""
+    if not undecidable:
+        return ""
+    if undecidable < undecided:
+        sentence = f"{undecidable} of the {undecided} open comparisons would stay open in a run"
+    else:
+        sentence = f"no run of up to {MAX_FRESH_ROUNDS} rounds would decide the open comparisons"
+    limit = f" of up to {MAX_FRESH_ROUNDS} rounds" if undecidable < undecided else ""
+    return f"{sentence}{limit}; longer rounds (--seconds {seconds:g}) or a quieter machine (runner tune) would help"
 
 
 def _cells_of(issues: Iterable[QualityIssue], checked: Check) -> set[str]:

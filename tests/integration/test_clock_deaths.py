@@ -25,7 +25,19 @@ from tests.integration.test_clocks import SCRIPT
 
 SEED = 20261122
 SOON = 5.0  # seconds
-SMALL = ("--backend", "venv", "--threads", "1", "--workload", "rnn-step", "--rounds", "40", "--seconds", "0.3")
+SMALL = (
+    "--backend",
+    "venv",
+    "--threads",
+    "1",
+    "--workload",
+    "rnn-step",
+    "--rounds",
+    "40",
+    "--seconds",
+    "0.3",
+    "--busy-ok",
+)
 
 
 class Run:

@@ -478,7 +478,7 @@ def test_without_a_driver_nothing_is_held(runner: Runner, tmp_path: Path, monkey
 
 def measured(runner: Runner, *words: str) -> "subprocess.CompletedProcess[str]":
     """Run a small measurement on the stand-in's GPU to its end."""
-    command = [sys.executable, str(SCRIPT), "--backend", "venv", "--threads", "1"]
+    command = [sys.executable, str(SCRIPT), "--backend", "venv", "--threads", "1", "--busy-ok"]
     command += ["--workload", "rnn-step", "--rounds", "2", "--seconds", "0.5", *words]
     return subprocess.run(command, cwd=runner.folder, capture_output=True, text=True, check=False, timeout=200)
 

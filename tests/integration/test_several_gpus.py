@@ -25,7 +25,7 @@ def two(standin: StandIn) -> StandIn:
 
 
 def start_run(runner: Runner, *words: str, device: str = "cuda:all") -> "subprocess.Popen[str]":
-    command = [sys.executable, str(SCRIPT), "--backend", "venv", "--threads", "1", "--device", device]
+    command = [sys.executable, str(SCRIPT), "--backend", "venv", "--threads", "1", "--device", device, "--busy-ok"]
     command += ["--workload", "rnn-step", "--rounds", "2", "--seconds", "0.3", *words]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     pipe = subprocess.PIPE

@@ -11,6 +11,7 @@ from runner.backends import Say
 from runner.core.errors import EngineError, RunnerError
 from runner.core.model import Block, Cell, Event, Limits, Measurement, Outcome, Past, Plan, Provisioned, Spec, Survey
 from runner.harness import protocol
+from runner.harness.supervisor import STAGES
 from runner.measure.references import References
 from runner.measure.rounds import Hooks, measure
 from runner.measure.server_pool import ServerPool
@@ -33,6 +34,7 @@ class FakeServer:
         self.closed = 0
         self.state = "lives"
         self.waiting: dict[str, Any] = {}  # the request whose child waits for its turn
+        self.stage = ""  # of that child
         self.turns = Counter[str]()
 
     def send(self, data: bytes) -> None:
@@ -55,14 +57,21 @@ class FakeServer:
         elif request["op"] == "reference":
             self.reply(request, status="ok")
         elif request["op"] == "go":
-            self.backend.turns.append(f"{self.environment}/{self.waiting['implementation']}")
+            if self.stage == "turn":
+                self.backend.turns.append(f"{self.environment}/{self.waiting['implementation']}")
             self.turn(self.waiting)
         else:
-            assert not self.waiting, "a server has one child at a time"
-            if self.backend.compiling and request.get("precompile"):
-                self.backend.compiling.wait(3)
-            self.backend.alive.append({server.environment for server in self.backend.opened if not server.closed})
-            self.act(request, self.backend.deed(self.environment, request["implementation"]))
+            self.measure(request)
+
+    def measure(self, request: dict[str, Any]) -> None:
+        """Do what the test says at a cell."""
+        assert not self.waiting, "a server has one child at a time"
+        if self.backend.building and request.get("turns"):
+            self.backend.building.wait(3)
+        if self.backend.compiling and request.get("precompile"):
+            self.backend.compiling.wait(3)
+        self.backend.alive.append({server.environment for server in self.backend.opened if not server.closed})
+        self.act(request, self.backend.deed(self.environment, request["implementation"]))
 
     def hello(self, request: dict[str, Any]) -> None:
         """Say hello, or do what the test says instead."""
@@ -94,11 +103,12 @@ class FakeServer:
         slug, self.waiting = request["implementation"], request
         deed = self.backend.turn(self.environment, slug, self.turns[slug])
         self.turns[slug] += 1
-        if deed == "turn":
-            self.lines.append(protocol.encode({"id": request["id"], "reply": "turn"}).rstrip(b"\n"))
+        if deed in STAGES.values():
+            self.stage = deed
+            self.lines.append(protocol.encode({"id": request["id"], "reply": "turn", "stage": deed}).rstrip(b"\n"))
             return
         self.waiting = {}
-        count = self.turns.pop(slug) - 1
+        count = self.turns.pop(slug) - 3
         if deed == "ok":
             self.reply(request, status="ok", seconds=[0.5] * count or [0.5], turns=[1] * count)
         else:
@@ -157,6 +167,7 @@ class FakeBackend:
         self.gone = False
         self.stays_gone = True
         self.compiling: threading.Barrier | None = None  # they compile when so many were asked to
+        self.building: threading.Barrier | None = None  # they build when so many were asked to
         self.together: threading.Barrier | None = None  # servers answer when so many were asked
 
     def does(self, cell: str, *deeds: str) -> None:
@@ -170,7 +181,8 @@ class FakeBackend:
     def turn(self, environment: str, implementation: str, number: int) -> str:
         """Return what happens in a turn of a cell: two turns and then ok, unless the test says otherwise."""
         pattern = self.patterns.get(f"{environment}/{implementation}", ["turn", "turn"])
-        return pattern[number] if number < len(pattern) else "ok"
+        stages = ["built", *pattern, *(["timed"] if set(pattern) == {"turn"} else [])]
+        return stages[number] if number < len(stages) else "ok"
 
     def deed(self, environment: str, implementation: str) -> str:
         """Return what happens next at a cell."""

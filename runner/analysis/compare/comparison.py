@@ -4,10 +4,12 @@ import difflib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from runner.analysis.compare.differences import environment_differences
+from runner.analysis.compare.forecasts import detectable
 from runner.analysis.compare.geometric_mean import geometric_means
 from runner.analysis.compare.noise_floor import apply_noise_floors, flag_noisy_means
 from runner.analysis.compare.run_sides import Match, RunReader, choose_sides
 from runner.analysis.compare.verdicts import with_verdicts
+from runner.analysis.compare.widening import widenings
 from runner.analysis.model import MARGIN, Comparison, Dataset, Row
 from runner.catalog import published
 from runner.core.errors import Problem, RunnerError, UsageError
@@ -46,8 +48,11 @@ def compare(
     if not usable:
         raise RunnerError(*_nothing_comparable(runs, base, others))
     drafts = [draft for match in matches.values() if match for draft in match.drafts()]
-    rows = apply_noise_floors(with_verdicts(drafts, margin), runs.noise_floors())
-    means = () if best else flag_noisy_means(geometric_means(drafts), base, runs.mean_noise_floors(usable))
+    inflations = runs.inflations()
+    judged = with_verdicts(drafts, margin, inflations=inflations)
+    rows = apply_noise_floors(judged, runs.noise_floors())
+    detected = detectable(judged, [draft.looks for draft in drafts], margin)
+    means = () if best else flag_noisy_means(geometric_means(drafts, inflations), base, runs.mean_noise_floors(usable))
     return Comparison(
         base=base,
         others=tuple(others),
@@ -60,6 +65,9 @@ def compare(
         figures=tuple(dict.fromkeys(figure for match in usable for figure in match.figures())),
         differences=environment_differences(((match.base, match.other, match.pairs) for match in usable), runs.facts()),
         overall=tuple(means),
+        widenings=widenings(drafts, inflations),
+        detectable_change=detected.change,
+        detectable_rounds=detected.rounds,
     )
 
 

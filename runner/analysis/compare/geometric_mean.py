@@ -1,12 +1,14 @@
 """One number for an environment and its base: the geometric mean of the ratios of their cells."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from runner.analysis import statistics
-from runner.analysis.compare.verdicts import Draft
+from runner.analysis.compare.drafts import Draft
+from runner.analysis.error_inflation import Inflation
 from runner.analysis.model import GeometricMean
 
 if TYPE_CHECKING:
@@ -16,7 +18,9 @@ MIN_CELLS = 2
 """The mean of a single cell would be its ratio."""
 
 
-def geometric_means(drafts: Iterable[Draft]) -> tuple[GeometricMean, ...]:
+def geometric_means(
+    drafts: Iterable[Draft], inflations: Mapping[str, Inflation] = MappingProxyType({})
+) -> tuple[GeometricMean, ...]:
     """Return the mean of each environment against the base, in the order of the drafts.
 
     It includes the cells that are comparable and took turns, with the same implementation on both sides, whatever their
@@ -24,6 +28,12 @@ def geometric_means(drafts: Iterable[Draft]) -> tuple[GeometricMean, ...]:
 
     The mean is over the rounds that all of these cells share. Extra rounds exist only for open verdicts, so a mean over
     them would be one of the open cells. A cell with fewer rounds than planned has failed in some, and is left out.
+    While all cells are open, the shared rounds grow with the looks, and the interval has the level of one that is shown
+    after several looks.
+
+    Args:
+        drafts: the rows without verdicts.
+        inflations: run -> by how much its errors are larger than they seem.
 
     References:
         Fleming and Wallace, How not to lie with statistics, CACM 29(3), 1986: ratios are averaged geometrically.
@@ -33,11 +43,11 @@ def geometric_means(drafts: Iterable[Draft]) -> tuple[GeometricMean, ...]:
         same_implementation = draft.row.implementation == draft.row.base_implementation
         if draft.ratios and same_implementation and not draft.row.phase.startswith("compile"):
             groups.setdefault(draft.row.environment, []).append(draft)
-    means = (_mean(environment, group) for environment, group in groups.items())
+    means = (_mean(environment, group, inflations) for environment, group in groups.items())
     return tuple(mean for mean in means if mean is not None)
 
 
-def _mean(environment: str, drafts: Sequence[Draft]) -> GeometricMean | None:
+def _mean(environment: str, drafts: Sequence[Draft], inflations: Mapping[str, Inflation]) -> GeometricMean | None:
     planned = min((*drafts[0].looks[:1], max(len(draft.ratios) for draft in drafts)))
     complete = [draft for draft in drafts if len(draft.ratios) >= planned]
     shared = sorted(set.intersection(*(set(draft.ratios) for draft in complete)))
@@ -47,9 +57,13 @@ def _mean(environment: str, drafts: Sequence[Draft]) -> GeometricMean | None:
     table = _mean_by_server(log_ratios, complete, shared)
     names = np.array([draft.row.workload for draft in complete])
     workloads = tuple(np.unique(names).tolist())
-    mean = statistics.geometric_mean(np.array([table[names == name].mean(axis=0) for name in workloads]))
+    alpha = statistics.SHOWN_LEVEL if len(drafts[0].looks) > 1 else 1 - statistics.CONFIDENCE
+    inflation = inflations.get(drafts[0].row.runs[0], Inflation())
+    by_workload = np.array([table[names == name].mean(axis=0) for name in workloads])
+    count = table.shape[1]
+    mean = statistics.geometric_mean(by_workload, alpha, inflation.factor(count), inflation.freedom(count))
     ratio, low, high = (float(np.exp(log)) for log in mean)
-    one_round = table.shape[1] == 1
+    one_round = count == 1
     return GeometricMean(
         environment=environment,
         ratio=ratio,

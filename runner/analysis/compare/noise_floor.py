@@ -12,6 +12,9 @@ from runner.analysis.controls import aa_pairs
 from runner.analysis.model import MIN_ROUNDS, Dataset, GeometricMean, Row
 from runner.core.model.cells import is_twin, without_twin
 
+FLOOR_LEVEL = 0.05
+"""The p-value up to which an A/A pair differs by more than its rounds explain."""
+
 
 class Work(NamedTuple):
     """A case, a phase and a precision; the last two are empty for the case as a whole."""
@@ -34,10 +37,13 @@ def noise_floors(dataset: Dataset) -> dict[Work, Floor]:
     """Return the noise floors of a run, from its A/A pairs with a round in common.
 
     There is one for each case, phase and precision that a pair was measured in, and one for each case as a whole. If
-    there are several pairs, the largest difference counts.
+    there are several pairs, the largest difference counts. A pair that chance explains has none: its ratio is one draw
+    of the noise that the intervals contain already.
     """
     floors: dict[Work, Floor] = {}
     for pair in aa_pairs(dataset.rounds, dataset.looks):
+        if pair.p_value > FLOOR_LEVEL:
+            continue
         cell = pair.twin
         floor = Floor(abs(math.log(pair.ratio)), without_twin(cell.environment), cell.phase, cell.precision)
         for work in (Work(cell.case_id, cell.phase, cell.precision), Work(cell.case_id)):
@@ -88,7 +94,14 @@ def apply_noise_floors(rows: Iterable[Row], floors_by_run: Mapping[str, Mapping[
         called = row.verdict in ("slower", "faster") and not is_twin(row.environment)
         if floor and called and abs(math.log(row.ratio or 1)) <= floor.log_ratio:
             reason = _reason(row, floor)
-            yield replace(row, verdict="inconclusive", code="noise-floor", reason=reason, more_rounds=MIN_ROUNDS)
+            yield replace(
+                row,
+                verdict="inconclusive",
+                code="noise-floor",
+                reason=reason,
+                more_rounds=MIN_ROUNDS,
+                more_rounds_low=MIN_ROUNDS,
+            )
         else:
             yield row
 

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import NamedTuple
 
@@ -12,6 +12,9 @@ from runner.analysis.model import Dataset, Turns
 from runner.catalog.published import PHASE_SUFFIX, Figure
 from runner.core.facts import COMPARABLE
 from runner.core.model import Cell
+
+CLOCK_DIGITS = 9
+"""Times are read to a nanosecond; differences below are of the arithmetic."""
 
 
 class Pair(NamedTuple):
@@ -31,6 +34,7 @@ class Measured:
         facts: name -> the values that it had.
         servers: round -> the server that it was measured on.
         turns: round -> the medians of its turns, for rounds in which it took turns.
+        tick: the smallest difference between its sample times in seconds, if medians repeat; otherwise 0.
     """
 
     medians: Mapping[int, float]
@@ -38,6 +42,7 @@ class Measured:
     facts: Mapping[str, frozenset[str]]
     servers: Mapping[int, str] = field(default_factory=dict)
     turns: Mapping[int, Turns] = field(default_factory=dict)
+    tick: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +82,7 @@ def environment_side(dataset: Dataset, environment: str) -> Side:
     rounds = dataset.rounds[dataset.rounds["environment"] == environment]
     failures = dataset.failures[dataset.failures["environment"] == environment]
     plan = [planned for planned in dataset.plan if planned.cell.environment == environment]
-    measured = _measured(rounds)
+    measured = {cell: _with_tick(of_cell, cell, dataset.samples) for cell, of_cell in _measured(rounds).items()}
     kinds = {planned.cell: planned.kind for planned in plan}
     kinds.update({cell: kind for cell, kind in _by_cell(failures, "kind") if kind or cell not in kinds})
     kinds.update({cell: kind for cell, kind in _by_cell(rounds, "kind") if kind or cell not in kinds})
@@ -130,6 +135,18 @@ def _measured(rounds: pd.DataFrame) -> dict[Cell, Measured]:
         )
         for cell, by_round in medians.items()
     }
+
+
+def _with_tick(measured: Measured, cell: Cell, samples: pd.DataFrame) -> Measured:
+    """Return a cell with the tick of its times, if two of its rounds or turns have the same median."""
+    medians = [round(seconds, CLOCK_DIGITS) for seconds in measured.medians.values()]
+    turns = [round(seconds, CLOCK_DIGITS) for turns in measured.turns.values() for seconds in turns.medians]
+    if len(set(medians)) == len(medians) and len(set(turns)) >= len(turns) / 2:
+        return measured
+    seconds = samples["seconds"][(samples["cell"] == cell.id).to_numpy()].to_numpy()
+    distinct = pd.unique(seconds.round(CLOCK_DIGITS))
+    distinct.sort()
+    return replace(measured, tick=float(min(distinct[1:] - distinct[:-1], default=0.0)))
 
 
 def _values(facts: frozenset[tuple[str, ...]]) -> dict[str, frozenset[str]]:

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from runner.analysis.compare.differences import RunFacts
+from runner.analysis.compare.drafts import Draft
 from runner.analysis.compare.noise_floor import Floor, Work, mean_noise_floors, noise_floors
 from runner.analysis.compare.pairing import Pair, Side, environment_side, pairs
 from runner.analysis.compare.published import published_side
-from runner.analysis.compare.verdicts import Draft, draft
+from runner.analysis.compare.verdicts import draft
+from runner.analysis.error_inflation import Inflation, inflation
 from runner.analysis.model import Dataset
 from runner.catalog.published import Figure, is_published
 
@@ -47,6 +49,7 @@ class RunSides:
         facts: of the run's machine and environments.
         floors: the noise floors of its cases.
         mean_floors: environment -> the noise floor of its geometric mean.
+        inflation: by how much its errors are larger than they seem.
     """
 
     run: str
@@ -54,6 +57,7 @@ class RunSides:
     facts: RunFacts = field(default_factory=lambda: RunFacts({}, {}))
     floors: Mapping[Work, Floor] = field(default_factory=dict)
     mean_floors: Mapping[str, float] = field(default_factory=dict)
+    inflation: Inflation = field(default_factory=Inflation)
 
 
 class RunReader:
@@ -85,6 +89,7 @@ class RunReader:
                     facts=RunFacts(dataset.machine, dataset.environments),
                     floors=noise_floors(dataset),
                     mean_floors=mean_noise_floors(dataset),
+                    inflation=inflation(dataset),
                 )
             )
             yield self._read[-1]
@@ -100,6 +105,10 @@ class RunReader:
     def noise_floors(self) -> Mapping[str, Mapping[Work, Floor]]:
         """Return run -> its noise floors, of the runs that were read."""
         return {run.run: run.floors for run in self._read if run.run}
+
+    def inflations(self) -> Mapping[str, Inflation]:
+        """Return run -> by how much its errors are larger than they seem, of the runs that were read."""
+        return {run.run: run.inflation for run in self._read if run.run}
 
     def mean_noise_floors(self, matches: Iterable[Match]) -> Mapping[str, float]:
         """Return environment -> the noise floor of its mean, in the newest run of some matches that has one."""

@@ -1,38 +1,24 @@
 """Pairs of cells as rows: are they comparable, and which verdicts do their rounds support?"""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
-from runner.analysis import statistics
+from runner.analysis import paired_tests, statistics
+from runner.analysis.compare.drafts import Draft, freedom, variance_factor
+from runner.analysis.compare.forecasts import with_forecasts
 from runner.analysis.compare.pairing import Measured, Pair, Side
 from runner.analysis.compare.published import note, with_comparable_facts
-from runner.analysis.model import MIN_ROUNDS, Round, Row, log_ratio
+from runner.analysis.error_inflation import Inflation
+from runner.analysis.model import Round, Row, log_ratio
 from runner.core.facts import COMPARABLE
 
 FACT_NAMES = {"clocks": "clock request", "threads": "thread count", "harness": "harness version"}
 UNKNOWN = "unknown"
 DIFFERENT_RUNS = "different-runs"
 NO_ROUNDS = "a published figure has no rounds: its variation between processes is unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A row before its verdict.
-
-    Attributes:
-        evidence: what the verdict is based on; None if the row is complete without it.
-        looks: the numbers of rounds at which verdicts were planned.
-        ratios: round -> the logarithm of other over base; empty if the sides share no round.
-        servers: round -> the pair of servers that it was measured on; empty if they were not recorded.
-    """
-
-    row: Row
-    evidence: statistics.Evidence | None = None
-    looks: tuple[int, ...] = ()
-    ratios: Mapping[int, float] = field(default_factory=dict)
-    servers: Mapping[int, tuple[str, str]] = field(default_factory=dict)
 
 
 def draft(base: Side, other: Side, pair: Pair) -> Draft:
@@ -59,7 +45,13 @@ def draft(base: Side, other: Side, pair: Pair) -> Draft:
     return _draft_with_evidence(base, other, pair)
 
 
-def with_verdicts(drafts: Iterable[Draft], margin: float, *, across_runs: bool = False) -> list[Row]:
+def with_verdicts(
+    drafts: Iterable[Draft],
+    margin: float,
+    *,
+    across_runs: bool = False,
+    inflations: Mapping[str, Inflation] = MappingProxyType({}),
+) -> list[Row]:
     """Return the rows of a table with their verdicts, which depend on how many rows it has.
 
     Args:
@@ -67,10 +59,11 @@ def with_verdicts(drafts: Iterable[Draft], margin: float, *, across_runs: bool =
         margin: the relative change that counts as none, above 0.
         across_runs: whether sides of different runs get a verdict, too. The noise within runs is all that it knows of,
             so it is a suspicion: nights, boots and rooms differ by more than rounds do.
+        inflations: run -> by how much its errors are larger than they seem.
     """
     drafts = list(drafts)
     decidable = [draft for draft in drafts if draft.evidence and (across_runs or draft.row.code != DIFFERENT_RUNS)]
-    decided = iter(_decided_rows(decidable, margin) if decidable else ())
+    decided = iter(_decided_rows(decidable, margin, inflations) if decidable else ())
     is_decided = set(map(id, decidable))
     return [next(decided) if id(draft) in is_decided else _row_without_verdict(draft) for draft in drafts]
 
@@ -121,12 +114,17 @@ def _draft_with_evidence(base: Side, other: Side, pair: Pair) -> Draft:
         ratios = [log_ratio(_round(base_cell, number), _round(other_cell, number)) for number in shared]
         servers = [(base_cell.servers[number], other_cell.servers[number]) for number in shared]
         recorded = servers if all(map(all, servers)) else None
+        evidence = statistics.paired(np.array(ratios), recorded)
+        floored = statistics.with_tick(
+            evidence, np.array(ratios), _relative_tick(base_cell), _relative_tick(other_cell)
+        )
         return Draft(
             _row(base, other, pair, verdict="inconclusive"),
-            statistics.paired(np.array(ratios), recorded),
+            floored,
             base.looks,
             ratios=dict(zip(shared, ratios, strict=True)),
             servers=dict(zip(shared, recorded, strict=True)) if recorded else {},
+            is_coarse=floored is not evidence,
         )
     code, reason = _why_unpaired(base, other)
     evidence = statistics.unpaired(*(np.log(list(cell.medians.values())) for cell in (base_cell, other_cell)))
@@ -142,35 +140,34 @@ def _row_without_verdict(draft: Draft) -> Row:
     return replace(draft.row, ratio=ratio, rounds=rounds, reason=reason)
 
 
+def _relative_tick(cell: Measured) -> float:
+    return cell.tick / cell.seconds
+
+
 def _round(cell: Measured, number: int) -> Round:
     return cell.medians[number], cell.turns.get(number)
 
 
-def _decided_rows(drafts: Sequence[Draft], margin: float) -> list[Row]:
+def _decided_rows(drafts: Sequence[Draft], margin: float, inflations: Mapping[str, Inflation]) -> list[Row]:
     """Return the rows of drafts that have evidence, with their verdicts."""
     evidence_columns = zip(*(draft.evidence for draft in drafts), strict=True)
     evidence = statistics.Evidence(*(np.array(column) for column in evidence_columns))
     looks = [draft.looks or (int(rounds),) for draft, rounds in zip(drafts, evidence.rounds, strict=True)]
-    p, alpha = np.ones(len(drafts)), np.ones(len(drafts))
-    for at in set(looks):
-        mask = np.array([of_draft == at for of_draft in looks])
-        selected = statistics.Evidence(*(column[mask] for column in evidence))
-        p[mask] = statistics.p_value(selected, at)
-        alpha[mask] = statistics.level(selected.rounds, at, 1 - statistics.CONFIDENCE)
-    intervals = statistics.interval(evidence, alpha)
-    shown = statistics.interval(
-        evidence, np.where([len(at) > 1 for at in looks], statistics.SHOWN_LEVEL, 1 - statistics.CONFIDENCE)
-    )
+    factors = np.array([variance_factor(draft, inflations) for draft in drafts])
+    evidence = evidence._replace(freedom=np.array([freedom(draft, inflations) for draft in drafts]))
+    tested = paired_tests.evaluate(evidence, [draft.for_ranks() for draft in drafts], looks, factors)
+    evidence = evidence._replace(error=evidence.error * np.sqrt(factors))
+    p, alpha, shown, intervals = tested
     significant = (p <= statistics.FALSE_ALARM_LEVEL) & statistics.discoveries(p)
     verdicts = statistics.verdicts(intervals, significant, margin)
-    needed = statistics.rounds_needed(evidence, margin)
     rows = []
     with np.errstate(over="ignore"):  # two rounds at the level of a first look: the interval may be unbounded
         ends, deciding = np.exp(shown), np.exp(intervals)
-    columns = zip(drafts, verdicts, evidence.rounds, needed, p, alpha, *ends, *deciding[1:], strict=True)
-    for draft, verdict, rounds, rounds_needed, p_value, level, ratio, low, high, deciding_low, deciding_high in columns:
+    columns = zip(drafts, verdicts, evidence.rounds, p, alpha, *ends, *deciding[1:], strict=True)
+    for draft, verdict, rounds, p_value, level, ratio, low, high, deciding_low, deciding_high in columns:
         if verdict == "inconclusive":
-            code, reason = _why_undecided(int(rounds), int(rounds_needed), margin, excludes_one=low > 1 or high < 1)
+            code = "leaning" if low > 1 or high < 1 else "more-rounds"
+            reason = ""  # the forecast
         else:
             code, reason = _why_decided(verdict, margin, max(deciding_low, 1 / deciding_high))
         row = replace(
@@ -179,7 +176,6 @@ def _decided_rows(drafts: Sequence[Draft], margin: float) -> list[Row]:
             ratio_low=float(low) if rounds > 1 else None,
             ratio_high=_finite(high) if rounds > 1 else None,
             rounds=int(rounds),
-            more_rounds=int(rounds_needed - rounds) if verdict == "inconclusive" else 0,
             p_value=float(p_value) if rounds > 1 else None,
             level=float(level) if rounds > 1 else None,
             deciding_low=_finite(deciding_low) if rounds > 1 else None,
@@ -189,7 +185,7 @@ def _decided_rows(drafts: Sequence[Draft], margin: float) -> list[Row]:
             reason="; ".join(filter(None, (draft.row.reason, reason))),
         )
         rows.append(row)
-    return rows
+    return with_forecasts(rows, evidence, looks, int(significant.sum()), margin)
 
 
 def _finite(value: float) -> float | None:
@@ -209,19 +205,6 @@ def _why_decided(verdict: statistics.Verdict, margin: float, distance: float) ->
     if distance > 1 + margin:
         return "beyond-margin", f"the entire interval is more than {margin:.2g} from 1"
     return "beyond-one", f"the interval excludes 1, but not every change within {margin:.2g}"
-
-
-def _why_undecided(rounds: int, needed: int, margin: float, *, excludes_one: bool) -> tuple[str, str]:
-    """Return the code and the sentence of an open verdict; ``excludes_one`` is of the 95 % interval that is shown."""
-    if rounds == 1:
-        return "more-rounds", f"one round cannot show the noise; {MIN_ROUNDS} or more are needed"
-    code = "leaning" if excludes_one else "more-rounds"
-    if needed >= statistics.MAX_ROUNDS:
-        limit = f"{statistics.MAX_ROUNDS} rounds would not decide"
-        return code, f"{limit}: the change is about the margin of {margin:.2g}"
-    if excludes_one:
-        return code, f"not yet significant with {rounds} rounds; about {needed - rounds} more should decide"
-    return code, f"undecided with {rounds} rounds; about {needed - rounds} more should decide"
 
 
 def _why_unpaired(base: Side, other: Side) -> tuple[str, str]:

@@ -11,12 +11,14 @@ from dataclasses import replace
 from runner.analysis.controls import control_issues
 from runner.analysis.model import Comparison, Dataset, QualityIssue
 from runner.analysis.quality.cells import CELL_CHECKS, cell_samples, few_rounds
-from runner.analysis.quality.run import machine_issues, short_budget
+from runner.analysis.quality.run import busy_issues, machine_issues, serial_correlation_issues, short_budget
 
 __all__ = ["CODES", "annotate", "quality_issues"]
 
 CODES = (
     "few-rounds",
+    "serial-correlation",
+    "busy",
     "a-a-differs",
     "host-drift",
     "two-modes",
@@ -45,7 +47,8 @@ def quality_issues(dataset: Dataset) -> tuple[QualityIssue, ...]:
     """
     compared = _compared_cells(dataset)
     cells = tuple(cell_samples(dataset))
-    issues = [*machine_issues(dataset), *control_issues(dataset), *short_budget(cells)]
+    issues = [*machine_issues(dataset), *busy_issues(dataset, cells), *serial_correlation_issues(dataset)]
+    issues += [*control_issues(dataset), *short_budget(cells)]
     for cell in cells:
         for check in CELL_CHECKS:
             issues += check(cell)

@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from statistics import median
 
 from runner.analysis.model import Dataset, QualityIssue
 from runner.analysis.quality.cells import MIN_WARMUP_SAMPLES, CellSamples
+from runner.core import busy
 from runner.harness.timing import WARMUP_SHARE
 
-MAX_BUSY_SHARE = 0.1
-"""The largest share of the CPUs that other processes may keep busy; one CPU is always allowed."""
+MAX_LOAD_SHARE = 0.1
+"""The largest load average as a share of the CPUs; 1 is always allowed."""
 
 
 def machine_issues(dataset: Dataset) -> Iterator[QualityIssue]:
@@ -19,11 +21,40 @@ def machine_issues(dataset: Dataset) -> Iterator[QualityIssue]:
         text = f"the governor was {governor}: the clock of the processor followed the load"
         yield QualityIssue(code="governor", sentence=text, serious=False)
     load, cpus = (facts.get("load_average") or [0.0])[0], facts.get("logical_cores") or 1
-    if load > max(1.0, MAX_BUSY_SHARE * cpus):
+    if load > max(1.0, MAX_LOAD_SHARE * cpus):
         text = f"the load was {load:.1f} on {cpus} CPUs when the run started, including its own builds"
         yield QualityIssue(code="load", sentence=text, serious=False, extent=load / cpus)
     if "clocks" in dataset.rounds and dataset.rounds["clocks"].isin(["none", "left"]).any():
         yield QualityIssue(code="unpinned", sentence="the clocks of the GPU were not locked", serious=False)
+
+
+def others_busy(cells: Sequence[CellSamples]) -> float | None:
+    """Return how many CPUs other programs kept busy while the median cell was measured; None if that is not known.
+
+    A cell's value is the median over its rounds. Several devices measure at the same time, and their servers are other
+    programs to each other, so callers ask only about runs on one device.
+    """
+    values = [median(known) for cell in cells if (known := cell.known_values("others_busy"))]
+    return median(values) if values else None
+
+
+def busy_issues(dataset: Dataset, cells: Sequence[CellSamples]) -> Iterator[QualityIssue]:
+    """Yield an issue if other programs kept more of the CPUs busy than ``busy.allowed`` during the run."""
+    cpus, value = online_cpus(dataset), others_busy(cells)
+    if value is None or measured_side_by_side(dataset) or value <= busy.allowed(cpus):
+        return
+    text = f"other programs kept {value:.1f} of {cpus} CPUs busy while the median cell was measured"
+    yield QualityIssue(code="busy", sentence=text, serious=value > busy.serious(cpus), extent=value / cpus)
+
+
+def online_cpus(dataset: Dataset) -> int:
+    """Return the number of CPUs of a machine; of those that the runner could use in runs of older versions."""
+    return int(dataset.machine.get("online_cpus") or dataset.machine.get("logical_cores") or 1)
+
+
+def measured_side_by_side(dataset: Dataset) -> bool:
+    """Return True if several devices measured at the same time."""
+    return len(dataset.machine.get("gpus") or ()) > 1
 
 
 def short_budget(cells: Sequence[CellSamples]) -> Iterator[QualityIssue]:
@@ -45,3 +76,17 @@ def _rounded_up(seconds: float) -> float:
     """Return a time rounded up to two digits."""
     step = 10.0 ** (math.floor(math.log10(seconds)) - 1)
     return round(math.ceil(seconds / step) * step, 12)
+
+
+def serial_correlation_issues(dataset: Dataset) -> Iterator[QualityIssue]:
+    """Yield an issue if neighbouring rounds of the run are more alike than independent rounds are."""
+    from runner.analysis.error_inflation import correlation_sentence, inflation
+
+    correlation = inflation(dataset).correlation
+    if correlation and correlation.is_significant:
+        yield QualityIssue(
+            code="serial-correlation",
+            sentence=correlation_sentence(correlation),
+            serious=True,
+            extent=correlation.correlation,
+        )

@@ -15,6 +15,7 @@ from runner.core.model.events import (
     GroupsFormed,
     Outcome,
     Record,
+    RoundTimes,
 )
 from runner.core.model.plans import Block, Corpus, Measurement, Past, Plan, Request, Round
 
@@ -29,7 +30,6 @@ __all__ = [
     "Device",
     "Event",
     "ExtraRound",
-    "Further",
     "Gpu",
     "GroupsFormed",
     "Leftover",
@@ -45,6 +45,7 @@ __all__ = [
     "Record",
     "Request",
     "Round",
+    "RoundTimes",
     "Skip",
     "Spec",
     "Survey",

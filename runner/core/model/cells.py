@@ -108,6 +108,11 @@ def without_twin(environment: str) -> str:
     return environment.removesuffix(TWIN)
 
 
+def origin(twin_cell: Cell) -> Cell:
+    """Return the cell that a twin is a copy of."""
+    return replace(twin_cell, environment=without_twin(twin_cell.environment))
+
+
 @dataclass(frozen=True, slots=True)
 class Skip:
     """Why something is not run.

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from runner.core.model.cells import Cell
 from runner.core.model.environments import Provisioned
@@ -71,7 +71,38 @@ class Canary:
     seconds: float
 
 
-Event = Outcome | GroupsFormed | CaseFinished | ExtraRound | Canary
+Activity = Literal[
+    "start",
+    "import",
+    "compile",
+    "reference",
+    "canary",
+    "build",
+    "check",
+    "warm-up",
+    "turns",
+    "samples",
+    "other",
+]
+ACTIVITIES: tuple[Activity, ...] = get_args(Activity)
+"""What the time of a run is spent on.
+
+``start`` and ``import``: servers start, and import their frameworks; ``compile``: ahead of the first round;
+``reference``: the float64 results; ``canary``; ``build`` and ``check``: programs are built and verified; ``warm-up``;
+``samples``: the calls that count; ``turns``: the calls that lead a turn, and the hand-over of turns; ``other``: what
+remains, such as verdicts and rests of a hot GPU.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTimes:
+    """Where the time of a round went, in seconds by activity, which add up to the time that passed."""
+
+    round: int
+    seconds: Mapping[Activity, float]
+
+
+Event = Outcome | GroupsFormed | CaseFinished | ExtraRound | Canary | RoundTimes
 """What happens while cells are measured."""
 
 

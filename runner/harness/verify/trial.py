@@ -1,4 +1,9 @@
-"""Builds the program of a cell and verifies it before and after it is timed."""
+"""Builds the program of a cell and verifies it before and after it is timed.
+
+A forward pass is timed before the program has been trained. Training leaves threads and buffers that inference does not
+have: the backward pass of PyTorch 1.0 opens a second team of OpenMP threads, and with more threads than processors
+libgomp no longer spins, which made forward passes of small cells up to 15 times as slow.
+"""
 
 import gc
 import time
@@ -29,6 +34,9 @@ class Trial(object):
         # A function of gradients alone costs compile time, and a large step its own: they are verified once, unless timed.
         self.already_verified = bool(request.get("already_verified")) and request["phase"].partition("+")[0] != "gradient"
         self.times_program = request["phase"] in METHODS  # else the first call is timed, or another program
+        self.trains_later = request["phase"] == "forward" and not request.get("precompile")
+        if self.trains_later:
+            self.first_method = "forward"
         self.reference = reference
 
     def checked_arrays(self, case):
@@ -42,7 +50,10 @@ class Trial(object):
         return data, weights, digest
 
     def build(self, case, data, weights):
-        """Return (program, seconds) from before the program was built to the end of its first training step."""
+        """Return (program, seconds) from before the program was built to the end of its first call.
+
+        The call is a training step, or a forward pass if that is timed.
+        """
         start = time.perf_counter()
         program = self.implementation(case, data, weights, self.device, self.precision)
         getattr(program, self.first_method)()
@@ -66,22 +77,37 @@ class Trial(object):
         data, weights, digest = self.checked_arrays(case)
         program, seconds = self.build(case, data, weights)
         facts = {"compile_seconds": seconds, "digest": digest}
-        self.verify(program, facts, self.times_program)
+        if not self.trains_later:
+            self.verify(program, facts, self.times_program)
         return program, facts
 
     def build_after_smaller(self, case, smaller):
-        """Build the program of the case, and verify another one of the smaller case; return (the case's program, facts)."""
-        data, weights, digest = self.checked_arrays(smaller)
-        facts = {"digest": digest, "checked_case": {key: smaller[key] for key in smaller if smaller[key] != case[key]}}
+        """Build the program of the case, and verify another one of the smaller case; return (the case's program, facts).
+
+        A smaller program that an earlier round of the run has verified is not built again.
+        """
+        facts = {"checked_case": {key: smaller[key] for key in smaller if smaller[key] != case[key]}}
         program, facts["compile_seconds"] = self.build(case, *cases.materialise(case))
+        if not self.trains_later:
+            self.check_loss(program, facts)
+            self.verify_smaller(smaller, facts)
+        return program, facts
+
+    def check_loss(self, program, facts):
+        """Check that the loss of the program's last training step is finite, and reset the program."""
         tolerance.check_finite("the loss of a training step", program.loss(), facts)
         program.reset()
-        smaller_program = self.implementation(smaller, data, weights, self.device, self.precision)
-        smaller_program.train()
-        self.verify(smaller_program, facts, False)
-        del smaller_program
+
+    def verify_smaller(self, smaller, facts):
+        """Build and verify the program of a smaller case, unless an earlier round has verified it."""
+        if self.already_verified:
+            return
+        data, weights, facts["digest"] = self.checked_arrays(smaller)
+        program = self.implementation(smaller, data, weights, self.device, self.precision)
+        program.train()
+        self.verify(program, facts, False)
+        del program
         gc.collect()  # it may be part of a cycle
-        return program, facts
 
     def time_original(self, phase, facts):
         """Time the original program as often as its authors did; return ``seconds``, and ``warmup``, what they left out.
@@ -109,31 +135,50 @@ class Trial(object):
         times = timing.count(call, program.synchronize, time.perf_counter, left_out + kept)
         return {"warmup": times[:left_out], "seconds": times[left_out:]}
 
-    def verify_again(self, program, facts, same_case, step):
+    def check_step(self, program, facts, step):
+        """Check that a step, which has to contain a forward pass, takes about as long as one; it is timed for that.
+
+        Raises:
+            CellFailure: it took far less, which happens where a compiler omits results that are never read.
+        """
+        if not self.already_verified:
+            def seconds_of(call):
+                return timing.count(call, program.synchronize, time.perf_counter, 1)[0]
+
+            program.reset()
+            tolerance.check_step_is_complete(lambda: seconds_of(step), lambda: seconds_of(program.forward), facts)
+
+    def verify_again(self, program, facts, checked):
         """Compare the outputs of the timed program with the reference's, or check that they are finite.
+
+        A program that was timed before it was trained is trained and verified now.
 
         Args:
             program: the program that was timed.
             facts: go into a failure.
-            same_case: whether the reference is of the case that was timed.
-            step: makes a step that has to contain a forward pass; None where the forward pass itself was timed.
+            checked: the case that the reference is of; a smaller one, or the one that was timed.
 
         Raises:
-            CellFailure: the outputs differ; or a step that has to contain a forward pass took far less than one, which
-                happens where a compiler omits results that are never read.
+            CellFailure: the outputs differ, or the losses or gradients.
         """
         program.reset()
         outputs = program.outputs()
-        if step is not None and not self.already_verified:
-            def seconds_of(call):
-                return timing.count(call, program.synchronize, time.perf_counter, 1)[0]
-
-            tolerance.check_step_is_complete(lambda: seconds_of(step), lambda: seconds_of(program.forward), facts)
-            program.reset()
-        if same_case:
+        if checked == self.case:
             tolerance.same_outputs(outputs, self.reference, self.precision, facts, " after the timing")
         else:
             tolerance.check_finite("an output of the forward pass after the timing", outputs, facts)
+        if self.trains_later:
+            self.verify_training(program, facts, checked)
+
+    def verify_training(self, program, facts, checked):
+        """Verify the training of a program whose forward pass was timed, unless an earlier round has verified it."""
+        if checked != self.case:
+            if not self.already_verified:
+                program.train()
+                self.check_loss(program, facts)
+            self.verify_smaller(checked, facts)
+        elif not self.already_verified:
+            facts.update(tolerance.same_computation(program, self.reference, self.precision))
 
 
 class KernelTrial(Trial):
@@ -144,13 +189,17 @@ class KernelTrial(Trial):
         Trial.__init__(self, implementation, request, reference)
         self.phase = request["phase"].partition("+")[0]
         self.first_method = METHODS[self.phase]
+        self.trains_later = False
 
     def verify(self, program, facts, again_later):
         """See Trial; a result that is not compared now is compared after the timing."""
         if not (self.already_verified and again_later):
             self.verify_result(program, facts)
 
-    def verify_again(self, program, facts, same_case, step):
+    def check_step(self, program, facts, step):
+        """See Trial: an operation contains no forward pass."""
+
+    def verify_again(self, program, facts, checked):
         """See Trial: compare the result of the timed program."""
         self.verify_result(program, facts, " after the timing")
 

@@ -8,23 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner.core.busy import Busy, busiest, process_ticks
 from runner.core.machine import cpu_quota
 from runner.gpu.settings import Settings, settings
 
 CPUS = "sys/devices/system/cpu"
 GROUP = "sys/fs/cgroup"
 WATCH_SECONDS = 1.0  # for which other processes are watched
-MAX_BUSY = 3  # processes that are named
-MIN_BUSY = 0.05  # of a CPU; a process that computes less is not named
-
-
-@dataclass(frozen=True, slots=True)
-class Busy:
-    """A process and the number of CPUs it kept busy."""
-
-    name: str
-    pid: int
-    cpus: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +84,7 @@ def read_noise(
     """
     folder = root / CPUS
     cpus = len(list(folder.glob("cpu[0-9]*"))) or os.cpu_count() or 1
-    before, times = _process_ticks(root), _cpu_ticks(root)
+    before, times = process_ticks(root), _cpu_ticks(root)
     pause(WATCH_SECONDS)
     total = sum(times)
     ticks = (sum(_cpu_ticks(root)) - total) / cpus
@@ -107,7 +97,7 @@ def read_noise(
         shared_cores=_shared_cores(folder),
         mhz=_mhz(root),
         load=_number(_text(root / "proc/loadavg").partition(" ")[0]),
-        busy=_busy(before, _process_ticks(root), ticks, ignored or os.getpid()),
+        busy=busiest(before, process_ticks(root), ticks, ignored or os.getpid()),
         stolen=times[7] / total if len(times) > 7 and total else None,
         swap=_swap(root),
         huge_pages=_in_brackets(_text(root / "sys/kernel/mm/transparent_hugepage/enabled")),
@@ -176,32 +166,6 @@ def _cpu_ticks(root: Path) -> list[int]:
     """Return the ticks of all CPUs since boot: user, nice, system, idle, iowait, irq, softirq, steal."""
     first = _text(root / "proc/stat").partition("\n")[0].split()
     return [int(word) for word in first[1:9]] if first[:1] == ["cpu"] else []
-
-
-def _process_ticks(root: Path) -> dict[int, tuple[str, int]]:
-    """Return process id -> its name and the ticks it computed; see proc(5), stat, fields 2, 14 and 15."""
-    ticks = {}
-    for path in root.glob("proc/[0-9]*/stat"):
-        name, _, numbers = _text(path).partition("(")[2].rpartition(")")
-        fields = numbers.split()
-        if len(fields) > 12:
-            ticks[int(path.parent.name)] = name, int(fields[11]) + int(fields[12])
-    return ticks
-
-
-def _busy(
-    before: Mapping[int, tuple[str, int]], after: Mapping[int, tuple[str, int]], ticks: float, ignored: int
-) -> tuple[Busy, ...]:
-    """Return the busiest processes during some ticks of a CPU, the busiest first."""
-    if ticks <= 0:
-        return ()
-    processes = [
-        Busy(name, pid, (now - before[pid][1]) / ticks)
-        for pid, (name, now) in after.items()
-        if pid in before and pid != ignored
-    ]
-    processes.sort(key=lambda process: -process.cpus)
-    return tuple(process for process in processes[:MAX_BUSY] if process.cpus >= MIN_BUSY)
 
 
 def _swap(root: Path) -> tuple[int, int] | None:

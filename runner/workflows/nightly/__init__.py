@@ -37,7 +37,7 @@ from runner.workflows.nightly.pins import device_of, read_pins, write_pins
 from runner.workflows.nightly.requests import Candidate, in_order
 from runner.workflows.nightly.result import Change, Night
 from runner.workflows.options import Options
-from runner.workflows.preparation import Prepared
+from runner.workflows.preparation import NIGHT_QUIET_SECONDS, Prepared
 from runner.workflows.results import write_report
 from runner.workflows.run.recorder import Totals
 
@@ -80,7 +80,10 @@ def nightly(options: Options, progress: Progress) -> Night:
 
 def _measure(first: Prepared, context: Context, progress: Progress) -> Totals:
     """Measure everything once, and write the report of that run."""
-    totals = pipeline.run(first, context.backend, context.settings, progress, context.gpus)
+    settings = context.settings
+    if settings.quiet_seconds:
+        settings = replace(settings, quiet_seconds=NIGHT_QUIET_SECONDS)
+    totals = pipeline.run(first, context.backend, settings, progress, context.gpus)
     if totals.good:
         write_report(totals.run, context.settings.margin)
     return totals

@@ -2,7 +2,8 @@
 
 ``assignment`` shares the cases between devices, ``devices`` measures them, ``recorder`` writes each outcome as it
 happens, ``failures`` writes how the run ended, ``header`` holds what a run depends on, ``resume`` continues an
-unfinished run, and ``further_rounds`` decides after each round which cells get another one.
+unfinished run, ``quiet`` waits while other programs keep the machine busy, and ``further_rounds`` decides after each
+round which cells get another one.
 """
 
 import contextlib
@@ -22,6 +23,7 @@ from runner.workflows.run import header
 from runner.workflows.run.assignment import Assignment, assign_devices, device_locks
 from runner.workflows.run.devices import execute
 from runner.workflows.run.failures import recorded_ending
+from runner.workflows.run.quiet import wait_until_quiet
 from runner.workflows.run.recorder import RunRecorder, Totals
 
 __all__ = ["build", "run"]
@@ -63,6 +65,7 @@ def run(
             for part, session in assignment.parts:
                 recorder.record_unbuilt(part, failed, session)
             stack.enter_context(device_locks(assignment, settings, progress))
+            wait_until_quiet(settings.quiet_seconds, progress)
             execute(assignment, backend, ready, recorder, settings)
         return recorder.totals()
 

@@ -21,7 +21,7 @@ from runner.core.threads import run_concurrently
 from runner.gpu.cooling import ThermalGuard
 from runner.gpu.device import DeviceSession
 from runner.gpu.device_group import DeviceGroup
-from runner.measure import canary
+from runner.measure.canary import Canary
 from runner.measure.references import References
 from runner.measure.rounds import Hooks, measure
 from runner.measure.server_pool import Numbers, ServerPool
@@ -104,18 +104,20 @@ class DeviceWorker:
             recorder.progress.note,
             before=self.seconds_before,
         )
-        for event in measure(self.plan, self.servers, context.references(self.plan), self._hooks(context, scheduler)):
-            with context.lock:
-                if context.over.is_set():
-                    return
-                recorder.record(event, scheduler.elapsed(), self.clocks)
-            self.clocks.check()
+        with Canary(self.plan.measurement.threads, self.servers.limits.cpus) as canary:
+            hooks = self._hooks(context, scheduler, canary)
+            for event in measure(self.plan, self.servers, context.references(self.plan), hooks):
+                with context.lock:
+                    if context.over.is_set():
+                        return
+                    recorder.record(event, scheduler.elapsed(), self.clocks)
+                self.clocks.check()
         self.servers.close()  # other devices may measure for hours
         self.clocks.stop_sampling()
         recorder.progress.finish(self.name)
 
-    def _hooks(self, context: RunContext, scheduler: RoundScheduler) -> Hooks:
-        progress, threads = context.recorder.progress, self.plan.measurement.threads
+    def _hooks(self, context: RunContext, scheduler: RoundScheduler, canary: Canary) -> Hooks:
+        progress = context.recorder.progress
         # A canary next to other devices would measure them: it runs where there is one device.
         with_canary = context.settings.controls and self.alone
         guard = ThermalGuard(
@@ -125,7 +127,7 @@ class DeviceWorker:
         return Hooks(
             say=functools.partial(progress.status, self.name),
             next_cells=scheduler,
-            canary=functools.partial(canary.canary, threads, self.servers.limits.cpus) if with_canary else None,
+            canary=canary if with_canary else None,
             interleave=not on_gpu,
             wait_until_cool=guard.wait_until_cool if on_gpu else None,
             measure_unthrottled=guard.measure_unthrottled if on_gpu else None,

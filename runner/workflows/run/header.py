@@ -61,7 +61,8 @@ class RunHeader:
         """Return the options that select the same backend, device and environments again.
 
         Args:
-            options: what the user typed to resume; its matrix file and reports folder are kept.
+            options: what the user typed to resume; its matrix file, reports folder and ``--busy-ok`` are
+                kept.
             environments: those of the plan.
         """
         names = [name for name in environments if not is_twin(name)]
@@ -74,6 +75,7 @@ class RunHeader:
             backend=self.backend,
             python=self.python,
             name=names[0] if host else Options().name,
+            busy_ok=options.busy_ok,
         )
 
 

@@ -15,6 +15,7 @@ from runner.core.model import (
     Outcome,
     Plan,
     Provisioned,
+    RoundTimes,
     device_id,
 )
 from runner.core.progress import Progress
@@ -73,6 +74,9 @@ class RunRecorder:
                 self.progress.extend(len(cells), sum(self.expected[cell] for cell in cells))
             case Canary(case_id, number, seconds):
                 self.stored.note("canary", case=case_id, round=number, seconds=seconds, spent=elapsed_s)
+            case RoundTimes(number, seconds):
+                times = {name: round(value, 3) for name, value in seconds.items() if value}
+                self.stored.note("times", device=device_id(clocks.gpu), round=number, seconds=times, spent=elapsed_s)
             case CaseFinished(case_id, number):
                 self.stored.note("round", case=case_id, round=number, spent=elapsed_s)
 

@@ -26,7 +26,7 @@ from runner.workflows.preparation import Prepared, RunSettings
 from runner.workflows.results import find_run
 from runner.workflows.run.header import RunHeader, check_machine, check_program, read_header
 
-ALLOWED_OPTIONS = ("selectors", "matrix", "reports", "traceback")
+ALLOWED_OPTIONS = ("selectors", "matrix", "reports", "busy_ok", "traceback")
 START_NEW = "`runner run` starts a new run"
 
 

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from runner.analysis import dataset
+from runner.analysis import dataset, forecast, statistics
 from runner.analysis.compare import compare
 from runner.analysis.compare.pairing import Pair, environment_side
 from runner.analysis.compare.summary import summarise
 from runner.analysis.compare.verdicts import draft, with_verdicts
-from runner.analysis.model import Dataset, Row
+from runner.analysis.model import MAX_MORE_ROUNDS, Dataset, Row
 from runner.core.errors import RunnerError, UsageError
 from runner.core.model import Cell, Record, Skip
-from runner.report import data
+from runner.report import data, terminal
 from runner.store.run import runs
 from runner.workflows.results import comparison
 from tests.support.fake_runs import bad, cell, good, make, realistic, rounds
@@ -90,7 +90,8 @@ def test_an_open_verdict_whose_interval_excludes_1_leans(tmp_path: Path) -> None
     assert row.ratio_low is not None
     assert row.ratio_low > 1
     assert (row.verdict, row.code) == ("inconclusive", "leaning")
-    assert row.reason.startswith("not yet significant with 3 rounds; about ")
+    assert row.reason.startswith("not yet significant with 3 rounds; ")
+    assert row.reason.endswith(" more should decide")
 
 
 def test_an_unbounded_interval_is_none(tmp_path: Path) -> None:
@@ -103,11 +104,81 @@ def test_an_unbounded_interval_is_none(tmp_path: Path) -> None:
     )
 
 
-def test_an_open_verdict_says_how_many_rounds_it_would_take(tmp_path: Path) -> None:
+def test_an_open_verdict_says_in_how_many_rounds_it_should_be_decided(tmp_path: Path) -> None:
     make(tmp_path, rounds(BASE, [1.0, 1.0, 1.0]) + rounds(OTHER, [1.05, 1.12, 1.16]))
     row = only_row(tmp_path)
-    assert row.more_rounds == 3
-    assert row.reason == "undecided with 3 rounds; about 3 more should decide"
+    assert 0 < row.more_rounds_low < row.more_rounds <= MAX_MORE_ROUNDS
+    assert row.reason == f"undecided with 3 rounds; {row.more_rounds_low} to {row.more_rounds} more should decide"
+    assert row.round_sd == pytest.approx(np.log([1.05, 1.12, 1.16]).std(ddof=1))
+    (columns,) = json.loads(data.to_json(compare(stored(tmp_path), "torch-1.0", ["torch-2.x"])))["rows"]
+    assert (columns["more_rounds_low"], columns["more_rounds"]) == (row.more_rounds_low, row.more_rounds)
+
+
+def test_only_the_early_end_may_be_known(tmp_path: Path) -> None:
+    make(tmp_path, rounds(BASE, [1.0, 1.0, 1.0]) + rounds(OTHER, [0.8, 1.02, 1.3]))
+    row = only_row(tmp_path)
+    assert row.more_rounds_low <= MAX_MORE_ROUNDS < row.more_rounds
+    assert row.reason == f"undecided with 3 rounds; {row.more_rounds_low} to more than 30 more would be needed"
+
+
+def test_what_no_number_of_rounds_decides_says_so_and_is_null_for_programs(tmp_path: Path) -> None:
+    make(tmp_path, rounds(BASE, [1.0] * 21) + rounds(OTHER, [0.93, 1.02, 1.11] * 7))
+    row = only_row(tmp_path)
+    assert row.more_rounds_low > MAX_MORE_ROUNDS
+    assert row.reason == "undecided with 21 rounds; more than 30 more rounds would be needed"
+    (columns,) = json.loads(data.to_json(compare(stored(tmp_path), "torch-1.0", ["torch-2.x"])))["rows"]
+    assert (columns["more_rounds_low"], columns["more_rounds"]) == (None, None)
+
+
+@pytest.mark.parametrize(("restart", "rounds_each"), [(1, 6), (2, 12)])
+def test_the_noise_is_that_of_pairs_of_servers_where_rounds_share_them(
+    tmp_path: Path, restart: int, rounds_each: int
+) -> None:
+    ratios = [1.02, 1.09, 1.01, 1.10, 1.05, 1.05]
+    records = []
+    for number in range(rounds_each):
+        server = number // restart
+        records += [
+            good(BASE, number, [1.0], server=f"torch-1.0#{server}"),
+            good(OTHER, number, [ratios[server]], server=f"torch-2.x#{server}"),
+        ]
+    make(tmp_path, records)
+    row = only_row(tmp_path)
+    assert (row.verdict, row.rounds, row.independent_rounds) == ("inconclusive", rounds_each, 6)
+    assert row.round_sd == pytest.approx(np.log(ratios).std(ddof=1))
+
+
+def test_rounds_on_a_single_pair_of_servers_do_not_show_the_noise(tmp_path: Path) -> None:
+    records = []
+    for number, seconds in enumerate([1.0, 1.2, 1.4]):
+        records += [good(BASE, number, [1.0], server="a"), good(OTHER, number, [seconds], server="b")]
+    make(tmp_path, records)
+    row = only_row(tmp_path)
+    assert (row.independent_rounds, row.round_sd, row.more_rounds) == (1, None, 6)
+    assert row.reason == "rounds on a single pair of servers cannot show the noise; 6 more are needed"
+
+
+def test_a_table_says_which_change_it_could_call(tmp_path: Path) -> None:
+    make(tmp_path, rounds(BASE, [1.0, 1.0, 1.0]) + rounds(OTHER, [1.05, 1.12, 1.16]))
+    comparison = compare(stored(tmp_path), "torch-1.0", ["torch-2.x"])
+    (row,) = comparison.rows
+    assert row.round_sd is not None
+    expected = forecast.detectable_change(row.round_sd, (3,), (3,), statistics.FALSE_ALARM_LEVEL, comparison.margin)
+    assert comparison.detectable_change == pytest.approx(expected)
+    assert comparison.detectable_rounds == (3,)
+    document = json.loads(data.to_json(comparison))
+    assert document["detectable_change"] == comparison.detectable_change
+    percent = f"{100 * expected:.0f}"
+    assert f"\nwith 3 rounds and this noise, changes above about {percent} % can be called" in terminal.text(
+        comparison, width=200, colour=False
+    )
+
+
+def test_a_table_without_known_noise_says_nothing_about_what_it_could_call(tmp_path: Path) -> None:
+    make(tmp_path, rounds(BASE, [1.0]) + rounds(OTHER, [2.0]))
+    comparison = compare(stored(tmp_path), "torch-1.0", ["torch-2.x"])
+    assert comparison.detectable_change is None
+    assert "can be called" not in terminal.text(comparison, width=200, colour=False)
 
 
 def test_one_round_has_a_ratio_and_no_interval(tmp_path: Path) -> None:

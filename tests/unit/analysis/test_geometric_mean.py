@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -269,3 +270,16 @@ def test_where_there_is_no_mean_nobody_speaks_of_one(tmp_path: Path) -> None:
     comparison = compared(tmp_path, pair([0.5, 0.5, 0.5]))
     for form in ("table", "md", "html"):
         assert "geometric mean" not in render(comparison, form)
+
+
+def test_the_interval_after_several_looks_has_the_level_of_one_that_is_shown(tmp_path: Path) -> None:
+    ratios = [1.10, 1.12, 1.08, 1.11]
+    records = pair(ratios) + pair(ratios, case="other")
+    for name, plan, level in (("fixed", {"rounds": 4, "max_rounds": 4}, 0.05), ("added", {"rounds": 3}, 0.035)):
+        planned: dict[str, Any] = {"max_rounds": 20, **plan}
+        mean = only(compared(tmp_path / name, records, **planned))
+        logs = np.log(ratios)
+        truth = scipy_stats.ttest_1samp(logs, 0).confidence_interval(1 - level)
+        assert (mean.rounds, mean.ratio_low, mean.ratio_high) == pytest.approx(
+            (4, math.exp(truth.low), math.exp(truth.high))
+        )

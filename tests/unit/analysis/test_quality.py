@@ -277,6 +277,33 @@ def test_the_harness_says_what_of_a_child_is_in_swap_and_the_record_keeps_it() -
     assert "swapped_bytes" in HARNESS_FACTS
 
 
+@pytest.mark.parametrize(
+    ("cpus", "busy", "serious"),
+    [
+        (2, 0.3, None),
+        (2, 0.31, False),
+        (2, 0.5, False),
+        (2, 0.51, True),
+        (16, 1.6, None),
+        (16, 3.2, False),
+        (16, 3.3, True),
+    ],
+)
+def test_other_programs_keep_the_cpus_busy(cpus: int, busy: float, serious: object, tmp_path: Path) -> None:
+    loads = (0.0, busy, 2 * busy)  # the median over the rounds counts
+    records = [record for number, load in enumerate(loads) for record in quiet(number, others_busy=load)]
+    issues = quality_issues(results(tmp_path, records, online_cpus=cpus))
+    assert [(issue.code, issue.serious) for issue in issues] == ([] if serious is None else [("busy", serious)])
+    for issue in issues:
+        expected = f"other programs kept {busy:.1f} of {cpus} CPUs busy while the median cell was measured"
+        assert (issue.sentence, issue.cell, issue.environment) == (expected, "", "")
+
+
+def test_devices_side_by_side_are_other_programs_to_each_other(tmp_path: Path) -> None:
+    records = [record for number in range(3) for record in quiet(number, others_busy=3.0)]
+    assert quality_issues(results(tmp_path, records, gpus=[{"uuid": "a"}, {"uuid": "b"}])) == ()
+
+
 def test_every_code_is_explained() -> None:
     page = (Path(__file__).parents[3] / "docs" / "doubts.md").read_text("utf-8")
     for code in CODES:

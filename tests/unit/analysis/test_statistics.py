@@ -89,6 +89,22 @@ def test_looks_rise_from_the_first_to_the_most(first: int, limit: int) -> None:
     assert list(at) == sorted(set(at))
 
 
+@pytest.mark.parametrize(
+    ("limit", "last"), [(5, (4, 5)), (6, (5, 6)), (10, (7, 10)), (20, (15, 20)), (23, (15, 19, 23)), (30, (24, 30))]
+)
+def test_a_short_last_step_joins_the_one_before(limit: int, last: tuple[int, ...]) -> None:
+    assert statistics.looks(3, limit)[-len(last) :] == last
+
+
+def test_ticks_are_an_error_of_equal_rounds_only() -> None:
+    equal, close = np.array([0.02, 0.02, 0.02]), np.array([0.0200, 0.0201, 0.0202])
+    floor = math.hypot(0.01, 0.02) / math.sqrt(12 * 3)
+    assert float(statistics.with_tick(statistics.paired(equal), equal, 0.01, 0.02).error) == pytest.approx(floor)
+    for values, ticks in ((close, (0.01, 0.02)), (equal, (0.0, 0.0)), (np.array([0.1, 0.1, 0.2]), (0.01, 0.02))):
+        before = statistics.paired(values)
+        assert statistics.with_tick(before, values, *ticks) is before
+
+
 def test_a_single_look_may_spend_all() -> None:
     assert error_spending.levels((3,), 0.05) == pytest.approx([0.05])
 
@@ -192,27 +208,6 @@ def test_every_interval_has_one_verdict_and_the_mirrored_interval_the_mirrored_o
     edges = (1.0, 1 + margin, 1 / (1 + margin))
     if not any(math.isclose(value, edge, rel_tol=1e-9) for value in ends for edge in edges):
         assert word(1 / high, 1 / estimate, 1 / low, margin) == mirror[verdict]
-
-
-@pytest.mark.parametrize("mean", [0.1, -0.1, 0.0, 0.01])
-def test_with_the_rounds_needed_one_look_decides_and_with_one_fewer_it_does_not(mean: float) -> None:
-    spread = 0.05
-
-    def decided(rounds: int) -> bool:
-        summary = evidence([mean], [spread / math.sqrt(rounds)], [rounds])
-        sure = statistics.p_value(summary, (rounds,)) <= statistics.FALSE_ALARM_LEVEL
-        return statistics.verdicts(statistics.interval(summary, ALPHA), sure) != ["inconclusive"]
-
-    three = evidence([mean], [spread / math.sqrt(3)], [3])
-    (needed,) = statistics.rounds_needed(three, 0.02).tolist()
-    assert needed > 3
-    assert decided(needed)
-    assert not decided(needed - 1)
-
-
-def test_a_change_at_the_margin_is_never_decided_and_one_round_asks_for_three() -> None:
-    summary = evidence([math.log1p(0.02), 0.4], [0.03, INF], [3, 1])
-    assert statistics.rounds_needed(summary, 0.02).tolist() == [statistics.MAX_ROUNDS, 3]
 
 
 def test_the_overall_change_is_a_geometric_mean_with_the_rounds_as_the_sample() -> None:

@@ -101,3 +101,10 @@ def test_the_rule_of_a_plan_has_its_looks_and_the_cost_of_a_round_of_each_cell_t
         frameworks={BASE: "torch"},
     )
     assert StoppingRule.of_plan(plan) == StoppingRule(looks=(3, 4, 5, 7, 9), round_seconds={CHEAP[0]: 2.0})
+
+
+def test_pairs_that_hardly_get_decided_by_the_last_look_get_no_further_round() -> None:
+    beyond = replace(row(CHEAP, 31), more_rounds_low=7)
+    assert RULE.decide([comparison(beyond)], 3).cells == frozenset()
+    in_reach = replace(row(CHEAP, 31), more_rounds_low=6)
+    assert RULE.decide([comparison(in_reach)], 3).cells == {*CHEAP}

@@ -128,7 +128,7 @@ def test_reading_the_clock_is_at_most_a_thousandth_of_a_sample(step: float) -> N
 
 
 def test_calls_of_a_batch_are_waited_for_together() -> None:
-    machine = _Machine(10 * MICRO, reading=READING)
+    machine = _Machine(10.1 * MICRO, reading=READING)
     timed = machine.measure(0.01)
     calls = [calls for calls in machine.calls if calls]
     taken = len(timed["warmup"]) + len(timed["seconds"])
@@ -239,7 +239,11 @@ def test_slow_step_is_measured_three_times() -> None:
 
 
 def test_measuring_stops_when_the_median_is_precise() -> None:
-    assert _Machine(1.0).until_precise(1e6) == [1.0] * timing.FIRST_LOOK
+    assert _Machine(1.0).until_precise(40.0) == [1.0] * timing.FIRST_LOOK
+
+
+def test_no_measurement_ends_before_a_quarter_of_the_budget() -> None:
+    assert len(_Machine(1.0).until_precise(400.0)) == 400 * timing.EARLIEST_END
 
 
 def test_measuring_stops_at_the_end_of_the_budget() -> None:
@@ -252,7 +256,7 @@ def test_measuring_stops_at_the_end_of_the_budget() -> None:
 def test_measuring_continues_until_the_median_is_precise() -> None:
     noise = random.Random(4)
     durations = [noise.gauss(1.0, 0.02) for _ in range(1000)]
-    times = _Machine(*durations).until_precise(1e6)
+    times = _Machine(*durations).until_precise(200.0)
     assert timing.FIRST_LOOK < len(times) < 200
     assert times == pytest.approx(durations[: len(times)])
     assert timing.precise(times)

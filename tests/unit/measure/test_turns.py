@@ -3,6 +3,7 @@
 import itertools
 import math
 import random
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -93,6 +94,23 @@ def test_cells_take_turns_until_each_has_ended() -> None:
     assert lengths == {"a": [1] * 2, "b": [1] * 4, "c": [1] * 2}
 
 
+def test_cells_that_take_turns_build_at_the_same_time() -> None:
+    backend = FakeBackend()
+    backend.building = threading.Barrier(2)
+    measured = list(outcomes(backend, block(*cells("a/x", "b/x")), rounds=2, side_by_side=2))
+    assert [outcome.reply["status"] for outcome in measured] == ["ok"] * 4
+    with pytest.raises(threading.BrokenBarrierError):
+        list(outcomes(backend, block(*cells("a/x", "b/x")), rounds=1, side_by_side=1))
+
+
+def test_cells_verify_once_all_of_them_have_their_samples() -> None:
+    backend = FakeBackend()
+    backend.takes("b/x", "turn", "turn", "turn", "turn")
+    ended = [outcome.cell.environment for outcome in outcomes(backend, block(*cells("a/x", "b/x", "c/x")), rounds=1)]
+    assert sorted(ended) == ["a", "b", "c"]
+    assert ended[-1] == "b"
+
+
 def test_the_order_of_turns_is_random_and_repeats_with_the_seed() -> None:
     def order(seed: int) -> list[str]:
         backend = FakeBackend()
@@ -155,10 +173,15 @@ class _Calls:
 def test_a_turn_is_a_lead_and_calls_that_fill_it() -> None:
     calls = _Calls(0.003)
     times = calls.turns(60.0)
-    assert times["turns"] == [4] * 10  # as many as it takes for a precise median
-    assert calls.log == "wccccc" * 10
-    assert times["seconds"] == pytest.approx([0.003] * 40)
-    assert times["leads"] == pytest.approx([0.003] * 10)
+    assert times["turns"] == [4] * len(times["turns"])
+    assert calls.log == "wccccc" * len(times["turns"])
+    assert times["seconds"] == pytest.approx([0.003] * 4 * len(times["turns"]))
+    assert times["leads"] == pytest.approx([0.003] * len(times["turns"]))
+
+
+def test_a_precise_median_ends_the_turns_once_a_quarter_of_the_budget_has_passed() -> None:
+    assert sum(_Calls(0.003).turns(4.0)["seconds"]) == pytest.approx(1.0, abs=0.02)
+    assert _Calls(0.003).turns(0.4)["turns"] == [4] * timing.TURNS
 
 
 def test_a_long_call_is_a_turn_without_a_lead() -> None:
@@ -193,13 +216,14 @@ def test_compare_uses_the_turns_and_not_the_medians(tmp_path: Path) -> None:
     ready = Provisioned(environment="x", framework="torch", handle="h", digest="d", seconds=0.0, cached=True)
     records = []
     for number, (measured, seconds) in itertools.product(range(1, 4), times.items()):
+        seconds = [second * (1 + 1e-6 * index) for index, second in enumerate(seconds)]  # noqa: PLW2901 - a fine clock
         reply = {"status": "ok", "seconds": seconds, "turns": [1] * len(seconds), "turns_with": f"{number}/0"}
         outcome = Outcome(cell=measured, round=number, reply=reply, facts={}, ready=ready)
         facts = collect(outcome, "run", {})[0].facts
         records.append(good(measured, number, seconds, **{name: facts[name] for name in ("turns", "turns_with")}))
     results = dataset.load_dataset(make(tmp_path, records))
     (row,) = compare([results], "torch-1.0", ["torch-2.x"]).rows
-    assert (row.base_seconds, row.seconds) == (2.0, 1.1)
+    assert (row.base_seconds, row.seconds) == pytest.approx((2.0, 1.1), rel=1e-5)
     assert row.ratio == pytest.approx(1.1)
     assert row.verdict == "slower"
     (a_a,) = aa_pairs(results.rounds)

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -46,6 +47,8 @@ ROW_KEYS = [
     "level",
     "deciding_low",
     "deciding_high",
+    "more_rounds_low",
+    "more_rounds",
 ]
 
 
@@ -198,6 +201,35 @@ def test_json_has_the_keys_that_scripts_rely_on(comparison: Comparison) -> None:
     assert (missing["seconds"], missing["ratio"], missing["code"]) == (None, None, "wrong-result")
 
 
+def test_what_a_comparison_can_call_is_in_every_format_except_csv(comparison: Comparison) -> None:
+    change = comparison.detectable_change
+    assert change is not None
+    document = json.loads(render(comparison, "json"))
+    assert (document["detectable_change"], document["detectable_rounds"]) == (change, [*comparison.detectable_rounds])
+    for form in ("table", "md", "html"):
+        assert "changes above about" in re.sub(r"\s+", " ", render(comparison, form, width=60))
+    assert "detectable" not in render(comparison, "csv")
+
+
+@pytest.mark.parametrize(
+    ("change", "rounds", "text"),
+    [
+        (0.0917, (3,), "with 3 rounds and this noise, changes above about 9.2 % can be called in 8 of 10 runs"),
+        (0.42, (3, 4, 5), "with 3 to 5 rounds and this noise, changes above about 42 % can be called in 8 of 10 runs"),
+        (2.71, (2,), "with 2 rounds and this noise, changes above about a factor of 3.7 can be called in 8 of 10 runs"),
+        (None, (), ""),
+    ],
+)
+def test_the_sentence_of_what_can_be_called(
+    comparison: Comparison, change: float | None, rounds: tuple[int, ...], text: str
+) -> None:
+    changed = replace(comparison, detectable_change=change, detectable_rounds=rounds)
+    assert formatting.detectable_sentence(changed) == text
+    assert formatting.detectable_sentences([changed]) == ([f"{text[0].upper()}{text[1:]}."] if text else [])
+    expected = [f"against torch-1.0: {text}"] * 2 if text else []
+    assert formatting.detectable_sentences([changed, changed]) == expected
+
+
 def test_differences_are_in_every_format_except_csv(comparison: Comparison) -> None:
     by_environment = json.loads(render(comparison, "json"))["differences"]
     assert list(by_environment) == ["torch-2.x", "torch-1.12", "tf-2.x"]
@@ -248,7 +280,7 @@ def test_a_wide_table_has_times_in_one_unit_and_names_the_device(tmp_path: Path)
     run = make(tmp_path, make_rounds)
     text = render(compare([dataset.load_dataset(run)], "torch-1.0", ["torch-2.x"]), "table", width=100)
     row = next(line for line in text.splitlines() if line.startswith("nn-lstm"))
-    assert row.split() == ["nn-lstm", "train", "10.0", "5.00", "0.500", "0.500", formatting.DASH, "0.500", "faster"]
+    assert row.split() == ["nn-lstm", "train", "10.0", "5.00", "0.500", "0.495", formatting.DASH, "0.505", "faster"]
     assert f"on AMD EPYC 7B13, 3 rounds, run {run.id}" in text
     assert "torch-2.x against torch-1.0: 1 faster" in text
 

@@ -4,6 +4,7 @@ import fcntl
 import json
 import shlex
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from runner import cli
+from runner.analysis.compare.forecasts import fresh_rounds
+from runner.analysis.model import MARGIN
 from runner.backends import harness_archive
 from runner.core.files import write_whole
 from runner.core.model import Cell, Record
@@ -74,7 +77,8 @@ def command(result: Check) -> list[str]:
 
 
 DECIDED = (0.8, 0.801, 0.799, 0.8, 0.8)
-OPEN = (0.96, 1.0, 0.97, 1.01, 0.99)
+OPEN = (1.04, 1.10, 1.02, 1.08, 1.05)
+AT_THE_MARGIN = (0.96, 1.0, 0.97, 1.01, 0.99)
 
 
 def test_a_run_without_doubts_is_compared(tmp_path: Path) -> None:
@@ -85,6 +89,9 @@ def test_a_run_without_doubts_is_compared(tmp_path: Path) -> None:
         f"run {result.run} of 2026-11-20 10:45 UTC, finished",
         "AMD EPYC 7B13, backend docker, 2 threads, 3 rounds of 0.5 s for each cell",
         "10 good records, 2 environments",
+        "",
+        "grade fair: large differences hold; look twice at small ones",
+        "  fair  no A/A pair shows how far an environment differs from itself",
         "",
         "no quality issues",
         "",
@@ -126,10 +133,47 @@ def test_open_verdicts_get_the_rounds_that_decide_them(tmp_path: Path) -> None:
     ((_, row),) = result.open
     assert row.more_rounds > 0
     assert not result.serious
-    rounds = str(min(max(row.rounds + row.more_rounds, 5), 30))
-    assert command(result) == ["runner", "run", BASE.id, OTHER.id, "--rounds", rounds, "--seconds", "0.5"]
+    (rounds,) = fresh_rounds([row], 1, MARGIN)
+    assert 5 < rounds <= 30
+    assert command(result) == ["runner", "run", BASE.id, OTHER.id, "--rounds", str(rounds), "--seconds", "0.5"]
+    assert result.advice == ""
     what = "torch-2.x against torch-1.0, nn-lstm asr-lstm/1x320-ce-short train"
     assert f"\n  open  {what}: {row.reason}\n" in result.text(400)
+
+
+def test_what_no_new_run_decides_gets_advice_in_place_of_a_command(tmp_path: Path) -> None:
+    result = judged(tmp_path, pairs(AT_THE_MARGIN))
+    assert [row.verdict for _, row in result.open] == ["inconclusive"]
+    advice = (
+        "no run of up to 30 rounds would decide the open comparisons; longer rounds (--seconds 2) or a quieter machine "
+        "(runner tune) would help"
+    )
+    assert (result.command, result.advice) == ("", advice)
+    assert result.text(400).splitlines()[-1] == f"next: {advice}"
+    document = result.json()
+    assert (document["next"], document["advice"]) == (None, advice)
+
+
+def test_a_new_run_leaves_out_what_it_would_not_decide(tmp_path: Path) -> None:
+    base, other = cell("torch-1.0", case="other"), cell("torch-2.x", case="other")
+    records = []
+    for number, ratio in enumerate(AT_THE_MARGIN):
+        records += [good(base, number, samples(number)), good(other, number, samples(number + 50, 1e-3 * ratio))]
+    result = judged(tmp_path, [*pairs(OPEN), *records])
+    assert len(result.open) == 2
+    assert BASE.id in command(result)
+    assert base.id not in command(result)
+    assert result.advice.startswith("1 of the 2 open comparisons would stay open in a run of up to 30 rounds; ")
+    assert f"note: {result.advice}" in result.text(400).splitlines()
+
+
+def test_a_new_run_of_more_rows_gets_more_rounds(tmp_path: Path) -> None:
+    ((_, row),) = judged(tmp_path, pairs(OPEN)).open
+    (alone,), (among,) = fresh_rounds([row], 1, MARGIN), fresh_rounds([row], 20, MARGIN)
+    assert alone < among
+    no_noise = replace(row, round_sd=None, rounds=1, more_rounds=2)
+    at_the_floor = replace(row, code="noise-floor", more_rounds=3)
+    assert fresh_rounds([no_noise, row, at_the_floor], 1, MARGIN) == [3, alone, row.rounds + 3]
 
 
 def test_an_a_a_pair_is_no_open_comparison(tmp_path: Path) -> None:

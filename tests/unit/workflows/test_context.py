@@ -15,6 +15,7 @@ from runner.gpu.selection import choose_devices
 from runner.matrix import load
 from runner.workflows.context import host_matrix, setup
 from runner.workflows.options import Options
+from runner.workflows.preparation import NIGHT_QUIET_SECONDS, QUIET_SECONDS
 
 ROOT = Path(__file__).parents[3]
 TYPED = Options(matrix=ROOT / "matrix.yaml", backend="venv", device="cpu", reports=Path("r"))
@@ -78,6 +79,12 @@ def test_selectors_choose_environments_and_cells() -> None:
     assert request.chosen("torch-1.0/nn-lstm/asr-lstm/1x320-ce-short/train/fp32")
     assert request.chosen("tf-1.8/lstm-cell/asr-lstm/1x320-ce-short/train/fp32")
     assert not request.chosen("tf-1.8/basic-lstm-cell/asr-lstm/1x320-ce-short/train/fp32")
+
+
+def test_a_run_waits_a_minute_for_a_quiet_machine_and_not_at_all_with_busy_ok() -> None:
+    assert setup(TYPED, ENVIRON).settings.quiet_seconds == QUIET_SECONDS == 60
+    assert setup(replace(TYPED, busy_ok=True), ENVIRON).settings.quiet_seconds == 0
+    assert NIGHT_QUIET_SECONDS > QUIET_SECONDS
 
 
 def test_an_unknown_preset() -> None:

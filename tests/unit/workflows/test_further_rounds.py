@@ -172,7 +172,7 @@ def test_a_run_whose_budget_was_spent_when_it_was_killed_ends_at_once(tmp_path: 
 
 
 def test_only_the_planned_looks_decide(tmp_path: Path) -> None:
-    next_cells = scheduler_of_two_pairs(tmp_path, Clock(), [], [1.05, 1.12, 1.16, 1.0, 1.1, 1.2, 1.05, 0.99])
+    next_cells = scheduler_of_two_pairs(tmp_path, Clock(), [], SLOWER)
     assert next_cells.rule.looks == (3, 4, 5, 7, 9)
     assert set(next_cells(3)) == set(NOISY)
     next_cells.chosen = frozenset(CLEAR)

@@ -31,6 +31,7 @@ VALUES: dict[str, Any] = {
     "corpus": Path("text.txt"),
     "allow_jit": True,
     "no_pin": True,
+    "busy_ok": True,
     "traceback": True,
 }
 

@@ -19,6 +19,7 @@ from runner.core.model import (
     Plan,
     PlannedCell,
     Provisioned,
+    RoundTimes,
 )
 from runner.core.progress import Progress
 from runner.gpu.clocks.policy import ClockPolicy
@@ -83,7 +84,8 @@ def test_the_base_alone_is_not_measured_again_for_a_further_group() -> None:
 def test_what_was_decided_and_finished_is_said_in_order() -> None:
     run_events = list(events(FakeBackend(), TINY, LARGE, rounds=2))
     assert run_events[0] == GroupsFormed((("a", "b"),))
-    assert [type(event).__name__ for event in run_events[1:]] == (["Outcome"] * 3 + ["CaseFinished"]) * 4
+    case = ["Outcome"] * 3 + ["CaseFinished"]
+    assert [type(event).__name__ for event in run_events[1:]] == [*case, *case, "RoundTimes"] * 2
     ends = [event for event in run_events if isinstance(event, CaseFinished)]
     assert {(event.case_id, event.round) for event in ends} == {
         (case_id, number) for case_id in WHERE for number in (1, 2)
@@ -286,13 +288,15 @@ def test_each_event_is_kept_with_what_was_spent_until_then(tmp_path: Path) -> No
         Outcome(cell=first, round=1, reply=reply, facts={}, ready=made("a", "1")),
         Outcome(cell=second, round=1, reply={"status": "failed", "class": "oom"}, facts={}, ready=made("b", "1")),
         CaseFinished("rnn-step/tiny", 1),
+        RoundTimes(1, {"start": 1.5, "samples": 0.0}),
         ExtraRound(4, frozenset({first})),
     ]
     for count, event in enumerate(kept, 1):
         recorder.record(event, count + 0.00049, CPU)
     lines = [json.loads(line) for line in (run.path / "journal.jsonl").read_text().splitlines()[1:]]
-    names = ["groups", "canary", "measured", "measured", "round", "further"]
-    assert [(line["event"], line["spent"]) for line in lines] == list(zip(names, range(1, 7), strict=True))
+    names = ["groups", "canary", "measured", "measured", "round", "times", "further"]
+    assert [(line["event"], line["spent"]) for line in lines] == list(zip(names, range(1, 8), strict=True))
+    assert run.journal().times == ((1, {"start": 1.5}),)
 
 
 def test_a_journal_says_whether_a_run_is_finished(tmp_path: Path) -> None:

@@ -10,10 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from runner import cli
+from runner.core.busy import Busy
 from runner.gpu.settings import Settings
 from runner.gpu.types import held_back
 from runner.workflows.doctor import tune
-from runner.workflows.doctor.noise import Busy, Noise, read_noise
+from runner.workflows.doctor.noise import Noise, read_noise
 from runner.workflows.doctor.noise_findings import Source, judge
 from runner.workflows.doctor.tune import Tuning
 

@@ -1,0 +1,67 @@
+"""The good rounds of a run by cell, and the log ratios of two cells in the rounds that both have."""
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from runner.analysis.model import Turns, log_ratio
+from runner.core.model import Cell
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class CellRound(NamedTuple):
+    """A good round of a cell: the median of its samples in seconds, its turns, and its server, empty if unknown."""
+
+    seconds: float
+    turns: Turns | None
+    server: str
+
+
+class RoundRatios(NamedTuple):
+    """The log ratios of two cells.
+
+    Attributes:
+        log_ratios: round -> the log ratio, in the order of rounds.
+        servers: the pair of servers of each of them; None if not all were recorded.
+    """
+
+    log_ratios: Mapping[int, float]
+    servers: tuple[Hashable, ...] | None
+
+    def independent(self) -> dict[int, float]:
+        """Return the log ratios with rounds on the same servers averaged, by the first round on them."""
+        if self.servers is None:
+            return dict(self.log_ratios)
+        groups: dict[Hashable, list[tuple[int, float]]] = {}
+        for server, (number, value) in zip(self.servers, self.log_ratios.items(), strict=True):
+            groups.setdefault(server, []).append((number, value))
+        return {group[0][0]: sum(value for _, value in group) / len(group) for group in groups.values()}
+
+
+def rounds_by_cell(rounds: "pd.DataFrame") -> dict[Cell, dict[int, CellRound]]:
+    """Return cell -> round -> its measurement, in the order of the table of rounds."""
+    cells: dict[str, dict[int, CellRound]] = {}
+    columns = (rounds[name].tolist() for name in ("cell", "round", "seconds", "turns", "server"))
+    for cell_id, number, *measurement in zip(*columns, strict=True):
+        cells.setdefault(cell_id, {})[number] = CellRound(*measurement)
+    return {Cell.parse(cell_id): measured for cell_id, measured in cells.items()}
+
+
+def round_ratios(base: Mapping[int, CellRound], other: Mapping[int, CellRound]) -> RoundRatios:
+    """Return the log ratios of other over base in the rounds that both have."""
+    shared = sorted(base.keys() & other.keys())
+    log_ratios = {number: log_ratio(base[number][:2], other[number][:2]) for number in shared}
+    servers = tuple((base[number].server, other[number].server) for number in shared)
+    return RoundRatios(log_ratios, servers if all(map(all, servers)) else None)
+
+
+def ratios_to_first_cell(cells: Mapping[Cell, Mapping[int, CellRound]]) -> dict[Cell, RoundRatios]:
+    """Return the log ratios of each cell over the first one of its case, phase and precision, which has none."""
+    first: dict[tuple[str, str, str], Cell] = {}
+    ratios = {}
+    for cell, measured in cells.items():
+        base = first.setdefault((cell.case_id, cell.phase, cell.precision), cell)
+        if base is not cell:
+            ratios[cell] = round_ratios(cells[base], measured)
+    return ratios

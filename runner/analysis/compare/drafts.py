@@ -1,0 +1,63 @@
+"""A row of a comparison before its verdict: its rounds, and by how much its errors are larger than these show."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from runner.analysis import statistics
+from runner.analysis.error_inflation import Inflation
+from runner.analysis.model import Row
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A row before its verdict.
+
+    Attributes:
+        evidence: what the verdict is based on; None if the row is complete without it.
+        looks: the numbers of rounds at which verdicts were planned.
+        ratios: round -> the logarithm of other over base; empty if the sides share no round.
+        servers: round -> the pair of servers that it was measured on; empty if they were not recorded.
+        is_coarse: whether the clock's ticks, not the noise, decide how far the rounds are apart.
+    """
+
+    row: Row
+    evidence: statistics.Evidence | None = None
+    looks: tuple[int, ...] = ()
+    ratios: Mapping[int, float] = field(default_factory=dict)
+    servers: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    is_coarse: bool = False
+
+    @property
+    def independent_rounds(self) -> int:
+        """How many rounds there are; rounds on the same pair of servers count once, and unrelated rounds not at all."""
+        return len(set(self.servers.values())) if self.servers else len(self.ratios)
+
+    def for_ranks(self) -> "NDArray[np.float64] | None":
+        """Return the log ratios, (R,), if their ranks can be compared; None if rounds share servers or are coarse."""
+        if self.is_coarse or self.independent_rounds < len(self.ratios):
+            return None
+        return np.array(list(self.ratios.values()))
+
+
+def variance_factor(draft: Draft, inflations: Mapping[str, Inflation]) -> float:
+    """Return how many times larger the squared error of a pair is than it seems; 1 for sides of different runs."""
+    inflation = _inflation(draft, inflations)
+    return inflation.factor(draft.independent_rounds) if inflation else 1.0
+
+
+def freedom(draft: Draft, inflations: Mapping[str, Inflation]) -> float:
+    """Return the degrees of freedom of the error of a pair; rounds that depend on each other have fewer."""
+    inflation = _inflation(draft, inflations)
+    of_rounds = inflation.freedom(draft.independent_rounds) if inflation else None
+    return of_rounds or float(draft.evidence.freedom if draft.evidence else 1)
+
+
+def _inflation(draft: Draft, inflations: Mapping[str, Inflation]) -> Inflation | None:
+    """Return by how much the errors of the run of a draft are larger than they seem; None if its sides are unpaired."""
+    return inflations.get(draft.row.runs[0]) if len(draft.row.runs) == 1 and draft.ratios else None

@@ -1,0 +1,136 @@
+"""What a table of rows forecasts: the rounds that should decide its open rows, and the change that it can call."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from runner.analysis import forecast, statistics
+from runner.analysis.continuation import independent
+from runner.analysis.model import MAX_MORE_ROUNDS, MIN_ROUNDS, Row
+
+
+def with_forecasts(
+    rows: Sequence[Row],
+    evidence: statistics.Evidence,
+    looks: Sequence[tuple[int, ...]],
+    discoveries: int,
+    margin: float,
+) -> list[Row]:
+    """Return the rows of a table with their noise; open ones also with the rounds that should decide them.
+
+    Args:
+        rows: P rows with their verdicts.
+        evidence: of the rows, (P,).
+        looks: for each row the numbers of rounds at which verdicts were planned.
+        discoveries: how many rows of the table are significant.
+        margin: the relative change that counts as none, above 0.
+    """
+    counts = forecast.independent_rounds(evidence)
+    sds = evidence.error * np.sqrt(counts)
+    noisy = [
+        replace(row, round_sd=float(sd) if np.isfinite(sd) else None, independent_rounds=round(count))
+        for row, sd, count in zip(rows, sds.tolist(), counts.tolist(), strict=True)
+    ]
+    is_open = np.flatnonzero([row.verdict == "inconclusive" for row in rows])
+    more = forecast.more_rounds(
+        statistics.Evidence(*(column[is_open] for column in evidence)),
+        [looks[index] for index in is_open.tolist()],
+        forecast.difference_level(discoveries, len(rows)),
+        margin,
+    )
+    for index, low, high in zip(is_open.tolist(), more.low.tolist(), more.high.tolist(), strict=True):
+        noisy[index] = _with_promise(noisy[index], low, high)
+    return noisy
+
+
+class Detectable(NamedTuple):
+    """The smallest relative change that is called in 8 of 10 runs, and the numbers of rounds at which it could be."""
+
+    change: float | None = None
+    rounds: tuple[int, ...] = ()
+
+
+def detectable(rows: Sequence[Row], looks: Sequence[tuple[int, ...]], margin: float) -> Detectable:
+    """Return the change that a table can call, given the median of its rows' noise; None if no noise is known.
+
+    The row that changed is the only one of its table. It has the rounds of the median row, if their number was fixed,
+    and else the looks that an open row has reached.
+
+    Args:
+        rows: of a table, with their noise.
+        looks: for each row the numbers of rounds at which verdicts were planned.
+        margin: the relative change that counts as none, above 0.
+    """
+    tested = [(row, at or (row.rounds,)) for row, at in zip(rows, looks, strict=True) if row.independent_rounds]
+    sds = [row.round_sd for row, _ in tested if row.round_sd]
+    if not sds:
+        return Detectable()
+    at: tuple[int, ...] = Counter(each for _, each in tested).most_common(1)[0][0]
+    numbers = at
+    share = float(np.median([row.independent_rounds / row.rounds for row, _ in tested]))
+    if len(at) == 1:
+        at = numbers = (int(np.median([row.rounds for row, _ in tested])),)
+    else:
+        last = max((row.rounds for row, _ in tested if row.verdict == "inconclusive"), default=at[-1])
+        numbers = tuple(dict.fromkeys((*(number for number in at if number <= last), last)))
+    numbers = tuple(number for number in numbers if independent(number, share) > 1)
+    if not numbers:
+        return Detectable()
+    total = forecast.difference_level(0, len(tested))
+    change = forecast.detectable_change(float(np.median(sds)), numbers, at, total, margin, share)
+    return Detectable(change, numbers) if np.isfinite(change) else Detectable()
+
+
+def fresh_rounds(rows: Sequence[Row], table_rows: int, margin: float) -> list[int]:
+    """Return how many rounds a new run with a fixed number of them needs to decide each open row in 8 of 10 runs.
+
+    It is above MAX_FRESH_ROUNDS where no such number would. What the rounds so far cannot forecast, as their noise is
+    unknown or the noise floor is the reason, gets the rounds that the row asks for.
+
+    Args:
+        rows: open rows of measured cells.
+        table_rows: how many rows the table of the new run has.
+        margin: the relative change that counts as none, above 0.
+    """
+    needed = [row.rounds + row.more_rounds for row in rows]
+    indices = [index for index, row in enumerate(rows) if row.round_sd is not None and row.code != "noise-floor"]
+    counts = np.array([rows[index].independent_rounds for index in indices], dtype=np.float64)
+    evidence = statistics.Evidence(
+        mean=np.log([rows[index].ratio or 1.0 for index in indices]),
+        error=np.array([rows[index].round_sd for index in indices], dtype=np.float64) / np.sqrt(counts),
+        freedom=counts - 1,
+        rounds=np.array([rows[index].rounds for index in indices], dtype=np.float64),
+    )
+    forecasts = forecast.fresh_rounds(evidence, forecast.difference_level(0, table_rows), margin)
+    for index, number in zip(indices, forecasts.tolist(), strict=True):
+        needed[index] = number
+    return needed
+
+
+def _with_promise(row: Row, low: int, high: int) -> Row:
+    """Return an open row with the rounds that should decide it, and with the sentence that says so."""
+    if row.rounds == 1:
+        sentence = f"one round cannot show the noise; {MIN_ROUNDS} or more are needed"
+    elif row.independent_rounds == 1:
+        sentence = f"rounds on a single pair of servers cannot show the noise; {_rounds_text(low, high)} are needed"
+    else:
+        state = "not yet significant" if row.code == "leaning" else "undecided"
+        more = "should decide" if high <= MAX_MORE_ROUNDS else "would be needed"
+        sentence = f"{state} with {row.rounds} rounds; {_rounds_text(low, high)} {more}"
+    reason = "; ".join(filter(None, (row.reason, sentence)))
+    return replace(row, more_rounds=high, more_rounds_low=low, reason=reason)
+
+
+def _rounds_text(low: int, high: int) -> str:
+    """Return a range of further rounds in words: ``2 to 9 more``.
+
+    >>> _rounds_text(2, 9), _rounds_text(3, 3), _rounds_text(9, 31), _rounds_text(31, 31)
+    ('2 to 9 more', '3 more', '9 to more than 30 more', 'more than 30 more rounds')
+    """
+    if low > MAX_MORE_ROUNDS:
+        return f"more than {MAX_MORE_ROUNDS} more rounds"
+    last = f"more than {MAX_MORE_ROUNDS}" if high > MAX_MORE_ROUNDS else str(high)
+    return f"{last} more" if low == high else f"{low} to {last} more"

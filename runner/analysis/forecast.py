@@ -1,0 +1,196 @@
+"""Forecasts: the rounds that should decide an open verdict, those of a new run, and the change that can be called.
+
+A verdict is forecast by continuing its rounds many times (``runner.analysis.continuation``); the share of draws in
+which the coming looks decide is the probability that a promise comes true.
+
+References:
+    Spiegelhalter, Abrams and Myles, Bayesian Approaches to Clinical Trials, 2004, section 6.6: predictive power.
+    ``benchmarks/promises.py``: how often a forecast comes true.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.analysis import continuation, statistics
+from runner.analysis.continuation import Continuation, Floats
+from runner.analysis.model import MAX_MORE_ROUNDS, MIN_ROUNDS
+
+EARLY, LATE = 0.2, 0.8
+"""The probabilities of a decision at the low and at the high end of a range of rounds."""
+MAX_FRESH_ROUNDS = 30
+"""The largest number of rounds that is proposed for a new run."""
+POWER_DRAWS = 4096
+"""Draws of a power: its standard error is 0.6 %."""
+ROWS_AT_ONCE = 1024  # their arrays fit a processor's cache
+
+Integers = NDArray[np.int_]
+
+
+class Range(NamedTuple):
+    """Numbers of rounds, (P,), with which a decision has the probabilities EARLY and LATE.
+
+    A number above its limit says that no number up to the limit has that probability.
+    """
+
+    low: Integers
+    high: Integers
+
+
+def difference_level(discoveries: int, rows: int) -> float:
+    """Return the level at which a row is called different, in a table with so many rows that are.
+
+    It is FALSE_ALARM_LEVEL, or less where Benjamini and Hochberg's threshold for one more discovery is less.
+
+    Args:
+        discoveries: rows of the table that are called different, without this row.
+        rows: of the table, at least 1.
+    """
+    return min(statistics.FALSE_ALARM_LEVEL, statistics.FALSE_DISCOVERY_RATE * (discoveries + 1) / rows)
+
+
+def independent_rounds(evidence: statistics.Evidence) -> Floats:
+    """Return the number of rounds, (P,), or of pairs of servers where several rounds share them.
+
+    A single one has an infinite error.
+    """
+    return np.where(np.isfinite(evidence.error), np.minimum(evidence.freedom + 1, evidence.rounds), 1.0)
+
+
+def more_rounds(evidence: statistics.Evidence, looks: Sequence[tuple[int, ...]], total: float, margin: float) -> Range:
+    """Return how many more rounds should decide each of P open rows, above MAX_MORE_ROUNDS where no such number would.
+
+    The coming looks are the planned ones and, after the last of them, those of the growth rule at the last level.
+
+    Args:
+        evidence: of the rows, (P,).
+        looks: for each row the numbers of rounds at which verdicts were planned.
+        total: the level of a difference over all looks, see ``difference_level``.
+        margin: the relative change that counts as none, above 0.
+    """
+    rounds, independent = evidence.rounds.astype(np.int_), independent_rounds(evidence)
+    low, high = (np.full(len(rounds), MAX_MORE_ROUNDS + 1) for _ in range(2))
+    for group, at in _groups(rounds, independent, looks):
+        now, count = int(rounds[group][0]), round(float(independent[group][0]))
+        if not np.isfinite(evidence.error[group][0]):  # one pair of servers does not show the noise
+            needed = min(round((MIN_ROUNDS - count) * now / count), MAX_MORE_ROUNDS + 1)
+            low[group] = high[group] = max(needed, 1)
+            continue
+        coming = np.array(_coming_looks(at, now))
+        ends = [continuation.limits(number, at, total, count / now) for number in coming.tolist()]
+        sizes = tuple(max(continuation.independent(number, count / now), count) for number in coming.tolist())
+        decided = _decided_by(evidence, group, continuation.continuations(count, sizes, tuple(ends)), margin)
+        low[group], high[group] = (_first(coming - now, decided >= share) for share in (EARLY, LATE))
+    return Range(low, high)
+
+
+def fresh_rounds(evidence: statistics.Evidence, total: float, margin: float) -> Integers:
+    """Return the number of rounds, (P,), of a new run with a fixed number of rounds that decides in 8 of 10 runs.
+
+    Returns:
+        from MIN_ROUNDS to MAX_FRESH_ROUNDS; MAX_FRESH_ROUNDS + 1 if no such number would, or if the noise is unknown.
+
+    Args:
+        evidence: of the rows so far, (P,).
+        total: the level of a difference in the new run, see ``difference_level``.
+        margin: the relative change that counts as none, above 0.
+    """
+    rounds, independent = evidence.rounds.astype(np.int_), independent_rounds(evidence)
+    numbers = np.arange(MIN_ROUNDS, MAX_FRESH_ROUNDS + 1)
+    needed = np.full(len(rounds), MAX_FRESH_ROUNDS + 1)
+    for group, _ in _groups(rounds, independent, [()] * len(rounds)):
+        now, count = int(rounds[group][0]), round(float(independent[group][0]))
+        if not np.isfinite(evidence.error[group][0]):
+            continue
+        sizes = np.array([continuation.independent(number, count / now) for number in numbers.tolist()])
+        measurable = numbers[sizes > 1]
+        draws = [continuation.fresh_run(count, size, total) for size in sizes[sizes > 1].tolist()]
+        shares = np.stack([_decided_by(evidence, group, [draw], margin)[:, 0] for draw in draws], axis=1)
+        needed[group] = _first(measurable, shares >= LATE, MAX_FRESH_ROUNDS + 1)
+    return needed
+
+
+def detectable_change(
+    sd: float, numbers: Sequence[int], at: tuple[int, ...], total: float, margin: float, independent: float = 1.0
+) -> float:
+    """Return the smallest relative change that is called different with probability LATE: 0.09 is 9 %.
+
+    The draws are those of rounds with known change and noise, at the looks in turn; a row that is called ``same``
+    before is not called different. At a single look it is the power of Student's test (noncentral t) to within 1 %.
+
+    Returns:
+        infinite if no change that a float holds is.
+
+    Args:
+        sd: standard deviation of the log ratio of an independent round, above 0.
+        numbers: the numbers of rounds at which verdicts are taken, ascending; the first has 2 or more independent ones.
+        at: the numbers of rounds at which they were planned.
+        total: the level of a difference over all looks, see ``difference_level``.
+        margin: the relative change that counts as none, above 0.
+        independent: how many independent rounds a round is, above 0 and at most 1.
+    """
+    sizes = [continuation.independent(number, independent) for number in numbers]
+    ends = [continuation.limits(number, at, total, independent) for number in numbers]
+    draws = list(continuation.draws(sizes, ends, continuation.Posterior.known(POWER_DRAWS)))
+    limit = np.log1p(margin) / sd
+
+    def power(change: float) -> float:
+        is_open, called = np.ones(POWER_DRAWS, dtype=np.bool_), 0
+        for shift, different, same in draws:
+            mean = np.abs(change + shift)
+            beyond = is_open & (mean >= np.maximum(different, limit))
+            called += int(beyond.sum())
+            is_open &= ~beyond & (mean > limit - same)
+        return called / POWER_DRAWS
+
+    low, high = 0.0, 1.0
+    while power(high) < LATE:
+        low, high = high, 2 * high
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if power(middle) >= LATE else (middle, high)
+    with np.errstate(over="ignore"):
+        return float(np.expm1(high * sd))
+
+
+def _coming_looks(at: tuple[int, ...], now: int) -> tuple[int, ...]:
+    """Return the looks after ``now`` rounds, up to MAX_MORE_ROUNDS more: those planned, then by the growth rule."""
+    last = now + MAX_MORE_ROUNDS
+    begin = max(at[-1], now)
+    grown = statistics.looks(begin, last) if begin < last else ()
+    return tuple(number for number in dict.fromkeys((*at, *grown)) if now < number <= last)
+
+
+def _groups(
+    rounds: Integers, independent: Floats, looks: Sequence[tuple[int, ...]]
+) -> Iterator[tuple[Integers, tuple[int, ...]]]:
+    """Yield the indices of the rows that share their number of rounds and their looks, and these looks."""
+    indices: dict[tuple[int, int, tuple[int, ...]], list[int]] = {}
+    for index, key in enumerate(zip(rounds.tolist(), np.round(independent).astype(int).tolist(), looks, strict=True)):
+        indices.setdefault(key, []).append(index)
+    for (_, _, at), group in indices.items():
+        yield np.array(group), at
+
+
+def _decided_by(evidence: statistics.Evidence, group: Integers, draws: Sequence[Continuation], margin: float) -> Floats:
+    """Return the probability, (P, K), that each row of a group is decided at one of the looks up to each of K looks."""
+    independent = independent_rounds(evidence)[group]
+    sd = np.maximum(evidence.error[group] * np.sqrt(independent), 1e-12)
+    means, limits = evidence.mean[group] / sd, np.log1p(margin) / sd
+    shares = np.empty((len(group), len(draws)))
+    for begin in range(0, len(group), ROWS_AT_ONCE):
+        rows = slice(begin, begin + ROWS_AT_ONCE)
+        mean, limit = means[rows, None], limits[rows, None]
+        decided: NDArray[np.bool_] = np.zeros((len(mean), continuation.DRAWS), dtype=np.bool_)
+        for look, (shift, different, same) in enumerate(draws):
+            distance = np.abs(mean + shift)
+            decided |= (distance >= np.maximum(different, limit)) | (distance <= limit - same)
+            shares[rows, look] = decided.mean(axis=1)
+    return shares
+
+
+def _first(numbers: Integers, reached: NDArray[np.bool_], otherwise: int = MAX_MORE_ROUNDS + 1) -> Integers:
+    """Return for each row of ``reached``, (P, K), the first of K numbers that it is true for."""
+    return np.asarray(np.where(reached.any(axis=1), numbers[reached.argmax(axis=1)], otherwise))

@@ -1,0 +1,230 @@
+"""The grade of a run: whether its numbers can be used, and the reasons, from its controls, its machine and its rounds.
+
+``docs/doubts.md`` lists the thresholds and where each comes from.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal, NamedTuple, get_args
+
+from runner.analysis.controls import aa_pairs, different_pairs
+from runner.analysis.model import Comparison, Dataset, QualityIssue, Row
+from runner.analysis.quality.cells import cell_samples
+from runner.analysis.quality.run import measured_side_by_side, online_cpus, others_busy
+from runner.core.model.cells import is_twin
+
+Level = Literal["good", "fair", "poor"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+"""The grades, the best first."""
+ADVICE: dict[Level, str] = {
+    "good": "the machine was quiet and the comparisons are precise",
+    "fair": "large differences hold; look twice at small ones",
+    "poor": "do not use these numbers",
+}
+"""What each grade means, as a sentence."""
+
+FAIR_AA_MEDIAN, POOR_AA_MEDIAN = 0.03, 0.10
+"""Relative difference of an environment from itself, in the median A/A pair. With a normal noise of standard deviation
+s between rounds, the median is 0.67 s / sqrt(rounds): at 5 rounds, 3 % is a noise of 10 %, and 10 % one of 33 %."""
+FAR_AA_PAIR = 0.25
+"""Relative difference of an A/A pair that counts as one that differs, whatever its p-value."""
+POOR_AA_SHARE = 0.1
+"""Share of the A/A pairs that differ; a single one never makes a run poor."""
+FAIR_CANARY, POOR_CANARY = 0.10, 0.25
+"""Relative difference of the canary between its slowest and its quickest round, each the median of its times."""
+FAIR_SERIOUS_CELLS, POOR_SERIOUS_CELLS = 0.1, 0.5
+"""Share of the cells with a serious quality issue; at a half, the median cell has one."""
+FAIR_ROUNDS, POOR_ROUNDS = 5, 3
+"""Rounds of the median comparison. Student's t at 95 % is 12.7 with two rounds, 4.3 with three and 2.8 with five: the
+interval reaches 9.0, 2.5 and 1.2 standard deviations to each side."""
+FAIR_DECIDED, POOR_DECIDED = 0.70, 0.25
+"""Share of the comparisons with a verdict, or with an interval that reaches at most PRECISE to either side."""
+PRECISE = 0.05
+MIN_COMPARISONS = 4
+"""Comparisons from which a small share of decided ones makes a run poor: of fewer, each is more than POOR_DECIDED."""
+DECIDED = frozenset({"faster", "slower", "same"})
+ELSEWHERE_COUNTED = frozenset({"few-rounds", "a-a-differs"})
+"""Codes of issues of cells that other inputs of the grade cover."""
+
+
+class Reason(NamedTuple):
+    """Why a grade is not better than ``level``: the code of the input, and a sentence."""
+
+    level: Level
+    code: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What a grade is computed from; None where a run does not show it.
+
+    Attributes:
+        others_busy: CPUs that other programs kept busy while the median cell was measured, of ``cpus``.
+        aa_pairs: number of A/A pairs; ``aa_differing`` of them differ beyond chance, or by more than 25 %.
+        aa_median: relative difference from itself in the median A/A pair.
+        canary: relative difference of the canary between its slowest and its quickest round.
+        cells: number of measured cells; ``serious_cells`` of them have a serious quality issue.
+        rounds: of the median comparison; without one, of the median cell.
+        comparisons: number of comparisons with a ratio; ``decided`` of them have a verdict or a narrow interval.
+    """
+
+    others_busy: float | None
+    cpus: int
+    aa_pairs: int
+    aa_differing: int
+    aa_median: float | None
+    canary: float | None
+    cells: int
+    serious_cells: int
+    rounds: float
+    comparisons: int
+    decided: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grade:
+    """The grade of a run.
+
+    Attributes:
+        level: the worst level of its reasons; ``good`` without one.
+        reasons: those of the worst level first, and in each level the most important first.
+        figures: what it was computed from.
+    """
+
+    level: Level
+    reasons: tuple[Reason, ...]
+    figures: Figures
+
+    @property
+    def sentence(self) -> str:
+        """The grade, what it means, and its most important reason."""
+        because = f": {self.reasons[0].sentence}" if self.reasons else ""
+        return f"{self.level}: {ADVICE[self.level]}{because}"
+
+
+def grade(dataset: Dataset, issues: Sequence[QualityIssue], comparisons: Sequence[Comparison]) -> Grade | None:
+    """Return the grade of a run; None without a good record, as there is no number to grade.
+
+    Args:
+        dataset: the run.
+        issues: its quality issues, as ``quality_issues`` returns them.
+        comparisons: its environments against a base each, as ``summarise`` returns them.
+    """
+    if dataset.rounds.empty:
+        return None
+    figures = _figures(dataset, issues, comparisons)
+    reasons = [*_machine(issues, figures), *(reason for check in CHECKS for reason in check(figures))]
+    reasons.sort(key=lambda reason: -LEVELS.index(reason.level))  # stable: the order of importance remains
+    return Grade(level=reasons[0].level if reasons else "good", reasons=tuple(reasons), figures=figures)
+
+
+def _figures(dataset: Dataset, issues: Sequence[QualityIssue], comparisons: Sequence[Comparison]) -> Figures:
+    pairs = list(aa_pairs(dataset.rounds, dataset.looks))
+    changes = [max(pair.ratio, 1 / pair.ratio) - 1 for pair in pairs]
+    far = {pair.twin for pair, change in zip(pairs, changes, strict=True) if change > FAR_AA_PAIR}
+    rows = [row for each in comparisons for row in each.rows if row.ratio and not is_twin(row.environment)]
+    rounds_by_cell = dataset.rounds["cell"].value_counts()
+    cells = set(rounds_by_cell[rounds_by_cell > 0].index)
+    serious = {issue.cell for issue in issues if issue.serious and issue.code not in ELSEWHERE_COUNTED}
+    busy = None if measured_side_by_side(dataset) else others_busy(tuple(cell_samples(dataset)))
+    return Figures(
+        others_busy=busy,
+        cpus=online_cpus(dataset),
+        aa_pairs=len(pairs),
+        aa_differing=len(far.union(pair.twin for pair in different_pairs(pairs))),
+        aa_median=median(changes) if changes else None,
+        canary=canary_range(dataset.canary),
+        cells=len(cells),
+        serious_cells=len(cells & serious),
+        rounds=median([row.rounds for row in rows] or rounds_by_cell[rounds_by_cell > 0].tolist()),
+        comparisons=len(rows),
+        decided=sum(map(_is_decided, rows)),
+    )
+
+
+def canary_range(canary: Sequence[tuple[str, int, float]]) -> float | None:
+    """Return how much longer the canary took in its slowest round than in its quickest; None with one round or none.
+
+    Args:
+        canary: (case id, round, seconds). The time of a round is the median over its cases.
+    """
+    seconds_by_round: dict[int, list[float]] = {}
+    for _, number, seconds in canary:
+        seconds_by_round.setdefault(number, []).append(seconds)
+    medians = list(map(median, seconds_by_round.values()))
+    return max(medians) / min(medians) - 1 if len(medians) > 1 else None
+
+
+def _is_decided(row: Row) -> bool:
+    if row.verdict in DECIDED:
+        return True
+    if row.ratio is None or row.ratio_low is None or row.ratio_high is None or row.ratio_low <= 0:
+        return False
+    return math.sqrt(row.ratio_high / row.ratio_low) - 1 <= PRECISE
+
+
+def _machine(issues: Sequence[QualityIssue], figures: Figures) -> Iterator[Reason]:
+    """Yield a reason for each issue of the run as a whole that shows a busy machine, or that is serious.
+
+    The load at the start counts only where the load of others during the run is not known.
+    """
+    for issue in issues:
+        if issue.cell or issue.environment:
+            continue
+        if issue.serious:
+            yield Reason("poor", issue.code, issue.sentence)
+        elif issue.code == "busy" or (issue.code == "load" and figures.others_busy is None):
+            yield Reason("fair", issue.code, issue.sentence)
+
+
+def _controls(figures: Figures) -> Iterator[Reason]:
+    pairs, differing, middle = figures.aa_pairs, figures.aa_differing, figures.aa_median
+    if middle is None:
+        if figures.comparisons:
+            yield Reason("fair", "no-controls", "no A/A pair shows how far an environment differs from itself")
+        return
+    if middle > FAIR_AA_MEDIAN:
+        which = f"in the median of {pairs} A/A pairs" if pairs > 1 else "in the only A/A pair"
+        text = f"environments differ from themselves by {middle:.0%}, {which}"
+        yield Reason("poor" if middle > POOR_AA_MEDIAN else "fair", "a-a-median", text)
+    if differing:
+        verb = "differ" if differing > 1 else "differs"
+        text = f"{differing} of {pairs} A/A pairs {verb} beyond chance, or by more than {FAR_AA_PAIR:.0%}"
+        poor = differing > max(1.0, POOR_AA_SHARE * pairs)
+        yield Reason("poor" if poor else "fair", "a-a-differs", text)
+
+
+def _canary(figures: Figures) -> Iterator[Reason]:
+    if figures.canary is not None and figures.canary > FAIR_CANARY:
+        text = f"a fixed product took {figures.canary:.0%} longer in the slowest round than in the quickest"
+        yield Reason("poor" if figures.canary > POOR_CANARY else "fair", "canary", text)
+
+
+def _serious_cells(figures: Figures) -> Iterator[Reason]:
+    share = figures.serious_cells / figures.cells
+    if share > FAIR_SERIOUS_CELLS:
+        text = f"{figures.serious_cells} of {figures.cells} cells have a serious quality issue"
+        yield Reason("poor" if share > POOR_SERIOUS_CELLS else "fair", "serious-cells", text)
+
+
+def _rounds(figures: Figures) -> Iterator[Reason]:
+    if figures.rounds < FAIR_ROUNDS:
+        what = "comparison" if figures.comparisons else "cell"
+        text = f"the median {what} has {figures.rounds:g} round{'s' * (figures.rounds > 1)}; "
+        text += f"{FAIR_ROUNDS} or more show the noise well"
+        yield Reason("poor" if figures.rounds < POOR_ROUNDS else "fair", "rounds", text)
+
+
+def _decided(figures: Figures) -> Iterator[Reason]:
+    total = figures.comparisons
+    if total and figures.decided < FAIR_DECIDED * total:
+        text = f"{figures.decided} of {total} comparisons have a verdict, or an interval within {PRECISE:.0%}"
+        poor = figures.decided < POOR_DECIDED * total and total >= MIN_COMPARISONS
+        yield Reason("poor" if poor else "fair", "decided", text)
+
+
+CHECKS: tuple[Callable[[Figures], Iterator[Reason]], ...] = (_controls, _canary, _serious_cells, _rounds, _decided)
+"""The most important first; the issues of the machine come before them."""

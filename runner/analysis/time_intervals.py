@@ -1,0 +1,89 @@
+"""The 95 % intervals of the times in a report: of the median over a cell's rounds."""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import lru_cache
+from statistics import median
+
+import numpy as np
+
+from runner.analysis import statistics
+from runner.analysis.model import Dataset
+from runner.core.model import Cell
+
+Ends = tuple[float, float]
+"""Low and high end of an interval, in seconds."""
+
+
+def time_intervals(dataset: Dataset) -> dict[Cell, Ends | None]:
+    """Return each cell of a run -> the 95 % interval of its time; None if its rounds do not show their noise.
+
+    Where rounds were added while verdicts were open, the level is that of the ratios: SHOWN_LEVEL.
+    """
+    seconds: dict[Cell, list[float]] = defaultdict(list)
+    servers: dict[Cell, list[str]] = defaultdict(list)
+    columns = (dataset.rounds[name].tolist() for name in ("cell", "seconds", "server"))
+    for cell_id, time, server in zip(*columns, strict=True):
+        cell = Cell.parse(cell_id)
+        seconds[cell].append(time)
+        servers[cell].append(server)
+    level = statistics.SHOWN_LEVEL if len(dataset.looks) > 1 else 1 - statistics.CONFIDENCE
+    return {cell: median_interval(seconds[cell], servers[cell], level) for cell in seconds}
+
+
+def median_interval(seconds: Sequence[float], servers: Sequence[str], level: float) -> Ends | None:
+    """Return the interval of the median of a cell's rounds, which always contains the median that is shown.
+
+    With 6 rounds or more it has order statistics as its ends, which holds for any distribution. With fewer, no such
+    interval has the level; it is Student's interval of the mean of the logarithms, which equals the median if these are
+    symmetric. Rounds on the same server are not independent and are averaged first.
+
+    Args:
+        seconds: the time of each round, (R,).
+        servers: the server of each round, (R,); an empty name is not known, and then all rounds count.
+        level: the two-sided error, 0.05 for an interval of 95 %.
+
+    Returns:
+        None with one round, and with one server.
+
+    References:
+        Conover, Practical Nonparametric Statistics, 1999, section 3.2: the binomial interval of a quantile.
+    """
+    by_server: dict[object, list[float]] = defaultdict(list)
+    names: Sequence[object] = servers if all(servers) else range(len(seconds))
+    for name, value in zip(names, seconds, strict=True):
+        by_server[name].append(math.log(value))
+    logs = sorted(sum(group) / len(group) for group in by_server.values())
+    if len(logs) == 1:
+        return None
+    rank = _rank(len(logs), level)
+    if rank:
+        low, high = logs[rank - 1], logs[-rank]
+    else:
+        half_width = _quantile(len(logs) - 1, level) * float(np.std(logs, ddof=1)) / math.sqrt(len(logs))
+        middle = sum(logs) / len(logs)
+        low, high = middle - half_width, middle + half_width
+    shown = median(seconds)
+    return min(math.exp(low), shown), max(math.exp(high), shown)
+
+
+@lru_cache(maxsize=256)
+def _rank(count: int, level: float) -> int:
+    """Return the rank of the order statistic at either end of the median's interval; 0 if no interval has the level.
+
+    >>> _rank(5, 0.05), _rank(6, 0.05), _rank(20, 0.05)
+    (0, 1, 6)
+    """
+    from scipy.special import bdtr
+
+    ranks = np.arange(1, count // 2 + 1)
+    return int((2 * bdtr(ranks - 1, count, 0.5) <= level).sum())
+
+
+@lru_cache(maxsize=256)
+def _quantile(freedom: int, level: float) -> float:
+    """Return the two-sided quantile of Student's t."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 1 - level / 2))

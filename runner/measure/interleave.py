@@ -1,0 +1,60 @@
+"""Measure the cells of a turn set: all build at the same time, then they warm up and take turns one by one.
+
+Each child stops when its program is built, before each turn, and after its last sample
+(``harness.supervisor.STAGES``). So one process computes at a time while anything is timed, and several compute while
+nothing is: building and verifying take longer than the samples.
+"""
+
+from collections.abc import Callable, Iterator
+from random import Random
+
+from runner.core.model import Cell, Outcome
+from runner.core.model.events import Activity
+from runner.core.threads import run_concurrently
+from runner.harness.supervisor import BUILT, TIMED, TURN
+from runner.measure import turns
+from runner.measure.breakdown import Breakdown
+from runner.measure.server_pool import ServerPool
+
+Ask = Callable[..., Outcome | None]
+
+
+def measure_in_turns(
+    servers: ServerPool, ask: Ask, cells: list[Cell], draw: Random, breakdown: Breakdown, announce: Callable[[], None]
+) -> Iterator[Outcome]:
+    """Yield the outcomes of cells that take turns, as they end.
+
+    Args:
+        servers: of the environments of the cells, each once.
+        ask: starts the measuring of a cell.
+        cells: the set, in the order in which they start.
+        draw: decides the order of the turns.
+        breakdown: gets the seconds of each activity.
+        announce: called before the turns start.
+
+    Raises:
+        EngineError: the engine is gone.
+    """
+    side_by_side = servers.limits.side_by_side
+    servers.settle()
+    with breakdown.during("build"):
+        built = list(run_concurrently(lambda cell: ask(cell, turns=True), cells, side_by_side))
+    yield from (outcome for _, outcome in built if outcome)
+    announce()
+    for cell in draw.sample(servers.waiting_at(BUILT), len(servers.waiting_at(BUILT))):
+        yield from _next_stage(servers, cell, breakdown, "warm-up")
+    while waiting := servers.waiting_at(TURN):
+        for cell in turns.order(waiting, draw):
+            yield from _next_stage(servers, cell, breakdown, "turns")
+    with breakdown.during("check"):
+        checked = list(run_concurrently(servers.go_on, servers.waiting_at(TIMED), side_by_side))
+    yield from (outcome for _, outcome in checked if outcome)
+
+
+def _next_stage(servers: ServerPool, cell: Cell, breakdown: Breakdown, activity: Activity) -> Iterator[Outcome]:
+    """Let one child compute until it waits again; yield its outcome if it ends."""
+    servers.settle()
+    with breakdown.during(activity):
+        outcome = servers.go_on(cell)
+    if outcome is not None:
+        yield outcome
