@@ -80,9 +80,8 @@ def steps(draw: np.random.Generator, histories: int) -> None:
 
 def creeps(draw: np.random.Generator, histories: int) -> None:
     """Print when a creep is reported, and how often the equal cells next to it."""
-    print(
-        "| sd | night of the first report | by night 9 | in night 10 | equal cells, in 1,000 nights |\n|---|---|---|---|---|"
-    )
+    print("| sd | night of the first report | by night 9 | in night 10 | equal cells, in 1,000 nights |")
+    print("|---|---|---|---|---|")
     for sd in (0.01, 0.02, 0.04):
         scenario = Scenario(log_times=creep(0.005, 20, 5), noise=normal(sd), sd=sd)
         slower = np.array([outcome.slower for outcome in outcomes(draw, histories, scenario)])  # (H, N, P)
@@ -107,9 +106,8 @@ def false_alarms(draw: np.random.Generator, histories: int) -> None:
 
 def budgets(draw: np.random.Generator, histories: int) -> None:
     """Print how many slow-downs are reported within two nights, by the share of the budget for the second look."""
-    print(
-        "| share | cells of a case | in the first night | within two nights | seconds over the budget |\n|---|---|---|---|---|"
-    )
+    print("| share | cells of a case | in the first night | within two nights | seconds over the budget |")
+    print("|---|---|---|---|---|")
     for share, cells_of_a_case in ((0.25, 1), (0.5, 1), (CONFIRMATION_SHARE, 1), (CONFIRMATION_SHARE, 4)):
         scenario = Scenario(
             log_times=step(0.05, 20, 10, first=2, nights=4),

@@ -16,9 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.analysis import statistics
+from runner.analysis.compare.drafts import Draft
 from runner.analysis.compare.noise_floor import Floor, Work, apply_noise_floors
 from runner.analysis.compare.pairing import Side
-from runner.analysis.compare.verdicts import Draft, with_verdicts
+from runner.analysis.compare.verdicts import with_verdicts
+from runner.analysis.error_inflation import Inflation, aa_factor
+from runner.analysis.independence import serial_correlation
 from runner.analysis.model import MARGIN, Comparison, Row
 from runner.analysis.stopping import StoppingRule
 from runner.core.model import Block, Cell, Measurement, Plan, PlannedCell, Survey
@@ -173,20 +176,31 @@ class SimulatedConfirmation(Confirmation):
         counts: Mapping[Cell, int],
         looks: tuple[int, ...],
     ) -> tuple[Row, ...]:
-        """Return the rows of the rounds so far."""
+        """Return the rows of the rounds so far, with the errors that the rounds and the A/A pairs show."""
         drafts = []
         for cell in tonight:
-            row = Row(
-                base=dataclasses.replace(cell, environment=base), other=cell, verdict="inconclusive", runs=("run",)
-            )
-            drafts.append(Draft(row, statistics.paired(ratios[cell][: counts[cell]]), looks))
+            earlier = dataclasses.replace(cell, environment=base)
+            row = Row(base=earlier, other=cell, verdict="inconclusive", runs=("run",))
+            drafts.append(_draft(row, ratios[cell][: counts[cell]], looks))
+        controls = {cell: values[: counts[cell]] for cell, values in twins.items() if counts[cell] > 1}
+        by_round = [dict(enumerate(values)) for values in controls.values()]
+        correlation = serial_correlation([*(draft.ratios for draft in drafts), *by_round])
+        inflation = Inflation(correlation, aa_factor(by_round), len(by_round))
         floors: dict[Work, Floor] = {}
-        for cell, values in twins.items():
-            distance = abs(float(values[: counts[cell]].mean())) if counts[cell] else 0.0
-            floor = Floor(distance, without_twin(cell.environment), cell.phase, cell.precision)
+        for cell, values in controls.items():
+            floor = Floor(abs(float(values.mean())), without_twin(cell.environment), cell.phase, cell.precision)
             floors[Work(cell.case_id, cell.phase, cell.precision)] = floor
             floors[Work(cell.case_id)] = floor
-        return tuple(apply_noise_floors(with_verdicts(drafts, MARGIN), {"run": floors}))
+        rows = with_verdicts(drafts, MARGIN, inflations={"run": inflation})
+        return tuple(apply_noise_floors(rows, {"run": floors}))
+
+
+def _draft(row: Row, log_ratios: Floats, looks: tuple[int, ...]) -> Draft:
+    """Return a row before its verdict, given the log ratios (R,) of its rounds, each on servers of its own."""
+    numbers = range(1, len(log_ratios) + 1)
+    servers = {number: (f"{row.base.id}#{number}", f"{row.other.id}#{number}") for number in numbers}
+    by_round = dict(zip(numbers, log_ratios.tolist(), strict=True))
+    return Draft(row, statistics.paired(log_ratios), looks, ratios=by_round, servers=servers)
 
 
 class _Backend:
@@ -223,7 +237,7 @@ class Simulation:
         self.draw, self.scenario, self.reports = draw, scenario, reports
         nights, count = scenario.log_times.shape
         self.cells, self.plan = scenario.cells, scenario.plan()
-        self.effects = draw.normal(0.0, NIGHT_SD, nights).tolist()
+        self.effects: list[float] = [float(draw.normal(0.0, NIGHT_SD)) for _ in range(nights)]
         self.ids = [f"2026{1 + night // 28:02}{1 + night % 28:02}-023000-abcd" for night in range(nights)]
         self.baselines = {
             name: Baseline(run=name, side=Side(environment=ENVIRONMENT), digest=name, facts={}) for name in self.ids
