@@ -51,8 +51,14 @@ def heavy(sd: float) -> Noise:
 
 
 def bimodal(sd: float) -> Noise:
-    """Return noise of processes of which 3 in 10 are 5 % slower, on both sides, over a normal one."""
-    return lambda draw, rounds: draw.normal(0.0, sd, rounds) + 0.05 * np.diff(draw.random((2, rounds)) < 0.3, axis=0)[0]
+    """Return noise of processes of which 3 in 10 are 5 % slower, on both sides, over a normal noise."""
+
+    def noise(draw: np.random.Generator, rounds: int) -> Floats:
+        is_slow = (draw.random((2, rounds)) < 0.3).astype(float)
+        values: Floats = draw.normal(0.0, sd, rounds) + 0.05 * (is_slow[1] - is_slow[0])
+        return values
+
+    return noise
 
 
 NOISES: Mapping[str, Callable[[float], Noise]] = {
@@ -97,7 +103,7 @@ def false_alarms(draw: np.random.Generator, histories: int) -> None:
     for name, noise in NOISES.items():
         for sd in (0.01, 0.02, 0.04):
             shares = []
-            for cells, count in ((20, histories), (1, 10 * histories)):
+            for cells, count in ((20, histories), (1, 5 * histories)):
                 log_times = np.zeros((NIGHTS, cells))
                 scenario = Scenario(log_times=log_times, noise=noise(sd), sd=sd, controls=cells > 1)
                 shares.append(np.mean([outcome.slower[1:].mean() for outcome in outcomes(draw, count, scenario)]))

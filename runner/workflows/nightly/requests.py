@@ -10,7 +10,7 @@ from runner.workflows.nightly.baseline import Baseline
 from runner.workflows.nightly.confirmed import Against
 from runner.workflows.nightly.history import Look, is_confirmed, is_slower_once, last_in_turns, nights_waiting
 
-MAX_ROUNDS = 15  # in turns, while the verdict is open
+MAX_ROUNDS = 20  # in turns, while the verdict is open
 MIN_VERDICT_ROUNDS = 9
 """Rounds that are reserved for a verdict at the least: earlier looks of a night decide little."""
 
