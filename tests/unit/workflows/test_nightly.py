@@ -345,3 +345,15 @@ def test_a_venv_of_an_earlier_run_is_found_by_its_digest(tmp_path: Path) -> None
         "numpy",
     )
     assert restored(backend, "np", "", {}) is None
+
+
+def test_an_accepted_run_is_the_baseline_whatever_its_night_found(tmp_path: Path) -> None:
+    ended(tmp_path, {FUSED: STEADY})
+    slow = ended(tmp_path, {FUSED: SLOW}, later=10)
+    tonight = ended(tmp_path, {FUSED: SLOW}, later=20)
+    result.store(the_night(of("slower", again="slower"), run=slow.id), tmp_path)
+    history, results = read_history(tmp_path), dataset.load_dataset(tonight)
+    baselines = baseline.find_baselines(
+        tmp_path, tonight, results, (), history.open_cells, accepted={FUSED.id: slow.id}
+    )
+    assert baselines.by_cell[FUSED].run == slow.id
