@@ -73,7 +73,7 @@ def test_only_the_last_nights_without_time_count(states: tuple[str, ...], waitin
 
 
 def medians(draw: np.random.Generator, count: int, creep: float) -> list[float]:
-    return np.exp(draw.normal(0, 0.01, count) + creep * np.arange(count)).tolist()
+    return [float(seconds) for seconds in np.exp(draw.normal(0, 0.01, count) + creep * np.arange(count))]
 
 
 def test_medians_of_equal_nights_change_their_level_as_seldom_as_the_level_says() -> None:
