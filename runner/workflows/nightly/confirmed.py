@@ -13,6 +13,9 @@ from typing import Literal
 from runner.analysis.model import Row
 from runner.workflows.nightly.history import Look, last_in_turns
 
+CLEAR = "beyond-margin"
+"""The code of a verdict of which the entire interval is beyond the margin; chance hardly ever does that."""
+
 Against = Literal["baseline", "anchor"]
 """What a cell is compared with: its last good run, or its pinned one."""
 
@@ -20,9 +23,10 @@ Against = Literal["baseline", "anchor"]
 def confirming_night(night: str, against: Against, again: Row | None, looks: Sequence[Look], margin: float) -> str:
     """Return the night whose confirmation of a regression stands after tonight; empty if there is none.
 
-    - Tonight's verdict ``slower`` confirms by itself if it is the first test against a baseline, or the first since one
-      that decided otherwise. Else the last night that measured the pair in turns has to have leaned the same way. So a
-      creep, which is tested every few nights for ever, is always confirmed by two nights.
+    - Tonight's verdict ``slower`` confirms by itself if the entire interval that decides is beyond the margin, if it is
+      the first test against a baseline, or the first since one that decided otherwise. Else the last night that
+      measured the pair in turns has to have leaned the same way. So a creep that has just left the margin, which is
+      tested every few nights for ever, is confirmed by two nights.
     - A confirmation stands while nobody could measure again, and while an open verdict has a ratio beyond the margin.
       ``same``, ``faster`` and a ratio within the margin end it.
 
@@ -42,7 +46,7 @@ def confirming_night(night: str, against: Against, again: Row | None, looks: Seq
     if verdict != "slower":
         return ""
     last = last_in_turns(looks)
-    is_first = last is None or last.verdict in ("same", "faster")
-    if standing or (is_first and against == "baseline") or (last is not None and last.leans_slower):
-        return standing or night
-    return ""
+    is_first = against == "baseline" and (last is None or last.verdict in ("same", "faster"))
+    leaned_before = last is not None and last.leans_slower
+    is_confirmed = again.code == CLEAR or is_first or leaned_before
+    return standing or (night if is_confirmed else "")

@@ -1,13 +1,14 @@
 """``reports/anchors.json``: the run that is the anchor of each cell, for each device."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from runner.core.errors import RunnerError
+from runner.core.errors import RecordError, RunnerError
 from runner.core.files import write_whole
+from runner.store.run import runs
 from runner.workflows.nightly.baseline import device_kind
 
 FILE = "anchors.json"
@@ -32,8 +33,7 @@ def read_pins(reports: Path, device: str) -> dict[str, Pin]:
         pins = _stored(reports).get(device, {})
         return {cell: Pin(str(pin["run"]), bool(pin["accepted"])) for cell, pin in pins.items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        hint = "remove it: the next night makes a new one from the first good run of each cell"
-        raise RunnerError(f"{reports / FILE} cannot be read: {error}; {hint}") from error
+        raise RunnerError(_damaged(reports, error)) from error
 
 
 def write_pins(reports: Path, device: str, pins: Mapping[str, Pin]) -> None:
@@ -52,3 +52,42 @@ def _stored(reports: Path) -> Mapping[str, Any]:
 def device_of(header: Mapping[str, Any]) -> str:
     """Return the name under which the anchors of a run's device are kept: its backend and the kind of device."""
     return f"{header.get('backend')} {device_kind(header)}"
+
+
+class Anchor(NamedTuple):
+    """An environment that nights compare with: its id, and what pins its content."""
+
+    environment: str
+    digest: str
+
+
+def anchor_digests(reports: Path) -> frozenset[Anchor]:
+    """Return the environments of all anchors, of every device; runs that cannot be read are left out.
+
+    Raises:
+        RunnerError: the file of the anchors is damaged.
+    """
+    environments: dict[str, set[str]] = {}
+    for device in _devices(reports):
+        for cell, pin in read_pins(reports, device).items():
+            environments.setdefault(pin.run, set()).add(cell.partition("/")[0])
+    anchors = set()
+    for run in runs(reports):
+        try:
+            digests = run.journal().header.get("digests", {}) if run.id in environments else {}
+        except RecordError:
+            continue
+        anchors |= {Anchor(name, digests[name]) for name in environments.get(run.id, set()) & digests.keys()}
+    return frozenset(anchors)
+
+
+def _devices(reports: Path) -> Sequence[str]:
+    try:
+        return tuple(_stored(reports))
+    except (ValueError, KeyError, TypeError) as error:
+        raise RunnerError(_damaged(reports, error)) from error
+
+
+def _damaged(reports: Path, error: Exception) -> str:
+    hint = "remove it: the next night makes a new one from the first good run of each cell"
+    return f"{reports / FILE} cannot be read: {error}; {hint}"

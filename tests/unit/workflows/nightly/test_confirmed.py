@@ -1,5 +1,7 @@
 """When a night confirms a regression, and when an earlier confirmation stands."""
 
+from dataclasses import replace
+
 import pytest
 
 from runner.analysis.model import Row, Verdict
@@ -61,6 +63,12 @@ def test_a_confirmation_stands_until_the_ratio_is_within_the_margin(
 ) -> None:
     looks = (look("slower", leans=True, confirmed_in=BEFORE),)
     assert confirming_night(TONIGHT, against, again, looks, 0.02) == expected
+
+
+@pytest.mark.parametrize("against", ["baseline", "anchor"])
+def test_an_interval_beyond_the_margin_confirms_alone(against: Against) -> None:
+    clear = replace(row("slower"), code="beyond-margin")
+    assert confirming_night(TONIGHT, against, clear, (look("inconclusive"),), 0.02) == TONIGHT
 
 
 def test_what_was_never_confirmed_is_not_confirmed_by_silence() -> None:
