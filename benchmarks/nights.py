@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from benchmarks.simulated_nights import Floats, Noise, Outcome, Scenario, normal, simulate
+from benchmarks.simulated_nights import Outcome, simulate
+from benchmarks.simulated_turns import Floats, Noise, Scenario, normal
 from runner.workflows.nightly import CONFIRMATION_SHARE
 
 NIGHTS = 11  # with the first, which compares nothing

@@ -1,9 +1,12 @@
 """Nights on a made clock, through the functions that choose, stop, judge and remember; small, with fixed seeds."""
 
 import numpy as np
+import pytest
 
+from benchmarks import simulated_nights
 from benchmarks.nights import creep, step
-from benchmarks.simulated_nights import Scenario, normal, simulate
+from benchmarks.simulated_nights import simulate
+from benchmarks.simulated_turns import Scenario, normal
 from runner.workflows.nightly import CONFIRMATION_SHARE
 
 
@@ -31,3 +34,12 @@ def test_a_creep_below_the_margin_of_each_night_is_reported_before_it_is_five_pe
     assert outcome.creep[10, :3].all()  # every night until it is gone
     assert not outcome.slower[:, 3:].any()
     assert not outcome.slower[:4].any()  # 1.5 % is within the margin
+
+
+def test_without_the_earlier_environments_nothing_is_measured_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulated_nights.Engine, "restore", lambda *_: None)
+    scenario = Scenario(log_times=step(0.1, 4, 2), noise=normal(0.01), sd=0.01)
+    outcome = simulate(np.random.default_rng(3), scenario)
+    assert not outcome.in_turns.any()
+    assert not outcome.slower.any()
+    assert not outcome.no_time.any()
