@@ -31,6 +31,7 @@ ENVIRONMENT = "torch-2.x"
 ROUNDS = 3
 RECORD_SECONDS = 2.0
 NIGHT_SD = 0.01
+"""Standard deviation of what all cells of a night share, as a log ratio: it is not seen in turns."""
 Noise = Callable[[np.random.Generator, int], Floats]
 """Return the log ratios (R,) of R rounds of an equal pair."""
 

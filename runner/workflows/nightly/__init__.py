@@ -47,7 +47,7 @@ BUDGET = "8h"  # without --budget
 CONFIRMATION_SHARE = 0.8
 """Of the budget; what the first run leaves is added to it.
 
-Runs of two nights show nothing by themselves, so the first run needs few rounds. A verdict in turns takes 9 to 15
+Runs of two nights show nothing by themselves, so the first run needs few rounds. A verdict in turns takes 9 to 20
 rounds of three cells: the environment as it was, as it is, and the A/A pair. With this share, half of 20 cells that are
 5 % slower are reported within two nights even if the first run uses all of its own share (benchmarks/nights.py).
 """
