@@ -1,71 +1,146 @@
-"""What nights remember: simulated histories of one cell whose environment changes every night, with unlimited budget.
+"""What nights report, by the program's own functions on a made clock: ``python -m benchmarks.nights``.
 
-``python -m benchmarks.nights`` prints, for a change that comes with the first night and stays, how many histories
-report it in the first night, within ten nights and in the tenth, and how often equal cells are reported. A night
-measures the cell against its baseline in turns, with the looks and levels of ``runner nightly``. sd is the standard
-deviation of a round's log ratio.
+Four tables. sd is the standard deviation of a round's log ratio in turns; every night has another environment.
+
+- steps: a slow-down that comes in the second night and stays; no limit of time;
+- creep: 5 of 20 cells become 0.5 % slower each night; no limit of time;
+- false alarms: equal cells, under several kinds of noise; no limit of time;
+- budget: half of 20 cells become 5 % slower in the third night; the first run uses all of its share of the budget.
 """
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
-from benchmarks.stopping import measured
-from runner.analysis import statistics
-from runner.analysis.model import MIN_ROUNDS
-from runner.workflows.nightly.confirmation import MAX_ROUNDS
+from benchmarks.simulated_nights import Outcome, simulate
+from benchmarks.simulated_turns import Floats, Noise, Scenario, normal
+from runner.workflows.nightly import CONFIRMATION_SHARE
 
-LOOKS = statistics.looks(MIN_ROUNDS, MAX_ROUNDS)
-NIGHTS = 10
-Floats = NDArray[np.float64]
+NIGHTS = 11  # with the first, which compares nothing
 
 
-def verdicts_in_turns(draw: np.random.Generator, differences: Floats, sd: float) -> list[statistics.Verdict]:
-    """Return the verdict of each of P pairs, given their true log ratios (P,), at the look that decides or the last."""
-    rounds = draw.normal(differences[:, None], sd, (len(differences), MAX_ROUNDS))
-    return list(measured(rounds, LOOKS).words)
+def step(change: float, cells: int, slower: int, *, first: int = 1, nights: int = NIGHTS) -> Floats:
+    """Return the log times (N, P) of cells of which some become slower in a night and stay so."""
+    log_times = np.zeros((nights, cells))
+    log_times[first:, :slower] = np.log1p(change)
+    return log_times
 
 
-def histories(draw: np.random.Generator, change: float, sd: float, count: int, moves: Callable[[str], bool]) -> Floats:
-    """Return whether each history reports the cell as slower in each night, (count, NIGHTS).
+def creep(change: float, cells: int, slower: int, nights: int = NIGHTS) -> Floats:
+    """Return the log times (N, P) of cells of which some become slower by the same share every night."""
+    log_times = np.zeros((nights, cells))
+    log_times[:, :slower] = np.log1p(change) * np.arange(nights)[:, None]
+    return log_times
 
-    Args:
-        draw: the random numbers.
-        change: how much slower the cell is from the first night on; 0.05 is five in a hundred.
-        sd: standard deviation of a round's log ratio.
-        count: how many histories.
-        moves: whether a night with this verdict becomes the baseline.
-    """
-    distance = np.full(count, np.log1p(change))  # of tonight from the baseline
-    reported = np.zeros((count, NIGHTS))
-    for night in range(NIGHTS):
-        verdicts = verdicts_in_turns(draw, distance, sd)
-        reported[:, night] = [verdict == "slower" for verdict in verdicts]
-        distance = np.where([moves(verdict) for verdict in verdicts], 0.0, distance)
-    return reported
+
+def autocorrelated(sd: float, correlation: float) -> Noise:
+    """Return noise of which each round depends on the one before: AR(1)."""
+
+    def noise(draw: np.random.Generator, rounds: int) -> Floats:
+        values = draw.normal(0.0, sd, rounds)
+        for index in range(1, rounds):
+            values[index] = correlation * values[index - 1] + np.sqrt(1 - correlation**2) * values[index]
+        return values
+
+    return noise
+
+
+def heavy(sd: float) -> Noise:
+    """Return Student's t with 2 degrees of freedom, whose middle half is as wide as that of a normal with this sd."""
+    return lambda draw, rounds: draw.standard_t(2, rounds) * sd * 0.6745 / 0.8165
+
+
+def bimodal(sd: float) -> Noise:
+    """Return noise of processes of which 3 in 10 are 5 % slower, on both sides, over a normal noise."""
+
+    def noise(draw: np.random.Generator, rounds: int) -> Floats:
+        is_slow = (draw.random((2, rounds)) < 0.3).astype(float)
+        values: Floats = draw.normal(0.0, sd, rounds) + 0.05 * (is_slow[1] - is_slow[0])
+        return values
+
+    return noise
+
+
+NOISES: Mapping[str, Callable[[float], Noise]] = {
+    "normal": normal,
+    "t with 2 degrees of freedom": heavy,
+    "two modes of a process": bimodal,
+    "AR(1) 0.5": lambda sd: autocorrelated(sd, 0.5),
+}
+
+
+def outcomes(draw: np.random.Generator, count: int, scenario: Scenario) -> list[Outcome]:
+    """Return what some histories report."""
+    return [simulate(draw, scenario) for _ in range(count)]
+
+
+def steps(draw: np.random.Generator, histories: int) -> None:
+    """Print how often a step is reported."""
+    print("| change | sd | in the first night | within 10 nights | in the tenth night |\n|---|---|---|---|---|")
+    for change, sd in ((0.05, 0.02), (0.05, 0.04), (0.03, 0.02), (0.03, 0.04)):
+        scenario = Scenario(log_times=step(change, 1, 1), noise=normal(sd), sd=sd, controls=False)
+        reported = np.array([outcome.slower[1:, 0] for outcome in outcomes(draw, histories, scenario)])
+        shares = reported[:, 0].mean(), reported.any(axis=1).mean(), reported[:, -1].mean()
+        print(f"| {change:.0%} | {sd:.0%} | " + " | ".join(f"{share:.0%}" for share in shares) + " |")
+
+
+def creeps(draw: np.random.Generator, histories: int) -> None:
+    """Print when a creep is reported, and how often the equal cells next to it."""
+    print("| sd | night of the first report | by night 9 | in night 10 | equal cells, in 1,000 nights |")
+    print("|---|---|---|---|---|")
+    for sd in (0.01, 0.02, 0.04):
+        scenario = Scenario(log_times=creep(0.005, 20, 5), noise=normal(sd), sd=sd)
+        slower = np.array([outcome.slower for outcome in outcomes(draw, histories, scenario)])  # (H, N, P)
+        creeping, equal = slower[:, :, :5].transpose(0, 2, 1).reshape(-1, NIGHTS), slower[:, 1:, 5:]
+        first = np.where(creeping.any(axis=1), creeping.argmax(axis=1), NIGHTS)
+        by_nine, tenth = (first <= 9).mean(), creeping[:, 10].mean()
+        print(f"| {sd:.0%} | {np.median(first):.0f} | {by_nine:.0%} | {tenth:.0%} | {1000 * equal.mean():.2f} |")
+
+
+def false_alarms(draw: np.random.Generator, histories: int) -> None:
+    """Print how often equal cells are reported, in tables of 20 cells and of a single cell."""
+    print("| noise | sd | of 20 cells, in 1,000 cell-nights | a cell alone, in 1,000 nights |\n|---|---|---|---|")
+    for name, noise in NOISES.items():
+        for sd in (0.01, 0.02, 0.04):
+            shares = []
+            for cells, count in ((20, histories), (1, 5 * histories)):
+                log_times = np.zeros((NIGHTS, cells))
+                scenario = Scenario(log_times=log_times, noise=noise(sd), sd=sd, controls=cells > 1)
+                shares.append(np.mean([outcome.slower[1:].mean() for outcome in outcomes(draw, count, scenario)]))
+            print(f"| {name} | {sd:.0%} | {1000 * shares[0]:.2f} | {1000 * shares[1]:.2f} |")
+
+
+def budgets(draw: np.random.Generator, histories: int) -> None:
+    """Print how many slow-downs are reported within two nights, by the share of the budget for the second look."""
+    print("| share | cells of a case | in the first night | within two nights | seconds over the budget |")
+    print("|---|---|---|---|---|")
+    for share, cells_of_a_case in ((0.25, 1), (0.5, 1), (CONFIRMATION_SHARE, 1), (CONFIRMATION_SHARE, 4)):
+        scenario = Scenario(
+            log_times=step(0.05, 20, 10, first=2, nights=4),
+            noise=normal(0.02),
+            sd=0.02,
+            share=share,
+            cells_of_a_case=cells_of_a_case,
+        )
+        results = outcomes(draw, histories, scenario)
+        slower = np.array([outcome.slower[2:, :10] for outcome in results])
+        seconds = max(float(outcome.seconds.max()) for outcome in results) - scenario.second_look_seconds
+        first, both = slower[:, 0].mean(), slower.any(axis=1).mean()
+        print(f"| {share:.0%} | {cells_of_a_case} | {first:.0%} | {both:.0%} | {max(seconds, 0):.0f} |")
 
 
 def main() -> None:
     """Simulate and print."""
+    tables = {"steps": steps, "creep": creeps, "false-alarms": false_alarms, "budget": budgets}
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--histories", type=int, default=2000)
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help=", ".join(tables))
+    parser.add_argument("--histories", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    draw = np.random.default_rng(arguments.seed)
-    rules: dict[str, Callable[[str], bool]] = {
-        "moves on same and faster": lambda verdict: verdict in ("same", "faster"),
-        "moves on anything but slower": lambda verdict: verdict != "slower",
-    }
-    print("| baseline | change | sd | first night | within 10 nights | in night 10 | reports in 1,000 nights |")
-    print("|---|---|---|---|---|---|---|")
-    for rule, moves in rules.items():
-        for change, sd in ((0.05, 0.04), (0.05, 0.02), (0.03, 0.04), (0.0, 0.01), (0.0, 0.02), (0.0, 0.04)):
-            reported = histories(draw, change, sd, arguments.histories, moves)
-            first, within, last = reported[:, 0].mean(), reported.any(axis=1).mean(), reported[:, -1].mean()
-            shares = " | ".join(f"{share:.1%}" for share in (first, within, last))
-            print(f"| {rule} | {change:.0%} | {sd:.0%} | {shares} | {1000 * reported.mean():.1f} |")
+    for name in arguments.tables or tables:
+        print(f"\n{name}\n")
+        tables[name](np.random.default_rng(arguments.seed), arguments.histories)
 
 
 if __name__ == "__main__":

@@ -86,6 +86,10 @@ class VenvBackend:
         assert spec.python is not None
         return self.folder / f"{spec.environment}-{self.digest(spec)[:DIGITS]}"
 
+    def home_of(self, environment: str, digest: str) -> Path:
+        """Return the folder of an environment with the content of a digest."""
+        return self.folder / f"{environment}-{digest.removeprefix('sha256:')[:DIGITS]}"
+
     def digest(self, spec: Spec) -> str:
         """Return the hash of the lock and of the interpreter's path, which contains its release."""
         assert spec.lock is not None
@@ -175,7 +179,7 @@ class VenvBackend:
 
     def restore(self, environment: str, digest: str) -> str | None:
         """See Backend."""
-        home = self.folder / f"{environment}-{digest.removeprefix('sha256:')[:DIGITS]}"
+        home = self.home_of(environment, digest)
         return str(home / "bin" / "python") if (home / READY).exists() else None
 
     def cancel(self) -> None:

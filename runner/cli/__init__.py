@@ -1,7 +1,7 @@
 """The command line: options in, text and exit codes out.
 
 Each module holds a group of commands: ``measure`` (plan, build, run, nightly), ``results`` (compare, check, report,
-accuracy, export), ``machine`` (doctor, tune, clocks, clean), ``environments`` (lock, schema) and ``schedule``.
+accept, accuracy, export), ``machine`` (doctor, tune, clocks, clean), ``environments`` (lock, schema) and ``schedule``.
 ``params`` declares the options that they share, ``console`` prints and sets the exit code, ``signals`` handles Ctrl-C.
 
 A command imports what it needs inside its function, so that ``runner --help`` starts as fast as a help text should.

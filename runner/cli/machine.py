@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from runner.cli import console
-from runner.cli.params import Device, Environments, MatrixFile, Output, TableOrJson, Traceback
+from runner.cli.params import Device, Environments, MatrixFile, Output, Reports, TableOrJson, Traceback
 from runner.core.errors import Problem, UsageError
 
 app = typer.Typer()
@@ -71,6 +71,7 @@ def clocks(
 @app.command()
 def clean(
     matrix: MatrixFile = Path("matrix.yaml"),
+    reports: Reports = Path("reports"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only list what would be removed")] = False,
     all: Annotated[bool, typer.Option("--all", help="remove what the matrix still needs, too")] = False,
     traceback: Traceback = False,
@@ -79,7 +80,7 @@ def clean(
     from runner.core.paths import cache_folder
     from runner.workflows import clean
 
-    with clean.leftovers(matrix, cache_folder(os.environ), everything=all) as survey:
+    with clean.leftovers(matrix, cache_folder(os.environ), reports, everything=all) as survey:
         console.emit(clean.listing(survey), None)
         kept = () if dry_run else clean.remove(survey.leftovers)
     for line in (*survey.notes, *(f"{leftover.name} was not removed: {reason}" for leftover, reason in kept)):

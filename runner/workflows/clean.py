@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ from runner.matrix import load
 from runner.measure.references import code_hash
 from runner.plan.environments import specs
 from runner.workflows.context import IN_USE
+from runner.workflows.nightly.pins import Anchor, anchor_digests
 
 DEVICES: tuple[Device, ...] = ("cpu", "cuda")
 ON_ENGINE = ("container", "image", "volume")
@@ -43,15 +44,17 @@ class CleanupSurvey:
 
 
 @contextmanager
-def leftovers(matrix: Path, cache: Path, *, everything: bool) -> Iterator[CleanupSurvey]:
+def leftovers(matrix: Path, cache: Path, reports: Path, *, everything: bool) -> Iterator[CleanupSurvey]:
     """Find what can be removed; no other runner that uses this cache starts before the block ends.
 
     Args:
         matrix: the matrix file, which says what is needed.
         cache: the folder that ``core.paths.cache_folder`` returns.
-        everything: include what the matrix needs; it can be built again.
+        reports: the folder of the runs; the environments of its nights' anchors stay.
+        everything: include what the matrix needs, which can be built again, and the environments of anchors.
     """
     loaded = load(matrix)
+    anchors = frozenset() if everything else anchor_digests(reports)
     needed = [
         spec for device in DEVICES for spec in specs(loaded, tuple(loaded.environments), device, matrix.parent)[0]
     ]
@@ -59,11 +62,11 @@ def leftovers(matrix: Path, cache: Path, *, everything: bool) -> Iterator[Cleanu
         removable: list[Leftover] = []
         notes = [] if alone else [IN_USE_NOTE]
         try:
-            removable += _on_engine(matrix.parent / "docker", needed, alone=alone, everything=everything)
+            removable += _on_engine(matrix.parent / "docker", needed, anchors, alone=alone, everything=everything)
         except EngineError:
             notes.append(NO_ENGINE)
         if alone:
-            removable += [*_in_cache(cache, needed, everything=everything), *_temporary()]
+            removable += [*_in_cache(cache, needed, anchors, everything=everything), *_temporary()]
         yield CleanupSurvey(tuple(removable), tuple(notes))
 
 
@@ -100,16 +103,18 @@ def summary(survey: CleanupSurvey, kept: Sequence[tuple[Leftover, str]], *, dry:
     return f"{count} {verb}, {disk_size(sum(leftover.size for leftover in removed))}"
 
 
-def _on_engine(folder: Path, needed: Sequence[Spec], *, alone: bool, everything: bool) -> list[Leftover]:
+def _on_engine(
+    folder: Path, needed: Sequence[Spec], anchors: Collection[Anchor], *, alone: bool, everything: bool
+) -> list[Leftover]:
     from runner.backends.docker.backend import DockerBackend
     from runner.backends.docker.cleanup import abandoned_containers, unneeded_images_and_volumes
     from runner.backends.docker.client import connect, talking
 
-    backend = DockerBackend(folder)
+    backend, kept = DockerBackend(folder), {anchor.digest for anchor in anchors}
     with closing(connect()) as client, talking("the container engine stopped answering"):
         leftovers = [*abandoned_containers(client)]
         if alone:
-            leftovers += unneeded_images_and_volumes(client, backend.tags(needed), everything=everything)
+            leftovers += unneeded_images_and_volumes(client, backend.tags(needed), kept, everything=everything)
         return leftovers
 
 
@@ -125,9 +130,12 @@ def _remove_from_engine(leftovers: Sequence[Leftover]) -> Iterator[tuple[Leftove
                 yield leftover, sentence(error)
 
 
-def _in_cache(cache: Path, needed: Sequence[Spec], *, everything: bool) -> Iterator[Leftover]:
+def _in_cache(
+    cache: Path, needed: Sequence[Spec], anchors: Collection[Anchor], *, everything: bool
+) -> Iterator[Leftover]:
     venvs = VenvBackend(cache)
     needed_names = {venvs.home(spec).name for spec in needed if spec.lock and spec.python}
+    needed_names |= {venvs.home_of(anchor.environment, anchor.digest).name for anchor in anchors}
     removable = {
         leftover.name: leftover for leftover in _venvs(venvs.folder, needed_names, needed, everything=everything)
     }

@@ -112,9 +112,17 @@ def test_a_planted_slow_down_is_named_and_other_changes_are_not(runner: Runner, 
     assert {entry["environment"] for entry in named} == {"np-old"}
     assert all(1.2 < entry["again"]["ratio"] < 10 for entry in named)  # the wait doubles on an idle machine
     assert all(entry["again"]["rounds"] >= 3 for entry in named)
-    (pair,) = night["pairs"]
-    assert "digest" in {entry["name"] for entry in pair["differences"]}
-    assert Path(runner.folder, pair["folder"], "index.html").exists()
+    assert {pair["base"] for pair in night["pairs"]} <= {f"np-old@{entry['before']}" for entry in night["changes"]}
+    for pair in night["pairs"]:
+        assert "digest" in {entry["name"] for entry in pair["differences"]}
+        assert Path(runner.folder, pair["folder"], "index.html").exists()
+
+    accepted = runner("accept", "np-old")
+    assert accepted.returncode == 0, accepted.stderr
+    assert len(accepted.stdout.splitlines()) == night["measured"]
+    after = runner(*NIGHT, *QUICK)
+    assert after.returncode == 0, after.stdout + after.stderr
+    assert {entry["before"] for entry in last_night(runner)["changes"]} <= {night["run"]}
 
 
 def test_a_removed_environment_confirms_nothing(runner: Runner, change: Change) -> None:

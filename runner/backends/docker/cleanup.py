@@ -128,18 +128,22 @@ def abandoned_containers(client: docker.DockerClient) -> tuple[Leftover, ...]:
     )
 
 
-def unneeded_images_and_volumes(client: docker.DockerClient, tags: Tags, *, everything: bool) -> tuple[Leftover, ...]:
+def unneeded_images_and_volumes(
+    client: docker.DockerClient, tags: Tags, kept: Collection[str] = (), *, everything: bool
+) -> tuple[Leftover, ...]:
     """Return the images and cache volumes with our labels that no container uses and no environment needs.
 
     Args:
         client: the engine.
         tags: the images that the environments need; an environment with unknown names keeps all of its images.
+        kept: ids of images that stay, whatever their names.
         everything: include what the environments need.
     """
     containers = client.api.containers(all=True)
     used = {
         container["ImageID"] for container in containers if not is_abandoned((container["Labels"] or {}).get(OWNER, ""))
     }
+    used |= set(kept)
     disk = client.df()
     images = disk["Images"] or []
     removable: dict[str, Leftover] = {}
@@ -147,8 +151,8 @@ def unneeded_images_and_volumes(client: docker.DockerClient, tags: Tags, *, ever
         leftover = None if image["Id"] in used else _unneeded_image(image, tags, everything=everything)
         if leftover is not None:
             removable[image["Id"]] = leftover
-    kept = {image["Id"].removeprefix("sha256:")[:12] for image in images if image["Id"] not in removable}
-    return (*removable.values(), *_unneeded_volumes(disk["Volumes"] or [], kept, everything=everything))
+    remaining = {image["Id"].removeprefix("sha256:")[:12] for image in images if image["Id"] not in removable}
+    return (*removable.values(), *_unneeded_volumes(disk["Volumes"] or [], remaining, everything=everything))
 
 
 def _unneeded_image(image: Mapping[str, Any], tags: Tags, *, everything: bool) -> Leftover | None:

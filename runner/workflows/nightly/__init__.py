@@ -1,37 +1,40 @@
-"""A night: measure once, compare each cell with its baseline, confirm in turns what looks changed.
+"""A night: measure once, compare each cell with earlier runs, confirm in turns what looks changed.
 
-Four steps, each of which takes values and returns values:
+Steps, each of which takes values and returns values:
 
-1. ``baseline.find_baselines``: the last good run of every cell on this device.
+1. ``history`` reads what earlier nights left. ``baseline`` and ``anchors`` choose the runs to compare each cell with:
+   the last good one, and a pinned one.
 2. ``baseline.compare_with_baselines``: tonight's rows against them; their rounds were not in turns, so a difference is
    a suspicion.
-3. ``confirmation.confirm``: the environment as it was and as it is, measured in turns in one run.
-4. ``result.Night``: what was confirmed, as text, JSON and ``reports/nights/<run>.json``.
+3. ``requests`` says which suspicions are measured in turns, and ``confirmation`` does so.
+4. ``confirmed`` says which of them stand. ``result.Night`` holds all of it, for ``text``, JSON and
+   ``reports/nights/<run>.json``.
+
+``accept`` makes a run the baseline and the anchor of cells; ``schedule`` runs nights.
 """
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from runner.analysis import dataset
 from runner.analysis.model import Dataset
 from runner.core.model import Cell
+from runner.core.model.cells import TWIN
 from runner.core.progress import Progress
 from runner.core.units import parse_duration
 from runner.workflows import run as pipeline
 from runner.workflows.context import Context, prepared
 from runner.workflows.nightly import result
-from runner.workflows.nightly.baseline import (
-    Baselines,
-    Candidate,
-    compare_with_baselines,
-    find_baselines,
-    looks_changed,
-    measured_cells,
-    slowest_first,
-)
-from runner.workflows.nightly.confirmation import change, confirm, groups_by_environment
+from runner.workflows.nightly.anchors import find_anchors
+from runner.workflows.nightly.baseline import Baselines, compare_with_baselines, find_baselines, measured_cells
+from runner.workflows.nightly.candidates import against_anchors, against_baselines, anchors_to_compare
+from runner.workflows.nightly.confirmation import Confirmation
+from runner.workflows.nightly.drift import drift_notes
+from runner.workflows.nightly.history import History, read_history
+from runner.workflows.nightly.pins import device_of, read_pins, write_pins
+from runner.workflows.nightly.requests import Candidate, in_order
 from runner.workflows.nightly.result import Change, Night
 from runner.workflows.options import Options
 from runner.workflows.preparation import NIGHT_QUIET_SECONDS, Prepared
@@ -41,7 +44,13 @@ from runner.workflows.run.recorder import Totals
 __all__ = ["nightly"]
 
 BUDGET = "8h"  # without --budget
-CONFIRMATION_SHARE = 0.25  # of the budget; what the first run leaves is added to it
+CONFIRMATION_SHARE = 0.8
+"""Of the budget; what the first run leaves is added to it.
+
+Runs of two nights show nothing by themselves, so the first run needs few rounds. A verdict in turns takes 9 to 20
+rounds of three cells: the environment as it was, as it is, and the A/A pair. With this share, half of 20 cells that are
+5 % slower are reported within two nights even if the first run uses all of its own share (benchmarks/nights.py).
+"""
 SAME_ENVIRONMENT = "{} is the same as in run {}: the machine has changed, or is noisy"
 NOT_CONFIRMED_YET = "the night was interrupted before it was confirmed"
 
@@ -52,16 +61,21 @@ def nightly(options: Options, progress: Progress) -> Night:
     What was measured is kept, however the night ends; the first run of an interrupted night can be resumed.
 
     Raises:
-        RunnerError: whatever ``workflows.run.run`` raises.
+        RunnerError: whatever ``workflows.run.run`` raises; or the file of the anchors is damaged.
     """
     budget = parse_duration(options.budget or BUDGET)
     context, first = prepared(replace(options, budget=f"{(1 - CONFIRMATION_SHARE) * budget:.3f}s"), progress.note)
+    read_pins(context.settings.reports, "")  # a damaged file is a mistake that does not wait for the morning
     deadline = time.monotonic() + budget
     totals = _measure(first, context, progress)
     deadline = max(deadline, time.monotonic() + CONFIRMATION_SHARE * budget)  # the budget excludes building
     results = dataset.load_dataset(totals.run)
-    night, candidates = _compare(_night(totals, results), totals, results, context)
-    return _confirm_all(night, candidates, first, context, progress, deadline)
+    history = read_history(context.settings.reports)
+    night, candidates = _compare(_night(totals, results), totals, results, history, context)
+    confirmation = Confirmation(
+        first=first, run=night.run, pace=_pace(totals, first), context=context, progress=progress
+    )
+    return _confirm_all(night, candidates, confirmation, history, deadline)
 
 
 def _measure(first: Prepared, context: Context, progress: Progress) -> Totals:
@@ -75,83 +89,91 @@ def _measure(first: Prepared, context: Context, progress: Progress) -> Totals:
     return totals
 
 
+def _pace(totals: Totals, first: Prepared) -> float:
+    """Return the seconds that the first run was measured for, over those estimated for its records; 1 if unknown."""
+    planned = first.plan
+    seconds = {cell.cell.id: cell.seconds / planned.measurement.rounds for cell in planned.cells}
+    journal = totals.run.journal()
+    estimated = sum(seconds.get(entry.cell.replace(TWIN, ""), 0.0) for entry in journal.entries)
+    return journal.elapsed / estimated if estimated and journal.elapsed else 1.0
+
+
 def _night(totals: Totals, results: Dataset) -> Night:
     """Return the night as it is after its first run."""
     header = totals.run.journal().header
+    cells = measured_cells(results)
     return Night(
         run=totals.run.id,
         at=header["at"],
         device=header["device"],
         device_name=header["device_name"],
         backend=header["backend"],
-        good=len(measured_cells(results)),
+        good=len(cells),
         bad=totals.bad,
+        seconds={cell.id: float(measured.seconds) for cell, measured in cells.items()},
     )
 
 
-def _compare(night: Night, totals: Totals, results: Dataset, context: Context) -> tuple[Night, list[Candidate]]:
-    """Compare the cells with their baselines; return the night, and the candidates to be confirmed."""
-    reports = context.settings.reports
-    baselines = find_baselines(reports, totals.run, results, totals.bad, result.open_cells(reports))
-    rows = compare_with_baselines(results, baselines.by_cell, context.settings.margin)
-    digests = totals.run.journal().header["digests"]
-    candidates: list[Candidate] = []
-    unchanged: list[Candidate] = []
-    for cell, row in slowest_first(rows):
-        candidate = Candidate(cell, row, baselines.by_cell[cell])
-        same_environment = candidate.baseline.digest == digests.get(cell.environment)
-        if looks_changed(row, same_environment=same_environment):
-            (unchanged if same_environment else candidates).append(candidate)
-    changes = tuple(
-        change(
-            candidate,
-            "same-environment",
-            SAME_ENVIRONMENT.format(candidate.cell.environment, candidate.baseline.run),
-        )
-        for candidate in unchanged
-    )
-    notes = (*baselines.notes, *_notes(measured_cells(results), baselines))
+def _compare(
+    night: Night, totals: Totals, results: Dataset, history: History, context: Context
+) -> tuple[Night, list[Candidate]]:
+    """Compare the cells with their baselines and anchors; return the night, and the candidates to be confirmed."""
+    reports, margin = context.settings.reports, context.settings.margin
+    cells, header = measured_cells(results), totals.run.journal().header
+    anchors = find_anchors(reports, totals.run, cells, history)
+    write_pins(reports, device_of(header), anchors.pins)
+    accepted = {name: pin.run for name, pin in anchors.pins.items() if pin.accepted}
+    baselines = find_baselines(reports, totals.run, results, totals.bad, history.open_cells, accepted)
+    digests = header["digests"]
+    rows = dict(compare_with_baselines(results, baselines.by_cell, margin))
+    changed = [*against_baselines(rows, baselines.by_cell, history, digests)]
+    unchanged = [candidate for candidate in changed if candidate.baseline.digest == candidate.digest]
+    candidates = [candidate for candidate in changed if candidate.baseline.digest != candidate.digest]
+    other_anchors = anchors_to_compare(anchors.by_cell, baselines.by_cell)
+    anchor_rows = dict(compare_with_baselines(results, other_anchors, margin))
+    candidates += against_anchors(anchor_rows, other_anchors, changed, history, digests, margin)
+    changes = tuple(_unchanged(candidate) for candidate in in_order(unchanged, margin))
+    notes = (*baselines.notes, *anchors.notes, *_notes(cells, baselines))
     return replace(night, compared=len(rows), changes=changes, notes=notes), candidates
 
 
+def _unchanged(candidate: Candidate) -> Change:
+    """Return a difference of times without a difference of environments, which nothing can confirm."""
+    reason = SAME_ENVIRONMENT.format(candidate.cell.environment, candidate.baseline.run)
+    return Change(
+        cell=candidate.cell,
+        before=candidate.baseline.run,
+        row=candidate.row,
+        state="same-environment",
+        digest=candidate.digest,
+        reason=reason,
+    )
+
+
 def _confirm_all(
-    night: Night,
-    candidates: list[Candidate],
-    first: Prepared,
-    context: Context,
-    progress: Progress,
-    deadline: float,
+    night: Night, candidates: Sequence[Candidate], confirmation: Confirmation, history: History, deadline: float
 ) -> Night:
     """Confirm the candidates until the deadline; the night is stored before, and whatever happens."""
-    reports = context.settings.reports
-    regressions = result.confirmed_regressions(reports)
-    open_changes: Mapping[Cell, Change] = {
-        candidate.cell: _remembered(change(candidate, "interrupted", NOT_CONFIRMED_YET), regressions)
-        for candidate in candidates
+    settings = confirmation.context.settings
+    unconfirmed = {
+        (candidate.cell, candidate.baseline.run): confirmation.change(candidate, "interrupted", NOT_CONFIRMED_YET)
+        for candidate in in_order(candidates, settings.margin)
     }
-    result.store(replace(night, changes=(*night.changes, *open_changes.values())), reports)  # SIGKILL may follow
-    groups = groups_by_environment(candidates)
+    result.store(
+        replace(night, changes=(*night.changes, *unconfirmed.values())), settings.reports
+    )  # SIGKILL may follow
     try:
-        for index, group in enumerate(groups):
-            share = max(deadline - time.monotonic(), 0.0) / (len(groups) - index)
-            changes, pair = confirm(group, first, night.run, context, progress, share)
-            changes = [_remembered(each, regressions) for each in changes]
-            confirmed = {confirmed_change.cell for confirmed_change in changes}
-            open_changes = {cell: left for cell, left in open_changes.items() if cell not in confirmed}
+        for changes, pair in confirmation.confirm(candidates, deadline):
+            for change in changes:
+                del unconfirmed[change.cell, change.before]
             pairs = (*night.pairs, pair) if pair else night.pairs
             night = replace(night, changes=(*night.changes, *changes), pairs=pairs)
-        night = replace(night, state="done")
+        notes = drift_notes(night.changes, night.seconds, history, settings.margin)
+        night = replace(night, state="done", notes=(*night.notes, *notes))
     finally:
-        night = replace(night, changes=(*night.changes, *open_changes.values()))
-        progress.note(f"writing {result.store(night, reports)}")
+        night = replace(night, changes=(*night.changes, *unconfirmed.values()))
+        confirmation.progress.note(f"writing {result.store(night, settings.reports)}")
     return night
-
-
-def _remembered(of_tonight: Change, regressions: Mapping[tuple[str, str], str]) -> Change:
-    """Return a change with the earlier night that confirmed it, where tonight did not measure it in turns."""
-    if of_tonight.again is not None:
-        return of_tonight
-    return replace(of_tonight, confirmed_in=regressions.get((of_tonight.cell.id, of_tonight.before), ""))
 
 
 def _notes(cells: Collection[Cell], baselines: Baselines) -> Iterator[str]:

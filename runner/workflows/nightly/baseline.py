@@ -4,10 +4,11 @@ A run is a good baseline of a cell where it ended, was measured on the same back
 suspicion about the cell, or found it ``same`` or ``faster`` in turns. Otherwise the older baseline stays.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any
 
 from runner.analysis import dataset
 from runner.analysis.compare.pairing import Measured, Pair, Side, environment_side
@@ -60,16 +61,13 @@ class Baselines:
     gpu_of_case: Mapping[str, str] = field(default_factory=dict)
 
 
-class Candidate(NamedTuple):
-    """A cell that looks changed: tonight's row against its baseline."""
-
-    cell: Cell
-    row: Row
-    baseline: Baseline
-
-
 def find_baselines(
-    reports: Path, run: Run, tonight: Dataset, failed: Collection[str], open_cells: Mapping[str, Collection[str]]
+    reports: Path,
+    run: Run,
+    tonight: Dataset,
+    failed: Collection[str],
+    open_cells: Mapping[str, Collection[str]],
+    accepted: Mapping[str, str] = MappingProxyType({}),
 ) -> Baselines:
     """Return the baseline of each cell that was measured tonight.
 
@@ -79,6 +77,7 @@ def find_baselines(
         tonight: the results of that run.
         failed: ids of the cells without a good record tonight.
         open_cells: run -> ids of the cells that its night neither found ``same`` nor ``faster``.
+        accepted: id of a cell -> the run that a person accepted; it is good whatever its night found.
     """
     baselines = Baselines(host=str(tonight.machine.get("host") or ""), gpu_of_case=gpu_of_case(tonight))
     header = run.journal().header
@@ -90,8 +89,9 @@ def find_baselines(
             break
         if earlier.id == run.id:
             continue
+        still_open = {name for name in open_cells.get(earlier.id, ()) if accepted.get(name) != earlier.id}
         try:
-            runs_read += _add_run(earlier, header, cells, baselines, failed, open_cells.get(earlier.id, ()))
+            runs_read += _add_run(earlier, header, cells, baselines, failed, still_open)
         except RecordError as error:
             baselines.notes.append(f"run {earlier.id} cannot be read: {error.problems[0].message}")
     baselines.refused = {cell: why for cell, why in baselines.refused.items() if cell not in baselines.by_cell}
@@ -122,7 +122,7 @@ def _add_run(
 ) -> bool:
     """Add what an earlier run holds of the cells without a baseline; return True where its records were read."""
     journal = earlier.journal()
-    if not _same_circumstances(journal, header):
+    if not same_circumstances(journal, header):
         return False
     good = {entry.cell for entry in journal.counting() if entry.status == "ok"} - set(open_cells)
     for name in set(failed) & good:
@@ -132,7 +132,7 @@ def _add_run(
         return False
     results = dataset.load_dataset(earlier)
     environments = {cell.environment for cell in without_baseline}
-    baseline_of = {name: _baseline(results, journal, name) for name in environments}
+    baseline_of = {name: side_of_run(results, journal, name) for name in environments}
     gpus = gpu_of_case(results)
     for cell in without_baseline:
         baseline = baseline_of[cell.environment]
@@ -147,16 +147,22 @@ def _add_run(
     return True
 
 
-def _same_circumstances(journal: Journal, header: Mapping[str, Any]) -> bool:
+def same_circumstances(journal: Journal, header: Mapping[str, Any]) -> bool:
     """Return True where a run ended and was measured on the same backend and kind of device, one GPU in common."""
     headers = (journal.header, header)
     then, tonight = ({*str(fields.get("device")).split(",")} for fields in headers)
-    kinds = {str(fields.get("device_name")).rpartition(" x ")[2] for fields in headers}
+    kinds = {device_kind(fields) for fields in headers}
     same = bool(then & tonight) and len(kinds) == 1 and journal.header.get("backend") == header.get("backend")
     return journal.ended == "done" and same
 
 
-def _baseline(results: Dataset, journal: Journal, environment: str) -> Baseline:
+def device_kind(header: Mapping[str, Any]) -> str:
+    """Return the product name of a run's device: ``H200`` of ``3 x H200``."""
+    return str(header.get("device_name")).rpartition(" x ")[2]
+
+
+def side_of_run(results: Dataset, journal: Journal, environment: str) -> Baseline:
+    """Return what a run measured in an environment."""
     return Baseline(
         run=results.run,
         side=environment_side(results, environment),
@@ -181,8 +187,3 @@ def looks_changed(row: Row, *, same_environment: bool) -> bool:
     Where it did not change, the verdict has to be sure.
     """
     return row.verdict in {"slower", "faster"} or (row.verdict == "inconclusive" and not same_environment)
-
-
-def slowest_first(rows: Iterable[tuple[Cell, Row]]) -> Sequence[tuple[Cell, Row]]:
-    """Return rows sorted by their ratio, the largest slow-down first."""
-    return sorted(rows, key=lambda cell_and_row: -(cell_and_row[1].ratio or 1.0))

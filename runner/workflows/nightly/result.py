@@ -1,52 +1,51 @@
-"""What a night found, as text, as JSON and as a file: a history of nights is read from these files."""
+"""What a night found, as JSON and as a file: later nights read these files (``history``)."""
 
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from runner.analysis.model import Comparison, Row
 from runner.core.files import write_whole
 from runner.core.model import Cell
-from runner.report import differences, formatting
+from runner.workflows.nightly.confirmed import Against
+from runner.workflows.nightly.history import FOLDER
 
-FOLDER = "nights"
-VERSION = 1
+VERSION = 2
 
 State = Literal["measured-again", "same-environment", "environment-gone", "no-time", "interrupted"]
-"""How a change ended: confirmed in turns (``measured-again``), or why it was not."""
-
-OPEN = frozenset({"no-time", "interrupted", "environment-gone"})
-"""States of changes without a verdict in turns. Later nights compare with the same baseline."""
+"""How a change ended: measured in turns (``measured-again``), or why it was not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A cell that looks changed.
+    """A cell that may have changed.
 
     Attributes:
-        before: the run of its baseline.
+        before: the run that it is compared with.
+        against: whether that is its baseline or its anchor.
         row: tonight against that run; their rounds were not measured in turns.
         again: the environment as it is against the environment as it was, in turns; None where that was not measured.
-        reason: why there is no verdict, as a sentence; empty where there is one.
-        confirmed_in: the night that confirmed this regression against the same baseline, where tonight could not
-            measure it in turns again; else empty.
+        digest: what pinned the content of tonight's environment; empty if unknown.
+        reason: why there is no verdict, or why the verdict does not fail the night; empty otherwise.
+        confirmed_in: the night that confirmed a regression that still stands, which may be tonight; else empty.
     """
 
     cell: Cell
     before: str
+    against: Against = "baseline"
     row: Row
     state: State
     again: Row | None = None
+    digest: str = ""
     reason: str = ""
     confirmed_in: str = ""
 
     @property
     def is_regression(self) -> bool:
-        """True where the cell was confirmed to be slower, tonight or by the night in ``confirmed_in``."""
-        return self.again.verdict == "slower" if self.again else bool(self.confirmed_in)
+        """True where the cell was confirmed to be slower, tonight or by an earlier night, and that still stands."""
+        return bool(self.confirmed_in)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +66,7 @@ class Night:
         state: ``done``, or ``interrupted`` where candidates were left unconfirmed.
         good: how many cells have a good record; ``bad`` the ids of those without one.
         compared: how many cells were compared with their baselines.
+        seconds: id of a cell -> median seconds of its first run.
         notes: other findings, as sentences.
     """
 
@@ -79,13 +79,14 @@ class Night:
     good: int
     bad: tuple[str, ...] = ()
     compared: int = 0
+    seconds: Mapping[str, float] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
     pairs: tuple[Pair, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def slower(self) -> tuple[Change, ...]:
-        """The confirmed regressions."""
+        """The confirmed regressions against baselines and anchors."""
         return tuple(change for change in self.changes if change.is_regression)
 
     @property
@@ -104,70 +105,20 @@ class Night:
             "compared": self.compared,
             "changes": [_change(change) for change in self.changes],
             "pairs": [_pair(pair) for pair in self.pairs],
+            "seconds": dict(self.seconds),
             "notes": list(self.notes),
         }
 
     def text(self) -> str:
         """Return the night as text for a terminal or a mail."""
-        counts = (
-            f"{self.good} cells measured, {len(self.bad)} failed; {self.compared} compared with their last good run"
-        )
-        lines = [
-            f"night of {formatting.date(self.run) or self.at}, run {self.run}, on {self.device_name}, {self.backend}"
-        ]
-        lines.append(counts)
-        for environment, before in dict.fromkeys((change.cell.environment, change.before) for change in self.changes):
-            lines += ["", *self._environment_lines(environment, before)]
-        lines += ["", *(f"note: {note}" for note in self.notes)] if self.notes else []
-        return "\n".join([*lines, "", _summary(self)])
+        from runner.workflows.nightly.text import night_text
 
-    def _environment_lines(self, environment: str, before: str) -> list[str]:
-        """Return the lines about the changes of one environment since one run."""
-        changes = [
-            change for change in self.changes if (change.cell.environment, change.before) == (environment, before)
-        ]
-        lines = [f"{environment} against run {before}, {formatting.date(before)}"]
-        lines += [
-            f"  {_line(change)}"
-            for change in changes
-            if change.again or change.confirmed_in or change.row.verdict != "inconclusive"
-        ]
-        reasons = Counter(change.reason for change in changes if change.reason)
-        lines += [f"  {count} cell{'s' * (count > 1)}: {reason}" for reason, count in reasons.items()]
-        name = f"{environment}@{before}"
-        return lines + [f"  {_pair_line(pair)}" for pair in self.pairs if pair.comparison.base == name]
-
-
-def _summary(night: Night) -> str:
-    confirmed = len(night.slower)
-    unconfirmed = sum(change.again is None for change in night.changes)
-    text = f"{confirmed or 'no'} regression{'s' * (confirmed > 1)} confirmed"
-    if unconfirmed:
-        text += f"; {unconfirmed} of {len(night.changes)} candidates were not re-measured"
-    return text if night.state == "done" else f"{text}; the night was interrupted"
-
-
-def _line(change: Change) -> str:
-    """Return a change as one line: its verdict in turns, then the ratio of the two runs."""
-    cell, row, again = change.cell, change.row, change.again
-    name = f"{cell.implementation} {cell.case_id} {cell.phase} {cell.precision}"
-    first = f"{formatting.ratio(row.ratio)} ({formatting.interval(row.ratio_low, row.ratio_high)}) between the runs"
-    if again is None and change.confirmed_in:
-        return f"slower: {name}: confirmed by night {change.confirmed_in}; {first}"
-    if again is None:
-        return f"looks {row.verdict}: {name}: {first}"
-    ends = formatting.interval(again.ratio_low, again.ratio_high)
-    second = f"{formatting.ratio(again.ratio)} ({ends}) in turns, {again.rounds} rounds"
-    return f"{again.verdict}: {name}: {second}; {first}"
-
-
-def _pair_line(pair: Pair) -> str:
-    return "; ".join([*differences.sentences(pair.comparison), f"measured in turns in {pair.folder}"])
+        return night_text(self)
 
 
 def _row(row: Row) -> dict[str, Any]:
-    names = ("base_seconds", "seconds", "ratio", "ratio_low", "ratio_high", "rounds", "verdict", "code", "reason")
-    return {name: getattr(row, name) for name in names}
+    names = ("base_seconds", "seconds", "ratio", "ratio_low", "ratio_high", "rounds", "more_rounds", "p_value")
+    return {name: getattr(row, name) for name in (*names, "verdict", "code", "reason")}
 
 
 def _change(change: Change) -> dict[str, Any]:
@@ -177,10 +128,12 @@ def _change(change: Change) -> dict[str, Any]:
         "cell": cell.id,
         **{name: getattr(cell, name) for name in names},
         "before": change.before,
+        "against": change.against,
         "state": change.state,
         **_row(change.row),
         "reason": change.reason or change.row.reason,
         "confirmed_in": change.confirmed_in,
+        "digest": change.digest,
         "again": None if change.again is None else {**_row(change.again), "run": " and ".join(change.again.runs)},
     }
 
@@ -201,45 +154,3 @@ def store(night: Night, reports: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, json.dumps(night.json(), indent=1, allow_nan=False) + "\n")
     return path
-
-
-def open_cells(reports: Path) -> Mapping[str, frozenset[str]]:
-    """Return run -> ids of the cells that its night neither found ``same`` nor ``faster``; they are no baselines."""
-    return {
-        run: frozenset(change["cell"] for change in changes if _is_open(change))
-        for run, changes in _stored_changes(reports).items()
-    }
-
-
-def confirmed_regressions(reports: Path) -> Mapping[tuple[str, str], str]:
-    """Return (id of a cell, run of its baseline) -> the newest night that found it slower in turns.
-
-    A later night that found it ``same`` or ``faster`` against the same baseline ends the regression.
-    """
-    nights: dict[tuple[str, str], str] = {}
-    for run, changes in sorted(_stored_changes(reports).items()):
-        for change in changes:
-            verdict = change["again"]["verdict"] if change["again"] else ""
-            if verdict == "slower":
-                nights[change["cell"], change["before"]] = run
-            elif verdict in ("same", "faster"):
-                nights.pop((change["cell"], change["before"]), None)
-    return nights
-
-
-def _stored_changes(reports: Path) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    """Return run -> the changes of its night; a file that this program did not write is ignored."""
-    changes_by_run = {}
-    for path in (reports / FOLDER).glob("[!.]*.json"):
-        try:
-            changes = json.loads(path.read_text("utf-8"))["changes"]
-            if all({"cell", "before", "state", "again"} <= change.keys() for change in changes):
-                changes_by_run[path.stem] = changes
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            continue
-    return changes_by_run
-
-
-def _is_open(change: Mapping[str, Any]) -> bool:
-    again = change["again"]
-    return change["state"] in OPEN if again is None else again["verdict"] not in ("same", "faster")

@@ -19,6 +19,8 @@ from runner.measure.references import code_hash
 from runner.plan.environments import specs
 from runner.workflows import clean
 from runner.workflows.context import IN_USE, cache_in_use
+from runner.workflows.nightly.pins import Pin, write_pins
+from tests.support.fake_runs import cell, make, rounds
 
 MATRIX = """\
 version: 1
@@ -56,7 +58,7 @@ def made(home: Path, *, ready: bool = True, size: int = 100) -> Path:
 
 def leftovers_by_name(folder: Path, *, everything: bool = False) -> dict[str, Leftover]:
     """Return path below ``folder`` -> what may go."""
-    with clean.leftovers(folder / "matrix.yaml", folder / "cache", everything=everything) as it:
+    with clean.leftovers(folder / "matrix.yaml", folder / "cache", folder / "reports", everything=everything) as it:
         return {str(Path(left.name).relative_to(folder)): left for left in it.leftovers}
 
 
@@ -84,6 +86,17 @@ def test_a_changed_lock_lets_the_old_venv_go(tmp_path: Path) -> None:
     assert leftovers_by_name(tmp_path) == {}
     (tmp_path / "np.txt").write_text("numpy==2.1 --hash=sha256:11\n")
     assert list(leftovers_by_name(tmp_path)) == [str(old.relative_to(tmp_path))]
+
+
+def test_the_environment_of_an_anchor_stays_unless_all_may_go(tmp_path: Path) -> None:
+    for digits in ("ab", "cd"):
+        made(tmp_path / "cache" / "venvs" / f"torch-2.x-{6 * digits}")
+    run = make(tmp_path / "reports", rounds(cell("torch-2.x"), [1.0, 1.0]))
+    run.note("begun", digests={"torch-2.x": "sha256:" + 32 * "ab"})
+    assert len(leftovers_by_name(tmp_path)) == 2
+    write_pins(tmp_path / "reports", "venv EPYC", {cell("torch-2.x").id: Pin(run.id)})
+    assert list(leftovers_by_name(tmp_path)) == ["cache/venvs/torch-2.x-cdcdcdcdcdcd"]
+    assert len(leftovers_by_name(tmp_path, everything=True)) == 2
 
 
 def test_a_venv_that_somebody_makes_just_now_stays(tmp_path: Path) -> None:
@@ -144,7 +157,7 @@ def test_all_takes_what_the_matrix_needs_too(tmp_path: Path) -> None:
 def test_nothing_goes_while_a_runner_is_cache_in_use(tmp_path: Path) -> None:
     made(tmp_path / "cache" / "venvs" / "gone-0123456789ab")
     lock = tmp_path / "cache" / IN_USE
-    looked = clean.leftovers(tmp_path / "matrix.yaml", tmp_path / "cache", everything=True)
+    looked = clean.leftovers(tmp_path / "matrix.yaml", tmp_path / "cache", tmp_path / "reports", everything=True)
     with shared(lock), shared(lock), looked as it:
         assert it == clean.CleanupSurvey((), (clean.IN_USE_NOTE,))
     assert len(leftovers_by_name(tmp_path)) == 1
@@ -156,7 +169,7 @@ def test_a_runner_cache_in_use_is_one_that_clean_sees(tmp_path: Path) -> None:
 
 
 def test_no_runner_begins_before_the_cleaning_has_ended(tmp_path: Path) -> None:
-    looked = clean.leftovers(tmp_path / "matrix.yaml", tmp_path / "cache", everything=False)
+    looked = clean.leftovers(tmp_path / "matrix.yaml", tmp_path / "cache", tmp_path / "reports", everything=False)
     with looked, try_exclusive(tmp_path / "cache" / IN_USE) as alone:
         assert not alone
     with try_exclusive(tmp_path / "cache" / IN_USE) as alone:
@@ -169,7 +182,7 @@ def test_without_an_engine_the_rest_is_looked_at(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(clean, "_on_engine", silent)
     made(tmp_path / "cache" / "venvs" / "gone-0123456789ab")
-    with clean.leftovers(tmp_path / "matrix.yaml", tmp_path / "cache", everything=False) as it:
+    with clean.leftovers(tmp_path / "matrix.yaml", tmp_path / "cache", tmp_path / "reports", everything=False) as it:
         assert (len(it.leftovers), it.notes) == (1, (clean.NO_ENGINE,))
 
 
@@ -183,7 +196,7 @@ def test_what_is_removed_is_gone_with_its_lock_and_nothing_beside_it_is(tmp_path
     stays = made(current(tmp_path))
     run = tmp_path / "reports" / "runs" / "20261120-104500-abcd"
     run.mkdir(parents=True)
-    with clean.leftovers(tmp_path / "matrix.yaml", tmp_path / "cache", everything=False) as it:
+    with clean.leftovers(tmp_path / "matrix.yaml", tmp_path / "cache", tmp_path / "reports", everything=False) as it:
         assert clean.summary(it, (), dry=True) == "1 item would be removed, 2 MB"
         assert clean.remove(it.leftovers) == ()
         assert clean.summary(it, (), dry=False) == "1 item removed, 2 MB"
@@ -293,6 +306,12 @@ def test_images_of_other_locks_and_other_environments_go() -> None:
         f"sha256:{5:064x}": changed,
     }
     assert {left.size for left in leftovers_by_name} == {300}
+
+
+def test_the_image_of_an_anchor_stays() -> None:
+    engine: Any = Engine([image(1, None, "np"), image(2, None, "np")])
+    removable = unneeded_images_and_volumes(engine, {"np": set()}, {f"sha256:{1:064x}"}, everything=False)
+    assert [left.name for left in removable] == [f"sha256:{2:064x}"]
 
 
 def test_images_whose_base_is_not_here_cannot_be_told_and_stay() -> None:

@@ -1,0 +1,168 @@
+"""Nights on a made clock: the program's functions choose, order, stop, judge and remember; only the times are drawn.
+
+Every night has another environment, the worst case. The log ratio of a round in turns is normal around the true one;
+the runs of two nights differ by a further effect that all cells of a night share.
+"""
+
+import dataclasses
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
+
+from benchmarks.simulated_turns import (
+    ENVIRONMENT,
+    NIGHT_SD,
+    ROUNDS,
+    Clock,
+    Floats,
+    Scenario,
+    SimulatedConfirmation,
+)
+from runner.analysis import statistics
+from runner.analysis.compare.drafts import Draft
+from runner.analysis.compare.pairing import Side
+from runner.analysis.compare.verdicts import with_verdicts
+from runner.analysis.model import MARGIN, Row
+from runner.core.model import Cell, Survey
+from runner.core.progress import Progress
+from runner.workflows.context import Context
+from runner.workflows.nightly import result
+from runner.workflows.nightly.baseline import Baseline
+from runner.workflows.nightly.candidates import against_anchors, against_baselines, anchors_to_compare
+from runner.workflows.nightly.history import read_history
+from runner.workflows.nightly.result import Night
+from runner.workflows.preparation import Prepared
+
+
+class Engine:
+    """A backend that still has every environment."""
+
+    def restore(self, environment: str, digest: str) -> str | None:
+        """Return the handle of an environment as it was."""
+        return f"{environment} {digest}"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What nights reported: arrays (N, P) of 0 and 1, for N nights and P cells.
+
+    Attributes:
+        slower: the night reports the cell as a confirmed regression, against baseline or anchor.
+        creep: likewise against the anchor.
+        in_turns: the night measured the cell in turns.
+        no_time: the night left the cell for the next one.
+        seconds: (N,), of the second look.
+    """
+
+    slower: Floats
+    creep: Floats
+    in_turns: Floats
+    no_time: Floats
+    seconds: Floats
+
+
+class Simulation:
+    """A history of nights, in a folder of its own."""
+
+    def __init__(self, draw: np.random.Generator, scenario: Scenario, reports: Path) -> None:
+        """Start with the first night, which has nothing to compare with."""
+        self.draw, self.scenario, self.reports = draw, scenario, reports
+        nights, count = scenario.log_times.shape
+        self.cells, self.plan = scenario.cells, scenario.plan()
+        self.effects: list[float] = [float(draw.normal(0.0, NIGHT_SD)) for _ in range(nights)]
+        self.ids = [f"2026{1 + night // 28:02}{1 + night % 28:02}-023000-abcd" for night in range(nights)]
+        self.baselines = {
+            name: Baseline(run=name, side=Side(environment=ENVIRONMENT), digest=name, facts={}) for name in self.ids
+        }
+        empty = [np.zeros((nights, count)) for _ in range(4)]
+        self.outcome = Outcome(empty[0], empty[1], empty[2], empty[3], np.zeros(nights))
+        result.store(self._night(0), reports)
+
+    def measure(self, night: int) -> None:
+        """Measure a night after the first, and store it."""
+        history = read_history(self.reports)
+        baselines = {
+            cell: next(
+                self.baselines[name]
+                for name in reversed(self.ids[:night])
+                if cell.id not in history.open_cells.get(name, frozenset())
+            )
+            for cell in self.cells
+        }
+        anchors = anchors_to_compare(dict.fromkeys(self.cells, self.baselines[self.ids[0]]), baselines)
+        digests = {ENVIRONMENT: self.ids[night]}
+        candidates = [*against_baselines(self._rows(night, baselines), baselines, history, digests)]
+        candidates += against_anchors(self._rows(night, anchors), anchors, candidates, history, digests, MARGIN)
+        clock, deadline = Clock(), self.scenario.second_look_seconds
+        changes = [
+            change
+            for changes, _ in self._confirmation(night, clock).confirm(candidates, deadline)
+            for change in changes
+        ]
+        result.store(dataclasses.replace(self._night(night), changes=tuple(changes)), self.reports)
+        self.outcome.seconds[night] = clock.now
+        positions = {cell: position for position, cell in enumerate(self.cells)}
+        for change in changes:
+            at = night, positions[change.cell]
+            self.outcome.slower[at] = max(self.outcome.slower[at], change.is_regression)
+            self.outcome.creep[at] = max(self.outcome.creep[at], change.is_regression and change.against == "anchor")
+            self.outcome.in_turns[at] = max(self.outcome.in_turns[at], change.again is not None)
+            self.outcome.no_time[at] = max(self.outcome.no_time[at], change.state == "no-time")
+
+    def _night(self, night: int) -> Night:
+        return Night(
+            run=self.ids[night], at="", device="cpu", device_name="CPU", backend="docker", good=len(self.cells)
+        )
+
+    def _difference(self, night: int, before: str, position: int) -> float:
+        log_times = self.scenario.log_times
+        return float(log_times[night, position] - log_times[self.ids.index(before), position])
+
+    def _rows(self, night: int, earlier: Mapping[Cell, Baseline]) -> dict[Cell, Row]:
+        """Return tonight's rows against earlier runs, of which the rounds did not take turns."""
+        drafts = []
+        for position, cell in enumerate(self.cells):
+            if cell in earlier:
+                before = earlier[cell].run
+                difference = self._difference(night, before, position)
+                difference += self.effects[night] - self.effects[self.ids.index(before)]
+                logs = self.draw.normal(0.0, self.scenario.sd / np.sqrt(2), (2, ROUNDS))
+                evidence = statistics.unpaired(logs[0], logs[1] + difference)
+                row = Row(base=cell, other=cell, verdict="inconclusive", code="different-runs")
+                drafts.append(Draft(row, evidence))
+        rows = with_verdicts(drafts, MARGIN, across_runs=True) if drafts else []
+        return {row.other: row for row in rows}
+
+    def _confirmation(self, night: int, clock: Clock) -> SimulatedConfirmation:
+        differences = {
+            (before, cell): self._difference(night, before, position)
+            for before in self.ids[:night]
+            for position, cell in enumerate(self.cells)
+        }
+        settings = SimpleNamespace(controls=self.scenario.controls, margin=MARGIN, reports=self.reports)
+        return SimulatedConfirmation(
+            first=Prepared(plan=self.plan, specs=(), survey=Survey()),
+            run=self.ids[night],
+            pace=1.0,
+            context=cast(Context, SimpleNamespace(backend=Engine(), settings=settings, gpus=())),
+            progress=cast(Progress, SimpleNamespace(note=lambda _: None)),
+            clock=clock,
+            draw=self.draw,
+            scenario=self.scenario,
+            differences=differences,
+            made_clock=clock,
+        )
+
+
+def simulate(draw: np.random.Generator, scenario: Scenario) -> Outcome:
+    """Return what a history of nights reports."""
+    with tempfile.TemporaryDirectory() as folder:
+        simulation = Simulation(draw, scenario, Path(folder))
+        for night in range(1, len(scenario.log_times)):
+            simulation.measure(night)
+        return simulation.outcome

@@ -1,0 +1,41 @@
+"""A note on cells whose anchor is gone: did the medians of the nights themselves change their level?
+
+The times of different nights did not take turns, so what they show may come from the machine. Hence it is a note, and
+never a regression.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from runner.analysis.level_shift import level_shift
+from runner.report import formatting
+from runner.workflows.nightly.history import History
+from runner.workflows.nightly.result import Change
+
+LEVEL = 0.001
+"""The level of the test, for each cell. Nights are not independent, so the notes are more than this."""
+
+
+def drift_notes(
+    changes: Iterable[Change], seconds: Mapping[str, float], history: History, margin: float
+) -> Iterator[str]:
+    """Yield a sentence for each cell without the environment of its anchor whose medians became slower.
+
+    Args:
+        changes: tonight's.
+        seconds: id of a cell -> tonight's median.
+        history: the earlier nights.
+        margin: the relative change that counts as none.
+    """
+    for change in changes:
+        name = change.cell.id
+        if change.against != "anchor" or change.state != "environment-gone" or name not in seconds:
+            continue
+        nights = [night for night in history.seconds.get(name, ()) if night[0] >= change.before]
+        shift = level_shift([*(median for _, median in nights), seconds[name]])
+        if shift and shift.p_value <= LEVEL and shift.ratio > 1 + margin:
+            since = nights[shift.before][0] if shift.before < len(nights) else ""
+            date = formatting.date(since)[:10] or "tonight"
+            yield (
+                f"{name}: the medians of {len(nights) + 1} nights are {shift.ratio - 1:.1%} slower since {date} "
+                f"(p = {shift.p_value:.1g}); they did not take turns, so the machine may be the cause"
+            )
