@@ -55,6 +55,7 @@ def load_dataset(folder: Run | Path) -> Dataset:
         canary=journal.canary,
         looks=_looks(plan),
         warning=journal.warning,
+        provenance=_provenance(plan, journal.header),
     )
 
 
@@ -103,6 +104,13 @@ def _concatenate(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
         else:
             columns[name] = pd.concat(parts, ignore_index=True)
     return pd.DataFrame(columns)
+
+
+def _provenance(plan: Mapping[str, Any], header: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what it takes to repeat a run: settings of the plan, and the header without its bookkeeping."""
+    settings = {name: value for name, value in plan.items() if name not in {"version", "cells"}}
+    kept = {name: value for name, value in header.items() if name not in {"version", "event", "measurement", "plan"}}
+    return {**settings, **kept}
 
 
 def _looks(plan: Mapping[str, Any]) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from runner.analysis.quality.grade import Grade
+    from runner.analysis.releases import Release
 
 Verdict = Literal["same", "slower", "faster", "inconclusive", "not-comparable", "not-measured"]
 VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "inconclusive", "not-comparable", "not-measured")
@@ -82,6 +83,7 @@ class Dataset:
         canary: (case id, round, seconds) of a fixed product, in the order measured.
         looks: the numbers of rounds at which its verdicts were, or could have been, taken.
         warning: a warning about the files of the run, or None.
+        provenance: what it takes to repeat the run: the journal's ``begun`` event and the plan's settings.
     """
 
     run: str
@@ -94,6 +96,7 @@ class Dataset:
     canary: tuple[tuple[str, int, float], ...] = ()
     looks: tuple[int, ...] = ()
     warning: str | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,7 +287,8 @@ class Comparison:
         figures: the published figures in the rows, each once.
         differences: environment -> differences between it and the base; none if a side was published or not measured.
         overall: the mean over the cells of each environment that has two or more.
-        grades: run -> its grade, of the runs of the rows; empty until a workflow adds them.
+        grades: run -> its grade, of the runs of the rows; empty until a workflow adds them, as is the next.
+        releases: environment -> its release.
         widenings: of the runs whose intervals are widened.
         detectable_change: the smallest relative change that such a table calls in 8 of 10 runs, with the median of its
             rows' noise; None if no row has two rounds.
@@ -303,6 +307,7 @@ class Comparison:
     differences: Mapping[str, tuple[Difference, ...]] = field(default_factory=dict)
     overall: tuple[GeometricMean, ...] = ()
     grades: "Mapping[str, Grade]" = field(default_factory=dict)
+    releases: "Mapping[str, Release]" = field(default_factory=dict)
     widenings: tuple[Widening, ...] = ()
     detectable_change: float | None = None
     detectable_rounds: tuple[int, ...] = ()

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from runner.analysis.model import Comparison, Dataset, GeometricMean, Row
+from runner.analysis.releases import framework_name
 from runner.catalog.cases import CASES, in_published_unit
 from runner.catalog.published import SOURCES
 from runner.core import units
@@ -152,9 +153,16 @@ def detectable_sentence(comparison: Comparison) -> str:
 
 def detectable_sentences(comparisons: Iterable[Comparison]) -> list[str]:
     """Return ``detectable_sentence`` of each comparison that has one, with its base if there are several."""
-    pairs = [(each.base, detectable_sentence(each)) for each in comparisons]
-    sentences = [(base, text) for base, text in pairs if text]
-    return [f"against {base}: {text}" if len(sentences) > 1 else sentence(text) for base, text in sentences]
+    sentences = [(each, text) for each in comparisons if (text := detectable_sentence(each))]
+    if len(sentences) == 1:
+        return [sentence(sentences[0][1])]
+    return [sentence(f"{_base_name(each)}: {text}") for each, text in sentences]
+
+
+def _base_name(comparison: Comparison) -> str:
+    """Return the name of a comparison's framework, or the id of its base if its release is not known."""
+    release = comparison.releases.get(comparison.base)
+    return framework_name(release.framework) if release and release.framework else f"against {comparison.base}"
 
 
 def phase_label(phase: str, precision: str, precisions: Iterable[str]) -> str:

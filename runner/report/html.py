@@ -1,138 +1,245 @@
 """A run, or a comparison, as one self-contained HTML page."""
 
+import base64
+import hashlib
 import itertools
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import jinja2
-import numpy as np
 from markupsafe import Markup
 
-from runner.analysis.model import Comparison, Row
-from runner.report import differences, formatting, quality
+from runner.analysis.model import Comparison
+from runner.analysis.quality.grade import ADVICE
+from runner.analysis.releases import Release
+from runner.core.model.cells import is_twin
+from runner.report import differences, formatting, pictures, wording
 from runner.report.accuracy import ERRORS
-from runner.report.charts import MAX_LINES, chart
-from runner.report.page import Line, Page
+from runner.report.answer import Change
+from runner.report.compared_rows import ComparedRow, anchor, by_workload, compared_rows, description, test_phase
+from runner.report.heat_map import heat_map
+from runner.report.page import Page
+from runner.report.palette import colours
 from runner.report.published import PublishedComparison
+from runner.report.times import Case, Line
 
-ALL_CHARTS_LIMIT = 1000
-"""Cells of a page up to which every case has a chart; drawing takes about 5 ms for each cell."""
-DRAWN_CELLS = 144
-"""Minimum number of cells in the charts of a larger page; further cases have only their table."""
-SHOWN_CHANGES = 12
-"""Cells in the list of the largest changes."""
+TEMPLATES = Path(__file__).parent / "templates"
+MAX_TABLE_ROWS = 200
+"""Rows of the table of all comparisons. A larger run has its slower and undecided rows there, as many of the others as
+fit, and the rest in a table for each workload."""
 
 
-def page_text(page: Page, reference: PublishedComparison | None = None, *, drawn: int | None = None) -> str:
+class Skips(NamedTuple):
+    """How many tests were not run for a code, and what that means."""
+
+    tests: int
+    title: str
+
+
+SKIP_TITLES = {
+    "excluded": "left out by the preset",
+    "framework-lacks": "not offered by the release",
+    "image-unavailable": "in environments that cannot be had",
+    "no-gpu": "need a GPU",
+}
+"""Skip code -> its meaning in the summary; others are called by their code."""
+
+
+def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
     """Return the report of a run.
 
     Args:
         page: its content.
         reference: published figures of the same cases, to show next to them.
-        drawn: minimum number of cells in the charts; entire cases are drawn until it is reached. By default all cells,
-            or DRAWN_CELLS on a page of more than ALL_CHARTS_LIMIT cells.
     """
-    if drawn is None:
-        count = sum(len(case.lines) for case in page.cases)
-        drawn = count if count <= ALL_CHARTS_LIMIT else DRAWN_CELLS
-    charts = _charts(page, drawn)
-    rest = len(page.cases) - len(charts)
-    notes = [*page.notes]
-    if rest > 0:
-        notes.append(f"Charts are drawn for the first {len(charts)} cases; the other {rest} have only their table.")
-    crowded = [case.name for case in page.cases[: len(charts)] if len(case.lines) > MAX_LINES]
-    if crowded:
-        notes.append(
-            f"The charts of {formatting.few(crowded)} show the first {MAX_LINES} cells; their tables show all cells."
-        )
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            page=page,
-            reference=reference,
-            charts=charts,
-            notes=notes,
-            summaries=list(map(_summary, page.comparisons)),
-            changes=_changes(page.comparisons),
-            shown_changes=SHOWN_CHANGES,
-        )
+    of_releases = [each for each in page.comparisons if not any(map(is_twin, each.others))]
+    heat = heat_map(page.rows, page.releases)
+    skips = _skips(page)
+    return _template("page.html.j2", page.releases, page.rows, page.samples, _lines(page)).render(
+        page=page,
+        reference=reference,
+        notes=page.notes,
+        map=heat,
+        sections=list(_sections(page, reference, has_map=heat is not None, has_skips=bool(skips))),
+        skips=skips,
+        releases_compared=of_releases,
+        accuracy_summary=_accuracy_summary(page),
+        **_table(page.rows, page.comparisons),
     )
 
 
 def comparison_text(comparison: Comparison) -> str:
     """Return the page of a comparison."""
-    return (
-        _environment()
-        .get_template("comparison.html.j2")
-        .render(
-            comparison=comparison,
-            title=f"{', '.join(comparison.others)} against {comparison.base}",
-            summaries=[_summary(comparison)],
-            cases=formatting.rows_by_case(comparison.rows),
-        )
+    rows = compared_rows([comparison], comparison.releases)
+    return _template("comparison.html.j2", comparison.releases, rows, {}, {}).render(
+        comparison=comparison,
+        title=f"{', '.join(comparison.others)} against {comparison.base}",
+        **_table(rows, [comparison]),
     )
+
+
+def _table(rows: Sequence[ComparedRow], comparisons: Sequence[Comparison]) -> dict[str, Any]:
+    """Return what the table of all comparisons shows."""
+    margin = comparisons[0].margin if comparisons else 0.02
+    shown, rest = rows, list[ComparedRow]()
+    if len(rows) > MAX_TABLE_ROWS:
+        by_need = sorted(rows, key=lambda each: each.word not in ("slower", "probably slower"))
+        needed = sum(each.word in ("slower", "probably slower") for each in rows)
+        kept = set(map(id, by_need[: max(needed, MAX_TABLE_ROWS)]))
+        shown = [each for each in rows if id(each) in kept]
+        rest = [each for each in rows if id(each) not in kept]
+    axis_scale = pictures.scale(each.row for each in shown)
+    return {
+        "table_rows": shown,
+        "workload_tables": by_workload(rest),
+        "margin": margin,
+        "axis": Markup(pictures.axis(axis_scale, margin)),  # noqa: S704  numbers only
+        "axis_labels": Markup(pictures.axis_labels(axis_scale)),  # noqa: S704  numbers only
+    }
+
+
+def _template(
+    name: str,
+    releases: Mapping[str, Release],
+    rows: Sequence[ComparedRow],
+    samples: Mapping[str, pictures.Samples],
+    lines: Mapping[str, Line],
+) -> jinja2.Template:
+    """Return a template with the functions that draw and name the releases and rows of a page."""
+    environment = _environment()
+    of_releases = colours(releases)
+    positions = {release: index for index, release in enumerate(of_releases)}
+    axis_scale = pictures.scale(each.row for each in rows[:MAX_TABLE_ROWS])
+    script = (TEMPLATES / "script.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    environment.globals.update(
+        colours=of_releases,
+        lines=lines,
+        script=Markup(script),  # noqa: S704  a file of ours
+        script_hash=f"sha256-{digest}" if rows else "",
+        swatch=lambda environment: _swatch(positions.get(environment)),
+        release_name=lambda environment: releases[environment].name if environment in releases else environment,
+        forest=lambda row: Markup(pictures.forest(row, axis_scale)),  # noqa: S704  numbers only
+        samples_picture=_samples_picture(samples),
+    )
+    return environment.get_template(name)
 
 
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters.update(
-        groupby_phase=_by_phase,
-        time_with_spread=formatting.time_with_spread,
-        devices=formatting.devices,
-        sources=formatting.sources,
+        by_workload=_cases_by_workload,
+        counted=lambda items, noun: formatting.counted(len(items), noun),
         detectable=formatting.detectable_sentences,
-        ratio=formatting.ratio,
-        few=formatting.few,
+        devices=formatting.devices,
         error=formatting.error,
+        few=formatting.few,
+        groupby_phase=_by_phase,
         implementations=formatting.implementations,
-        marks=quality.marks,
-        serious_of_rows=quality.serious_of_rows,
         sentence=formatting.sentence,
+        sources=formatting.sources,
+        speedup=wording.speedup,
+        without_workload=lambda test: test.partition("/")[2],
     )
     environment.globals.update(
-        interval=formatting.interval, reasons=formatting.reasons, phase_label=formatting.phase_label
+        advice=ADVICE,
+        anchor=anchor,
+        css_class=pictures.css_class,
+        dash=formatting.DASH,
+        description=description,
+        difference_groups=differences.groups,
+        difference_sentence=differences.sentence,
+        errors=ERRORS,
+        speedup_range=wording.speedup_range,
+        strip=_strip,
+        test_phase=test_phase,
+        widening_sentences=formatting.widening_sentences,
     )
-    environment.globals.update(dash=formatting.DASH, errors=ERRORS)
-    environment.globals.update(difference_sentence=differences.sentence, difference_groups=differences.groups)
-    environment.globals.update(widening_sentences=formatting.widening_sentences)
-    environment.globals.update(mean_scope=formatting.mean_scope, mean_note=formatting.sentence(formatting.MEAN))
     return environment
 
 
+def _swatch(position: int | None) -> Markup:
+    return Markup("") if position is None else Markup(f'<i class="sw r{position}"></i>')  # noqa: S704  a number
+
+
+def _strip(change: Change) -> Markup:
+    return Markup(pictures.strip(change)) if change.rows else Markup("")  # noqa: S704  it escapes its names
+
+
+def _samples_picture(samples: Mapping[str, pictures.Samples]) -> Callable[[ComparedRow], Markup]:
+    def picture(each: ComparedRow) -> Markup:
+        base, other = (samples.get(cell, {}) for cell in each.row.cell_ids)
+        drawn = pictures.samples(base, other)
+        if not drawn:
+            return Markup("")
+        caption = Markup('<p class="soft">{}</p>').format(pictures.SAMPLES_CAPTION.format(each.base, each.other))
+        return caption + Markup(drawn)  # noqa: S704  numbers only
+
+    return picture
+
+
+def _cases_by_workload(cases: Iterable[Case]) -> list[tuple[str, list[Case]]]:
+    groups: dict[str, list[Case]] = {}
+    for case in cases:
+        groups.setdefault(case.name.partition("/")[0], []).append(case)
+    return list(groups.items())
+
+
 def _by_phase(lines: Iterable[Line]) -> list[tuple[str, list[Line]]]:
-    """Return the lines of each phase, in their order."""
-    return [(phase, list(group)) for phase, group in itertools.groupby(lines, key=lambda line: line.label)]
+    """Return the lines of each phase, the fastest first."""
+    groups = itertools.groupby(lines, key=lambda line: line.label)
+    return [(phase, sorted(group, key=lambda line: line.seconds)) for phase, group in groups]
 
 
-def _charts(page: Page, cells: int) -> Mapping[str, Markup]:
-    """Return the charts of the first cases, with at least so many cells."""
-    environments = list(dict.fromkeys(line.environment for case in page.cases for line in case.lines))
-    charts = {}
-    for case in page.cases:
-        if cells <= 0:
-            break
-        cells -= min(len(case.lines), MAX_LINES)
-        charts[case.name] = Markup(chart(case, environments))  # noqa: S704  Vega escapes the names in it
-    return charts
+def _lines(page: Page) -> dict[str, Line]:
+    """Return cell id -> its line."""
+    return {
+        f"{line.environment}/{line.implementation}/{case.name}/{line.phase}/{line.precision}": line
+        for case in page.cases
+        for line in case.lines
+    }
 
 
-def _summary(comparison: Comparison) -> list[dict[str, object]]:
-    """Return for each environment the number of cells with each verdict, and the mean over its cells."""
-    means = {mean.environment: mean for mean in comparison.overall}
-    return [
-        {"base": comparison.base, "other": other, "counts": comparison.count(other), "mean": means.get(other)}
-        for other in comparison.others
-    ]
+def _sections(
+    page: Page, reference: PublishedComparison | None, *, has_map: bool, has_skips: bool
+) -> Iterable[tuple[str, str]]:
+    """Yield anchor and title of each section that the page has."""
+    candidates = (
+        ("answer", "Answer", True),
+        ("failures", "Failed", any(each.outcome == "failed" for each in page.missing)),
+        ("map", "Map", has_map),
+        ("comparisons", "All comparisons", bool(page.rows)),
+        ("published", "Published", reference is not None),
+        ("times", "Times", True),
+        ("warnings", "Warnings", page.quality_issues is not None),
+        ("skipped", "Not run", has_skips),
+        ("correctness", "Correctness", bool(page.accuracy)),
+        ("environments", "Environments", bool(page.environments or page.machine)),
+        ("provenance", "Repeat", bool(page.provenance)),
+    )
+    yield from ((name, title) for name, title, exists in candidates if exists)
 
 
-def _changes(comparisons: Iterable[Comparison]) -> list[tuple[str, Row]]:
-    """Return (base, row) for each row that is faster or slower, the largest changes first."""
-    changed = [(each.base, row) for each in comparisons for row in each.rows if row.verdict in {"faster", "slower"}]
-    return sorted(changed, key=lambda pair: -abs(float(np.log(pair[1].ratio or 1.0))))
+def _skips(page: Page) -> list[Skips]:
+    """Return how many tests were not run, by reason, the most frequent first."""
+    tests = Counter[str]()
+    for group in page.missing:
+        if group.outcome == "skipped":
+            tests[SKIP_TITLES.get(group.code, group.code)] += len(group.cells)
+    return [Skips(count, title) for title, count in tests.most_common()]
+
+
+def _accuracy_summary(page: Page) -> str:
+    failed = sum(row.failed for row in page.accuracy)
+    total = formatting.counted(len(page.accuracy), "implementation")
+    if failed:
+        return f"{failed} of {total} disagree with the float64 reference"
+    return f"{total}, all within the tolerance of the float64 reference"

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from runner.analysis.model import Comparison, GeometricMean, Row
 from runner.report import differences, formatting
 from runner.report.accuracy import ERRORS, Accuracy
-from runner.report.page import Line, Page
+from runner.report.page import Page
 from runner.report.published import PublishedComparison
 from runner.report.quality import Mark, Section, marks
+from runner.report.times import Line
 
 HEAD = ("implementation", "environment", "phase", "base", "time", "ratio", "95 % interval", "rounds", "verdict")
 TIMES = (

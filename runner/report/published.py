@@ -9,7 +9,7 @@ from runner.catalog.published import PHASE_SUFFIX, Figure, Source, figures, find
 from runner.core.errors import Problem, UsageError
 from runner.core.units import MILLISECONDS, SECONDS
 from runner.report import formatting
-from runner.report.page import Case, Line
+from runner.report.times import Case, Line
 
 AS_PRINTED = {"ms/batch": MILLISECONDS, "ms": MILLISECONDS, "s": SECONDS}
 """Published units of a step; figures in them are shown as printed, others are converted to the time of a step."""

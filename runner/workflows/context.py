@@ -97,6 +97,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
         pin=not options.no_pin,
         telemetry=matrix.gpu.telemetry,
         quiet_seconds=0.0 if options.busy_ok else QUIET_SECONDS,
+        command=tuple(options.to_argv()),
     )
     return Context(matrix=matrix, request=request, backend=backend, settings=settings, gpus=gpus, note=note)
 

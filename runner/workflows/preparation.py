@@ -32,6 +32,7 @@ class RunSettings:
         pin: keep steps on the CPU to cores of their own.
         telemetry: readings of a GPU per second.
         quiet_seconds: how long to wait for a quiet machine before measuring; 0 does not look.
+        command: the arguments of ``runner run`` that ask for the same again.
     """
 
     file: Path
@@ -44,6 +45,7 @@ class RunSettings:
     pin: bool = False
     telemetry: float = 0.0
     quiet_seconds: float = 0.0
+    command: tuple[str, ...] = ()
 
     @property
     def matrix(self) -> Path:

@@ -10,6 +10,7 @@ from runner.analysis.compare.summary import summarise
 from runner.analysis.model import MARGIN, Comparison, Dataset, QualityIssue
 from runner.analysis.quality import annotate, quality_issues
 from runner.analysis.quality.grade import Grade, grade
+from runner.analysis.releases import releases
 from runner.catalog import published
 from runner.core.errors import Problem, UsageError
 from runner.core.files import write_whole
@@ -78,7 +79,9 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool)
     compared = compare(stored(), ids[0], ids[1:], margin=matrix_margin(matrix), best=best, known=known)
     names_of_runs = dict.fromkeys(run for row in compared.rows for run in row.runs)
     grades = {run: _grade(datasets[run], issues[run], matrix_margin(matrix)) for run in names_of_runs}
-    return replace(annotate(compared, issues), grades={run: value for run, value in grades.items() if value})
+    by_environment = {name: release for run in names_of_runs for name, release in releases(datasets[run]).items()}
+    graded = {run: value for run, value in grades.items() if value}
+    return replace(annotate(compared, issues), grades=graded, releases=by_environment)
 
 
 def _grade(results: Dataset, issues: Sequence[QualityIssue], margin: float) -> Grade | None:

@@ -1,7 +1,10 @@
 """The comparisons that a run is about: its report shows them, and they decide on extra rounds."""
 
+from dataclasses import replace
+
 from runner.analysis.compare.comparison import compare
 from runner.analysis.model import MARGIN, Comparison, Dataset
+from runner.analysis.releases import releases
 from runner.core.errors import RunnerError
 from runner.core.model.cells import is_twin, without_twin
 
@@ -24,9 +27,12 @@ def summarise(dataset: Dataset, *, margin: float = MARGIN) -> tuple[Comparison, 
     if all(len(names) == 1 for names in families.values()):
         families = {"": [name for (name,) in families.values()]}
     comparisons = []
+    known = releases(dataset)
     for names in [*families.values(), *twins]:
         try:
-            comparisons += [compare([dataset], names[0], names[1:], margin=margin)] if len(names) > 1 else []
+            if len(names) > 1:
+                compared = compare([dataset], names[0], names[1:], margin=margin)
+                comparisons.append(replace(compared, releases={name: known[name] for name in names}))
         except RunnerError:  # they share no case; the tables of times show both
             continue
     return tuple(comparisons)

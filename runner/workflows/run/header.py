@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from runner import __version__
 from runner.backends import harness_archive
 from runner.core import machine
 from runner.core.errors import Problem, ProvisionError, RecordError, UsageError
@@ -37,6 +38,8 @@ class RunHeader:
         pin: whether steps on the CPU keep to cores of their own.
         harness: version of the measuring code.
         digests: environment -> digest of its content when it was first ready.
+        command: the arguments of ``runner run``; empty in runs of older programs, as is the next.
+        program: the version of the runner.
     """
 
     at: str
@@ -52,6 +55,8 @@ class RunHeader:
     pin: bool = False
     harness: str
     digests: Mapping[str, str]
+    command: Sequence[str] = ()
+    program: str = ""
 
     def event(self) -> dict[str, Any]:
         """Return the fields of the ``begun`` event."""
@@ -116,6 +121,8 @@ def start_run(plan: Plan, settings: RunSettings, gpus: Sequence[Gpu], ready: Map
         pin=settings.pin,
         harness=harness_archive.version(),
         digests=digests(ready),
+        command=settings.command,
+        program=__version__,
     )
     return Run.create(settings.reports, document, cases, machine.describe(gpus), header.event(), datetime.now(UTC))
 

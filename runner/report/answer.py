@@ -1,0 +1,234 @@
+"""The answer of a run: which release is faster, by how much, on what, and whether to believe it.
+
+The page, ``report.md`` and the end of ``runner run`` show it first.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from runner.analysis.model import Comparison, GeometricMean, Row
+from runner.analysis.quality.grade import ADVICE, Grade
+from runner.analysis.releases import Release
+from runner.core.model.cells import is_twin
+from runner.report import wording
+from runner.report.formatting import counted
+from runner.report.wording import Word
+
+SHOWN_IN_HEADLINE = 2
+"""Frameworks that the headline names; the cards have all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What one release changes, against another of the same comparison.
+
+    Attributes:
+        base: name of the release it is compared with; ``other`` its own; ``environment`` the id of its environment.
+        ratio: geometric mean over its tests, or the ratio of its only test; None without a ratio.
+        low: end of the 95 % interval of the ratio, ``high`` the other; None without an interval.
+        tests: number of tests with a ratio; they belong to ``workloads`` workloads.
+        clear: whether the interval excludes 1, the ratio is beyond the margin, and no A/A control differs as much.
+        noise: a sentence if an A/A control differs as much; otherwise empty.
+        words: how many of its tests have each word, in the order of ``WORDS``.
+        rows: its tests with a ratio, the slowest first.
+    """
+
+    base: str
+    other: str
+    environment: str
+    ratio: float | None
+    low: float | None
+    high: float | None
+    tests: int
+    workloads: int
+    clear: bool
+    noise: str
+    words: Mapping[Word, int]
+    rows: tuple[Row, ...]
+
+    @property
+    def big(self) -> str:
+        """The change in large letters."""
+        if self.ratio is None:
+            return "no ratio"
+        return wording.speedup(self.ratio) if self.clear else "no clear difference"
+
+    @property
+    def scope(self) -> str:
+        """The interval, what it covers and how far single tests are apart."""
+        ends = wording.speedup_range(self.low, self.high)
+        if self.tests == 1:
+            return ", ".join(filter(None, (ends, "in the only test that both ran")))
+        over = f"on average over {counted(self.tests, 'test')} in {counted(self.workloads, 'workload')}"
+        return "; ".join(filter(None, (", ".join(filter(None, (ends, over))), self._extremes())))
+
+    def _extremes(self) -> str:
+        if len(self.rows) < 2:
+            return ""
+        slowest, quickest = self.rows[0].ratio, self.rows[-1].ratio
+        return f"single tests {wording.speedup_range(quickest, slowest)}"
+
+    @property
+    def sentence(self) -> str:
+        """The change as a clause of the headline."""
+        if self.ratio is None:
+            return f"{self.other} and {self.base} cannot be compared"
+        if not self.clear:
+            return f"{self.other} and {self.base} do not clearly differ"
+        return f"{self.other} is {wording.speedup(self.ratio)} than {self.base}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """A comparison in short: its newest release, and the releases between it and the base, the newest first."""
+
+    newest: Change
+    between: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The answer of a run.
+
+    Attributes:
+        headline: a sentence.
+        cards: one for each comparison of releases, A/A controls left out.
+        slower: the rows that are slower, or probably, the largest change first, with the names of their releases.
+        grade: of the run; None without a good record.
+        undecided: how many comparisons of releases are not decided, of ``compared``.
+    """
+
+    headline: str
+    cards: tuple[Card, ...]
+    slower: tuple[tuple[Row, str, str], ...]
+    grade: Grade | None
+    undecided: int
+    compared: int
+
+
+def answer(
+    comparisons: Iterable[Comparison], names: Mapping[str, Release], grade: Grade | None, fallback: str
+) -> Answer:
+    """Return the answer of a run.
+
+    Args:
+        comparisons: of its environments, each against a base; those with an A/A control do not count.
+        names: environment -> its release; an environment that it lacks is called by its id.
+        grade: of the run.
+        fallback: the headline where nothing is compared.
+    """
+    of_releases = [each for each in comparisons if not any(map(is_twin, each.others))]
+    cards = tuple(card for each in of_releases if (card := _card(each, names)))
+    rows = [row for each in of_releases for row in each.rows if row.ratio is not None]
+    return Answer(
+        headline=_headline(cards, grade) or fallback,
+        cards=cards,
+        slower=tuple(_slower(of_releases, names)),
+        grade=grade,
+        undecided=sum(row.verdict == "inconclusive" for row in rows),
+        compared=len(rows),
+    )
+
+
+def _card(comparison: Comparison, names: Mapping[str, Release]) -> Card | None:
+    changes = [_change(comparison, other, names) for other in comparison.others]
+    measured = [change for change in changes if change.words]
+    if not measured:
+        return None
+    *between, newest = measured
+    return Card(newest=newest, between=tuple(reversed(between)))
+
+
+def _change(comparison: Comparison, other: str, names: Mapping[str, Release]) -> Change:
+    rows = sorted(
+        (row for row in comparison.rows if row.environment == other and row.ratio is not None),
+        key=lambda row: -(row.ratio or 0.0),
+    )
+    mean = next((each for each in comparison.overall if each.environment == other), None)
+    ratio, low, high = _average(mean, rows)
+    noise = mean.noise if mean else ""
+    excludes_one = low is not None and high is not None and (high < 1 or low > 1)
+    return Change(
+        base=base_name(comparison.base, other, names),
+        other=name(other, names),
+        environment=other,
+        ratio=ratio,
+        low=low,
+        high=high,
+        tests=mean.cells if mean else len(rows),
+        workloads=len(mean.workloads) if mean else len({row.workload for row in rows}),
+        clear=excludes_one and ratio is not None and abs(ratio - 1) > comparison.margin and not noise,
+        noise=noise,
+        words=wording.counts(comparison, other),
+        rows=tuple(rows),
+    )
+
+
+def _average(mean: GeometricMean | None, rows: Sequence[Row]) -> tuple[float | None, float | None, float | None]:
+    if mean:
+        return mean.ratio, mean.ratio_low, mean.ratio_high
+    if len(rows) == 1:
+        return rows[0].ratio, rows[0].ratio_low, rows[0].ratio_high
+    return None, None, None
+
+
+def name(environment: str, names: Mapping[str, Release]) -> str:
+    """Return the name of an environment's release; its id if the release is not known."""
+    return names[environment].name if environment in names else environment
+
+
+def base_name(base: str, other: str, names: Mapping[str, Release]) -> str:
+    """Return the name of a base next to that of the other release: without the framework if both have the same."""
+    if base not in names or other not in names or names[base].framework != names[other].framework:
+        return name(base, names)
+    return names[base].short
+
+
+def _headline(cards: Sequence[Card], grade: Grade | None) -> str:
+    """Return the largest comparisons in a sentence; empty without a comparison."""
+    newest = sorted((card.newest for card in cards), key=lambda change: -change.tests)
+    if not newest:
+        return ""
+    if grade and grade.level == "poor":
+        reason = f": {grade.reasons[0].sentence}" if grade.reasons else ""
+        return f"Not usable{reason}"
+    clauses = [change.sentence for change in newest[:SHOWN_IN_HEADLINE]]
+    text = clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])} and {clauses[-1]}"
+    return f"On average {text}" if any(change.tests > 1 for change in newest[:SHOWN_IN_HEADLINE]) else text
+
+
+def _slower(comparisons: Iterable[Comparison], names: Mapping[str, Release]) -> Iterator[tuple[Row, str, str]]:
+    slower = [
+        (row, base_name(each.base, row.environment, names), name(row.environment, names))
+        for each in comparisons
+        for row in each.rows
+        if wording.word(row) in ("slower", "probably slower")
+    ]
+    yield from sorted(slower, key=lambda entry: -(entry[0].ratio or 0.0))
+
+
+def trust_lines(answer: Answer, *, failed: int, cells: int) -> Iterator[tuple[str, str]]:
+    """Yield (topic, sentence) that say how far to trust the numbers of a run.
+
+    Args:
+        answer: of the run.
+        failed: how many of its cells have no good record.
+        cells: how many cells have one.
+    """
+    if answer.grade is None:
+        return
+    figures = answer.grade.figures
+    yield "Grade", f"{answer.grade.level}: {ADVICE[answer.grade.level]}"
+    for reason in answer.grade.reasons:
+        yield "Reason", reason.sentence
+    if figures.aa_median is not None:
+        text = f"a release against itself differs by {figures.aa_median:.1%} in the median of "
+        text += counted(figures.aa_pairs, "A/A control")
+        yield "Noise", f"{text}; {figures.aa_differing} of them differ beyond chance or by more than 25 %"
+    if figures.others_busy is not None:
+        yield "Machine", f"other programs kept {figures.others_busy:.2f} of {figures.cpus} CPUs busy"
+    yield (
+        "Correct",
+        f"all {cells} measured tests agree with the float64 reference"
+        + (f"; {failed} more failed, see below" if failed else ""),
+    )

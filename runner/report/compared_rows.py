@@ -1,0 +1,167 @@
+"""The comparisons of a run as rows of text: for the table of all comparisons, the heat map and ``report.md``."""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from runner.analysis.model import MAX_MORE_ROUNDS, Comparison, Row
+from runner.analysis.releases import Release
+from runner.catalog.cases import CASES, field
+from runner.catalog.cases.description import describe
+from runner.core import units
+from runner.core.model.cells import is_twin
+from runner.report import formatting, wording
+from runner.report.answer import base_name, name
+from runner.report.quality import Mark, marks
+from runner.report.wording import Word
+
+OWN_CORPORA = "Own corpora"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedRow:
+    """A test that two releases ran.
+
+    Attributes:
+        row: the comparison.
+        anchor: its id on the page.
+        test: case, phase and precision; ``api`` is the implementation, and that of the base if they differ.
+        description: what the case computes; empty for an own corpus.
+        field: the field of application.
+        base: name of the base's release; ``other`` the other's.
+        base_time: the base's time with its unit; ``other_time`` that time the ratio, so that both agree with the
+            change; the median of the other side's own samples is in the times of the run.
+        change: the speed-up with its direction; ``ends`` is its 95 % interval.
+        word: the verdict in words.
+        advice: how many more rounds should decide it; empty if it is decided.
+        marks: its quality issues, serious ones first.
+    """
+
+    row: Row
+    anchor: str
+    test: str
+    api: str
+    description: str
+    field: str
+    base: str
+    other: str
+    base_time: str
+    other_time: str
+    change: str
+    ends: str
+    word: Word
+    advice: str
+    marks: tuple[Mark, ...]
+
+    @property
+    def size(self) -> float:
+        """How large the change is: the absolute logarithm of the ratio."""
+        return abs(math.log(self.row.ratio)) if self.row.ratio else 0.0
+
+    @property
+    def serious(self) -> tuple[Mark, ...]:
+        """Its serious quality issues."""
+        return tuple(mark for mark in self.marks if mark.serious)
+
+    @property
+    def again(self) -> str:
+        """The command that measures it again with more rounds."""
+        cells = " ".join(f"'{cell.id}'" for cell in (self.row.base, self.row.other))
+        return f"runner run {cells} --rounds 10"
+
+
+def compared_rows(comparisons: Iterable[Comparison], names: Mapping[str, Release]) -> list[ComparedRow]:
+    """Return the rows of all comparisons of releases, the largest change first; of equal ones the slower first.
+
+    Args:
+        comparisons: rows with their quality issues; those with A/A controls are left out.
+        names: environment -> its release.
+    """
+    rows = [
+        _compared(comparison, row, names)
+        for comparison in comparisons
+        if not any(map(is_twin, comparison.others))
+        for row in comparison.rows
+    ]
+    return sorted(rows, key=lambda each: (-round(each.size, 6), -(each.row.ratio or 0.0)))
+
+
+def anchor(row: Row) -> str:
+    """Return the id of a row on a page: letters, digits, dots and hyphens."""
+    return "r-" + re.sub(r"[^A-Za-z0-9.]+", "-", row.other.id).strip("-")
+
+
+def _compared(comparison: Comparison, row: Row, names: Mapping[str, Release]) -> ComparedRow:
+    base_time, other_time = _times(row)
+    return ComparedRow(
+        row=row,
+        anchor=anchor(row),
+        test=f"{row.case_id} {test_phase(row)}",
+        api=formatting.implementations(row),
+        description=description(row.case_id),
+        field=field(CASES[row.case_id]) if row.case_id in CASES else OWN_CORPORA,
+        base=name(row.base.environment, names),
+        other=base_name(row.environment, row.base.environment, names),
+        base_time=base_time,
+        other_time=other_time,
+        change=wording.speedup(row.ratio),
+        ends=wording.speedup_range(row.ratio_low, row.ratio_high),
+        word=wording.word(row),
+        advice=_advice(row),
+        marks=marks(row.quality_issues, comparison.base),
+    )
+
+
+def test_phase(row: Row) -> str:
+    """Return the phase of a test, with its precision unless that is fp32."""
+    return row.phase if row.precision == "fp32" else f"{row.phase} {row.precision}"
+
+
+def description(case_id: str) -> str:
+    """Return what a case computes; empty if it is not a shipped case."""
+    return describe(CASES[case_id]) if case_id in CASES else ""
+
+
+def _times(row: Row) -> tuple[str, str]:
+    """Return the times of both sides in the same unit; those of a row with a ratio agree with it."""
+    if row.base_seconds is None:
+        return formatting.DASH, formatting.step_time(row.seconds)
+    other = row.base_seconds * row.ratio if row.ratio else row.seconds
+    unit = units.time_unit([row.base_seconds, other])
+    return formatting.step_time(row.base_seconds, unit), formatting.step_time(other, unit)
+
+
+def _advice(row: Row) -> str:
+    if row.verdict != "inconclusive":
+        return ""
+    if row.code in {"more-rounds", wording.LEANING}:
+        if row.more_rounds > MAX_MORE_ROUNDS:
+            return f"more than {MAX_MORE_ROUNDS} more rounds"
+        low, high = max(row.more_rounds_low, 1), row.more_rounds
+        return f"{high} more round{'s' * (high > 1)}" if low == high else f"{low} to {high} more rounds"
+    return row.reason
+
+
+def by_workload(rows: Sequence[ComparedRow]) -> dict[str, list[ComparedRow]]:
+    """Return the rows of each workload, in the order of the first of each."""
+    groups: dict[str, list[ComparedRow]] = {}
+    for row in rows:
+        groups.setdefault(row.row.workload, []).append(row)
+    return groups
+
+
+def fields_in_order(rows: Sequence[ComparedRow]) -> Iterator[tuple[str, list[ComparedRow]]]:
+    """Yield each field of application with its rows, by case, phase and API."""
+    ordered = sorted(rows, key=lambda each: (_position(each.row.case_id), each.test, each.api))
+    groups: dict[str, list[ComparedRow]] = {}
+    for row in ordered:
+        groups.setdefault(row.field, []).append(row)
+    yield from groups.items()
+
+
+_POSITIONS = {name: position for position, name in enumerate(CASES)}
+
+
+def _position(case_id: str) -> int:
+    return _POSITIONS.get(case_id, len(_POSITIONS))

@@ -1,0 +1,45 @@
+"""What it takes to repeat a run: its command, settings, versions and digests, as text."""
+
+import shlex
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from runner.analysis.model import Dataset
+from runner.core.model.cells import is_twin
+from runner.report.formatting import counted
+
+Fact = tuple[str, str]
+"""Name and text."""
+
+
+def provenance(dataset: Dataset) -> Iterator[Fact]:
+    """Yield the command of a run, its settings, and what it ran with; a fact that was not recorded is left out."""
+    known = dataset.provenance
+    if known.get("command") is not None and known.get("program"):
+        yield "command", shlex.join(["runner", "run", *known["command"]])
+        yield "runner", str(known["program"])
+    for name, text in (
+        ("measuring code", known.get("harness")),
+        ("started", known.get("at")),
+        ("seed", known.get("seed")),
+        ("rounds", _rounds(dataset)),
+        ("threads", known.get("threads")),
+        ("backend", known.get("backend")),
+        ("device", known.get("device_name")),
+        ("driver", known.get("driver")),
+        ("matrix", PurePath(str(known["matrix"])).name if known.get("matrix") else None),
+    ):
+        if text:
+            yield name, str(text)
+    for environment, digest in (known.get("digests") or {}).items():
+        if not is_twin(environment):
+            yield environment, str(digest)
+
+
+def _rounds(dataset: Dataset) -> str:
+    known = dataset.provenance
+    if "rounds" not in known:
+        return ""
+    text = f"{counted(known['rounds'], 'round')} of {known.get('seconds', 0):g} s for each test"
+    most = known.get("max_rounds", known["rounds"])
+    return f"{text}, up to {most} for undecided ones" if most > known["rounds"] else text

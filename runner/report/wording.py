@@ -1,0 +1,98 @@
+"""A ratio as a speed-up with its direction, and a verdict in words, as every output shows them.
+
+A ratio is other over base time. People read "3.7x faster" more easily than 0.271, so every text has the factor with its
+direction; JSON and CSV have the ratio.
+"""
+
+from typing import Literal
+
+from runner.analysis.model import Comparison, Row
+from runner.report.formatting import DASH
+
+Word = Literal[
+    "faster",
+    "probably faster",
+    "same",
+    "can't tell",
+    "probably slower",
+    "slower",
+    "not comparable",
+    "not measured",
+]
+"""What a comparison says: its verdict, and where that is inconclusive, on which side of 1 its 95 % interval lies."""
+WORDS: tuple[Word, ...] = (
+    "faster",
+    "probably faster",
+    "same",
+    "can't tell",
+    "probably slower",
+    "slower",
+    "not comparable",
+    "not measured",
+)
+LEANING = "leaning"
+"""The code of an inconclusive row whose 95 % interval excludes 1, with an estimate beyond the margin."""
+
+
+def factor(ratio: float) -> str:
+    """Return how many times as fast the faster side is, without a direction.
+
+    >>> factor(0.021), factor(0.271), factor(1.106)
+    ('48x', '3.7x', '1.11x')
+    """
+    value = max(ratio, 1 / ratio)
+    decimals = 0 if value >= 19.95 else 1 if value >= 2.995 else 2
+    return f"{value:.{decimals}f}x"
+
+
+def speedup(ratio: float | None) -> str:
+    """Return a ratio of times as a change of speed; a dash if there is none.
+
+    >>> speedup(0.271), speedup(1.14), speedup(1.001)
+    ('3.7x faster', '1.14x slower', '1.00x')
+    """
+    if ratio is None:
+        return DASH
+    text = factor(ratio)
+    return text if text == "1.00x" else f"{text} {'faster' if ratio < 1 else 'slower'}"
+
+
+def speedup_range(low: float | None, high: float | None) -> str:
+    """Return an interval of ratios as changes of speed, the smaller change first; empty if there is none.
+
+    >>> speedup_range(0.24, 0.31), speedup_range(1.1, 1.17), speedup_range(0.31, 1.01), speedup_range(0.5, 0.5)
+    ('3.2x to 4.2x faster', '1.10x to 1.17x slower', '1.01x slower to 3.2x faster', '2.00x faster')
+    """
+    if low is None or high is None or low <= 0:
+        return ""
+    smaller, larger = (high, low) if high <= 1 else (low, high) if low >= 1 else (high, low)
+    ends = speedup(smaller), speedup(larger)
+    if ends[0] == ends[1]:
+        return ends[0]
+    if low < 1 < high:
+        return f"{ends[0]} to {ends[1]}"
+    return f"{factor(smaller)} to {ends[1]}"
+
+
+def word(row: Row) -> Word:
+    """Return the verdict of a row in words."""
+    if row.verdict == "not-comparable":
+        return "not comparable"
+    if row.verdict == "not-measured":
+        return "not measured"
+    if row.verdict != "inconclusive":
+        return row.verdict
+    if row.code == LEANING and row.ratio:
+        return "probably faster" if row.ratio < 1 else "probably slower"
+    return "can't tell"
+
+
+def counts(comparison: Comparison, environment: str) -> dict[Word, int]:
+    """Return how many rows of an environment have each word, without those that no row has."""
+    words = [word(row) for row in comparison.rows if row.environment == environment]
+    return {each: words.count(each) for each in WORDS if each in words}
+
+
+def counted_words(words: dict[Word, int]) -> str:
+    """Return counts in a line: ``5 faster, 1 can't tell``."""
+    return ", ".join(f"{count} {each}" for each, count in words.items())
