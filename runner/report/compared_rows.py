@@ -2,12 +2,12 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from runner.analysis.model import MAX_MORE_ROUNDS, Comparison, Row
 from runner.analysis.releases import Release
-from runner.catalog.cases import CASES, field
+from runner.catalog.cases import CASES
 from runner.catalog.cases.description import describe
 from runner.core import units
 from runner.core.model.cells import is_twin
@@ -15,8 +15,6 @@ from runner.report import formatting, wording
 from runner.report.answer import base_name, name
 from runner.report.quality import Mark, marks
 from runner.report.wording import Word
-
-OWN_CORPORA = "Own corpora"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +26,6 @@ class ComparedRow:
         anchor: its id on the page.
         test: case, phase and precision; ``api`` is the implementation, and that of the base if they differ.
         description: what the case computes; empty for an own corpus.
-        field: the field of application.
         base: name of the base's release; ``other`` the other's.
         base_time: the base's time with its unit; ``other_time`` that time the ratio, so that both agree with the
             change; the median of the other side's own samples is in the times of the run.
@@ -43,7 +40,6 @@ class ComparedRow:
     test: str
     api: str
     description: str
-    field: str
     base: str
     other: str
     base_time: str
@@ -100,7 +96,6 @@ def _compared(comparison: Comparison, row: Row, names: Mapping[str, Release]) ->
         test=f"{row.case_id} {test_phase(row)}",
         api=formatting.implementations(row),
         description=description(row.case_id),
-        field=field(CASES[row.case_id]) if row.case_id in CASES else OWN_CORPORA,
         base=name(row.base.environment, names),
         other=base_name(row.environment, row.base.environment, names),
         base_time=base_time,
@@ -125,6 +120,11 @@ def description(case_id: str) -> str:
 
 def _times(row: Row) -> tuple[str, str]:
     """Return the times of both sides in the same unit; those of a row with a ratio agree with it."""
+    if row.base_spread or row.spread:  # published figures, whose quotient the ratio is
+        return (
+            formatting.time_with_spread(row.base_seconds, row.base_spread),
+            formatting.time_with_spread(row.seconds, row.spread),
+        )
     if row.base_seconds is None:
         return formatting.DASH, formatting.step_time(row.seconds)
     other = row.base_seconds * row.ratio if row.ratio else row.seconds
@@ -151,13 +151,9 @@ def by_workload(rows: Sequence[ComparedRow]) -> dict[str, list[ComparedRow]]:
     return groups
 
 
-def fields_in_order(rows: Sequence[ComparedRow]) -> Iterator[tuple[str, list[ComparedRow]]]:
-    """Yield each field of application with its rows, by case, phase and API."""
-    ordered = sorted(rows, key=lambda each: (_position(each.row.case_id), each.test, each.api))
-    groups: dict[str, list[ComparedRow]] = {}
-    for row in ordered:
-        groups.setdefault(row.field, []).append(row)
-    yield from groups.items()
+def in_order(rows: Sequence[ComparedRow]) -> list[ComparedRow]:
+    """Return rows by case, in the order of reports, then by phase and API."""
+    return sorted(rows, key=lambda each: (_position(each.row.case_id), each.test, each.api))
 
 
 _POSITIONS = {name: position for position, name in enumerate(CASES)}

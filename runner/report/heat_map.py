@@ -1,4 +1,4 @@
-"""The heat map of a run: tests by releases, each cell the speed-up against the oldest measured release."""
+"""The heat maps of a run: tests by releases, each cell the speed-up against the base of its comparison."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from runner.analysis.releases import Release
 from runner.report import wording
-from runner.report.compared_rows import ComparedRow, fields_in_order
+from runner.report.compared_rows import ComparedRow, by_workload, in_order
+from runner.report.formatting import counted
 
 MAX_TESTS = 60
-"""Tests that the map shows by themselves; of more, it shows a row for each workload."""
+"""Tests of a map that have a row each; a larger one has a row for each workload."""
 SATURATION = math.log(8)
 """The size of a change at which a colour is full."""
 
@@ -46,71 +47,71 @@ class MapRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeatMap:
-    """The map: the ids and names of the columns with what each is compared with, and rows by field of application."""
+    """The map of one comparison.
 
+    Attributes:
+        base: what every cell is compared with.
+        environments: the ids of the columns; ``columns`` their names.
+        rows: by case, phase and API.
+    """
+
+    base: str
     environments: tuple[str, ...]
-    columns: tuple[tuple[str, str], ...]
-    groups: tuple[tuple[str, tuple[MapRow, ...]], ...]
+    columns: tuple[str, ...]
+    rows: tuple[MapRow, ...]
 
 
-def heat_map(rows: Sequence[ComparedRow], names: Mapping[str, Release]) -> HeatMap | None:
-    """Return the map of the rows that have a ratio; None without one."""
-    rows = [each for each in rows if each.row.ratio is not None]
-    if not rows:
-        return None
-    order = list(names)
-    environments = sorted({each.row.environment for each in rows}, key=order.index if names else None)
-    bases = {each.row.environment: each.base for each in rows}
-    own_names = {each.row.environment: each.other for each in rows}
-    tests = {(each.test, each.api) for each in rows}
-    grouped = _by_test(rows, environments) if len(tests) <= MAX_TESTS else _by_workload(rows, environments)
+def heat_maps(rows: Sequence[ComparedRow], names: Mapping[str, Release]) -> list[HeatMap]:
+    """Return a map for each base that rows with a ratio are compared with, in the order of the plan.
+
+    Args:
+        rows: of all comparisons.
+        names: environment -> its release, in the order of the plan.
+    """
+    order = {name: position for position, name in enumerate(names)}
+    by_base: dict[str, list[ComparedRow]] = {}
+    for each in sorted(rows, key=lambda each: order.get(each.row.base.environment, len(order))):
+        if each.row.ratio is not None:
+            by_base.setdefault(each.base, []).append(each)
+    return [_heat_map(base, of_base, order) for base, of_base in by_base.items()]
+
+
+def _heat_map(base: str, rows: Sequence[ComparedRow], order: Mapping[str, int]) -> HeatMap:
+    names = {each.row.environment: each.other for each in rows}
+    environments = sorted(names, key=lambda name: order.get(name, len(order)))
+    tests: dict[tuple[str, str], list[ComparedRow]] = {}
+    for each in in_order(rows):
+        tests.setdefault((each.test, each.api), []).append(each)
+    if len(tests) <= MAX_TESTS:
+        map_rows = [_test(of_test, environments) for of_test in tests.values()]
+    else:
+        map_rows = [_workload(name, group, environments) for name, group in by_workload(in_order(rows)).items()]
     return HeatMap(
+        base=base,
         environments=tuple(environments),
-        columns=tuple(
-            (names[each].name if each in names else own_names[each], f"against {bases[each]}") for each in environments
-        ),
-        groups=grouped,
+        columns=tuple(names[name] for name in environments),
+        rows=tuple(map_rows),
     )
 
 
-def _by_test(rows: Sequence[ComparedRow], environments: Sequence[str]) -> tuple[tuple[str, tuple[MapRow, ...]], ...]:
-    groups = []
-    for title, of_field in fields_in_order(rows):
-        tests: dict[tuple[str, str], dict[str, ComparedRow]] = {}
-        for each in of_field:
-            tests.setdefault((each.test, each.api), {})[each.row.environment] = each
-        map_rows = (
-            MapRow(
-                test=test,
-                detail=", ".join(filter(None, (api, next(iter(by_environment.values())).description))),
-                cells=tuple(_cell(by_environment.get(environment)) for environment in environments),
-            )
-            for (test, api), by_environment in tests.items()
-        )
-        groups.append((title, tuple(map_rows)))
-    return tuple(groups)
+def _test(rows: Sequence[ComparedRow], environments: Sequence[str]) -> MapRow:
+    """Return the row of a test."""
+    by_environment = {each.row.environment: each for each in rows}
+    first = rows[0]
+    return MapRow(
+        test=first.test,
+        detail=", ".join(filter(None, (first.api, first.description))),
+        cells=tuple(_cell(by_environment.get(name)) for name in environments),
+    )
 
 
-def _by_workload(
-    rows: Sequence[ComparedRow], environments: Sequence[str]
-) -> tuple[tuple[str, tuple[MapRow, ...]], ...]:
-    groups = []
-    for title, of_field in fields_in_order(rows):
-        workloads: dict[str, list[ComparedRow]] = {}
-        for each in of_field:
-            workloads.setdefault(each.row.workload, []).append(each)
-        map_rows = (
-            MapRow(
-                test=workload,
-                detail=f"{len({each.test for each in of_workload})} tests",
-                cells=tuple(
-                    _mean([each for each in of_workload if each.row.environment == name]) for name in environments
-                ),
-            )
-            for workload, of_workload in workloads.items()
-        )
-        groups.append((title, tuple(map_rows)))
-    return tuple(groups)
+def _workload(name: str, rows: Sequence[ComparedRow], environments: Sequence[str]) -> MapRow:
+    """Return the row of all tests of a workload."""
+    return MapRow(
+        test=name,
+        detail=counted(len({(each.test, each.api) for each in rows}), "test"),
+        cells=tuple(_mean([each for each in rows if each.row.environment == other]) for other in environments),
+    )
 
 
 def _cell(each: ComparedRow | None) -> MapCell | None:
@@ -133,13 +134,14 @@ def _mean(rows: Sequence[ComparedRow]) -> MapCell | None:
         return None
     ratio = math.exp(sum(logs) / len(logs))
     words = {each.word for each in rows}
+    spread = wording.speedup_range(math.exp(min(logs)), math.exp(max(logs)))
     return MapCell(
         text=_text(ratio),
         anchor="",
         word=words.pop() if len(words) == 1 else "can't tell",
         depth=_depth(ratio),
         questioned=False,
-        title=f"{wording.speedup(ratio)}, geometric mean of {len(logs)} tests",
+        title=f"{wording.speedup(ratio)}, geometric mean of {counted(len(logs), 'test')}; single tests {spread}",
     )
 
 

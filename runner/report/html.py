@@ -19,7 +19,7 @@ from runner.report import differences, formatting, pictures, wording
 from runner.report.accuracy import ERRORS
 from runner.report.answer import Change
 from runner.report.compared_rows import ComparedRow, anchor, by_workload, compared_rows, description, test_phase
-from runner.report.heat_map import heat_map
+from runner.report.heat_map import heat_maps
 from runner.report.page import Page
 from runner.report.palette import colours
 from runner.report.published import PublishedComparison
@@ -55,14 +55,14 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
         reference: published figures of the same cases, to show next to them.
     """
     of_releases = [each for each in page.comparisons if not any(map(is_twin, each.others))]
-    heat = heat_map(page.rows, page.releases)
+    maps = heat_maps(page.rows, page.releases)
     skips = _skips(page)
     return _template("page.html.j2", page.releases, page.rows, page.samples, _lines(page)).render(
         page=page,
         reference=reference,
         notes=page.notes,
-        map=heat,
-        sections=list(_sections(page, reference, has_map=heat is not None, has_skips=bool(skips))),
+        maps=maps,
+        sections=list(_sections(page, reference, has_map=bool(maps), has_skips=bool(skips))),
         skips=skips,
         releases_compared=of_releases,
         accuracy_summary=_accuracy_summary(page),
@@ -178,10 +178,11 @@ def _samples_picture(samples: Mapping[str, pictures.Samples]) -> Callable[[Compa
     def picture(each: ComparedRow) -> Markup:
         base, other = (samples.get(cell, {}) for cell in each.row.cell_ids)
         drawn = pictures.samples(base, other)
-        if not drawn:
+        if drawn is None:
             return Markup("")
-        caption = Markup('<p class="soft">{}</p>').format(pictures.SAMPLES_CAPTION.format(each.base, each.other))
-        return caption + Markup(drawn)  # noqa: S704  numbers only
+        ends = (formatting.step_time(seconds) for seconds in (drawn.low, drawn.high))
+        text = pictures.SAMPLES_CAPTION.format(each.base, each.other, *ends)
+        return Markup('<p class="soft">{}</p>').format(text) + Markup(drawn.svg)  # noqa: S704  numbers only
 
     return picture
 

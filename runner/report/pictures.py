@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +31,9 @@ MIN_POINTS = 6
 
 SAMPLES_CAPTION = (
     "Samples in the order measured, one line for each side and round: {} grey, {} coloured. Higher is slower. "
-    "A point is the median of adjacent samples, equally many in each point of a round."
+    "A point is the median of adjacent samples, equally many in each point of a round. The axis goes from {} to {}."
 )
-"""What the picture of samples shows; its fields are the names of the two releases."""
+"""What the picture of samples shows; its fields are the names of the two releases and the ends of the axis."""
 
 Samples = Mapping[int, NDArray[np.float64]]
 """Round -> its samples in seconds, in the order measured."""
@@ -123,15 +124,23 @@ def strip(change: Change) -> str:
     )
 
 
-def samples(base: Samples, other: Samples) -> str:
-    """Return the samples of both sides over the iterations, one line for each side and round.
+class Drawing(NamedTuple):
+    """A picture of samples, and the ends of its axis in seconds."""
+
+    svg: str
+    low: float
+    high: float
+
+
+def samples(base: Samples, other: Samples) -> Drawing | None:
+    """Return the samples of both sides over the iterations, one line for each side and round; None without a round.
 
     The rounds are side by side. Each is thinned: a point is the median of adjacent samples, equally many in each point
     of a round. The axis of times is linear, from the smallest point to the largest.
     """
     rounds = sorted(base.keys() & other.keys())[: POINTS // MIN_POINTS]
     if not rounds:
-        return ""
+        return None
     points = max(MIN_POINTS, POINTS // len(rounds))
     lines = {name: [thinned(side[number], points) for number in rounds] for name, side in (("b", base), ("o", other))}
     low = min(float(line.min()) for side in lines.values() for line in side)
@@ -145,7 +154,8 @@ def samples(base: Samples, other: Samples) -> str:
     gaps = "".join(f"M{_n(index * step - 3)} 0v60" for index in range(1, len(rounds)))
     divider = f'<path class="grid" d="{gaps}"/>' if gaps else ""
     box = 'viewBox="0 -3 600 66" preserveAspectRatio="none"'
-    return f'<svg class="samples" {box} aria-hidden="true">{divider}{paths}</svg>'
+    svg = f'<svg class="samples" {box} aria-hidden="true">{divider}{paths}</svg>'
+    return Drawing(svg, low, high)
 
 
 def thinned(seconds: NDArray[np.float64], points: int) -> NDArray[np.float64]:

@@ -12,10 +12,10 @@ from runner.core import units
 from runner.core.model import Cell
 from runner.core.units import TimeUnit
 from runner.report import formatting
-from runner.report.compared_rows import OWN_CORPORA
 from runner.report.quality import Mark
 from runner.report.throughput import Throughput
 
+OWN_CORPORA = "Own corpora"
 FIELD_ORDER = (*FIELDS, OWN_CORPORA)
 
 

@@ -1,0 +1,158 @@
+"""The page of a run: the answer first, self-contained, every comparison with its direction, and every name as text."""
+
+import base64
+import hashlib
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runner.analysis import dataset
+from runner.analysis.compare.summary import summarise
+from runner.analysis.model import Dataset
+from runner.report import report
+from runner.report.compared_rows import compared_rows
+from runner.report.html import MAX_TABLE_ROWS, _table
+from runner.report.page import Page, arrange
+from tests.support.fake_runs import bad, cell, good, make, realistic, rounds
+from tests.support.html import Reader, html_text
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    return dataset.load_dataset(realistic(tmp_path_factory.mktemp("reports")))
+
+
+@pytest.fixture(scope="module")
+def content(results: Dataset) -> Page:
+    return arrange(results, summarise(results))
+
+
+@pytest.fixture(scope="module")
+def page(results: Dataset) -> str:
+    return str(report(results, summarise(results))["index.html"])
+
+
+def test_the_page_requests_nothing(page: str) -> None:
+    reader = Reader(page)
+    assert not {"iframe", "img", "object", "link rel=stylesheet"} & {tag for tag, _ in reader.tags}
+    links = [
+        value or "" for _, attributes in reader.tags for name, value in attributes.items() if name in {"src", "href"}
+    ]
+    assert {link for link in links if not link.startswith("#")} == {
+        "data:,",
+        "report.md",
+        "samples.csv",
+        "plan.json",
+        "logs/",
+    }
+    assert re.findall(r"url\(|@import|https?://", page) == []
+    assert "default-src 'none'" in page
+
+
+def test_the_policy_allows_only_the_script_of_the_page(page: str) -> None:
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in page
+
+
+def test_every_link_within_the_page_has_a_target(page: str) -> None:
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert {link[1:] for link in re.findall(r'href="(#[^"]+)"', page)} <= set(ids)
+
+
+def test_the_headline_names_the_releases_the_factor_and_the_direction(content: Page) -> None:
+    assert re.match(r"On average PyTorch 2\.x is \d[\d.]*x (faster|slower) than 1\.0", content.title)
+
+
+def test_the_page_says_on_what_it_was_measured(page: str) -> None:
+    text = html_text(page)
+    for word in ("AMD EPYC 7B13", "2026-11-20 10:45 UTC", "8,400 in 56 tests", "venv", "How far to trust this"):
+        assert word in text
+
+
+def test_the_page_names_every_release_api_failure_and_skip(page: str, results: Dataset) -> None:
+    text = html_text(page)
+    for word in {value for name in ("implementation", "case") for value in results.rounds[name].unique()}:
+        assert word in text
+    for word in (
+        *("wrong-result", "losses are off by 3.1e-02", "oom"),
+        *("image-unavailable", "no-interpreter", "no Python 2.7 or 3.5"),
+        *("Intel MKL 2024.2", "sha256:" + "ab" * 32),
+    ):
+        assert word in text
+
+
+def test_no_ratio_stands_without_its_direction(content: Page) -> None:
+    for each in content.rows:
+        if each.row.ratio is not None:
+            assert re.fullmatch(r"\d[\d.]*x (faster|slower)|1\.00x", each.change)
+            assert each.change.endswith("faster") == (each.row.ratio < 1) or each.change == "1.00x"
+
+
+def test_the_times_of_a_row_agree_with_its_change(content: Page) -> None:
+    scale = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
+    for each in content.rows:
+        if each.row.ratio is None:
+            continue
+        base, other = (
+            float(number) * scale[unit] for number, unit in (time.split() for time in (each.base_time, each.other_time))
+        )
+        assert math.isclose(other / base, each.row.ratio, rel_tol=0.012)  # three digits
+
+
+def test_the_slower_come_first_and_the_page_has_all_of_them(content: Page, page: str) -> None:
+    slower = [each for each in content.rows if each.word in ("slower", "probably slower")]
+    assert [row for row, _, _ in content.answer.slower] == [each.row for each in slower]
+    assert slower
+    assert page.index("What got slower") < page.index("Which release got faster")
+
+
+def test_a_large_run_keeps_its_slower_rows_in_the_first_table(results: Dataset) -> None:
+    comparisons = summarise(results)
+    (row, *_) = [row for each in comparisons for row in each.rows if row.verdict == "slower"]
+    faster = [replace(row, ratio=0.5, verdict="faster", other=replace(row.other, case=f"c{n}")) for n in range(400)]
+    slow = [replace(row, ratio=1.05, other=replace(row.other, case=f"s{n}")) for n in range(3)]
+    rows = compared_rows([replace(comparisons[0], rows=(*faster, *slow))], {})
+    shown = _table(rows, comparisons)
+    assert len(shown["table_rows"]) == MAX_TABLE_ROWS
+    assert sum(each.word == "slower" for each in shown["table_rows"]) == 3
+    assert sum(map(len, shown["workload_tables"].values())) == 403 - MAX_TABLE_ROWS
+
+
+def test_a_failed_test_is_shown_and_skipped_ones_are_folded(page: str) -> None:
+    failed, _, rest = page.partition('id="failures"')[2].partition("</section>")
+    assert "<details" not in failed
+    skipped = rest.partition('id="skipped"')[2].partition("</section>")[0]
+    assert skipped.index("<details") < skipped.index("<table")
+
+
+def test_names_are_text_wherever_they_come_from(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script>\"'&" + "x" * 200 + "\u202eabc"
+    records = [
+        good(cell(name), number, [seconds, seconds], device=evil, release=evil)
+        for name, seconds in (("torch-1.0", 2.0), ("torch-2.x", 1.0))
+        for number in range(3)
+    ]
+    results = dataset.load_dataset(make(tmp_path, [*records, bad(cell("torch-1.12"), 0, "crash", evil)], cpu=evil))
+    text = str(report(results, summarise(results))["index.html"])
+    assert text.count("<script") == 1  # that of the page
+    assert "&lt;script&gt;" in text
+    assert "alert(1)" in html_text(text)
+
+
+def test_the_pictures_of_a_row_take_less_than_a_kilobyte(page: str) -> None:
+    rows = re.findall(r"<tbody id=.*?</tbody>", page, re.DOTALL)
+    pictures = [sum(len(svg) for svg in re.findall(r"<svg.*?</svg>", row, re.DOTALL)) for row in rows]
+    assert len(pictures) > 10
+    assert max(pictures) < 1400
+    assert sum(pictures) / len(pictures) < 1000
+
+
+def test_one_round_has_no_interval_and_no_nan(tmp_path: Path) -> None:
+    text = html_text(str(report(dataset.load_dataset(make(tmp_path, rounds(cell(), [0.5]))))["index.html"]))
+    assert "500 ms" in text
+    assert not re.search(r"\bnan\b|\binf\b", text)
