@@ -77,8 +77,12 @@
     });
   }
   document.getElementById("copy").addEventListener("click", async () => {
-    await navigator.clipboard.writeText(markdown());
-    count.textContent = "copied";
+    try {
+      await navigator.clipboard.writeText(markdown());
+      count.textContent = "copied";
+    } catch (error) {
+      count.textContent = `not copied: ${error.message}`;
+    }
   });
   addEventListener("hashchange", restore);
   restore();

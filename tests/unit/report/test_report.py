@@ -162,9 +162,7 @@ def test_every_format_names_every_environment_implementation_and_verdict(compari
     for row in comparison.rows:
         verdict = {"not-measured": "measured", "inconclusive": "tell"}.get(row.verdict, row.verdict)
         verdict = row.verdict if form != "html" else verdict
-        assert {row.environment, row.implementation, verdict} <= set(
-            re.split(r'[\s|,"<>:]+', text.replace("\\", ""))
-        )
+        assert {row.environment, row.implementation, verdict} <= set(re.split(r'[\s|,"<>:]+', text.replace("\\", "")))
 
 
 @pytest.mark.parametrize("width", [44, 60, 80, 120])
