@@ -199,7 +199,7 @@ def _headline(cards: Sequence[Card], grade: Grade | None) -> str:
 
 def _slower(comparisons: Iterable[Comparison], names: Mapping[str, Release]) -> Iterator[tuple[Row, str, str]]:
     slower = [
-        (row, base_name(each.base, row.environment, names), name(row.environment, names))
+        (row, name(each.base, names), base_name(row.environment, each.base, names))
         for each in comparisons
         for row in each.rows
         if wording.word(row) in ("slower", "probably slower")

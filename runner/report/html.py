@@ -23,12 +23,18 @@ from runner.report.heat_map import heat_maps
 from runner.report.page import Page
 from runner.report.palette import colours
 from runner.report.published import PublishedComparison
+from runner.report.timeline import picture, timelines
 from runner.report.times import Case, Line
 
 TEMPLATES = Path(__file__).parent / "templates"
 MAX_TABLE_ROWS = 200
 """Rows of the table of all comparisons. A larger run has its slower and undecided rows there, as many of the others as
 fit, and the rest in a table for each workload."""
+
+SHOWN_TIMELINES, MAX_TIMELINES = 6, 60
+"""Tests whose releases over time are shown at once, and at most; those with the most releases come first."""
+SHOWN_SLOWER = 10
+"""Slower tests that the answer lists; more are folded below them."""
 
 
 class Skips(NamedTuple):
@@ -57,13 +63,17 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
     of_releases = [each for each in page.comparisons if not any(map(is_twin, each.others))]
     maps = heat_maps(page.rows, page.releases)
     skips = _skips(page)
+    lines_over_time = timelines(page.cases, page.releases)
     return _template("page.html.j2", page.releases, page.rows, page.samples, _lines(page)).render(
         page=page,
         reference=reference,
         notes=page.notes,
         maps=maps,
-        sections=list(_sections(page, reference, has_map=bool(maps), has_skips=bool(skips))),
+        sections=list(
+            _sections(page, reference, has_map=bool(maps), has_skips=bool(skips), has_timeline=bool(lines_over_time))
+        ),
         skips=skips,
+        timelines=lines_over_time,
         releases_compared=of_releases,
         accuracy_summary=_accuracy_summary(page),
         **_table(page.rows, page.comparisons),
@@ -118,6 +128,10 @@ def _template(
         colours=of_releases,
         lines=lines,
         script=Markup(script),  # noqa: S704  a file of ours
+        shown_slower=SHOWN_SLOWER,
+        shown_timelines=SHOWN_TIMELINES,
+        max_timelines=MAX_TIMELINES,
+        timeline_picture=lambda line: Markup(picture(line)),  # noqa: S704  it escapes its names
         script_hash=f"sha256-{digest}" if rows else "",
         swatch=lambda environment: _swatch(positions.get(environment)),
         release_name=lambda environment: releases[environment].name if environment in releases else environment,
@@ -210,7 +224,7 @@ def _lines(page: Page) -> dict[str, Line]:
 
 
 def _sections(
-    page: Page, reference: PublishedComparison | None, *, has_map: bool, has_skips: bool
+    page: Page, reference: PublishedComparison | None, *, has_map: bool, has_skips: bool, has_timeline: bool
 ) -> Iterable[tuple[str, str]]:
     """Yield anchor and title of each section that the page has."""
     candidates = (
@@ -219,6 +233,7 @@ def _sections(
         ("map", "Map", has_map),
         ("comparisons", "All comparisons", bool(page.rows)),
         ("published", "Published", reference is not None),
+        ("timeline", "Over time", has_timeline),
         ("times", "Times", True),
         ("warnings", "Warnings", page.quality_issues is not None),
         ("skipped", "Not run", has_skips),

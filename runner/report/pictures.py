@@ -22,6 +22,8 @@ EDGE = 8
 """Units that stay free on each side."""
 TICKS = (1 / 64, 1 / 16, 1 / 4, 1 / 2, 1, 2, 4, 16, 64, 256, 1024)
 """Speed-ups at which the axis has a line; those beyond its ends are left out."""
+MAX_LARGE_DOTS = 40
+"""Tests of a card that have large dots; more have small ones."""
 LONGEST = 1000.0
 """The largest factor that is drawn; an interval without an end stops there."""
 POINTS = 72
@@ -107,14 +109,15 @@ def strip(change: Change) -> str:
         for tick in _ticks(axis_scale)
     )
     dots, levels = [], list[float]()
+    radius = 3.2 if len(change.rows) <= MAX_LARGE_DOTS else 1.4
     for row in change.rows:
         x = axis_scale.x(row.ratio or 1.0)
-        level = next((index for index, last in enumerate(levels) if abs(last - x) >= 7), len(levels))
+        level = next((index for index, last in enumerate(levels) if abs(last - x) >= 2.2 * radius), len(levels))
         levels[level : level + 1] = [x]
         label = f"{row.case_id} {row.implementation}: {wording.speedup(row.ratio)}, {wording.word(row)}"
-        y = 27 - 7 * (level % 4)
+        y = 27 - 2.2 * radius * (level % int(28 / (2.2 * radius)))
         dots.append(
-            f'<circle class="{css_class(wording.word(row))}" cx="{_n(x)}" cy="{y}" r="3.2">'
+            f'<circle class="{css_class(wording.word(row))}" cx="{_n(x)}" cy="{_n(y)}" r="{radius}">'
             f"<title>{escape(label)}</title></circle>"
         )
     label = f"speed-up of each of {len(change.rows)} tests, faster on the right: {change.scope}"
@@ -204,4 +207,4 @@ def _tick(tick: float) -> str:
 
 
 def _n(value: float) -> str:
-    return f"{value:g}"
+    return f"{round(value, 1):g}"
