@@ -70,11 +70,19 @@ def report(
     published: Annotated[
         str | None, typer.Option("--published", help="add the published figures of braun2018, glample2016, ...")
     ] = None,
+    site: Annotated[
+        Path | None, typer.Option("--site", help="write a static site over all runs into this folder instead")
+    ] = None,
     traceback: Traceback = False,
 ) -> int:
     """Write the report of a run (index.html, report.md, samples.csv) and print its path."""
     from runner.workflows.results import find_run, matrix_margin, write_report
 
+    if site is not None:
+        from runner.workflows.site import write_site
+
+        console.emit(str(write_site(reports, site, matrix_margin(matrix), console.note)), None)
+        return 0
     console.emit(str(write_report(find_run(reports, run), matrix_margin(matrix), published)), None)
     return 0
 

@@ -1,12 +1,13 @@
 """What people and programs see of plans, runs and comparisons.
 
-``report`` makes the files of a run: the HTML page (``html``, ``templates``, ``charts``), ``report.md`` (``markdown``)
-and the samples; ``page`` holds the content that both texts show. ``render`` prints a comparison for a terminal
-(``terminal``), as Markdown, HTML, JSON or CSV (``data``). ``plan.plan_table``, ``coverage.coverage``,
-``check.Check.text`` and ``accuracy.text`` print the results of the other commands. ``formatting`` turns values into
-text, with the units of ``runner/core/units.py``.
+``report`` makes the files of a run: the HTML page (``html``, ``templates``, ``pictures``), ``report.md``
+(``markdown``), the samples and a summary. ``page`` holds the content that both texts show, ``answer`` its first part.
+``render`` prints a comparison for a terminal (``terminal``), as Markdown, HTML, JSON or CSV (``data``). ``site`` makes
+the pages over many runs. ``plan.plan_table``, ``coverage.coverage``, ``check.Check.text`` and ``accuracy.text`` print
+the results of the other commands. ``wording`` has the words for ratios and verdicts, and ``formatting`` turns values
+into text, with the units of ``runner/core/units.py``.
 
-Submodules are imported when they are needed, because pandas, altair, jinja2 and rich take long to import.
+Submodules are imported when they are needed, because pandas, jinja2 and rich take long to import.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ FORMATS = ("table", "md", "html", "json", "csv")
 def report(
     dataset: "Dataset", comparisons: Sequence["Comparison"] = (), published: str | None = None
 ) -> dict[str, bytes | str]:
-    """Return the files of a run's report: ``index.html``, ``report.md`` and ``samples.csv``.
+    """Return the files of a run's report: ``index.html``, ``report.md``, ``samples.csv`` and ``summary.json``.
 
     Args:
         dataset: the run.
@@ -33,7 +34,7 @@ def report(
     Raises:
         UsageError: there is no such source, or the run has measured none of its cases.
     """
-    from runner.report import html, markdown
+    from runner.report import html, markdown, run_summary
     from runner.report import published as published_tables
     from runner.report.page import arrange
     from runner.store import samples
@@ -44,6 +45,7 @@ def report(
         "index.html": html.page_text(page, reference),
         "report.md": markdown.page_text(page, reference),
         "samples.csv": samples.to_csv(dataset.samples),
+        run_summary.NAME: run_summary.to_json(page, dataset),
     }
 
 

@@ -118,13 +118,13 @@ def _template(
     lines: Mapping[str, Line],
 ) -> jinja2.Template:
     """Return a template with the functions that draw and name the releases and rows of a page."""
-    environment = _environment()
+    templates = environment()
     of_releases = colours(releases)
     positions = {release: index for index, release in enumerate(of_releases)}
     axis_scale = pictures.scale(each.row for each in rows[:MAX_TABLE_ROWS])
     script = (TEMPLATES / "script.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    environment.globals.update(
+    templates.globals.update(
         colours=of_releases,
         lines=lines,
         script=Markup(script),  # noqa: S704  a file of ours
@@ -138,10 +138,11 @@ def _template(
         forest=lambda row: Markup(pictures.forest(row, axis_scale)),  # noqa: S704  numbers only
         samples_picture=_samples_picture(samples),
     )
-    return environment.get_template(name)
+    return templates.get_template(name)
 
 
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
+    """Return the templates of this folder with what all pages use."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,

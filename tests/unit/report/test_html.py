@@ -48,7 +48,7 @@ def test_the_page_requests_nothing(page: str) -> None:
         "plan.json",
         "logs/",
     }
-    assert re.findall(r"url\(|@import|https?://", page) == []
+    assert re.findall(r"url\(|@import|srcset|=\"https?:", page) == []
     assert "default-src 'none'" in page
 
 

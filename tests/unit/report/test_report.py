@@ -63,9 +63,9 @@ def comparison(results: Dataset) -> Comparison:
     return compare([results], "torch-1.0", ["torch-2.x", "torch-1.12", "tf-2.x"])
 
 
-def test_a_report_is_three_files(results: Dataset) -> None:
+def test_a_report_is_four_files(results: Dataset) -> None:
     files = report(results)
-    assert list(files) == ["index.html", "report.md", "samples.csv"]
+    assert list(files) == ["index.html", "report.md", "samples.csv", "summary.json"]
     assert isinstance(files["samples.csv"], bytes)
     assert files["samples.csv"].count(b"\n") == 8401
 
