@@ -11,7 +11,7 @@ from runner.catalog.hardware.facts import toolkit
 from runner.core.model import Gpu, Plan, PlannedCell, Skip
 from runner.plan.compatibility.rules import Target, Verdict, code_verdict, ptx_code
 from runner.plan.machine_file import read_machine_file
-from runner.report.markdown import table
+from runner.report.markdown_text import table
 from runner.workflows.options import Options
 from runner.workflows.plan_elsewhere import planned
 

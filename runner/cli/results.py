@@ -70,6 +70,9 @@ def report(
     published: Annotated[
         str | None, typer.Option("--published", help="add the published figures of braun2018, glample2016, ...")
     ] = None,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="print the answer as Markdown instead, for the page of a CI job")
+    ] = False,
     site: Annotated[
         Path | None, typer.Option("--site", help="write a static site over all runs into this folder instead")
     ] = None,
@@ -82,6 +85,11 @@ def report(
         from runner.workflows.site import write_site
 
         console.emit(str(write_site(reports, site, matrix_margin(matrix), console.note)), None)
+        return 0
+    if summary:
+        from runner.workflows.results import report_summary
+
+        console.emit(report_summary(find_run(reports, run), matrix_margin(matrix)), None)
         return 0
     console.emit(str(write_report(find_run(reports, run), matrix_margin(matrix), published)), None)
     return 0

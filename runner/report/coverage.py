@@ -7,7 +7,7 @@ from runner.core.errors import Problem, UsageError
 from runner.core.model import SKIP_CODES, Plan, PlannedCell
 from runner.harness.adapters import implementations
 from runner.matrix import FRAMEWORKS
-from runner.report.markdown import table
+from runner.report.markdown_text import table
 
 RUNS = "runs"
 REASONS = ("needs-gpu", "processors", "image-unavailable", "framework-lacks")

@@ -1,208 +1,197 @@
-"""A comparison, and a run, as GitHub Markdown."""
+"""A run for a pull request, and a comparison, as GitHub Markdown: the answer first, the rest folded.
+
+A comment on GitHub has at most 65,536 characters. A page that would be longer leaves out what matters least, says what
+that is, and names the file that has it.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
-from runner.analysis.model import Comparison, GeometricMean, Row
-from runner.report import differences, formatting
+from runner.analysis.model import Comparison
+from runner.report import differences, formatting, wording
 from runner.report.accuracy import ERRORS, Accuracy
+from runner.report.answer import Change
+from runner.report.compared_rows import ComparedRow, compared_rows, test_phase
+from runner.report.formatting import counted
+from runner.report.markdown_text import Raw, bold, bullets, folded, plain, table
 from runner.report.page import Page
 from runner.report.published import PublishedComparison
-from runner.report.quality import Mark, Section, marks
+from runner.report.quality import Section, lines
 from runner.report.times import Line
 
-HEAD = ("implementation", "environment", "phase", "base", "time", "ratio", "95 % interval", "rounds", "verdict")
-TIMES = (
-    "implementation",
-    "environment",
-    "phase",
-    "median",
-    "95 % interval",
-    "rounds",
-    "in published unit",
-    "rate, share of peak",
-)
-ISSUES = "quality issues"
-
-
-class Raw(str):
-    """Text that is Markdown already."""
-
-    __slots__ = ()
-
-
-class Notes:
-    """Footnotes: each sentence once, numbered in the order of first use."""
-
-    def __init__(self) -> None:
-        """Start without footnotes."""
-        self.numbers: dict[str, int] = {}
-
-    def add(self, row_marks: Iterable[Mark]) -> Raw:
-        """Return the marks of a row with references to their footnotes, serious ones in bold."""
-        return Raw(", ".join(map(self._reference, row_marks)))
-
-    def _reference(self, mark: Mark) -> str:
-        number = self.numbers.setdefault(f"{mark.label.removeprefix('base: ')}: {mark.sentence}", len(self.numbers) + 1)
-        return f"{f'**{mark.label}**' if mark.serious else mark.label}[^{number}]"
-
-    def text(self) -> list[str]:
-        """Return all footnotes as one part of the page; no part without footnotes."""
-        lines = [f"[^{number}]: {plain(sentence)}" for sentence, number in self.numbers.items()]
-        return ["\n".join(lines)] if lines else []
-
-
-def comparison_text(comparison: Comparison) -> str:
-    """Return a comparison as Markdown: a table for each case with its reasons, and quality issues as footnotes."""
-    title = f"# {', '.join(comparison.others)} against {comparison.base}"
-    parts = [
-        title,
-        f"On {formatting.devices(comparison)}. A ratio below 1 is faster; within {comparison.margin:.0%} is the same.",
-    ]
-    parts += [*_means([comparison]), *_widenings([comparison]), *_detectable([comparison])]
-    notes = Notes()
-    for case, rows in formatting.rows_by_case(comparison.rows).items():
-        row_marks = [marks(row.quality_issues, comparison.base) for row in rows]
-        fields = [_comparison_fields(row, rows) for row in rows]
-        parts += [f"## {plain(case)}", _marked_table(HEAD, fields, row_marks, notes)]
-        parts += _reasons(rows)
-    others = (*comparison.only, *formatting.sources(comparison))
-    parts += [bullets(others)] if others else []
-    parts += [*_differences(comparison), *notes.text()]
-    return "\n\n".join(parts) + "\n"
+LIMIT = 60_000
+"""Characters of a page at most; GitHub takes 65,536 for a comment."""
+SHOWN_CHANGES = 10
+"""Rows of the tables of slower tests and of the largest changes."""
+MIN_ROWS = 20
+"""Rows of the table of all comparisons at least, however long the page is."""
+SUMMARY_LINES = 30
+"""Lines of ``summary`` at most."""
+HEAD = ("test", "API", "from → to", "time", "change", "95 % interval", "verdict")
 
 
 def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
-    """Return a report as Markdown: its device, verdicts, quality issues, times, failures and accuracy.
+    """Return a report as Markdown, with at most LIMIT characters.
 
-    Published figures of the same cases, if given, follow the quality issues.
+    Args:
+        page: its content.
+        reference: published figures of the same cases, to show next to them.
     """
-    notes = Notes()
-    parts = [f"# {plain(page.title)}", bullets(f"{name}: {value}" for name, value in page.facts)]
-    parts += ["## Verdicts"] if page.comparisons else []
-    for comparison in page.comparisons:
-        parts += [table(("environment", "base", "verdicts"), _verdicts(comparison))]
-        parts += [bullets(differences.sentences(comparison))]
-    parts += [*_means(page.comparisons), *_widenings(page.comparisons), *_detectable(page.comparisons)]
-    parts += _quality_issues(page.quality_issues) if page.quality_issues else []
-    parts += _reference(reference) if reference else []
-    previous = ""
-    for case in page.cases:
-        parts += [f"## {case.field}"] if case.field != previous else []
-        times = _marked_table(TIMES, list(map(_time_fields, case.lines)), [line.marks for line in case.lines], notes)
-        parts += [f"### {plain(case.name)}", times]
-        previous = case.field
-    if page.missing:
-        failed = ((each.environment, each.code, each.reason, formatting.few(each.cells)) for each in page.missing)
-        parts += ["## Not measured", table(("environment", "code", "reason", "cells"), failed)]
-    if page.accuracy:
-        names = ("environment", "implementation", "precision", "loss", "gradient", "result")
-        parts += ["## Same computation", f"{ERRORS}.", table(names, map(_error_fields, page.accuracy))]
-    return "\n\n".join([*parts, *notes.text()]) + "\n"
+    first = _first_part(page)
+    needed = [*first, *_failures(page), *(_reference(reference) if reference else ())]
+    optional = [
+        ("all comparisons", _all_comparisons(page.rows, len(page.rows))),
+        ("serious warnings", list(_warnings(page.quality_issues)) if page.quality_issues else []),
+        ("what else differs", list(_differences(page.comparisons))),
+        ("correctness", _correctness(page)),
+        ("skipped tests", _skipped(page)),
+        ("times", _times(page)),
+        ("how to repeat the run", _provenance(page)),
+    ]
+    kept, left_out = [], []
+    room = LIMIT - _size(needed) - 300
+    for name, parts in optional:
+        chosen = parts
+        if _size(parts) > room and name == "all comparisons":
+            chosen = _all_comparisons(page.rows, max(MIN_ROWS, int(0.85 * room * len(page.rows) / _size(parts))))
+            left_out.append("the smaller changes")
+        if _size(chosen) > room:
+            left_out.append(name)
+            continue
+        room -= _size(chosen)
+        kept += chosen
+    if left_out:
+        kept.append(f"This page leaves out {', '.join(left_out)}, because a comment has limited room: see index.html.")
+    return "\n\n".join([*needed, *kept]) + "\n"
 
 
-def plain(value: str) -> str:
-    """Return text with its Markdown characters escaped."""
-    if isinstance(value, Raw):
-        return value
-    return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>#|~!" else letter for letter in value.replace("\n", " "))
+def _size(parts: Iterable[str]) -> int:
+    """Return the characters of parts with the empty lines between them."""
+    return sum(len(part) + 2 for part in parts)
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table; its cells are text, not Markdown."""
-    lines = [" | ".join(head), " | ".join("---" for _ in head)]
-    lines += [" | ".join(plain(cell) for cell in row) for row in rows]
-    return "\n".join(f"| {line} |" for line in lines)
+def summary(page: Page) -> str:
+    """Return the first part of a report for the page of a CI job: the answer, with at most SUMMARY_LINES lines."""
+    text = "\n\n".join(_first_part(page)).splitlines()
+    return "\n".join(text[:SUMMARY_LINES]) + "\n"
 
 
-def bullets(items: Iterable[str]) -> str:
-    """Return a list; its items are text, not Markdown."""
-    return "\n".join(f"- {plain(item)}" for item in items)
+def comparison_text(comparison: Comparison) -> str:
+    """Return a comparison as Markdown: every row, why open ones are open, and what else differs."""
+    rows = compared_rows([comparison], comparison.releases)
+    title = f"# {', '.join(comparison.others)} against {comparison.base}"
+    parts = [plain(title).replace("\\#", "#", 1), f"On {plain(formatting.devices(comparison))}."]
+    parts += [bullets(_means(comparison))] if comparison.overall else []
+    notes = [*formatting.widening_sentences([comparison]), formatting.detectable_sentence(comparison)]
+    parts += [bullets(map(formatting.sentence, filter(None, notes)))] if any(notes) else []
+    parts += [table(HEAD, map(_row, rows)), *_reasons(rows)]
+    others = (*comparison.only, *formatting.sources(comparison))
+    parts += [bullets(others)] if others else []
+    issues = dict.fromkeys(issue for row in comparison.rows for issue in row.quality_issues)
+    parts += [bullets(f"{code}: {text}" for code, text in lines(issues, name_worst=True))] if issues else []
+    parts += _all_differences(comparison)
+    return "\n\n".join(parts) + "\n"
 
 
-def _marked_table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], marks_of_rows: Sequence[Sequence[Mark]], notes: Notes
-) -> str:
-    """Return a table; if any row has marks, they are in a last column."""
-    if not any(marks_of_rows):
-        return table(head, rows)
-    marked = ((*row, notes.add(row_marks)) for row, row_marks in zip(rows, marks_of_rows, strict=True))
-    return table((*head, ISSUES), marked)
+def _first_part(page: Page) -> list[str]:
+    """Return headline, cards, slower tests, largest changes and trust."""
+    facts = (text if name == "Device" else f"{name.lower()} {text}" for name, text in page.facts)
+    parts = [f"# {plain(page.title)}", plain(" · ".join(facts))]
+    changes = [change for card in page.answer.cards for change in (card.newest, *card.between)]
+    if changes:
+        parts.append(table(("release", "against", "change", "95 % interval", "tests", "verdicts"), map(_card, changes)))
+    if page.trust:
+        parts.append(bullets(Raw(f"**{plain(name)}**: {plain(text)}") for name, text in page.trust))
+    slower = [each for each in page.rows if each.word in ("slower", "probably slower")]
+    for title, rows in (("Slower", slower), ("Largest changes", page.rows)):
+        if rows:
+            parts += [f"## {title}", table(HEAD, map(_row, rows[:SHOWN_CHANGES]))]
+            rest = len(rows) - SHOWN_CHANGES
+            parts += [f"{rest} more are among all comparisons."] if rest > 0 else []
+    return parts
 
 
-def _time_fields(line: Line) -> Sequence[str]:
-    shown = f"{line.shown} ({line.host_device})" if line.host_device else line.shown
-    names = (line.implementation, line.environment, line.label)
-    return (*names, shown, line.interval, str(line.rounds), line.quoted, line.rate)
+def _card(change: Change) -> Sequence[str]:
+    ends = wording.speedup_range(change.low, change.high) or formatting.DASH
+    words = wording.counted_words(dict(change.words))
+    return change.other, change.base, bold(change.big), ends, str(change.tests), words
 
 
-def _error_fields(row: Accuracy) -> Sequence[str]:
-    errors = (formatting.error(worst.error) for worst in row.worst)
-    return (row.environment, row.implementation, row.precision, *errors)
+def _row(each: ComparedRow) -> Sequence[str]:
+    marks = ", ".join(f"**{plain(mark.label)}**" for mark in each.serious)
+    verdict = bold(each.word) if each.row.verdict in ("faster", "slower") else Raw(plain(each.word))
+    notes = [plain(f"({each.advice})")] if each.advice and len(each.advice) < 30 else []
+    sides = f"{each.base} → {each.other}"
+    times = f"{each.base_time} → {each.other_time}"
+    said = Raw(" ".join(filter(None, [verdict, *notes, marks])))
+    return each.test, each.api, sides, times, each.change, each.ends or formatting.DASH, said
 
 
-def _comparison_fields(row: Row, rows: Sequence[Row]) -> Sequence[str]:
-    return (
-        formatting.implementations(row),
-        row.environment,
-        formatting.phase_label(row.phase, row.precision, [each.precision for each in rows]),
-        formatting.time_with_spread(row.base_seconds, row.base_spread),
-        formatting.time_with_spread(row.seconds, row.spread),
-        formatting.ratio(row.ratio),
-        formatting.interval(row.ratio_low, row.ratio_high),
-        str(row.rounds),
-        row.verdict,
-    )
+def _all_comparisons(rows: Sequence[ComparedRow], most: int) -> list[str]:
+    """Return the table of all comparisons, folded; of more than ``most``, the slower ones and the largest changes."""
+    if not rows:
+        return []
+    by_need = sorted(rows, key=lambda each: each.word not in ("slower", "probably slower"))  # stable
+    kept = set(map(id, by_need[:most]))
+    shown = [each for each in rows if id(each) in kept]
+    title = "All" if len(shown) == len(rows) else f"{len(shown)} of"
+    heading = f"{title} {counted(len(rows), 'comparison')}, the largest change first"
+    return [folded(heading, [table(HEAD, map(_row, shown)), *_reasons(shown)])]
 
 
-def _reasons(rows: Sequence[Row]) -> list[str]:
-    reasons = [f"{verdict}: {formatting.few(labels)}: {reason}" for verdict, reason, labels in formatting.reasons(rows)]
+def _reasons(rows: Iterable[ComparedRow]) -> list[str]:
+    """Return a list of the reasons of rows without a verdict, each once; nothing if there is none."""
+    labels: dict[tuple[str, str], list[str]] = {}
+    for each in rows:
+        if each.row.reason and each.row.code not in formatting.SELF_EXPLANATORY:
+            label = f"{each.row.environment} {each.api} {test_phase(each.row)}"
+            labels.setdefault((each.word, each.row.reason), []).append(label)
+    reasons = [f"{word}: {formatting.few(of_reason)}: {reason}" for (word, reason), of_reason in labels.items()]
     return [bullets(reasons)] if reasons else []
 
 
-def _means(comparisons: Iterable[Comparison]) -> list[str]:
-    """Return a table of the means over the cells of each environment, and a note on them; nothing without means."""
-    means = [(comparison.base, mean) for comparison in comparisons for mean in comparison.overall]
-    head = ("environment", "base", "geometric mean", "95 % interval", "over")
-    if not means:
-        return []
-    return [table(head, (_mean_fields(*pair) for pair in means)), plain(formatting.sentence(formatting.MEAN))]
+def _means(comparison: Comparison) -> Iterator[str]:
+    for mean in comparison.overall:
+        ends = wording.speedup_range(mean.ratio_low, mean.ratio_high)
+        text = f"{mean.environment}: {wording.speedup(mean.ratio)} on average over {formatting.mean_scope(mean)}"
+        yield "; ".join(filter(None, (text, ends, mean.noise)))
 
 
-def _widenings(comparisons: Iterable[Comparison]) -> list[str]:
-    """Return a list of the runs whose intervals are widened; nothing if there is none."""
-    sentences = formatting.widening_sentences(comparisons)
-    return [bullets(map(formatting.sentence, sentences))] if sentences else []
+def _failures(page: Page) -> list[str]:
+    failed = [each for each in page.missing if each.outcome == "failed"]
+    rows = ((each.environment, each.code, each.reason, formatting.few(each.cells)) for each in failed)
+    return ["## Failed", table(("environment", "code", "reason", "tests"), rows)] if failed else []
 
 
-def _detectable(comparisons: Iterable[Comparison]) -> list[str]:
-    """Return a list of the changes that the comparisons can call; nothing without known noise."""
-    sentences = formatting.detectable_sentences(comparisons)
-    return [bullets(sentences)] if sentences else []
+def _skipped(page: Page) -> list[str]:
+    skipped = [each for each in page.missing if each.outcome == "skipped"]
+    rows = ((each.environment, each.code, each.reason, str(len(each.cells))) for each in skipped)
+    count = sum(len(each.cells) for each in skipped)
+    title = f"{counted(count, 'test')} not run"
+    return [folded(title, [table(("environment", "code", "reason", "tests"), rows)])] if skipped else []
 
 
-def _mean_fields(base: str, mean: GeometricMean) -> Sequence[str]:
-    ends = formatting.interval(mean.ratio_low, mean.ratio_high)
-    scope = "; ".join(filter(None, (formatting.mean_scope(mean), plain(mean.noise))))
-    return mean.environment, base, formatting.ratio(mean.ratio), ends, scope
-
-
-def _quality_issues(section: Section) -> Iterator[str]:
-    """Yield the section: of each serious code the worst issues, and one line for each minor code."""
-    yield "## Quality issues"
-    yield formatting.sentence(section.title)
-    lines = []
+def _warnings(section: Section) -> Iterator[str]:
+    """Yield of each serious code the worst issues, and one line for each minor code."""
+    serious = []
     for group in section.serious:
-        lines.append(f"- **{group.code}**: {plain(group.cells)}")
-        lines += [f"  - {plain(issue)}" for issue in group.worst]
-        lines += [f"  - and {group.more} more, marked in the tables below"] if group.more else []
-    if lines:
-        yield "\n".join(lines)
-    if section.minor:
-        yield "Minor quality issues:"
-        yield bullets(f"{code}: {text}" for code, text in section.minor)
+        serious.append(f"- **{group.code}**: {plain(group.cells)}")
+        serious += [f"  - {plain(issue)}" for issue in group.worst]
+        serious += [f"  - and {group.more} more"] if group.more else []
+    parts = ["\n".join(serious)] if serious else []
+    parts += [bullets(f"{code}: {text}" for code, text in section.minor)] if section.minor else []
+    title = formatting.sentence(section.title)
+    yield folded(f"Warnings: {title}", parts) if parts else f"Warnings: {plain(title)}"
 
 
-def _differences(comparison: Comparison) -> Iterator[str]:
+def _differences(comparisons: Iterable[Comparison]) -> Iterator[str]:
+    """Yield a list of the differences between the environments of each comparison."""
+    sentences = [text for comparison in comparisons for text in differences.sentences(comparison)]
+    if sentences:
+        yield folded("What else differs", [bullets(sentences)])
+
+
+def _all_differences(comparison: Comparison) -> Iterator[str]:
     """Yield for each environment a table of differences that time may depend on, and a list of the others."""
     if comparison.differences:
         yield "## What else differs"
@@ -214,6 +203,37 @@ def _differences(comparison: Comparison) -> Iterator[str]:
         yield from (table(("", comparison.base, other), group.rows) for group in groups if not group.title)
         listed = [f"{group.title}: {'; '.join(map(str, group.rows))}" for group in groups if group.title]
         yield from [bullets(listed)] if listed else []
+
+
+def _correctness(page: Page) -> list[str]:
+    if not page.accuracy:
+        return []
+    names = ("environment", "implementation", "precision", "loss", "gradient", "result")
+    return [folded("Same computation", [f"{ERRORS}.", table(names, map(_error_fields, page.accuracy))])]
+
+
+def _error_fields(row: Accuracy) -> Sequence[str]:
+    errors = (f"{formatting.error(worst.error)}{' failed' * worst.failed}" for worst in row.worst)
+    return (row.environment, row.implementation, row.precision, *errors)
+
+
+def _times(page: Page) -> list[str]:
+    parts = []
+    for case in page.cases:
+        for label, of_phase in groupby(case.lines, key=lambda line: line.label):
+            head = ("API", "environment", "median", "95 % interval", "rounds", "throughput, share of peak")
+            parts += [plain(f"{case.name} {label}"), table(head, map(_time_fields, of_phase))]
+    return [folded("Times", parts)] if parts else []
+
+
+def _time_fields(line: Line) -> Sequence[str]:
+    shown = f"{line.shown} ({line.host_device})" if line.host_device else line.shown
+    return line.implementation, line.environment, shown, line.interval, str(line.rounds), line.rate
+
+
+def _provenance(page: Page) -> list[str]:
+    known = [f"{name}: {text}" for name, text in page.provenance]
+    return [folded("How to repeat this run", [bullets(known)])] if known else []
 
 
 def _reference(reference: PublishedComparison) -> Iterator[str]:
@@ -228,9 +248,3 @@ def _reference(reference: PublishedComparison) -> Iterator[str]:
             yield plain("; ".join([f"{each.framework}: published on {each.published_on}", *devices]))
             rows = ((row.implementation, row.phase, *map(str, row.entries)) for row in each.rows)
             yield table(("implementation", "phase", *published, *measured), rows)
-
-
-def _verdicts(comparison: Comparison) -> Iterator[Sequence[str]]:
-    for other in comparison.others:
-        counts = ", ".join(f"{count} {verdict}" for verdict, count in comparison.count(other).items())
-        yield other, comparison.base, counts or "nothing to compare"

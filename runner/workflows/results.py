@@ -17,6 +17,8 @@ from runner.core.files import write_whole
 from runner.matrix import Matrix, load, select_environments
 from runner.report import report
 from runner.report.accuracy import accuracy, text
+from runner.report.markdown import summary
+from runner.report.page import arrange
 from runner.store.run import Run, runs
 
 
@@ -52,6 +54,17 @@ def write_report(run: Run, margin: float, source: str | None = None) -> Path:
     for name, content in report(results, summarise(results, margin=margin), source).items():
         write_whole(run.path / name, content)
     return run.path / "index.html"
+
+
+def report_summary(run: Run, margin: float) -> str:
+    """Return the first part of a run's report as Markdown.
+
+    Args:
+        run: the run to report on.
+        margin: the change that counts as none, as a share.
+    """
+    results = dataset.load_dataset(run)
+    return summary(arrange(results, summarise(results, margin=margin)))
 
 
 def accuracy_text(run: Run) -> str:

@@ -1,0 +1,38 @@
+"""Parts of a GitHub Markdown page: escaped text, tables, lists and folded sections."""
+
+from collections.abc import Iterable, Sequence
+
+
+class Raw(str):
+    """Text that is Markdown already."""
+
+    __slots__ = ()
+
+
+def plain(value: str) -> str:
+    """Return text with Markdown's special characters escaped; ``Raw`` text as it is."""
+    if isinstance(value, Raw):
+        return value
+    return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>#|~!" else letter for letter in value.replace("\n", " "))
+
+
+def bold(value: str) -> Raw:
+    """Return text in bold."""
+    return Raw(f"**{plain(value)}**")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table; its cells are text unless they are ``Raw``."""
+    lines = [" | ".join(head), " | ".join("---" for _ in head)]
+    lines += [" | ".join(plain(cell) for cell in row) for row in rows]
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+def bullets(items: Iterable[str]) -> str:
+    """Return a list; its items are text unless they are ``Raw``."""
+    return "\n".join(f"- {plain(item)}" for item in items)
+
+
+def folded(summary: str, parts: Iterable[str]) -> str:
+    """Return parts of a page in a section that a reader opens."""
+    return "\n\n".join([f"<details><summary>{plain(summary)}</summary>", *parts, "</details>"])
