@@ -7,7 +7,7 @@ accept, accuracy, export), ``machine`` (doctor, tune, clocks, clean), ``environm
 A command imports what it needs inside its function, so that ``runner --help`` starts as fast as a help text should.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -38,8 +38,12 @@ def runner(
     version: Annotated[
         bool, typer.Option("--version", help="print the version and exit", callback=_print_version, is_eager=True)
     ] = False,
+    color: Annotated[
+        Literal["auto", "always", "never"], typer.Option("--color", help="colours: auto where stdout is a terminal")
+    ] = "auto",
 ) -> None:
     """Print the help where no command is given."""
+    console.choose_colour(color)
     if context.invoked_subcommand is None:
         console.emit(context.get_help(), None)
 

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NoReturn, Protocol
+from typing import TYPE_CHECKING, Literal, NoReturn, Protocol, TextIO
 
 import typer
 
@@ -93,8 +93,8 @@ def emit(text: str, output: Path | None) -> None:
 class Result(Protocol):
     """What a command found out, for people and for programs."""
 
-    def text(self) -> str:
-        """Return it as text for a terminal."""
+    def text(self, width: int) -> str:
+        """Return it as text for a terminal with so many columns."""
 
     def json(self) -> Mapping[str, object]:
         """Return it as JSON has it."""
@@ -102,7 +102,41 @@ class Result(Protocol):
 
 def show(result: Result, format: Literal["table", "json"], output: Path | None) -> None:
     """Print a result as text or as JSON, or write it to a file."""
-    emit(json_text(result.json()) if format == "json" else result.text(), output)
+    emit(json_text(result.json()) if format == "json" else result.text(width()), output)
+
+
+WIDEST = 200
+"""Columns beyond which lines are hard to read."""
+PIPED_WIDTH = 120
+"""Columns where the output is no terminal."""
+
+
+def width() -> int:
+    """Return the columns of the terminal, from 60 to WIDEST; PIPED_WIDTH where there is none."""
+    import shutil
+
+    columns = shutil.get_terminal_size((PIPED_WIDTH, 24)).columns
+    return max(60, min(columns, WIDEST))
+
+
+def colour(stream: TextIO | None = None) -> bool:
+    """Return whether a stream, by default stdout, takes colours.
+
+    NO_COLOR (https://no-color.org) turns them off, and so does TERM=dumb; FORCE_COLOR turns them on. ``--color``
+    sets one of these.
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return (stream or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
+
+
+def choose_colour(when: Literal["auto", "always", "never"]) -> None:
+    """Turn colours on or off for this process and those that it starts; ``auto`` leaves the environment as it is."""
+    if when != "auto":
+        os.environ["FORCE_COLOR" if when == "always" else "NO_COLOR"] = "1"
+        os.environ.pop("NO_COLOR" if when == "always" else "FORCE_COLOR", None)
 
 
 def note(text: str) -> None:

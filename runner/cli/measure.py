@@ -1,6 +1,7 @@
 """The commands that plan and measure: plan, build, run, nightly."""
 
 import contextlib
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,6 +12,8 @@ from runner.cli.params import Output, TableOrJson, planning
 
 if TYPE_CHECKING:
     from runner.core.model import Plan
+    from runner.store.run import Run
+    from runner.workflows.context import Context
     from runner.workflows.options import Options
 
 app = typer.Typer()
@@ -25,10 +28,13 @@ def plan(
         typer.Option("--machine", help="plan for another machine: a file made there by `runner doctor --format json`"),
     ] = None,
     format: Annotated[Literal["table", "json", "coverage"], typer.Option(help="how to print the plan")] = "table",
+    why: Annotated[
+        bool, typer.Option("--why", help="list what runs, and what does not run for each reason, instead of counts")
+    ] = False,
     output: Output = None,
 ) -> int:
     """Show which cells would run, and why the others would not; nothing is downloaded or built."""
-    console.emit(_plan_text(_planned(options, machine), format), output)
+    console.emit(_plan_text(_planned(options, machine), format, why=why), output)
     return 0
 
 
@@ -44,7 +50,7 @@ def _planned(options: "Options", machine: Path | None) -> "Plan":
     return planned(options, read_machine_file(machine), console.note)
 
 
-def _plan_text(plan: "Plan", format: str) -> str:
+def _plan_text(plan: "Plan", format: str, *, why: bool) -> str:
     if format == "json":
         from runner.plan.document import plan_document
 
@@ -55,7 +61,7 @@ def _plan_text(plan: "Plan", format: str) -> str:
         return coverage(plan)
     from runner.report.plan import plan_table
 
-    return plan_table(plan)
+    return plan_table(plan, console.width(), why=why)
 
 
 @app.command()
@@ -98,9 +104,27 @@ def run(
         totals = pipeline.run(preparation, context.backend, context.settings, progress, context.gpus, stored)
         progress.note("writing the report")
         page = write_report(totals.run, context.matrix.measure.margin) if totals.good else totals.run.path
-    console.note(f"{totals.good} cells measured, {len(totals.bad)} failed")
+    from runner.report.formatting import counted
+
+    console.note(f"{counted(totals.good, 'cell')} measured, {len(totals.bad)} failed")
+    if totals.good:
+        _print_answer(totals.run, context)
     console.emit(str(page), None)
     return 1 if totals.bad or not totals.good else 0
+
+
+def _print_answer(measured: "Run", context: "Context") -> None:
+    """Print to stderr which releases are faster, the grade of the run, and the command to run next."""
+    from runner.report import answer_text
+    from runner.workflows.check import check
+    from runner.workflows.results import run_answer
+
+    reports, margin = context.settings.reports, context.matrix.measure.margin
+    width, colour = console.width(), console.colour(sys.stderr)
+    console.note(answer_text.text(run_answer(measured, margin), width=width, colour=colour))
+    checked = check(reports, measured.id, context.settings.file)
+    for line in filter(None, (checked.advice, checked.command and f"next: {checked.command}")):
+        console.note(line)
 
 
 @app.command()

@@ -1,6 +1,5 @@
 """The commands about stored runs: compare, check, report, accept, accuracy, export. They need no GPU and no engine."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -34,14 +33,12 @@ def compare(
     traceback: Traceback = False,
 ) -> int:
     """Compare environments by their stored results: faster, slower, same or inconclusive, and why."""
-    import shutil
-
     from runner.report import render
     from runner.workflows.results import comparison
 
     compared = comparison(matrix, reports, environments, best=best)
-    colour = output is None and sys.stdout.isatty()
-    console.emit(render(compared, format, width=shutil.get_terminal_size((120, 24)).columns, colour=colour), output)
+    colour = output is None and console.colour()
+    console.emit(render(compared, format, width=console.width(), colour=colour), output)
     return 0
 
 

@@ -99,8 +99,8 @@ def sentence(text: str) -> str:
 
 
 MEAN = (
-    "the geometric mean is over the step-time ratios of cells with the same implementation on both sides, in the "
-    "rounds that all of them share; each workload has the same weight; the mean does not extend to other networks"
+    "an average is the geometric mean over the tests that both releases ran, every workload counted once; it says "
+    "nothing about other networks"
 )
 
 

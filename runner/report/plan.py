@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from runner.core.model import Plan, PlannedCell
 from runner.core.units import duration
-from runner.report.formatting import as_text
+from runner.report.formatting import as_text, counted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -16,21 +16,22 @@ ENVIRONMENT_CODES = ("image-unavailable", "no-engine", "no-interpreter", "arch",
 """Skip codes about an environment rather than its implementations, if nothing of the environment runs."""
 
 
-def plan_table(plan: Plan, width: int = WIDTH) -> str:
-    """Return the plan as text.
+def plan_table(plan: Plan, width: int = WIDTH, *, why: bool = False) -> str:
+    """Return the plan as text: a grid of environments and workloads, and how many cells do not run for which reason.
 
     Args:
         plan: the plan.
         width: columns to use, at least 60.
+        why: list the implementations that run, and what does not run for each reason, instead.
     """
-    return as_text(_parts(plan), width)
+    return as_text(_parts(plan, why=why), width)
 
 
-def _parts(plan: Plan) -> Iterator["RenderableType"]:
-    yield _cell_counts(plan.cells)
-    reasons = _reasons(plan.cells)
+def _parts(plan: Plan, *, why: bool) -> Iterator["RenderableType"]:
+    yield _cell_counts(plan.cells) if why else _grid(plan.cells)
+    reasons = _reasons(plan.cells) if why else _counted_reasons(plan.cells)
     if reasons:
-        yield "\nnot run:"
+        yield "\nnot run:" if why else "\nnot run (--why lists them):"
         yield _table(reasons)
     running = [planned for planned in plan.cells if planned.skip is None]
     compiled = _compiled(running)
@@ -57,6 +58,43 @@ def _extra_rounds(plan: Plan) -> str:
     longest = plan.seconds / measurement.rounds * measurement.round_limit
     limit = longest if measurement.budget is None else min(longest, measurement.budget)
     return f", and up to {measurement.round_limit} rounds, {duration(limit)} in all, where verdicts stay open"
+
+
+def _grid(cells: Iterable[PlannedCell]) -> "Table":
+    """Return a table with a row for each environment and a column for each workload: how many of its cells run."""
+    from rich.table import Table
+    from rich.text import Text
+
+    groups: dict[str, dict[str, list[bool]]] = {}
+    for planned in cells:
+        by_workload = groups.setdefault(planned.cell.environment, {})
+        by_workload.setdefault(planned.cell.workload, []).append(planned.skip is None)
+    workloads = list(dict.fromkeys(name for by_workload in groups.values() for name in by_workload))
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+    table.add_column("environment", no_wrap=True)
+    for name in workloads:
+        table.add_column(name.replace("-", "\n"), justify="right", no_wrap=True)
+    for environment, by_workload in groups.items():
+        counts = [by_workload.get(name, []) for name in workloads]
+        texts = [f"{sum(runs)}/{len(runs)}" if any(runs) else "·" for runs in counts]
+        table.add_row(environment, *(Text(text, style="" if text != "·" else "dim") for text in texts))
+    return table
+
+
+def _counted_reasons(cells: Iterable[PlannedCell]) -> list[tuple[str, str, str]]:
+    """Return (code, count, reason or number of reasons) for each code, the most frequent first."""
+    reasons: dict[str, list[str]] = {}
+    for planned in cells:
+        if planned.skip is not None:
+            reasons.setdefault(planned.skip.code, []).append(planned.skip.reason)
+    ordered = sorted(reasons.items(), key=lambda item: -len(item[1]))
+    return [(code, counted(len(texts), "cell"), _first_reason(texts)) for code, texts in ordered]
+
+
+def _first_reason(reasons: Sequence[str]) -> str:
+    """Return the reason, or the first of several with the number of the others."""
+    distinct = list(dict.fromkeys(reasons))
+    return distinct[0] if len(distinct) == 1 else f"{distinct[0]}; and {counted(len(distinct) - 1, 'other reason')}"
 
 
 def _cell_counts(cells: Iterable[PlannedCell]) -> "Table":

@@ -10,22 +10,16 @@ from rich.text import Text
 
 from runner.analysis.model import Comparison, Row
 from runner.core.units import TimeUnit, time_unit
-from runner.report import differences, formatting, quality
+from runner.report import answer_text, differences, formatting, quality, wording
+from runner.report.answer import answer
 
-STYLES = {
-    "faster": "bold green",
-    "slower": "bold red",
-    "same": "cyan",
-    "inconclusive": "yellow",
-    "not-comparable": "magenta",
-    "not-measured": "dim",
-}
-GRADE_STYLES = {"good": "green", "fair": "yellow", "poor": "bold red"}
 QUESTIONED = "a verdict with ? rests on a measurement with a serious quality issue"
-TIMES_WIDTH = 72
-"""Columns of a terminal from which both times fit next to the ratio, its interval and the verdict."""
-INTERVAL_WIDTH = 56
+TIMES_WIDTH = 92
+"""Columns of a terminal from which both times fit next to the change, its interval and the verdict."""
+INTERVAL_WIDTH = 72
 """Columns from which the interval fits."""
+SHOWN_NOTES = 2
+"""Implementations and cases of one side only that are named; the others are counted."""
 
 
 def text(comparison: Comparison, *, width: int, colour: bool) -> str:
@@ -36,27 +30,33 @@ def text(comparison: Comparison, *, width: int, colour: bool) -> str:
 def _parts(comparison: Comparison, width: int) -> Iterator[RenderableType]:
     for case, rows in formatting.rows_by_case(comparison.rows).items():
         yield _case(comparison, case, rows, width)
-    results = [summary(comparison), *formatting.mean_sentences(comparison)]
-    results += [*formatting.widening_sentences([comparison]), *differences.sentences(comparison)]
+    yield from (Text(f"note: {note}", style="dim") for note in _notes(comparison))
+    means = [f"{mean.environment}: {mean.noise}" for mean in comparison.overall if mean.noise]
+    results = [*means, *formatting.widening_sentences([comparison]), *differences.sentences(comparison)]
     yield Text("\n".join(filter(None, [*results, formatting.detectable_sentence(comparison)])))
-    yield Text(f"a ratio below 1 is faster; within {comparison.margin:.0%} of 1 is the same", style="dim")
+    yield Text(f"a change of up to {comparison.margin:.0%} counts as none", style="dim")
     if any(_is_questioned(row) for row in comparison.rows):
         yield Text(QUESTIONED, style="dim")
     if comparison.overall:
         yield Text(formatting.MEAN, style="dim")
-    for run, grade in comparison.grades.items():
-        yield Text(f"run {run} is {grade.sentence}", style=GRADE_STYLES[grade.level])
-    for note in (*comparison.only, *formatting.sources(comparison)):
-        yield Text(f"note: {note}", style="dim")
+    yield ""
+    grades = comparison.grades
+    (run, grade) = next(iter(grades.items())) if len(grades) == 1 else ("", None)
+    yield from answer_text.parts(answer([comparison], comparison.releases, grade, ""), width)
+    if len(grades) > 1:
+        for name, each in grades.items():
+            yield Text(f"run {name} is {each.sentence}", style=answer_text.GRADE_STYLES[each.level])
+    elif run:
+        yield Text(f"run {run}", style="dim")
 
 
-def summary(comparison: Comparison) -> str:
-    """Return a line for each environment: how many of its cells have each verdict."""
-    lines = []
-    for other in comparison.others:
-        counts = [f"{count} {verdict}" for verdict, count in comparison.count(other).items()]
-        lines.append(f"{other} against {comparison.base}: {', '.join(counts) or 'nothing to compare'}")
-    return "\n".join(lines)
+def _notes(comparison: Comparison) -> Iterator[str]:
+    """Yield what is not compared, the first few, and what published figures are."""
+    only = comparison.only
+    yield from only[:SHOWN_NOTES]
+    if len(only) > SHOWN_NOTES:
+        yield f"{len(only) - SHOWN_NOTES} more implementations or cases are on one side only: --format json lists them"
+    yield from formatting.sources(comparison)
 
 
 def _case(comparison: Comparison, case: str, rows: Sequence[Row], width: int) -> RenderableType:
@@ -96,21 +96,26 @@ def _table(comparison: Comparison, case: str, rows: Sequence[Row], unit: TimeUni
         for name in (comparison.base, other):
             head = re.sub("([:/])", r"\1\n", name)  # published: / braun2018/ / torch-0.4
             table.add_column(Text(f"{head}\n{unit.name}"), justify="right")
-    table.add_column("ratio", justify="right")
+    table.add_column("change", justify="right", overflow="fold")
     if width >= INTERVAL_WIDTH:
-        table.add_column("95 % interval", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+        table.add_column("95 % interval", overflow="fold")
+    table.add_column(
+        "verdict", no_wrap=True, min_width=max(len(wording.word(row)) + _is_questioned(row) for row in rows)
+    )
     return table
 
 
 def _fields(row: Row, rows: Sequence[Row], unit: TimeUnit, width: int) -> list[Text]:
-    sides = ((row.base_seconds, row.base_spread), (row.seconds, row.spread))
+    is_published = row.base_spread is not None or row.spread is not None
+    agreeing = row.base_seconds * row.ratio if row.base_seconds and row.ratio and not is_published else row.seconds
+    sides = ((row.base_seconds, row.base_spread), (agreeing, row.spread))
     times = [formatting.without_unit(seconds, unit) + formatting.spread(spread, unit) for seconds, spread in sides]
     phase = formatting.phase_label(row.phase, row.precision, [each.precision for each in rows])
     plain = [formatting.implementations(row), phase, *(times if width >= TIMES_WIDTH else ())]
-    plain.append(formatting.ratio(row.ratio))
-    plain += [formatting.interval(row.ratio_low, row.ratio_high)] if width >= INTERVAL_WIDTH else []
-    verdict = Text(f"{row.verdict}{'?' * _is_questioned(row)}", style=STYLES[row.verdict])
+    plain.append(wording.speedup(row.ratio))
+    plain += [wording.speedup_range(row.ratio_low, row.ratio_high, direction=False)] if width >= INTERVAL_WIDTH else []
+    word = wording.word(row)
+    verdict = Text(f"{word}{'?' * _is_questioned(row)}", style=answer_text.WORD_STYLES[word])
     return [*map(Text, plain), verdict]
 
 

@@ -57,11 +57,15 @@ def speedup(ratio: float | None) -> str:
     return text if text == "1.00x" else f"{text} {'faster' if ratio < 1 else 'slower'}"
 
 
-def speedup_range(low: float | None, high: float | None) -> str:
+def speedup_range(low: float | None, high: float | None, *, direction: bool = True) -> str:
     """Return an interval of ratios as changes of speed, the smaller change first; empty if there is none.
+
+    Without ``direction``, an interval on one side of 1 has none: it stands next to a change that has one.
 
     >>> speedup_range(0.24, 0.31), speedup_range(1.1, 1.17), speedup_range(0.31, 1.01), speedup_range(0.5, 0.5)
     ('3.2x to 4.2x faster', '1.10x to 1.17x slower', '1.01x slower to 3.2x faster', '2.00x faster')
+    >>> speedup_range(0.24, 0.31, direction=False), speedup_range(0.31, 1.01, direction=False)
+    ('3.2x to 4.2x', '1.01x slower to 3.2x faster')
     """
     if low is None or high is None or low <= 0:
         return ""
@@ -71,7 +75,7 @@ def speedup_range(low: float | None, high: float | None) -> str:
         return ends[0]
     if low < 1 < high:
         return f"{ends[0]} to {ends[1]}"
-    return f"{factor(smaller)} to {ends[1]}"
+    return f"{factor(smaller)} to {ends[1] if direction else factor(larger)}"
 
 
 def word(row: Row) -> Word:

@@ -17,6 +17,7 @@ from runner.core.files import write_whole
 from runner.matrix import Matrix, load, select_environments
 from runner.report import report
 from runner.report.accuracy import accuracy, text
+from runner.report.answer import Answer, answer
 from runner.report.markdown import summary
 from runner.report.page import arrange
 from runner.store.run import Run, runs
@@ -54,6 +55,19 @@ def write_report(run: Run, margin: float, source: str | None = None) -> Path:
     for name, content in report(results, summarise(results, margin=margin), source).items():
         write_whole(run.path / name, content)
     return run.path / "index.html"
+
+
+def run_answer(run: Run, margin: float) -> Answer:
+    """Return which releases of a run are faster, by how much, and its grade.
+
+    Args:
+        run: the run to report on.
+        margin: the change that counts as none, as a share.
+    """
+    results = dataset.load_dataset(run)
+    issues, comparisons = quality_issues(results), summarise(results, margin=margin)
+    annotated = [annotate(each, {run.id: issues}) for each in comparisons]
+    return answer(annotated, releases(results), grade(results, issues, annotated), run.id)
 
 
 def report_summary(run: Run, margin: float) -> str:

@@ -1,0 +1,67 @@
+"""The answer of a run, or of a comparison, for a terminal: a line for each release, what got slower, and the grade."""
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from runner.report import formatting, wording
+from runner.report.answer import Answer, Change
+from runner.report.compared_rows import test_phase
+
+WORD_STYLES = {
+    "faster": "bold green",
+    "probably faster": "green",
+    "same": "cyan",
+    "can't tell": "yellow",
+    "probably slower": "red",
+    "slower": "bold red",
+    "not comparable": "magenta",
+    "not measured": "dim",
+}
+GRADE_STYLES = {"good": "green", "fair": "yellow", "poor": "bold red"}
+SHOWN_SLOWER = 5
+"""Slower tests that are named; the others are counted."""
+INTERVAL_WIDTH = 84
+"""Columns of a terminal from which the interval of each average fits."""
+
+
+def text(answer: Answer, *, width: int, colour: bool) -> str:
+    """Return the answer as lines of at most ``width`` columns, with ANSI colours or without."""
+    return formatting.as_text(parts(answer, width), width, colour=colour)
+
+
+def parts(answer: Answer, width: int) -> Iterator[RenderableType]:
+    """Yield the lines of an answer."""
+    changes = [change for card in answer.cards for change in (card.newest, *card.between)]
+    if changes:
+        yield _table(changes, width)
+    for row, base, other in answer.slower[:SHOWN_SLOWER]:
+        ends = wording.speedup_range(row.ratio_low, row.ratio_high)
+        line = Text(f"{wording.word(row)}: ", style=WORD_STYLES[wording.word(row)])
+        line.append(f"{row.case_id} {test_phase(row)}, {formatting.implementations(row)}: ", style="default")
+        line.append(f"{wording.speedup(row.ratio)}{f' ({ends})' if ends else ''}, {base} → {other}", style="default")
+        yield line
+    rest = len(answer.slower) - SHOWN_SLOWER
+    if rest > 0:
+        yield Text(f"and {rest} more that are slower, or probably", style="dim")
+    if answer.grade:
+        yield Text(f"grade: {answer.grade.sentence}", style=GRADE_STYLES[answer.grade.level])
+
+
+def _table(changes: list[Change], width: int) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(overflow="fold")
+    table.add_column(no_wrap=True)
+    if width >= INTERVAL_WIDTH:
+        table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for change in changes:
+        style = "yellow" if not change.clear or not change.ratio else "green" if change.ratio < 1 else "red"
+        ends = wording.speedup_range(change.low, change.high, direction=False)
+        fields = [Text(f"{change.other} against {change.base}"), Text(change.big, style=f"bold {style}")]
+        fields += [Text(f"({ends})" if ends else "", style="dim")] if width >= INTERVAL_WIDTH else []
+        tests = formatting.counted(change.tests, "test")
+        table.add_row(*fields, Text(f"{tests}: {wording.counted_words(dict(change.words))}"))
+    return table
