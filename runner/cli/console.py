@@ -82,10 +82,19 @@ def emit(text: str, output: Path | None) -> None:
         except BrokenPipeError:  # the reader closed the pipe, as `head` does
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
+    save(text.rstrip("\n") + "\n", output)
+
+
+def save(content: str | bytes, output: Path) -> None:
+    """Replace a file by a result.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
     from runner.core.files import write_whole
 
     try:
-        write_whole(output, text.rstrip("\n") + "\n")
+        write_whole(output, content)
     except OSError as error:
         raise UsageError(Problem(f"{output} cannot be written: {error.strerror}")) from error
 

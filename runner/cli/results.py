@@ -29,14 +29,20 @@ def compare(
     reports: Reports = Path("reports"),
     best: Annotated[bool, typer.Option("--best", help="compare the fastest implementation of each side")] = False,
     format: Format = "table",
-    output: Output = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="write to this file instead of stdout; .svg and .png get a chart"),
+    ] = None,
     traceback: Traceback = False,
 ) -> int:
     """Compare environments by their stored results: faster, slower, same or inconclusive, and why."""
-    from runner.report import render
+    from runner.report import chart_file, render
     from runner.workflows.results import comparison
 
     compared = comparison(matrix, reports, environments, best=best)
+    if output is not None and output.suffix in chart_file.SUFFIXES:
+        console.save(chart_file.content([compared], output.suffix, compared.releases), output)
+        return 0
     colour = output is None and console.colour()
     console.emit(render(compared, format, width=console.width(), colour=colour), output)
     return 0

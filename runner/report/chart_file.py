@@ -1,0 +1,166 @@
+"""A comparison as a picture of its own: a forest plot as SVG or PNG, made of the same marks as those of the page."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+
+from runner.analysis.model import Comparison, Row
+from runner.analysis.releases import Release
+from runner.core.errors import Problem, UsageError
+from runner.report import pictures, wording
+from runner.report.compared_rows import ComparedRow, compared_rows, in_order
+
+SUFFIXES = (".svg", ".png")
+"""Endings of the files that a chart can be written to."""
+LINE = 24
+"""Height of a row in pixels, for text of 12 pixels."""
+PADDING = 16
+"""Space around the chart and between its columns, in pixels."""
+LETTER = 7.0
+"""Reserved width of a letter in pixels: the average of DejaVu Sans, the widest of the fonts, is 6.9 at 12 pixels."""
+SHARP_HEIGHT = 8000
+"""Height in pixels up to which a PNG has two pixels for each of the SVG's: 8,000 x 1,500 take 190 MB to draw."""
+
+STYLE = """text { font: 12px "DejaVu Sans", Verdana, Arial, sans-serif; fill: #1c2127 }
+.title { font-weight: 700; font-size: 15px } .side { font-weight: 700 } .soft { fill: #5b6570 }
+.head text { font-size: 10px; fill: #5b6570; text-anchor: middle }
+.band { fill: #dfe3e8 } .grid { stroke: #dfe3e8; fill: none } .one { stroke: #5b6570 }
+.faster, .probably-faster { color: #0a62a5 } .slower, .probably-slower { color: #a84300 }
+.same { color: #4a5568 } .cant-tell { color: #6b5a00 } .not-comparable, .not-measured { color: #5b6570 }
+.word { fill: currentColor } circle { fill: #fff; stroke: currentColor; stroke-width: 1.6 }
+.faster circle, .slower circle, .same circle { fill: currentColor }
+.d { stroke: currentColor; stroke-width: 1 } .i { stroke: currentColor; stroke-width: 3.5; opacity: .75 }"""
+"""The colours of the page's light style sheet, without the variables that only browsers know."""
+
+Texts = tuple[str, str, str]
+"""A row's test, its change with the 95 % interval, and its verdict."""
+
+
+def content(comparisons: Sequence[Comparison], suffix: str, names: Mapping[str, Release]) -> str | bytes:
+    """Return the chart of some comparisons as a file with one of ``SUFFIXES``.
+
+    Args:
+        comparisons: A/A controls are left out.
+        suffix: ``.svg`` or ``.png``.
+        names: environment -> its release.
+
+    Raises:
+        UsageError: there is no row to draw.
+    """
+    if not compared_rows(comparisons, names):
+        hint = "the chart leaves out A/A controls; `runner compare` prints them"
+        raise UsageError(Problem("there is no comparison of releases to draw", hint=hint))
+    text = svg(comparisons, names)
+    return png(text) if suffix == ".png" else text
+
+
+def png(text: str) -> bytes:
+    """Return an SVG as PNG, without a browser; twice as large up to ``SHARP_HEIGHT``."""
+    import vl_convert
+
+    height = float(text.partition('height="')[2].partition('"')[0])
+    image: bytes = vl_convert.svg_to_png(text, scale=2.0 if 2 * height <= SHARP_HEIGHT else 1.0)
+    return image
+
+
+def svg(comparisons: Sequence[Comparison], names: Mapping[str, Release]) -> str:
+    """Return a forest plot of all comparisons of releases, the rows of each pair below a heading, as an SVG.
+
+    The axis of speed-ups is logarithmic, with faster on the right and the band of the margin. A thick line is the 95 %
+    interval, a thin one reaches as far as the interval that decides, and the dot is filled if the row is decided.
+
+    Args:
+        comparisons: A/A controls are left out.
+        names: environment -> its release.
+    """
+    groups = _groups(compared_rows(comparisons, names))
+    rows = [row for group in groups.values() for row in group]
+    margin = max((comparison.margin for comparison in comparisons), default=0.0)
+    axis_scale = pictures.scale(row.row for row in rows)
+    columns = _columns([_texts(row) for row in rows])
+    parts = [*_head(columns[1], axis_scale, margin), *_body(groups, columns, axis_scale)]
+    height = 4 * PADDING + 2 * LINE + LINE * (len(rows) + len(groups))
+    note = f"Grey band: within {margin:.0%} is the same. Filled dot: decided. Thick line: 95 % interval."
+    parts.append(_text(PADDING, height - PADDING, note, "soft"))
+    width = max(columns[-1], round(PADDING * 2 + len(note) * LETTER))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'role="img" aria-label="{escape(_summary(rows), quote=True)}"><style>{STYLE}</style>'
+        f'<rect width="100%" height="100%" fill="#fff"/>{"".join(parts)}</svg>\n'
+    )
+
+
+def _head(left: int, axis_scale: pictures.Scale, margin: float) -> Iterator[str]:
+    """Yield the symbol of the axis, the title and the labels of the axis."""
+    yield f"<defs>{pictures.axis(axis_scale, margin)}</defs>"
+    yield _text(PADDING, PADDING + 15, "Speed-up, faster on the right", "title")
+    yield _placed(pictures.axis_labels(axis_scale), left, PADDING + LINE, 14)
+
+
+def _body(
+    groups: Mapping[str, Sequence[ComparedRow]], columns: Sequence[int], axis_scale: pictures.Scale
+) -> Iterator[str]:
+    """Yield the heading of each group and its rows."""
+    y = 2 * PADDING + LINE + 14
+    for heading, rows in groups.items():
+        yield _text(PADDING, y + 12, heading, "side")
+        y += LINE
+        for row in rows:
+            yield _row(row.row, _texts(row), columns, axis_scale, y)
+            y += LINE
+
+
+def _row(row: Row, texts: Texts, columns: Sequence[int], axis_scale: pictures.Scale, y: int) -> str:
+    """Return a row: its test, its interval on the axis, its change, and its verdict in the colour of the dot."""
+    test, change, word = texts
+    verdict = f"word {pictures.css_class(wording.word(row))}"
+    forest = pictures.forest(row, axis_scale)
+    return "".join(
+        [
+            _text(columns[0], y + 13, test),
+            _placed(forest, columns[1], y, 18) if forest else "",
+            _text(columns[2], y + 13, change),
+            _text(columns[3], y + 13, word, verdict),
+        ]
+    )
+
+
+def _placed(picture: str, x: int, y: int, height: int) -> str:
+    """Return a picture of the page at a position, in pixels, in the chart."""
+    box = f'<svg x="{x}" y="{y}" width="{pictures.WIDTH}" height="{height}" '
+    return picture.replace("<svg ", box, 1)
+
+
+def _groups(rows: Sequence[ComparedRow]) -> dict[str, list[ComparedRow]]:
+    """Return the rows of each pair of releases, under its name, by case."""
+    groups: dict[str, list[ComparedRow]] = {}
+    for row in in_order(rows):
+        groups.setdefault(f"{row.other} against {row.base}", []).append(row)
+    return groups
+
+
+def _texts(row: ComparedRow) -> Texts:
+    change = f"{row.change} ({row.ends})" if row.ends else row.change
+    return f"{row.test}, {row.api}", change, row.word
+
+
+def _columns(texts: Sequence[Texts]) -> tuple[int, int, int, int, int]:
+    """Return the left edges of the four columns, and the width of the chart."""
+    test, change, word = (
+        round(max((len(row[index]) for row in texts), default=0) * LETTER) + PADDING for index in range(3)
+    )
+    edges = [PADDING, PADDING + test]
+    edges.append(edges[-1] + pictures.WIDTH + PADDING)
+    edges.append(edges[-1] + change)
+    return edges[0], edges[1], edges[2], edges[3], edges[3] + word
+
+
+def _text(x: int, y: int, content_text: str, css_class: str = "") -> str:
+    attribute = f' class="{css_class}"' if css_class else ""
+    return f'<text{attribute} x="{x}" y="{y}">{escape(content_text)}</text>'
+
+
+def _summary(rows: Sequence[ComparedRow]) -> str:
+    words = [row.word for row in rows]
+    return f"{len(rows)} comparisons: " + wording.counted_words(
+        {each: words.count(each) for each in wording.WORDS if each in words}
+    )
