@@ -7,6 +7,7 @@ from runner.analysis.model import Comparison, Row
 from runner.analysis.releases import Release
 from runner.core.errors import Problem, UsageError
 from runner.report import pictures, wording
+from runner.report.answer import base_name, name
 from runner.report.compared_rows import ComparedRow, compared_rows, in_order
 
 SUFFIXES = (".svg", ".png")
@@ -72,7 +73,7 @@ def svg(comparisons: Sequence[Comparison], names: Mapping[str, Release]) -> str:
         comparisons: A/A controls are left out.
         names: environment -> its release.
     """
-    groups = _groups(compared_rows(comparisons, names))
+    groups = _groups(compared_rows(comparisons, names), names)
     rows = [row for group in groups.values() for row in group]
     margin = max((comparison.margin for comparison in comparisons), default=0.0)
     axis_scale = pictures.scale(row.row for row in rows)
@@ -130,11 +131,12 @@ def _placed(picture: str, x: int, y: int, height: int) -> str:
     return picture.replace("<svg ", box, 1)
 
 
-def _groups(rows: Sequence[ComparedRow]) -> dict[str, list[ComparedRow]]:
-    """Return the rows of each pair of releases, under its name, by case."""
+def _groups(rows: Sequence[ComparedRow], names: Mapping[str, Release]) -> dict[str, list[ComparedRow]]:
+    """Return the rows of each pair of releases, under both names, by case."""
     groups: dict[str, list[ComparedRow]] = {}
-    for row in in_order(rows):
-        groups.setdefault(f"{row.other} against {row.base}", []).append(row)
+    for each in in_order(rows):
+        other, base = each.row.environment, each.row.base.environment
+        groups.setdefault(f"{name(other, names)} against {base_name(base, other, names)}", []).append(each)
     return groups
 
 
