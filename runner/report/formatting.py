@@ -49,6 +49,20 @@ def as_text(parts: Iterable["RenderableType"], width: int, *, colour: bool = Fal
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
 
 
+def columns(rows: Sequence[Sequence[str]], width: int) -> str:
+    """Return rows as aligned columns; the last one is folded to the width."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for _ in rows[0][:-1]:
+        table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return as_text([table], width)
+
+
 def step_time(seconds: float | None, unit: TimeUnit | None = None) -> str:
     """Return the time of a step with its unit, ``1.23 ms``, or a dash."""
     return DASH if seconds is None else units.step_time(seconds, unit)

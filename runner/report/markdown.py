@@ -213,7 +213,7 @@ def _correctness(page: Page) -> list[str]:
 
 
 def _error_fields(row: Accuracy) -> Sequence[str]:
-    errors = (f"{formatting.error(worst.error)}{' failed' * worst.failed}" for worst in row.worst)
+    errors = (f"{worst}{' failed' * worst.failed}" for worst in row.worst)
     return (row.environment, row.implementation, row.precision, *errors)
 
 
