@@ -123,19 +123,6 @@ def mean_scope(mean: GeometricMean) -> str:
     return f"{counted(mean.cells, 'cell')} in {counted(len(mean.workloads), 'workload')}"
 
 
-def mean_sentences(comparison: Comparison) -> list[str]:
-    """Return a sentence for each environment that has a mean over its cells."""
-    sentences = []
-    for mean in comparison.overall:
-        ends = interval(mean.ratio_low, mean.ratio_high)
-        uncertainty = "no interval from one round" if mean.ratio_low is None else f"95 % interval {ends}"
-        pair = f"{mean.environment} against {comparison.base}"
-        noise = f"; {mean.noise}" if mean.noise else ""
-        text = f"{pair}: geometric mean over {mean_scope(mean)}: {ratio(mean.ratio)}, {uncertainty}{noise}"
-        sentences.append(text)
-    return sentences
-
-
 def widening_sentences(comparisons: Iterable[Comparison]) -> list[str]:
     """Return a sentence for each run whose intervals are widened, once for all comparisons."""
     factors: dict[tuple[str, str], list[float]] = {}
