@@ -92,7 +92,7 @@ def test_one_round_has_a_mean_and_no_interval(tmp_path: Path) -> None:
     assert mean.ratio == pytest.approx(1.0)
     assert (mean.ratio_low, mean.ratio_high, mean.rounds) == (None, None, 1)
     assert wording.mean_sentences(comparison) == [
-        "torch-2.x against torch-1.0: 2.00x faster on average, no interval from one round, over 2 cells in 2 workloads"
+        "torch-2.x against torch-1.0: 1.00x on average, no interval from one round, over 2 cells in 2 workloads"
     ]
     assert json.loads(render(comparison, "json"))["overall"][0]["ratio_low"] is None
 
