@@ -135,16 +135,16 @@ def _row(each: ComparedRow) -> Sequence[str]:
     notes = [plain(f"({each.advice})")] if each.advice and len(each.advice) < 30 else []
     sides = f"{each.base} → {each.other}"
     times = f"{each.base_time} → {each.other_time}"
-    said = Raw(" ".join(filter(None, [verdict, *notes, marks])))
-    return each.test, each.api, sides, times, each.change, each.ends or formatting.DASH, said
+    verdict_cell = Raw(" ".join(filter(None, [verdict, *notes, marks])))
+    return each.test, each.api, sides, times, each.change, each.ends or formatting.DASH, verdict_cell
 
 
-def _all_comparisons(rows: Sequence[ComparedRow], most: int) -> list[str]:
-    """Return the table of all comparisons, folded; of more than ``most``, the slower ones and the largest changes."""
+def _all_comparisons(rows: Sequence[ComparedRow], max_rows: int) -> list[str]:
+    """Return the table of all comparisons, folded; of more than ``max_rows``, the slower ones and the largest changes."""
     if not rows:
         return []
     by_need = sorted(rows, key=lambda each: each.word not in ("slower", "probably slower"))  # stable
-    kept = set(map(id, by_need[:most]))
+    kept = set(map(id, by_need[:max_rows]))
     shown = [each for each in rows if id(each) in kept]
     title = "All" if len(shown) == len(rows) else f"{len(shown)} of"
     heading = f"{title} {counted(len(rows), 'comparison')}, the largest change first"

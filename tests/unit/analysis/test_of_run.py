@@ -14,10 +14,10 @@ from tests.support.fake_runs import cell, good, make
 def reports_with(folder: Path, *seconds: float) -> list[str]:
     """Store a run for each time of torch-2.x, with torch-1.0 at 1 s in each; return the ids, oldest first."""
     names = []
-    for index, own in enumerate(seconds):
+    for index, newer in enumerate(seconds):
         records = [
             good(cell(name), number, [time, time])
-            for name, time in (("torch-1.0", 1.0), ("torch-2.x", own))
+            for name, time in (("torch-1.0", 1.0), ("torch-2.x", newer))
             for number in range(3)
         ]
         run = make(folder, records)

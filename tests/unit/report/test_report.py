@@ -16,7 +16,7 @@ from runner.analysis.model import Comparison, Dataset, Row
 from runner.core.errors import UsageError
 from runner.core.model import Cell, Skip
 from runner.report import FORMATS, formatting, render, report
-from runner.report.accuracy import accuracy
+from runner.report.accuracy import Worst, accuracy
 from runner.report.accuracy import text as accuracy_text
 from tests.support.fake_runs import bad, cell, good, make, realistic, rounds
 from tests.support.html import html_text
@@ -199,7 +199,7 @@ def test_accuracy_is_the_largest_error_with_its_case(tmp_path: Path) -> None:
     assert (row.loss, row.failed) == ((0.5, "asr-lstm/4x320-ce-long", True, 1e-5), True)
     assert row.gradient == (3e-6, "asr-lstm/1x320-ce-short", False, 1e-3)
     assert row.result == (1.9e-7, "asr-lstm/1x320-ce-short", False, 1e-3)
-    ok = replace(row, environment="torch-1.0", loss=row.gradient)
+    ok = replace(row, environment="torch-1.0", loss=Worst(1e-7, "asr-lstm/1x320-ce-short"))
     lines = accuracy_text((ok, row)).splitlines()
     assert lines[1].split(maxsplit=7)[:1] == ["FAILED"]
     errors = ["5.0e-01/1e-05", "3.0e-06/1e-03", "1.9e-07/1e-03", "asr-lstm/4x320-ce-long, asr-lstm/1x320-ce-short"]
