@@ -140,7 +140,7 @@ def _row(each: ComparedRow) -> Sequence[str]:
 
 
 def _all_comparisons(rows: Sequence[ComparedRow], max_rows: int) -> list[str]:
-    """Return the table of all comparisons, folded; of more than ``max_rows``, the slower ones and the largest changes."""
+    """Return the table of all comparisons, folded; above ``max_rows`` the slower ones and the largest changes."""
     if not rows:
         return []
     by_need = sorted(rows, key=lambda each: each.word not in ("slower", "probably slower"))  # stable
