@@ -83,13 +83,15 @@ def load_samples(path: str | Path) -> pd.DataFrame:
     return merge(newest[:1])
 
 
-def export(run: Run | Path, path: Path) -> None:
-    """Write the samples of a run to a ``.parquet`` or ``.csv`` file, atomically.
+def export(run: Run | Path, path: Path) -> int:
+    """Write the samples of a run to a ``.parquet`` or ``.csv`` file, atomically; return their number.
 
     Raises:
         UsageError: the file name has another suffix.
     """
-    samples.write(merge([run]), path)
+    frame = merge([run])
+    samples.write(frame, path)
+    return len(frame)
 
 
 def _concatenate(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -21,13 +21,16 @@ def compare(
         list[str],
         typer.Argument(
             metavar="BASE OTHER...",
-            help="the base first; published figures are named as in published:braun2018/torch-0.4",
+            help="the base first; torch-2.x@RUN is of a certain run, published:braun2018/torch-0.4 a publication",
             autocompletion=completion.environments,
         ),
     ],
     matrix: MatrixFile = Path("matrix.yaml"),
     reports: Reports = Path("reports"),
     best: Annotated[bool, typer.Option("--best", help="compare the fastest implementation of each side")] = False,
+    run: Annotated[
+        str | None, typer.Option("--run", help="compare in this run; by default the newest that has both sides")
+    ] = None,
     format: Format = "table",
     output: Annotated[
         Path | None,
@@ -39,7 +42,7 @@ def compare(
     from runner.report import chart_file, render
     from runner.workflows.results import comparison
 
-    compared = comparison(matrix, reports, environments, best=best)
+    compared = comparison(matrix, reports, environments, best=best, run=run)
     if output is not None and output.suffix in chart_file.SUFFIXES:
         console.save(chart_file.content([compared], output.suffix, compared.releases), output)
         return 0
@@ -98,6 +101,46 @@ def report(
     return 0
 
 
+@app.command("open")
+def open_page(
+    run: RunName = None,
+    matrix: MatrixFile = Path("matrix.yaml"),
+    reports: Reports = Path("reports"),
+    traceback: Traceback = False,
+) -> int:
+    """Open the report of a run in the browser, and print its path."""
+    import webbrowser
+
+    from runner.workflows.results import find_run, matrix_margin, write_report
+
+    stored = find_run(reports, run)
+    page = stored.path / "index.html"
+    page = page if page.exists() else write_report(stored, matrix_margin(matrix))
+    if not webbrowser.open(page.resolve().as_uri()):
+        console.note("no browser was found: open this file in one")
+    console.emit(str(page), None)
+    return 0
+
+
+@app.command("list")
+def list_what_there_is(
+    topic: Annotated[Literal["runs", "environments", "cases", "presets"], typer.Argument(help="what to list")] = "runs",
+    matrix: MatrixFile = Path("matrix.yaml"),
+    reports: Reports = Path("reports"),
+    traceback: Traceback = False,
+) -> int:
+    """List the stored runs, or what the matrix file has."""
+    from runner.report.formatting import columns
+    from runner.workflows.listing import listing
+
+    entries = list(listing(topic, matrix, reports))
+    if not entries:
+        console.note(f"there are no {topic}")
+        return 0
+    console.emit(columns(entries, console.width()), None)
+    return 0
+
+
 @app.command()
 def accept(
     cells: Annotated[
@@ -119,11 +162,13 @@ def accept(
 
 @app.command()
 def accuracy(run: RunName = None, reports: Reports = Path("reports"), traceback: Traceback = False) -> int:
-    """Print the largest error against the float64 reference, by environment and implementation."""
-    from runner.workflows.results import accuracy_text, find_run
+    """Print the largest error against the float64 reference, and whether it is within the tolerance."""
+    from runner.report.accuracy import text
+    from runner.workflows.results import find_run, run_accuracy
 
-    console.emit(accuracy_text(find_run(reports, run)), None)
-    return 0
+    rows = run_accuracy(find_run(reports, run))
+    console.emit(text(rows), None)
+    return 1 if any(row.failed for row in rows) else 0
 
 
 @app.command()
@@ -135,7 +180,9 @@ def export(
 ) -> int:
     """Write every sample of a run as one tidy table."""
     from runner.analysis import dataset
+    from runner.report.formatting import counted
     from runner.workflows.results import find_run
 
-    dataset.export(find_run(reports, run), output)
+    rows = dataset.export(find_run(reports, run), output)
+    console.note(f"wrote {output}: {counted(rows, 'sample')}")
     return 0

@@ -4,13 +4,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from runner.analysis.model import Dataset
+from runner.catalog.cases import CASES, is_kernel
+from runner.harness.verify.tolerance import OPERATIONS, TOLERANCES
 from runner.report import formatting
 
 ERRORS = (
     "The largest relative error of a loss, and of a gradient and of a result as a share of its norm, against a float64 "
     "reference"
 )
-HEAD = ("environment", "implementation", "precision", "loss", "gradient", "result", "in")
+HEAD = ("", "environment", "implementation", "precision", "loss", "gradient", "result", "in")
+ALLOWED = "errors are as error/allowed"
 
 
 class Worst(NamedTuple):
@@ -20,11 +23,18 @@ class Worst(NamedTuple):
         error: None if none was recorded.
         case: the case that had it.
         failed: whether a cell that failed the check had it.
+        allowed: the tolerance of the check; None if the precision has none.
     """
 
     error: float | None = None
     case: str = ""
     failed: bool = False
+    allowed: float | None = None
+
+    def __str__(self) -> str:
+        """Return the error and the tolerance, ``3.1e-07/1e-03``, or a dash."""
+        allowed = "" if self.allowed is None else f"/{self.allowed:.0e}"
+        return formatting.DASH if self.error is None else f"{formatting.error(self.error)}{allowed}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +79,7 @@ def accuracy(dataset: Dataset) -> tuple[Accuracy, ...]:
 
     Environments are in the order of the plan, their implementations by name.
     """
-    worst_of_kind = [_worst(dataset, f"{name}_error") for name in ("loss", "gradient", "forward")]
+    worst_of_kind = [_worst(dataset, name) for name in ("loss", "gradient", "forward")]
     order = formatting.environment_order(dataset)
     rows = []
     for key in dict.fromkeys(key for worst in worst_of_kind for key in worst):
@@ -88,27 +98,41 @@ def accuracy(dataset: Dataset) -> tuple[Accuracy, ...]:
     return tuple(sorted(rows, key=lambda row: (order.get(row.environment, len(order)), row.implementation)))
 
 
-def _worst(dataset: Dataset, column: str) -> dict[Key, Worst]:
-    """Return the largest error in a column, over good records and failed ones."""
+def _allowed(kind: str, precision: str, case_id: str) -> float | None:
+    """Return the tolerance of the harness's check, ``runner/harness/verify/tolerance.py``."""
+    if kind == "forward" and case_id in CASES and is_kernel(CASES[case_id]):
+        return OPERATIONS.get(precision)
+    limits = TOLERANCES.get(precision)
+    return limits[kind != "loss"] if limits else None
+
+
+def _worst(dataset: Dataset, kind: str) -> dict[Key, Worst]:
+    """Return the largest error of a kind, over good records and failed ones."""
     largest: dict[Key, Worst] = {}
+    column = f"{kind}_error"
     for frame, failed in ((dataset.rounds, False), (dataset.failures, True)):
         known = frame[frame[column].notna()]
         indexes = known.groupby(["environment", "implementation", "precision"], observed=True)[column].idxmax()
         for row in known.loc[indexes].itertuples():
             key = (str(row.environment), str(row.implementation), str(row.precision))
-            worst = Worst(float(getattr(row, column)), f"{row.workload}/{row.case}", failed)
+            case_id = f"{row.workload}/{row.case}"
+            worst = Worst(float(getattr(row, column)), case_id, failed, _allowed(kind, key[2], case_id))
             largest[key] = max(largest.get(key, worst), worst, key=lambda each: each.error or 0.0)
     return largest
 
 
 def text(rows: tuple[Accuracy, ...]) -> str:
-    """Return the rows as aligned columns."""
-    lines = [HEAD, *(_line(row) for row in rows)]
+    """Return the rows as aligned columns, those that failed the check first."""
+    lines = [HEAD, *(_line(row) for row in sorted(rows, key=lambda row: not row.failed))]
     widths = [max(len(line[index]) for line in lines) for index in range(len(HEAD))]
     padded = ("  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True)) for line in lines)
-    return "\n".join(line.rstrip() for line in padded) + "\n"
+    failed = sum(row.failed for row in rows)
+    verdict = (
+        f"{failed} of {formatting.counted(len(rows), 'implementation')} failed the check" if failed else "all are ok"
+    )
+    return "\n".join([*(line.rstrip() for line in padded), f"{verdict}; {ALLOWED}"]) + "\n"
 
 
 def _line(row: Accuracy) -> tuple[str, ...]:
-    errors = (formatting.error(worst.error) for worst in row.worst)
-    return (row.environment, row.implementation, row.precision, *errors, ", ".join(row.cases))
+    verdict = "FAILED" if row.failed else "ok"
+    return (verdict, row.environment, row.implementation, row.precision, *map(str, row.worst), ", ".join(row.cases))

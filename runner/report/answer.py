@@ -50,7 +50,7 @@ class Change:
     def big(self) -> str:
         """The change in large letters."""
         if self.ratio is None:
-            return "no ratio"
+            return "no average"
         return wording.speedup(self.ratio) if self.clear else "no clear difference"
 
     @property

@@ -49,6 +49,20 @@ def as_text(parts: Iterable["RenderableType"], width: int, *, colour: bool = Fal
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
 
 
+def columns(rows: Sequence[Sequence[str]], width: int) -> str:
+    """Return rows as aligned columns; the last one is folded to the width."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for _ in rows[0][:-1]:
+        table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return as_text([table], width)
+
+
 def step_time(seconds: float | None, unit: TimeUnit | None = None) -> str:
     """Return the time of a step with its unit, ``1.23 ms``, or a dash."""
     return DASH if seconds is None else units.step_time(seconds, unit)
@@ -107,19 +121,6 @@ MEAN = (
 def mean_scope(mean: GeometricMean) -> str:
     """Return what a mean covers, ``14 cells in 4 workloads``."""
     return f"{counted(mean.cells, 'cell')} in {counted(len(mean.workloads), 'workload')}"
-
-
-def mean_sentences(comparison: Comparison) -> list[str]:
-    """Return a sentence for each environment that has a mean over its cells."""
-    sentences = []
-    for mean in comparison.overall:
-        ends = interval(mean.ratio_low, mean.ratio_high)
-        uncertainty = "no interval from one round" if mean.ratio_low is None else f"95 % interval {ends}"
-        pair = f"{mean.environment} against {comparison.base}"
-        noise = f"; {mean.noise}" if mean.noise else ""
-        text = f"{pair}: geometric mean over {mean_scope(mean)}: {ratio(mean.ratio)}, {uncertainty}{noise}"
-        sentences.append(text)
-    return sentences
 
 
 def widening_sentences(comparisons: Iterable[Comparison]) -> list[str]:

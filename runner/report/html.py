@@ -173,6 +173,8 @@ def environment() -> jinja2.Environment:
         difference_groups=differences.groups,
         difference_sentence=differences.sentence,
         errors=ERRORS,
+        mean_note=formatting.sentence(formatting.MEAN),
+        mean_sentences=wording.mean_sentences,
         speedup_range=wording.speedup_range,
         strip=_strip,
         test_phase=test_phase,

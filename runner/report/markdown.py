@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from runner.analysis.model import Comparison
+from runner.core.model.cells import is_twin
 from runner.report import differences, formatting, wording
 from runner.report.accuracy import ERRORS, Accuracy
 from runner.report.answer import Change
@@ -38,7 +39,13 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
         reference: published figures of the same cases, to show next to them.
     """
     first = _first_part(page)
-    needed = [*first, *_failures(page), *(_reference(reference) if reference else ())]
+    notes = [*formatting.widening_sentences(page.comparisons), *formatting.detectable_sentences(_of_releases(page))]
+    needed = [
+        *first,
+        *([bullets(map(formatting.sentence, notes))] if notes else ()),
+        *_failures(page),
+        *(_reference(reference) if reference else ()),
+    ]
     optional = [
         ("all comparisons", _all_comparisons(page.rows, len(page.rows))),
         ("serious warnings", list(_warnings(page.quality_issues)) if page.quality_issues else []),
@@ -65,6 +72,11 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
     return "\n\n".join([*needed, *kept]) + "\n"
 
 
+def _of_releases(page: Page) -> list[Comparison]:
+    """Return the comparisons without those of A/A controls."""
+    return [each for each in page.comparisons if not any(map(is_twin, each.others))]
+
+
 def _size(parts: Iterable[str]) -> int:
     """Return the characters of parts with the empty lines between them."""
     return sum(len(part) + 2 for part in parts)
@@ -81,7 +93,7 @@ def comparison_text(comparison: Comparison) -> str:
     rows = compared_rows([comparison], comparison.releases)
     title = f"# {', '.join(comparison.others)} against {comparison.base}"
     parts = [plain(title).replace("\\#", "#", 1), f"On {plain(formatting.devices(comparison))}."]
-    parts += [bullets(_means(comparison))] if comparison.overall else []
+    parts += [bullets(wording.mean_sentences(comparison))] if comparison.overall else []
     notes = [*formatting.widening_sentences([comparison]), formatting.detectable_sentence(comparison)]
     parts += [bullets(map(formatting.sentence, filter(None, notes)))] if any(notes) else []
     parts += [table(HEAD, map(_row, rows)), *_reasons(rows)]
@@ -123,16 +135,16 @@ def _row(each: ComparedRow) -> Sequence[str]:
     notes = [plain(f"({each.advice})")] if each.advice and len(each.advice) < 30 else []
     sides = f"{each.base} → {each.other}"
     times = f"{each.base_time} → {each.other_time}"
-    said = Raw(" ".join(filter(None, [verdict, *notes, marks])))
-    return each.test, each.api, sides, times, each.change, each.ends or formatting.DASH, said
+    verdict_cell = Raw(" ".join(filter(None, [verdict, *notes, marks])))
+    return each.test, each.api, sides, times, each.change, each.ends or formatting.DASH, verdict_cell
 
 
-def _all_comparisons(rows: Sequence[ComparedRow], most: int) -> list[str]:
-    """Return the table of all comparisons, folded; of more than ``most``, the slower ones and the largest changes."""
+def _all_comparisons(rows: Sequence[ComparedRow], max_rows: int) -> list[str]:
+    """Return the table of all comparisons, folded; above ``max_rows`` the slower ones and the largest changes."""
     if not rows:
         return []
     by_need = sorted(rows, key=lambda each: each.word not in ("slower", "probably slower"))  # stable
-    kept = set(map(id, by_need[:most]))
+    kept = set(map(id, by_need[:max_rows]))
     shown = [each for each in rows if id(each) in kept]
     title = "All" if len(shown) == len(rows) else f"{len(shown)} of"
     heading = f"{title} {counted(len(rows), 'comparison')}, the largest change first"
@@ -148,13 +160,6 @@ def _reasons(rows: Iterable[ComparedRow]) -> list[str]:
             labels.setdefault((each.word, each.row.reason), []).append(label)
     reasons = [f"{word}: {formatting.few(of_reason)}: {reason}" for (word, reason), of_reason in labels.items()]
     return [bullets(reasons)] if reasons else []
-
-
-def _means(comparison: Comparison) -> Iterator[str]:
-    for mean in comparison.overall:
-        ends = wording.speedup_range(mean.ratio_low, mean.ratio_high)
-        text = f"{mean.environment}: {wording.speedup(mean.ratio)} on average over {formatting.mean_scope(mean)}"
-        yield "; ".join(filter(None, (text, ends, mean.noise)))
 
 
 def _failures(page: Page) -> list[str]:
@@ -213,7 +218,7 @@ def _correctness(page: Page) -> list[str]:
 
 
 def _error_fields(row: Accuracy) -> Sequence[str]:
-    errors = (f"{formatting.error(worst.error)}{' failed' * worst.failed}" for worst in row.worst)
+    errors = (f"{worst}{' failed' * worst.failed}" for worst in row.worst)
     return (row.environment, row.implementation, row.precision, *errors)
 
 

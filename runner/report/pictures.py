@@ -166,9 +166,9 @@ def thinned(seconds: NDArray[np.float64], points: int) -> NDArray[np.float64]:
     if len(seconds) <= points:
         return seconds
     length = -(-len(seconds) // points)
-    whole = len(seconds) // length * length
-    medians = np.median(seconds[:whole].reshape(-1, length), axis=1)
-    return medians if whole == len(seconds) else np.append(medians, np.median(seconds[whole:]))
+    complete = len(seconds) // length * length
+    medians = np.median(seconds[:complete].reshape(-1, length), axis=1)
+    return medians if complete == len(seconds) else np.append(medians, np.median(seconds[complete:]))
 
 
 def css_class(word: str) -> str:
@@ -177,7 +177,7 @@ def css_class(word: str) -> str:
 
 
 def _line(line: NDArray[np.float64], left: float, width: float, low: float, high: float) -> str:
-    """Return the path of a round, in whole units relative to the previous point."""
+    """Return the path of a round, in integer units relative to the previous point."""
     span = (high - low) or 1.0
     ys = np.rint(60 - 60 * (line - low) / span).astype(int).tolist()
     xs = np.rint(left + np.linspace(0, width - 6, len(ys))).astype(int).tolist()

@@ -41,5 +41,5 @@ def _rounds(dataset: Dataset) -> str:
     if "rounds" not in known:
         return ""
     text = f"{counted(known['rounds'], 'round')} of {known.get('seconds', 0):g} s for each test"
-    most = known.get("max_rounds", known["rounds"])
-    return f"{text}, up to {most} for undecided ones" if most > known["rounds"] else text
+    round_limit = known.get("max_rounds", known["rounds"])
+    return f"{text}, up to {round_limit} for undecided ones" if round_limit > known["rounds"] else text

@@ -94,7 +94,7 @@ def _table(comparison: Comparison, case: str, rows: Sequence[Row], unit: TimeUni
     if width >= TIMES_WIDTH:
         other = comparison.others[0] if len(comparison.others) == 1 else "other"
         for name in (comparison.base, other):
-            head = re.sub("([:/])", r"\1\n", name)  # published: / braun2018/ / torch-0.4
+            head = re.sub("([:/@])", r"\1\n", name)  # published: / braun2018/ / torch-0.4
             table.add_column(Text(f"{head}\n{unit.name}"), justify="right")
     table.add_column("change", justify="right", overflow="fold")
     if width >= INTERVAL_WIDTH:

@@ -7,7 +7,7 @@ direction; JSON and CSV have the ratio.
 from typing import Literal
 
 from runner.analysis.model import Comparison, Row
-from runner.report.formatting import DASH
+from runner.report.formatting import DASH, mean_scope
 
 Word = Literal[
     "faster",
@@ -76,6 +76,16 @@ def speedup_range(low: float | None, high: float | None, *, direction: bool = Tr
     if low < 1 < high:
         return f"{ends[0]} to {ends[1]}"
     return f"{factor(smaller)} to {ends[1] if direction else factor(larger)}"
+
+
+def mean_sentences(comparison: Comparison) -> list[str]:
+    """Return a sentence for each environment that has a mean over its tests: the change, its interval and its scope."""
+    sentences = []
+    for mean in comparison.overall:
+        ends = speedup_range(mean.ratio_low, mean.ratio_high) or "no interval from one round"
+        text = f"{mean.environment} against {comparison.base}: {speedup(mean.ratio)} on average, {ends}, over "
+        sentences.append("; ".join(filter(None, (text + mean_scope(mean), mean.noise))))
+    return sentences
 
 
 def word(row: Row) -> Word:

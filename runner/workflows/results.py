@@ -8,15 +8,17 @@ from runner.analysis import dataset
 from runner.analysis.compare import compare
 from runner.analysis.compare.summary import summarise
 from runner.analysis.model import MARGIN, Comparison, Dataset, QualityIssue
+from runner.analysis.of_run import of_run, split, with_facts_of
 from runner.analysis.quality import annotate, quality_issues
 from runner.analysis.quality.grade import Grade, grade
 from runner.analysis.releases import releases
 from runner.catalog import published
 from runner.core.errors import Problem, UsageError
 from runner.core.files import write_whole
+from runner.core.model.cells import is_twin
 from runner.matrix import Matrix, load, select_environments
 from runner.report import report
-from runner.report.accuracy import accuracy, text
+from runner.report.accuracy import Accuracy, accuracy
 from runner.report.answer import Answer, answer
 from runner.report.markdown import summary
 from runner.report.page import arrange
@@ -81,33 +83,61 @@ def report_summary(run: Run, margin: float) -> str:
     return summary(arrange(results, summarise(results, margin=margin)))
 
 
-def accuracy_text(run: Run) -> str:
-    """Return the largest errors against the reference, by environment and implementation."""
-    return text(accuracy(dataset.load_dataset(run)))
+def run_accuracy(run: Run) -> tuple[Accuracy, ...]:
+    """Return the largest errors against the reference, by environment and implementation, without A/A controls."""
+    return tuple(row for row in accuracy(dataset.load_dataset(run)) if not is_twin(row.environment))
 
 
-def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool) -> Comparison:
+def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool, run: str | None = None) -> Comparison:
     """Compare environments by the newest runs that hold them, with the margin of the matrix file.
 
-    Each name is an id, or a selector of environments or of published figures; the first id is the base.
+    Args:
+        matrix: the matrix file.
+        reports: the folder that holds the runs.
+        names: ids, or selectors of environments or of published figures; the first id is the base. An id may end in
+            ``@`` and the id of a run, whose times that side then has.
+        best: compare the fastest implementation of each side.
+        run: compare in this run only; the newest by default.
+
+    Raises:
+        UsageError: there is no such environment or run.
+        RunnerError: nothing can be compared.
     """
     loaded = load(matrix) if matrix.exists() else None
     ids = list(dict.fromkeys(environment for name in names for environment in _selected(name, loaded)))
     datasets: dict[str, Dataset] = {}
     issues: dict[str, tuple[QualityIssue, ...]] = {}
 
+    pinned: dict[str, list[str]] = {}
+    for name in ids:
+        environment, of = split(name)
+        if of and not published.is_published(name):
+            pinned.setdefault(of, []).append(environment)
+
+    def loaded_run(stored_run: Run) -> Dataset:
+        results = datasets[stored_run.id] = dataset.load_dataset(stored_run)
+        issues[stored_run.id] = quality_issues(results)
+        return results
+
     def stored() -> Iterator[Dataset]:
-        for run in runs(reports):
-            results = datasets[run.id] = dataset.load_dataset(run)
-            issues[run.id] = quality_issues(results)
-            yield results
+        for name, environments in pinned.items():
+            yield of_run(loaded_run(find_run(reports, name)), environments)
+        if run:
+            yield loaded_run(find_run(reports, run))
+        else:
+            for stored_run in runs(reports):
+                yield with_facts_of(loaded_run(stored_run), pinned.get(stored_run.id, ()))
 
     known = tuple(loaded.environments) if loaded else ()
     compared = compare(stored(), ids[0], ids[1:], margin=matrix_margin(matrix), best=best, known=known)
-    names_of_runs = dict.fromkeys(run for row in compared.rows for run in row.runs)
-    grades = {run: _grade(datasets[run], issues[run], matrix_margin(matrix)) for run in names_of_runs}
-    by_environment = {name: release for run in names_of_runs for name, release in releases(datasets[run]).items()}
-    graded = {run: value for run, value in grades.items() if value}
+    used = dict.fromkeys(name for row in compared.rows for name in row.runs)
+    grades = {name: _grade(datasets[name], issues[name], matrix_margin(matrix)) for name in used}
+    by_environment = {
+        name: release
+        for each in used
+        for name, release in releases(with_facts_of(datasets[each], pinned.get(each, ()))).items()
+    }
+    graded = {name: value for name, value in grades.items() if value}
     return replace(annotate(compared, issues), grades=graded, releases=by_environment)
 
 

@@ -16,8 +16,8 @@ from runner.workflows.results import write_report
 
 COPIED = ("index.html", "report.md", "plan.json")
 """Files of a run that the site has, too; samples and logs stay in the run's folder."""
-ELSEWHERE = ', <a href="samples.csv">samples.csv</a>, <a href="plan.json">plan.json</a>, <a href="logs/">logs</a>'
-HERE = ', <a href="plan.json">plan.json</a>'
+LINKS_OF_FOLDER = ', <a href="samples.csv">samples.csv</a>, <a href="plan.json">plan.json</a>, <a href="logs/">logs</a>'
+LINKS_OF_SITE = ', <a href="plan.json">plan.json</a>'
 
 
 def write_site(reports: Path, folder: Path, margin: float, note: Callable[[str], None]) -> Path:
@@ -65,6 +65,8 @@ def _copy(run: Run, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in COPIED:
         if name == "index.html":
-            write_whole(folder / name, (run.path / name).read_text(encoding="utf-8").replace(ELSEWHERE, HERE))
+            write_whole(
+                folder / name, (run.path / name).read_text(encoding="utf-8").replace(LINKS_OF_FOLDER, LINKS_OF_SITE)
+            )
         else:
             shutil.copyfile(run.path / name, folder / name)

@@ -261,7 +261,7 @@ def test_programs_and_people_read_the_grade_of_a_comparison(tmp_path: Path) -> N
     (comparison, _) = summarise(run(tmp_path / "again"))
     comparison = replace(comparison, grades={"run-1": value})
     assert json.loads(render(comparison, "json"))["grades"] == {"run-1": json.loads(json.dumps(grade_values(value)))}
-    assert "run run-1 is poor: do not use these numbers: other" in " ".join(render(comparison, "table").split())
+    assert "grade: poor: do not use these numbers: other" in " ".join(render(comparison, "table").split())
 
 
 def test_a_grade_as_json_values(tmp_path: Path) -> None:

@@ -380,7 +380,7 @@ def test_json_has_the_source_of_a_refusal_the_nearest_and_what_runs_by_jit() -> 
 
 
 def test_the_table_names_what_is_slow_at_first_and_the_nearest_that_runs() -> None:
-    text = plan_table(planned(small(), gpu=H200), 400)
+    text = plan_table(planned(small(), gpu=H200), 400, why=True)
     assert "; nearest that runs: torch-2.x or torch==2.0.1+cu118" in text
     assert "slow at the first call" not in text
     lines = plan_table(planned(small(), gpu=H200, allow_jit=True), 400).splitlines()
@@ -391,7 +391,10 @@ def test_the_table_names_what_is_slow_at_first_and_the_nearest_that_runs() -> No
 def test_the_table_names_an_environment_alone_where_nothing_of_it_runs() -> None:
     text = SMALL.replace('tf-1.8: {framework: tensorflow, release: "1.8.0", image: x, cuda: "9.0"}', TF_2)
     v100 = replace(H200, name="V100", capability=(7, 0))
-    lines = [" ".join(line.split()[:2]) for line in plan_table(planned(small(text=text), gpu=v100), 400).splitlines()]
+    lines = [
+        " ".join(line.split()[:2])
+        for line in plan_table(planned(small(text=text), gpu=v100), 400, why=True).splitlines()
+    ]
     assert "arch torch-2.x" in lines
     assert "arch tf-2.x/cudnn-lstm" in lines
 

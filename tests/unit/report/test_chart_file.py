@@ -15,7 +15,7 @@ from runner.analysis.compare import compare
 from runner.analysis.model import Comparison
 from runner.analysis.releases import releases
 from runner.core.errors import UsageError
-from runner.report import chart_file
+from runner.report import chart_file, pictures
 from runner.report.compared_rows import compared_rows
 from tests.support.fake_runs import realistic
 
@@ -78,7 +78,7 @@ def test_the_command_writes_the_chart_that_the_ending_names(reports: Path, tmp_p
         return
     assert written.startswith(b"\x89PNG\r\n\x1a\n")
     width, height = struct.unpack(">II", written[16:24])
-    assert width > 2 * chart_file.pictures.WIDTH
+    assert width > 2 * pictures.WIDTH
     assert height > 2 * chart_file.LINE
 
 

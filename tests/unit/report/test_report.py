@@ -16,7 +16,7 @@ from runner.analysis.model import Comparison, Dataset, Row
 from runner.core.errors import UsageError
 from runner.core.model import Cell, Skip
 from runner.report import FORMATS, formatting, render, report
-from runner.report.accuracy import accuracy
+from runner.report.accuracy import Worst, accuracy
 from runner.report.accuracy import text as accuracy_text
 from tests.support.fake_runs import bad, cell, good, make, realistic, rounds
 from tests.support.html import html_text
@@ -182,7 +182,7 @@ def test_a_wide_table_has_times_in_one_unit_and_names_the_device(tmp_path: Path)
     run = make(tmp_path, make_rounds)
     text = render(compare([dataset.load_dataset(run)], "torch-1.0", ["torch-2.x"]), "table", width=100)
     row = next(line for line in text.splitlines() if line.startswith("nn-lstm"))
-    assert row.split() == ["nn-lstm", "train", "10.0", "5.00", *"2.00x faster 1.98x to 2.02x faster".split()]
+    assert row.split() == ["nn-lstm", "train", "10.0", "5.00", *["2.00x", "faster", "1.98x", "to", "2.02x", "faster"]]
     assert f"on AMD EPYC 7B13, 3 rounds, run {run.id}" in text
     assert "torch-2.x against torch-1.0  2.00x faster  (1.98x to 2.02x)  1 test: 1 faster" in text
 
@@ -196,11 +196,16 @@ def test_accuracy_is_the_largest_error_with_its_case(tmp_path: Path) -> None:
         good(cell("tf-1.15", "lstm-cell"), 0, [1.0], loss_error=None, gradient_error=None, forward_error=None),
     ]
     (row,) = accuracy(dataset.load_dataset(make(tmp_path, records)))
-    assert (row.loss, row.failed) == ((0.5, "asr-lstm/4x320-ce-long", True), True)
-    assert row.gradient == (3e-6, "asr-lstm/1x320-ce-short", False)
-    assert row.result == (1.9e-7, "asr-lstm/1x320-ce-short", False)
-    line = accuracy_text((row,)).splitlines()[1].split(maxsplit=6)
-    assert line[3:] == ["5.0e-01", "3.0e-06", "1.9e-07", "asr-lstm/4x320-ce-long, asr-lstm/1x320-ce-short"]
+    assert (row.loss, row.failed) == ((0.5, "asr-lstm/4x320-ce-long", True, 1e-5), True)
+    assert row.gradient == (3e-6, "asr-lstm/1x320-ce-short", False, 1e-3)
+    assert row.result == (1.9e-7, "asr-lstm/1x320-ce-short", False, 1e-3)
+    ok = replace(row, environment="torch-1.0", loss=Worst(1e-7, "asr-lstm/1x320-ce-short"))
+    lines = accuracy_text((ok, row)).splitlines()
+    assert lines[1].split(maxsplit=7)[:1] == ["FAILED"]
+    errors = ["5.0e-01/1e-05", "3.0e-06/1e-03", "1.9e-07/1e-03", "asr-lstm/4x320-ce-long, asr-lstm/1x320-ce-short"]
+    assert lines[1].split(maxsplit=7)[4:] == errors
+    assert lines[2].split()[:2] == ["ok", "torch-1.0"]
+    assert lines[3] == "1 of 2 implementations failed the check; errors are as error/allowed"
 
 
 def test_a_missing_time_is_a_dash() -> None:

@@ -217,7 +217,9 @@ def test_the_command_line() -> None:
     assert (document["device"], document["backend"], document["threads"]) == ("cuda", "docker", 112)
     assert {cell["code"] for cell in document["cells"] if cell["implementation"] == "nn-lstm"} == {"arch", "driver"}
     assert "planning for NVIDIA H200 with driver 550.54.15" in done.stderr
-    done = CliRunner().invoke(cli.app, ["plan", "tf-2.x", *typed[3:], "--workload", "rnn-step"], standalone_mode=False)
+    done = CliRunner().invoke(
+        cli.app, ["plan", "tf-2.x", *typed[3:], "--workload", "rnn-step", "--why"], standalone_mode=False
+    )
     assert "tensorflow[and-cuda]==2.16.2" in done.stdout  # no terminal takes it for markup
     with pytest.raises(UsageError):
         CliRunner().invoke(cli.app, [*typed[:-1], "none.json"], standalone_mode=False, catch_exceptions=False)

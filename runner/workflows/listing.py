@@ -1,0 +1,48 @@
+"""What there is: stored runs, and the environments, cases and presets of the matrix file."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, get_args
+
+from runner.catalog.cases import CASES
+from runner.catalog.cases.description import describe
+from runner.matrix import load
+from runner.report.formatting import date
+from runner.report.run_summary import NAME
+from runner.store.run import Run, runs
+
+Topic = Literal["runs", "environments", "cases", "presets"]
+TOPICS: tuple[Topic, ...] = get_args(Topic)
+
+
+def listing(topic: Topic, matrix: Path, reports: Path) -> Iterator[tuple[str, ...]]:
+    """Yield the columns of each entry: an id first.
+
+    Args:
+        topic: what to list.
+        matrix: the matrix file, for environments and presets.
+        reports: the folder that holds the runs.
+
+    Raises:
+        UsageError: the matrix file cannot be read.
+    """
+    if topic == "runs":
+        yield from map(_run, runs(reports))
+    elif topic == "cases":
+        yield from ((name, describe(case)) for name, case in CASES.items())
+    elif topic == "environments":
+        for name, environment in load(matrix).environments.items():
+            yield name, f"{environment.framework} {environment.release}"
+    else:
+        for name, preset in load(matrix).presets.items():
+            yield name, f"{preset.rounds} rounds of {preset.seconds:g} s"
+
+
+def _run(run: Run) -> tuple[str, ...]:
+    """Return id, date, grade and answer of a run; a run without a report has its state instead."""
+    try:
+        summary = json.loads((run.path / NAME).read_text(encoding="utf-8"))
+        return run.id, date(run.id), str(summary["grade"] or ""), str(summary["title"])
+    except (OSError, ValueError, KeyError):
+        return run.id, date(run.id), "", "no report yet: `runner report` writes it"
