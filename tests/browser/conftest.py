@@ -15,7 +15,7 @@ from tests.support.fake_runs import realistic
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium(request: pytest.FixtureRequest) -> Iterator[Browser]:
     """A headless Chromium; without one the test is skipped, or fails where --run-browser was given."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
