@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from runner.workflows.notebook import ComparisonResult, RunResult
+
 __version__ = "0.1.0"
-__all__ = ["__version__", "load_samples"]
+__all__ = ["__version__", "compare", "load_run", "load_samples"]
 
 
 def load_samples(path: str | Path) -> "DataFrame":
@@ -26,3 +28,56 @@ def load_samples(path: str | Path) -> "DataFrame":
     from runner.analysis.dataset import load_samples as load
 
     return load(Path(path))
+
+
+def load_run(
+    path: str | Path = "reports", *, reports: str | Path = "reports", matrix: str | Path = "matrix.yaml"
+) -> "RunResult":
+    """Return a stored run as pandas frames, with its comparisons, its answer and a chart that a notebook shows.
+
+    Args:
+        path: a run folder, a reports folder (its newest run), or the id of a run in ``reports``.
+        reports: the folder that holds the runs.
+        matrix: the matrix file, for its margin: the change that counts as none. It may be missing.
+
+    Returns:
+        ``samples``, ``rounds`` and ``failures`` as frames, ``table`` with all comparisons, ``chart``, ``answer`` and
+        ``grade``.
+
+    Raises:
+        UsageError: there is no such run.
+        RecordError: the run cannot be read, or was written by a newer program.
+    """
+    from runner.workflows.notebook import load_run as load
+
+    return load(path, Path(reports), Path(matrix))
+
+
+def compare(
+    base: str,
+    *others: str,
+    run: str | None = None,
+    best: bool = False,
+    reports: str | Path = "reports",
+    matrix: str | Path = "matrix.yaml",
+) -> "ComparisonResult":
+    """Compare environments by their stored results, as ``runner compare`` does.
+
+    Args:
+        base: the environment, or ``environment@run``, that the others are compared with.
+        others: environments, selectors, or published figures such as ``published:braun2018/torch-0.4``.
+        run: compare in this run; by default in the newest that has both sides.
+        best: compare the fastest implementation of each side.
+        reports: the folder that holds the runs.
+        matrix: the matrix file, for its margin and its environments. It may be missing.
+
+    Returns:
+        ``table``, a frame with a row for each test, and ``chart``, which a notebook shows.
+
+    Raises:
+        UsageError: there is no such environment or run.
+        RunnerError: nothing can be compared.
+    """
+    from runner.workflows.notebook import compare as compare_sides
+
+    return compare_sides((base, *others), Path(reports), Path(matrix), run=run, best=best)

@@ -1,9 +1,10 @@
 """A comparison as a picture of its own: a forest plot as SVG or PNG, made of the same marks as those of the page."""
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
-from runner.analysis.model import Comparison, Row
+from runner.analysis.model import Comparison
 from runner.analysis.releases import Release
 from runner.core.errors import Problem, UsageError
 from runner.report import pictures, wording
@@ -22,15 +23,29 @@ SHARP_HEIGHT = 8000
 """Height in pixels up to which a PNG is twice as large as its SVG: 8,000 x 2,200 pixels of four bytes are 70 MB."""
 
 STYLE = """text { font: 12px "DejaVu Sans", Verdana, Arial, sans-serif; fill: #1c2127 }
-.title { font-weight: 700; font-size: 15px } .side { font-weight: 700 } .soft { fill: #5b6570 }
+.title { font-weight: 700; font-size: 15px }
+.side { font-weight: 700 }
+.soft { fill: #5b6570 }
 .head text { font-size: 10px; fill: #5b6570; text-anchor: middle }
-.band { fill: #dfe3e8 } .grid { stroke: #dfe3e8; fill: none } .one { stroke: #5b6570 }
-.faster, .probably-faster { color: #0a62a5 } .slower, .probably-slower { color: #a84300 }
-.same { color: #4a5568 } .cant-tell { color: #6b5a00 } .not-comparable, .not-measured { color: #5b6570 }
-.word { fill: currentColor } circle { fill: #fff; stroke: currentColor; stroke-width: 1.6 }
-.faster circle, .slower circle, .same circle { fill: currentColor }
-.d { stroke: currentColor; stroke-width: 1 } .i { stroke: currentColor; stroke-width: 3.5; opacity: .75 }"""
-"""The colours of the page's light style sheet, without the variables that only browsers know."""
+.band { fill: #dfe3e8 }
+.grid { stroke: #dfe3e8; fill: none }
+.one { stroke: #5b6570 }
+.faster { color: #0a62a5 }
+.probably-faster { color: #0a62a5 }
+.slower { color: #a84300 }
+.probably-slower { color: #a84300 }
+.same { color: #4a5568 }
+.cant-tell { color: #6b5a00 }
+.not-comparable { color: #5b6570 }
+.not-measured { color: #5b6570 }
+.word { fill: currentColor }
+circle { fill: #fff; stroke: currentColor; stroke-width: 1.6 }
+.faster circle { fill: currentColor }
+.slower circle { fill: currentColor }
+.same circle { fill: currentColor }
+.d { stroke: currentColor; stroke-width: 1 }
+.i { stroke: currentColor; stroke-width: 3.5; opacity: .75 }"""
+"""The colours of the page's light style sheet, without the variables that only browsers know: a rule in each line."""
 
 Texts = tuple[str, str, str]
 """A row's test, its change with the 95 % interval, and its verdict."""
@@ -68,6 +83,7 @@ def svg(comparisons: Sequence[Comparison], names: Mapping[str, Release]) -> str:
 
     The axis of speed-ups is logarithmic, with faster on the right and the band of the margin. A thick line is the 95 %
     interval, a thin one reaches as far as the interval that decides, and the dot is filled if the row is decided.
+    Ids and style rules are those of this chart alone, so that a notebook can hold several.
 
     Args:
         comparisons: A/A controls are left out.
@@ -78,27 +94,31 @@ def svg(comparisons: Sequence[Comparison], names: Mapping[str, Release]) -> str:
     margin = max((comparison.margin for comparison in comparisons), default=0.0)
     axis_scale = pictures.scale(row.row for row in rows)
     columns = _columns([_texts(row) for row in rows])
-    parts = [*_head(columns[1], axis_scale, margin), *_body(groups, columns, axis_scale)]
+    chart_id = f"chart-{hashlib.sha256(repr((rows, margin)).encode()).hexdigest()[:8]}"
+    axis_id = f"{chart_id}-{pictures.AXIS}"
+    parts = [*_head(columns[1], axis_scale, margin, axis_id), *_body(groups, columns, axis_scale, axis_id)]
     height = 4 * PADDING + 2 * LINE + LINE * (len(rows) + len(groups))
     note = f"Grey band: within {margin:.0%} is the same. Filled dot: decided. Thick line: 95 % interval."
     parts.append(_text(PADDING, height - PADDING, note, "soft"))
     width = max(columns[-1], round(PADDING * 2 + len(note) * LETTER))
+    style = "".join(f"#{chart_id} {rule}\n" for rule in STYLE.splitlines())
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'role="img" aria-label="{escape(_summary(rows), quote=True)}"><style>{STYLE}</style>'
+        f'<svg id="{chart_id}" xmlns="http://www.w3.org/2000/svg" '
+        f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'role="img" aria-label="{escape(_summary(rows), quote=True)}"><style>{style}</style>'
         f'<rect width="100%" height="100%" fill="#fff"/>{"".join(parts)}</svg>\n'
     )
 
 
-def _head(left: int, axis_scale: pictures.Scale, margin: float) -> Iterator[str]:
+def _head(left: int, axis_scale: pictures.Scale, margin: float, axis_id: str) -> Iterator[str]:
     """Yield the symbol of the axis, the title and the labels of the axis."""
-    yield f"<defs>{pictures.axis(axis_scale, margin)}</defs>"
+    yield f"<defs>{pictures.axis(axis_scale, margin, axis_id)}</defs>"
     yield _text(PADDING, PADDING + 15, "Speed-up, faster on the right", "title")
     yield _placed(pictures.axis_labels(axis_scale), left, PADDING + LINE, 14)
 
 
 def _body(
-    groups: Mapping[str, Sequence[ComparedRow]], columns: Sequence[int], axis_scale: pictures.Scale
+    groups: Mapping[str, Sequence[ComparedRow]], columns: Sequence[int], axis_scale: pictures.Scale, axis_id: str
 ) -> Iterator[str]:
     """Yield the heading of each group and its rows."""
     y = 2 * PADDING + LINE + 14
@@ -106,21 +126,20 @@ def _body(
         yield _text(PADDING, y + 12, heading, "side")
         y += LINE
         for row in rows:
-            yield _row(row.row, _texts(row), columns, axis_scale, y)
+            forest = pictures.forest(row.row, axis_scale, axis_id)
+            yield _row(forest, row, columns, y)
             y += LINE
 
 
-def _row(row: Row, texts: Texts, columns: Sequence[int], axis_scale: pictures.Scale, y: int) -> str:
+def _row(forest: str, row: ComparedRow, columns: Sequence[int], y: int) -> str:
     """Return a row: its test, its interval on the axis, its change, and its verdict in the colour of the dot."""
-    test, change, word = texts
-    verdict = f"word {pictures.css_class(wording.word(row))}"
-    forest = pictures.forest(row, axis_scale)
+    test, change, word = _texts(row)
     return "".join(
         [
             _text(columns[0], y + 13, test),
             _placed(forest, columns[1], y, 18) if forest else "",
             _text(columns[2], y + 13, change),
-            _text(columns[3], y + 13, word, verdict),
+            _text(columns[3], y + 13, word, f"word {pictures.css_class(word)}"),
         ]
     )
 

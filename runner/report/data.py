@@ -48,7 +48,7 @@ def to_json(comparison: Comparison) -> str:
         "base": comparison.base,
         "others": list(comparison.others),
         "device": comparison.device,
-        "rows": [_row(row, _codes(row.quality_issues)) for row in comparison.rows],
+        "rows": list(map(_row, comparison.rows)),
         "overall": [asdict(mean) for mean in comparison.overall],
         "widenings": [asdict(widening) for widening in comparison.widenings],
         "detectable_change": comparison.detectable_change,
@@ -71,13 +71,19 @@ def to_csv(comparison: Comparison) -> str:
     stream = io.StringIO()
     writer = csv.DictWriter(stream, ["base", *COLUMNS], lineterminator="\n")
     writer.writeheader()
-    for row in comparison.rows:
-        writer.writerow({"base": comparison.base, **_row(row, " ".join(_codes(row.quality_issues)))})
+    for values in rows(comparison):
+        writer.writerow({**values, "doubts": " ".join(values["doubts"])})
     return stream.getvalue()
 
 
-def _row(row: Row, issue_codes: object) -> dict[str, Any]:
-    values: dict[str, Any] = {name: issue_codes if name == "doubts" else getattr(row, name) for name in COLUMNS}
+def rows(comparison: Comparison) -> list[dict[str, Any]]:
+    """Return the rows with the id of the base and the values of ``COLUMNS``; ``doubts`` is a list of codes."""
+    return [{"base": comparison.base, **_row(row)} for row in comparison.rows]
+
+
+def _row(row: Row) -> dict[str, Any]:
+    codes = _codes(row.quality_issues)
+    values: dict[str, Any] = {name: codes if name == "doubts" else getattr(row, name) for name in COLUMNS}
     beyond = {name: None for name in ("more_rounds_low", "more_rounds") if values[name] > MAX_MORE_ROUNDS}
     return values | beyond
 

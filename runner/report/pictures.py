@@ -24,6 +24,8 @@ TICKS = (1 / 64, 1 / 16, 1 / 4, 1 / 2, 1, 2, 4, 16, 64, 256, 1024)
 """Speed-ups at which the axis has a line; those beyond its ends are left out."""
 MAX_LARGE_DOTS = 40
 """Tests of a card that have large dots; more have small ones."""
+AXIS = "axis"
+"""Id of the symbol of the axis in a page."""
 LONGEST = 1000.0
 """The largest factor that is drawn; an interval without an end stops there."""
 POINTS = 72
@@ -62,7 +64,7 @@ def scale(rows: Iterable[Row]) -> Scale:
     return Scale(max(low / 1.3, 1 / LONGEST), min(high * 1.3, LONGEST))
 
 
-def axis(axis_scale: Scale, margin: float) -> str:
+def axis(axis_scale: Scale, margin: float, symbol_id: str = AXIS) -> str:
     """Return the lines of the axis and the band of the margin, as a symbol that each row of the table uses."""
     left, right = axis_scale.x(1 + margin), axis_scale.x(1 - margin)
     band = f'<rect class="band" x="{_n(left)}" width="{_n(right - left)}" height="18"/>'
@@ -70,7 +72,7 @@ def axis(axis_scale: Scale, margin: float) -> str:
         f'<path class="{"one" if tick == 1 else "grid"}" d="M{_n(axis_scale.x(1 / tick))} 0v18"/>'
         for tick in _ticks(axis_scale)
     )
-    symbol = f'<symbol id="axis" viewBox="0 0 {WIDTH} 18">{band}{lines}</symbol>'
+    symbol = f'<symbol id="{symbol_id}" viewBox="0 0 {WIDTH} 18">{band}{lines}</symbol>'
     return f'<svg class="hidden" aria-hidden="true">{symbol}</svg>'
 
 
@@ -82,7 +84,7 @@ def axis_labels(axis_scale: Scale) -> str:
     return f'<svg class="forest head" viewBox="0 0 {WIDTH} 14" role="img" aria-label="speed-up">{labels}</svg>'
 
 
-def forest(row: Row, axis_scale: Scale) -> str:
+def forest(row: Row, axis_scale: Scale, symbol_id: str = AXIS) -> str:
     """Return the interval of a row: thick at 95 %, thin as far as the interval that decides, and a dot at the ratio.
 
     The dot is filled if the comparison is decided.
@@ -96,7 +98,7 @@ def forest(row: Row, axis_scale: Scale) -> str:
     marks.append(f'<circle cx="{_n(axis_scale.x(row.ratio))}" cy="9" r="4"/>')
     return (
         f'<svg class="forest {css_class(wording.word(row))}" viewBox="0 0 {WIDTH} 18" aria-hidden="true">'
-        f'<use href="#axis"/>{"".join(marks)}</svg>'
+        f'<use href="#{symbol_id}"/>{"".join(marks)}</svg>'
     )
 
 
