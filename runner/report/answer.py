@@ -11,9 +11,11 @@ from runner.analysis.quality.grade import ADVICE, Grade
 from runner.analysis.releases import Release
 from runner.core.model.cells import is_twin
 from runner.report import wording
-from runner.report.formatting import counted
+from runner.report.formatting import counted, few
 from runner.report.wording import Word
 
+MAX_NAMED_WORKLOADS = 6
+"""Workloads that a card names; more are counted."""
 SHOWN_IN_HEADLINE = 2
 """Frameworks that the headline names; the cards have all."""
 
@@ -26,7 +28,7 @@ class Change:
         base: name of the release it is compared with; ``other`` its own; ``environment`` the id of its environment.
         ratio: geometric mean over its tests, or the ratio of its only test; None without a ratio.
         low: end of the 95 % interval of the ratio, ``high`` the other; None without an interval.
-        tests: number of tests with a ratio; they belong to ``workloads`` workloads.
+        tests: number of tests with a ratio; ``workloads`` are what they belong to.
         clear: whether the interval excludes 1, the ratio is beyond the margin, and no A/A control differs as much.
         noise: a sentence if an A/A control differs as much; otherwise empty.
         words: how many of its tests have each word, in the order of ``WORDS``.
@@ -40,7 +42,7 @@ class Change:
     low: float | None
     high: float | None
     tests: int
-    workloads: int
+    workloads: tuple[str, ...]
     clear: bool
     noise: str
     words: Mapping[Word, int]
@@ -57,10 +59,12 @@ class Change:
     def scope(self) -> str:
         """The interval, what it covers and how far single tests are apart."""
         ends = wording.speedup_range(self.low, self.high)
+        interval = f"95 % interval {ends}" if ends else ""
         if self.tests == 1:
-            return ", ".join(filter(None, (ends, "in the only test that both ran")))
-        over = f"on average over {counted(self.tests, 'test')} in {counted(self.workloads, 'workload')}"
-        return "; ".join(filter(None, (", ".join(filter(None, (ends, over))), self._extremes())))
+            tests = "in the only test that both ran" + "".join(f": {row.case_id}" for row in self.rows[:1])
+        else:
+            tests = f"on average over {counted(self.tests, 'test')} of {few(self.workloads, MAX_NAMED_WORKLOADS)}"
+        return "; ".join(filter(None, (interval, tests, self._extremes())))
 
     def _extremes(self) -> str:
         if len(self.rows) < 2:
@@ -156,7 +160,7 @@ def _change(comparison: Comparison, other: str, names: Mapping[str, Release]) ->
         low=low,
         high=high,
         tests=mean.cells if mean else len(rows),
-        workloads=len(mean.workloads) if mean else len({row.workload for row in rows}),
+        workloads=tuple(mean.workloads if mean else dict.fromkeys(row.workload for row in rows)),
         clear=excludes_one and ratio is not None and abs(ratio - 1) > comparison.margin and not noise,
         noise=noise,
         words=wording.counts(comparison, other),

@@ -156,7 +156,8 @@ def _device(dataset: Dataset) -> str:
 def _facts(dataset: Dataset, device: str) -> Iterator[Fact]:
     """Yield what a reader needs to know of the run at once; ``provenance`` has the rest."""
     rounds = dataset.rounds
-    yield "Device", device
+    cpu_only = set(rounds["device"].unique().tolist()) == {"cpu"}
+    yield "Device", f"{device} (CPU, no GPU)" if cpu_only else device
     for name, column in (("Driver", "driver"), ("Threads", "threads"), ("Backend", "backend")):
         known = [value for value in rounds[column].unique().tolist() if value]
         if known:

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from runner.analysis.model import Dataset
+from runner.analysis.releases import releases
 from runner.catalog.published import PHASE_SUFFIX, Figure, Source, figures, find_source
 from runner.core.errors import Problem, UsageError
-from runner.core.units import MILLISECONDS, SECONDS
 from runner.report import formatting
+from runner.report.published_bars import AS_PRINTED, BarChart, bar_charts
 from runner.report.times import Case, Line
-
-AS_PRINTED = {"ms/batch": MILLISECONDS, "ms": MILLISECONDS, "s": SECONDS}
-"""Published units of a step; figures in them are shown as printed, others are converted to the time of a step."""
 
 
 class Entry(NamedTuple):
@@ -57,11 +55,12 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedComparison:
-    """A publication next to a run: tables by case, and notes for the reader."""
+    """A publication next to a run: tables and bar charts by case, and notes for the reader."""
 
     title: str
     notes: tuple[str, ...]
     cases: Mapping[str, tuple[Table, ...]]
+    charts: Mapping[str, tuple[BarChart, ...]]
 
 
 def arrange(source_name: str, cases: Sequence[Case], dataset: Dataset) -> PublishedComparison:
@@ -78,13 +77,16 @@ def arrange(source_name: str, cases: Sequence[Case], dataset: Dataset) -> Publis
     source = find_source(source_name)
     published = [figure for figure in figures() if figure.source == source_name]
     order = formatting.environment_order(dataset)
-    tables = {}
+    names = releases(dataset)
+    devices = dict(zip(*(dataset.rounds[name].tolist() for name in ("environment", "device_name")), strict=True))
+    tables, charts = {}, {}
     for case in cases:
         of_case = [figure for figure in published if figure.case == case.name]
         lines = [line for line in case.lines if _phase(line) in {figure.phase for figure in of_case}]
         if lines:
             lines.sort(key=lambda line: order.get(line.environment, len(order)))
             tables[case.name] = tuple(_tables(of_case, lines, dataset))
+            charts[case.name] = bar_charts(of_case, lines, names, devices)
     if not tables:
         workloads = dict.fromkeys(figure.case.partition("/")[0] for figure in published)
         command = " ".join(["runner run", *(f"--workload {name}" for name in workloads)])
@@ -96,6 +98,7 @@ def arrange(source_name: str, cases: Sequence[Case], dataset: Dataset) -> Publis
         title=f"{source.title}, {source.year}, compared with this run",
         notes=tuple(_notes(source, [figure for figure in published if figure.case in tables], missing)),
         cases=tables,
+        charts=charts,
     )
 
 

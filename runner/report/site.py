@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from runner.core import units
 from runner.report import wording
-from runner.report.html import environment
+from runner.report.page_templates import environment
 
 MAX_TRENDS = 300
 """Trends that the page draws, those with the largest change from the first run to the last."""

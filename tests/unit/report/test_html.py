@@ -14,7 +14,7 @@ from runner.analysis.compare.summary import summarise
 from runner.analysis.model import Dataset
 from runner.report import report
 from runner.report.compared_rows import compared_rows
-from runner.report.html import MAX_TABLE_ROWS, _table
+from runner.report.html import MAX_TABLE_ROWS, _table, comparison_text
 from runner.report.page import Page, arrange
 from tests.support.fake_runs import bad, cell, good, make, realistic, rounds
 from tests.support.html import Reader, html_text
@@ -121,6 +121,18 @@ def test_a_large_run_keeps_its_slower_rows_in_the_first_table(results: Dataset) 
     assert len(shown["table_rows"]) == MAX_TABLE_ROWS
     assert sum(each.word == "slower" for each in shown["table_rows"]) == 3
     assert sum(map(len, shown["workload_tables"].values())) == 403 - MAX_TABLE_ROWS
+
+
+def test_rows_are_drawn_on_the_axis_that_the_table_is_labelled_with(results: Dataset) -> None:
+    """The largest slow-down of a large run is here beyond the first two hundred rows by size."""
+    comparisons = summarise(results)
+    (row, *_) = [row for each in comparisons for row in each.rows if row.verdict == "slower"]
+    faster = [replace(row, ratio=0.1, verdict="faster", other=replace(row.other, case=f"c{n}")) for n in range(250)]
+    slow = replace(row, ratio=3.0, ratio_low=2.9, ratio_high=3.1, other=replace(row.other, case="slow"))
+    comparison = replace(comparisons[0], rows=(*faster, slow), releases={})
+    shown = _table(compared_rows([comparison], {}), [comparison])
+    expected = f'<circle cx="{shown["axis_scale"].x(3.0):g}" cy="9"'
+    assert expected in comparison_text(comparison)
 
 
 def test_a_failed_test_is_shown_and_skipped_ones_are_folded(page: str) -> None:

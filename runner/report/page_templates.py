@@ -1,0 +1,154 @@
+"""The templates of the pages, with the functions that draw and name what they show."""
+
+import base64
+import hashlib
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+from runner.analysis.quality.grade import ADVICE
+from runner.analysis.releases import Release
+from runner.report import differences, formatting, pictures, published_bars, wording
+from runner.report.accuracy import ERRORS
+from runner.report.answer import Change
+from runner.report.compared_rows import ComparedRow, anchor, description, test_phase
+from runner.report.palette import colours
+from runner.report.published_bars import Bar
+from runner.report.timeline import picture
+from runner.report.times import Case, Line
+
+TEMPLATES = Path(__file__).parent / "templates"
+SHOWN_TIMELINES, MAX_TIMELINES = 6, 60
+"""Tests whose releases over time are shown at once, and at most; those with the most releases come first."""
+SHOWN_SLOWER = 10
+"""Slower tests that the answer lists; more are folded below them."""
+
+
+def template(
+    name: str,
+    releases: Mapping[str, Release],
+    axis_scale: pictures.Scale | None,
+    samples: Mapping[str, pictures.Samples],
+    lines: Mapping[str, Line],
+) -> jinja2.Template:
+    """Return a template with the functions that draw and name the releases and rows of a page.
+
+    Args:
+        name: the file of the template.
+        releases: environment -> its release.
+        axis_scale: the axis of the table of all comparisons; None without one, and then the page has no script.
+        samples: cell id -> its samples by round.
+        lines: cell id -> its times.
+    """
+    templates = environment()
+    of_releases = colours(releases)
+    positions = {release: index for index, release in enumerate(of_releases)}
+    script = (TEMPLATES / "script.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    templates.globals.update(
+        colours=of_releases,
+        lines=lines,
+        script=Markup(script),  # noqa: S704  a file of ours
+        shown_slower=SHOWN_SLOWER,
+        shown_timelines=SHOWN_TIMELINES,
+        max_timelines=MAX_TIMELINES,
+        timeline_picture=lambda line: Markup(picture(line)),  # noqa: S704  it escapes its names
+        script_hash=f"sha256-{digest}" if axis_scale else "",
+        swatch=lambda environment: _swatch(positions.get(environment)),
+        release_name=lambda environment: releases[environment].name if environment in releases else environment,
+        longest_bar=published_bars.longest,
+        bar_picture=lambda bar, end: Markup(  # noqa: S704  numbers only
+            published_bars.picture(bar, end, f"r{positions.get(bar.environment, 0)}")
+        ),
+        forest=lambda row: Markup(pictures.forest(row, axis_scale) if axis_scale else ""),  # noqa: S704  numbers only
+        samples_picture=_samples_picture(samples),
+    )
+    return templates.get_template(name)
+
+
+def environment() -> jinja2.Environment:
+    """Return the templates of this folder with what all pages use."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        by_workload=_cases_by_workload,
+        counted=lambda items, noun: formatting.counted(len(items), noun),
+        detectable=formatting.detectable_sentences,
+        devices=formatting.devices,
+        error=formatting.error,
+        few=formatting.few,
+        groupby_phase=_by_phase,
+        groupby_release=_by_release,
+        implementations=formatting.implementations,
+        sentence=formatting.sentence,
+        sources=formatting.sources,
+        speedup=wording.speedup,
+        without_workload=lambda test: test.partition("/")[2],
+    )
+    environment.globals.update(
+        advice=ADVICE,
+        anchor=anchor,
+        css_class=pictures.css_class,
+        dash=formatting.DASH,
+        description=description,
+        difference_groups=differences.groups,
+        difference_sentence=differences.sentence,
+        errors=ERRORS,
+        mean_note=formatting.sentence(formatting.MEAN),
+        mean_sentences=wording.mean_sentences,
+        speedup_range=wording.speedup_range,
+        strip=_strip,
+        test_phase=test_phase,
+        widening_sentences=formatting.widening_sentences,
+    )
+    return environment
+
+
+def _swatch(position: int | None) -> Markup:
+    return Markup("") if position is None else Markup(f'<i class="sw r{position}"></i>')  # noqa: S704  a number
+
+
+def _strip(change: Change) -> Markup:
+    return Markup(pictures.strip(change)) if change.rows else Markup("")  # noqa: S704  it escapes its names
+
+
+def _samples_picture(samples: Mapping[str, pictures.Samples]) -> Callable[[ComparedRow], Markup]:
+    def picture(each: ComparedRow) -> Markup:
+        base, other = (samples.get(cell, {}) for cell in each.row.cell_ids)
+        drawn = pictures.samples(base, other)
+        if drawn is None:
+            return Markup("")
+        ends = (formatting.step_time(seconds) for seconds in (drawn.low, drawn.high))
+        text = pictures.SAMPLES_CAPTION.format(each.base, each.other, *ends)
+        return Markup('<p class="soft">{}</p>').format(text) + Markup(drawn.svg)  # noqa: S704  numbers only
+
+    return picture
+
+
+def _cases_by_workload(cases: Iterable[Case]) -> list[tuple[str, list[Case]]]:
+    groups: dict[str, list[Case]] = {}
+    for case in cases:
+        groups.setdefault(case.name.partition("/")[0], []).append(case)
+    return list(groups.items())
+
+
+def _by_phase(lines: Iterable[Line]) -> list[tuple[str, list[Line]]]:
+    """Return the lines of each phase, the fastest first."""
+    groups = itertools.groupby(lines, key=lambda line: line.label)
+    return [(phase, sorted(group, key=lambda line: line.seconds)) for phase, group in groups]
+
+
+def _by_release(bars: Iterable[Bar]) -> list[tuple[str, list[Bar]]]:
+    """Return the bars of each release, in their order."""
+    groups: dict[str, list[Bar]] = {}
+    for bar in bars:
+        groups.setdefault(bar.release, []).append(bar)
+    return list(groups.items())
