@@ -9,10 +9,11 @@ from markupsafe import Markup
 from runner.analysis.model import Comparison
 from runner.core.model.cells import is_twin
 from runner.report import formatting, pictures
-from runner.report.compared_rows import ComparedRow, by_workload, compared_rows
+from runner.report.compared_rows import ComparedRow, compared_rows
 from runner.report.heat_map import heat_maps
 from runner.report.page import Page
 from runner.report.page_templates import template
+from runner.report.pivots import pivots
 from runner.report.published import PublishedComparison
 from runner.report.timeline import timelines
 from runner.report.times import Line
@@ -80,17 +81,18 @@ def comparison_text(comparison: Comparison) -> str:
 def _table(rows: Sequence[ComparedRow], comparisons: Sequence[Comparison]) -> dict[str, Any]:
     """Return what the table of all comparisons shows."""
     margin = comparisons[0].margin if comparisons else 0.02
-    shown, rest = rows, list[ComparedRow]()
+    shown = rows
     if len(rows) > MAX_TABLE_ROWS:
         by_need = sorted(rows, key=lambda each: each.word not in ("slower", "probably slower"))
         needed = sum(each.word in ("slower", "probably slower") for each in rows)
         kept = set(map(id, by_need[: max(needed, MAX_TABLE_ROWS)]))
         shown = [each for each in rows if id(each) in kept]
-        rest = [each for each in rows if id(each) not in kept]
+    anchors = {each.anchor for each in shown}
     axis_scale = pictures.scale(each.row for each in shown)
     return {
         "table_rows": shown,
-        "workload_tables": by_workload(rest),
+        "shown_anchors": anchors,
+        "pivots": pivots(rows, anchors, [other for each in comparisons for other in each.others]),
         "margin": margin,
         "axis_scale": axis_scale if rows else None,
         "axis": Markup(pictures.axis(axis_scale, margin)),  # noqa: S704  numbers only

@@ -12,10 +12,12 @@ import pytest
 from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise
 from runner.analysis.model import Dataset
+from runner.analysis.releases import releases
 from runner.report import report
 from runner.report.compared_rows import compared_rows
 from runner.report.html import MAX_TABLE_ROWS, _table, comparison_text
 from runner.report.page import Page, arrange
+from runner.report.pivots import pivots
 from tests.support.fake_runs import bad, cell, good, make, realistic, rounds
 from tests.support.html import Reader, html_text
 
@@ -120,7 +122,29 @@ def test_a_large_run_keeps_its_slower_rows_in_the_first_table(results: Dataset) 
     shown = _table(rows, comparisons)
     assert len(shown["table_rows"]) == MAX_TABLE_ROWS
     assert sum(each.word == "slower" for each in shown["table_rows"]) == 3
-    assert sum(map(len, shown["workload_tables"].values())) == 403 - MAX_TABLE_ROWS
+    (pivot,) = shown["pivots"]
+    assert pivot.folded == 403 - MAX_TABLE_ROWS
+    assert len(pivot.rows) == 403 - MAX_TABLE_ROWS
+
+
+def test_a_table_of_a_workload_has_a_column_for_each_release_in_order(results: Dataset) -> None:
+    comparisons = summarise(results)
+    rows = compared_rows(comparisons, releases(results))
+    of_torch = [each for each in rows if each.base == "PyTorch 1.0" and each.row.workload == "asr-lstm"]
+    shown = {of_torch[0].anchor}
+    environments = [other for each in comparisons for other in each.others]
+    tables = {(each.workload, each.base): each for each in pivots(rows, shown, environments)}
+    pivot = tables["asr-lstm", "PyTorch 1.0"]
+    assert pivot.releases == ("1.12", "2.x")
+    assert pivot.folded == len(of_torch) - 1
+    in_table = [each for row in pivot.rows for each in row.columns if each]
+    assert {each.anchor for each in of_torch} >= {each.anchor for each in in_table}
+    for row in pivot.rows:
+        assert all(
+            each is None or (each.test, each.api, each.other) == (row.test, row.api, name)
+            for name, each in zip(pivot.releases, row.columns, strict=True)
+        )
+    assert pivots(rows, {each.anchor for each in rows}, environments) == []
 
 
 def test_rows_are_drawn_on_the_axis_that_the_table_is_labelled_with(results: Dataset) -> None:
