@@ -13,6 +13,7 @@ from runner.core.model import Cell
 from runner.core.units import TimeUnit
 from runner.report import formatting
 from runner.report.quality import Mark
+from runner.report.telemetry import telemetry
 from runner.report.throughput import Throughput
 
 OWN_CORPORA = "Own corpora"
@@ -31,6 +32,7 @@ class Line:
         quoted: the time in the unit in which its workload is published; a dash for a compile phase.
         rate: operations per second and their share of the device's peak; a dash if they are not known.
         host_device: what host and device spend on a step of a GPU; empty if that is not known.
+        telemetry: clock, power, temperature and throttling while it computed; empty without readings.
         row: the comparison with the base of its framework; None for the base itself and without a comparison.
         base: whether other environments of its framework are compared with it.
         marks: its quality issues, then serious ones of the cell that it is compared with.
@@ -51,6 +53,7 @@ class Line:
     quoted: str
     rate: str
     host_device: str
+    telemetry: str
     row: Row | None
     base: bool
     marks: tuple[Mark, ...]
@@ -107,6 +110,7 @@ class _Cases:
         self.rows = {row.other: row for comparison in reversed(comparisons) for row in comparison.rows}
         self.bases = {comparison.base for comparison in comparisons}
         self.ends = time_intervals(dataset)
+        self.telemetry = telemetry(dataset.rounds)
         self.precisions: dict[str, set[str]] = defaultdict(set)
         for cell in medians:
             self.precisions[cell.case_id].add(cell.precision)
@@ -153,6 +157,7 @@ class _Cases:
             quoted=formatting.in_workload_unit(cell.case_id, cell.phase, seconds),
             rate=self.rates.rates.get(cell.id, formatting.DASH),
             host_device=self.rates.host_device.get(cell.id, ""),
+            telemetry=self.telemetry.get(cell.id, ""),
             row=row,
             base=cell.environment in self.bases and row is None,
             marks=self.marks.get(cell.id, ()),
