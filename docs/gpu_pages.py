@@ -11,7 +11,7 @@ from runner.catalog.hardware.facts import toolkit
 from runner.core.model import Gpu, Plan, PlannedCell, Skip
 from runner.plan.compatibility.rules import Target, Verdict, code_verdict, ptx_code
 from runner.plan.machine_file import read_machine_file
-from runner.report.markdown_text import Raw, table
+from runner.report.markdown_text import Raw, plain, table
 from runner.workflows.options import Options
 from runner.workflows.plan_elsewhere import planned
 
@@ -133,7 +133,14 @@ def _drivers(build: Build) -> tuple[str, str]:
 def gpu_errors_page() -> str:
     """Return the page of known errors of GPUs, without its first line."""
     rows = [
-        (Raw(f"`{each.sign}`"), each.sentence, each.fix, Raw(f"`{each.failure}`"), each.source, each.status)
+        (
+            _prose(f"`{each.sign}`"),
+            _prose(each.sentence),
+            _prose(each.fix),
+            _prose(f"`{each.failure}`"),
+            each.source,
+            each.status,
+        )
         for each in gpu_errors.gpu_errors()
     ]
     parts = [
@@ -146,6 +153,12 @@ def gpu_errors_page() -> str:
         table(("text", "meaning", "fix", "class", "source", "status"), rows),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _prose(text: str) -> Raw:
+    """Return text with Markdown escaped outside backticks."""
+    parts = text.split("`")
+    return Raw("`".join(part.replace("|", "\\|") if index % 2 else plain(part) for index, part in enumerate(parts)))
 
 
 def gpus_page(folder: Path, matrix: Path) -> str:
