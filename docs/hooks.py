@@ -48,6 +48,6 @@ def on_page_content(html: str, **_: Any) -> str:  # noqa: ANN401
     """Return a page whose tables have a colour for each status of an environment."""
 
     def coloured(match: re.Match[str]) -> str:
-        return f'<td class="{STATUSES[match[1]]}">{match[1]}</td>' if match[1] in STATUSES else match[0]
+        return f'<td class="status {STATUSES[match[1]]}">{match[1]}</td>' if match[1] in STATUSES else match[0]
 
     return re.sub("<td>([^<]*)</td>", coloured, html)
