@@ -43,6 +43,14 @@ def lint(session: nox.Session) -> None:
 
 
 @nox.session
+def docs(session: nox.Session) -> None:
+    """Write the generated pages and pictures, and build the site of the documentation into build/docs."""
+    install(session, "docs")
+    session.run("python", "docs/generate.py")
+    session.run("mkdocs", "build", "--strict", *session.posargs, env={"NO_MKDOCS_2_WARNING": "1"})
+
+
+@nox.session
 def harness(session: nox.Session) -> None:
     """Run the harness under every interpreter there is here, and its protocol both ways."""
     install(session, "test")

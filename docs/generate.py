@@ -1,5 +1,5 @@
 # ruff: noqa: INP001  a script, not a package
-"""Write the reference pages from the code: ``python docs/generate.py``, with ``--check`` to compare only."""
+"""Write the generated pages and pictures: ``python docs/generate.py``, with ``--check`` to compare only."""
 
 import re
 import sys
@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     from runner.matrix import Matrix
 
 DOCS = Path(__file__).parent
-sys.path[:0] = [str(DOCS.parent), str(DOCS)]  # the runner of this checkout, rather than an installed one, and gpu_pages
+sys.path[:0] = [
+    str(DOCS.parent),
+    str(DOCS),
+]  # the runner of this checkout, rather than an installed one, and the modules here
+EXAMPLE = DOCS.parent / "reports" / "examples" / "quick-2-cores" / "report.md"
 GENERATED = "<!-- Made by `python docs/generate.py`. Do not edit. -->"
 
 
@@ -34,6 +38,27 @@ def pages() -> dict[str, str]:
     }
 
 
+def images(pages_by_name: Mapping[str, str]) -> dict[str, str]:
+    """Return path below ``docs/`` -> content, for every drawn picture.
+
+    Args:
+        pages_by_name: the generated pages; two of them have tables that are drawn, too.
+    """
+    import grids
+    import pictures
+    from terminal_picture import terminal
+    from verdict_picture import verdicts
+
+    return {
+        "images/coverage.svg": grids.coverage(pages_by_name["coverage.md"]),
+        "images/data-flow.svg": pictures.stages(),
+        "images/gpus.svg": grids.gpus(pages_by_name["gpus.md"]),
+        "images/terminal.svg": terminal(EXAMPLE.read_text("utf-8")),
+        "images/time-line.svg": pictures.time_line(),
+        "images/verdicts.svg": verdicts(),
+    }
+
+
 def coverage_page(tables: str) -> str:
     """Return the page of what each framework runs."""
     parts = [
@@ -42,6 +67,7 @@ def coverage_page(tables: str) -> str:
         "These tables show which frameworks and environments of the shipped `matrix.yaml` run which workloads.",
         "They assume a machine without a GPU that can build every environment and cannot pull any image.",
         "`runner plan --format coverage` prints them for your machine. `runner plan` lists the reason for each cell.",
+        "![Environments and workloads as a grid with the statuses of the second table](images/coverage.svg)",
         tables,
         table(
             ("status", "meaning"),
@@ -185,9 +211,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the pages that differ, or with ``--check`` only name them; return 1 if ``--check`` names one."""
+    """Write what differs, or with ``--check`` only name it; return 1 if ``--check`` names one."""
     different = []
-    for name, content in pages().items():
+    made = pages()
+    for name, content in {**made, **images(made)}.items():
         path = DOCS / name
         if not path.exists() or path.read_text("utf-8") != content:
             different.append(name)

@@ -11,7 +11,7 @@ from runner.catalog.hardware.facts import toolkit
 from runner.core.model import Gpu, Plan, PlannedCell, Skip
 from runner.plan.compatibility.rules import Target, Verdict, code_verdict, ptx_code
 from runner.plan.machine_file import read_machine_file
-from runner.report.markdown_text import table
+from runner.report.markdown_text import Raw, plain, table
 from runner.workflows.options import Options
 from runner.workflows.plan_elsewhere import planned
 
@@ -133,7 +133,14 @@ def _drivers(build: Build) -> tuple[str, str]:
 def gpu_errors_page() -> str:
     """Return the page of known errors of GPUs, without its first line."""
     rows = [
-        (f"`{each.sign}`", each.sentence, each.fix, f"`{each.failure}`", each.source, each.status)
+        (
+            _prose(f"`{each.sign}`"),
+            _prose(each.sentence),
+            _prose(each.fix),
+            _prose(f"`{each.failure}`"),
+            each.source,
+            each.status,
+        )
         for each in gpu_errors.gpu_errors()
     ]
     parts = [
@@ -148,13 +155,20 @@ def gpu_errors_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def _prose(text: str) -> Raw:
+    """Return text with Markdown escaped outside backticks."""
+    parts = text.split("`")
+    return Raw("`".join(part.replace("|", "\\|") if index % 2 else plain(part) for index, part in enumerate(parts)))
+
+
 def gpus_page(folder: Path, matrix: Path) -> str:
     """Return the page of what runs on which GPU, without its first line, for the machines described in a folder."""
     machines = described(folder, matrix)
     boards = {machine.gpu.name: machine.gpu for machine in machines}
     sources = Sources()
     parts = ["# GPUs", PROSE["first"]]
-    parts += ["## Environments", environments_table(machines), table(("status", "meaning"), STATUSES)]
+    statuses = table(("status", "meaning"), ((Raw(status), Raw(meaning)) for status, meaning in STATUSES))
+    parts += ["## Environments", PROSE["grid"], environments_table(machines), statuses]
     parts += ["Any other status is a [skip code](errors.md#skip-codes). The table shows the first of several."]
     parts += ["## Why not", PROSE["why"]]
     for name in boards:
@@ -170,6 +184,7 @@ PROSE = {
     "recent one, and why the rest does not run. It contains no measurements: it is the output of "
     "`runner plan --machine` for the hand-written descriptions in `docs/machines/`. "
     "[Plan for another machine](how-to/plan-for-another-machine.md) shows how to get the same for your machine.",
+    "grid": "![Environments, GPUs and drivers as a grid with the statuses of the table below](images/gpus.svg)",
     "why": "The last column is the number of a [source](#sources). (unverified) marks a reason that rests on a "
     "fact that nobody has checked.",
     "builds": "This table lists every build whose GPU code is known, and considers only that code. `native`: the build "

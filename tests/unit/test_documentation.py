@@ -6,8 +6,10 @@ import runpy
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
+from xml.etree import ElementTree as ET
 
 import pytest
+import yaml
 from typer.main import get_command
 
 from runner import cli
@@ -27,6 +29,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 PAGES = tuple(sorted(DOCS.rglob("*.md")))
+SVG = "{http://www.w3.org/2000/svg}"
 BUG = 70  # what ``console`` ends with after what nobody expected
 
 LINK = re.compile(r"\]\(([^()\s]+)\)")
@@ -138,6 +141,39 @@ def test_every_key_of_the_matrix_is_named() -> None:
 def test_the_generated_pages_are_what_the_generator_makes_now() -> None:
     for name, content in runpy.run_path(str(DOCS / "generate.py"))["pages"]().items():
         assert text(name) == content, f"docs/{name} differs: run python docs/generate.py"
+
+
+def test_the_pictures_are_what_the_generator_draws_now() -> None:
+    drawn = runpy.run_path(str(DOCS / "generate.py"))["images"](
+        {name: text(name) for name in ("coverage.md", "gpus.md")}
+    )
+    assert set(drawn) == {f"images/{path.name}" for path in (DOCS / "images").glob("*.svg")}
+    for name, content in drawn.items():
+        assert text(name) == content, f"docs/{name} differs: run python docs/generate.py"
+
+
+@pytest.mark.parametrize("picture", sorted((DOCS / "images").glob("*.svg")), ids=lambda path: path.stem)
+def test_a_picture_has_a_title_a_ground_and_its_size_requests_nothing_and_is_shown(picture: Path) -> None:
+    root = ET.fromstring(picture.read_text("utf-8"))
+    title, ground = root.find(f"{SVG}title"), root.find(f"{SVG}rect")
+    assert title is not None
+    assert title.text
+    assert ground is not None
+    assert root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"
+    assert not re.search(r"(?:href|src)=|url\(|@import", picture.read_text("utf-8"))
+    assert any(f"images/{picture.name})" in text(page.relative_to(DOCS).as_posix()) for page in PAGES)
+
+
+def test_every_page_is_in_the_navigation_of_the_site_once() -> None:
+    navigation = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"]
+    assert [name for section in navigation for name in section] == [
+        *("Start", "How to", "Understand", "Reference", "Decisions")
+    ]
+    entries = [entry for section in navigation for members in section.values() for entry in members]
+    targets = [next(iter(entry.values())) if isinstance(entry, dict) else entry for entry in entries]
+    pages = sorted(target for target in targets if target.endswith(".md"))
+    assert pages == sorted(page.relative_to(DOCS).as_posix() for page in PAGES)
+    assert all((ROOT / "reports" / target).exists() for target in targets if target not in pages)
 
 
 @pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.relative_to(ROOT).as_posix())
