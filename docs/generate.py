@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).parent
 sys.path[:0] = [
     str(DOCS.parent),
-    str(DOCS),
+    str(DOCS / "generator"),
 ]  # the runner of this checkout, rather than an installed one, and the modules here
 EXAMPLE = DOCS.parent / "reports" / "examples" / "quick-2-cores" / "report.md"
 GENERATED = "<!-- Made by `python docs/generate.py`. Do not edit. -->"

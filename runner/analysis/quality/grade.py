@@ -129,7 +129,7 @@ def _figures(dataset: Dataset, issues: Sequence[QualityIssue], comparisons: Sequ
     rounds_by_cell = dataset.rounds["cell"].value_counts()
     cells = set(rounds_by_cell[rounds_by_cell > 0].index)
     serious = {issue.cell for issue in issues if issue.serious and issue.code not in ELSEWHERE_COUNTED}
-    busy = None if measured_side_by_side(dataset) else others_busy(tuple(cell_samples(dataset)))
+    busy = None if measured_side_by_side(dataset) else others_busy(tuple(cell_samples(dataset, with_shapes=False)))
     return Figures(
         others_busy=busy,
         cpus=online_cpus(dataset),
