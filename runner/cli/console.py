@@ -85,6 +85,12 @@ def emit(text: str, output: Path | None) -> None:
     save(text.rstrip("\n") + "\n", output)
 
 
+def emit_path(path: Path) -> None:
+    """Print the path of a file; a terminal makes it a link, by OSC 8, the escape sequence for links."""
+    link = sys.stdout.isatty() and colour()
+    emit(f"\033]8;;{path.resolve().as_uri()}\033\\{path}\033]8;;\033\\" if link else str(path), None)
+
+
 def save(content: str | bytes, output: Path) -> None:
     """Replace a file by a result.
 

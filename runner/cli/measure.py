@@ -109,7 +109,7 @@ def run(
     console.note(f"{counted(totals.good, 'cell')} measured, {len(totals.bad)} failed")
     if totals.good:
         _print_answer(totals.run, context)
-    console.emit(str(page), None)
+    console.emit_path(page)
     return 1 if totals.bad or not totals.good else 0
 
 

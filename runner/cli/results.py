@@ -90,14 +90,14 @@ def report(
     if site is not None:
         from runner.workflows.site import write_site
 
-        console.emit(str(write_site(reports, site, matrix_margin(matrix), console.note)), None)
+        console.emit_path(write_site(reports, site, matrix_margin(matrix), console.note))
         return 0
     if summary:
         from runner.workflows.results import report_summary
 
         console.emit(report_summary(find_run(reports, run), matrix_margin(matrix)), None)
         return 0
-    console.emit(str(write_report(find_run(reports, run), matrix_margin(matrix), published)), None)
+    console.emit_path(write_report(find_run(reports, run), matrix_margin(matrix), published))
     return 0
 
 
@@ -118,7 +118,7 @@ def open_page(
     page = page if page.exists() else write_report(stored, matrix_margin(matrix))
     if not webbrowser.open(page.resolve().as_uri()):
         console.note("no browser was found: open this file in one")
-    console.emit(str(page), None)
+    console.emit_path(page)
     return 0
 
 

@@ -1,5 +1,7 @@
 """What the program does without a command, its version, its typed choices, and what the shell completes."""
 
+import os
+import sys
 from pathlib import Path
 from typing import Any, get_args
 
@@ -9,7 +11,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from runner import __version__, cli
-from runner.cli import completion, results
+from runner.cli import completion, console, results
 from runner.report import FORMATS
 from tests.support.fake_runs import cell, make, rounds
 
@@ -89,3 +91,22 @@ def test_a_matrix_that_cannot_be_read_completes_nothing(context: typer.Context, 
 def test_completers_are_of_options_that_exist() -> None:
     parameters = {parameter.name for parameter in vars(get_command(cli.app))["commands"]["plan"].params}
     assert set(completion.COMPLETERS) <= parameters
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_gets_a_link_to_the_page_and_a_pipe_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, terminal: bool
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    page = tmp_path / "a page.html"
+    written, slave = os.openpty() if terminal else os.pipe()
+    with os.fdopen(slave, "w") as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        console.emit_path(page)
+        text = os.read(written, 4096).decode()
+    os.close(written)
+    uri = f"file://{tmp_path}/a%20page.html"
+    expected = f"\033]8;;{uri}\033\\{page}\033]8;;\033\\" if terminal else str(page)
+    assert text.rstrip() == expected
