@@ -1,5 +1,6 @@
 """How an environment of ``matrix.yaml`` is built: from an image, or from Python and packages, for one device or two."""
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
@@ -7,7 +8,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from runner.core.model import Device
-from runner.matrix.fields import Bytes, Framework, Part, PythonVersion, Text, WebAddress
+from runner.matrix.fields import Bytes, Framework, Part, PythonVersion, Text, VariantName, WebAddress
 
 
 class BrokenRule(NamedTuple):
@@ -46,10 +47,15 @@ class _Source(Part):
 
 
 class Variant(_Source):
-    """How to build an environment for one device, cpu or cuda."""
+    """How to build an environment for a device, cpu or cuda; several for cuda have different CUDA versions."""
 
     image: Text | None = None
     """An image to pull and use unchanged, instead of building one."""
+
+
+def cuda_key(variant: Variant) -> tuple[int, ...]:
+    """Return what variants are ordered by: the numbers of their CUDA version; empty without one."""
+    return tuple(int(number) for number in re.findall(r"\d+", variant.cuda or ""))
 
 
 _SOURCE_KEYS = tuple(_Source.model_fields)
@@ -77,7 +83,20 @@ def broken_rules(keys: Mapping[str, object]) -> tuple[BrokenRule, ...]:
     elif "variants" in present:
         misplaced = [name for name in _SOURCE_KEYS if name in present]
         rules += [BrokenRule(n, f"has variants, and {n} outside of them", f"move {n} into variants") for n in misplaced]
+        rules += _broken_variants(keys["variants"])
     return tuple(rules)
+
+
+def _broken_variants(variants: object) -> list[BrokenRule]:
+    """Return a rule for each variant whose name has another CUDA version than its key ``cuda``."""
+    rules = []
+    for name, variant in variants.items() if isinstance(variants, Mapping) else ():
+        version = str(name).partition("-")[2]
+        cuda = variant.get("cuda") if isinstance(variant, Mapping) else getattr(variant, "cuda", None)
+        if version and cuda != version:
+            message = f"has the variant {name}, whose CUDA is {cuda or 'not given'}"
+            rules.append(BrokenRule("variants", message, f'write cuda: "{version}" in it, or rename it'))
+    return rules
 
 
 class Environment(_Source):
@@ -91,20 +110,37 @@ class Environment(_Source):
     """The version of Python, in quotes: YAML reads 3.10 as the number 3.1."""
     image: Text | None = None
     """An image to pull and use unchanged, instead of building one."""
-    variants: dict[Device, Variant] = Field(default={})
-    """An entry for cpu and one for cuda, if the two need different packages."""
+    variants: dict[VariantName, Variant] = Field(default={})
+    """An entry for cpu and one for cuda, if the two need different packages; or cuda-12.6 and cuda-13.0, of which the
+    plan takes the newest that the GPU and its driver run."""
     note: Text | None = None
     """A remark for people."""
 
     def variant(self, device: Device) -> Variant | None:
         """Return how to build the environment for a device; None if it has variants, but none for this device.
 
-        If packages are installed, ``base`` is set in any case.
+        Of several variants for cuda it is the one with the newest CUDA. If packages are installed, ``base`` is set in
+        any case.
         """
-        if self.variants and device not in self.variants:
-            return None
+        return next(iter(self.variants_for(device).values()), None)
+
+    def variants_for(self, device: Device) -> dict[str, Variant]:
+        """Return name -> variant, for all variants that serve a device, the newest CUDA first; see ``variant``."""
         default = Variant(image=self.image, **{name: getattr(self, name) for name in _SOURCE_KEYS})
-        variant = self.variants.get(device, default)
+        variants = self.variants or {device: default}
+        serving = {name: self._with_base(each) for name, each in variants.items() if name.partition("-")[0] == device}
+        return dict(sorted(serving.items(), key=lambda item: cuda_key(item[1]), reverse=True))
+
+    def all_variants(self) -> dict[str, Variant]:
+        """Return name -> variant for every device; the name is ``cpu`` where there is one build for all devices."""
+        return self.variants_for("cpu") | (self.variants_for("cuda") if self.variants else {})
+
+    def with_cuda_variant(self, name: str) -> "Environment":
+        """Return the environment with one variant for cuda alone."""
+        kept = {key: each for key, each in self.variants.items() if key == name or key.partition("-")[0] != "cuda"}
+        return self.model_copy(update={"variants": kept})
+
+    def _with_base(self, variant: Variant) -> Variant:
         if variant.base is None and variant.image is None:
             return variant.model_copy(update={"base": f"python:{self.python}-slim"})
         return variant

@@ -1,5 +1,6 @@
 """The types of values in ``matrix.yaml``: checked, never converted."""
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Literal, get_args
 
@@ -28,6 +29,13 @@ def _check_workload(value: str) -> str:
     return value
 
 
+def _check_variant(value: str) -> str:
+    if not re.fullmatch(r"cpu|cuda(-[0-9]+\.[0-9]+)?", value):
+        raise PydanticKnownError("literal_error", {"expected": "'cpu', 'cuda', 'cuda-12.6'"})
+    return value
+
+
+VariantName = Annotated[str, AfterValidator(_check_variant)]
 WorkloadName = Annotated[str, AfterValidator(_check_workload)]
 EnvironmentId = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9.]+)*$")]
 Text = Annotated[str, Field(min_length=1)]

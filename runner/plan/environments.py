@@ -6,7 +6,7 @@ from pathlib import Path
 from runner.core.errors import Problem, RunnerError
 from runner.core.model import Device, Skip, Spec, Survey
 from runner.core.units import disk_size
-from runner.matrix import Environment, Matrix
+from runner.matrix import Environment, Matrix, Variant
 
 SPARE_DISK_BYTES = 1 << 30  # stay free after everything is built
 
@@ -31,21 +31,32 @@ def specs(
             code = "needs-gpu" if device == "cpu" else "framework-lacks"
             skips[name] = Skip(code, f"matrix.yaml has no {device} variant of it")
             continue
-        lock = (folder / variant.lock).resolve() if variant.lock else None
-        specs_of_device.append(
-            Spec(
-                environment=name,
-                framework=environment.framework,
-                release=environment.release,
-                python=None if variant.image else environment.python,
-                image=variant.image,
-                base=variant.base,
-                lock=lock if lock and lock.exists() else None,
-                download=variant.download_bytes or 0,
-                disk=variant.disk_bytes or 0,
-            )
-        )
+        specs_of_device.append(_spec(name, environment, variant, folder))
     return tuple(specs_of_device), skips
+
+
+def all_specs(matrix: Matrix, folder: Path) -> tuple[Spec, ...]:
+    """Return everything that any machine would build: each variant of each environment; see ``specs``."""
+    return tuple(
+        _spec(name, environment, variant, folder)
+        for name, environment in matrix.environments.items()
+        for variant in environment.all_variants().values()
+    )
+
+
+def _spec(name: str, environment: Environment, variant: Variant, folder: Path) -> Spec:
+    lock = (folder / variant.lock).resolve() if variant.lock else None
+    return Spec(
+        environment=name,
+        framework=environment.framework,
+        release=environment.release,
+        python=None if variant.image else environment.python,
+        image=variant.image,
+        base=variant.base,
+        lock=lock if lock and lock.exists() else None,
+        download=variant.download_bytes or 0,
+        disk=variant.disk_bytes or 0,
+    )
 
 
 def announce(specs: Sequence[Spec], survey: Survey) -> str | None:

@@ -17,15 +17,14 @@ from runner.backends import interpreters
 from runner.backends.venv import READY, VenvBackend
 from runner.core.errors import EngineError
 from runner.core.locks import try_exclusive
-from runner.core.model import Device, Leftover, Spec
+from runner.core.model import Leftover, Spec
 from runner.core.units import disk_size
 from runner.matrix import load
 from runner.measure.references import code_hash
-from runner.plan.environments import specs
+from runner.plan.environments import all_specs
 from runner.workflows.context import IN_USE
 from runner.workflows.nightly.pins import Anchor, anchor_digests
 
-DEVICES: tuple[Device, ...] = ("cpu", "cuda")
 ON_ENGINE = ("container", "image", "volume")
 PREFIX = "matrix-runner-"  # of a server's temporary folder
 IN_USE_NOTE = "another runner is using this cache: what it may need is kept; try again when it has ended"
@@ -55,9 +54,7 @@ def leftovers(matrix: Path, cache: Path, reports: Path, *, everything: bool) -> 
     """
     loaded = load(matrix)
     anchors = frozenset() if everything else anchor_digests(reports)
-    needed = [
-        spec for device in DEVICES for spec in specs(loaded, tuple(loaded.environments), device, matrix.parent)[0]
-    ]
+    needed = list(all_specs(loaded, matrix.parent))
     with try_exclusive(cache / IN_USE) as alone:
         removable: list[Leftover] = []
         notes = [] if alone else [IN_USE_NOTE]

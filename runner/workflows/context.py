@@ -19,8 +19,9 @@ from runner.core.units import parse_duration
 from runner.gpu.clocks.policy import LEAVE, ClockPolicy
 from runner.gpu.selection import choose_devices
 from runner.matrix import Environment, Matrix, choose_cells, load, select_environments
-from runner.matrix.models import GpuSettings
+from runner.matrix.models import GpuSettings, Selector
 from runner.plan import corpus
+from runner.plan.compatibility.variants import choose_variants
 from runner.workflows.options import Options
 from runner.workflows.preparation import QUIET_SECONDS, Prepared, RunSettings, prepare
 
@@ -38,7 +39,7 @@ class Context:
         backend: builds environments and starts servers.
         settings: paths, controls and clocks.
         gpus: the devices; none is the CPU.
-        note: a sentence that the user should read first, else None.
+        notes: sentences that the user should read first.
     """
 
     matrix: Matrix
@@ -46,7 +47,7 @@ class Context:
     backend: Backend
     settings: RunSettings
     gpus: tuple[Gpu, ...]
-    note: str | None
+    notes: tuple[str, ...] = ()
 
     @property
     def gpu(self) -> Gpu | None:
@@ -64,8 +65,8 @@ def cache_in_use(environ: Mapping[str, str] = os.environ) -> Iterator[None]:
 def prepared(options: Options, say: Callable[[str], None]) -> tuple[Context, Prepared]:
     """Return the context of the options, and the plan; ``say`` takes what the user should read first."""
     context = setup(options)
-    if context.note:
-        say(context.note)
+    for note in context.notes:
+        say(note)
     return context, prepare(context.matrix, context.request, context.backend, context.settings, context.gpu)
 
 
@@ -85,7 +86,12 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
     if installed is not None:
         matrix = host_matrix(matrix, installed, options.name)
     device, gpus = choose_devices(options.device)
-    request = plan_request(options, matrix, backend.name, (device, gpus), machine_capacity())
+    capacity = machine_capacity()
+    reasons: Mapping[str, str] = {}
+    if gpus and installed is None:
+        matrix, reasons = choose_variants(matrix, gpus[0], backend.name, capacity.glibc)
+    request = plan_request(options, matrix, backend.name, (device, gpus), capacity)
+    notes = [*filter(None, [note]), *(reason for name, reason in reasons.items() if name in request.environments)]
     settings = RunSettings(
         file=options.matrix,
         reports=options.reports,
@@ -99,7 +105,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
         quiet_seconds=0.0 if options.busy_ok else QUIET_SECONDS,
         command=tuple(options.to_argv()),
     )
-    return Context(matrix=matrix, request=request, backend=backend, settings=settings, gpus=gpus, note=note)
+    return Context(matrix=matrix, request=request, backend=backend, settings=settings, gpus=gpus, notes=tuple(notes))
 
 
 def clocks(settings: GpuSettings, *, pin: bool) -> ClockPolicy:
@@ -162,7 +168,10 @@ def _environments(matrix: Matrix, selectors: Sequence[str]) -> tuple[str, ...]:
 
 
 def host_matrix(matrix: Matrix, installed: Installed, name: str) -> Matrix:
-    """Return the matrix with one environment: what an interpreter holds."""
+    """Return the matrix with one environment: what an interpreter holds.
+
+    Presets select for it what they select for any environment, because their environments are those of the matrix.
+    """
     if not re.fullmatch(ENVIRONMENT_NAME, name):
         raise UsageError(Problem(f"{name!r} cannot name an environment", hint="use letters, digits, dots and dashes"))
     environment = Environment.model_validate(
@@ -173,4 +182,12 @@ def host_matrix(matrix: Matrix, installed: Installed, name: str) -> Matrix:
             "requirements": [installed.framework],
         }
     )
-    return matrix.model_copy(update={"environments": {name: environment}})
+    presets = {
+        key: preset.model_copy(update={"select": tuple(map(_for_any_environment, preset.select))})
+        for key, preset in matrix.presets.items()
+    }
+    return matrix.model_copy(update={"environments": {name: environment}, "presets": presets})
+
+
+def _for_any_environment(selector: Selector) -> Selector:
+    return selector.model_copy(update={"environments": ()})

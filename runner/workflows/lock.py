@@ -12,10 +12,8 @@ from uv import find_uv_bin
 
 from runner.core.errors import Problem, ProvisionError
 from runner.core.files import write_whole
-from runner.core.model import Device
 from runner.matrix import load, select_environments
 
-CPU_ONLY: tuple[Device, ...] = ("cpu",)
 _UV_SECONDS = 600.0
 _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^]]*\])?==([^\s;\\]+)", re.MULTILINE)
 _OPTION = re.compile(r"^\s*(?:-i|-f|--index-url|--extra-index-url|--find-links|--trusted-host|--no-index)\b")
@@ -28,7 +26,8 @@ class LockRequest:
     """What to resolve and where to write it.
 
     Attributes:
-        name: the environment and variant, ``torch-2.x-cpu``; used in the header and in errors.
+        name: the environment, ``torch-2.x``; the header and errors name it.
+        variant: the variant, ``cuda-12.6``; errors name it.
         requirements: as pip reads them, ``torch==1.12.1``, ``numpy<2``.
         python: minor version that the packages are for, ``3.6``; it need not be installed.
         index: a public package index in addition to PyPI; the lock names it, so that pip uses it, too.
@@ -41,6 +40,7 @@ class LockRequest:
     requirements: tuple[str, ...]
     python: str
     out: Path
+    variant: str = ""
     index: str | None = None
     find_links: str | None = None
     platform: str = "x86_64-manylinux_2_28"
@@ -178,13 +178,14 @@ def _resolve(request: LockRequest) -> str:
 
 
 def _error(request: LockRequest, what: str, hint: str | None = None) -> ProvisionError:
-    return ProvisionError("lock", Problem(f"cannot lock {request.name!r}: {what}", hint=hint))
+    variant = f" ({request.variant})" if request.variant else ""
+    return ProvisionError("lock", Problem(f"cannot lock {request.name}{variant}: {what}", hint=hint))
 
 
 def lock_environments(path: Path, names: Sequence[str], find_links: str | None) -> Iterator[tuple[Path, bool]]:
     """Lock every variant of the named environments; yield each lock file and whether it changed.
 
-    An environment without a ``lock`` gets ``docker/locks/<id>.txt``; name that file in the matrix.
+    A variant without a ``lock`` gets ``docker/locks/<id>-<variant>.txt``; name that file in the matrix.
 
     Args:
         path: the matrix file, which the locks' paths are relative to.
@@ -192,22 +193,29 @@ def lock_environments(path: Path, names: Sequence[str], find_links: str | None) 
         find_links: a folder of wheels that replaces an extra index.
 
     Raises:
-        ProvisionError: the requirements cannot be resolved.
+        ProvisionError: the requirements of a variant cannot be resolved; the other variants are locked.
     """
-    matrix = load(path)
+    matrix, problems = load(path), list[Problem]()
     for name in select_environments(matrix, names):
         environment = matrix.environments[name]
-        for device in tuple(environment.variants) or CPU_ONLY:
-            variant = environment.variant(device)
-            if variant is None or not variant.requirements or environment.python is None:
+        for key, variant in environment.all_variants().items():
+            if not variant.requirements or environment.python is None:
                 continue
+            lock_name = f"{name}-{key}" if environment.variants else name
             request = LockRequest(
                 name=name,
+                variant=key if environment.variants else "",
                 requirements=variant.requirements,
                 python=environment.python,
-                out=path.parent / (variant.lock or f"docker/locks/{name}.txt"),
+                out=path.parent / (variant.lock or f"docker/locks/{lock_name}.txt"),
                 index=variant.index,
                 find_links=find_links or variant.find_links,
             )
-            result = lock(request)
+            try:
+                result = lock(request)
+            except ProvisionError as error:
+                problems += error.problems
+                continue
             yield result.path, result.changed
+    if problems:
+        raise ProvisionError("lock", *problems)

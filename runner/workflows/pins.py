@@ -8,10 +8,8 @@ from pathlib import Path
 from runner.backends.docker.survey import digests
 from runner.core.errors import Problem, ProvisionError
 from runner.core.files import write_whole
-from runner.core.model import Device
 from runner.matrix import Matrix, load
 
-DEVICES: tuple[Device, ...] = ("cpu", "cuda")
 TABLE = re.compile(r"^\s*\[images\]", re.MULTILINE)
 
 
@@ -19,7 +17,7 @@ def images(matrix: Matrix) -> tuple[str, ...]:
     """Return the names of all images that a matrix builds on or runs unchanged, each once, in order."""
     names: list[str] = []
     for environment in matrix.environments.values():
-        for variant in filter(None, map(environment.variant, DEVICES)):
+        for variant in environment.all_variants().values():
             names += filter(None, [variant.image or variant.base])
     return tuple(dict.fromkeys(names))
 

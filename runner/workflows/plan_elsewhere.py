@@ -7,6 +7,7 @@ from runner.core.machine import Capacity
 from runner.core.model import Plan, Skip, Spec
 from runner.gpu.selection import pick_devices
 from runner.matrix import load
+from runner.plan.compatibility.variants import choose_variants
 from runner.plan.environments import specs
 from runner.plan.machine_file import MachineDescription
 from runner.plan.planner import plan
@@ -35,11 +36,17 @@ def planned(options: Options, machine: MachineDescription, say: Callable[[str], 
     device, gpus = pick_devices(options.device, machine.gpus, str(machine.file))
     gpu = gpus[0] if gpus else None
     capacity = Capacity(cores=machine.cores, memory=machine.memory, glibc=machine.glibc)
+    reasons: Mapping[str, str] = {}
+    if gpu:
+        matrix, reasons = choose_variants(matrix, gpu, backend, machine.glibc)
     request = plan_request(options, matrix, backend, (device, gpus), capacity)
     where = f"{gpu.name} with driver {gpu.driver}" if gpu else machine.cpu
     say(f"planning for {where}, as {machine.file} describes it")
     if gpu and backend == "docker" and not machine.passes_gpus:
         say("its engine cannot pass a GPU to a container: install the NVIDIA Container Toolkit there")
+    for name in request.environments:
+        if name in reasons:
+            say(reasons[name])
     complete, incomplete = specs(matrix, request.environments, device, options.matrix.parent)
     return plan(matrix, request, {**unavailable(complete, machine, backend), **incomplete}, gpu)
 

@@ -10,6 +10,7 @@ from runner.analysis.compare.forecasts import fresh_rounds
 from runner.analysis.forecast import MAX_FRESH_ROUNDS
 from runner.analysis.model import MIN_ROUNDS, QualityIssue, Row
 from runner.core.model import Cell
+from runner.core.model.cells import is_twin
 from runner.report.check import Check
 from runner.store.journal import Journal
 from runner.store.run import Run
@@ -141,7 +142,7 @@ class RunAgain:
         backend, matrix = plan.get("backend"), header.get("matrix")
         fields: dict[str, Any] = {"reports": reports, "device": _device(plan.get("device"))}
         if backend == "host":
-            (name,) = {cell["environment"] for cell in plan["cells"]}
+            name = next(cell["environment"] for cell in plan["cells"] if not is_twin(cell["environment"]))
             fields |= {"backend": "host", "python": header.get("python"), "name": name}
         elif backend == "venv":
             fields |= {"backend": "venv"}

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 from runner.catalog.hardware.builds import Build
 from runner.core.model import Gpu, Request, Skip
-from runner.matrix import Environment, Matrix
+from runner.matrix import Environment, Matrix, Variant
 from runner.plan.compatibility import rules
 from runner.plan.compatibility.alternatives import nearest_build, nearest_environment
 from runner.plan.compatibility.builds import build_of, target_of
 from runner.plan.compatibility.rules import RUNS, Target, Verdict
 
-__all__ = ["Build", "Judgement", "Target", "Verdict", "judge", "judgements"]
+__all__ = ["Build", "Judgement", "Target", "Verdict", "judge", "judge_variant", "judgements"]
 
 NO_BUILD = "the matrix has no CUDA build of this environment; measure it with --device cpu"
 
@@ -98,7 +98,7 @@ def judgements(
 
 
 def judge(environment: Environment, gpu: Gpu, backend: str = "docker", glibc: str | None = None) -> Judgement:
-    """Return whether an environment runs on a GPU, without alternatives.
+    """Return whether an environment runs on a GPU with its newest CUDA, without alternatives.
 
     Args:
         environment: the environment.
@@ -110,6 +110,11 @@ def judge(environment: Environment, gpu: Gpu, backend: str = "docker", glibc: st
     if variant is None or variant.cuda is None:
         no_build = Verdict("cannot", "needs-gpu", NO_BUILD, "the matrix")
         return Judgement(build=None, target=None, verdict=no_build, vendor=no_build)
+    return judge_variant(environment, variant, gpu, backend, glibc)
+
+
+def judge_variant(environment: Environment, variant: Variant, gpu: Gpu, backend: str, glibc: str | None) -> Judgement:
+    """Return whether a variant of an environment, which names its CUDA version, runs on a GPU; see ``judge``."""
     build, target = build_of(environment, variant), target_of(environment, variant, gpu, backend, glibc)
     verdict = rules.judge(build, target)
     vendor = verdict if verdict.outcome == "cannot" else rules.cudnn_refusal(target) or verdict

@@ -228,7 +228,8 @@ def test_cells_are_measured_again_with_the_same_backend_and_device(
 
 
 def test_the_interpreter_of_the_host_backend_is_named_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = stored(tmp_path, [good(BASE, 0, samples(0))], "interrupted", backend="host")
+    control = replace(BASE, environment=f"{BASE.environment}@twin")
+    run = stored(tmp_path, [good(BASE, 0, samples(0)), good(control, 0, samples(0))], "interrupted", backend="host")
     monkeypatch.setattr(harness_archive, "version", lambda: "another")  # it cannot be resumed
     suggested = command(check(tmp_path, run.id, NO_MATRIX))
     assert suggested[:3] == ["runner", "run", BASE.id]

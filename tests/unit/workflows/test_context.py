@@ -10,9 +10,11 @@ from runner.backends import Installed, Resources, choose_backend
 from runner.backends.host import HostBackend
 from runner.backends.venv import VenvBackend
 from runner.core.errors import GpuError, MatrixError, NothingSelectedError, RunnerError, UsageError
+from runner.core.model import Request
 from runner.core.paths import cache_folder
 from runner.gpu.selection import choose_devices
 from runner.matrix import load
+from runner.plan.cells import selected_cells
 from runner.workflows.context import host_matrix, setup
 from runner.workflows.options import Options
 from runner.workflows.preparation import NIGHT_QUIET_SECONDS, QUIET_SECONDS
@@ -42,7 +44,7 @@ def test_nothing_typed_but_where_asks_for_everything_there_is() -> None:
     assert (context.request.chosen, context.request.workloads, context.request.preset) == (None, (), None)
     assert (context.request.rounds, context.request.seconds) == (None, None)
     assert context.request.threads >= 1
-    assert (context.request.device, context.request.backend, context.gpu, context.note) == ("cpu", "venv", None, None)
+    assert (context.request.device, context.request.backend, context.gpu, context.notes) == ("cpu", "venv", None, ())
     assert (context.settings.matrix, context.settings.reports, context.settings.cache) == (
         ROOT,
         Path("r"),
@@ -180,11 +182,10 @@ def test_the_host_is_a_matrix_of_one_environment() -> None:
     assert list(matrix_of_host.environments) == ["laptop"]
     environment = matrix_of_host.environments["laptop"]
     assert (environment.framework, environment.release, environment.python) == ("torch", "2.13.0+cpu", "3.11")
-    assert (matrix_of_host.workloads, matrix_of_host.presets, matrix_of_host.measure) == (
-        matrix.workloads,
-        matrix.presets,
-        matrix.measure,
-    )
+    assert (matrix_of_host.workloads, matrix_of_host.measure) == (matrix.workloads, matrix.measure)
+    quick = Request(environments=("laptop",), preset="quick")
+    cases = {cell.case_id.partition("/")[0] for cell in selected_cells(matrix_of_host, quick)}
+    assert cases == set(matrix.workloads)  # whatever the ids of the environments in the selectors of the preset
     assert list(matrix.environments) != ["laptop"]
 
 
