@@ -3,6 +3,7 @@
 ``docs/doubts.md`` lists the thresholds and where each comes from.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -33,7 +34,9 @@ FAR_AA_PAIR = 0.25
 POOR_AA_SHARE = 0.1
 """Share of the A/A pairs that differ; a single one never makes a run poor."""
 FAIR_CANARY, POOR_CANARY = 0.10, 0.25
-"""Relative difference of the canary between its slowest and its quickest round, each the median of its times."""
+"""Relative difference of the canary between its slowest and its quickest part of the run, each a median of times."""
+MIN_CANARY = 5
+"""Times of the canary in a part of the run: their median is right though two of them were disturbed."""
 FAIR_SERIOUS_CELLS, POOR_SERIOUS_CELLS = 0.1, 0.5
 """Share of the cells with a serious quality issue; at a half, the median cell has one."""
 FAIR_ROUNDS, POOR_ROUNDS = 5, 3
@@ -65,7 +68,7 @@ class Figures:
         others_busy: CPUs that other programs kept busy while the median cell was measured, of ``cpus``.
         aa_pairs: number of A/A pairs; ``aa_differing`` of them differ beyond chance, or by more than 25 %.
         aa_median: relative difference from itself in the median A/A pair.
-        canary: relative difference of the canary between its slowest and its quickest round.
+        canary: relative difference of the canary between its slowest and its quickest part of the run.
         cells: number of measured cells; ``serious_cells`` of them have a serious quality issue.
         rounds: of the median comparison; without one, of the median cell.
         comparisons: number of comparisons with a ratio; ``decided`` of them have a verdict or a narrow interval.
@@ -146,15 +149,25 @@ def _figures(dataset: Dataset, issues: Sequence[QualityIssue], comparisons: Sequ
 
 
 def canary_range(canary: Sequence[tuple[str, int, float]]) -> float | None:
-    """Return how much longer the canary took in its slowest round than in its quickest; None with one round or none.
+    """Return how much longer the canary took in its slowest part of the run than in its quickest.
+
+    A part is a round. Further rounds have few cases, and the median of two times is as far off as one of them, so
+    neighbouring rounds are one part until it has MIN_CANARY times.
 
     Args:
-        canary: (case id, round, seconds). The time of a round is the median over its cases.
+        canary: (case id, round, seconds). The time of a part is the median of its times.
+
+    Returns:
+        the relative difference; None with fewer than two parts.
     """
-    seconds_by_round: dict[int, list[float]] = {}
-    for _, number, seconds in canary:
-        seconds_by_round.setdefault(number, []).append(seconds)
-    medians = list(map(median, seconds_by_round.values()))
+    parts: list[list[float]] = []
+    for _, times in itertools.groupby(canary, key=lambda reading: reading[1]):
+        seconds = [each for _, _, each in times]
+        if parts and min(len(parts[-1]), len(seconds)) < MIN_CANARY:
+            parts[-1] += seconds
+        else:
+            parts.append(seconds)
+    medians = list(map(median, parts))
     return max(medians) / min(medians) - 1 if len(medians) > 1 else None
 
 
@@ -199,7 +212,7 @@ def _controls(figures: Figures) -> Iterator[Reason]:
 
 def _canary(figures: Figures) -> Iterator[Reason]:
     if figures.canary is not None and figures.canary > FAIR_CANARY:
-        text = f"a fixed product took {figures.canary:.0%} longer in the slowest round than in the quickest"
+        text = f"a fixed product took {figures.canary:.0%} longer in the slowest part of the run than in the quickest"
         yield Reason("poor" if figures.canary > POOR_CANARY else "fair", "canary", text)
 
 

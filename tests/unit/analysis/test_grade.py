@@ -124,7 +124,7 @@ def test_the_sentences() -> None:
     assert [reason.sentence for check in CHECKS for reason in check(figures)] == [
         "environments differ from themselves by 12%, in the median of 20 A/A pairs",
         "1 of 20 A/A pairs differs beyond chance, or by more than 25%",
-        "a fixed product took 31% longer in the slowest round than in the quickest",
+        "a fixed product took 31% longer in the slowest part of the run than in the quickest",
         "30 of 40 cells have a serious quality issue",
         "the median comparison has 2 rounds; 5 or more show the noise well",
         "3 of 20 comparisons have a verdict, or an interval within 5%",
@@ -221,16 +221,24 @@ def test_rows_without_a_ratio_are_no_comparisons(tmp_path: Path) -> None:
     assert value.figures.comparisons == 0
 
 
+def readings(*rounds: Sequence[float]) -> list[tuple[str, int, float]]:
+    """Return readings of the canary, a list of seconds for each round."""
+    return [(f"case-{index}", number, time) for number, times in enumerate(rounds, 1) for index, time in enumerate(times)]
+
+
 @pytest.mark.parametrize(
     ("canary", "expected"),
     [
         ([], None),
         ([("a", 1, 1.0), ("b", 1, 2.0)], None),
-        ([("a", 1, 1.0), ("a", 2, 1.5)], 0.5),
-        ([("a", 1, 1.0), ("b", 1, 1.0), ("c", 1, 9.0), ("a", 2, 1.1), ("b", 2, 1.1), ("c", 2, 1.1)], 0.1),
+        (readings([1.0] * 5, [1.5] * 5), 0.5),
+        (readings([1.0] * 4, [1.5] * 5), None),  # too few for a part of their own
+        (readings([1.0, 1.0, 1.0, 9.0, 9.0], [1.1] * 5), 0.1),
+        (readings([1.0] * 5, [1.1] * 5, [1.0, 9.0]), 0.1),  # a further round of two cases counts with the one before
+        (readings([1.0] * 5, [1.0] * 3, [1.0] * 2, [1.2] * 5), 0.2),
     ],
 )
-def test_the_canary_is_compared_by_rounds(canary: Sequence[tuple[str, int, float]], expected: float | None) -> None:
+def test_the_canary_is_compared_by_parts_of_the_run(canary: Sequence[tuple[str, int, float]], expected: float | None) -> None:
     assert canary_range(canary) == (None if expected is None else pytest.approx(expected))
 
 
