@@ -158,7 +158,7 @@ WORDS_BY_MACHINE = {
     "h200-550": (*HOPPER[:6], DRIVER, *HOPPER[7:13], DRIVER, DRIVER, DRIVER, *HOPPER[16:]),
     "h200-580": HOPPER,
     "h200-595": HOPPER,
-    "rtx-5090-570": (*BLACKWELL[:6], DRIVER, DRIVER, *BLACKWELL[8:16], DRIVER, *BLACKWELL[17:])  # the PTX of CUDA 12.9 needs 575,
+    "rtx-5090-570": (*BLACKWELL[:6], DRIVER, DRIVER, *BLACKWELL[8:16], DRIVER, *BLACKWELL[17:]),  # the PTX of CUDA 12.9 needs 575
     "rtx-5090-595": BLACKWELL,
 }
 TABLE = {name: dict(zip(COLUMNS, words_of, strict=True)) for name, words_of in WORDS_BY_MACHINE.items()}
