@@ -62,7 +62,8 @@ class Options:
         bool | None,
         typer.Option(
             "--pin/--no-pin",
-            help="lock GPU clocks even if others use the GPU; or don't lock them, nor pin CPU cores",
+            help="lock GPU clocks even where others compute; or neither lock clocks nor pin CPU cores; "
+            "default: lock where nobody else computes",
         ),
     ] = None
     busy_ok: Annotated[
