@@ -80,7 +80,7 @@ def test_a_lock_that_shows_as_a_reason_is_kept(standin: StandIn) -> None:
     standin.gpu.busy, standin.gpu.reasons = 1, 0x2
     with leased(ClockPolicy()) as (lease, messages):
         assert lease.pin.how == "left"
-        why = f"its clock of 1200 MHz is limited by a setting, and not by application clocks: {LOCKED}"
+        why = f"a setting other than application clocks limits its clock to 1200 MHz: {LOCKED}"
         assert messages == [f"the GPU's clocks are not held: {why}; {HINT}"]
     assert (standin.sets(), standin.pinned()) == ([], {"sm": (1200, 1200)})
 

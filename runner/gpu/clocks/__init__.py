@@ -3,8 +3,8 @@
 The life of a clock: who acts, in which process, and which module holds the code.
 
 0. announced: the runner says what it will change, or what speaks against it (``preconditions``).
-1. idle -> recorded: the runner (``lease``) starts a guardian (``client``, ``guardian``) with an order (``protocol``), as
-   root if sudo's rule for that is visible (``permission``). The guardian takes the GPU's lock (``machine_lock``) and
+1. idle -> recorded: the runner (``lease``) starts a guardian (``client``, ``guardian``) with an order (``protocol``),
+   as root if sudo's rule for that is visible (``permission``). The guardian takes the GPU's lock (``machine_lock``) and
    forks a child, which chooses the clocks (``policy``), checks that nobody else depends on them (``preconditions``),
    and writes the call that it is about to make to the disk (``journal``).
 2. recorded -> held: the child makes the call (``apply``), and keeps the driver open as long as the clocks are held.

@@ -30,6 +30,7 @@ HIGH_IDLE_SHARE = 0.5
 LOOK_SECONDS = 0.2
 PROCESS_SECONDS = 2.0  # for a process that has just ended to disappear from the driver's list
 IDLE_SECONDS = 20.0  # for the clock of a GPU that has just become idle to fall
+LOCKED = "somebody seems to have locked it, which no driver reports"
 HINT = "`--pin` locks them all the same, `--no-pin` leaves them without this message"
 
 
@@ -54,7 +55,8 @@ class Observed:
         if self.processes:
             return f"{processes.sentence(self.processes)} on it"
         if self._limited_by_lock:
-            return f"its clock of {self.sm} MHz is limited by a setting, and not by application clocks: {LOCKED}"
+            limit = f" to {self.sm} MHz" if self.sm else ""
+            return f"a setting other than application clocks limits its clock{limit}: {LOCKED}"
         if self._high_while_idle:
             return f"it is idle at {self.sm} of {max(self.able.sm)} MHz: {LOCKED}"
         return ""
@@ -74,9 +76,6 @@ class Observed:
     def _high_while_idle(self) -> bool:
         highest = max(self.able.sm, default=0)
         return bool(self.idle and self.sm and highest and self.sm >= HIGH_IDLE_SHARE * highest)
-
-
-LOCKED = "somebody seems to have locked it, which no driver reports"
 
 
 def observe(device: nvml.Device) -> Observed:

@@ -57,12 +57,12 @@ def seen(able: Abilities = ABLE, **more: Any) -> Observed:
         (seen(replace(ABLE, sm=()), sm=1980), ""),
         (
             seen(sm=1200, reasons=0x2),
-            f"its clock of 1200 MHz is limited by a setting, and not by application clocks: {LOCKED}",
+            f"a setting other than application clocks limits its clock to 1200 MHz: {LOCKED}",
         ),
         (seen(TESLA, sm=1500, reasons=0x2), ""),  # its default application clocks are below its highest clock
         (
             seen(replace(TESLA, application=Pair(2619, 1980)), sm=1200, reasons=0x2),
-            f"its clock of 1200 MHz is limited by a setting, and not by application clocks: {LOCKED}",
+            f"a setting other than application clocks limits its clock to 1200 MHz: {LOCKED}",
         ),
         (seen(replace(TESLA, application=Pair(2619, 1200)), sm=345), ""),  # read and restored
     ],
