@@ -408,7 +408,7 @@ def test_a_user_without_rights_is_told_the_command_and_with_it_only_the_guardian
 
     line, pinned = held()
     command = " ".join(COMMAND)
-    assert f"ALL=(root) NOPASSWD: {command}' | sudo tee -a /etc/sudoers.d/matrix-runner" in line
+    assert f"ALL=(root) NOPASSWD: {command}' | sudo tee -a {tmp_path / 'none'} {rule}\n" in line
     assert pinned == {}
     assert not log.exists()  # sudo logs what it denies, so it is not tried
     rule.write_text(permission.rule(1000) + "\n")
