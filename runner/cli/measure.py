@@ -41,9 +41,13 @@ def plan(
 def _planned(options: "Options", machine: Path | None) -> "Plan":
     """Return the plan for this machine, or for one that a file describes."""
     if machine is None:
+        from runner.workflows.clocks import announcements
         from runner.workflows.context import prepared
 
-        return prepared(options, console.note)[1].plan
+        context, preparation = prepared(options, console.note)
+        for announcement in announcements(context.gpus, context.settings.clocks):
+            console.note(announcement.text)
+        return preparation.plan
     from runner.plan.machine_file import read_machine_file
     from runner.workflows.plan_elsewhere import planned
 

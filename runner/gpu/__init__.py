@@ -4,7 +4,7 @@
 - ``device.DeviceSession`` is one GPU during a run, ``device_group.DeviceGroup`` several that compute a case together.
 - ``clocks`` holds the clocks and restores them (see there); ``telemetry`` and ``energy`` read clocks, power and heat.
 - ``cooling.ThermalGuard`` waits until a GPU is cool, and repeats measurements that ran throttled.
-- ``settings`` reads what makes times noisy, for ``runner doctor``.
+- ``settings`` reads what makes times noisy, for ``runner doctor``; ``processes`` describes who computes on a GPU.
 - ``nvml`` is the only module that calls the driver; ``types`` has its answers as values, and its errors as sentences.
 
 This package exports nothing: ``runner plan`` imports ``selection`` without the driver's library.

@@ -9,12 +9,12 @@ from runner.core.errors import GpuError, Problem
 from runner.core.model import Gpu
 from runner.core.threads import call_with_timeout
 from runner.gpu import nvml
-from runner.gpu.clocks import recovery
+from runner.gpu.clocks import preconditions, recovery
 from runner.gpu.clocks.lease import Lease
-from runner.gpu.clocks.policy import ClockPolicy, Pin, choose
+from runner.gpu.clocks.policy import ClockPolicy, Pin
 from runner.gpu.clocks.protocol import HOLD_SECONDS, Order
+from runner.gpu.processes import describe
 from runner.gpu.telemetry import TelemetrySampler
-from runner.gpu.types import Abilities
 
 Say = Callable[[str], None]
 REST_SECONDS = 1.5  # before the first cell, to measure the idle draw
@@ -57,20 +57,13 @@ class DeviceSession:
         return Pin(how="left" if self.policy.nothing else "none")
 
     def check_policy(self) -> None:
-        """Raise GpuError if the GPU does not have the requested clock, before anything is built for it."""
-        if self.gpu is None or self.policy.nothing:
-            return
-        uuid = self.gpu.uuid
+        """Say what the run will do to the clocks; raise GpuError if the GPU does not have the requested clock.
 
-        def ask() -> Abilities:
-            with nvml.opened() as driver:
-                return driver.device(uuid).abilities()
-
-        try:
-            able = call_with_timeout(ask, self.seconds)
-        except GpuError:
-            return  # ``hold`` reports it
-        choose(able, self.policy)
+        Both happen before anything is built for it.
+        """
+        announcement = preconditions.read_announcement(self.gpu, self.policy, self.seconds) if self.gpu else None
+        if announcement:
+            self.say(announcement.text)
 
     @contextmanager
     def hold(self, run: str) -> Iterator[None]:
@@ -117,7 +110,7 @@ class DeviceSession:
         with suppress(GpuError):
             processes = call_with_timeout(ask, self.seconds)
             if processes:
-                who = ", ".join(map(str, processes))
+                who = ", ".join(describe(processes))
                 self.say(f"other processes compute on {self.gpu.name} and will disturb what is measured: {who}")
 
     def facts(self) -> Mapping[str, Any]:

@@ -61,6 +61,7 @@ ARCHITECTURES = {
 """Source: nvml.h, NVML_DEVICE_ARCH_*."""
 
 IDLE = 0x1
+APPLICATION_CLOCKS = 0x2  # also called user-defined clocks
 HELD_BACK = {
     0x4: "its power limit",
     0x8: "a hardware slowdown",

@@ -1,8 +1,7 @@
 """``runner clocks``: show the GPUs' clocks and who holds them, and reset them."""
 
 import os
-import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,9 +11,11 @@ from runner.core.model import Gpu
 from runner.core.threads import call_with_timeout
 from runner.gpu import nvml
 from runner.gpu.clocks import journal, recovery
-from runner.gpu.clocks.client import SUDO, Guard
+from runner.gpu.clocks.client import Guard
 from runner.gpu.clocks.journal import Entry
-from runner.gpu.clocks.lease import allow
+from runner.gpu.clocks.permission import SUDO, allow, may_lock, sudo_usable
+from runner.gpu.clocks.policy import ClockPolicy
+from runner.gpu.clocks.preconditions import Announcement, announcement, observe, read_announcement
 from runner.gpu.clocks.protocol import Order
 from runner.gpu.clocks.recovery import Busy, Undone
 from runner.gpu.detect import answering
@@ -32,6 +33,8 @@ class Board:
         index: as ``nvidia-smi`` numbers it.
         cuda: as ``--device`` and frameworks number it; None if ``CUDA_VISIBLE_DEVICES`` hides it, or it is in
             MIG slices.
+        processes: that compute on it; None if the driver does not report them.
+        announcement: what a run will do to its clocks if the matrix does not choose others.
     """
 
     index: int
@@ -41,6 +44,8 @@ class Board:
     sm: int | None
     memory: int | None
     application: Pair | None
+    processes: tuple[str, ...] | None
+    announcement: str
 
     def __str__(self) -> str:
         """Return the GPU and its clocks as a line."""
@@ -103,6 +108,8 @@ class Shown:
         lines = [self.trouble] if self.trouble else []
         for board in self.boards:
             lines += [str(board), f"        {self.held.get(board.uuid, 'not held by matrix-runner')}"]
+            if board.uuid not in self.held:
+                lines.append(f"        a run: {board.announcement}")
         lines += [f"{uuid}, not on this machine\n        {self.held[uuid]}" for uuid in self._absent()]
         return "\n".join(lines)
 
@@ -122,7 +129,8 @@ def _boards() -> tuple[Board, ...]:
     with nvml.opened() as driver:
         for device in driver.devices():
             with suppress(GpuError):
-                gpu, now, able = device.gpu(), device.reading(), device.abilities()
+                gpu, seen, now = device.gpu(), observe(device), device.reading()
+                announced = announcement(gpu, seen, ClockPolicy(), may_lock=may_lock())
                 boards.append(
                     Board(
                         index=device.index,
@@ -131,7 +139,9 @@ def _boards() -> tuple[Board, ...]:
                         name=gpu.name,
                         sm=now.sm,
                         memory=now.memory,
-                        application=able.application,
+                        application=seen.able.application,
+                        processes=seen.processes,
+                        announcement=announced.text if announced else "",
                     )
                 )
     return tuple(boards)
@@ -150,6 +160,18 @@ def _written() -> list[Held]:
             if entry is not None:
                 held.append(Held(book.path.stem, entry, alive))
     return held
+
+
+def announcements(gpus: Sequence[Gpu], policy: ClockPolicy) -> tuple[Announcement, ...]:
+    """Return what a run will do to the clocks of GPUs, for those that can be read; empty if it leaves the clocks."""
+    return tuple(filter(None, (_announced(gpu, policy) for gpu in gpus)))
+
+
+def _announced(gpu: Gpu, policy: ClockPolicy) -> Announcement | None:
+    try:
+        return read_announcement(gpu, policy)
+    except GpuError as error:
+        return Announcement(error.problems[0].message, error.problems[0].hint or "")
 
 
 def reset(gpu: Gpu | None, say: Say) -> str:
@@ -182,7 +204,7 @@ def _reset_gpu(gpu: Gpu, holder: str | None) -> str:
         raise GpuError(Problem(f"the clocks of {gpu.name} are {holder}", hint="wait until it ends, or end it"))
     order = Order(task="reset", uuid=gpu.uuid)
     outcome = recovery.restore(order, journal.folder(os.environ, os.geteuid()))
-    if not isinstance(outcome, Undone) and os.geteuid() != 0 and shutil.which("sudo"):
+    if not isinstance(outcome, Undone) and sudo_usable():
         answer = Guard(order, SUDO).end()
         outcome = Undone() if answer and answer["said"] == "restored" else outcome
     if isinstance(outcome, Undone):

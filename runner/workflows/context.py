@@ -99,8 +99,8 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
         python=installed.python if installed else None,
         margin=matrix.measure.margin,
         controls=matrix.measure.controls,
-        clocks=clocks(matrix.gpu, pin=not options.no_pin),
-        pin=not options.no_pin,
+        clocks=clocks(matrix.gpu, pin=options.pin),
+        pin=options.pin is not False,
         telemetry=matrix.gpu.telemetry,
         quiet_seconds=0.0 if options.busy_ok else QUIET_SECONDS,
         command=tuple(options.to_argv()),
@@ -108,11 +108,17 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
     return Context(matrix=matrix, request=request, backend=backend, settings=settings, gpus=gpus, notes=tuple(notes))
 
 
-def clocks(settings: GpuSettings, *, pin: bool) -> ClockPolicy:
-    """Return the clock policy of a matrix; without ``pin`` no clock is changed."""
-    if not pin:
+def clocks(settings: GpuSettings, *, pin: bool | None) -> ClockPolicy:
+    """Return the clock policy of a matrix.
+
+    Args:
+        settings: those of the matrix.
+        pin: True also changes clocks that others depend on, False changes none.
+    """
+    if pin is False:
         return LEAVE
-    return ClockPolicy(settings.clocks, settings.memory or ("leave" if settings.clocks == "leave" else "max"))
+    memory = settings.memory or ("leave" if settings.clocks == "leave" else "max")
+    return ClockPolicy(settings.clocks, memory, force=pin is True)
 
 
 def plan_request(

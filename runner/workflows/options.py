@@ -58,9 +58,14 @@ class Options:
     allow_jit: Annotated[
         bool, typer.Option("--allow-jit", help="run builds that reach this GPU only by PTX JIT, too")
     ] = False
-    no_pin: Annotated[
-        bool, typer.Option("--no-pin", help="don't lock GPU clocks or pin CPU cores; only record them")
-    ] = False
+    pin: Annotated[
+        bool | None,
+        typer.Option(
+            "--pin/--no-pin",
+            help="lock GPU clocks even where others compute; or neither lock clocks nor pin CPU cores; "
+            "default: lock where nobody else computes",
+        ),
+    ] = None
     busy_ok: Annotated[
         bool, typer.Option("--busy-ok", help="measure at once, even while other programs keep the machine busy")
     ] = False
@@ -71,7 +76,7 @@ class Options:
 
         The options' own declarations name the flags, so that a new option needs nothing here.
 
-        >>> Options(selectors=["torch-*"], rounds=5, no_pin=True).to_argv()
+        >>> Options(selectors=["torch-*"], rounds=5, pin=False).to_argv()
         ['torch-*', '--rounds', '5', '--no-pin']
         """
         arguments: list[str] = list(self.selectors or ())
@@ -86,8 +91,9 @@ def _flags(annotation: object, value: object) -> Iterator[str]:
     """Yield the flag of an option with its value, once for each value of an option that may be repeated."""
     declaration = vars(annotation)["__metadata__"][0]  # within Annotated, typer keeps the first flag as `default`
     flag = next(text for text in (declaration.default, *declaration.param_decls) if str(text).startswith("--"))
-    if value is True:
-        yield flag
+    if isinstance(value, bool):
+        yes, _, no = flag.partition("/")
+        yield yes if value else no
         return
     for item in value if isinstance(value, list) else [value]:
         yield from (flag, f"{item:g}" if isinstance(item, float) else str(item))

@@ -4,14 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from runner.core.errors import EngineError, Problem, UsageError
 from runner.core.machine import Capacity
-from runner.core.model import Plan, Skip, Spec
+from runner.core.model import Gpu, Plan, Skip, Spec
+from runner.gpu.clocks.policy import ClockPolicy
 from runner.gpu.selection import pick_devices
 from runner.matrix import load
 from runner.plan.compatibility.variants import choose_variants
 from runner.plan.environments import specs
 from runner.plan.machine_file import MachineDescription
 from runner.plan.planner import plan
-from runner.workflows.context import plan_request
+from runner.workflows.context import clocks, plan_request
 from runner.workflows.options import Options
 
 
@@ -44,11 +45,22 @@ def planned(options: Options, machine: MachineDescription, say: Callable[[str], 
     say(f"planning for {where}, as {machine.file} describes it")
     if gpu and backend == "docker" and not machine.passes_gpus:
         say("its engine cannot pass a GPU to a container: install the NVIDIA Container Toolkit there")
+    if gpu:
+        _say_what_happens_to_clocks(gpu, clocks(matrix.gpu, pin=options.pin), say)
     for name in request.environments:
         if name in reasons:
             say(reasons[name])
     complete, incomplete = specs(matrix, request.environments, device, options.matrix.parent)
     return plan(matrix, request, {**unavailable(complete, machine, backend), **incomplete}, gpu)
+
+
+def _say_what_happens_to_clocks(gpu: Gpu, policy: ClockPolicy, say: Callable[[str], None]) -> None:
+    """Say what a run on a described GPU will do to its clocks; only the machine itself knows whether it can."""
+    if policy.nothing:
+        return
+    condition = "" if policy.force else " where nobody else computes on it"
+    what = f"SM {policy.sm}, memory {policy.memory}"
+    say(f"a run there locks the clocks of {gpu.name} ({what}) until it ends{condition}; `--no-pin` measures without")
 
 
 def unavailable(specs: Sequence[Spec], machine: MachineDescription, backend: str) -> Mapping[str, Skip]:

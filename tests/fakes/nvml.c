@@ -423,7 +423,8 @@ answer nvmlDeviceGetSupportedGraphicsClocks(void *handle, uint32_t memory, uint3
 
 static uint64_t reasons(const struct device *gpu)
 {
-    return gpu->reasons | (gpu->busy ? 0 : 1);
+    int limited = gpu->busy && gpu->has_application && gpu->application[1] < gpu->sm_highest && !gpu->locked_sm[1];
+    return gpu->reasons | (gpu->busy ? 0 : 1) | (limited ? 2 : 0);
 }
 
 answer nvmlDeviceGetCurrentClocksEventReasons(void *handle, unsigned long long *mask) { OF(handle) *mask = reasons(gpu); return OK; }

@@ -14,7 +14,7 @@ import pytest
 
 from runner.core.errors import GpuError
 from runner.core.model import Gpu
-from runner.gpu.clocks import journal, recovery
+from runner.gpu.clocks import journal, permission, recovery
 from runner.gpu.clocks.client import Guard
 from runner.gpu.clocks.journal import Entry, Ledger
 from runner.gpu.clocks.lease import Lease
@@ -225,11 +225,13 @@ def test_a_second_runner_waits_for_the_first(standin: StandIn, take: Callable[..
     lease = take()
     code = "import sys\nfrom tests.integration.test_clocks import HOLD\nfrom runner.gpu.clocks.lease import Lease\n"
     code += "Lease(HOLD, lambda text: print(text, flush=True)).acquire()"
+    standin.gpu.processes[0] = os.getpid()  # the first computes: the second waits, and measures with locked clocks
     second = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT)
     assert second.stdout is not None
     line = second.stdout.readline()
     assert line.startswith(f"the GPU's clocks are held by process {os.getpid()} for run {HOLD.run}: waiting")
     before = len(standin.sets())
+    standin.gpu.processes[0] = 0
     lease.release()
     assert "are held: SM base" in second.stdout.readline()
     second.communicate(timeout=20)
@@ -345,6 +347,7 @@ def _gpu(standin: StandIn) -> Gpu:
 def test_a_guardian_that_dies_gets_a_successor_and_after_some_no_more(standin: StandIn, messages: list[str]) -> None:
     clocks = DeviceSession(_gpu(standin), ClockPolicy(), messages.append)
     with clocks.hold("run"):
+        standin.gpu.processes[0] = os.getpid()  # the run computes by now, which is no objection to its clocks
         for _ in range(3):
             assert clocks.lease is not None
             _kill(clocks.lease, standin)
@@ -362,11 +365,12 @@ def test_a_guardian_that_dies_gets_a_successor_and_after_some_no_more(standin: S
 
 HOLD_AS_A_USER = """
 import os, pathlib, sys
-from runner.gpu.clocks import journal
+from runner.gpu.clocks import journal, permission
 from runner.gpu.clocks.lease import Lease
 from tests.integration.test_clocks import HOLD
 os.geteuid = lambda: 1000  # also where the tests are root's
-journal.MACHINE = pathlib.Path(sys.argv[1])
+journal.MACHINE, permission.COPY = map(pathlib.Path, sys.argv[1:])
+permission.SUDOERS = permission.COPY.with_name("none")
 lease = Lease(HOLD, lambda text: print(text, flush=True))
 lease.acquire()
 sys.stdin.readline()
@@ -374,6 +378,7 @@ lease.release()
 """
 SUDO = """#!/bin/sh
 # sudo -n COMMAND..., with a rule for the guardian and for nothing else
+echo "$@" >>{log}
 [ "$1" = -n ] && [ "$3 $4 $5" = "-P -m runner.gpu.clocks.guardian" ] && [ -e "{rule}" ] || exit 1
 shift
 XDG_STATE_HOME={state} {root}=1 exec "$@"
@@ -385,14 +390,15 @@ def test_a_user_without_rights_is_told_the_command_and_with_it_only_the_guardian
 ) -> None:
     standin.state.only_root = 1
     rule, roots, sudo = tmp_path / "rule", tmp_path / "roots", tmp_path / "bin" / "sudo"
+    log = tmp_path / "auth.log"
     sudo.parent.mkdir()
-    sudo.write_text(SUDO.format(rule=rule, state=roots, root=driver.ROOT))
+    sudo.write_text(SUDO.format(rule=rule, state=roots, root=driver.ROOT, log=log))
     sudo.chmod(0o755)
     monkeypatch.setenv("PATH", f"{sudo.parent}:{os.environ['PATH']}")
 
     def held() -> tuple[str, dict[str, tuple[int, int]]]:
         """Return what a user is told, and what is held then."""
-        command = [sys.executable, "-c", HOLD_AS_A_USER, str(roots)]
+        command = [sys.executable, "-c", HOLD_AS_A_USER, str(roots), str(rule)]
         process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         line, pinned = process.stdout.readline(), standin.pinned()
@@ -402,9 +408,10 @@ def test_a_user_without_rights_is_told_the_command_and_with_it_only_the_guardian
 
     line, pinned = held()
     command = " ".join(COMMAND)
-    assert f"ALL=(root) NOPASSWD: {command}' | sudo tee -a /etc/sudoers.d/matrix-runner" in line
+    assert f"ALL=(root) NOPASSWD: {command}' | sudo tee -a {tmp_path / 'none'} {rule}\n" in line
     assert pinned == {}
-    rule.touch()
+    assert not log.exists()  # sudo logs what it denies, so it is not tried
+    rule.write_text(permission.rule(1000) + "\n")
     assert held() == (
         "the GPU's clocks are held: SM base, memory 2619 MHz\n",
         {"sm": (TDP, TDP), "memory": (2619, 2619)},
@@ -485,7 +492,7 @@ def measured(runner: Runner, *words: str) -> "subprocess.CompletedProcess[str]":
 
 def test_a_run_holds_the_clocks_and_its_records_say_so(standin: StandIn, runner: Runner) -> None:
     standin.gpu.busy, standin.gpu.processes[0] = 1, 4711
-    done = measured(runner)
+    done = measured(runner, "--pin")
     assert done.returncode == 0, done.stderr
     assert "will disturb what is measured: 4711" in done.stderr
     for record in runner.records():

@@ -2,9 +2,11 @@
 
 The life of a clock: who acts, in which process, and which module holds the code.
 
-1. idle -> recorded: the runner (``lease``) starts a guardian (``client``, ``guardian``) with an order (``protocol``).
-   The guardian takes the GPU's lock (``machine_lock``) and forks a child, which chooses the clocks (``policy``) and
-   writes the call that it is about to make to the disk (``journal``).
+0. announced: the runner says what it will change, or what speaks against it (``preconditions``).
+1. idle -> recorded: the runner (``lease``) starts a guardian (``client``, ``guardian``) with an order (``protocol``),
+   as root if sudo's rule for that is visible (``permission``). The guardian takes the GPU's lock (``machine_lock``) and
+   forks a child, which chooses the clocks (``policy``), checks that nobody else depends on them (``preconditions``),
+   and writes the call that it is about to make to the disk (``journal``).
 2. recorded -> held: the child makes the call (``apply``), and keeps the driver open as long as the clocks are held.
 3. held -> restored: the runner closes its pipe, or dies by whatever signal, which closes it too. The child undoes what
    the journal records and removes the file. If the child hangs or dies, the guardian starts a second one.

@@ -23,7 +23,7 @@ def pin(device: Device, ways: tuple[Pin, ...], book: Ledger) -> Pin:
         GpuError: the driver lets only root do that, or failed; ``book`` records what may have been set.
     """
     for way in ways:
-        if way.how in {"none", "left"}:
+        if way.how not in policy.HELD:
             return way
         try:
             held = _locked(device, way, book) if way.how == "locked" else _application(device, way, book)

@@ -20,7 +20,6 @@ END_SECONDS = 90.0  # longer than a guardian's two tries
 LOOK_SECONDS = 0.2  # between two checks that it still runs
 GRACE = 2.0  # seconds beyond its patience for a child whose guardian is dead
 LAST = frozenset({"restored", "left"})  # the last answers of a guardian
-SUDO = ("sudo", "-n", *COMMAND)
 
 
 class Guard:

@@ -26,7 +26,8 @@ from runner.gpu import nvml
 from runner.gpu.clocks import apply, journal
 from runner.gpu.clocks.journal import Entry, Ledger
 from runner.gpu.clocks.machine_lock import sole
-from runner.gpu.clocks.policy import choose
+from runner.gpu.clocks.policy import HELD, Pin, choose
+from runner.gpu.clocks.preconditions import HINT, lasting_objection, observe
 from runner.gpu.clocks.protocol import Order, read
 
 SECOND_TRY = 20  # times the first one's time: it has to open the driver
@@ -174,9 +175,17 @@ class Guardian:
         return 0
 
     def pin(self, device: nvml.Device) -> bool:
-        """Set the requested clocks and report them; return whether any are held. Undo what was set before a failure."""
+        """Set the requested clocks if nobody objects; report them, and return whether any are held.
+
+        A failure undoes what was set before.
+        """
         able = device.abilities()
         ways = choose(able, self.order.clocks)
+        if ways[0].how in HELD and not self.order.clocks.force:
+            objection = lasting_objection(lambda: observe(device))
+            if objection:
+                tell("held", pin=Pin(how="left", why=f"{objection}; {HINT}").json())
+                return False
         self.book.write(
             Entry(
                 uuid=self.order.uuid,
@@ -195,7 +204,7 @@ class Guardian:
         except GpuError:
             self.undo(device)
             raise
-        held = pin.how in {"locked", "application"}
+        held = pin.how in HELD
         if not held:
             self.undo(device)
         tell("held", pin=pin.json())

@@ -1,15 +1,14 @@
 """The lease that a runner has on a GPU's clocks: start a guardian, report what it holds, replace it, and release it."""
 
-import getpass
 import os
-import shlex
-import shutil
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from runner.core.errors import GpuError, Problem
-from runner.gpu.clocks.client import SUDO, Answer, Guard
-from runner.gpu.clocks.policy import Pin
+from runner.gpu.clocks.client import Answer, Guard
+from runner.gpu.clocks.permission import SUDO, allow, sudo_usable
+from runner.gpu.clocks.policy import HELD, How, Pin
 from runner.gpu.clocks.protocol import COMMAND, HOLD_SECONDS, Order
 from runner.gpu.clocks.recovery import restore_after
 
@@ -17,18 +16,17 @@ Say = Callable[[str], None]
 
 GRACE = 2.0  # seconds for a guardian beyond those of its child
 BUSY_SECONDS = (0.5, 10.0)  # between two tries while another runner holds the clocks: the first and the longest
-SUDOERS = "/etc/sudoers.d/matrix-runner"
 
 
 def start_guardian(order: Order, say: Say, seconds: float = HOLD_SECONDS) -> tuple[Guard, Answer]:
-    """Start a guardian as this user, or as root if this user may not and sudo can; return it with its first answer.
+    """Start a guardian as this user, or as root if only that may and sudo has a rule; return it and its first answer.
 
     While another runner's guardian holds the clocks, wait for its end, and announce that once.
 
     Raises:
         GpuError: no answer in time; no clocks are held.
     """
-    ways = [COMMAND, *([SUDO] if os.geteuid() != 0 and shutil.which("sudo") else [])]
+    ways = [COMMAND, *([SUDO] if sudo_usable() else [])]
     pause, longest_pause = BUSY_SECONDS
     announced = False
     while True:
@@ -93,12 +91,12 @@ class Lease:
             guard.end()
             return self._handle_refusal(answer)
         self.pin = Pin(**answer["pin"])
-        if self.pin.how in {"locked", "application"}:
+        if self.pin.how in HELD:
             self.guard = guard
             self.say(f"the GPU's clocks are held: {self.pin}" + (f"; {self.pin.why}" if self.pin.why else ""))
             return self.pin
         guard.end()
-        return self._report_not_held(self.pin.why)
+        return self._report_not_held(self.pin.why, self.pin.how)
 
     def _handle_refusal(self, answer: Answer) -> Pin:
         kind, why = answer.get("kind"), answer.get("why", "its guardian ended before it held them")
@@ -108,9 +106,9 @@ class Lease:
             raise GpuError(Problem(why, hint=answer["hint"]))
         return self._report_not_held(why)
 
-    def _report_not_held(self, why: str) -> Pin:
+    def _report_not_held(self, why: str, how: How = "none") -> Pin:
         self.say(f"the GPU's clocks are not held: {why}")
-        self.pin = Pin(how="none", why=why)
+        self.pin = Pin(how=how, why=why)
         return self.pin
 
     @property
@@ -119,10 +117,14 @@ class Lease:
         return self.guard is not None and not self.guard.alive
 
     def reacquire(self) -> Pin:
-        """Hold the clocks again after a guardian has died; the new one first undoes what it left. See ``acquire``."""
+        """Hold the clocks again after a guardian has died; the new one first undoes what it left. See ``acquire``.
+
+        The processes that compute on the GPU now are those of the run, so they are no objection.
+        """
         if self.guard is not None:
             self.guard.end()
             self.guard = None
+        self.order = replace(self.order, clocks=replace(self.order.clocks, force=True))
         return self.acquire()
 
     def release(self) -> bool:
@@ -138,20 +140,3 @@ class Lease:
             return True
         self.say(f"the GPU's clocks are still held: {why}; `runner clocks reset` tries again, as the next run does")
         return False
-
-
-def allow(user: int) -> str:
-    """Return the command that allows a user to hold clocks, as the end of a sentence."""
-    if user == 0:
-        return "root needs the capability SYS_ADMIN: run on the host, or start the container with --cap-add SYS_ADMIN"
-    try:
-        name = getpass.getuser()
-    except (KeyError, OSError):
-        name = f"#{user}"
-    rule = f"{name} ALL=(root) NOPASSWD: {' '.join(map(sudoers_word, COMMAND))}"
-    return f"to allow it: echo {shlex.quote(rule)} | sudo tee -a {SUDOERS}"
-
-
-def sudoers_word(word: str) -> str:
-    """Return a word of a command, escaped for sudoers(5)."""
-    return "".join(f"\\{sign}" if sign in " ,:=\\" else sign for sign in word)

@@ -15,6 +15,7 @@ from runner.gpu.types import AMPERE, ARCHITECTURES, VOLTA, Abilities, Pair
 Clock = Literal["base", "max", "leave"] | int
 MemoryClock = Literal["max", "leave"] | int
 How = Literal["locked", "application", "none", "left"]
+HELD: frozenset[How] = frozenset({"locked", "application"})
 
 SUSTAINED_SHARE = (
     0.75  # of the highest clock: what heat and power let most boards keep, where a driver does not say its base clock
@@ -23,10 +24,14 @@ SUSTAINED_SHARE = (
 
 @dataclass(frozen=True, slots=True)
 class ClockPolicy:
-    """The clocks that the user requests for the multiprocessors (SM) and the memory; numbers are MHz."""
+    """The clocks that the user requests for the multiprocessors (SM) and the memory; numbers are MHz.
+
+    ``force`` changes them also where ``preconditions`` objects.
+    """
 
     sm: Clock = "base"
     memory: MemoryClock = "max"
+    force: bool = False
 
     @property
     def nothing(self) -> bool:
@@ -47,10 +52,10 @@ class Pin:
 
     Attributes:
         how: ``locked`` by locked clocks, ``application`` by application clocks; ``left`` unchanged, as
-            requested; ``none`` if this GPU, driver or user cannot hold them.
+            requested or because of other users of the GPU; ``none`` if this GPU, driver or user cannot hold them.
         sm: MHz, or ``base`` for the clock that the driver knows its power limit to allow; None is not held.
         memory: MHz; None is not held.
-        why: which requested clock is not held, and why; empty if all are.
+        why: which requested clock is not held, and why; empty if all are, or if none was requested.
     """
 
     how: How
@@ -71,10 +76,12 @@ class Pin:
 
 def clock_policy(values: Mapping[str, Any]) -> ClockPolicy:
     """Parse what ``ClockPolicy.json`` returns; raises KeyError, TypeError or ValueError if it is no policy."""
-    requested = ClockPolicy(values["sm"], values["memory"])
+    requested = ClockPolicy(values["sm"], values["memory"], values.get("force", False))  # older programs: no ``force``
     for value, words in ((requested.sm, ("base", "max", "leave")), (requested.memory, ("max", "leave"))):
         if value not in words and (type(value) is not int or value < 1):
             raise ValueError(f"{value!r} is no clock")
+    if type(requested.force) is not bool:
+        raise ValueError(f"{requested.force!r} is neither true nor false")
     return requested
 
 

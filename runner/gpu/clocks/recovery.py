@@ -1,7 +1,6 @@
 """Find the clocks that killed guardians left locked, and restore them."""
 
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -10,8 +9,9 @@ from pathlib import Path
 
 from runner.core.errors import RecordError
 from runner.gpu.clocks import journal
-from runner.gpu.clocks.client import END_SECONDS, SUDO, Answer, Guard
+from runner.gpu.clocks.client import END_SECONDS, Answer, Guard
 from runner.gpu.clocks.journal import Entry, Ledger
+from runner.gpu.clocks.permission import SUDO, sudo_usable
 from runner.gpu.clocks.protocol import COMMAND, HOLD_SECONDS, Order
 
 Say = Callable[[str], None]
@@ -108,7 +108,7 @@ def recover(say: Say, seconds: float = HOLD_SECONDS) -> tuple[str, ...]:
 def restore(order: Order, state_folder: Path, seconds: float = HOLD_SECONDS) -> Outcome:
     """Start a guardian that carries out an order with the journal in a folder, as root if it is root's folder."""
     is_users = state_folder == journal.folder(os.environ, os.geteuid())
-    if not is_users and not shutil.which("sudo"):
+    if not is_users and not sudo_usable():
         return Failed(ROOT_ONLY)
     answer = Guard(order, COMMAND if is_users else SUDO).end(seconds + END_SECONDS)
     if answer is None:  # sudo ends without an answer if it has no rule for this user

@@ -42,6 +42,8 @@ def judge(facts: Facts, outlooks: Sequence[Outlook]) -> tuple[Finding, ...]:
     """Return the findings about each part of a machine, then those about each backend."""
     parts: tuple[Callable[[Facts], Iterator[Finding]], ...] = (_cpu, _memory, _gpu, _engine, _pythons, _compiler)
     findings = [finding for part in parts for finding in part(facts)]
+    for first in outlooks[:1]:  # the clocks do not depend on the backend
+        findings += _clocks(first)
     for outlook in outlooks:
         findings += [*_images(outlook), *_environments(outlook), *_disk(facts, outlook)]
     return tuple(findings)
@@ -85,6 +87,11 @@ def _gpu(facts: Facts) -> Iterator[Finding]:
     else:
         fix = "use a machine with a GPU to measure the cells that need one; they are skipped here"
         yield Finding("gpu", "missing", "none", fix)
+
+
+def _clocks(outlook: Outlook) -> Iterator[Finding]:
+    for clocks in outlook.clocks:
+        yield Finding("gpu clocks", "warning" if clocks.fix else "ok", clocks.text, clocks.fix or None)
 
 
 def _engine(facts: Facts) -> Iterator[Finding]:

@@ -13,7 +13,9 @@ from runner.core.errors import GpuError, Problem, RunnerError
 from runner.core.model import Gpu, Plan, Spec, Survey
 from runner.core.paths import cache_folder
 from runner.gpu import detect
+from runner.gpu.clocks.preconditions import Announcement
 from runner.plan.environments import announce, specs
+from runner.workflows.clocks import announcements
 from runner.workflows.context import Context, setup
 from runner.workflows.options import Options
 from runner.workflows.preparation import prepare
@@ -66,6 +68,7 @@ class Outlook:
         specs: the environments that would have to be made.
         pythons: the minor Python versions of the environments, images to pull left out.
         no_room: why ``specs`` do not fit on the disk; None where they do.
+        clocks: what a run will do to the clocks of its GPUs.
     """
 
     name: str
@@ -74,6 +77,7 @@ class Outlook:
     specs: tuple[Spec, ...]
     pythons: tuple[str, ...]
     no_room: str | None
+    clocks: tuple[Announcement, ...] = ()
 
     @property
     def cells(self) -> int:
@@ -163,6 +167,7 @@ def _outlook(context: Context) -> Outlook:
         specs=new,
         pythons=tuple(spec.python for spec in selected if spec.python),
         no_room=no_room,
+        clocks=announcements(context.gpus, context.settings.clocks),
     )
 
 

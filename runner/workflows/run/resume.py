@@ -7,7 +7,7 @@ of the round, as the next attempt. ``RoundScheduler`` repeats the choice of extr
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 from runner.core.errors import NothingSelectedError, Problem, RecordError, UsageError
@@ -26,7 +26,6 @@ from runner.workflows.preparation import Prepared, RunSettings
 from runner.workflows.results import find_run
 from runner.workflows.run.header import RunHeader, check_machine, check_program, read_header
 
-ALLOWED_OPTIONS = ("selectors", "matrix", "reports", "busy_ok", "traceback")
 START_NEW = "`runner run` starts a new run"
 
 
@@ -80,13 +79,18 @@ def _budget_note(plan: Plan) -> str:
 
 
 def _check_options(options: Options) -> None:
-    refused = [
-        field.name
-        for field in fields(Options)
-        if field.name not in ALLOWED_OPTIONS and getattr(options, field.name) != field.default
-    ]
+    default = Options()
+    decided_by_run = replace(
+        options,
+        selectors=default.selectors,
+        matrix=default.matrix,
+        reports=default.reports,
+        busy_ok=default.busy_ok,
+        traceback=default.traceback,
+    )
+    refused = [word for word in decided_by_run.to_argv() if word.startswith("--")]
     if refused:
-        names = ", ".join(f"--{name.replace('_', '-')}" for name in refused)
+        names = ", ".join(dict.fromkeys(refused))
         raise UsageError(Problem(f"--resume continues a run with its own options, without {names}", hint="remove them"))
     if len(options.selectors or ()) > 1:
         raise UsageError(Problem("--resume takes one run", hint="`runner run --resume RUN`"))

@@ -10,7 +10,6 @@ import pytest
 from runner.backends.venv import VenvBackend
 from runner.core.errors import GpuError
 from runner.gpu.clocks.journal import Entry, folder, folders, ledger
-from runner.gpu.clocks.lease import allow, sudoers_word
 from runner.gpu.clocks.policy import LEAVE, ClockPolicy, Pin, choose, clock_policy
 from runner.gpu.clocks.protocol import Order, read
 from runner.gpu.device import DeviceSession
@@ -110,19 +109,29 @@ def test_a_capability_names_its_generation() -> None:
     ],
 )
 def test_what_the_matrix_asks_for(settings: dict[str, Any], expected: ClockPolicy) -> None:
-    assert clocks(GpuSettings(**settings), pin=True) == expected
+    assert clocks(GpuSettings(**settings), pin=None) == expected
+    assert clocks(GpuSettings(**settings), pin=True) == replace(expected, force=True)
     assert clocks(GpuSettings(**settings), pin=False) == LEAVE
-    assert clock_policy(json.loads(json.dumps(expected.json()))) == expected
+    for policy in (expected, replace(expected, force=True)):
+        assert clock_policy(json.loads(json.dumps(policy.json()))) == policy
+
+
+def test_a_policy_of_an_older_program_does_not_force_anything() -> None:
+    assert clock_policy({"sm": "base", "memory": "max"}) == ClockPolicy("base", "max", force=False)
+    with pytest.raises(ValueError, match="neither true nor false"):
+        clock_policy({"sm": "base", "memory": "max", "force": 1})
 
 
 def test_a_run_that_is_resumed_asks_for_the_clocks_it_began_with() -> None:
     shipped = Path(__file__).parents[3] / "matrix.yaml"
-    typed = Options(matrix=shipped, backend="venv", device="cpu", no_pin=True)
+    typed = Options(matrix=shipped, backend="venv", device="cpu", pin=False)
     context = setup(typed, {"XDG_CACHE_HOME": "/nowhere"})
     assert isinstance(context.backend, VenvBackend)
     assert context.settings.clocks == LEAVE
-    began = setup(replace(typed, no_pin=False), {"XDG_CACHE_HOME": "/nowhere"}).settings
-    assert began.clocks == ClockPolicy("base", "max")
+    assert not context.settings.pin
+    began = setup(replace(typed, pin=True), {"XDG_CACHE_HOME": "/nowhere"}).settings
+    assert (began.clocks, began.pin) == (ClockPolicy("base", "max", force=True), True)
+    assert setup(replace(typed, pin=None), {"XDG_CACHE_HOME": "/nowhere"}).settings.clocks == ClockPolicy("base", "max")
     fields: dict[str, Any] = dict.fromkeys(("at", "plan", "backend", "device", "device_name", "matrix", "harness"), "")
     header = RunHeader(**fields, measurement={}, driver=None, python=None, digests={}, clocks=began.clocks.json())
     assert with_header(context.settings, header).clocks == began.clocks
@@ -213,9 +222,3 @@ def test_an_order_is_read_back_and_another_one_refused() -> None:
             read(json.dumps({**json.loads(order.line()), name: value}).encode())
     with pytest.raises(ValueError, match="is no clock"):
         clock_policy({"sm": True, "memory": "max"})
-
-
-def test_the_command_that_allows_it_can_be_pasted() -> None:
-    assert allow(1000).endswith("' | sudo tee -a /etc/sudoers.d/matrix-runner")
-    assert "NOPASSWD" not in allow(0)
-    assert sudoers_word("/a b/c:d") == "/a\\ b/c\\:d"

@@ -6,13 +6,31 @@ from typing import Any
 import pytest
 
 from runner.core.model import Outcome, Provisioned
-from runner.gpu.cooling import MOST_SECONDS, PAUSES, ThermalGuard
+from runner.gpu.cooling import LOOK_SECONDS, PAUSES, REST_SECONDS, SHARE, ThermalGuard, WaitAllowance
 from tests.support import fake_servers
 
 CELL = fake_servers.cells("base/loop")[0]
 READY = Provisioned(environment="base", framework="numpy", handle="", digest="", seconds=0.0, cached=True)
 HOT: Mapping[str, Any] = {"throttled": 3, "held_back": ["heat"], "clock_mhz": [900, 900, 900]}
 WELL: Mapping[str, Any] = {"throttled": 0, "held_back": [], "clock_mhz": [1500, 1500, 1500]}
+
+
+class FakeClock:
+    """A clock that moves only when it is moved, or waited by; it keeps the waits."""
+
+    def __init__(self) -> None:
+        """Start at zero."""
+        self.now = 0.0
+        self.waited: list[float] = []
+
+    def __call__(self) -> float:
+        """Return the time in seconds."""
+        return self.now
+
+    def wait(self, seconds: float) -> None:
+        """Let some seconds pass."""
+        self.now += seconds
+        self.waited.append(seconds)
 
 
 class FakeCell:
@@ -25,8 +43,9 @@ class FakeCell:
         self.measured = 0
         self.fresh = False
         self.messages: list[str] = []
-        self.waited: list[float] = []
-        self.guard = ThermalGuard(self.observe, self.messages.append, self.waited.append)
+        self.clock = FakeClock()
+        self.waited = self.clock.waited
+        self.guard = ThermalGuard(self.observe, self.messages.append, self.clock.wait, clock=self.clock)
 
     def observe(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the next look after a measurement, and what belongs to nobody between two of them."""
@@ -68,13 +87,17 @@ def test_a_device_that_stays_held_back_is_not_waited_for_again() -> None:
     assert (fake.measured, len(fake.messages)) == (5, 4)
 
 
-def test_a_run_waits_for_some_minutes_in_all() -> None:
-    fake = FakeCell([HOT, HOT, HOT, WELL] * 3 + [HOT] * 4)
-    for _ in range(5):
-        fake.guard.measure_unthrottled(fake.ask)
-    assert fake.waited == [*PAUSES, *PAUSES, *PAUSES, *PAUSES[:2]]
-    assert sum(fake.waited) <= MOST_SECONDS
-    assert fake.measured == 16
+def test_repeats_use_up_what_the_run_has_earned_and_a_late_cell_gets_as_many_as_an_early_one() -> None:
+    fake = FakeCell([HOT, HOT, HOT, WELL, HOT, HOT, HOT, HOT, HOT, WELL])
+    fake.guard.measure_unthrottled(fake.ask)
+    assert fake.waited == [*PAUSES]
+    fake.clock.now += PAUSES[0] / SHARE  # of measuring, which earns the first pause and no more
+    outcome = fake.guard.measure_unthrottled(fake.ask)
+    assert outcome.device == {**HOT, "discarded": 1}
+    assert fake.waited == [*PAUSES, PAUSES[0]]
+    fake.clock.now += 86_400.0
+    assert fake.guard.measure_unthrottled(fake.ask).device == {**WELL, "discarded": 3}
+    assert fake.waited == [*PAUSES, PAUSES[0], *PAUSES]
 
 
 def test_a_repeat_that_fails_is_what_is_recorded() -> None:
@@ -97,17 +120,22 @@ def test_a_power_limit_and_a_failure_are_no_reason_to_wait(reason: str, status: 
 
 
 class Resting:
-    """A GPU that has one temperature after the other."""
+    """A GPU that has one temperature after the other, and computes for some seconds before each case."""
 
-    def __init__(self, *celsius: float | None) -> None:
+    def __init__(self, *celsius: float | None, seconds: float = 1000.0) -> None:
         """Begin with the first."""
         self.celsius = iter(celsius)
-        self.waited: list[float] = []
-        self.guard = ThermalGuard(lambda _: {}, lambda _: None, self.waited.append, celsius=lambda: next(self.celsius))
+        self.seconds = seconds
+        self.clock = FakeClock()
+        self.waited = self.clock.waited
+        self.guard = ThermalGuard(
+            lambda _: {}, lambda _: None, self.clock.wait, celsius=lambda: next(self.celsius), clock=self.clock
+        )
 
     def rested(self) -> int:
-        """Return how many times it was looked at before the next case."""
+        """Compute; return how many times it was looked at before the next case."""
         self.waited.clear()
+        self.clock.now += self.seconds
         self.guard.wait_until_cool()
         return len(self.waited)
 
@@ -117,15 +145,45 @@ def test_a_gpu_rests_before_a_case_until_it_no_longer_cools_fast() -> None:
     assert fake.rested() == 0  # nothing was measured yet
     assert fake.rested() == 0  # it is about as cool as it was
     assert fake.rested() == 4
-    assert fake.waited == [2.0] * 4
+    assert fake.waited == [LOOK_SECONDS] * 4
     assert fake.rested() == 1  # warmer than it was, and no longer cooling
 
 
-def test_a_gpu_that_cools_for_ever_is_waited_for_only_so_long() -> None:
-    fake = Resting(40, *(9000 - 2 * step for step in range(1000)))
+def endless(seconds: float) -> Resting:
+    """Return a GPU that cools for ever, before its second case."""
+    fake = Resting(40, *(9000 - 2 * step for step in range(10_000)), seconds=seconds)
     fake.guard.wait_until_cool()
-    assert fake.rested() == 15
-    assert sum(fake.rested() for _ in range(20)) == MOST_SECONDS / 2 - 15
+    return fake
+
+
+def test_a_rest_has_a_limit_however_long_the_case_was() -> None:
+    fake = endless(1000.0)
+    assert [fake.rested() * LOOK_SECONDS for _ in range(50)] == [REST_SECONDS] * 50
+
+
+@pytest.mark.parametrize("seconds", [3.0, 40.0, 100.0])
+def test_late_cases_rest_as_long_as_early_ones_and_rests_are_a_share_of_the_measuring_time(seconds: float) -> None:
+    fake = endless(seconds)
+    rests = [fake.rested() * LOOK_SECONDS for _ in range(400)]
+    early, late = sum(rests[:100]), sum(rests[300:])
+    assert abs(early - late) <= LOOK_SECONDS
+    assert 400 * seconds * SHARE - LOOK_SECONDS < sum(rests) <= 400 * seconds * SHARE
+
+
+def test_waiting_earns_no_waiting() -> None:
+    allowance = WaitAllowance(30.0, now=5.0, share=0.5)
+    assert allowance.earn(5.0) == 0.0
+    assert allowance.earn(25.0) == 10.0
+    allowance.spend(8.0, now=33.0)
+    assert allowance.earn(33.0) == 2.0
+    assert allowance.earn(10_000.0) == 30.0
+
+
+def test_a_pause_earns_no_rest() -> None:
+    fake = FakeCell([HOT, HOT, HOT, WELL])
+    fake.guard.measure_unthrottled(fake.ask)
+    assert fake.clock.now == sum(PAUSES)
+    assert fake.guard.rests.earn(fake.clock.now) == 0.0
 
 
 def test_a_gpu_whose_temperature_nobody_knows_is_not_waited_for() -> None:

@@ -13,6 +13,7 @@ from runner.core.errors import Problem
 from runner.core.model import Gpu, Request, Skip, Spec, Survey
 from runner.core.model.environments import ImageState
 from runner.gpu import detect
+from runner.gpu.clocks.preconditions import Announcement
 from runner.matrix import parse
 from runner.plan.planner import plan
 from runner.workflows.doctor import Examination
@@ -120,6 +121,16 @@ def test_only_findings_that_are_not_ok_have_a_fix() -> None:
             assert finding.state in {"ok", "warning", "missing"}
             assert bool(finding.fix) == (finding.state != "ok"), finding
             assert finding.detail
+
+
+def test_what_a_run_does_to_clocks_is_a_finding_of_its_own() -> None:
+    locked, left = Announcement("locks the clocks"), Announcement("process 7 computes", "wait")
+    docker, venv = replace(outlook(), clocks=(locked, left)), replace(outlook("venv"), clocks=(locked, left))
+    findings = [finding for finding in judge(FACTS, (docker, venv)) if finding.name == "gpu clocks"]
+    assert findings == [
+        Finding("gpu clocks", "ok", "locks the clocks"),
+        Finding("gpu clocks", "warning", "process 7 computes", "wait"),
+    ]
 
 
 def test_fewer_usable_cores_are_a_warning_with_the_quota() -> None:

@@ -30,7 +30,7 @@ VALUES: dict[str, Any] = {
     "seed": 0,
     "corpus": Path("text.txt"),
     "allow_jit": True,
-    "no_pin": True,
+    "pin": False,
     "busy_ok": True,
     "traceback": True,
 }
@@ -55,6 +55,12 @@ def test_an_option_is_read_back(name: str) -> None:
     options = dataclasses.replace(Options(), **{name: VALUES[name]})
     assert options.to_argv()
     assert read(options.to_argv()) == options
+
+
+@pytest.mark.parametrize(("pin", "arguments"), [(None, []), (True, ["--pin"]), (False, ["--no-pin"])])
+def test_pinning_has_three_states(*, pin: bool | None, arguments: list[str]) -> None:
+    assert Options(pin=pin).to_argv() == arguments
+    assert read(arguments).pin is pin
 
 
 def test_all_options_together_are_read_back() -> None:

@@ -130,9 +130,21 @@ def test_what_it_plans_for_is_said_first() -> None:
     planned(TYPED, replace(OTHER, passes_gpus=False), lines.append)
     planned(TYPED, replace(OTHER, gpus=()), lines.append)
     first = "planning for NVIDIA H200 with driver 595.71.05, as other.json describes it"
-    assert [lines[0], lines[1], lines[3]] == [first, first, "planning for Xeon, as other.json describes it"]
-    assert "NVIDIA Container Toolkit" in lines[2]
-    assert len(lines) == 4
+    clocks = (
+        "a run there locks the clocks of NVIDIA H200 (SM base, memory max) until it ends where nobody else computes"
+    )
+    clocks += " on it; `--no-pin` measures without"
+    assert [*lines[:3], *lines[4:]] == [first, clocks, first, clocks, "planning for Xeon, as other.json describes it"]
+    assert "NVIDIA Container Toolkit" in lines[3]
+
+
+def test_what_a_run_there_does_to_clocks_follows_the_option() -> None:
+    forced: list[str] = []
+    planned(replace(TYPED, pin=True), OTHER, forced.append)
+    assert forced[1].endswith("(SM base, memory max) until it ends; `--no-pin` measures without")
+    left: list[str] = []
+    planned(replace(TYPED, pin=False), OTHER, left.append)
+    assert len(left) == 1
 
 
 # What runs natively on the examples, is left to JIT, or is refused for the GPU or its driver; worked out by hand from

@@ -47,6 +47,8 @@ def test_a_finished_run_is_not_resumed(tmp_path: Path) -> None:
     ("options", "message"),
     [
         (Options(rounds=3), "without --rounds"),
+        (Options(pin=True), "without --pin"),
+        (Options(pin=False), "without --no-pin"),
         (Options(backend="host", python="/bin/python"), "without --backend, --python"),
         (Options(selectors=["a", "b"]), "takes one run"),
     ],
