@@ -136,7 +136,7 @@ def _board_peak(board: Peak | None, precision: str, held_mhz: float | None) -> _
     sentence = f"{_operation_rate(flops, precision)} in {precision} by the data sheet of {board.gpu}{note}"
     sentence += f" at {quoted_mhz:,.0f} MHz"
     if held_mhz is None:
-        return _Peak(flops, f"{sentence}, whatever the clock was: the run does not tell")
+        return _Peak(flops, f"{sentence}; the clock that was held is not known")
     clock = f" at {held_mhz:,.0f} MHz"
     return _Peak(flops * held_mhz / quoted_mhz, f"{sentence}, in proportion to the clock that each cell held", clock)
 

@@ -10,7 +10,6 @@ from runner.catalog.cases import CASES
 from runner.harness import queueing, worker
 from runner.harness.verify.trial import Trial
 
-GEMM = "deepbench-gemm/train-001-1760-16-1760-nn"
 FIRST = {workload: next(name for name in CASES if name.startswith(f"{workload}/")) for workload in (
     *("deepbench-gemm", "deepbench-conv", "deepbench-rnn", "deepbench-sparse", "deepbench-allreduce"),
     *("rnn-step", "asr-lstm"),
