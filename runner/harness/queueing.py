@@ -11,6 +11,7 @@ TIMES_ONCE = 200  # a sample lasts at least so many times as long as what happen
 BUDGET_SAMPLES = 20  # samples of that length must fit into the time budget
 SINGLE_CALLS = 20  # calls with a wait after each, after the warm-up
 SINGLE_SHARE = 0.1  # of the time budget that these may take, except that one is made
+ANY_LENGTH = float("inf")
 BOUND = 0.9  # a call whose start takes this share of its time in a queue, or more, is bound by the host
 
 EACH_CALL, EACH_SAMPLE, ALL_CALLS = "each call", "each sample", "all calls"
@@ -20,14 +21,21 @@ EACH_CALL, EACH_SAMPLE, ALL_CALLS = "each call", "each sample", "all calls"
 class SampleRule(object):
     """Decides the batch of a sample; see ``batch``."""
 
-    def __init__(self, shortest, seconds, longest_step=None, batch=None, least_batch=1):
+    def __init__(
+        self,
+        shortest: "float",
+        seconds: "float",
+        longest_step: "float" = ANY_LENGTH,
+        batch: "int" = 0,
+        least_batch: "int" = 1
+    ) -> "None":
         """Take what the cell and the request decide.
 
         Args:
             shortest: seconds that a sample lasts at least.
             seconds: the time budget, above 0.
-            longest_step: a call that takes as many seconds needs no batch; None where each may need one.
-            batch: exactly how many calls a sample has; None where the times decide.
+            longest_step: a call that takes as many seconds needs no batch.
+            batch: exactly how many calls a sample has; 0 where the times decide.
             least_batch: fewest calls, except that MIN_SAMPLES samples must fit into the budget: the batch of the cells
                 that this one is compared with.
         """
@@ -46,7 +54,7 @@ class SampleRule(object):
         if self.exact_batch:
             return self.exact_batch
         needed = 1
-        if self.longest_step is None or step < self.longest_step:
+        if step < self.longest_step:
             length = max(self.shortest, min(TIMES_ONCE * once, self.seconds / BUDGET_SAMPLES))
             while needed * step < length:
                 needed *= 2

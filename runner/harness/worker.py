@@ -111,14 +111,15 @@ def time_call(program: "object", call: "object", request: "dict", wait: "object"
     return dict(times, ended=ended, **others.facts())
 
 
-def sample_rule(request: "dict") -> "object":
+def sample_rule(request: "dict") -> "queueing.SampleRule":
     """Return the rule of how many calls a sample on a GPU has; None where each call is waited for."""
-    case, asked = request["case"], {name: request[name] for name in ("batch", "least_batch") if request.get(name)}
+    case, seconds, batch = request["case"], request["seconds"], request.get("batch", 0)
+    least_batch = request.get("least_batch", 1)
     if cases.waits_for_each_call(case):
         return None
     if cases.is_kernel(case):
-        return queueing.SampleRule(queueing.OPERATION_SECONDS, request["seconds"], **asked)
-    return queueing.SampleRule(queueing.STEP_SECONDS, request["seconds"], queueing.STEP_SECONDS, **asked)
+        return queueing.SampleRule(queueing.OPERATION_SECONDS, seconds, queueing.ANY_LENGTH, batch, least_batch)
+    return queueing.SampleRule(queueing.STEP_SECONDS, seconds, queueing.STEP_SECONDS, batch, least_batch)
 
 
 def on_device(waits: "bool", request: "dict", times: "dict") -> "dict":

@@ -76,8 +76,8 @@ class Batches:
         group = self._group(number)
         if (cell, group) in self.fixed:
             return {"batch": self.fixed[cell, group]}
-        least = self.largest[self._peers(cell, group)]
-        return {"least_batch": least} if least else {}
+        largest = self.largest[self._peers(cell, group)]
+        return {"least_batch": largest} if largest else {}
 
     def note(self, outcome: Outcome) -> None:
         """Keep the batch of a cell that was measured; without effect if the batch was not decided by its times."""
@@ -86,21 +86,21 @@ class Batches:
             self._keep(outcome.cell, self._group(outcome.round), int(reply["batch"]))
 
     def too_small(self, outcomes: Iterable[Outcome]) -> dict[Cell, int]:
-        """Return the batch that each cell should have had, for those that had a smaller one; it is their batch from now.
+        """Return the batch that each cell should have had, for those that had a smaller one; it is theirs from now on.
 
         A sample of a slow cell may take so long with the batch of the others that three of them exceed the time budget:
         such a cell gets the largest batch with which they do not.
         """
-        wanted = {}
+        batches = {}
         for outcome in outcomes:
             cell, group = outcome.cell, self._group(outcome.round)
             if (cell, group) not in self.fixed or outcome.reply.get("status") != "ok":
                 continue
-            most = largest_batch(median(outcome.reply["seconds"]), self.measurement.seconds)
-            batch = min(self.largest[self._peers(cell, group)], most)
+            limit = largest_batch(median(outcome.reply["seconds"]), self.measurement.seconds)
+            batch = min(self.largest[self._peers(cell, group)], limit)
             if batch > self.fixed[cell, group]:
-                wanted[cell] = self.fixed[cell, group] = batch
-        return wanted
+                batches[cell] = self.fixed[cell, group] = batch
+        return batches
 
     def _keep(self, cell: Cell, group: int, batch: int) -> None:
         peers = self._peers(cell, group)

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from runner.core import units
 if TYPE_CHECKING:
     import pandas as pd
 
+Read = Callable[[object], float | None]
 HOST, DEVICE, LATENCY = "dispatch_seconds", "device_seconds", "latency_seconds"
 HOST_BOUND = "host-bound"
 HELD = re.compile(r"\bSM (\d+) MHz")
@@ -59,7 +60,7 @@ def _middle(value: object) -> float | None:
     return float(value[len(value) // 2]) if isinstance(value, list | tuple) and value else None
 
 
-def _values_by_cell(rounds: "pd.DataFrame", name: str, read: Any = None) -> Mapping[str, list[Any]]:
+def _values_by_cell(rounds: "pd.DataFrame", name: str, read: Read | None = None) -> Mapping[str, list[Any]]:
     """Return cell id -> the known values of a column, each as ``read`` gives it."""
     values: dict[str, list[Any]] = defaultdict(list)
     if name in rounds:

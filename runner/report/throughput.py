@@ -36,7 +36,7 @@ class Throughput(NamedTuple):
 
 
 class _Peak(NamedTuple):
-    """Operations per second that a share refers to, their source as a sentence, and at which clock they are, as text."""
+    """Operations per second that a share refers to, their source as a sentence, and the clock that they are at."""
 
     operations: float
     sentence: str

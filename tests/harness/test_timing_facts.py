@@ -101,7 +101,10 @@ def test_request_sets_the_batch_on_a_gpu_alone(ask: Ask) -> None:
     ],
 )
 def test_tensorflow_waits_by_its_own_function_where_it_has_one(
-    name: str, has_function: bool, waits: list[str], monkeypatch: pytest.MonkeyPatch  # noqa: FBT001
+    name: str,
+    has_function: bool,
+    waits: list[str],
+    monkeypatch: pytest.MonkeyPatch,  # noqa: FBT001
 ) -> None:
     seen: list[str] = []
     test = SimpleNamespace()

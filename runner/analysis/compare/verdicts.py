@@ -40,7 +40,8 @@ def draft(base: Side, other: Side, pair: Pair) -> Draft:
         return Draft(_row_with_published(base, other, pair))
     different = fact_differences(base_cell, other_cell, base.environment, other.environment)
     different.update(host_difference(base.host, other.host, base.environment, other.environment))
-    different.update(batch_difference(*_sizes(base, other, pair), base.environment, other.environment))
+    of_base, of_other = _sizes(base, other, pair)
+    different.update(batch_difference(of_base, of_other, base.environment, other.environment))
     if different:
         code, reason = next(iter(different)), "; ".join(different.values())
         return Draft(_row(base, other, pair, verdict="not-comparable", code=code, reason=reason))
@@ -116,11 +117,14 @@ def _shared_rounds(base: Side, other: Side, pair: Pair) -> list[int]:
     return sorted(base.measured[pair.base].medians.keys() & other.measured[pair.other].medians.keys())
 
 
-def _sizes(base: Side, other: Side, pair: Pair) -> list[list[SampleSize]]:
+def _sizes(base: Side, other: Side, pair: Pair) -> tuple[list[SampleSize], list[SampleSize]]:
     """Return the sizes of the samples of both sides, in the rounds that are compared."""
     shared = _shared_rounds(base, other, pair)
-    cells = base.measured[pair.base], other.measured[pair.other]
-    return [[cell.sizes[number] for number in shared or cell.sizes if number in cell.sizes] for cell in cells]
+    of_base, of_other = base.measured[pair.base].sizes, other.measured[pair.other].sizes
+    return (
+        [size for number, size in of_base.items() if not shared or number in shared],
+        [size for number, size in of_other.items() if not shared or number in shared],
+    )
 
 
 def _draft_with_evidence(base: Side, other: Side, pair: Pair) -> Draft:

@@ -163,7 +163,7 @@ class Implementation(object):
     def synchronize(self):
         """Wait until the device has done all it was asked."""
 
-    def device_timer(self, call, calls):
+    def device_timer(self, call: "object", calls: "int") -> "object":
         """Return (method, function that returns the seconds of the device for one of ``calls`` calls in a row).
 
         The method is a word for the record. The time does not include what the host takes to start the calls. None where

@@ -123,7 +123,6 @@ def test_events_behind_a_blocking_kernel_do_not_see_the_host(kernel: float, laun
 def test_without_the_kernel_events_include_the_host() -> None:
     """Which is what the word says."""
     cuda = _Cuda(40 * MICRO)
-    cuda._sleep = None  # type: ignore[assignment,method-assign]
     seconds, blocked = device_clock.blocked_seconds(cuda, cuda.kernel(5 * MICRO), 0)
     assert seconds > 40 * MICRO
     assert not blocked
@@ -140,7 +139,7 @@ def test_releases_without_the_kernel_say_so() -> None:
             return getattr(self.__dict__["cuda"], name)
 
     old = Old()
-    method, seconds = device_clock.timer(old, old.kernel(5 * MICRO), 20, True)
+    method, seconds = device_clock.timer(old, old.kernel(5 * MICRO), 20, capture=True)
     assert method == "events-unblocked"
     assert seconds() > 5 * MICRO
 
@@ -174,7 +173,8 @@ def test_what_other_processes_take_part_in_is_not_captured() -> None:
 
 
 def test_a_cpu_has_no_timer() -> None:
-    assert compat.OnDevice().device_timer(lambda: None, 1) is None
+    program: Any = compat.OnDevice()
+    assert program.device_timer(lambda: None, 1) is None
 
 
 class _Program:
@@ -189,7 +189,7 @@ class _Program:
     def reset(self) -> None:
         self.log.append("reset")
 
-    def device_timer(self, call: Any, calls: int) -> Any:
+    def device_timer(self, _call: Any, calls: int) -> Any:
         self.log.append(f"timer of {calls}")
         return self.timer
 

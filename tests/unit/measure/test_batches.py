@@ -39,8 +39,8 @@ class _Device:
             blocks=(self.block,),
             frameworks={},
         )
-        self.asked: list[tuple[Cell, Mapping[str, int]]] = []
-        self.said: list[str] = []
+        self.requests: list[tuple[Cell, Mapping[str, int]]] = []
+        self.messages: list[str] = []
         self.fails: set[Cell] = set()
         self.batches = Batches(self.plan)
 
@@ -57,11 +57,11 @@ class _Device:
         """Measure all cells in a round, and return the batches of the records."""
 
         def measured(of: Cell, extra: Mapping[str, int]) -> Outcome:
-            self.asked.append((of, extra))
+            self.requests.append((of, extra))
             return Outcome(cell=of, round=number, reply=self.reply(of, extra), facts={}, ready=READY)
 
         step = Step(block=self.block, cells=self.block.cells, number=number, attempt=1)
-        outcomes = list(self.batches.outcomes(step, self.block.cells, measured, self.said.append))
+        outcomes = list(self.batches.outcomes(step, self.block.cells, measured, self.messages.append))
         assert [outcome.cell for outcome in outcomes] == list(self.block.cells)
         return {outcome.cell: outcome.reply.get("batch") for outcome in outcomes}
 
@@ -72,24 +72,24 @@ A, B, C = cell("a/x"), cell("b/x"), cell("c/x")
 def test_all_cells_get_the_largest_batch_that_one_of_them_needs() -> None:
     device = _Device({A: 16, B: 64, C: 32})
     assert device.measure() == {A: 64, B: 64, C: 64}
-    assert device.asked == [(A, {}), (B, {"least_batch": 16}), (C, {"least_batch": 64}), (A, {"batch": 64})]
-    assert len(device.said) == 1
+    assert device.requests == [(A, {}), (B, {"least_batch": 16}), (C, {"least_batch": 64}), (A, {"batch": 64})]
+    assert len(device.messages) == 1
 
 
 def test_later_rounds_keep_the_batch_whatever_the_times_are() -> None:
     device = _Device({A: 16, B: 64})
     device.measure()
-    device.asked.clear()
+    device.requests.clear()
     device.needs = {A: 1, B: 1024}
     assert device.measure(2) == device.measure(3) == {A: 64, B: 64}
-    assert device.asked == [(A, {"batch": 64}), (B, {"batch": 64})] * 2
+    assert device.requests == [(A, {"batch": 64}), (B, {"batch": 64})] * 2
 
 
 def test_equal_needs_are_measured_once() -> None:
     device = _Device({A: 16, B: 16})
     assert device.measure() == {A: 16, B: 16}
-    assert len(device.asked) == 2
-    assert not device.said
+    assert len(device.requests) == 2
+    assert not device.messages
 
 
 def test_a_slow_cell_gets_no_batch_of_which_three_samples_exceed_the_budget() -> None:
@@ -109,8 +109,8 @@ def test_phases_and_kinds_have_batches_of_their_own() -> None:
 
 
 def test_single_operations_share_a_batch_by_implementation() -> None:
-    one, two, other = (cell(name, GEMM, "forward") for name in ("a/matmul", "b/matmul", "a/other"))
-    assert _Device({one: 64, two: 128, other: 16}, kind="vendor").measure() == {one: 128, two: 128, other: 16}
+    first, second, other = (cell(name, GEMM, "forward") for name in ("a/matmul", "b/matmul", "a/other"))
+    assert _Device({first: 64, second: 128, other: 16}, kind="vendor").measure() == {first: 128, second: 128, other: 16}
 
 
 def test_a_failed_cell_decides_nothing_and_is_decided_later() -> None:

@@ -90,7 +90,7 @@ def test_the_share_is_of_the_peak_at_the_clock_that_was_held(
 
 
 def test_a_host_bound_cell_has_no_share_and_is_marked(tmp_path: Path) -> None:
-    times = {"dispatch_seconds": 18e-6, "latency_seconds": 60e-6}
+    times: dict[str, Any] = {"dispatch_seconds": 18e-6, "latency_seconds": 60e-6}
     records = [
         good(CELL, number, [19e-6], **H200, **times, host_bound=number > 1)  # in two of three rounds
         for number in (1, 2, 3)

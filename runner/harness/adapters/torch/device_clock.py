@@ -16,7 +16,7 @@ FACTOR = 4  # by which the kernel is made longer if the host was not fast enough
 WARM_UP_CALLS = 3  # on another stream before a capture, as in PyTorch's documentation of CUDA graphs
 
 
-def timer(cuda, call, calls, capture):
+def timer(cuda: "object", call: "object", calls: "int", capture: "bool") -> "tuple":
     """Return (method, function that returns the seconds per call on the device).
 
     Args:
@@ -43,7 +43,7 @@ def timer(cuda, call, calls, capture):
     return method, lambda: blocked_seconds(cuda, work, cycles)[0] / calls
 
 
-def captured(cuda, work):
+def captured(cuda: "object", work: "object") -> "object":
     """Return a function that replays all that ``work`` queues, as one CUDA graph."""
     side = cuda.Stream()
     side.wait_stream(cuda.current_stream())
@@ -59,7 +59,7 @@ def captured(cuda, work):
     return graph.replay
 
 
-def blocking_cycles(cuda, work):
+def blocking_cycles(cuda: "object", work: "object") -> "int":
     """Return for how many cycles a kernel has to block the device until the host has started all of ``work``.
 
     0 where PyTorch has no such kernel, or where none is long enough: a queue on the device holds about a thousand
@@ -75,7 +75,7 @@ def blocking_cycles(cuda, work):
     return 0
 
 
-def blocked_seconds(cuda, work, cycles):
+def blocked_seconds(cuda: "object", work: "object", cycles: "int") -> "tuple":
     """Return (seconds between two events around ``work``, whether the device was blocked until all of it was started).
 
     Args:
