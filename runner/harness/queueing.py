@@ -11,6 +11,7 @@ TIMES_ONCE = 200  # a sample lasts at least so many times as long as what happen
 BUDGET_SAMPLES = 20  # samples of that length must fit into the time budget
 SINGLE_CALLS = 20  # calls with a wait after each, after the warm-up
 SINGLE_SHARE = 0.1  # of the time budget that these may take, except that one is made
+TICK = 1e-9  # seconds; shorter calls count as that long
 ANY_LENGTH = float("inf")
 BOUND = 0.9  # a call whose start takes this share of its time in a queue, or more, is bound by the host
 
@@ -56,7 +57,7 @@ class SampleRule(object):
         needed = 1
         if step < self.longest_step:
             length = max(self.shortest, min(TIMES_ONCE * once, self.seconds / BUDGET_SAMPLES))
-            while needed * step < length:
+            while needed * max(step, TICK) < length:
                 needed *= 2
         return max(needed, min(self.least_batch, largest_batch(step, self.seconds)))
 
@@ -76,7 +77,7 @@ def largest_batch(step: "float", seconds: "float") -> "int":
     (32, 1)
     """
     batch = 1
-    while 2 * batch * step * MIN_SAMPLES <= seconds:
+    while 2 * batch * max(step, TICK) * MIN_SAMPLES <= seconds:
         batch *= 2
     return batch
 

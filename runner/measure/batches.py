@@ -94,7 +94,7 @@ class Batches:
         batches = {}
         for outcome in outcomes:
             cell, group = outcome.cell, self._group(outcome.round)
-            if (cell, group) not in self.fixed or outcome.reply.get("status") != "ok":
+            if (cell, group) not in self.fixed or outcome.reply.get("status") != "ok" or not outcome.reply["seconds"]:
                 continue
             limit = largest_batch(median(outcome.reply["seconds"]), self.measurement.seconds)
             batch = min(self.largest[self._peers(cell, group)], limit)

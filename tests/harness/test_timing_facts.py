@@ -102,9 +102,9 @@ def test_request_sets_the_batch_on_a_gpu_alone(ask: Ask) -> None:
 )
 def test_tensorflow_waits_by_its_own_function_where_it_has_one(
     name: str,
-    has_function: bool,
+    has_function: bool,  # noqa: FBT001
     waits: list[str],
-    monkeypatch: pytest.MonkeyPatch,  # noqa: FBT001
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen: list[str] = []
     test = SimpleNamespace()

@@ -158,3 +158,8 @@ def test_queued_count_waits_once_after_all_calls() -> None:
     seconds = queueing.count_queued(device.call, device.synchronize, device.clock, 400)
     assert device.calls == [0, 400, 0]
     assert seconds == pytest.approx(20 * MICRO, rel=0.01)
+
+
+def test_a_clock_that_stands_still_ends() -> None:
+    assert queueing.SampleRule(queueing.OPERATION_SECONDS, 1.0).batch(0.0, 0.0) == 2**21
+    assert queueing.largest_batch(0.0, 1e-6) == 256
