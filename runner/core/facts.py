@@ -109,8 +109,13 @@ FACTS: tuple[Fact, ...] = (
     Fact("power_watts", "runner", unit="W", column="value"),
     Fact("temperature_celsius", "runner", unit="°C", column="value"),
     Fact("joules_per_step", "runner", unit="J", column="value"),
+    Fact("waited_after", "harness", column="value"),
+    Fact("wait_seconds", "harness", unit="s", column="value"),
+    Fact("latency_seconds", "harness", unit="s", column="value"),
     Fact("dispatch_seconds", "harness", unit="s", column="value"),
     Fact("device_seconds", "harness", unit="s", column="value"),
+    Fact("device_time_method", "harness", column="value"),
+    Fact("host_bound", "harness", column="value", quality=True),
     Fact("peak_bytes", "harness", unit="bytes", column="value"),
 )
 

@@ -1,40 +1,39 @@
-"""The time that host and device each spend on a step of a GPU, taken in calls of their own after its samples."""
+"""The time that a GPU spends on a step, and its memory, read after the samples of the step and the check of its results."""
 
 import time
 import traceback
 
-CALLS = 20
-SHARE = 0.1  # of the time budget, except that each kind of call is made once at least
+READINGS = 20
+SHARE = 0.1  # of the time budget, except that one reading is made
+MOST_CALLS = 20  # in a row, in one reading
 
 
-def facts(program: "object", call: "object", seconds: "float") -> "dict":
-    """Return what tells a step that waits for its dispatch from one that waits for its kernels; empty if that fails.
+def facts(program: "object", call: "object", seconds: "float", batch: "int") -> "dict":
+    """Return what the device tells about a call; without what it does not tell.
 
-    ``dispatch_seconds``: how long the call took to return, before the device was waited for. ``device_seconds``: the
-    time between two events on the device, one before and one after all that the call queued. Both are medians over CALLS
-    calls, or as many as SHARE of the budget has time for. They are missing where the framework offers no events: its
-    calls may wait for the device by themselves. ``peak_bytes``: the most memory that it held on the device.
+    ``device_seconds``: how long the device works on a call, without the time that the host takes to start it: the median
+    of READINGS readings, or as many as SHARE of the budget has time for. A reading is of as many calls as a sample, up to
+    MOST_CALLS. ``device_time_method``: how it was read; the adapter has the words. ``peak_bytes``: the most memory that
+    the framework held on the device before these readings.
     """
+    known = {}
     try:
-        medians = _median_times(program, call, SHARE * seconds)
         peak = program.peak_bytes()
-        return medians if peak is None else dict(medians, peak_bytes=peak)
+        if peak is not None:
+            known["peak_bytes"] = peak
+        program.reset()
+        timer = program.device_timer(call, min(batch, MOST_CALLS))
+        if timer is not None:
+            method, read = timer
+            known.update(device_seconds=_median_reading(read, seconds), device_time_method=method)
     except Exception:  # the samples are complete already, and these facts are optional
         traceback.print_exc()
-        return {}
+    return known
 
 
-def _median_times(program, call, seconds):
-    host, device = [], []
+def _median_reading(read, seconds):
+    readings = []
     start = time.perf_counter()
-    while len(host) < CALLS and (not host or time.perf_counter() - start < seconds):
-        on_device = program.device_seconds(call)
-        if on_device is None:
-            return {}
-        device.append(on_device)
-        program.synchronize()
-        begin = time.perf_counter()
-        call()
-        host.append(time.perf_counter() - begin)
-        program.synchronize()
-    return {"dispatch_seconds": sorted(host)[len(host) // 2], "device_seconds": sorted(device)[len(device) // 2]}
+    while len(readings) < READINGS and (not readings or time.perf_counter() - start < SHARE * seconds):
+        readings.append(read())
+    return sorted(readings)[len(readings) // 2]

@@ -11,6 +11,7 @@ MIN_WINDOW = 0.1  # seconds that a window lasts where no other process takes tur
 MIN_LIMIT = 0.4  # seconds that such a warm-up may take, whatever the budget
 WINDOWS = 3  # of the warm-up, whose medians must agree
 WINDOW = 5  # fewest calls in a window
+LAST = WINDOWS * WINDOW  # samples of a warm-up by which the batch is fixed
 WINDOW_SHARE = 0.05  # smallest share of the time budget that a window lasts
 STEADY = 0.02  # largest relative difference of the medians of windows
 TARGET = 0.005  # half of the relative width of a precise median's interval
@@ -63,11 +64,11 @@ def precise(times: "list") -> "bool":
     return high - low <= 2 * TARGET * median(ranked)
 
 
-def reading(synchronize: "object", clock: "object") -> "float":
-    """Return the seconds that reading the clock adds to a sample: the median of PAIRS pairs of readings, back to back.
+def reading(synchronize: "object", clock: "object") -> "tuple":
+    """Return (seconds that reading the clock adds to a sample, seconds that waiting for an idle device takes).
 
-    Waiting for an idle device is included where it costs less than NO_OP readings, as on a CPU, where the function has no
-    effect. Where it costs more there is a device, and waiting for it is part of a step.
+    Both are from medians of PAIRS pairs of readings, back to back. Waiting is part of the first, too, where it costs less
+    than NO_OP readings, as on a CPU, where the function has no effect. Where it costs more there is a device.
     """
     readings, with_waits = [], []
     for _ in range(PAIRS):
@@ -77,7 +78,7 @@ def reading(synchronize: "object", clock: "object") -> "float":
         synchronize()
         with_waits.append(clock() - begin)
     cost, cost_with_wait = median(readings), median(with_waits)
-    return cost_with_wait if cost_with_wait < NO_OP * cost else cost
+    return cost_with_wait if cost_with_wait < NO_OP * cost else cost, max(cost_with_wait - cost, 0.0)
 
 
 def batch_of(step: "float", cost: "float") -> "int":
@@ -103,11 +104,17 @@ def count(call: "object", synchronize: "object", clock: "object", iterations: "i
 
 
 def warm_up(
-    call: "object", synchronize: "object", clock: "object", seconds: "float", cost: "float", alone: "bool" = True
+    call: "object",
+    synchronize: "object",
+    clock: "object",
+    seconds: "float",
+    batch_for: "object",
+    alone: "bool" = True
 ) -> "tuple":
     """Return (times in order, the batch they lead to, whether they ended steady, the seconds taken); see ``measure``.
 
-    The first window has WINDOW calls, and decides how many calls a sample has; each later window may increase that. Later
+    The first window has WINDOW calls, and decides how many calls a sample has, by ``batch_for``, a function of the
+    seconds of a sample per call and its batch; each later window may increase that. Later
     windows have at least WINDOW samples, and last at least WINDOW_SHARE of the budget: five calls of 20 us end before a
     CPU has changed its clock, so two such windows agree although the times will still change.
 
@@ -130,7 +137,7 @@ def warm_up(
         if len(times) - first < WINDOW or (medians and now - window_start < window):
             continue
         medians.append(median(times[first:]))
-        batch = max(batch, batch_of(medians[-1] - cost / batch, cost))
+        batch = max(batch, batch_for(medians[-1], batch))
         first, window_start = len(times), now
         if steady(medians):
             break
@@ -182,14 +189,20 @@ def in_turns(
 
 
 def measure(
-    call: "object", synchronize: "object", clock: "object", seconds: "float", wait: "object" = None
+    call: "object",
+    synchronize: "object",
+    clock: "object",
+    seconds: "float",
+    wait: "object" = None,
+    rule: "object" = None
 ) -> "dict":
     """Return the times of a step in the order in which they were taken, and how they were taken.
 
     Warm-up ends when the times are steady or half of the budget has passed, after at least two calls; see ``warm_up`` for
     its least duration. Measuring ends when the median is precise and EARLIEST_END of the budget has passed, or when the
     budget has passed, after at least MIN_SAMPLES samples. A sample is the time of ``batch``
-    calls divided by ``batch``, which is 1 where reading the clock takes no more than CLOCK_SHARE of a single call.
+    calls divided by ``batch``. The batch is fixed before the first sample: by ``rule``, or else it is 1 where reading the
+    clock takes no more than CLOCK_SHARE of a single call.
 
     Args:
         call: starts one iteration.
@@ -197,17 +210,28 @@ def measure(
         clock: seconds, monotonic.
         seconds: the budget, above 0.
         wait: returns when it is this process's turn; None where nothing else is measured meanwhile.
+        rule: a ``queueing.SampleRule``; None where the clock alone decides.
 
     Returns:
         ``seconds``, the samples; with ``wait`` also ``turns``, how many of them each turn had, and ``leads``, the time
         of the call before them; ``warmup``, the times before them; ``batch``; ``clock_seconds``, what reading the clock
         adds to a sample; ``warmup_seconds``; ``steady``, whether warm-up ended because the times were steady, and not at
-        its limit.
+        its limit; with ``rule`` also the facts that its ``fixed`` returns.
     """
     synchronize()
-    cost = reading(synchronize, clock)
-    warmup, batch, is_steady, took = warm_up(call, synchronize, clock, seconds, cost, alone=wait is None)
-    facts = {"warmup": warmup, "batch": batch, "clock_seconds": cost, "warmup_seconds": took, "steady": is_steady}
+    cost, wait_cost = reading(synchronize, clock)
+
+    def batch_for(step, batch):
+        if rule is not None:
+            return rule.batch(step, wait_cost)
+        return batch_of(step - cost / batch, cost)
+
+    warmup, batch, is_steady, took = warm_up(call, synchronize, clock, seconds, batch_for, alone=wait is None)
+    facts = {"warmup": warmup, "clock_seconds": cost, "warmup_seconds": took, "steady": is_steady}
+    if rule is not None:
+        batch, single = rule.fixed(call, synchronize, clock, median(warmup[-LAST:]), wait_cost)
+        facts.update(single)
+    facts["batch"] = batch
     if wait is None:
         return dict(facts, seconds=until_precise(call, synchronize, clock, seconds, batch))
     return dict(facts, **in_turns(call, synchronize, clock, seconds, batch, wait))

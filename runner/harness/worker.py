@@ -3,7 +3,7 @@
 import time
 import traceback
 
-from . import adapters, cases, compile_cache, cpu, device_time, timing
+from . import adapters, cases, compile_cache, cpu, device_time, queueing, timing
 from .errors import CellFailure
 from .other_load import OtherLoad
 from .supervisor import BUILT, TIMED
@@ -40,7 +40,8 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
     Args:
         request: ``framework``, ``implementation``, ``case``, ``phase``, ``device``, ``precision``, ``seconds``,
             ``cache``. Optional: ``already_verified``, an earlier round of the run has verified the cell; ``precompile``, only the
-            compilers' results in the cache are needed.
+            compilers' results in the cache are needed; ``batch``, exactly how many calls a sample on a GPU has, or
+            ``least_batch``, how many it has at least.
         reference: ``loss``, ``gradients``, ``outputs`` and ``digest`` of the case.
         wait: takes a stage and returns when it is this process's turn; None where nothing else is measured meanwhile. It is
             called with BUILT before the warm-up and with TIMED after the last sample, so that the runner can let several
@@ -68,7 +69,7 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
         facts.update(seconds=[facts["compile_seconds"]], warmup=[])
     elif protocol == "published" and not cases.repeats(case):
         del program  # it has verified the implementation; the original program is timed
-        facts.update(trial.time_original(phase, facts))
+        facts.update(on_device(True, request, trial.time_original(phase, facts)))  # it is waited for each time
     else:
         call = getattr(program, METHODS[phase])
         if protocol == "published":
@@ -79,6 +80,7 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
             if wait is not None:
                 wait(BUILT)
             times = time_call(program, call, request, wait)
+        times = on_device(program.waits_for_device, request, times)
         if phase != "forward":
             trial.check_step(program, facts, call)
         if wait is not None:
@@ -86,6 +88,8 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
         checking = time.perf_counter()
         trial.verify_again(program, facts, checked)
         facts.update(times, check_seconds=time.perf_counter() - checking)
+        if request["device"] != "cpu":
+            facts.update(device_time.facts(program, call, request["seconds"], times.get("batch", 1)))
     facts["child_seconds"] = time.perf_counter() - begin
     return facts
 
@@ -98,9 +102,44 @@ def time_call(program: "object", call: "object", request: "dict", wait: "object"
         turn = monitor.before_turns(others.during(wait))
         times = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"], turn)
         return dict(times, **dict(others.facts(), **monitor.facts()))
-    times = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"], others.during(wait))
+    seconds, clock = request["seconds"], time.perf_counter
+    rule = sample_rule(request)
+    times = timing.measure(call, program.synchronize, clock, seconds, others.during(wait), rule)
     ended = time.monotonic()
-    return dict(times, ended=ended, **dict(others.facts(), **device_time.facts(program, call, request["seconds"])))
+    if rule is None:
+        times.update(queueing.single_calls(call, program.synchronize, clock, seconds))
+    return dict(times, ended=ended, **others.facts())
+
+
+def sample_rule(request: "dict") -> "queueing.SampleRule":
+    """Return the rule of how many calls a sample on a GPU has; None where each call is waited for."""
+    case, seconds, batch = request["case"], request["seconds"], request.get("batch", 0)
+    least_batch = request.get("least_batch", 1)
+    if cases.waits_for_each_call(case):
+        return None
+    if cases.is_kernel(case):
+        return queueing.SampleRule(queueing.OPERATION_SECONDS, seconds, queueing.ANY_LENGTH, batch, least_batch)
+    return queueing.SampleRule(queueing.STEP_SECONDS, seconds, queueing.STEP_SECONDS, batch, least_batch)
+
+
+def on_device(waits: "bool", request: "dict", times: "dict") -> "dict":
+    """Return the times of a cell, on a GPU with ``waited_after`` and, if it is known, ``host_bound``.
+
+    Args:
+        waits: whether a call waits for the device by itself, which hides how long the host takes to start it.
+        request: see ``measure``.
+        times: of its samples.
+    """
+    if request["device"] == "cpu":
+        return times
+    queued = queueing.ALL_CALLS if request["phase"].endswith("+published") else queueing.EACH_SAMPLE
+    each_call = waits or cases.waits_for_each_call(request["case"])
+    times = dict(times, waited_after=queueing.EACH_CALL if each_call else queued)
+    if waits:
+        times.pop("dispatch_seconds", None)
+    if "dispatch_seconds" in times:
+        times["host_bound"] = queueing.host_bound(times["dispatch_seconds"], timing.median(times["seconds"]))
+    return times
 
 
 def run_guarded(work: "object") -> "dict":

@@ -3,7 +3,7 @@
 ``round_plan.RoundPlan`` decides what comes when; this module carries it out.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -23,6 +23,7 @@ from runner.core.model import (
     RoundTimes,
 )
 from runner.measure import turns
+from runner.measure.batches import Batches
 from runner.measure.breakdown import Breakdown
 from runner.measure.interleave import Ask, measure_in_turns
 from runner.measure.precompile import Job, compile_ahead, possible
@@ -98,6 +99,7 @@ class _Executor:
         self.servers = servers
         self.references = references
         self.hooks = hooks
+        self.batches = Batches(self.plan)
         self.memory = None if servers.backend.limits_memory else servers.limits.memory
         self.abandoned = set(abandoned_cells(self.plan.past))
         self.single: set[Cell] = set()  # cells that ran out of memory once: nothing waits next to them any more
@@ -198,9 +200,8 @@ class _Executor:
     def _measured(self, step: Step, ask: Ask) -> Iterator[Outcome]:
         """Yield the outcomes of cells that take turns set by set, and of all others one after the other."""
         in_turns = {cell for cell in step.cells if self._takes_turns(step.block, cell)}
-        for cell in step.cells:
-            if cell not in in_turns:
-                yield self._alone(partial(ask, cell))
+        alone = [cell for cell in step.cells if cell not in in_turns]
+        yield from self.batches.outcomes(step, alone, partial(self._alone, ask), self.hooks.say)
         limit = self.servers.limits.memory // 2 // max(step.block.memory_bytes, 1)
         for turn_set in self.order.turn_sets(step, in_turns, limit, self.single):
             yield from self._in_turns(turn_set, ask)
@@ -208,11 +209,11 @@ class _Executor:
     def _takes_turns(self, block: Block, cell: Cell) -> bool:
         return self.hooks.interleave and block.device == "cpu" and cell.phase in turns.PHASES
 
-    def _alone(self, ask: Callable[[], Outcome | None]) -> Outcome:
-        """Return the outcome of a cell that is measured in one go."""
+    def _alone(self, ask: Ask, cell: Cell, extra: Mapping[str, Any]) -> Outcome:
+        """Return the outcome of a cell that is measured in one go; its request has ``extra`` as well."""
 
         def measured() -> Outcome:
-            outcome = ask()
+            outcome = ask(cell, extra=extra)
             assert outcome is not None, "a cell that takes no turns waits for one"
             return outcome
 

@@ -4,6 +4,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from runner.backends import Backend
@@ -171,10 +172,12 @@ class ServerPool:
         truth: Callable[[], dict[str, Any]],
         *,
         turns: bool = False,
+        extra: Mapping[str, Any] = MappingProxyType({}),
     ) -> Outcome | None:
         """Measure one cell in one round; the outcome is failed if its server cannot start or dies.
 
-        Cells of different environments that take ``turns`` may be asked from several threads, after ``settle``.
+        Cells of different environments that take ``turns`` may be asked from several threads, after ``settle``. The
+        request of the cell has ``extra`` as well.
 
         Returns:
             None if a cell that takes ``turns`` waits, see ``go_on``.
@@ -189,7 +192,7 @@ class ServerPool:
             return Outcome(cell=cell, round=number, reply=self.broken[cell.environment], facts={}, ready=ready)
         if not turns:
             self.settle()
-        request = {**common, **self.request_of(cell), "turns": turns}
+        request = {**common, **self.request_of(cell), **extra, "turns": turns}
         return self._outcome(cell, number, session, session.measure(request, truth))
 
     def cache(self, ready: Provisioned) -> str:

@@ -48,6 +48,7 @@ def _with_blocks(plan: Plan, kept: list[Block]) -> Plan:
         servers=plan.past.servers,
         groups=plan.past.groups,
         elapsed=plan.past.elapsed,
+        batches={key: batch for key, batch in plan.past.batches.items() if key[0].case_id in cases},
     )
     cells = tuple(planned for planned in plan.cells if planned.cell.case_id in cases)
     return replace(plan, blocks=blocks, cells=cells, past=past)

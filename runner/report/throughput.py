@@ -1,18 +1,22 @@
-"""The throughput of a run: operations and bytes per second, shares of a peak, and host time next to device time."""
+"""The throughput of a run: operations and bytes per second, and their shares of a peak."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from statistics import median
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from runner.analysis.model import Dataset
-from runner.catalog.cases import CASES, deepbench_rnn, deepbench_sparse, moved_bytes, product_flops
+from runner.catalog.cases import (
+    CASES,
+    deepbench_allreduce,
+    deepbench_rnn,
+    deepbench_sparse,
+    moved_bytes,
+    product_flops,
+)
 from runner.catalog.hardware.peaks import Peak, peak
 from runner.core import units
 from runner.core.model.events import CANARY_SIZE as SIZE
 from runner.harness.cases import repeats
-
-HOST_AND_DEVICE = ("dispatch_seconds", "device_seconds")
+from runner.report.host_times import held_clocks, host_bound_cells, host_times
 
 
 class Throughput(NamedTuple):
@@ -22,8 +26,7 @@ class Throughput(NamedTuple):
         rates: operations of the matrix products per second, with their share of the peak if that is known. For a single
             operation also the bytes it moves per second, at least; for a recurrent layer of DeepBench also the rate as
             DeepBench's tables count it.
-        host_device: time that the host spends until a call returns, and that the device spends on all its work; only
-            for cells with events of a GPU.
+        host_device: see ``host_times``.
         peaks: what the shares refer to, as sentences.
     """
 
@@ -33,10 +36,11 @@ class Throughput(NamedTuple):
 
 
 class _Peak(NamedTuple):
-    """Operations per second that a share refers to, and their source as a sentence."""
+    """Operations per second that a share refers to, their source as a sentence, and the clock that they are at."""
 
     operations: float
     sentence: str
+    clock: str = ""
 
 
 def throughput(dataset: Dataset, seconds: Mapping[str, float]) -> Throughput:
@@ -44,21 +48,26 @@ def throughput(dataset: Dataset, seconds: Mapping[str, float]) -> Throughput:
     columns = ("cell", "workload", "case", "phase", "effective_precision", "device", "device_name", "implementation")
     first = dataset.rounds.drop_duplicates("cell")
     canary, rates, peaks = _canary_peak(dataset), dict[str, str](), dict[str, None]()
+    clocks, host_bound = held_clocks(dataset.rounds), host_bound_cells(dataset.rounds)
     for cell, workload, case, phase, precision, device, name, slug in zip(
         *(first[column].tolist() for column in columns), strict=True
     ):
         case_id = f"{workload}/{case}"
         flops = operations(case_id, phase, seconds[cell], slug)
-        extra = bandwidth(case_id, precision, seconds[cell], slug) or without_inputs(case_id, phase, seconds[cell])
+        board = None if device == "cpu" else peak(name)
+        extra = bandwidth(case_id, precision, seconds[cell], slug, board.l2_bytes if board else 0)
+        extra = extra or without_inputs(case_id, phase, seconds[cell])
         if not flops:
             rates.update([(cell, extra)] if extra else [])
             continue
         on_cpu = canary if precision == "fp32" else None
-        limit = on_cpu if device == "cpu" else _board_peak(peak(name), precision)
-        share = f", {_share(flops / limit.operations)}" if limit else ""
+        limit = on_cpu if device == "cpu" else _board_peak(board, precision, clocks.get(cell))
+        if cell in host_bound:  # a share of the device's peak would be about the host
+            limit = None
+        share = f", {_share(flops / limit.operations)}{limit.clock}" if limit else ""
         rates[cell] = f"{_operation_rate(flops, precision)}{share}" + (f"; {extra}" if extra else "")
         peaks.update({limit.sentence: None} if limit else {})
-    return Throughput(rates, dict(_host_device(dataset)), tuple(peaks))
+    return Throughput(rates, host_times(dataset.rounds), tuple(peaks))
 
 
 def operations(case_id: str, phase: str, seconds: float, slug: str = "") -> float | None:
@@ -74,8 +83,10 @@ def operations(case_id: str, phase: str, seconds: float, slug: str = "") -> floa
     return product_flops(CASES[case_id], plain) / seconds
 
 
-def bandwidth(case_id: str, precision: str, seconds: float, slug: str = "") -> str:
+def bandwidth(case_id: str, precision: str, seconds: float, slug: str = "", l2_bytes: int = 0) -> str:
     """Return the bytes that a single operation moves per second, at least, as text; empty for anything else.
+
+    The text says whether the bytes fit into a cache of ``l2_bytes``: then they need not come from memory.
 
     >>> bandwidth("deepbench-allreduce/train-001-100000-c2", "fp32", 1e-3)
     '0.800 GB/s'
@@ -83,7 +94,10 @@ def bandwidth(case_id: str, precision: str, seconds: float, slug: str = "") -> s
     moved = moved_bytes(CASES[case_id], precision) if case_id in CASES else None
     if slug == deepbench_sparse.DENSE:
         moved = deepbench_sparse.dense_bytes(CASES[case_id])
-    return units.rate(moved / seconds, "B") if moved else ""
+    if not moved:
+        return ""
+    in_cache = moved <= l2_bytes and not case_id.startswith(f"{deepbench_allreduce.WORKLOAD}/")
+    return units.rate(moved / seconds, "B") + (" (fits in the L2 cache)" if in_cache else "")
 
 
 def without_inputs(case_id: str, phase: str, seconds: float) -> str:
@@ -113,12 +127,18 @@ def _canary_peak(dataset: Dataset) -> _Peak | None:
     )
 
 
-def _board_peak(board: Peak | None, precision: str) -> _Peak | None:
+def _board_peak(board: Peak | None, precision: str, held_mhz: float | None) -> _Peak | None:
+    """Return the peak of a board at the clock that a cell held, or as its maker quotes it where that is not known."""
     if board is None or precision not in board.operations:
         return None
     note = " (unverified)" if precision in board.unverified else ""
-    flops = board.operations[precision]
-    return _Peak(flops, f"{_operation_rate(flops, precision)} in {precision} by the data sheet of {board.gpu}{note}")
+    flops, quoted_mhz = board.operations[precision], board.quoted_mhz(precision)
+    sentence = f"{_operation_rate(flops, precision)} in {precision} by the data sheet of {board.gpu}{note}"
+    sentence += f" at {quoted_mhz:,.0f} MHz"
+    if held_mhz is None:
+        return _Peak(flops, f"{sentence}; the clock that was held is not known")
+    clock = f" at {held_mhz:,.0f} MHz"
+    return _Peak(flops * held_mhz / quoted_mhz, f"{sentence}, in proportion to the clock that each cell held", clock)
 
 
 def _operation_rate(per_second: float, precision: str = "fp32") -> str:
@@ -132,16 +152,3 @@ def _share(share: float) -> str:
     ('46 %', '0.12 %', '100 %')
     """
     return f"{100 * share:.{2 if share < 0.995 else 3}g} %"
-
-
-def _host_device(dataset: Dataset) -> Iterator[tuple[str, str]]:
-    """Yield cell id -> the medians over rounds of what host and device spend on a step."""
-    times: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    columns = (dataset.rounds[name].tolist() for name in ("cell", *HOST_AND_DEVICE))
-    for cell, host, device in zip(*columns, strict=True):
-        if host and device:
-            times[cell].append((host, device))
-    for cell, pairs in times.items():
-        host, device = map(median, zip(*pairs, strict=True))
-        unit = units.time_unit((host, device))
-        yield cell, f"host {units.step_time(host, unit)}, device {units.step_time(device, unit)}"

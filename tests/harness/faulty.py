@@ -69,8 +69,8 @@ class OnADevice(Sound):
     def synchronize(self):
         time.sleep(max(0.0, getattr(self, "busy_until", 0.0) - time.perf_counter()))
 
-    def device_seconds(self, call):
-        return 0.0015
+    def device_timer(self, call, calls):
+        return "stopwatch", lambda: 0.0015
 
     def peak_bytes(self):
         return 4096
@@ -79,8 +79,19 @@ class OnADevice(Sound):
 class BreaksItsClock(OnADevice):
     slug = "breaks-its-clock"
 
-    def device_seconds(self, call):
+    def device_timer(self, call, calls):
         raise RuntimeError("no clock")
+
+
+class WaitsItself(OnADevice):
+    """As a session of TensorFlow 1.x: a call returns when the device has finished."""
+
+    slug = "waits-itself"
+    waits_for_device = True
+
+    def train(self):
+        OnADevice.train(self)
+        OnADevice.synchronize(self)
 
 
 class Exits(Sound):

@@ -1,5 +1,6 @@
 """The facts of timing travel through the real protocol into the record."""
 
+import contextlib
 import os
 import sys
 import time
@@ -15,6 +16,10 @@ from runner.measure.session import Session
 from tests.harness.conftest import Ask
 
 Open = Callable[..., Session]
+GPU_FACTS = {
+    *("waited_after", "wait_seconds", "latency_seconds", "dispatch_seconds", "host_bound"),
+    *("device_seconds", "device_time_method", "peak_bytes"),
+}
 TIMING_FACTS = ("batch", "clock_seconds", "warmup_seconds", "steady")
 CELL = Cell(environment="numpy", implementation="sound", workload="rnn-step", case="tiny", phase="train")
 READY = Provisioned(environment="numpy", framework="numpy", handle="", digest="d", seconds=0.0, cached=True)
@@ -42,22 +47,81 @@ def test_record_has_the_facts_of_its_cpus(ask: Ask, open_session: Open, python: 
         assert 0 <= record.facts["others_busy"] <= (os.cpu_count() or 1) + 1  # a tick of 10 ms more or less
     assert ask("sound")["cpus"] == sorted(os.sched_getaffinity(0))
     assert "ended" not in reply
-    assert "dispatch_seconds" not in reply
+    assert not GPU_FACTS & set(reply)
 
 
-def test_reply_has_dispatch_and_device_seconds_where_the_framework_has_events(ask: Ask) -> None:
+def test_reply_has_the_times_of_host_and_device_on_a_gpu(ask: Ask) -> None:
     reply = ask("on-a-device", device="cuda")
     assert reply["status"] == "ok", reply
     assert reply["dispatch_seconds"] < min(reply["seconds"])
+    assert reply["dispatch_seconds"] < reply["latency_seconds"]
     assert reply["others_busy"] >= 0
-    assert (reply["device_seconds"], reply["peak_bytes"]) == (0.0015, 4096)
+    assert (reply["device_seconds"], reply["device_time_method"], reply["peak_bytes"]) == (0.0015, "stopwatch", 4096)
+    assert (reply["waited_after"], reply["host_bound"]) == ("each sample", False)
     assert 0 < time.monotonic() - reply["ended"] < 20
-    reply = ask("sound", device="cuda")  # it has no events
-    assert not set(reply) & {"dispatch_seconds", "device_seconds", "peak_bytes", "cpus"}
+    record, _ = collect(Outcome(cell=CELL, round=1, reply=reply, facts={}, ready=READY), "run", {})
+    assert set(record.facts) >= GPU_FACTS
+
+
+def test_a_framework_without_events_has_the_times_of_its_host(ask: Ask) -> None:
+    reply = ask("sound", device="cuda")
+    assert not set(reply) & {"device_seconds", "device_time_method", "peak_bytes", "cpus"}
+    assert 0 < reply["dispatch_seconds"] <= reply["latency_seconds"]
+    assert "host_bound" in reply
+
+
+def test_a_device_clock_that_fails_costs_nothing_else(ask: Ask) -> None:
     reply = ask("breaks-its-clock", device="cuda")
     assert reply["status"] == "ok"
     assert "no clock" in reply["log"]
     assert "device_seconds" not in reply
+    assert reply["peak_bytes"] == 4096
+
+
+def test_calls_that_wait_by_themselves_do_not_show_their_dispatch(ask: Ask) -> None:
+    reply = ask("waits-itself", device="cuda")
+    assert reply["status"] == "ok", reply
+    assert reply["waited_after"] == "each call"
+    assert not {"dispatch_seconds", "host_bound"} & set(reply)
+    assert reply["latency_seconds"] >= 0.002
+
+
+def test_request_sets_the_batch_on_a_gpu_alone(ask: Ask) -> None:
+    assert ask("on-a-device", device="cuda", batch=2)["batch"] == 2
+    assert ask("on-a-device", device="cuda", least_batch=8)["batch"] >= 4  # three samples fit into 0.05 s
+    assert ask("sound", batch=64)["batch"] < 64
+
+
+@pytest.mark.parametrize(
+    ("name", "has_function", "waits"),
+    [
+        ("/gpu:0", True, ["sync_devices"]),
+        ("/gpu:0", False, ["copy"]),  # before 2.12
+        ("/cpu:0", True, []),
+    ],
+)
+def test_tensorflow_waits_by_its_own_function_where_it_has_one(
+    name: str,
+    has_function: bool,  # noqa: FBT001
+    waits: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[str] = []
+    test = SimpleNamespace()
+    if has_function:
+        test.experimental = SimpleNamespace(sync_devices=lambda: seen.append("sync_devices"))
+    scalar = SimpleNamespace(numpy=lambda: seen.append("copy"))
+    config = SimpleNamespace(
+        experimental=SimpleNamespace(set_memory_growth=lambda *_: None), list_physical_devices=lambda _: ["GPU"]
+    )
+    tensorflow = SimpleNamespace(
+        config=config, device=lambda _: contextlib.nullcontext(), Variable=lambda *_, **__: scalar, test=test
+    )
+    monkeypatch.setitem(sys.modules, "tensorflow", tensorflow)
+    program = device.OnTf2Device()
+    program.use_device("TensorFlow", {"device": "cuda" if name == "/gpu:0" else "cpu", "precision": "fp32"})
+    program.synchronize()
+    assert seen == waits
 
 
 @pytest.mark.parametrize(("name", "peak"), [("/gpu:0", 4096), ("/cpu:0", None)])

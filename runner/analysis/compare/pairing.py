@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from runner.analysis.compare.sample_sizes import SampleSize, sample_sizes
 from runner.analysis.model import Dataset, Turns
 from runner.catalog.published import PHASE_SUFFIX, Figure
 from runner.core.facts import COMPARABLE
@@ -35,6 +36,7 @@ class Measured:
         servers: round -> the server that it was measured on.
         turns: round -> the medians of its turns, for rounds in which it took turns.
         tick: the smallest difference between its sample times in seconds, if medians repeat; otherwise 0.
+        sizes: round -> the size of its samples, on a GPU.
     """
 
     medians: Mapping[int, float]
@@ -43,6 +45,7 @@ class Measured:
     servers: Mapping[int, str] = field(default_factory=dict)
     turns: Mapping[int, Turns] = field(default_factory=dict)
     tick: float = 0.0
+    sizes: Mapping[int, SampleSize] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,10 +131,18 @@ def _measured(rounds: pd.DataFrame) -> dict[Cell, Measured]:
         if taken is not None:
             turns[cell][number] = taken
         facts[cell].add(values)
+    sizes: dict[Cell, dict[int, SampleSize]] = defaultdict(dict)
+    for (cell, number), size in sample_sizes(rounds).items():
+        sizes[cell][number] = size
     values_of = {values: _values(values) for values in {frozenset(values) for values in facts.values()}}
     return {
         cell: Measured(
-            by_round, median(by_round.values()), values_of[frozenset(facts[cell])], servers[cell], turns[cell]
+            by_round,
+            median(by_round.values()),
+            values_of[frozenset(facts[cell])],
+            servers[cell],
+            turns[cell],
+            sizes=sizes[cell],
         )
         for cell, by_round in medians.items()
     }

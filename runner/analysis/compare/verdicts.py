@@ -11,6 +11,7 @@ from runner.analysis.compare.drafts import Draft, freedom, variance_factor
 from runner.analysis.compare.forecasts import with_forecasts
 from runner.analysis.compare.pairing import Measured, Pair, Side
 from runner.analysis.compare.published import note, with_comparable_facts
+from runner.analysis.compare.sample_sizes import SampleSize, batch_difference
 from runner.analysis.error_inflation import Inflation
 from runner.analysis.model import Round, Row, log_ratio
 from runner.core.facts import COMPARABLE
@@ -39,6 +40,8 @@ def draft(base: Side, other: Side, pair: Pair) -> Draft:
         return Draft(_row_with_published(base, other, pair))
     different = fact_differences(base_cell, other_cell, base.environment, other.environment)
     different.update(host_difference(base.host, other.host, base.environment, other.environment))
+    of_base, of_other = _sizes(base, other, pair)
+    different.update(batch_difference(of_base, of_other, base.environment, other.environment))
     if different:
         code, reason = next(iter(different)), "; ".join(different.values())
         return Draft(_row(base, other, pair, verdict="not-comparable", code=code, reason=reason))
@@ -107,9 +110,26 @@ def _row_with_published(base: Side, other: Side, pair: Pair) -> Row:
     )
 
 
+def _shared_rounds(base: Side, other: Side, pair: Pair) -> list[int]:
+    """Return the numbers of the rounds in which both cells were measured; none for sides of different runs."""
+    if base.run != other.run:
+        return []
+    return sorted(base.measured[pair.base].medians.keys() & other.measured[pair.other].medians.keys())
+
+
+def _sizes(base: Side, other: Side, pair: Pair) -> tuple[list[SampleSize], list[SampleSize]]:
+    """Return the sizes of the samples of both sides, in the rounds that are compared."""
+    shared = _shared_rounds(base, other, pair)
+    of_base, of_other = base.measured[pair.base].sizes, other.measured[pair.other].sizes
+    return (
+        [size for number, size in of_base.items() if not shared or number in shared],
+        [size for number, size in of_other.items() if not shared or number in shared],
+    )
+
+
 def _draft_with_evidence(base: Side, other: Side, pair: Pair) -> Draft:
     base_cell, other_cell = base.measured[pair.base], other.measured[pair.other]
-    shared = sorted(base_cell.medians.keys() & other_cell.medians.keys()) if base.run == other.run else []
+    shared = _shared_rounds(base, other, pair)
     if shared:
         ratios = [log_ratio(_round(base_cell, number), _round(other_cell, number)) for number in shared]
         servers = [(base_cell.servers[number], other_cell.servers[number]) for number in shared]

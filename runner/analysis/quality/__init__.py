@@ -27,6 +27,7 @@ CODES = (
     "clock-moved",
     "swapping",
     "stolen",
+    "host-bound",
     "interference",
     "unsteady",
     "short-budget",

@@ -212,6 +212,13 @@ def _stolen(cell: CellSamples) -> Iterator[QualityIssue]:
         yield cell.issue("stolen", text, serious=False, extent=max(shares))
 
 
+def _host_bound(cell: CellSamples) -> Iterator[QualityIssue]:
+    bound = [value for value in cell.known_values("host_bound") if value]
+    if bound and cell.is_majority(len(bound)):
+        text = f"the time is that of the host, which starts a call as slowly as calls end, {cell.in_rounds(len(bound))}"
+        yield cell.issue("host-bound", text, serious=False, extent=len(bound) / len(cell.medians))
+
+
 def _spread(cell: CellSamples) -> Iterator[QualityIssue]:
     count = len(cell.medians)
     if count < MIN_ROUNDS:
@@ -233,6 +240,7 @@ CELL_CHECKS: tuple[Callable[[CellSamples], Iterator[QualityIssue]], ...] = (
     _clock,
     _swapping,
     _stolen,
+    _host_bound,
     _spread,
 )
 """The checks of every cell."""

@@ -89,6 +89,7 @@ class Past:
         servers: environment -> how many servers it had.
         groups: device -> groups of environments that are alive together; no entry where that was not decided yet.
         elapsed: seconds that the run was measured for, as its journal says.
+        batches: (cell, stored round number) -> how many calls its samples had, where a GPU's times decided that.
     """
 
     finished: frozenset[tuple[str, int]] = frozenset()
@@ -97,6 +98,7 @@ class Past:
     servers: Mapping[str, int] = field(default_factory=dict)
     groups: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     elapsed: float = 0.0
+    batches: Mapping[tuple[Cell, int], int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,6 +57,7 @@ class Implementation(object):
     ragged = True  # keeps to each sample's own length
     bidirectional = True
     originals = ()  # workloads whose original program ``original`` repeats, quirks and all
+    waits_for_device = False  # a call on a GPU returns only when the GPU has finished it
     compile_seconds = (1.0, 1.0)  # of one layer on two cores of 2024: with empty caches and with warm ones; estimates
 
     @classmethod
@@ -162,10 +163,11 @@ class Implementation(object):
     def synchronize(self):
         """Wait until the device has done all it was asked."""
 
-    def device_seconds(self, call):
-        """Return the seconds between two events on the device, one before and one after all that a call asks of it.
+    def device_timer(self, call: "object", calls: "int") -> "object":
+        """Return (method, function that returns the seconds of the device for one of ``calls`` calls in a row).
 
-        None where the framework shows no events, or the device is a CPU.
+        The method is a word for the record. The time does not include what the host takes to start the calls. None where
+        the framework shows no events, or the device is a CPU.
         """
 
     def peak_bytes(self):

@@ -15,6 +15,7 @@ class OnEngine(object):
     engine = None
     synchronize = _of_engine("synchronize")
     peak_bytes = _of_engine("peak_bytes")
+    waits_for_device = _of_engine("waits_for_device")
 
 
 class Driven(OnEngine):

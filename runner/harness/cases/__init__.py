@@ -90,6 +90,11 @@ def repeats(case: "dict") -> "bool":
     return case["workload"].startswith("deepbench-")
 
 
+def waits_for_each_call(case: "dict") -> "bool":
+    """Return whether a call on a GPU is complete only once it was waited for, as the original of the workload waits."""
+    return getattr(find(case["workload"]), "WAITS_FOR_EACH_CALL", False)
+
+
 def summed(case: "dict", phase: "str", result: "object") -> "object":
     """Return the sums, in float64, by which the result of a phase of a single operation is compared."""
     return find(case["workload"]).summed(case, phase, result)

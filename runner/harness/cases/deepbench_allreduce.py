@@ -6,8 +6,9 @@ from . import uniform
 from .checksums import along
 from .operation import weights
 
-__all__ = ["array_of_rank", "data", "expected", "iterations", "summed", "weights"]
+__all__ = ["WAITS_FOR_EACH_CALL", "array_of_rank", "data", "expected", "iterations", "summed", "weights"]
 
+WAITS_FOR_EACH_CALL = True  # as code/nvidia/nccl_single_all_reduce.cu of DeepBench does
 COLUMNS = 1000  # of the rows into which an array is cut to be summed up
 
 

@@ -15,6 +15,7 @@ from runner.core.model import Cell, Past, Plan
 from runner.core.model.cells import is_twin
 from runner.core.units import duration
 from runner.gpu.clocks.policy import clock_policy
+from runner.measure.batches import recorded_batch
 from runner.measure.round_plan import abandoned_cells
 from runner.plan.document import read_plan
 from runner.plan.environments import specs
@@ -149,12 +150,15 @@ def past(run: Run, journal: Journal) -> Past:
         attempts[key] = max(attempts.get(key, 0), entry.attempt)
     servers: dict[str, int] = {}
     failed = set()
+    batches: dict[tuple[Cell, int], int] = {}
     for record in run.records(journal):
         name, _, number = str(record.facts.get("server", "")).rpartition("#")
         if name:
             servers[name] = max(servers.get(name, 0), int(number))
         if record.failure:
             failed.add((record.cell, record.failure))
+        elif (batch := recorded_batch(record.facts, record.cell)) is not None:
+            batches[record.cell, record.round] = batch
     return Past(
         finished=journal.finished,
         attempts=attempts,
@@ -162,6 +166,7 @@ def past(run: Run, journal: Journal) -> Past:
         servers=servers,
         groups=journal.groups,
         elapsed=journal.elapsed,
+        batches=batches,
     )
 
 

@@ -248,6 +248,14 @@ def test_the_serious_come_first_and_of_each_code_the_worst(tmp_path: Path) -> No
     ]
 
 
+@pytest.mark.parametrize(("bound", "rounds"), [(3, "in 3 of 3 rounds"), (2, "in 2 of 3 rounds"), (1, ""), (0, "")])
+def test_a_cell_that_the_host_limits_has_a_minor_issue(bound: int, rounds: str, tmp_path: Path) -> None:
+    records = [good(cell(), number, samples(number), host_bound=number < bound) for number in range(3)]
+    issues = [issue for issue in quality_issues(results(tmp_path, records)) if issue.code == "host-bound"]
+    assert [issue.serious for issue in issues] == ([False] if rounds else [])
+    assert all(issue.sentence.endswith(rounds) for issue in issues)
+
+
 def test_the_rows_of_a_comparison_have_the_doubts_about_both_of_their_cells(tmp_path: Path) -> None:
     records = [good(cell(), number, samples(number, middle=1e-3 * (1 + 0.3 * number))) for number in range(3)]
     records += [good(OTHER, number, samples(number + 9), throttled=1) for number in range(3)]

@@ -45,7 +45,10 @@ class _Machine:
         return timing.measure(self.call, self.synchronize, self.clock, seconds)
 
     def warm_up(self, seconds: float) -> tuple[list[float], int, bool, float]:
-        times, batch, steady, took = timing.warm_up(self.call, self.synchronize, self.clock, seconds, self.reading)
+        def batch_for(step: float, batch: int) -> int:
+            return timing.batch_of(step - self.reading / batch, self.reading)
+
+        times, batch, steady, took = timing.warm_up(self.call, self.synchronize, self.clock, seconds, batch_for)
         return times, batch, steady, took
 
     def until_precise(self, seconds: float) -> list[float]:
@@ -80,19 +83,19 @@ def test_each_call_without_a_batch_is_waited_for() -> None:
     [
         (0.0, READING),
         (3 * READING, 4 * READING),  # a function without effect: it is in every sample, and no work
-        (5e-6, READING),  # there is a device, and waiting for it is part of a step
+        (5e-6, READING),  # there is a device, and waiting for it is no part of reading the clock
     ],
 )
 def test_cost_of_reading_includes_a_wait_without_effect(idle: float, cost: float) -> None:
     machine = _Machine(1.0, reading=READING, idle=idle)
-    assert timing.reading(machine.synchronize, machine.clock) == pytest.approx(cost)
+    assert timing.reading(machine.synchronize, machine.clock) == pytest.approx((cost, idle))
 
 
 def test_cost_of_reading_ignores_disturbed_readings() -> None:
     """And it is 0 on a machine where readings are free."""
     ticks = itertools.accumulate(1.0 if k in {7, 8, 100} else 1e-7 for k in itertools.count())
-    assert timing.reading(lambda: None, lambda: next(ticks)) == pytest.approx(1e-7)
-    assert timing.reading(lambda: None, lambda: 3.0) == 0.0
+    assert timing.reading(lambda: None, lambda: next(ticks)) == pytest.approx((1e-7, 0.0))
+    assert timing.reading(lambda: None, lambda: 3.0) == (0.0, 0.0)
 
 
 # Batches

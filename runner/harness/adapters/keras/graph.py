@@ -94,6 +94,8 @@ def after(everything: "list") -> "list":
 class Engine(object):
     """One network with its loss, gradients and optimiser; functions are compiled when they are first called."""
 
+    waits_for_device = True  # functions return when the device has finished them
+
     def __init__(self, case, layer, data, arrays, masks, settings):
         """Build the graph and move data and weights to the device.
 

@@ -1,5 +1,7 @@
 """The interfaces that differ between releases of PyTorch, chosen by what is there, and the settings of its backends."""
 
+from . import device_clock
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -16,15 +18,18 @@ class OnDevice(object):
     """A program whose ``device`` is ``cpu`` or ``cuda``."""
 
     device = "cpu"
+    can_be_captured = True  # as a CUDA graph
 
     def synchronize(self):
         """See Implementation."""
         if self.device == "cuda":
             torch.cuda.synchronize()
 
-    def device_seconds(self, call):
+    def device_timer(self, call, calls):
         """See Implementation."""
-        return event_seconds(call) if self.device == "cuda" else None
+        if self.device != "cuda":
+            return None
+        return device_clock.timer(torch.cuda, call, calls, self.can_be_captured)
 
     def peak_bytes(self):
         """See Implementation; PyTorch counts them since 0.4."""
@@ -94,16 +99,6 @@ def sum_in_single_precision() -> "None":
         except (AttributeError, AssertionError):  # 1.12 raises the latter for a name it does not know
             continue
         setattr(matmul, name, False)
-
-
-def event_seconds(call: "Any") -> "float":
-    """Return the seconds between two events on the GPU, one before and one after all work that a call submits."""
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    begin.record()
-    call()
-    end.record()
-    torch.cuda.synchronize()
-    return begin.elapsed_time(end) / 1e3
 
 
 def add_scaled(tensor: "Any", scale: "float", other: "Any") -> "None":

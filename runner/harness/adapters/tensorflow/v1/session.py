@@ -70,6 +70,8 @@ class InSession(object):
     ``Session.run`` returns when the device has finished the step.
     """
 
+    waits_for_device = True
+
     def synchronize(self) -> "None":
         """Do nothing: ``Session.run`` has waited."""
 

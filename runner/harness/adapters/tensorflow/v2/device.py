@@ -24,6 +24,8 @@ class OnTf2Device(object):
 
     device = "/cpu:0"
     value = None  # a scalar on the device
+    wait = None  # TensorFlow's function that waits for all devices, if the release has it
+    waits_for_device = False
 
     def use_device(self, framework: "str", settings: "dict") -> "None":
         """Set TF32, let GPU memory grow, and choose the device; call it before TensorFlow uses the device.
@@ -42,11 +44,20 @@ class OnTf2Device(object):
             self.device = "/gpu:0"
         with tf.device(self.device):
             self.value = tf.Variable(0.0, trainable=False)
+        self.wait = getattr(getattr(tf.test, "experimental", None), "sync_devices", None)
 
     def synchronize(self) -> "None":
-        """Wait for a GPU: a scalar is copied to the host after all earlier work. A CPU has finished already."""
-        if self.device != "/cpu:0":
+        """Wait for a GPU; a CPU has finished already.
+
+        ``tf.test.experimental.sync_devices`` came with 2.12. Before, a scalar is copied to the host after all earlier
+        work.
+        """
+        if self.device == "/cpu:0":
+            return
+        if self.wait is None:
             self.value.numpy()
+        else:
+            self.wait()
 
     def peak_bytes(self) -> "object":
         """Return what ``peak_bytes`` of this module returns for the device."""
