@@ -3,11 +3,11 @@
 In 2.x, which has few of the cells of 1.x, a class repeats what the cell of 1.x did, operation by operation.
 """
 
-from . import layouts
 from .recurrent import Recurrent
 from .v1 import networks as v1_networks
 from .v2 import networks as v2_networks
 
+BLOCK_PRECISIONS = ("fp32", "tf32", "fp16")  # the operations have no kernels for bf16
 
 class BasicLSTMCell(Recurrent):
     """``nn.rnn_cell.BasicLSTMCell`` in ``nn.dynamic_rnn``; in 2.x the same operations in a ``tf.while_loop``."""
@@ -70,6 +70,7 @@ class LSTMBlockCell(Recurrent):
 
     slug = "lstm-block-cell"
     kind = "fused"
+    precisions = BLOCK_PRECISIONS
     originals = ("asr-lstm", "lm-lstm")
 
     @classmethod
@@ -89,7 +90,8 @@ class LSTMBlockCell(Recurrent):
         except KeyError:
             pass  # it is registered already
         fixed = {"w": weights["kernel"], "b": weights["bias"], "forget_bias": case["forget_bias"], "cell_clip": -1.0}
-        fixed.update((name, tf.zeros(case["hidden"])) for name in ("wci", "wcf", "wco"))
+        peepholes = tf.zeros(case["hidden"], weights["kernel"].dtype)
+        fixed.update(wci=peepholes, wcf=peepholes, wco=peepholes)
 
         def cell(frame, states):
             _, c, _, _, _, _, h = tf.raw_ops.LSTMBlockCell(x=frame, cs_prev=states[0], h_prev=states[1], **fixed)
@@ -118,6 +120,7 @@ class LSTMBlockFusedCell(Recurrent):
 
     slug = "lstm-block-fused-cell"
     kind = "fused"
+    precisions = BLOCK_PRECISIONS
     originals = ("asr-lstm",)
     compile_seconds = (0.1, 0.1)
 
@@ -143,32 +146,33 @@ class LSTMBlockFusedCell(Recurrent):
         """Return what a layer of ``v2.networks`` does, by BlockLSTM: BlockLSTMV2 lost the forget bias."""
         import tensorflow as tf
 
-        named = {name: tf.zeros(case["hidden"]) for name in ("wci", "wcf", "wco")}
+        named = dict.fromkeys(("wci", "wcf", "wco"), tf.zeros(case["hidden"], x.dtype))
         named.update(cs_prev=states[0], h_prev=states[1], seq_len_max=tf.constant(case["steps"], tf.int64))
         named.update(cell_clip=-1.0, w=weights["kernel"], b=weights["bias"], forget_bias=case["forget_bias"])
         _, c, _, _, _, _, h = tf.raw_ops.BlockLSTM(x=x, **named)
         return h, (c[-1], h[-1])
 
 
-class CudnnLSTM(Recurrent):
+class Cudnn(Recurrent):
     """``contrib.cudnn_rnn``, the operation rather than the layer; in 2.x ``CudnnRNNV3``.
 
-    cuDNN has two biases where the reference has one: the second is zero and its gradient is masked.
+    cuDNN has two biases where the reference has one. The second starts at zero and is put back to zero after each
+    update, which touches the biases alone; it takes no part in the norm by which gradients are clipped.
     """
 
-    slug = "cudnn-lstm"
     kind = "vendor"
-    originals = ("asr-lstm", "deepbench-rnn")
+    originals = ("deepbench-rnn",)
     devices = ("cuda",)
     layout = "cudnn"
     compile_seconds = (1.0, 1.0)  # not measured
+    operations = {}  # cell -> class of ``contrib.cudnn_rnn``
 
     @classmethod
     def lacks(cls, case, release, device, precision):
         """See Recurrent; ``contrib``'s operation has no argument for lengths in 1.8, and one in 1.15."""
-        skip = super(CudnnLSTM, cls).lacks(case, release, device, precision)
+        skip = super(Cudnn, cls).lacks(case, release, device, precision)
         if skip is None and case["ragged"] and release < (1, 15):
-            return "framework-lacks", "cudnn-lstm takes no lengths before TensorFlow 1.15"
+            return "framework-lacks", "{} takes no lengths before TensorFlow 1.15".format(cls.slug)
         return skip
 
     @classmethod
@@ -176,20 +180,37 @@ class CudnnLSTM(Recurrent):
         """See Recurrent."""
         from tensorflow.contrib.cudnn_rnn.python.ops import cudnn_rnn_ops
 
-        return v1_networks.Cudnn(case, cudnn_rnn_ops.CudnnLSTM, arrays["params"].size)
+        operation = getattr(cudnn_rnn_ops, cls.operations[case["cell"]])
+        return v1_networks.Cudnn(case, operation, arrays["params"].size)
 
     @classmethod
     def network_v2(cls, case):
         """See Recurrent."""
         return v2_networks.Cudnn(case)
 
-    def held_data(self, data):
-        """See Recurrent; also, the mask of the buffer's gradient."""
-        import numpy
 
-        blocks = layouts.rows(self.case, self.layout)["params"]
-        trained = [numpy.full(rows, canonical is not None, numpy.float32) for canonical, rows in blocks]
-        return dict(Recurrent.held_data(self, data), mask=numpy.concatenate(trained))
+class CudnnLSTM(Cudnn):
+    """``contrib.cudnn_rnn.CudnnLSTM``'s operation."""
+
+    slug = "cudnn-lstm"
+    originals = ("asr-lstm", "deepbench-rnn")
+    operations = {"lstm": "CudnnLSTM"}
+
+
+class CudnnGRU(Cudnn):
+    """``contrib.cudnn_rnn.CudnnGRU``'s operation: the reset gate acts on the product, as the canonical one does."""
+
+    slug = "cudnn-gru"
+    cells = ("gru",)
+    operations = {"gru": "CudnnGRU"}
+
+
+class CudnnRNN(Cudnn):
+    """The operations of ``contrib.cudnn_rnn.CudnnRNNTanh`` and ``CudnnRNNRelu``."""
+
+    slug = "cudnn-rnn"
+    cells = ("rnn", "relu")
+    operations = {"rnn": "CudnnRNNTanh", "relu": "CudnnRNNRelu"}
 
 
 class BasicRNNCell(Recurrent):
@@ -255,4 +276,14 @@ class GRUCell(Recurrent):
         return cell
 
 
-NETWORKS = (BasicLSTMCell, LSTMCell, LSTMBlockCell, LSTMBlockFusedCell, CudnnLSTM, BasicRNNCell, GRUCell)
+NETWORKS = (
+    BasicLSTMCell,
+    LSTMCell,
+    LSTMBlockCell,
+    LSTMBlockFusedCell,
+    CudnnLSTM,
+    BasicRNNCell,
+    CudnnRNN,
+    GRUCell,
+    CudnnGRU,
+)
