@@ -1,14 +1,12 @@
-"""16 bits in networks: mixed precision as each framework has it, and pure 16 bits for DeepBench's recurrent layers.
+"""Networks in 16 bits in TensorFlow, Keras and JAX: the types, the loss scale, and how a record describes them.
 
-Mixed: weights, the optimiser, clipping and the loss are fp32; layers compute in 16 bits. The loss of fp16 is multiplied
-before the way back and the gradients divided after it, in fp32: slopes below 6e-8 are zero in fp16. bf16 has the
-exponents of fp32 and needs no scale.
+``base.Implementation`` says what fp16 and bf16 mean.
 """
 
-TYPES = {"fp16": "float16", "bf16": "bfloat16"}
-"""Precision -> the type that layers compute in."""
+from ..cases.recurrent import is_pure
+from .base import LOSS_SCALE, SIXTEEN_BITS
 
-LOSS_SCALE = 1024.0
+TYPES = {"fp16": "float16", "bf16": "bfloat16"}
 
 
 def layer_type(precision: "str") -> "str":
@@ -16,11 +14,26 @@ def layer_type(precision: "str") -> "str":
     return TYPES.get(precision, "float32")
 
 
+def weight_type(case: "dict", precision: "str") -> "str":
+    """Return the name of the type of weights and data."""
+    return layer_type(precision) if is_pure(case) else "float32"
+
+
 def loss_scale(precision: "str") -> "float":
-    """Return what the loss is multiplied by before the way back."""
+    """Return what the loss is multiplied by before the backward pass."""
     return LOSS_SCALE if precision == "fp16" else 1.0
 
 
-def is_pure(case: "dict", precision: "str") -> "bool":
-    """Return whether weights, inputs and gradients have 16 bits as well, as in DeepBench's lists."""
-    return precision in TYPES and case["workload"] == "deepbench-rnn"
+def description(case: "dict", precision: "str", means: "str") -> "str":
+    """Return how a network in 16 bits computes, for the record; None in other precisions.
+
+    Args:
+        case: says whether the weights have 16 bits too.
+        precision: of the cell.
+        means: of mixed precision: ``policy mixed_{}`` for example, with the name of the type for the braces.
+    """
+    if precision not in SIXTEEN_BITS:
+        return None
+    words = "weights, data and states in {}" if is_pure(case) else means + ", weights in float32"
+    scale = ", loss scale {:g}".format(LOSS_SCALE) if precision == "fp16" else ""
+    return words.format(TYPES[precision]) + scale

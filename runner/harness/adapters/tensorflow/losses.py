@@ -109,10 +109,10 @@ def trained_parts(gradient: "object", sizes: "list") -> "list":
 
 
 def divided(tf: "object", gradients: "list", by: "float") -> "list":
-    """Return gradients, dense or sparse, divided by a number in fp32; unchanged where it is 1."""
+    """Return gradients, dense or sparse, divided by a number; unchanged where it is 1."""
     if by == 1:
         return gradients
-    return [_with_values(tf, g, tf.cast(_values(tf, g), tf.float32) * (1.0 / by)) for g in gradients]
+    return [_with_values(tf, gradient, _values(tf, gradient) / by) for gradient in gradients]
 
 
 def summed(tf: "object", gradient: "object") -> "object":

@@ -3,11 +3,12 @@
 In 2.x, which has few of the cells of 1.x, a class repeats what the cell of 1.x did, operation by operation.
 """
 
-from .recurrent import Recurrent
+from .recurrent import SINCE, Recurrent
 from .v1 import networks as v1_networks
 from .v2 import networks as v2_networks
 
-BLOCK_PRECISIONS = ("fp32", "tf32", "fp16")  # the operations have no kernels for bf16
+BLOCKS_SINCE = {"cuda": {"fp16": SINCE["cuda"]["fp16"]}}
+"""As SINCE: the operations of blocks have no kernels for bf16, and on a CPU they sum products of fp16 in fp16."""
 
 class BasicLSTMCell(Recurrent):
     """``nn.rnn_cell.BasicLSTMCell`` in ``nn.dynamic_rnn``; in 2.x the same operations in a ``tf.while_loop``."""
@@ -70,7 +71,8 @@ class LSTMBlockCell(Recurrent):
 
     slug = "lstm-block-cell"
     kind = "fused"
-    precisions = BLOCK_PRECISIONS
+    mixed = BLOCKS_SINCE
+    pure = BLOCKS_SINCE
     originals = ("asr-lstm", "lm-lstm")
 
     @classmethod
@@ -120,7 +122,8 @@ class LSTMBlockFusedCell(Recurrent):
 
     slug = "lstm-block-fused-cell"
     kind = "fused"
-    precisions = BLOCK_PRECISIONS
+    mixed = BLOCKS_SINCE
+    pure = BLOCKS_SINCE
     originals = ("asr-lstm",)
     compile_seconds = (0.1, 0.1)
 

@@ -8,8 +8,11 @@ from . import layouts, optimizers, published, runtime
 from .v1 import networks as v1_networks
 from .v2 import networks as v2_networks
 
-MIXED_SINCE = {"cpu": (2, 21), "cuda": (2, 16)}
-"""The first release in which networks of 16 bits are measured: the ones tested on a CPU, the ones of the matrix on a GPU.
+SINCE = {
+    "cpu": {"fp16": (2, 21), "bf16": (2, 21)},
+    "cuda": {"fp16": (2, 16), "bf16": (2, 16)},
+}
+"""Device -> precision -> the first release in which networks of 16 bits are measured: on a CPU the one that was tested.
 
 1.x has mixed precision as a pass over the graph, for GPUs alone, and as casts that each program wrote for itself.
 """
@@ -23,7 +26,8 @@ class Recurrent(Driven, Implementation):
     """
 
     layout = "cells"  # see ``layouts``
-    precisions = ("fp32", "tf32", "fp16", "bf16")
+    mixed = SINCE
+    pure = SINCE
     compile_seconds = (0.3, 0.3)  # nothing is kept on disk; 1.8, 1.15 and 2.21 alike
 
     @classmethod
@@ -38,9 +42,6 @@ class Recurrent(Driven, Implementation):
             return "framework-lacks", "Keras optimisers cannot be reset before TensorFlow 2.11"
         if precision == "tf32" and release < runtime.TF32_SINCE:
             return "precision-lacks", "TF32 needs TensorFlow 2.4 or later"
-        if precision in mixed.TYPES and release < MIXED_SINCE[device]:
-            since = ".".join(map(str, MIXED_SINCE[device]))
-            return "precision-lacks", "networks in {} on {} are measured from TensorFlow {} on".format(precision, device, since)
         return None
 
     @classmethod
@@ -78,6 +79,7 @@ class Recurrent(Driven, Implementation):
         self.case = case
         arrays = layouts.convert(case, weights, self.layout)
         settings = dict(runtime.SETTINGS, device=device, precision=precision)
+        self.description = mixed.description(case, precision, "layers in {}")
         settings.update(epsilon=optimizers.EPSILON, rows=layouts.rows(case, self.layout))
         self.engine = runtime.engine_module().Engine(type(self), case, self.held_data(data), arrays, settings)
 

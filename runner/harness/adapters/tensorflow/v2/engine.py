@@ -49,19 +49,19 @@ class Engine(OnTf2Device):
         self.use_device("TensorFlow", settings)
         self.case, self.arrays, self.rows = case, arrays, settings["rows"]
         self.network = implementation.network_v2(case)
-        precision = settings["precision"]
-        self.type, self.scale = mixed.layer_type(precision), mixed.loss_scale(precision)
-        self.pure = mixed.is_pure(case, precision)
-        held_type = self.type if self.pure else "float32"
+        self.type, self.scale = mixed.layer_type(settings["precision"]), mixed.loss_scale(settings["precision"])
+        held_type = mixed.weight_type(case, settings["precision"])
+        self.by_rate = held_type != "float32"  # the rate divides the gradients by the scale: their type loses small ones
         with tf.device(self.device):
-            if self.pure:
+            if held_type != "float32":
                 data = dict(data, x=tf.cast(data["x"], held_type))
             self.held = {name: tf.Variable(value, trainable=False) for name, value in data.items()}
             self.weights = {name: tf.Variable(tf.cast(value, held_type)) for name, value in arrays.items()}
             shapes = self.network.shapes if case["carry"] else ()
             self.states = [tf.Variable(tf.zeros(shape, self.type), trainable=False) for shape in shapes]
             self.names = sorted(self.weights)
-            self.optimizer = optimizers.make(tf.keras.optimizers, case, settings["epsilon"])
+            rated = dict(case, rate=case["rate"] / self.scale) if self.by_rate else case
+            self.optimizer = optimizers.make(tf.keras.optimizers, rated, settings["epsilon"])
             self.optimizer.build([self.weights[name] for name in self.names])
         self.start = [(variable, variable.numpy()) for variable in self.optimizer.variables]
         self.forward = tf.function(lambda: self._predict(self._zeros(), training=False)[0], autograph=False)
@@ -92,9 +92,9 @@ class Engine(OnTf2Device):
             return losses.outputs(tf, self.case, hidden, last, weights), states
 
     def _gradients(self, states: "list") -> "tuple":
-        """Return (loss, gradients in the order of ``names``, last states); an embedding's gradient is sparse.
+        """Return (loss, gradients in the order of ``names``, last states).
 
-        Pure 16 bits leave the loss scale in the gradients.
+        The gradients are those of the loss times the loss scale; an embedding's is sparse.
         """
         import tensorflow as tf
 
@@ -104,7 +104,7 @@ class Engine(OnTf2Device):
             scaled = loss * self.scale if self.scale != 1 else loss
         with tf.device(self.device):
             gradients = tape.gradient(scaled, [self.weights[name] for name in self.names])
-            return loss, gradients if self.pure else losses.divided(tf, gradients, self.scale), states
+        return loss, gradients, states
 
     def _train(self) -> "None":
         """Do one step, as operations to trace."""
@@ -116,7 +116,7 @@ class Engine(OnTf2Device):
         for state, end in zip(self.states, ends):
             state.assign(end)
         with tf.device(self.device):
-            if self.pure:
+            if not self.by_rate:
                 gradients = losses.divided(tf, gradients, self.scale)
             clipped = losses.clipped(tf, self.case, dict(zip(self.names, gradients)), self.rows)
         self.optimizer.apply_gradients([(clipped[name], self.weights[name]) for name in self.names])
@@ -149,5 +149,4 @@ class Engine(OnTf2Device):
         import tensorflow as tf
 
         arrays = [tf.convert_to_tensor(gradient).numpy().astype("float32") for gradient in self.backward()]
-        scale = self.scale if self.pure else 1.0
-        return {name: array / scale for name, array in zip(self.names, arrays)}
+        return {name: array / self.scale for name, array in zip(self.names, arrays)}
