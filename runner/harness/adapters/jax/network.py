@@ -142,24 +142,37 @@ def loss(case: "dict", outputs: "object", data: "dict") -> "object":
     return optax.softmax_cross_entropy_with_integer_labels(outputs, target).mean()
 
 
-def optimizer(case: "dict") -> "object":
+def optimizer(case: "dict", rows: "dict") -> "object":
     """Return the case's clipping and optimiser, chained as Optax documents it.
 
     Optax's Adam is algorithm 1 of Kingma and Ba 2015 with the reference's constants: epsilon is added to the square
     root of the corrected second moment.
+
+    Args:
+        case: clipping, optimiser and rate.
+        rows: name -> [(canonical name, rows)] of arrays that have several canonical ones, each of which is clipped.
     """
+    import numpy as host
     import optax
     from jax import numpy
 
-    def to_norm(gradient, _):
+    def to_norm(gradient):
         norm = numpy.sqrt((gradient ** 2).sum())
         return gradient * numpy.minimum(1, case["clip_each"] / numpy.maximum(norm, 1e-30))
+
+    def each_to_norm(gradients, _):
+        clipped = {}
+        for name, gradient in gradients.items():
+            ends = host.cumsum([count for _, count in rows.get(name, ())])[:-1]
+            parts = [to_norm(part) for part in numpy.split(gradient, ends)] if len(ends) else [to_norm(gradient)]
+            clipped[name] = numpy.concatenate(parts) if len(parts) > 1 else parts[0]
+        return clipped
 
     transformations = []
     if case["clip_value"]:
         transformations.append(optax.clip(case["clip_value"]))
     if case["clip_each"]:
-        transformations.append(optax.stateless_with_tree_map(to_norm))
+        transformations.append(optax.stateless(each_to_norm))
     if case["clip_norm"]:
         transformations.append(optax.clip_by_global_norm(case["clip_norm"]))
     transformations.append(getattr(optax, case["optimizer"])(case["rate"]))  # Optax has the names that cases have
