@@ -13,7 +13,7 @@ import pytest
 from runner.catalog.cases.recurrent import case as recurrent_case
 from runner.harness import adapters
 from runner.harness.adapters import tensorflow
-from runner.harness.adapters.tensorflow import layouts, optimizers
+from runner.harness.adapters.tensorflow import kernels, layouts, losses, optimizers
 from runner.harness.adapters.tensorflow.facts import require_gpu
 from runner.harness.adapters.tensorflow.v1 import networks
 from runner.harness.cases import recurrent
@@ -22,6 +22,7 @@ from tests.support.networks import NETWORKS
 
 CLASSES = {kind.slug: kind for kind in tensorflow.IMPLEMENTATIONS if kind.cells}
 NEWEST = (2, math.inf)
+CUDNN = [("cudnn-lstm", "lstm"), ("cudnn-gru", "gru"), ("cudnn-rnn", "rnn"), ("cudnn-rnn", "relu")]
 LSTMS = ["basic-lstm-cell", "lstm-block-cell", "lstm-block-fused-cell"]
 
 
@@ -76,6 +77,8 @@ def test_loops_and_fused_cells_run_in_every_release_on_either_device(slug: str, 
         ("lstm-cell", "rnn", "lstm-cell computes lstm only"),
         ("cudnn-lstm", "gru", "cudnn-lstm computes lstm only"),
         ("gru-cell", "lstm", "gru-cell computes gru only"),
+        ("cudnn-gru", "lstm", "cudnn-gru computes gru only"),
+        ("cudnn-rnn", "gru", "cudnn-rnn computes rnn and relu only"),
     ],
 )
 def test_lacks_names_the_cells_that_a_class_computes(slug: str, cell: str, sentence: str) -> None:
@@ -89,9 +92,17 @@ def test_lstm_cell_in_2_is_skipped_in_favour_of_basic_lstm_cell() -> None:
     assert lacks("lstm-cell", release=(1, 15, 5)) is None
 
 
-def test_cudnn_needs_a_gpu() -> None:
-    assert lacks("cudnn-lstm") == ("needs-gpu", "cudnn-lstm has no CPU kernel")
-    assert lacks("cudnn-lstm", device="cuda") is None
+@pytest.mark.parametrize(("slug", "cell"), CUDNN)
+def test_cudnn_needs_a_gpu(slug: str, cell: str) -> None:
+    assert lacks(slug, cell) == ("needs-gpu", f"{slug} has no CPU kernel")
+    for release in ((1, 8, 0), (1, 15, 5), NEWEST):
+        assert lacks(slug, cell, release, device="cuda") is None
+
+
+def test_published_protocol_of_deepbench_runs_on_cudnn_in_every_cell() -> None:
+    for slug, cell in CUDNN:
+        published = {"workload": "deepbench-rnn", "loss": "mse-all", "protocol": "published"}
+        assert lacks(slug, cell, device="cuda", **published) is None
 
 
 def test_published_protocol_runs_in_1_only() -> None:
@@ -130,13 +141,31 @@ def test_tf32_needs_a_gpu_and_2_4() -> None:
     assert lacks("basic-lstm-cell", device="cuda", precision="tf32") is None
 
 
+@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+@pytest.mark.parametrize("workload", ["rnn-step", "deepbench-rnn"])
+def test_16_bits_need_2_and_on_a_cpu_the_release_that_was_tested(workload: str, precision: str) -> None:
+    sizes = {"workload": workload, "precision": precision}
+    assert lacks("gru-cell", "gru", (2, 21, 0), **sizes) is None
+    assert lacks("gru-cell", "gru", (2, 20, 0), **sizes)[0] == "precision-lacks"
+    for slug, cell in [("gru-cell", "gru"), *CUDNN]:
+        assert lacks(slug, cell, (2, 16, 2), "cuda", **sizes) is None
+        assert lacks(slug, cell, (1, 15, 5), "cuda", **sizes)[0] == "precision-lacks"
+
+
+@pytest.mark.parametrize("slug", ["lstm-block-cell", "lstm-block-fused-cell"])
+def test_blocks_compute_fp16_on_a_gpu_alone_and_no_bf16(slug: str) -> None:
+    assert lacks(slug, device="cuda", precision="fp16", workload="rnn-step") is None
+    assert lacks(slug, device="cuda", precision="bf16", workload="rnn-step")[0] == "precision-lacks"
+    assert lacks(slug, precision="fp16", workload="rnn-step")[0] == "precision-lacks"
+
+
 def test_2_before_2_11_is_skipped_because_optimizers_cannot_be_reset() -> None:
     assert lacks("basic-lstm-cell", release=(2, 10, 1))[0] == "framework-lacks"
     assert lacks("basic-lstm-cell", release=(2, 11, 0)) is None
 
 
 @pytest.mark.parametrize(
-    ("cell", "layout"), [("lstm", "cells"), ("lstm", "cudnn"), ("rnn", "cells"), ("relu", "cells"), ("gru", "cells")]
+    ("cell", "layout"), [(cell, layout) for cell in ("lstm", "rnn", "relu", "gru") for layout in ("cells", "cudnn")]
 )
 @pytest.mark.parametrize("both_ways", [False, True])
 def test_revert_undoes_convert(cell: str, layout: str, both_ways: bool) -> None:  # noqa: FBT001
@@ -154,7 +183,7 @@ def test_revert_undoes_convert(cell: str, layout: str, both_ways: bool) -> None:
 @pytest.mark.parametrize("cell", ["lstm", "rnn", "gru"])
 def test_rows_of_blocks_add_up_to_the_held_array(cell: str) -> None:
     case = small(cell, layers=2, bidirectional=True)
-    for layout in ("cells", "cudnn") if cell == "lstm" else ("cells",):
+    for layout in ("cells", "cudnn"):
         rows = layouts.rows(case, layout)
         for name, array in layouts.convert(case, weights(case), layout).items():
             assert sum(count for _, count in rows[name]) == len(array)
@@ -190,6 +219,57 @@ def test_cudnn_stores_matrices_then_biases_and_second_biases_of_zero() -> None:
     backward = 12 * (2 + 3)
     assert params[backward : backward + 2].tolist() == given["layer0/reverse/kernel"][:, 0].tolist()
     assert params.size == 2 * 12 * (2 + 3 + 2) + 2 * 12 * (6 + 3 + 2)
+
+
+def test_cudnn_stores_a_gru_as_r_z_n() -> None:
+    case = small("gru")
+    params = layouts.convert(case, weights(case), "cudnn")["params"]
+    kernel, recurrent_, bias = (weights(case)[f"layer0/{name}"] for name in ("kernel", "recurrent", "bias"))
+    matrices = np.concatenate([kernel.T.ravel(), recurrent_.T.ravel()])
+    assert params.tolist() == [*matrices.tolist(), *bias.tolist(), *[0.0] * 9]
+
+
+def test_untrained_rows_are_the_second_biases() -> None:
+    case = small("gru", layers=2)
+    given = weights(case)
+    held = layouts.convert(case, given, "cudnn")
+    ones = {name: np.ones_like(array) for name, array in given.items()}
+    trained = layouts.convert(case, ones, "cudnn")["params"]
+    assert set(layouts.untrained(layouts.rows(case, "cudnn"))) == {"params"}
+    first, factors = layouts.untrained(layouts.rows(case, "cudnn"))["params"]
+    assert first == held["params"].size - 9 * 3
+    assert np.concatenate([np.ones(first), factors]).tolist() == trained.tolist()
+    assert layouts.untrained(layouts.rows(case, "cells")) == {}
+
+
+def test_trained_parts_leave_out_the_second_biases_and_nothing_else() -> None:
+    case = small(layers=2, bidirectional=True)
+    held = layouts.convert(case, weights(case), "cudnn")["params"]
+    first, factors = layouts.untrained(layouts.rows(case, "cudnn"))["params"]
+    parts = losses.trained_parts(held, layouts.rows(case, "cudnn")["params"])
+    trained = np.concatenate([np.ones(first, bool), factors.astype(bool)])
+    assert np.concatenate(parts).tolist() == held[trained].tolist()
+    assert parts[0].size == first
+    assert losses.trained_parts(held, [("layer0/kernel", held.size)])[0] is held
+
+
+STRIDED = {"h": 23, "w": 22, "filter_h": 7, "filter_w": 7}
+EVEN = {"h": 12, "w": 10, "filter_h": 3, "filter_w": 3}
+
+
+@pytest.mark.parametrize(
+    ("case", "geometry", "explicit", "expected"),
+    [
+        (EVEN, ((1, 1), (0, 0)), True, ("VALID", None)),
+        (EVEN, ((1, 1), (1, 1)), True, ("SAME", None)),
+        (STRIDED, ((2, 2), (3, 3)), True, ([[0, 0], [0, 0], [3, 3], [3, 3]], None)),
+        (STRIDED, ((2, 2), (3, 3)), False, ("VALID", [[0, 0], [0, 0], [3, 3], [3, 3]])),
+    ],
+)
+def test_convolution_pads_by_itself_where_it_takes_numbers(
+    case: dict[str, int], geometry: Any, explicit: bool, expected: Any  # noqa: FBT001
+) -> None:
+    assert kernels.padding(case, kernels.Layout(cuda=True), geometry, explicit) == expected
 
 
 def test_held_name_follows_from_the_scope_of_a_variable() -> None:

@@ -76,11 +76,15 @@ def takes_numbers() -> "bool":
 
 
 def convolution(case: "dict", layout: "Layout", geometry: "tuple", conv2d: "object", zero: "int") -> "dict":
-    """Return the passes of a convolution by ``conv2d``, as ``tf.nn.conv2d``, of numbers whose zero is held as ``zero``."""
+    """Return the passes of a convolution by ``conv2d``, as ``tf.nn.conv2d``, of numbers whose zero is held as ``zero``.
+
+    On a GPU, cuDNN takes equal padding on both sides in numbers. On a CPU, oneDNN does not take it (tensorflow#28382), and
+    TensorFlow computes without oneDNN, while it merges a separate padding with oneDNN's convolution.
+    """
     import tensorflow as tf
 
     strides = layout.around(geometry[0][0], geometry[0][1], 1)
-    built_in, edges = padding(case, layout, geometry, conv2d is tf.nn.conv2d and takes_numbers())
+    built_in, edges = padding(case, layout, geometry, layout.cuda and takes_numbers())
 
     def conv(x, filters):
         padded = x if edges is None else tf.pad(x, edges, constant_values=zero)
