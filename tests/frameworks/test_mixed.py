@@ -1,4 +1,4 @@
-"""Networks in 16 bits in TensorFlow 2, Keras 3 and JAX: they agree with the reference, and planted errors are detected."""
+"""Networks in 16 bits in TensorFlow 2, Keras 3 and JAX agree with the reference, and planted errors are detected."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -43,7 +43,8 @@ LOSE_BIAS = {
         "    return _convert(case, weights, layout)\n"
     },
     "keras": {
-        "harness/adapters/keras/layers.py": "\n_to_keras = Layout.to_keras\nLayout.to_keras = lambda self, name, array: "
+        "harness/adapters/keras/layers.py": "\n_to_keras = Layout.to_keras\n"
+        "Layout.to_keras = lambda self, name, array: "
         "_to_keras(self, name, array * 0 if name == 'layer0/bias' else array)\n"
     },
     "jax": {
@@ -62,7 +63,7 @@ NOT_DIVIDED = {
         "{name: gradients[name] * self.scale for name in gradients}\n"
     },
 }
-OTHER_TYPE = dict.fromkeys(ARITHMETIC, {"harness/adapters/mixed.py": "\nTYPES['fp16'] = 'bfloat16'\n"})
+OTHER_TYPE = {name: {"harness/adapters/mixed.py": "\nTYPES['fp16'] = 'bfloat16'\n"} for name in ARITHMETIC}
 PLANTS = {"lost bias": LOSE_BIAS, "gradients not divided": NOT_DIVIDED, "bf16 for fp16": OTHER_TYPE}
 
 

@@ -46,9 +46,7 @@ def test_reading_the_classes_needs_no_keras() -> None:
 
 
 @pytest.mark.parametrize("release", [OLD, (2, 3, 1), (3, 0, 5), NEWEST])
-@pytest.mark.parametrize(
-    "slug", ["keras-lstm-cell", "keras-lstm", "keras-simple-rnn", "keras-gru-cell", "keras-gru"]
-)
+@pytest.mark.parametrize("slug", ["keras-lstm-cell", "keras-lstm", "keras-simple-rnn", "keras-gru-cell", "keras-gru"])
 def test_loops_run_in_every_release_on_either_device(slug: str, release: tuple[float, ...]) -> None:
     for device in ("cpu", "cuda"):
         assert lacks(slug, release, device, cell=CLASSES[slug].cells[0]) is None
@@ -67,11 +65,14 @@ def test_gru_with_reset_after_needs_2_1_5() -> None:
 
 
 @pytest.mark.parametrize(("slug", "cell"), [("keras-lstm", "lstm"), ("keras-gru", "gru")])
-@pytest.mark.parametrize(("engine", "device", "option"), [
-    (traced, "cuda", {"use_cudnn": True}),
-    (traced, "cpu", {"use_cudnn": False}),
-    (graph, "cuda", {}),
-])
+@pytest.mark.parametrize(
+    ("engine", "device", "option"),
+    [
+        (traced, "cuda", {"use_cudnn": True}),
+        (traced, "cpu", {"use_cudnn": False}),
+        (graph, "cuda", {}),
+    ],
+)
 def test_layers_must_use_cudnn_on_a_gpu_in_keras_3(
     slug: str, cell: str, engine: Any, device: str, option: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

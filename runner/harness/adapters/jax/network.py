@@ -3,8 +3,8 @@
 Weights have canonical names and layouts. One product before the scan multiplies the inputs of all steps; each step of
 the scan multiplies the state by the recurrent kernel and applies the gates.
 
-In 16 bits, each operation casts the weight that it reads, as ``dtype`` of Flax's modules does: inside of the scan, so that
-the gradient of a recurrent kernel is summed over the steps in the type of the weight.
+In 16 bits, each operation casts the weight that it reads, as ``dtype`` of Flax's modules does: inside of the scan, so
+that the gradient of a recurrent kernel is summed over the steps in the type of the weight.
 """
 
 from ...cases.losses import LOSSES

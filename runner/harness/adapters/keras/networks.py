@@ -7,7 +7,7 @@ from ..driven import Driven
 from ..tensorflow.optimizers import EPSILON
 
 SINCE = {"cpu": {"fp16": (3, 15), "bf16": (3, 15)}, "cuda": {"fp16": (3,), "bf16": (3,)}}
-"""Device -> precision -> the first release in which networks of 16 bits are measured: on a CPU the one that was tested."""
+"""Device -> precision -> the first release in which networks of 16 bits are measured: on a CPU the tested one."""
 
 
 class Recurrent(Driven, Implementation):
@@ -55,7 +55,7 @@ class Recurrent(Driven, Implementation):
         self.engine = module.Engine(case, self.layer, self.layout.data(data), arrays, masks, settings)
 
     def with_cudnn(self):
-        """Return the option of LSTM and GRU for cuDNN: in Keras 3 it must be used on a GPU, which fails where it cannot."""
+        """Return the option of LSTM and GRU for cuDNN: on a GPU, Keras 3 must use it, and fails where it cannot."""
         return {"use_cudnn": self.device == "cuda"} if runtime.engine_module() is traced else {}
 
     def layer(self, cell_options, options):

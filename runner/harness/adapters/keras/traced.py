@@ -3,8 +3,8 @@
 Keras's ``fit`` would copy its data from the host in every step, so the step is written here: a gradient tape, and
 Keras's optimiser. XLA compiles nothing, because Keras has only its models compiled.
 
-16 bits are a policy of Keras: ``mixed_float16`` and ``mixed_bfloat16``, or ``float16`` and ``bfloat16`` where weights have
-16 bits too. The optimiser's ``loss_scale_factor`` is Keras's own fixed loss scale.
+16 bits are a policy of Keras: ``mixed_float16`` and ``mixed_bfloat16``, or ``float16`` and ``bfloat16`` where weights
+have 16 bits too. The optimiser's ``loss_scale_factor`` is Keras's own fixed loss scale.
 """
 
 from .. import mixed

@@ -78,8 +78,8 @@ def takes_numbers() -> "bool":
 def convolution(case: "dict", layout: "Layout", geometry: "tuple", conv2d: "object", zero: "int") -> "dict":
     """Return the passes of a convolution by ``conv2d``, as ``tf.nn.conv2d``, of numbers whose zero is held as ``zero``.
 
-    On a GPU, cuDNN takes equal padding on both sides in numbers. On a CPU, oneDNN does not take it (tensorflow#28382), and
-    TensorFlow computes without oneDNN, while it merges a separate padding with oneDNN's convolution.
+    On a GPU, cuDNN takes equal padding on both sides in numbers. On a CPU, oneDNN does not take it (tensorflow#28382):
+    TensorFlow then computes without oneDNN, while it merges a separate padding with oneDNN's convolution.
     """
     import tensorflow as tf
 

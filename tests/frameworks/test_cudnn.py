@@ -1,6 +1,6 @@
 """Implementations of cuDNN in TensorFlow and JAX, on a CPU with a stand-in for cuDNN's operation.
 
-What the adapters do around the operation is theirs: the layout of the buffer, states, lengths, clipping, the second bias.
+This checks what the adapters do around the operation: the layout of the buffer, states, lengths, clipping, second biases.
 """
 
 import json
@@ -26,9 +26,12 @@ CASES: dict[str, dict[str, Any]] = {
 CASES["clip-norm"] = drive.shrunk("lm-lstm/lm-small", layers=2, clip_norm=0.02, rate=20.0)
 CASES["clip-each"] = drive.shrunk("lm-lstm/template-2x64", layers=1, clip_each=0.03, optimizer="sgd", rate=0.5)
 PLANTS = {"gates": ("lstm-step-l3", "gru-sequence"), "second": ("lstm-fast", "gru-fast"), "norm": ("clip-norm",)}
-FAST = {f"{cell}-fast": {**CASES[name], "rate": 1.0} for cell, name in (("lstm", "lstm-step-l3"), ("gru", "gru-sequence"))}
+FAST = {
+    f"{cell}-fast": {**CASES[name], "rate": 1.0} for cell, name in (("lstm", "lstm-step-l3"), ("gru", "gru-sequence"))
+}
 """Two trained biases move twice as far."""
-NOT_IN_JAX = ("gates", "norm")  # its stand-in has no order of gates to change, and its gradients are zeroed before the norm
+NOT_IN_JAX = ("gates", "norm")
+"""Its stand-in has no order of gates to change, and gradients of second biases are zeroed before the norm."""
 MIN_ERRORS = {"fp16": 1e-4, "bf16": 1e-3}
 """Precision -> the least error of outputs that shows that the network computed in 16 bits."""
 
@@ -42,7 +45,7 @@ def environment(request: pytest.FixtureRequest) -> str:
 def answers(python: Path, environment: str) -> dict[str, Any]:
     """What the check reports for each question, in one process."""
     framework = FRAMEWORKS[environment]
-    script = Path(__file__).with_name("stand_in_cudnn.py")
+    script = Path(__file__).with_name("plant_cudnn.py")
     command = [str(python), str(script), str(drive.ROOT / "runner"), framework, json.dumps(questions(environment))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -1,8 +1,8 @@
 """Checks implementations of cuDNN on a CPU, with a stand-in for cuDNN's operation; run by an environment's Python.
 
-Usage: ``python stand_in_cudnn.py HARNESS_PARENT FRAMEWORK QUESTIONS``, where QUESTIONS is JSON: name -> ``case``, ``slug``,
-``precision`` and ``plant``. Prints name -> ``class``, ``reason`` and ``errors`` (loss, gradients, outputs). It must run on
-every Python that TensorFlow supports.
+Usage: ``python plant_cudnn.py HARNESS_PARENT FRAMEWORK QUESTIONS``, where QUESTIONS is JSON: name -> ``case``,
+``slug``, ``precision`` and ``plant``. Prints name -> ``class``, ``reason`` and ``errors`` (loss, gradients, outputs). It
+must run on every Python that TensorFlow supports.
 
 The stand-in reads the flat buffer as cuDNN's standard algorithm does, with both biases of each gate. Formulas:
 https://docs.nvidia.com/deeplearning/cudnn/backend/latest/api/cudnn-adv-library.html, cudnnRNNMode_t. In JAX it is the
@@ -23,7 +23,7 @@ GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 ORDER = [0, 1, 2, 3]  # of the gates in the buffer; a planted error changes it
 
 
-class Buffer(object):
+class Buffer:
     """Reads a flat buffer from its start to its end."""
 
     def __init__(self, params):
