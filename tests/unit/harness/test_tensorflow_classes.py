@@ -169,7 +169,7 @@ EVEN = {"h": 12, "w": 10, "filter_h": 3, "filter_w": 3}
 def test_convolution_pads_by_itself_where_it_takes_numbers(
     case: dict[str, int],
     geometry: Any,
-    explicit: bool,
+    explicit: bool,  # noqa: FBT001
     expected: Any,
 ) -> None:
     assert kernels.padding(case, kernels.Layout(cuda=True), geometry, explicit) == expected
