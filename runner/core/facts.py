@@ -85,6 +85,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("data_digest", "harness", other_names=("digest",)),
     Fact("checked_case", "harness"),
     Fact("trained_weights", "harness"),
+    Fact("arithmetic", "harness"),
     Fact("batch", "harness", column="value", quality=True),
     Fact("clock_seconds", "harness", unit="s"),
     Fact("warmup_seconds", "harness", unit="s", column="value", quality=True),

@@ -60,6 +60,8 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
     else:
         program, facts = trial.build_after_smaller(case, checked)
     facts["build_seconds"] = time.perf_counter() - begin
+    if program.description:
+        facts["arithmetic"] = program.description
     phase, _, protocol = request["phase"].partition("+")
     if request.get("precompile"):
         getattr(program, METHODS[phase])()  # compiles, if it is the first call

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from runner.analysis.model import Dataset
 from runner.catalog.cases import CASES, is_kernel
-from runner.harness.verify.tolerance import OPERATIONS, TOLERANCES
+from runner.harness.verify.tolerance import OPERATIONS, TOLERANCES, allowed
 from runner.report import formatting
 
 ERRORS = (
@@ -102,8 +102,7 @@ def _allowed(kind: str, precision: str, case_id: str) -> float | None:
     """Return the tolerance of the harness's check, ``runner/harness/verify/tolerance.py``."""
     if kind == "forward" and case_id in CASES and is_kernel(CASES[case_id]):
         return OPERATIONS.get(precision)
-    limits = TOLERANCES.get(precision)
-    return limits[kind != "loss"] if limits else None
+    return allowed(kind, precision, CASES.get(case_id, {}).get("cell")) if precision in TOLERANCES else None
 
 
 def _worst(dataset: Dataset, kind: str) -> dict[Key, Worst]:

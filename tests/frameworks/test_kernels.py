@@ -47,6 +47,10 @@ LARGEST = {"fp32": 1.2e-6, "fp16": 1.2e-3, "bf16": 1.2e-2, "int8": 1e-15}  # at 
 SPARSE = {"matrix": (70, 9, 60), "vector": (70, 1, 60)}
 ALL_REDUCE = "harness/adapters/torch/allreduce.py"
 KERNELS = "harness/adapters/kernel.py"
+PADDED_IN_NUMBERS = {
+    "harness/adapters/tensorflow/kernels.py": "\ndef padding(case, layout, geometry, explicit):\n"
+    "    return layout.around([geometry[1][0]] * 2, [geometry[1][1]] * 2, [0, 0]), None\n"
+}
 PLANTS = {
     "another transposition": {
         KERNELS: "\nGemm.factors = staticmethod(lambda c, data, *_: (data['b'], c['b_transposed'], data['a'], True))\n"
@@ -132,6 +136,19 @@ def test_convolutions_agree_with_the_reference(client: drive.Client, environment
         result = client.measure("conv2d", case, phase, precision=precision)
         assert (result["status"], result.get("reason")) == ("ok", None)
         assert (precision, result["forward_error"]) < (precision, LARGEST[precision])
+
+
+@pytest.mark.parametrize("size", ["first", "strided"])
+def test_padding_in_numbers_agrees_with_the_reference(python: Path, environment: str, size: str) -> None:
+    """On a GPU, TensorFlow gets the padding in numbers where SAME adds other zeros; its CPU kernels take it too."""
+    if environment not in ("tf-1.15", "tf-2.x"):
+        return  # has no such padding
+    with drive.server(python, "tensorflow", more=PADDED_IN_NUMBERS) as client:
+        assert client.hello()["status"] == "ok"
+        for phase in PASSES:
+            result = client.measure("conv2d", conv(size), phase)
+            assert (phase, result["status"], result.get("reason")) == (phase, "ok", None)
+            assert (phase, result["forward_error"]) < (phase, LARGEST["fp32"])
 
 
 @pytest.mark.parametrize("size", SPARSE)

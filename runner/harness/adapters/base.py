@@ -10,6 +10,17 @@ framework is missing. It provides:
     facts(device)          versions and device names, called in a child
 """
 
+from ..cases.recurrent import is_pure
+
+SIXTEEN_BITS = ("fp16", "bf16")
+LOSS_SCALE = 1024.0
+"""What the loss of a network in fp16 is multiplied by before the backward pass, and its gradients are divided by.
+
+A power of two, so that neither rounds. Fixed, so that the first step is the one that is checked. The largest gradient of
+the shipped cases, of the bias of a class in CTC, is below T/B = 50 for T steps and a batch B, and 50 * 1024 is below the
+largest number of fp16, 65504; GradScaler's first scale of 65536 would have to be halved six times for it.
+"""
+
 
 class Implementation(object):
     """One way a framework offers to compute a recurrent network, on one case and one device.
@@ -44,6 +55,13 @@ class Implementation(object):
     norm ``clip_norm``, where these are above 0. Where ``carry``, a step of ``train`` starts from the states the last
     one ended with, without a gradient to them; ``reset`` puts them back to zero, and everything but ``train`` starts
     from zero and leaves them alone.
+
+    ``fp16`` and ``bf16`` of a network are the framework's own mixed precision: weights, what the optimiser reads and
+    keeps, and the loss are float32, and the framework decides which operations compute in 16 bits. In a case of
+    ``cases.recurrent.is_pure``, weights, data, states and gradients have 16 bits too, and the loss reads the states in
+    float32. In both, fp16 multiplies the loss by LOSS_SCALE before the backward pass, on every device; ``train`` divides
+    the gradients by it before it clips and updates, by the framework's own means where it has some, and ``backward``
+    leaves them scaled. bf16 scales nothing. ``outputs``, ``loss`` and ``gradients`` return float32, unscaled.
     """
 
     slug = ""
@@ -52,7 +70,10 @@ class Implementation(object):
     since = (0,)
     before = None
     devices = ("cpu", "cuda")
-    precisions = ("fp32", "tf32")
+    precisions = ("fp32", "tf32")  # and those of ``mixed`` and ``pure``
+    mixed = {}  # device -> precision of 16 bits -> the first release in which mixed precision is measured
+    pure = {}  # the same for weights in 16 bits
+    description = None  # how a network in 16 bits computes, in a few words for the record; set when it is built
     losses = ("mse", "mse-all", "ce", "ctc", "lm", "bce")
     ragged = True  # keeps to each sample's own length
     bidirectional = True
@@ -91,11 +112,38 @@ class Implementation(object):
             return "framework-lacks", "{} cannot keep to each sample's own length".format(cls.slug)
         if case["bidirectional"] and not cls.bidirectional:
             return "framework-lacks", "{} runs one way only".format(cls.slug)
+        if precision in SIXTEEN_BITS:
+            return cls.lacks_release(release, device) or cls.lacks_16_bits(case, release, device, precision)
         return cls.lacks_here(release, device, precision)
+
+    @classmethod
+    def lacks_16_bits(cls, case: "dict", release: "tuple", device: "str", precision: "str") -> "tuple":
+        """Return what ``lacks`` does of a network in fp16 or bf16, which this class has on the device in fp32."""
+        pure = is_pure(case)
+        if case.get("protocol") == "published" and not pure:
+            return "precision-lacks", "the original program of {} computes in fp32".format(case["workload"])
+        means = "with weights in 16 bits" if pure else "in mixed precision"
+        processor = "a CPU" if device == "cpu" else "a GPU"
+        first = (cls.pure if pure else cls.mixed).get(device, {}).get(precision)
+        if first is None:
+            return "precision-lacks", "{} does not compute {} {} on {}".format(cls.slug, precision, means, processor)
+        if release < first:
+            since = ".".join(map(str, first))
+            text = "{} {} on {} is measured from release {} on"
+            return "precision-lacks", text.format(precision, means, processor, since)
+        return None
 
     @classmethod
     def lacks_here(cls, release: "tuple", device: "str", precision: "str") -> "tuple":
         """Return what ``lacks`` does, whatever the case is."""
+        skip = cls.lacks_release(release, device)
+        if skip is None and (precision not in cls.precisions or (precision == "tf32" and device == "cpu")):
+            return "precision-lacks", "{} does not compute {} on {}".format(cls.slug, precision, device)
+        return skip
+
+    @classmethod
+    def lacks_release(cls, release: "tuple", device: "str") -> "tuple":
+        """Return what ``lacks`` does, whatever the case and the precision are."""
         if release < cls.since:
             return "framework-lacks", "{} came with {}".format(cls.slug, ".".join(map(str, cls.since)))
         if cls.before is not None and release >= cls.before:
@@ -104,8 +152,6 @@ class Implementation(object):
             return "needs-gpu", "{} has no CPU kernel".format(cls.slug)
         if device not in cls.devices:
             return "framework-lacks", "{} computes on a CPU only".format(cls.slug)
-        if precision not in cls.precisions or (precision == "tf32" and device == "cpu"):
-            return "precision-lacks", "{} does not compute {} on {}".format(cls.slug, precision, device)
         return None
 
     def __init__(self, case, data, weights, device, precision):
@@ -116,7 +162,7 @@ class Implementation(object):
             data: ``x``, ``target`` and, where ``ragged``, ``lengths``.
             weights: canonical arrays by name.
             device: ``cpu`` or ``cuda``.
-            precision: ``fp32``; ``tf32`` lets the device round the products.
+            precision: ``fp32``; ``tf32``, which lets the device round the products; ``fp16`` or ``bf16``.
         """
 
     @classmethod

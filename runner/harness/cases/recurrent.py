@@ -3,6 +3,14 @@
 GATES = {"lstm": 4, "gru": 3, "rnn": 1, "relu": 1}
 
 
+PURE = ("deepbench-rnn",)
+
+
+def is_pure(case: "dict") -> "bool":
+    """Return whether a network in 16 bits has weights in 16 bits too, as DeepBench's lists do; others have float32 weights."""
+    return case["workload"] in PURE
+
+
 def ways(case: "dict") -> "tuple":
     """Return the separator between a layer's name and the name of its weight, for each direction."""
     return ("/", "/reverse/") if case["bidirectional"] else ("/",)

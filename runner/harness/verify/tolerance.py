@@ -7,13 +7,46 @@ import numpy
 from .reference import STEPS
 from ..errors import CellFailure
 
-# precision -> (largest relative error of a loss, largest error of a gradient or of the outputs as a share of the norm)
-TOLERANCES = {"fp32": (1e-5, 1e-3), "tf32": (1e-2, 1e-2), "fp16": (1e-2, 1e-2), "bf16": (5e-2, 5e-2), "int8": (0.0, 0.0)}
+TOLERANCES = {
+    "fp32": (1e-5, 1e-3, 1e-3),
+    "tf32": (1e-2, 1e-2, 1e-2),
+    "fp16": (5e-4, 4e-3, 2e-3),
+    "bf16": (4e-3, 3e-2, 2e-2),
+    "int8": (0.0, 0.0, 0.0),
+}
+"""Precision -> the largest relative error of a loss, and the largest errors of a gradient and of the outputs, as shares of
+the norm.
+
+In 16 bits these are 1, 8 and 5 times the unit roundoff u, 2^-11 in fp16 and 2^-8 in bf16 (Higham 2002, Accuracy and
+Stability of Numerical Algorithms, section 2.1). Weights, inputs and states are rounded by up to u each; the roundings of
+the terms of a product are independent, so that its relative error stays near u whatever its length, and that of the
+states, which forget. A gradient passes through the rounded states twice. Losses average over all outputs. Measured with
+PyTorch 1.12 and 2.13 on a CPU, on shipped cases: 0.04 u, 3 u and 1.6 u; on networks of five units: 1.2 u, 7 u and 5 u.
+"""
+RELU_GRADIENTS = {"fp16": 4e-2, "bf16": 1e-1}
+"""Precision -> what TOLERANCES has of a gradient, for networks of max(0, x): 2 sqrt(u).
+
+A rounding error turns a unit on or off where its sum is within the error of zero, a share of about u of all units. The
+gradient jumps there, and a share u of jumps is sqrt(u) of its norm.
+"""
 # precision -> the same of sums of an operation's result; right ones are within 3e-7, 4e-4, 4e-4 and 3e-3
 OPERATIONS = {"fp32": 1e-4, "tf32": 2e-3, "fp16": 2e-3, "bf16": 2e-2, "int8": 0.0}
 COLUMN_FACTOR = 10  # times that tolerance is allowed for the sums of one column, as a share of an average column
 LEFT_OUT = 0.3  # of a forward pass; training took 1.5 times one at least wherever it was measured, and 0.002 where not
 TURNS = 7
+
+
+def allowed(kind: "str", precision: "str", cell: "str | None" = None) -> "float":
+    """Return the largest error that passes in a network: of a ``loss``, a ``gradient`` or ``forward``, the outputs.
+
+    Args:
+        kind: of error.
+        precision: a key of TOLERANCES.
+        cell: of the network, which concerns gradients; None where it is unknown.
+    """
+    if kind == "gradient" and cell == "relu" and precision in RELU_GRADIENTS:
+        return RELU_GRADIENTS[precision]
+    return TOLERANCES[precision][("loss", "gradient", "forward").index(kind)]
 
 
 def relative(value: "object", reference: "object") -> "float":
@@ -39,7 +72,8 @@ def same_computation(program: "object", reference: "dict", precision: "str") -> 
 
     Args:
         program: an Implementation.
-        reference: ``loss``, ``gradients`` and ``outputs``; ``lengths`` (B,) where samples have their own.
+        reference: ``loss``, ``gradients`` and ``outputs``; ``lengths`` (B,) where samples have their own; ``cell`` of
+            the network.
         precision: a key of TOLERANCES.
 
     Raises:
@@ -83,7 +117,7 @@ def training_losses(program: "object", reference: "dict") -> "dict":
 def same_losses(precision: "str", facts: "dict") -> "None":
     """Raise CellFailure where the losses are not finite, or off by more than the tolerance."""
     check_finite("a loss", facts["loss"], facts)
-    limit = TOLERANCES[precision][0]
+    limit = allowed("loss", precision)
     if facts["loss_error"] > limit:
         text = "losses are off by {:.1e}, {:.0e} allowed"
         raise CellFailure("wrong-result", text.format(facts["loss_error"], limit), facts)
@@ -104,14 +138,20 @@ def same_gradients(gradients: "dict", reference: "dict", precision: "str", facts
             text = "the gradient of {} has the shape {}, not {}"
             raise CellFailure("wrong-result", text.format(name, shape, expected_shape), facts)
     check_finite("a gradient", list(errors.values()), facts)
-    worst, limit = max(sorted(errors), key=errors.get), TOLERANCES[precision][1]
+    worst, limit = max(sorted(errors), key=errors.get), allowed("gradient", precision, reference.get("cell"))
     if errors[worst] > limit:
         text = "the gradient of {} is off by {:.1e} of its norm, {:.0e} allowed"
         raise CellFailure("wrong-result", text.format(worst, errors[worst], limit), facts)
 
 
 def same_outputs(
-    outputs: "object", reference: "dict", precision: "str", facts: "dict", when: "str" = "", what: "str" = "forward pass"
+    outputs: "object",
+    reference: "dict",
+    precision: "str",
+    facts: "dict",
+    when: "str" = "",
+    what: "str" = "forward pass",
+    limit: "float | None" = None
 ) -> "None":
     """Compare outputs at the canonical weights, and add the error to ``facts`` as ``forward_error``.
 
@@ -122,6 +162,7 @@ def same_outputs(
         facts: go into a failure.
         when: goes into its reason, `` after the timing`` for example.
         what: was compared; goes into its reason.
+        limit: the largest error; by default that of the outputs of a network.
 
     Raises:
         CellFailure: as ``same_computation``.
@@ -134,7 +175,7 @@ def same_outputs(
         raise CellFailure("wrong-result", text.format(what, shape, expected_shape, when), facts)
     if math.isnan(error) or math.isinf(error):
         raise CellFailure("nan", "a number of the {} is not finite{}".format(what, when), facts)
-    limit = TOLERANCES[precision][1]
+    limit = allowed("forward", precision) if limit is None else limit
     if not error <= limit:
         text = "the {} is off by {:.1e} of its norm{}, {:.0e} allowed"
         raise CellFailure("wrong-result", text.format(what, error, when, limit), facts)
@@ -149,7 +190,7 @@ def same_sums(sums: "object", expected: "object", precision: "str", facts: "dict
         CellFailure: as ``same_outputs``.
     """
     limit = OPERATIONS[precision]
-    same_outputs(sums, {"outputs": expected}, precision, facts, when, "result")
+    same_outputs(sums, {"outputs": expected}, precision, facts, when, "result", limit)
     sums, expected = (numpy.asarray(array, numpy.float64).reshape(len(array), -1) for array in (sums, expected))
     scale = float(numpy.sqrt((expected ** 2).sum(0).mean())) or 1.0
     worst = float(numpy.sqrt(((sums - expected) ** 2).sum(0)).max()) / scale

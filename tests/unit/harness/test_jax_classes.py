@@ -8,6 +8,7 @@ import pytest
 
 from runner.harness import adapters
 from runner.harness.adapters import jax, torch7
+from runner.harness.adapters.jax.cudnn import CudnnLSTM
 from runner.harness.adapters.jax.scan import Scan
 from tests.support.networks import NETWORKS
 
@@ -34,6 +35,25 @@ def test_slugs_are_unique_and_kinds_are_known(module: Any) -> None:
 def test_jax_computes_every_case_on_either_device(case_id: str) -> None:
     assert lacks(case_id) is None
     assert lacks(case_id, "cuda", "tf32") is None
+
+
+@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+@pytest.mark.parametrize("case_id", NETWORKS)
+def test_jax_computes_every_case_in_16_bits_on_either_device(case_id: str, precision: str) -> None:
+    for device in ("cpu", "cuda"):
+        assert lacks(case_id, device, precision) is None
+
+
+def test_cudnn_s_lstm_needs_a_gpu_and_has_no_16_bits() -> None:
+    lstm, gru = ({**NETWORKS[f"rnn-step/{cell}-b32-h128"]} for cell in ("lstm", "gru"))
+    skip: Any = CudnnLSTM.lacks
+    assert skip(lstm, NEWEST, "cpu", "fp32") == ("needs-gpu", "jax-cudnn-lstm has no CPU kernel")
+    assert skip(lstm, NEWEST, "cuda", "fp32") is None
+    assert skip(lstm, NEWEST, "cuda", "tf32") is None
+    assert skip(lstm, (0, 4, 16), "cuda", "fp32")[0] == "framework-lacks"
+    for precision in ("fp16", "bf16"):
+        assert skip(lstm, NEWEST, "cuda", precision)[0] == "precision-lacks"
+    assert skip(gru, NEWEST, "cuda", "fp32") == ("framework-lacks", "jax-cudnn-lstm computes lstm only")
 
 
 def test_tf32_needs_a_gpu() -> None:

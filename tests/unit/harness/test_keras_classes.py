@@ -2,6 +2,7 @@
 
 import math
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from runner.catalog.cases.recurrent import case
 from runner.harness import adapters, cases
 from runner.harness.adapters import keras
-from runner.harness.adapters.keras import layers
+from runner.harness.adapters.keras import graph, layers, runtime, traced
 
 Layout: Any = layers.Layout
 CLASSES = {kind.slug: kind for kind in keras.IMPLEMENTATIONS}
@@ -45,7 +46,7 @@ def test_reading_the_classes_needs_no_keras() -> None:
 
 
 @pytest.mark.parametrize("release", [OLD, (2, 3, 1), (3, 0, 5), NEWEST])
-@pytest.mark.parametrize("slug", ["keras-lstm-cell", "keras-lstm", "keras-simple-rnn", "keras-gru"])
+@pytest.mark.parametrize("slug", ["keras-lstm-cell", "keras-lstm", "keras-simple-rnn", "keras-gru-cell", "keras-gru"])
 def test_loops_run_in_every_release_on_either_device(slug: str, release: tuple[float, ...]) -> None:
     for device in ("cpu", "cuda"):
         assert lacks(slug, release, device, cell=CLASSES[slug].cells[0]) is None
@@ -59,7 +60,51 @@ def test_keras_cudnn_lstm_needs_a_gpu_keras_2_and_equal_lengths() -> None:
 
 
 def test_gru_with_reset_after_needs_2_1_5() -> None:
-    assert lacks("keras-gru", (2, 1, 4), cell="gru") == ("framework-lacks", "keras-gru came with 2.1.5")
+    for slug in ("keras-gru", "keras-gru-cell"):
+        assert lacks(slug, (2, 1, 4), cell="gru") == ("framework-lacks", f"{slug} came with 2.1.5")
+
+
+@pytest.mark.parametrize(("slug", "cell"), [("keras-lstm", "lstm"), ("keras-gru", "gru")])
+@pytest.mark.parametrize(
+    ("engine", "device", "option"),
+    [
+        (traced, "cuda", {"use_cudnn": True}),
+        (traced, "cpu", {"use_cudnn": False}),
+        (graph, "cuda", {}),
+    ],
+)
+def test_layers_must_use_cudnn_on_a_gpu_in_keras_3(
+    slug: str, cell: str, engine: Any, device: str, option: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: dict[str, Any] = {}
+    layer_class = {"lstm": "LSTM", "gru": "GRU"}[cell]
+    layers = SimpleNamespace(**{layer_class: lambda units, **options: made.update(options, units=units)})
+    monkeypatch.setitem(sys.modules, "keras", SimpleNamespace(layers=layers))
+    monkeypatch.setattr(runtime, "engine_module", lambda: engine)
+    program: Any = object.__new__(CLASSES[slug])
+    program.case, program.device = sized(cell=cell), device
+    program.layer({"unit_forget_bias": False}, {"return_sequences": True})
+    assert made.pop("reset_after", True)
+    assert made == {"units": 3, "unit_forget_bias": False, "return_sequences": True, **option}
+
+
+def test_layers_of_keras_3_are_the_vendor_s() -> None:
+    for slug in ("keras-lstm", "keras-gru"):
+        assert CLASSES[slug].kind_in(NEWEST) == "vendor"
+        assert CLASSES[slug].kind_in(OLD) == "flexible"
+
+
+@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+def test_16_bits_need_keras_3(precision: str) -> None:
+    assert lacks("keras-lstm", NEWEST, "cpu", precision) is None
+    assert lacks("keras-lstm", (3, 0, 5), "cuda", precision) is None
+    assert lacks("keras-lstm", OLD, "cuda", precision)[0] == "precision-lacks"
+
+
+def test_limits_of_gradients_are_multiplied_where_keras_divides_behind_the_clipping() -> None:
+    engine: Any = object.__new__(traced.Engine)
+    engine.case, engine.scale = {"clip_value": 0.5, "clip_each": 0.0, "clip_norm": 3.0, "rate": 0.1}, 1024.0
+    assert engine.limits() == {"clip_value": 512.0, "clip_each": 0.0, "clip_norm": 3072.0, "rate": 0.1}
 
 
 def test_releases_that_are_tf_keras_are_skipped() -> None:

@@ -7,21 +7,20 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from runner.catalog.cases.recurrent import case as recurrent_case
 from runner.harness import adapters
 from runner.harness.adapters import tensorflow
-from runner.harness.adapters.tensorflow import layouts, optimizers
+from runner.harness.adapters.tensorflow import kernels, optimizers
 from runner.harness.adapters.tensorflow.facts import require_gpu
 from runner.harness.adapters.tensorflow.v1 import networks
-from runner.harness.cases import recurrent
 from runner.harness.errors import CellFailure
 from tests.support.networks import NETWORKS
 
 CLASSES = {kind.slug: kind for kind in tensorflow.IMPLEMENTATIONS if kind.cells}
 NEWEST = (2, math.inf)
+CUDNN = [("cudnn-lstm", "lstm"), ("cudnn-gru", "gru"), ("cudnn-rnn", "rnn"), ("cudnn-rnn", "relu")]
 LSTMS = ["basic-lstm-cell", "lstm-block-cell", "lstm-block-fused-cell"]
 
 
@@ -46,15 +45,6 @@ def lacks(
     return CLASSES[slug].lacks(case, release, device, precision)  # type: ignore[no-untyped-call]
 
 
-def small(cell: str = "lstm", **sizes: Any) -> dict[str, Any]:
-    return dict(recurrent_case(cell=cell, inputs=2, hidden=3, **{"classes": 5, **sizes}))
-
-
-def weights(case: dict[str, Any]) -> dict[str, Any]:
-    random = np.random.default_rng(1)
-    return {name: random.random(shape, np.float32) for name, shape in recurrent.shapes(case)}
-
-
 def test_reading_the_classes_needs_no_tensorflow() -> None:
     assert adapters.implementations("tensorflow") == tensorflow.IMPLEMENTATIONS
     assert "tensorflow" not in sys.modules
@@ -76,6 +66,8 @@ def test_loops_and_fused_cells_run_in_every_release_on_either_device(slug: str, 
         ("lstm-cell", "rnn", "lstm-cell computes lstm only"),
         ("cudnn-lstm", "gru", "cudnn-lstm computes lstm only"),
         ("gru-cell", "lstm", "gru-cell computes gru only"),
+        ("cudnn-gru", "lstm", "cudnn-gru computes gru only"),
+        ("cudnn-rnn", "gru", "cudnn-rnn computes rnn and relu only"),
     ],
 )
 def test_lacks_names_the_cells_that_a_class_computes(slug: str, cell: str, sentence: str) -> None:
@@ -89,9 +81,17 @@ def test_lstm_cell_in_2_is_skipped_in_favour_of_basic_lstm_cell() -> None:
     assert lacks("lstm-cell", release=(1, 15, 5)) is None
 
 
-def test_cudnn_needs_a_gpu() -> None:
-    assert lacks("cudnn-lstm") == ("needs-gpu", "cudnn-lstm has no CPU kernel")
-    assert lacks("cudnn-lstm", device="cuda") is None
+@pytest.mark.parametrize(("slug", "cell"), CUDNN)
+def test_cudnn_needs_a_gpu(slug: str, cell: str) -> None:
+    assert lacks(slug, cell) == ("needs-gpu", f"{slug} has no CPU kernel")
+    for release in ((1, 8, 0), (1, 15, 5), NEWEST):
+        assert lacks(slug, cell, release, device="cuda") is None
+
+
+def test_published_protocol_of_deepbench_runs_on_cudnn_in_every_cell() -> None:
+    for slug, cell in CUDNN:
+        published = {"workload": "deepbench-rnn", "loss": "mse-all", "protocol": "published"}
+        assert lacks(slug, cell, device="cuda", **published) is None
 
 
 def test_published_protocol_runs_in_1_only() -> None:
@@ -130,66 +130,49 @@ def test_tf32_needs_a_gpu_and_2_4() -> None:
     assert lacks("basic-lstm-cell", device="cuda", precision="tf32") is None
 
 
+@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+@pytest.mark.parametrize("workload", ["rnn-step", "deepbench-rnn"])
+def test_16_bits_need_2_and_on_a_cpu_the_release_that_was_tested(workload: str, precision: str) -> None:
+    sizes = {"workload": workload, "precision": precision}
+    assert lacks("gru-cell", "gru", (2, 21, 0), **sizes) is None
+    assert lacks("gru-cell", "gru", (2, 20, 0), **sizes)[0] == "precision-lacks"
+    for slug, cell in [("gru-cell", "gru"), *CUDNN]:
+        assert lacks(slug, cell, (2, 16, 2), "cuda", **sizes) is None
+        assert lacks(slug, cell, (1, 15, 5), "cuda", **sizes)[0] == "precision-lacks"
+
+
+@pytest.mark.parametrize("slug", ["lstm-block-cell", "lstm-block-fused-cell"])
+def test_blocks_compute_fp16_on_a_gpu_alone_and_no_bf16(slug: str) -> None:
+    assert lacks(slug, device="cuda", precision="fp16", workload="rnn-step") is None
+    assert lacks(slug, device="cuda", precision="bf16", workload="rnn-step")[0] == "precision-lacks"
+    assert lacks(slug, precision="fp16", workload="rnn-step")[0] == "precision-lacks"
+
+
 def test_2_before_2_11_is_skipped_because_optimizers_cannot_be_reset() -> None:
     assert lacks("basic-lstm-cell", release=(2, 10, 1))[0] == "framework-lacks"
     assert lacks("basic-lstm-cell", release=(2, 11, 0)) is None
 
 
+STRIDED = {"h": 23, "w": 22, "filter_h": 7, "filter_w": 7}
+EVEN = {"h": 12, "w": 10, "filter_h": 3, "filter_w": 3}
+
+
 @pytest.mark.parametrize(
-    ("cell", "layout"), [("lstm", "cells"), ("lstm", "cudnn"), ("rnn", "cells"), ("relu", "cells"), ("gru", "cells")]
+    ("case", "geometry", "explicit", "expected"),
+    [
+        (EVEN, ((1, 1), (0, 0)), True, ("VALID", None)),
+        (EVEN, ((1, 1), (1, 1)), True, ("SAME", None)),
+        (STRIDED, ((2, 2), (3, 3)), True, ([[0, 0], [0, 0], [3, 3], [3, 3]], None)),
+        (STRIDED, ((2, 2), (3, 3)), False, ("VALID", [[0, 0], [0, 0], [3, 3], [3, 3]])),
+    ],
 )
-@pytest.mark.parametrize("both_ways", [False, True])
-def test_revert_undoes_convert(cell: str, layout: str, both_ways: bool) -> None:  # noqa: FBT001
-    case = small(cell, layers=3, bidirectional=both_ways, output_bias=True, vocabulary=4)
-    given = weights(case)
-    held = layouts.convert(case, given, layout)
-    back = layouts.revert(case, held, layout)
-    assert sorted(back) == sorted(given)
-    for name, array in given.items():
-        if layout == "cells" and cell == "lstm" and name.startswith("layer") and name.endswith("bias"):
-            back[name][3:6] += 1  # the cell adds the forget bias itself
-        np.testing.assert_allclose(back[name], array, rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("cell", ["lstm", "rnn", "gru"])
-def test_rows_of_blocks_add_up_to_the_held_array(cell: str) -> None:
-    case = small(cell, layers=2, bidirectional=True)
-    for layout in ("cells", "cudnn") if cell == "lstm" else ("cells",):
-        rows = layouts.rows(case, layout)
-        for name, array in layouts.convert(case, weights(case), layout).items():
-            assert sum(count for _, count in rows[name]) == len(array)
-
-
-def test_gates_of_an_lstm_are_stored_as_i_g_f_o() -> None:
-    given = weights(small())
-    given["layer0/bias"] = np.repeat(np.array([1, 2, 3, 4], np.float32), 3)  # i, f, g, o; f holds the forget bias
-    held = layouts.convert(small(), given, "cells")
-    assert held["layer0/bias"].tolist() == [1, 1, 1, 3, 3, 3, 1, 1, 1, 4, 4, 4]
-    assert held["layer0/kernel"].shape == (5, 12)
-
-
-def test_gru_is_stored_as_gates_and_two_projections() -> None:
-    given = weights(small("gru"))
-    held = layouts.convert(small("gru"), given, "cells")
-    kernel, recurrent_ = given["layer0/kernel"], given["layer0/recurrent"]
-    assert held["layer0/gates/kernel"].tolist() == np.concatenate([kernel[:, :6], recurrent_[:, :6]]).tolist()
-    assert held["layer0/input_projection/kernel"].tolist() == kernel[:, 6:].tolist()
-    assert held["layer0/hidden_projection/kernel"].tolist() == recurrent_[:, 6:].tolist()
-    assert held["layer0/input_projection/bias"].tolist() == given["layer0/bias"][6:].tolist()
-
-
-def test_cudnn_stores_matrices_then_biases_and_second_biases_of_zero() -> None:
-    case = small(layers=2, bidirectional=True)
-    given = weights(case)
-    params = layouts.convert(case, given, "cudnn")["params"]
-    biases = params[-4 * 24 :].reshape(4, 2, 12)
-    names = ["layer0/", "layer0/reverse/", "layer1/", "layer1/reverse/"]
-    assert biases[:, 0].tolist() == [given[name + "bias"].tolist() for name in names]
-    assert not biases[:, 1].any()
-    assert params[:2].tolist() == given["layer0/kernel"][:, 0].tolist()  # the first row of the transposed matrix of i
-    backward = 12 * (2 + 3)
-    assert params[backward : backward + 2].tolist() == given["layer0/reverse/kernel"][:, 0].tolist()
-    assert params.size == 2 * 12 * (2 + 3 + 2) + 2 * 12 * (6 + 3 + 2)
+def test_convolution_pads_by_itself_where_it_takes_numbers(
+    case: dict[str, int],
+    geometry: Any,
+    explicit: bool,  # noqa: FBT001
+    expected: Any,
+) -> None:
+    assert kernels.padding(case, kernels.Layout(cuda=True), geometry, explicit) == expected
 
 
 def test_held_name_follows_from_the_scope_of_a_variable() -> None:

@@ -107,20 +107,38 @@ def test_same_training_continues_from_the_first_step_and_compares_losses() -> No
 
 
 @pytest.mark.parametrize(
-    ("precision", "loss", "gradient"),
-    [("fp32", 1e-5, 1e-3), ("tf32", 1e-2, 1e-2), ("fp16", 1e-2, 1e-2), ("bf16", 5e-2, 5e-2)],
+    ("precision", "loss", "gradient", "outputs"),
+    [
+        ("fp32", 1e-5, 1e-3, 1e-3),
+        ("tf32", 1e-2, 1e-2, 1e-2),
+        ("fp16", 5e-4, 4e-3, 2e-3),
+        ("bf16", 4e-3, 3e-2, 2e-2),
+    ],
 )
-def test_errors_pass_below_the_tolerance_and_fail_above(precision: str, loss: float, gradient: float) -> None:
+def test_errors_pass_below_the_tolerance_and_fail_above(
+    precision: str, loss: float, gradient: float, outputs: float
+) -> None:
     facts = tolerance.same_computation(program(1 + 0.99 * loss, 1 - 0.99 * gradient), TRUTH, precision)
     assert facts["loss_error"] == pytest.approx(0.99 * loss)
     assert facts["gradient_errors"]["layer0/bias"] == pytest.approx(0.99 * gradient)
     assert failure(program(1 + 1.01 * loss), precision).kind == "wrong-result"
     assert failure(program(1.0, 1 - 1.01 * gradient), precision).kind == "wrong-result"
     other = program()
-    other.fixed_outputs = TRUTH["outputs"] * (1 - 0.99 * gradient)
-    assert tolerance.same_computation(other, TRUTH, precision)["forward_error"] == pytest.approx(0.99 * gradient)
-    other.fixed_outputs = TRUTH["outputs"] * (1 - 1.01 * gradient)
+    other.fixed_outputs = TRUTH["outputs"] * (1 - 0.99 * outputs)
+    assert tolerance.same_computation(other, TRUTH, precision)["forward_error"] == pytest.approx(0.99 * outputs)
+    other.fixed_outputs = TRUTH["outputs"] * (1 - 1.01 * outputs)
     assert failure(other, precision).kind == "wrong-result"
+
+
+@pytest.mark.parametrize(("precision", "gradient"), [("fp32", 1e-3), ("fp16", 4e-2), ("bf16", 1e-1)])
+def test_units_that_rounding_turns_on_or_off_widen_gradients_of_relu_in_16_bits(
+    precision: str, gradient: float
+) -> None:
+    relu = {**TRUTH, "cell": "relu"}
+    within = tolerance.same_computation(program(1.0, 1 - 0.99 * gradient), relu, precision)
+    assert within["gradient_errors"]["layer0/bias"] == pytest.approx(0.99 * gradient)
+    with pytest.raises(CellFailure, match="the gradient of"):
+        tolerance.same_computation(program(1.0, 1 - 1.01 * gradient), relu, precision)
 
 
 def test_int8_has_no_tolerance() -> None:

@@ -1,7 +1,7 @@
 """JAX: pure functions compiled by XLA, with Optax's losses and optimisers.
 
-``scan`` has the recurrent network, ``kernels`` the single operations: a class in either, named in the tuple at the end
-of the file, adds an implementation.
+``scan`` and ``cudnn`` have the recurrent networks, ``kernels`` the single operations: a class in any, named in
+``IMPLEMENTATIONS``, adds an implementation.
 
 Threads: XLA sets the size of its CPU thread pool from the variable NPROC when the first device is used. Two settings
 that are often recommended have no effect: with ``--xla_cpu_multi_thread_eigen=false`` a product still keeps two cores
@@ -13,13 +13,14 @@ starts cold and ``compile-warm`` loads from the cache.
 
 import os
 
+from .cudnn import CudnnLSTM
 from .device import select
 from .kernels import OPERATIONS
-from .scan import NETWORKS
+from .scan import Scan
 
 FRAMEWORK = "jax"
 FORK_AFTER_IMPORT = False  # JAX starts threads, and warns that a fork is likely to end in a deadlock
-IMPLEMENTATIONS = NETWORKS + OPERATIONS
+IMPLEMENTATIONS = (Scan, CudnnLSTM) + OPERATIONS
 
 
 def load(threads: "int") -> "str":

@@ -2,6 +2,9 @@
 
 Weights have canonical names and layouts. One product before the scan multiplies the inputs of all steps; each step of
 the scan multiplies the state by the recurrent kernel and applies the gates.
+
+In 16 bits, each operation casts the weight that it reads, as ``dtype`` of Flax's modules does: inside of the scan, so
+that the gradient of a recurrent kernel is summed over the steps in the type of the weight.
 """
 
 from ...cases.losses import LOSSES
@@ -46,11 +49,11 @@ def relu(z, state, recurrent):
 CELLS = {"lstm": lstm, "gru": gru, "rnn": rnn, "relu": relu}
 
 
-def zeros(case: "dict") -> "dict":
-    """Return the initial states by layer and direction, under the prefix of their weights' names."""
+def zeros(case: "dict", kind: "str" = "float32") -> "dict":
+    """Return the initial states of a type by layer and direction, under the prefix of their weights' names."""
     from jax import numpy
 
-    zero = numpy.zeros((case["batch"], case["hidden"]), numpy.float32)
+    zero = numpy.zeros((case["batch"], case["hidden"]), kind)
     state = (zero, zero) if case["cell"] == "lstm" else (zero,)
     return {"layer{}{}".format(k, way): state for k in range(case["layers"]) for way in ways(case)}
 
@@ -60,7 +63,7 @@ def layer(cell, x, weights, state, backward=False, mask=None):
 
     Args:
         cell: one of CELLS.
-        x: (T, B, I).
+        x: (T, B, I), of the type to compute in.
         weights: kernel, recurrent kernel and bias.
         state: the initial state.
         backward: run from the last step to the first.
@@ -72,17 +75,18 @@ def layer(cell, x, weights, state, backward=False, mask=None):
 
     def step(state, frame):
         z, mask = frame
-        updated = cell(z, state, recurrent)
+        updated = cell(z, state, recurrent.astype(z.dtype))
         if mask is not None:
             updated = tuple(numpy.where(mask, new, old) for new, old in zip(updated, state))
         return updated, updated[0]
 
-    state, hidden = lax.scan(step, state, (x @ kernel + bias, mask), reverse=backward)
+    z = x @ kernel.astype(x.dtype) + bias.astype(x.dtype)
+    state, hidden = lax.scan(step, state, (z, mask), reverse=backward)
     return hidden, state
 
 
-def predict(case: "dict", weights: "dict", states: "dict", data: "dict") -> "tuple":
-    """Return (outputs, final states by name); ``base.Implementation`` defines the outputs.
+def predict(case: "dict", weights: "dict", states: "dict", data: "dict", kind: "str" = "float32") -> "tuple":
+    """Return (outputs, final states by name), computed in a type; ``base.Implementation`` defines the outputs.
 
     On a ragged batch, the backward direction keeps its states at zero until it reaches the end of each sample, so no
     array is reversed. The forward direction needs no mask: outputs after the end of a sample are ignored.
@@ -90,6 +94,7 @@ def predict(case: "dict", weights: "dict", states: "dict", data: "dict") -> "tup
     from jax import numpy
 
     hidden = weights["embedding"][data["x"]] if case["vocabulary"] else data["x"]
+    hidden = hidden.astype(kind)
     mask = None
     if case["ragged"]:
         mask = (numpy.arange(case["steps"])[:, None] < data["lengths"])[:, :, None]
@@ -114,15 +119,16 @@ def outputs(case: "dict", weights: "dict", hidden: "object") -> "object":
     elif reads == "mean":
         hidden = hidden.mean(axis=0)
     if case["classes"]:
-        hidden = hidden @ weights["output/kernel"]
-    return hidden + weights["output/bias"] if case["output_bias"] else hidden
+        hidden = hidden @ weights["output/kernel"].astype(hidden.dtype)
+    return hidden + weights["output/bias"].astype(hidden.dtype) if case["output_bias"] else hidden
 
 
 def loss(case: "dict", outputs: "object", data: "dict") -> "object":
-    """Return the loss of the outputs, a scalar; cross entropies and CTC are Optax's."""
+    """Return the loss of the outputs, a scalar in float32; cross entropies and CTC are Optax's."""
     import optax
     from jax import numpy
 
+    outputs = outputs.astype(numpy.float32)
     target = data["target"]
     if not LOSSES[case["loss"]].logits:
         return ((outputs - target) ** 2).mean()
@@ -136,24 +142,37 @@ def loss(case: "dict", outputs: "object", data: "dict") -> "object":
     return optax.softmax_cross_entropy_with_integer_labels(outputs, target).mean()
 
 
-def optimizer(case: "dict") -> "object":
+def optimizer(case: "dict", rows: "dict") -> "object":
     """Return the case's clipping and optimiser, chained as Optax documents it.
 
     Optax's Adam is algorithm 1 of Kingma and Ba 2015 with the reference's constants: epsilon is added to the square
     root of the corrected second moment.
+
+    Args:
+        case: clipping, optimiser and rate.
+        rows: name -> [(canonical name, rows)] of arrays that have several canonical ones, each of which is clipped.
     """
+    import numpy as host
     import optax
     from jax import numpy
 
-    def to_norm(gradient, _):
+    def to_norm(gradient):
         norm = numpy.sqrt((gradient ** 2).sum())
         return gradient * numpy.minimum(1, case["clip_each"] / numpy.maximum(norm, 1e-30))
+
+    def each_to_norm(gradients, _):
+        clipped = {}
+        for name, gradient in gradients.items():
+            ends = host.cumsum([count for _, count in rows.get(name, ())])[:-1]
+            parts = [to_norm(part) for part in numpy.split(gradient, ends)] if len(ends) else [to_norm(gradient)]
+            clipped[name] = numpy.concatenate(parts) if len(parts) > 1 else parts[0]
+        return clipped
 
     transformations = []
     if case["clip_value"]:
         transformations.append(optax.clip(case["clip_value"]))
     if case["clip_each"]:
-        transformations.append(optax.stateless_with_tree_map(to_norm))
+        transformations.append(optax.stateless(each_to_norm))
     if case["clip_norm"]:
         transformations.append(optax.clip_by_global_norm(case["clip_norm"]))
     transformations.append(getattr(optax, case["optimizer"])(case["rate"]))  # Optax has the names that cases have

@@ -2,7 +2,10 @@
 
 from . import device as jax_device
 from . import network as networks
+from .. import mixed
 from ..base import Implementation
+
+SINCE = {"fp16": (0, 4), "bf16": (0, 4)}
 
 
 class Scan(Implementation):
@@ -14,16 +17,24 @@ class Scan(Implementation):
     slug = "jax-scan"
     kind = "flexible"
     cells = ("lstm", "rnn", "relu", "gru")
+    mixed = {"cpu": SINCE, "cuda": SINCE}
+    pure = mixed
     compile_seconds = (1.5, 0.4)
+    rows = {}  # name -> blocks of an array that has several canonical ones: see ``tensorflow.layouts``
 
     def __init__(self, case, data, weights, device, precision):
         """See Implementation."""
         jax_device.prepare(device, precision)
         import jax
+        from jax import numpy
 
         self.case = case
-        self.initial_weights = weights
-        self.optimizer = networks.optimizer(case)
+        self.type, self.scale = mixed.layer_type(precision), mixed.loss_scale(precision)
+        self.description = mixed.description(case, precision, "layers in {}")
+        self.initial_weights, self.optimizer = weights, networks.optimizer(case, self.rows)
+        if mixed.weight_type(case, precision) != "float32":
+            self.initial_weights = {name: numpy.asarray(weights[name], self.type) for name in weights}
+            data = dict(data, x=numpy.asarray(data["x"], self.type))
         self.data = jax.device_put(data)
         self.compiled_initial_state = jax.jit(self.initial_state)
         self.compiled_step = jax.jit(self.training_step, donate_argnums=0)
@@ -34,30 +45,46 @@ class Scan(Implementation):
 
     def initial_state(self, weights):
         """Return what a training step takes and returns: weights, moments, and the states to carry over."""
-        states = networks.zeros(self.case) if self.case["carry"] else {}
+        states = self.zeros() if self.case["carry"] else {}
         return {"weights": weights, "moments": self.optimizer.init(weights), "states": states}
 
     def predict(self, weights, data):
         """Return the outputs of the network from states of zero."""
-        return networks.predict(self.case, weights, networks.zeros(self.case), data)[0]
+        return self.network(weights, None, data)[0]
+
+    def zeros(self):
+        """Return the states that a network starts from, except where it carries them."""
+        return networks.zeros(self.case, self.type)
+
+    def network(self, weights, states, data):
+        """Return (outputs, final states); ``states`` None for zeros."""
+        return networks.predict(self.case, weights, states or self.zeros(), data, self.type)
+
+    def trained(self, gradients):
+        """Return gradients with zeros where a weight is never trained."""
+        return gradients
 
     def loss_and_gradients(self, weights, data, states=None):
-        """Return ((loss, final states), gradients); ``states`` default to zero."""
+        """Return ((scaled loss, (loss, final states)), gradients of the scaled loss); ``states`` default to zero."""
         import jax
 
         def loss(weights):
-            outputs, final = networks.predict(self.case, weights, states or networks.zeros(self.case), data)
-            return networks.loss(self.case, outputs, data), final
+            outputs, final = self.network(weights, states, data)
+            value = networks.loss(self.case, outputs, data)
+            return (value * self.scale if self.scale != 1 else value), (value, final)
 
         return jax.value_and_grad(loss, has_aux=True)(weights)
 
     def training_step(self, state, data):
-        """Return (next state, loss); ``initial_state`` defines a state."""
+        """Return (next state, loss); ``initial_state`` defines a state. Neither JAX nor Optax has a loss scale."""
+        import jax
         import optax
 
         weights = state["weights"]
-        (loss, final), gradients = self.loss_and_gradients(weights, data, state["states"])
-        updates, moments = self.optimizer.update(gradients, state["moments"], weights)
+        (_, (loss, final)), gradients = self.loss_and_gradients(weights, data, state["states"])
+        if self.scale != 1:
+            gradients = jax.tree_util.tree_map(lambda g: g.astype("float32") / self.scale, gradients)
+        updates, moments = self.optimizer.update(self.trained(gradients), state["moments"], weights)
         updated = {"weights": optax.apply_updates(weights, updates), "moments": moments}
         return dict(updated, states=final if self.case["carry"] else {}), loss
 
@@ -74,7 +101,7 @@ class Scan(Implementation):
         """See Implementation."""
         import numpy
 
-        return numpy.asarray(self.forward())
+        return numpy.asarray(self.forward(), numpy.float32)
 
     def backward(self):
         """See Implementation."""
@@ -93,7 +120,8 @@ class Scan(Implementation):
         import numpy
 
         self.backward()
-        return {name: numpy.asarray(gradient) for name, gradient in self.last_result[1].items()}
+        gradients = self.last_result[1].items()
+        return {name: numpy.asarray(gradient, numpy.float32) / self.scale for name, gradient in gradients}
 
     def synchronize(self):
         """See Implementation."""
@@ -105,5 +133,3 @@ class Scan(Implementation):
         """See Implementation."""
         return jax_device.peak_bytes()
 
-
-NETWORKS = (Scan,)

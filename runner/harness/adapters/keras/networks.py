@@ -1,15 +1,21 @@
 """The recurrent networks of Keras: each class says how its layer is built; one more class adds one."""
 
-from . import layers as keras_layers, published, runtime
+from . import layers as keras_layers, published, runtime, traced
+from .. import mixed
 from ..base import Implementation
 from ..driven import Driven
 from ..tensorflow.optimizers import EPSILON
+
+SINCE = {"cpu": {"fp16": (3, 15), "bf16": (3, 15)}, "cuda": {"fp16": (3,), "bf16": (3,)}}
+"""Device -> precision -> the first release in which networks of 16 bits are measured: on a CPU the tested one."""
 
 
 class Recurrent(Driven, Implementation):
     """What all share: they convert the arrays, and the engine of the installed version runs the network."""
 
     since = (2, 1)
+    mixed = SINCE
+    pure = SINCE
     compile_seconds = (0.5, 0.5)  # on TensorFlow 1.8 and 2.21 alike, nothing is kept on disk
     second_bias = ""  # a bias that is held at zero: ``row`` below the other, or ``behind`` it
 
@@ -40,12 +46,17 @@ class Recurrent(Driven, Implementation):
     def __init__(self, case, data, weights, device, precision):
         """See Implementation."""
         module = runtime.engine_module()
-        self.case = case
+        self.case, self.device = case, device
+        self.description = mixed.description(case, precision, "policy mixed_{}")
         self.layout = keras_layers.Layout(case, self.second_bias, module.BLANK_LAST)
         settings = dict(runtime.SETTINGS, device=device, precision=precision, epsilon=EPSILON)
         arrays = [self.layout.to_keras(name, weights[name]) for name in self.layout.names]
         masks = [self.layout.mask(name, weights[name]) for name in self.layout.names]
         self.engine = module.Engine(case, self.layer, self.layout.data(data), arrays, masks, settings)
+
+    def with_cudnn(self):
+        """Return the option of LSTM and GRU for cuDNN: on a GPU, Keras 3 must use it, and fails where it cannot."""
+        return {"use_cudnn": self.device == "cuda"} if runtime.engine_module() is traced else {}
 
     def layer(self, cell_options, options):
         """Return one recurrent layer.
@@ -80,7 +91,7 @@ class LSTMCell(Recurrent):
 
 
 class LSTM(Recurrent):
-    """``layers.LSTM``: the same cell in a loop, except in Keras 3 on a GPU, which uses cuDNN."""
+    """``layers.LSTM``: the same cell in a loop, except in Keras 3 on a GPU, where it is cuDNN's."""
 
     slug = "keras-lstm"
     kind = "vendor"
@@ -95,7 +106,7 @@ class LSTM(Recurrent):
         """See Recurrent."""
         from keras import layers
 
-        return layers.LSTM(self.case["hidden"], **dict(cell_options, **options))
+        return layers.LSTM(self.case["hidden"], **dict(cell_options, **dict(options, **self.with_cudnn())))
 
 
 class CuDNNLSTM(Recurrent):
@@ -133,10 +144,10 @@ class SimpleRNN(Recurrent):
         return layers.SimpleRNN(self.case["hidden"], activation=squash, **dict(cell_options, **options))
 
 
-class GRU(Recurrent):
-    """``layers.GRU`` in a loop, also on a GPU, with the reset gate after the product; its second bias is zero."""
+class GRUCell(Recurrent):
+    """``layers.RNN(layers.GRUCell)`` with the reset gate after the product; its second bias is zero."""
 
-    slug = "keras-gru"
+    slug = "keras-gru-cell"
     kind = "flexible"
     cells = ("gru",)
     since = (2, 1, 5)
@@ -146,7 +157,26 @@ class GRU(Recurrent):
         """See Recurrent."""
         from keras import layers
 
-        return layers.GRU(self.case["hidden"], reset_after=True, **dict(cell_options, **options))
+        return layers.RNN(layers.GRUCell(self.case["hidden"], reset_after=True, **cell_options), **options)
 
 
-NETWORKS = (LSTMCell, LSTM, CuDNNLSTM, SimpleRNN, GRU)
+class GRU(GRUCell):
+    """``layers.GRU``: the same cell in a loop, except in Keras 3 on a GPU, where it is cuDNN's."""
+
+    slug = "keras-gru"
+    kind = "vendor"
+
+    @classmethod
+    def kind_in(cls, release: "tuple") -> "str":
+        """See Implementation; before 3 it never uses cuDNN."""
+        return "flexible" if release < (3,) else cls.kind
+
+    def layer(self, cell_options, options):
+        """See Recurrent."""
+        from keras import layers
+
+        named = dict(cell_options, **dict(options, **self.with_cudnn()))
+        return layers.GRU(self.case["hidden"], reset_after=True, **named)
+
+
+NETWORKS = (LSTMCell, LSTM, CuDNNLSTM, SimpleRNN, GRUCell, GRU)

@@ -2,8 +2,12 @@
 
 Keras's ``fit`` would copy its data from the host in every step, so the step is written here: a gradient tape, and
 Keras's optimiser. XLA compiles nothing, because Keras has only its models compiled.
+
+16 bits are a policy of Keras: ``mixed_float16`` and ``mixed_bfloat16``, or ``float16`` and ``bfloat16`` where weights
+have 16 bits too. The optimiser's ``loss_scale_factor`` is Keras's own fixed loss scale.
 """
 
+from .. import mixed
 from ..tensorflow import optimizers
 from ..tensorflow.facts import build_facts_v2, gpu_facts_v2, thread_facts
 from ..tensorflow.v2.device import OnTf2Device, set_threads
@@ -42,17 +46,26 @@ class Engine(OnTf2Device):
 
     def __init__(self, case, layer, data, arrays, masks, settings):
         """Move data and weights to the device; see the engine of ``graph``."""
+        import keras
         import tensorflow as tf
-        from keras import optimizers as keras_optimizers
 
         self.use_device("Keras", settings)
-        self.case, self.arrays, self.masks, self.states = case, arrays, masks, None
-        self.network = Network(case, layer, {"use_cudnn": False} if case["cell"] == "gru" else {})
+        self.case, self.arrays, self.states = case, arrays, None
+        self.type, self.scale = mixed.layer_type(settings["precision"]), mixed.loss_scale(settings["precision"])
+        held_type = mixed.weight_type(case, settings["precision"])
+        self.by_rate = held_type != "float32"  # the rate divides the gradients by the scale: their type loses small ones
+        self.masks = [mask if mask is None else tf.cast(mask, held_type) for mask in masks]
+        keras.mixed_precision.set_dtype_policy(self.type if held_type == self.type else "mixed_" + self.type)
+        self.network = Network(case, layer, {})
+        data = dict(data, x=data["x"] if case["vocabulary"] else tf.cast(data["x"], held_type).numpy())
         with tf.device(self.device):
             wide = {name: data[name].astype("int64") if data[name].dtype == "int32" else data[name] for name in data}
             self.held = {name: tf.Variable(wide[name], trainable=False) for name in wide}  # GPUs hold int64
             self._make_variables(tf)
-            self.optimizer = optimizers.make(keras_optimizers, case, settings["epsilon"])
+            rated = dict(case, rate=case["rate"] / self.scale) if self.by_rate else case
+            self.optimizer = optimizers.make(keras.optimizers, rated, settings["epsilon"])
+            if self.scale != 1 and not self.by_rate:
+                self.optimizer.loss_scale_factor = self.scale
             self.optimizer.build(self.weights)
         self.start = [(variable, variable.numpy()) for variable in self.optimizer.variables]
         self.forward = tf.function(lambda: self._predict()[0], autograph=False)
@@ -67,7 +80,8 @@ class Engine(OnTf2Device):
         self.weights = self.network.weights()
         if self.case["carry"]:
             size = (self.case["batch"], self.case["hidden"])
-            self.states = [[tf.Variable(tf.zeros(size), trainable=False) for _ in layer_ends] for layer_ends in ends[0]]
+            zeros = tf.zeros(size, self.type)
+            self.states = [[tf.Variable(zeros, trainable=False) for _ in layer_ends] for layer_ends in ends[0]]
 
     def _predict(self, states=None):
         """Return (outputs, last states) of the network."""
@@ -80,14 +94,15 @@ class Engine(OnTf2Device):
             return self.network(self.held["x"].value(), mask, states)
 
     def _gradients(self, states=None):
-        """Return (loss, gradients, last states)."""
+        """Return (loss, gradients of the loss times the loss scale, last states)."""
         import tensorflow as tf
 
         with tf.device(self.device), tf.GradientTape() as tape:
             outputs, ends = self._predict(states)
-            loss = loss_of(self.case, outputs, self.held)
+            loss = loss_of(self.case, tf.cast(outputs, tf.float32), self.held)
+            scaled = loss * self.scale if self.scale != 1 else loss
         with tf.device(self.device):
-            gradients = tape.gradient(loss, [weight.value for weight in self.weights])
+            gradients = tape.gradient(scaled, [weight.value for weight in self.weights])
             gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]  # an embedding's come as rows
         return loss, [g if mask is None else g * mask for g, mask in zip(gradients, self.masks)], ends
 
@@ -100,9 +115,14 @@ class Engine(OnTf2Device):
         loss, gradients, ends = self._gradients(states)
         with tf.device(self.device):
             self.value.assign(loss)
-            self.optimizer.apply(clipped(ops, self.case, gradients), self.weights)
+            self.optimizer.apply(clipped(ops, self.limits(), gradients), self.weights)
             for state, end in zip(sum(self.states or [], []), sum(ends, [])):
                 state.assign(end)
+
+    def limits(self):
+        """Return the case with its limits of gradients times the loss scale: the optimiser divides after the clipping."""
+        names = ("clip_value", "clip_each", "clip_norm")
+        return dict(self.case, **{name: self.case[name] * self.scale for name in names})
 
     def reset(self):
         """Put back the first weights, the optimiser's first state, and zero states."""
@@ -112,13 +132,13 @@ class Engine(OnTf2Device):
             state.assign(state * 0)
 
     def outputs(self):
-        """Return what ``forward`` computes."""
-        return self.forward().numpy()
+        """Return what ``forward`` computes, as float32."""
+        return self.forward().numpy().astype("float32")
 
     def loss(self):
         """Return the loss that the last step kept."""
         return float(self.value.numpy())
 
     def gradients(self):
-        """Return the gradients in the order of the weights."""
-        return [gradient.numpy() for gradient in self.backward()[1]]
+        """Return the gradients in the order of the weights, as float32."""
+        return [gradient.numpy().astype("float32") / self.scale for gradient in self.backward()[1]]

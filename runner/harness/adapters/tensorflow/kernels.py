@@ -50,23 +50,45 @@ class Layout(object):
         return [edge, edge, down, along] if self.cuda else [edge, down, along, edge]
 
 
+def padding(case: "dict", layout: "Layout", geometry: "tuple", explicit: "bool") -> "tuple":
+    """Return (the padding that a convolution is given, by how much a separate operation pads before it, or None).
+
+    Args:
+        case: the sizes.
+        layout: of the inputs.
+        geometry: ((vertical stride, horizontal stride), (vertical padding, horizontal padding)).
+        explicit: whether the convolution takes numbers; without them, SAME does where it pads as the case does.
+    """
+    (down, along), (above, left) = geometry
+    edges = layout.around([above, above], [left, left], [0, 0])
+    if not (above or left):
+        return "VALID", None
+    if same(case["h"], case["filter_h"], down, above) and same(case["w"], case["filter_w"], along, left):
+        return "SAME", None
+    return (edges, None) if explicit else ("VALID", edges)
+
+
+def takes_numbers() -> "bool":
+    """Return whether ``nn.conv2d`` takes the padding in numbers; its first release that does is 1.14."""
+    import tensorflow as tf
+
+    return tuple(int(part) for part in tf.__version__.split(".")[:2]) >= (1, 14)
+
+
 def convolution(case: "dict", layout: "Layout", geometry: "tuple", conv2d: "object", zero: "int") -> "dict":
     """Return the passes of a convolution by ``conv2d``, as ``tf.nn.conv2d``, of numbers whose zero is held as ``zero``.
 
-    Where SAME does not give the padding of the case, a separate operation pads the inputs with zeros: explicit padding
-    came with 1.14.
+    On a GPU, cuDNN takes equal padding on both sides in numbers. On a CPU, oneDNN does not take it (tensorflow#28382):
+    TensorFlow then computes without oneDNN, while it merges a separate padding with oneDNN's convolution.
     """
     import tensorflow as tf
 
-    (down, along), (above, left) = geometry
-    strides = layout.around(down, along, 1)
-    edges = layout.around([above, above], [left, left], [0, 0])
-    fits = same(case["h"], case["filter_h"], down, above) and same(case["w"], case["filter_w"], along, left)
+    strides = layout.around(geometry[0][0], geometry[0][1], 1)
+    built_in, edges = padding(case, layout, geometry, layout.cuda and takes_numbers())
 
     def conv(x, filters):
-        padded = tf.pad(x, edges, constant_values=zero) if not fits and (above or left) else x
-        kind = "SAME" if fits and (above or left) else "VALID"
-        return conv2d(padded, filters, strides=strides, padding=kind, data_format=layout.name)
+        padded = x if edges is None else tf.pad(x, edges, constant_values=zero)
+        return conv2d(padded, filters, strides=strides, padding=built_in, data_format=layout.name)
 
     def backward(name):
         def gradient(held):

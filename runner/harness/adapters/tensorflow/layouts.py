@@ -7,8 +7,9 @@ CudnnCompatibleGRUCell does: ``gates`` for r and z, and for n an ``input_project
 
 ``cudnn``: one flat buffer, ``params``. For each layer and direction, in the order of the canonical names, the
 transposed matrices of x, then of h; after all of these, for each layer and direction, its biases and as many zeros,
-which are cuDNN's second biases. Gates are in the order i, f, g, o. cuDNN's documents call the layout opaque and give
-access matrix by matrix; this is the layout of its standard algorithm.
+which are cuDNN's second biases. Gates are in the canonical order: i, f, g, o in an LSTM, r, z, n in a GRU (cuDNN's
+documents call them r, i, h'). cuDNN's documents call the layout opaque and give access matrix by matrix; this is the
+layout of its standard algorithm, as in ``_cudnn_lstm`` and ``_cudnn_gru`` of keras/src/backend/tensorflow/rnn.py.
 """
 
 import numpy
@@ -33,8 +34,9 @@ def held(case: "dict", layout: "str") -> "dict":
     names = ["layer{}{}".format(k, way) for k in range(case["layers"]) for way in recurrent.ways(case)]
     blocks = {name: [(name, "")] for name, _ in recurrent.shapes(case) if not name.startswith("layer")}
     if layout == "cudnn":
-        matrices = [(name + part, "ifgo") for name in names for part in ("kernel", "recurrent")]
-        biases = [bias for name in names for bias in ((name + "bias", "ifgo"), (None, "ifgo"))]
+        order = CANONICAL[case["cell"]]
+        matrices = [(name + part, order) for name in names for part in ("kernel", "recurrent")]
+        biases = [bias for name in names for bias in ((name + "bias", order), (None, order))]
         blocks["params"] = matrices + biases
         return blocks
     for name in names:
@@ -71,6 +73,22 @@ def _rows(case, shapes, layout, canonical, order):
     if canonical is None or (order and len(shapes[canonical]) == 1):
         return width
     return shapes[canonical][0] * (width if order and layout == "cudnn" else 1)
+
+
+def untrained(sizes: "dict") -> "dict":
+    """Return held name -> (row of the first block that is never trained, ones and zeros for the rows from there on).
+
+    Args:
+        sizes: see ``rows``.
+    """
+    factors = {}
+    for name, blocks in sizes.items():
+        trained = [canonical is not None for canonical, _ in blocks]
+        if not all(trained):
+            first = trained.index(False)
+            ones = [numpy.full(count, canonical is not None, numpy.float32) for canonical, count in blocks[first:]]
+            factors[name] = (sum(count for _, count in blocks[:first]), numpy.concatenate(ones))
+    return factors
 
 
 def convert(case: "dict", weights: "dict", layout: "str") -> "dict":

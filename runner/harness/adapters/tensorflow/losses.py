@@ -81,9 +81,38 @@ def clipped(tf: "object", case: "dict", gradients: "dict", rows: "dict") -> "dic
         gradients = _clip_each(tf, case["clip_each"], gradients, rows)
     if case["clip_norm"]:
         names = sorted(gradients)
-        by_norm, _ = tf.clip_by_global_norm([gradients[name] for name in names], case["clip_norm"])
+        trained = [part for name in names for part in trained_parts(gradients[name], rows[name])]
+        norm = (getattr(tf, "global_norm", None) or tf.linalg.global_norm)(trained)
+        by_norm, _ = tf.clip_by_global_norm([gradients[name] for name in names], case["clip_norm"], norm)
         gradients = dict(zip(names, by_norm))
     return gradients
+
+
+def trained_parts(gradient: "object", sizes: "list") -> "list":
+    """Return the slices of a gradient whose blocks are trained: the gradient itself where all of it is.
+
+    Slices from the first row on share the gradient's memory, so that cuDNN's large buffer is not copied.
+
+    Args:
+        gradient: of one held array.
+        sizes: [(canonical name, rows)] of its blocks; those without a name are never trained.
+    """
+    if all(canonical is not None for canonical, _ in sizes):
+        return [gradient]
+    parts, start, end = [], 0, 0
+    for canonical, count in list(sizes) + [(None, 0)]:
+        if canonical is None:
+            parts += [gradient[start:end]] if end > start else []
+            start = end + count
+        end += count
+    return parts
+
+
+def divided(tf: "object", gradients: "list", by: "float") -> "list":
+    """Return gradients, dense or sparse, divided by a number; unchanged where it is 1."""
+    if by == 1:
+        return gradients
+    return [_with_values(tf, gradient, _values(tf, gradient) / by) for gradient in gradients]
 
 
 def summed(tf: "object", gradient: "object") -> "object":

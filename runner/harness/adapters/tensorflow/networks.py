@@ -3,11 +3,13 @@
 In 2.x, which has few of the cells of 1.x, a class repeats what the cell of 1.x did, operation by operation.
 """
 
-from . import layouts
-from .recurrent import Recurrent
+from .cudnn import CudnnGRU, CudnnLSTM, CudnnRNN
+from .recurrent import SINCE, Recurrent
 from .v1 import networks as v1_networks
 from .v2 import networks as v2_networks
 
+BLOCKS_SINCE = {"cuda": {"fp16": SINCE["cuda"]["fp16"]}}
+"""As SINCE: the operations of blocks have no kernels for bf16, and on a CPU they sum products of fp16 in fp16."""
 
 class BasicLSTMCell(Recurrent):
     """``nn.rnn_cell.BasicLSTMCell`` in ``nn.dynamic_rnn``; in 2.x the same operations in a ``tf.while_loop``."""
@@ -70,6 +72,8 @@ class LSTMBlockCell(Recurrent):
 
     slug = "lstm-block-cell"
     kind = "fused"
+    mixed = BLOCKS_SINCE
+    pure = BLOCKS_SINCE
     originals = ("asr-lstm", "lm-lstm")
 
     @classmethod
@@ -89,7 +93,8 @@ class LSTMBlockCell(Recurrent):
         except KeyError:
             pass  # it is registered already
         fixed = {"w": weights["kernel"], "b": weights["bias"], "forget_bias": case["forget_bias"], "cell_clip": -1.0}
-        fixed.update((name, tf.zeros(case["hidden"])) for name in ("wci", "wcf", "wco"))
+        peepholes = tf.zeros(case["hidden"], weights["kernel"].dtype)
+        fixed.update(wci=peepholes, wcf=peepholes, wco=peepholes)
 
         def cell(frame, states):
             _, c, _, _, _, _, h = tf.raw_ops.LSTMBlockCell(x=frame, cs_prev=states[0], h_prev=states[1], **fixed)
@@ -118,6 +123,8 @@ class LSTMBlockFusedCell(Recurrent):
 
     slug = "lstm-block-fused-cell"
     kind = "fused"
+    mixed = BLOCKS_SINCE
+    pure = BLOCKS_SINCE
     originals = ("asr-lstm",)
     compile_seconds = (0.1, 0.1)
 
@@ -143,53 +150,11 @@ class LSTMBlockFusedCell(Recurrent):
         """Return what a layer of ``v2.networks`` does, by BlockLSTM: BlockLSTMV2 lost the forget bias."""
         import tensorflow as tf
 
-        named = {name: tf.zeros(case["hidden"]) for name in ("wci", "wcf", "wco")}
+        named = dict.fromkeys(("wci", "wcf", "wco"), tf.zeros(case["hidden"], x.dtype))
         named.update(cs_prev=states[0], h_prev=states[1], seq_len_max=tf.constant(case["steps"], tf.int64))
         named.update(cell_clip=-1.0, w=weights["kernel"], b=weights["bias"], forget_bias=case["forget_bias"])
         _, c, _, _, _, _, h = tf.raw_ops.BlockLSTM(x=x, **named)
         return h, (c[-1], h[-1])
-
-
-class CudnnLSTM(Recurrent):
-    """``contrib.cudnn_rnn``, the operation rather than the layer; in 2.x ``CudnnRNNV3``.
-
-    cuDNN has two biases where the reference has one: the second is zero and its gradient is masked.
-    """
-
-    slug = "cudnn-lstm"
-    kind = "vendor"
-    originals = ("asr-lstm", "deepbench-rnn")
-    devices = ("cuda",)
-    layout = "cudnn"
-    compile_seconds = (1.0, 1.0)  # not measured
-
-    @classmethod
-    def lacks(cls, case, release, device, precision):
-        """See Recurrent; ``contrib``'s operation has no argument for lengths in 1.8, and one in 1.15."""
-        skip = super(CudnnLSTM, cls).lacks(case, release, device, precision)
-        if skip is None and case["ragged"] and release < (1, 15):
-            return "framework-lacks", "cudnn-lstm takes no lengths before TensorFlow 1.15"
-        return skip
-
-    @classmethod
-    def network_v1(cls, case, arrays):
-        """See Recurrent."""
-        from tensorflow.contrib.cudnn_rnn.python.ops import cudnn_rnn_ops
-
-        return v1_networks.Cudnn(case, cudnn_rnn_ops.CudnnLSTM, arrays["params"].size)
-
-    @classmethod
-    def network_v2(cls, case):
-        """See Recurrent."""
-        return v2_networks.Cudnn(case)
-
-    def held_data(self, data):
-        """See Recurrent; also, the mask of the buffer's gradient."""
-        import numpy
-
-        blocks = layouts.rows(self.case, self.layout)["params"]
-        trained = [numpy.full(rows, canonical is not None, numpy.float32) for canonical, rows in blocks]
-        return dict(Recurrent.held_data(self, data), mask=numpy.concatenate(trained))
 
 
 class BasicRNNCell(Recurrent):
@@ -255,4 +220,14 @@ class GRUCell(Recurrent):
         return cell
 
 
-NETWORKS = (BasicLSTMCell, LSTMCell, LSTMBlockCell, LSTMBlockFusedCell, CudnnLSTM, BasicRNNCell, GRUCell)
+NETWORKS = (
+    BasicLSTMCell,
+    LSTMCell,
+    LSTMBlockCell,
+    LSTMBlockFusedCell,
+    CudnnLSTM,
+    BasicRNNCell,
+    CudnnRNN,
+    GRUCell,
+    CudnnGRU,
+)

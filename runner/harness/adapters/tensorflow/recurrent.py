@@ -2,10 +2,20 @@
 
 from ...cases import repeats
 from ..base import Implementation
+from .. import mixed
 from ..driven import Driven
 from . import layouts, optimizers, published, runtime
 from .v1 import networks as v1_networks
 from .v2 import networks as v2_networks
+
+SINCE = {
+    "cpu": {"fp16": (2, 21), "bf16": (2, 21)},
+    "cuda": {"fp16": (2, 16), "bf16": (2, 16)},
+}
+"""Device -> precision -> the first release in which networks of 16 bits are measured: on a CPU the one that was tested.
+
+1.x has mixed precision as a pass over the graph, for GPUs alone, and as casts that each program wrote for itself.
+"""
 
 
 class Recurrent(Driven, Implementation):
@@ -16,6 +26,8 @@ class Recurrent(Driven, Implementation):
     """
 
     layout = "cells"  # see ``layouts``
+    mixed = SINCE
+    pure = SINCE
     compile_seconds = (0.3, 0.3)  # nothing is kept on disk; 1.8, 1.15 and 2.21 alike
 
     @classmethod
@@ -67,6 +79,7 @@ class Recurrent(Driven, Implementation):
         self.case = case
         arrays = layouts.convert(case, weights, self.layout)
         settings = dict(runtime.SETTINGS, device=device, precision=precision)
+        self.description = mixed.description(case, precision, "layers in {}")
         settings.update(epsilon=optimizers.EPSILON, rows=layouts.rows(case, self.layout))
         self.engine = runtime.engine_module().Engine(type(self), case, self.held_data(data), arrays, settings)
 

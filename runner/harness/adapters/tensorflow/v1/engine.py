@@ -4,7 +4,7 @@
 rolled by one, labels are one less, and the results are rolled back.
 """
 
-from .. import losses, optimizers
+from .. import layouts, losses, optimizers
 from ..facts import build_facts_v1, gpu_facts_v1
 from . import networks, session
 
@@ -49,8 +49,7 @@ class Engine(session.InSession):
         Args:
             implementation: the class that builds the network.
             case: see ``Implementation``.
-            data: arrays that are never trained: ``x``, ``target``, ``lengths`` where samples have their own, and
-                ``mask`` where gradients are masked.
+            data: arrays that are never trained: ``x``, ``target``, and ``lengths`` where samples have their own.
             arrays: the first weights by held name.
             settings: ``threads``, ``device``, ``precision``, Adam's ``epsilon`` and the ``rows`` of held arrays.
         """
@@ -114,18 +113,21 @@ class Engine(session.InSession):
         loss = losses.mean_loss(tf, self.case, outputs, self.held, ctc)
         names = sorted(self.weights)
         gradients = tf.gradients(loss, [self.weights[name] for name in names], gate_gradients=True)
-        gradients = dict(zip(names, gradients))
-        if "mask" in self.held:
-            gradients["params"] *= self.held["mask"]
-        return loss, gradients
+        return loss, dict(zip(names, gradients))
 
     def _update(self, gradients: "dict") -> "object":
-        """Return the operation that applies gradients."""
+        """Return the operation that applies gradients, and after them puts second biases back to zero."""
         import tensorflow as tf
 
         optimizer = optimizers.make(tf.train, self.case, self.settings["epsilon"])
         gradients = losses.clipped(tf, self.case, gradients, self.settings["rows"])
-        return optimizer.apply_gradients([(gradients[name], self.weights[name]) for name in sorted(gradients)])
+        applied = optimizer.apply_gradients([(gradients[name], self.weights[name]) for name in sorted(gradients)])
+        with tf.control_dependencies([applied]):
+            zeroed = [
+                self.weights[name][start:].assign(self.weights[name].read_value()[start:] * factors)
+                for name, (start, factors) in layouts.untrained(self.settings["rows"]).items()
+            ]
+        return tf.group(applied, *zeroed)
 
     def reset(self) -> "None":
         """Run every initializer, slots and carried states included, with the canonical weights for the random ones."""

@@ -90,13 +90,14 @@ class Cudnn(object):
         direction = "bidirectional" if case["bidirectional"] else "unidirectional"
         self.rnn = kind(case["layers"], case["hidden"], case["inputs"], direction=direction)
         self.params = tf.get_variable("params", (size,))
+        self.states = 2 if case["cell"] == "lstm" else 1
         self.shape = (case["layers"] * (2 if case["bidirectional"] else 1), case["batch"], case["hidden"])
 
     def __call__(self, x: "object", lengths: "object", states: "object", training: "bool") -> "tuple":
         """See the module."""
         import tensorflow as tf
 
-        first = states or (tf.zeros(self.shape), tf.zeros(self.shape))
+        first = states or tuple(tf.zeros(self.shape) for _ in range(self.states))
         options = {} if lengths is None else {"sequence_lengths": lengths}
-        results = self.rnn(x, first[0], first[1], self.params, is_training=training, **options)
+        results = self.rnn(x, *first, params=self.params, is_training=training, **options)
         return results[0], results[0][-1], results[1:]

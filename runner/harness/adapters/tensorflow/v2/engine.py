@@ -3,7 +3,8 @@
 ``jit_compile`` keeps its default: 2.0 has no such option, and later releases compile nothing on CPU and GPU without it.
 """
 
-from .. import losses, optimizers
+from .. import layouts, losses, optimizers
+from ... import mixed
 from ..facts import build_facts_v2, gpu_facts_v2
 from .device import OnTf2Device, set_threads
 
@@ -48,13 +49,19 @@ class Engine(OnTf2Device):
         self.use_device("TensorFlow", settings)
         self.case, self.arrays, self.rows = case, arrays, settings["rows"]
         self.network = implementation.network_v2(case)
+        self.type, self.scale = mixed.layer_type(settings["precision"]), mixed.loss_scale(settings["precision"])
+        held_type = mixed.weight_type(case, settings["precision"])
+        self.by_rate = held_type != "float32"  # the rate divides the gradients by the scale: their type loses small ones
         with tf.device(self.device):
+            if held_type != "float32":
+                data = dict(data, x=tf.cast(data["x"], held_type))
             self.held = {name: tf.Variable(value, trainable=False) for name, value in data.items()}
-            self.weights = {name: tf.Variable(value) for name, value in arrays.items()}
+            self.weights = {name: tf.Variable(tf.cast(value, held_type)) for name, value in arrays.items()}
             shapes = self.network.shapes if case["carry"] else ()
-            self.states = [tf.Variable(tf.zeros(shape), trainable=False) for shape in shapes]
+            self.states = [tf.Variable(tf.zeros(shape, self.type), trainable=False) for shape in shapes]
             self.names = sorted(self.weights)
-            self.optimizer = optimizers.make(tf.keras.optimizers, case, settings["epsilon"])
+            rated = dict(case, rate=case["rate"] / self.scale) if self.by_rate else case
+            self.optimizer = optimizers.make(tf.keras.optimizers, rated, settings["epsilon"])
             self.optimizer.build([self.weights[name] for name in self.names])
         self.start = [(variable, variable.numpy()) for variable in self.optimizer.variables]
         self.forward = tf.function(lambda: self._predict(self._zeros(), training=False)[0], autograph=False)
@@ -65,32 +72,38 @@ class Engine(OnTf2Device):
         """Return the states that a network starts from, except where it carries them."""
         import tensorflow as tf
 
-        return [tf.zeros(shape) for shape in self.network.shapes]
+        return [tf.zeros(shape, self.type) for shape in self.network.shapes]
 
     def _predict(self, states: "list", training: "bool") -> "tuple":
-        """Return (outputs, last states); ``forward`` returns the outputs, so that they are not pruned."""
+        """Return (outputs, last states); ``forward`` returns the outputs, so that they are not pruned.
+
+        Weights and inputs are cast once to the type that the layers compute in; outputs have that type.
+        """
         import tensorflow as tf
 
         with tf.device(self.device):
             x = self.held["x"].value()
             if self.case["vocabulary"]:
                 x = tf.nn.embedding_lookup(self.weights["embedding"], x)
-            weights = {name: weight.value() for name, weight in self.weights.items() if name != "embedding"}
+            names = [name for name in self.names if name != "embedding"]
+            weights = {name: tf.cast(self.weights[name].value(), self.type) for name in names}
+            x = tf.cast(x, self.type)
             hidden, last, states = self.network(x, self.held.get("lengths"), weights, states, training)
             return losses.outputs(tf, self.case, hidden, last, weights), states
 
     def _gradients(self, states: "list") -> "tuple":
-        """Return (loss, gradients in the order of ``names``, last states); an embedding's gradient is sparse."""
+        """Return (loss, gradients in the order of ``names``, last states).
+
+        The gradients are those of the loss times the loss scale; an embedding's is sparse.
+        """
         import tensorflow as tf
 
         with tf.device(self.device), tf.GradientTape() as tape:
             outputs, states = self._predict(states, training=True)
-            loss = losses.mean_loss(tf, self.case, outputs, self.held, ctc)
+            loss = losses.mean_loss(tf, self.case, tf.cast(outputs, tf.float32), self.held, ctc)
+            scaled = loss * self.scale if self.scale != 1 else loss
         with tf.device(self.device):
-            gradients = tape.gradient(loss, [self.weights[name] for name in self.names])
-            if "mask" in self.held:
-                pairs = zip(gradients, self.names)
-                gradients = [g * self.held["mask"] if name == "params" else g for g, name in pairs]
+            gradients = tape.gradient(scaled, [self.weights[name] for name in self.names])
         return loss, gradients, states
 
     def _train(self) -> "None":
@@ -103,31 +116,37 @@ class Engine(OnTf2Device):
         for state, end in zip(self.states, ends):
             state.assign(end)
         with tf.device(self.device):
+            if not self.by_rate:
+                gradients = losses.divided(tf, gradients, self.scale)
             clipped = losses.clipped(tf, self.case, dict(zip(self.names, gradients)), self.rows)
         self.optimizer.apply_gradients([(clipped[name], self.weights[name]) for name in self.names])
+        with tf.device(self.device):
+            for name, (start, factors) in layouts.untrained(self.rows).items():  # second biases are zero again
+                weight = self.weights[name]
+                weight[start:].assign(weight[start:] * tf.cast(factors, weight.dtype))
 
     def reset(self) -> "None":
         """Put back the first weights and states, and the optimiser's first state."""
         import tensorflow as tf
 
         for name, value in self.arrays.items():
-            self.weights[name].assign(value)
+            self.weights[name].assign(tf.cast(value, self.weights[name].dtype))
         for variable, value in self.start:
             variable.assign(value)
         for state in self.states:
-            state.assign(tf.zeros(state.shape))
+            state.assign(tf.zeros(state.shape, state.dtype))
 
     def outputs(self) -> "object":
-        """Return what ``forward`` computes."""
-        return self.forward().numpy()
+        """Return what ``forward`` computes, as float32."""
+        return self.forward().numpy().astype("float32")
 
     def loss(self) -> "float":
         """Return the loss that the last step kept."""
         return float(self.value.numpy())
 
     def gradients(self) -> "dict":
-        """Return the gradients by held name, all of them dense."""
+        """Return the gradients by held name, all of them dense, as float32."""
         import tensorflow as tf
 
-        gradients = zip(self.names, self.backward())
-        return {name: tf.convert_to_tensor(gradient).numpy() for name, gradient in gradients}
+        arrays = [tf.convert_to_tensor(gradient).numpy().astype("float32") for gradient in self.backward()]
+        return {name: array / self.scale for name, array in zip(self.names, arrays)}

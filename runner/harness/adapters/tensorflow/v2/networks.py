@@ -23,13 +23,13 @@ def looped(make: "object") -> "object":
         import tensorflow as tf
 
         cell, steps = make(case, weights), case["steps"]
-        frames = tf.TensorArray(tf.float32, steps).unstack(x)
+        frames = tf.TensorArray(x.dtype, steps).unstack(x)
 
         def step(t, states, arrays):
             states = cell(frames.read(t), states)
             return t + 1, states, tuple(array.write(t, states[-1]) for array in arrays)
 
-        arrays = (tf.TensorArray(tf.float32, steps, element_shape=states[-1].shape),) if every else ()
+        arrays = (tf.TensorArray(x.dtype, steps, element_shape=states[-1].shape),) if every else ()
         first = (tf.constant(0), tuple(states), arrays)
         _, states, arrays = tf.while_loop(lambda t, *_: t < steps, step, first, maximum_iterations=steps)
         return arrays[0].stack() if every else None, states
@@ -77,13 +77,17 @@ def reverse(x: "object", lengths: "object") -> "object":
     return tf.reverse(x, (0,)) if lengths is None else tf.reverse_sequence(x, lengths, seq_axis=0, batch_axis=1)
 
 
+CUDNN_MODES = {"lstm": "lstm", "gru": "gru", "rnn": "rnn_tanh", "relu": "rnn_relu"}
+
+
 class Cudnn(object):
     """All layers in one cuDNN operation on a flat buffer; V3, because V2 fails where cuDNN is 9 or later."""
 
     def __init__(self, case: "dict") -> "None":
         """Take the sizes."""
         self.case = case
-        self.shapes = [(case["layers"] * len(ways(case)), case["batch"], case["hidden"])] * 2
+        states = 2 if case["cell"] == "lstm" else 1
+        self.shapes = [(case["layers"] * len(ways(case)), case["batch"], case["hidden"])] * states
 
     def __call__(self, x, lengths, weights, states, training):
         """See the module."""
@@ -92,6 +96,8 @@ class Cudnn(object):
         if lengths is None:
             lengths = tf.fill((self.case["batch"],), self.case["steps"])
         named = {"direction": "bidirectional" if self.case["bidirectional"] else "unidirectional"}
-        named.update(input=x, input_h=states[0], input_c=states[1], params=weights["params"], sequence_lengths=lengths)
-        hidden, h, c = tf.raw_ops.CudnnRNNV3(is_training=training, **named)[:3]
-        return hidden, hidden[-1], [h, c]
+        input_c = states[1] if len(states) > 1 else tf.zeros((), x.dtype)  # which the operation reads for an LSTM alone
+        named.update(input=x, input_h=states[0], input_c=input_c, params=weights["params"], sequence_lengths=lengths)
+        mode = CUDNN_MODES[self.case["cell"]]
+        results = tf.raw_ops.CudnnRNNV3(rnn_mode=mode, is_training=training, **named)
+        return results[0], results[0][-1], list(results[1 : 1 + len(states)])
