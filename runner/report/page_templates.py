@@ -25,6 +25,8 @@ SHOWN_TIMELINES, MAX_TIMELINES = 6, 60
 """Tests whose releases over time are shown at once, and at most; those with the most releases come first."""
 SHOWN_SLOWER = 10
 """Slower tests that the answer lists; more are folded below them."""
+SHOWN_FAILURES = 3
+"""Tests that are named for each failure; the others are counted."""
 
 
 def template(
@@ -59,6 +61,8 @@ def template(
         script_hash=f"sha256-{digest}" if axis_scale else "",
         swatch=lambda environment: _swatch(positions.get(environment)),
         release_name=lambda environment: releases[environment].name if environment in releases else environment,
+        shown_failures=SHOWN_FAILURES,
+        log_name=lambda environment, cell: f"{environment}/{cell}.log".replace("/", "~"),
         longest_bar=published_bars.longest,
         bar_picture=lambda bar, end: Markup(  # noqa: S704  numbers only
             published_bars.picture(bar, end, f"r{positions.get(bar.environment, 0)}")
