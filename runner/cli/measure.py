@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -34,7 +35,8 @@ def plan(
     output: Output = None,
 ) -> int:
     """Show which cells would run, and why the others would not; nothing is downloaded or built."""
-    console.emit(_plan_text(_planned(options, machine), format, why=why), output)
+    colour = output is None and console.colour()
+    console.emit(_plan_text(_planned(options, machine), format, why=why, colour=colour), output)
     return 0
 
 
@@ -50,7 +52,7 @@ def _planned(options: "Options", machine: Path | None) -> "Plan":
     return planned(options, read_machine_file(machine), console.note)
 
 
-def _plan_text(plan: "Plan", format: str, *, why: bool) -> str:
+def _plan_text(plan: "Plan", format: str, *, why: bool, colour: bool) -> str:
     if format == "json":
         from runner.plan.document import plan_document
 
@@ -61,7 +63,7 @@ def _plan_text(plan: "Plan", format: str, *, why: bool) -> str:
         return coverage(plan)
     from runner.report.plan import plan_table
 
-    return plan_table(plan, console.width(), why=why)
+    return plan_table(plan, console.width(), why=why, colour=colour)
 
 
 @app.command()
@@ -123,8 +125,10 @@ def _print_answer(measured: "Run", context: "Context") -> None:
     width, colour = console.width(), console.colour(sys.stderr)
     console.note(answer_text.text(run_answer(measured, margin), width=width, colour=colour))
     checked = check(reports, measured.id, context.settings.file)
-    for line in filter(None, (checked.advice, checked.command and f"next: {checked.command}")):
-        console.note(line)
+    if checked.advice:
+        console.note(textwrap.fill(checked.advice, width))
+    if checked.command:
+        console.note(f"next: {checked.command}")
 
 
 @app.command()

@@ -167,7 +167,7 @@ def accuracy(run: RunName = None, reports: Reports = Path("reports"), traceback:
     from runner.workflows.results import find_run, run_accuracy
 
     rows = run_accuracy(find_run(reports, run))
-    console.emit(text(rows), None)
+    console.emit(text(rows, console.width(), colour=console.colour()), None)
     return 1 if any(row.failed for row in rows) else 0
 
 

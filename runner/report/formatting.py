@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 PHASES = ("compile", "compile-warm", "forward", "train", "gradient", "backward-inputs", "backward-weights")
 DASH = "\N{EN DASH}"
 FIRST_FACTS = ("framework", "release", "version", "python", "backend", "digest", "libraries", "cuda", "cudnn", "driver")
+STATE_STYLES = {
+    **{"ok": "green", "quiet": "green", "good": "green"},
+    **{"warning": "yellow", "noisy": "yellow", "fair": "yellow"},
+    **{"missing": "red", "FAILED": "red", "poor": "red"},
+}
+"""State, grade or result of a check -> its colour in a terminal; others have none."""
 SELF_EXPLANATORY = ("within-margin", "beyond-margin", "beyond-one")
 """Codes whose reason only repeats what the verdict means; tables explain it once, in their legend."""
 

@@ -16,19 +16,25 @@ ENVIRONMENT_CODES = ("image-unavailable", "no-engine", "no-interpreter", "arch",
 """Skip codes about an environment rather than its implementations, if nothing of the environment runs."""
 
 
-def plan_table(plan: Plan, width: int = WIDTH, *, why: bool = False) -> str:
+def plan_table(plan: Plan, width: int = WIDTH, *, why: bool = False, colour: bool = False) -> str:
     """Return the plan as text: a grid of environments and workloads, and how many cells do not run for which reason.
 
     Args:
         plan: the plan.
         width: columns to use, at least 60.
         why: list the implementations that run, and what does not run for each reason, instead.
+        colour: whether the lines have ANSI colours.
     """
-    return as_text(_parts(plan, why=why), width)
+    return as_text(_parts(plan, why=why), width, colour=colour)
 
 
 def _parts(plan: Plan, *, why: bool) -> Iterator["RenderableType"]:
-    yield _cell_counts(plan.cells) if why else _grid(plan.cells)
+    from rich.text import Text
+
+    if why:
+        yield _cell_counts(plan.cells)
+    else:
+        yield from _grid(plan.cells)
     reasons = _reasons(plan.cells) if why else _counted_reasons(plan.cells)
     if reasons:
         yield "\nnot run:" if why else "\nnot run (--why lists them):"
@@ -39,9 +45,9 @@ def _parts(plan: Plan, *, why: bool) -> Iterator["RenderableType"]:
         yield "\nslow at the first call:"
         yield _table(compiled)
     rounds = plan.measurement.rounds
-    yield (
-        f"\n{len(running)} of {len(plan.cells)} cells run, {rounds} round{'s' if rounds > 1 else ''} each, on "
-        f"{plan.backend} ({_device(plan)}, {plan.measurement.threads} threads): "
+    yield Text(
+        f"\n{len(running)} of {len(plan.cells)} cells run, {counted(rounds, 'round')} each, on "
+        f"{plan.backend} ({_device(plan)}, {counted(plan.measurement.threads, 'thread')}): "
         f"about {duration(plan.seconds)} of measuring{_extra_rounds(plan)}"
     )
 
@@ -60,8 +66,8 @@ def _extra_rounds(plan: Plan) -> str:
     return f", and up to {measurement.round_limit} rounds, {duration(limit)} in all, where verdicts stay open"
 
 
-def _grid(cells: Iterable[PlannedCell]) -> "Table":
-    """Return a table with a row for each environment and a column for each workload: how many of its cells run."""
+def _grid(cells: Iterable[PlannedCell]) -> Iterator["RenderableType"]:
+    """Yield a table of environments of which something runs by workloads: how many cells run; then the others' names."""
     from rich.table import Table
     from rich.text import Text
 
@@ -70,15 +76,21 @@ def _grid(cells: Iterable[PlannedCell]) -> "Table":
         by_workload = groups.setdefault(planned.cell.environment, {})
         by_workload.setdefault(planned.cell.workload, []).append(planned.skip is None)
     workloads = list(dict.fromkeys(name for by_workload in groups.values() for name in by_workload))
+    running = [name for name, by_workload in groups.items() if any(map(any, by_workload.values()))]
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
     table.add_column("environment", no_wrap=True)
     for name in workloads:
         table.add_column(name.replace("-", "\n"), justify="right", no_wrap=True)
-    for environment, by_workload in groups.items():
-        counts = [by_workload.get(name, []) for name in workloads]
+    for environment in running:
+        counts = [groups[environment].get(name, []) for name in workloads]
         texts = [f"{sum(runs)}/{len(runs)}" if any(runs) else "·" for runs in counts]
-        table.add_row(environment, *(Text(text, style="" if text != "·" else "dim") for text in texts))
-    return table
+        styles = ["green" if all(runs) and runs else "" if any(runs) else "dim" for runs in counts]
+        table.add_row(environment, *map(Text, texts, styles))
+    if running:
+        yield table
+    if len(running) < len(groups):
+        others = ", ".join(name for name in groups if name not in running)
+        yield Text(("\n" if running else "") + f"nothing runs in {others}")
 
 
 def _counted_reasons(cells: Iterable[PlannedCell]) -> list[tuple[str, str, str]]:

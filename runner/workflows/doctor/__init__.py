@@ -61,13 +61,13 @@ class Examination:
             "backends": {outlook.name: _backend_json(outlook) for outlook in self.outlooks},
         }
 
-    def text(self, width: int = WIDTH) -> str:
+    def text(self, width: int = WIDTH, *, colour: bool = False) -> str:
         """Return the findings as a table of ``width`` columns, and the verdict."""
         rows = (
             (finding.state, finding.name, finding.detail + (f"\nfix: {finding.fix}" if finding.fix else ""))
             for finding in self.findings
         )
-        return table(rows, self.verdict, width)
+        return table(rows, self.verdict, width, colour=colour)
 
 
 def examine(options: Options) -> Examination:
@@ -82,17 +82,18 @@ def examine(options: Options) -> Examination:
     return Examination(facts=facts, findings=judge(facts, outlooks), outlooks=outlooks)
 
 
-def table(rows: Iterable[tuple[str, str, str]], verdict: str, width: int) -> str:
+def table(rows: Iterable[tuple[str, str, str]], verdict: str, width: int, *, colour: bool = False) -> str:
     """Return rows of (state, name, detail) as a table of ``width`` columns, with the verdict below it."""
     from rich.table import Table
+    from rich.text import Text
 
     grid = Table(box=None, pad_edge=False, show_header=False)
     grid.add_column(no_wrap=True, style="bold")
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for row in rows:
-        grid.add_row(*row)
-    return as_text([grid, f"\n{verdict}"], width)
+    for state, name, detail in rows:
+        grid.add_row(Text(state, style=STATE_STYLES.get(state, "")), Text(name), Text(detail))
+    return as_text([grid, f"\n{verdict}"], width, colour=colour)
 
 
 def _machine_json(facts: Facts) -> dict[str, Any]:
