@@ -144,7 +144,8 @@ def text(rows: tuple[Accuracy, ...], width: int = WIDTH, *, colour: bool = False
     parts: list[RenderableType] = [Text(table[0], style="bold"), *map(_coloured, table[1:])]
     if max(map(len, table)) > width:
         parts = []
-        for line, (*_, loss, gradient, result, cases) in zip(_aligned([each[:4] for each in fields]), fields, strict=True):
+        names = _aligned([each[:4] for each in fields])
+        for line, (*_, loss, gradient, result, cases) in zip(names, fields, strict=True):
             errors = f"loss {loss}, gradient {gradient}, result {result}, in {cases}"
             parts += [_coloured(line), Padding(Text(errors), (0, 0, 0, 8))]
     failed = sum(row.failed for row in rows)

@@ -21,9 +21,14 @@ PHASES = ("compile", "compile-warm", "forward", "train", "gradient", "backward-i
 DASH = "\N{EN DASH}"
 FIRST_FACTS = ("framework", "release", "version", "python", "backend", "digest", "libraries", "cuda", "cudnn", "driver")
 STATE_STYLES = {
-    **{"ok": "green", "quiet": "green", "good": "green"},
-    **{"warning": "yellow", "noisy": "yellow", "fair": "yellow"},
-    **{"missing": "red", "FAILED": "red", "poor": "red"},
+    "ok": "green",
+    "good": "green",
+    "warning": "yellow",
+    "noisy": "yellow",
+    "fair": "yellow",
+    "missing": "red",
+    "FAILED": "red",
+    "poor": "red",
 }
 """State, grade or result of a check -> its colour in a terminal; others have none."""
 SELF_EXPLANATORY = ("within-margin", "beyond-margin", "beyond-one")
