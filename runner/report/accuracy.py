@@ -11,10 +11,13 @@ from runner.report import formatting
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.table import Table
     from rich.text import Text
 
 WIDTH = 200
 """Columns in which the table fits."""
+CASES_WIDTH = 26
+"""Columns that the table leaves for the cases at least."""
 ERRORS = (
     "The largest relative error of a loss, and of a gradient and of a result as a share of its norm, against a float64 "
     "reference"
@@ -140,19 +143,33 @@ def text(rows: tuple[Accuracy, ...], width: int = WIDTH, *, colour: bool = False
     from rich.text import Text
 
     fields = [_fields(row) for row in sorted(rows, key=lambda row: not row.failed)]
-    table = _aligned([HEAD, *fields])
-    parts: list[RenderableType] = [Text(table[0], style="bold"), *map(_coloured, table[1:])]
-    if max(map(len, table)) > width:
-        parts = []
+    *columns, cases = zip(HEAD, *fields, strict=True)
+    first = _aligned(list(zip(*columns, strict=True)))
+    parts: list[RenderableType] = []
+    if max(map(len, first)) + CASES_WIDTH <= width:
+        parts.append(_table([Text(first[0], style="bold"), *map(_coloured, first[1:])], cases))
+    else:
         names = _aligned([each[:4] for each in fields])
-        for line, (*_, loss, gradient, result, cases) in zip(names, fields, strict=True):
-            errors = f"loss {loss}, gradient {gradient}, result {result}, in {cases}"
+        for line, (*_, loss, gradient, result, of_row) in zip(names, fields, strict=True):
+            errors = f"loss {loss}, gradient {gradient}, result {result}, in {of_row}"
             parts += [_coloured(line), Padding(Text(errors), (0, 0, 0, 8))]
     failed = sum(row.failed for row in rows)
     count = formatting.counted(len(rows), "implementation")
     summary = f"{failed} of {count} failed the check" if failed else "all are ok"
     parts.append(Text(f"{summary}; {ALLOWED}", style=formatting.STATE_STYLES["FAILED" if failed else "ok"]))
     return formatting.as_text(parts, width, colour=colour) + "\n"
+
+
+def _table(lines: Sequence["Text"], cases: Sequence[str]) -> "Table":
+    """Return a table of lines with the cases of each, which are folded to the width."""
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for line, of_line in zip(lines, cases, strict=True):
+        table.add_row(line, of_line)
+    return table
 
 
 def _fields(row: Accuracy) -> tuple[str, ...]:
