@@ -211,7 +211,7 @@ def _table(rows: Iterable[tuple[str, str, str]]) -> "Table":
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True, style="bold")
     table.add_column(no_wrap=True)
-    table.add_column()
+    table.add_column(overflow="fold")
     for row in rows:
         table.add_row(*row)
     return table

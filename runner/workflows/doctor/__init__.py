@@ -45,7 +45,8 @@ class Examination:
         auto = self.outlooks[0]
         other = next((outlook for outlook in self.outlooks[1:] if outlook.ready), None)
         if auto.ready:
-            return f"`{command}` takes {auto.name} and measures {auto.cells} cells"
+            first = f"for a first run: `{command} --preset quick`"
+            return f"`{command}` takes {auto.name} and measures {auto.cells} cells; {first}"
         if other:
             return f"`{command}` takes {auto.name}, with which nothing runs: use `--backend {other.name}`"
         return f"nothing runs here: `{command}` takes {auto.name}"
@@ -93,7 +94,7 @@ def table(rows: Iterable[tuple[str, str, str]], verdict: str, width: int, *, col
     grid.add_column(overflow="fold")
     for state, name, detail in rows:
         grid.add_row(Text(state, style=STATE_STYLES.get(state, "")), Text(name), Text(detail))
-    return as_text([grid, f"\n{verdict}"], width, colour=colour)
+    return as_text([grid, Text(f"\n{verdict}")], width, colour=colour)
 
 
 def _machine_json(facts: Facts) -> dict[str, Any]:

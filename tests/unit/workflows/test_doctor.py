@@ -264,7 +264,7 @@ def test_machine_is_ready_if_one_backend_is(outlooks: tuple[Outlook, ...], ready
 
 def test_a_terminal_shows_states_in_colours() -> None:
     examination = examined(outlook(skips=BOTH), outlook("venv"))
-    styles = {"ok": "\x1b[32mok", "warning": "\x1b[33mwarning", "missing": "\x1b[31mmissing"}
+    styles = {"ok": "\x1b[1;32mok", "warning": "\x1b[1;33mwarning", "missing": "\x1b[1;31mmissing"}
     text = examination.text(100, colour=True)
     for state in {finding.state for finding in examination.findings}:
         assert styles[state] in text
