@@ -1,6 +1,7 @@
 """The templates of the pages, with the functions that draw and name what they show."""
 
 import base64
+import functools
 import hashlib
 import itertools
 from collections.abc import Callable, Iterable, Mapping
@@ -45,12 +46,11 @@ def template(
         samples: cell id -> its samples by round.
         lines: cell id -> its times.
     """
-    templates = environment()
     of_releases = colours(releases)
     positions = {release: index for index, release in enumerate(of_releases)}
     script = (TEMPLATES / "script.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    templates.globals.update(
+    of_page = dict(
         colours=of_releases,
         lines=lines,
         script=Markup(script),  # noqa: S704  a file of ours
@@ -70,11 +70,12 @@ def template(
         forest=lambda row: Markup(pictures.forest(row, axis_scale) if axis_scale else ""),  # noqa: S704  numbers only
         samples_picture=_samples_picture(samples),
     )
-    return templates.get_template(name)
+    return environment().get_template(name, globals=of_page)
 
 
+@functools.cache
 def environment() -> jinja2.Environment:
-    """Return the templates of this folder with what all pages use."""
+    """Return the templates of this folder, compiled once for all pages, with what all of them use."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
