@@ -6,6 +6,7 @@ import hashlib
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import jinja2
 from markupsafe import Markup
@@ -50,26 +51,26 @@ def template(
     positions = {release: index for index, release in enumerate(of_releases)}
     script = (TEMPLATES / "script.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    of_page = dict(
-        colours=of_releases,
-        lines=lines,
-        script=Markup(script),  # noqa: S704  a file of ours
-        shown_slower=SHOWN_SLOWER,
-        shown_timelines=SHOWN_TIMELINES,
-        max_timelines=MAX_TIMELINES,
-        timeline_picture=lambda line: Markup(picture(line)),  # noqa: S704  it escapes its names
-        script_hash=f"sha256-{digest}" if axis_scale else "",
-        swatch=lambda environment: _swatch(positions.get(environment)),
-        release_name=lambda environment: releases[environment].name if environment in releases else environment,
-        shown_failures=SHOWN_FAILURES,
-        log_name=lambda environment, cell: f"{environment}/{cell}.log".replace("/", "~"),
-        longest_bar=published_bars.longest,
-        bar_picture=lambda bar, end: Markup(  # noqa: S704  numbers only
+    of_page: dict[str, Any] = {
+        "colours": of_releases,
+        "lines": lines,
+        "script": Markup(script),  # noqa: S704  a file of ours
+        "shown_slower": SHOWN_SLOWER,
+        "shown_timelines": SHOWN_TIMELINES,
+        "max_timelines": MAX_TIMELINES,
+        "timeline_picture": lambda line: Markup(picture(line)),  # noqa: S704  it escapes its names
+        "script_hash": f"sha256-{digest}" if axis_scale else "",
+        "swatch": lambda environment: _swatch(positions.get(environment)),
+        "release_name": lambda environment: releases[environment].name if environment in releases else environment,
+        "shown_failures": SHOWN_FAILURES,
+        "log_name": lambda environment, cell: f"{environment}/{cell}.log".replace("/", "~"),
+        "longest_bar": published_bars.longest,
+        "bar_picture": lambda bar, end: Markup(  # noqa: S704  numbers only
             published_bars.picture(bar, end, f"r{positions.get(bar.environment, 0)}")
         ),
-        forest=lambda row: Markup(pictures.forest(row, axis_scale) if axis_scale else ""),  # noqa: S704  numbers only
-        samples_picture=_samples_picture(samples),
-    )
+        "forest": lambda row: Markup(pictures.forest(row, axis_scale) if axis_scale else ""),  # noqa: S704  numbers only
+        "samples_picture": _samples_picture(samples),
+    }
     return environment().get_template(name, globals=of_page)
 
 
