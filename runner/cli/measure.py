@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@app.command()
+@app.command(short_help="Show what would run, and why the rest would not")
 @planning
 def plan(
     options: "Options",
@@ -66,7 +66,7 @@ def _plan_text(plan: "Plan", format: str, *, why: bool, colour: bool) -> str:
     return plan_table(plan, console.width(), why=why, colour=colour)
 
 
-@app.command()
+@app.command(short_help="Build the environments without measuring")
 @planning
 def build(options: "Options") -> int:
     """Build the environments without measuring."""
@@ -79,7 +79,7 @@ def build(options: "Options") -> int:
     return 1 if failed else 0
 
 
-@app.command()
+@app.command(short_help="Build, measure, and write the report")
 @planning
 def run(
     options: "Options",
@@ -131,7 +131,7 @@ def _print_answer(measured: "Run", context: "Context") -> None:
         console.note(f"next: {checked.command}")
 
 
-@app.command()
+@app.command(short_help="Measure, and confirm what changed since the last run")
 @planning
 def nightly(options: "Options", format: TableOrJson = "table", output: Output = None) -> int:
     """Measure, compare with the last good run, and measure again in turns what looks changed; 8 h unless --budget."""
