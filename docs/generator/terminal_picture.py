@@ -13,7 +13,7 @@ from rich.text import Text
 from runner.report import answer_text, formatting
 
 COMMAND = "runner run --preset quick"
-COLUMNS = 66
+COLUMNS = 96
 LINE, LETTER = 19, 7.83
 """Height of a line and width of a letter at 13 pixels."""
 GROUND, INK, DIM = "#14171b", "#e6e9ed", "#9aa5b1"

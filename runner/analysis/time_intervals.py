@@ -61,8 +61,9 @@ def median_interval(seconds: Sequence[float], servers: Sequence[str], level: flo
     if rank:
         low, high = logs[rank - 1], logs[-rank]
     else:
-        half_width = _quantile(len(logs) - 1, level) * float(np.std(logs, ddof=1)) / math.sqrt(len(logs))
         middle = sum(logs) / len(logs)
+        deviation = math.sqrt(sum((log - middle) ** 2 for log in logs) / (len(logs) - 1))
+        half_width = _quantile(len(logs) - 1, level) * deviation / math.sqrt(len(logs))
         low, high = middle - half_width, middle + half_width
     shown = median(seconds)
     return min(math.exp(low), shown), max(math.exp(high), shown)

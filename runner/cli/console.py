@@ -108,8 +108,8 @@ def save(content: str | bytes, output: Path) -> None:
 class Result(Protocol):
     """What a command found out, for people and for programs."""
 
-    def text(self, width: int) -> str:
-        """Return it as text for a terminal with so many columns."""
+    def text(self, width: int, *, colour: bool) -> str:
+        """Return it as text for a terminal with so many columns, with ANSI colours or without."""
 
     def json(self) -> Mapping[str, object]:
         """Return it as JSON has it."""
@@ -117,7 +117,10 @@ class Result(Protocol):
 
 def show(result: Result, format: Literal["table", "json"], output: Path | None) -> None:
     """Print a result as text or as JSON, or write it to a file."""
-    emit(json_text(result.json()) if format == "json" else result.text(width()), output)
+    if format == "json":
+        emit(json_text(result.json()), output)
+    else:
+        emit(result.text(width(), colour=output is None and colour()), output)
 
 
 WIDEST = 200
@@ -163,7 +166,7 @@ def progress() -> "Progress":
     """Return the progress display for this stderr: a live table on a terminal, else plain lines."""
     from runner.core.progress import create_progress
 
-    return create_progress(note, live=sys.stderr.isatty())
+    return create_progress(note, live=sys.stderr.isatty() and os.environ.get("TERM") != "dumb")
 
 
 def json_text(value: Mapping[str, object]) -> str:

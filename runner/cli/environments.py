@@ -12,7 +12,7 @@ from runner.core.errors import Problem, UsageError
 app = typer.Typer()
 
 
-@app.command()
+@app.command(short_help="Write the locks of environments, or pin the images")
 def lock(
     environments: Environments = None,
     matrix: MatrixFile = Path("matrix.yaml"),
@@ -36,7 +36,7 @@ def lock(
     return 0
 
 
-@app.command()
+@app.command(short_help="Print the JSON Schema of the matrix file")
 def schema(
     check: Annotated[Path | None, typer.Option("--check", help="check this matrix file instead of printing")] = None,
     output: Output = None,

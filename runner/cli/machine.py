@@ -13,7 +13,7 @@ from runner.core.errors import Problem, UsageError
 app = typer.Typer()
 
 
-@app.command()
+@app.command(short_help="Show what this machine can run, and what to fix")
 def doctor(
     environments: Environments = None,
     matrix: MatrixFile = Path("matrix.yaml"),
@@ -31,7 +31,7 @@ def doctor(
     return 0 if examination.ready else 1
 
 
-@app.command()
+@app.command(short_help="Show what makes this machine noisy")
 def tune(format: TableOrJson = "table", output: Output = None, traceback: Traceback = False) -> int:
     """Show what makes this machine noisy, and the command that changes each setting; nothing is changed."""
     from runner.workflows.doctor.tune import examine
@@ -40,7 +40,7 @@ def tune(format: TableOrJson = "table", output: Output = None, traceback: Traceb
     return 0
 
 
-@app.command()
+@app.command(short_help="Show or reset locked GPU clocks")
 def clocks(
     action: Annotated[Literal["show", "reset"], typer.Argument(help="show or reset")] = "show",
     device: Annotated[
@@ -68,12 +68,12 @@ def clocks(
     return 0
 
 
-@app.command()
+@app.command(short_help="Remove what dead runs and old versions left behind")
 def clean(
     matrix: MatrixFile = Path("matrix.yaml"),
     reports: Reports = Path("reports"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only list what would be removed")] = False,
-    all: Annotated[bool, typer.Option("--all", help="remove what the matrix still needs, too")] = False,
+    all: Annotated[bool, typer.Option("--all", help="also remove environments in use; they will be rebuilt")] = False,
     traceback: Traceback = False,
 ) -> int:
     """Remove what dead runs, deleted environments and older code left behind."""

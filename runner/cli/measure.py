@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@app.command()
+@app.command(short_help="Show what would run, and why the rest would not")
 @planning
 def plan(
     options: "Options",
@@ -34,7 +35,8 @@ def plan(
     output: Output = None,
 ) -> int:
     """Show which cells would run, and why the others would not; nothing is downloaded or built."""
-    console.emit(_plan_text(_planned(options, machine), format, why=why), output)
+    colour = output is None and console.colour()
+    console.emit(_plan_text(_planned(options, machine), format, why=why, colour=colour), output)
     return 0
 
 
@@ -54,7 +56,7 @@ def _planned(options: "Options", machine: Path | None) -> "Plan":
     return planned(options, read_machine_file(machine), console.note)
 
 
-def _plan_text(plan: "Plan", format: str, *, why: bool) -> str:
+def _plan_text(plan: "Plan", format: str, *, why: bool, colour: bool) -> str:
     if format == "json":
         from runner.plan.document import plan_document
 
@@ -65,10 +67,10 @@ def _plan_text(plan: "Plan", format: str, *, why: bool) -> str:
         return coverage(plan)
     from runner.report.plan import plan_table
 
-    return plan_table(plan, console.width(), why=why)
+    return plan_table(plan, console.width(), why=why, colour=colour)
 
 
-@app.command()
+@app.command(short_help="Build the environments without measuring")
 @planning
 def build(options: "Options") -> int:
     """Build the environments without measuring."""
@@ -81,7 +83,7 @@ def build(options: "Options") -> int:
     return 1 if failed else 0
 
 
-@app.command()
+@app.command(short_help="Build, measure, and write the report")
 @planning
 def run(
     options: "Options",
@@ -127,11 +129,13 @@ def _print_answer(measured: "Run", context: "Context") -> None:
     width, colour = console.width(), console.colour(sys.stderr)
     console.note(answer_text.text(run_answer(measured, margin), width=width, colour=colour))
     checked = check(reports, measured.id, context.settings.file)
-    for line in filter(None, (checked.advice, checked.command and f"next: {checked.command}")):
-        console.note(line)
+    if checked.advice:
+        console.note(textwrap.fill(checked.advice, width))
+    if checked.command:
+        console.note(f"next: {checked.command}")
 
 
-@app.command()
+@app.command(short_help="Measure, and confirm what changed since the last run")
 @planning
 def nightly(options: "Options", format: TableOrJson = "table", output: Output = None) -> int:
     """Measure, compare with the last good run, and measure again in turns what looks changed; 8 h unless --budget."""

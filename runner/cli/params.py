@@ -19,7 +19,7 @@ Traceback = Annotated[bool, typer.Option("--traceback", help="show the traceback
 Device = Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:0,1, cuda:all or a UUID")]
 RunName = Annotated[
     str | None,
-    typer.Argument(metavar="[RUN]", help="a run's id or folder; the newest by default", autocompletion=completion.runs),
+    typer.Argument(metavar="RUN", help="a run's id or folder; the newest by default", autocompletion=completion.runs),
 ]
 Environments = Annotated[
     list[str] | None,

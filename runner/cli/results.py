@@ -15,7 +15,7 @@ Format = Annotated[
 ]
 
 
-@app.command()
+@app.command(short_help="Compare releases: faster, slower, same or undecided")
 def compare(
     environments: Annotated[
         list[str],
@@ -51,7 +51,7 @@ def compare(
     return 0
 
 
-@app.command()
+@app.command(short_help="Show the issues of a run and the command to run next")
 def check(
     run: RunName = None,
     matrix: MatrixFile = Path("matrix.yaml"),
@@ -68,7 +68,7 @@ def check(
     return 1 if checked.serious else 0
 
 
-@app.command()
+@app.command(short_help="Write the report of a run, or a site over all runs")
 def report(
     run: RunName = None,
     matrix: MatrixFile = Path("matrix.yaml"),
@@ -101,7 +101,7 @@ def report(
     return 0
 
 
-@app.command("open")
+@app.command("open", short_help="Open the report of a run in the browser")
 def open_page(
     run: RunName = None,
     matrix: MatrixFile = Path("matrix.yaml"),
@@ -122,7 +122,7 @@ def open_page(
     return 0
 
 
-@app.command("list")
+@app.command("list", short_help="List runs, environments, cases or presets")
 def list_what_there_is(
     topic: Annotated[Literal["runs", "environments", "cases", "presets"], typer.Argument(help="what to list")] = "runs",
     matrix: MatrixFile = Path("matrix.yaml"),
@@ -141,7 +141,7 @@ def list_what_there_is(
     return 0
 
 
-@app.command()
+@app.command(short_help="Accept the times of cells as the new baseline")
 def accept(
     cells: Annotated[
         list[str],
@@ -160,18 +160,18 @@ def accept(
     return 0
 
 
-@app.command()
+@app.command(short_help="Show errors against the float64 reference")
 def accuracy(run: RunName = None, reports: Reports = Path("reports"), traceback: Traceback = False) -> int:
     """Print the largest error against the float64 reference, and whether it is within the tolerance."""
     from runner.report.accuracy import text
     from runner.workflows.results import find_run, run_accuracy
 
     rows = run_accuracy(find_run(reports, run))
-    console.emit(text(rows), None)
+    console.emit(text(rows, console.width(), colour=console.colour()), None)
     return 1 if any(row.failed for row in rows) else 0
 
 
-@app.command()
+@app.command(short_help="Write every sample of a run as one table")
 def export(
     output: Annotated[Path, typer.Option("--output", "-o", help="a .parquet or .csv file")],
     run: RunName = None,

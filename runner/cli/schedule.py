@@ -14,10 +14,10 @@ from runner.core.errors import Problem, UsageError
 app = typer.Typer()
 
 
-@app.command()
+@app.command(short_help="Print a timer or crontab line for `runner nightly`")
 def schedule(
     nightly_options: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- OPTION...]", help="the options of `runner nightly`")
+        list[str] | None, typer.Argument(metavar="-- OPTION...", help="the options of `runner nightly`")
     ] = None,
     at: Annotated[str, typer.Option("--at", help="the time of day, by this machine's clock")] = "02:30",
     format: Annotated[Literal["systemd", "cron"], typer.Option(help="what to print")] = "systemd",

@@ -18,6 +18,18 @@ TRUST = 0.25
 """Weight of the plan's estimate against the speed measured so far, as a share of the estimate: first rounds compile."""
 
 
+def shortened(text: str, width: int = WIDTH) -> str:
+    """Return text of at most ``width`` characters, with dots in its middle if it is longer.
+
+    >>> shortened("measured: 58/972; last: tf-1.15/lstm-block-fused-cell/train/fp32", 32)
+    'measured: 58/9...cell/train/fp32'
+    """
+    if len(text) <= width:
+        return text
+    end = (width - 3) // 2 + 1
+    return f"{text[: width - 3 - end]}...{text[-end:]}"
+
+
 class Progress:
     """Plain lines: every note, and the status of each row at most every QUIET_SECONDS. Safe for several threads."""
 
@@ -51,7 +63,7 @@ class Progress:
             now = self.clock()
             if now - self.last_written.get(name, -QUIET_SECONDS) >= QUIET_SECONDS:
                 self.last_written[name] = now
-                self.write(f"{name}: {text}"[:WIDTH])
+                self.write(shortened(f"{name}: {text}"))
 
     def finish(self, name: str) -> None:
         """Remove the row ``name``; how its work ended is a note's to say."""

@@ -1,13 +1,23 @@
 """The largest errors of each implementation against the float64 reference."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from runner.analysis.model import Dataset
 from runner.catalog.cases import CASES, is_kernel
 from runner.harness.verify.tolerance import OPERATIONS, TOLERANCES, allowed
 from runner.report import formatting
 
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+WIDTH = 200
+"""Columns in which the table fits."""
+CASES_WIDTH = 26
+"""Columns that the table leaves for the cases at least."""
 ERRORS = (
     "The largest relative error of a loss, and of a gradient and of a result as a share of its norm, against a float64 "
     "reference"
@@ -120,18 +130,64 @@ def _worst(dataset: Dataset, kind: str) -> dict[Key, Worst]:
     return largest
 
 
-def text(rows: tuple[Accuracy, ...]) -> str:
-    """Return the rows as aligned columns, those that failed the check first."""
-    lines = [HEAD, *(_line(row) for row in sorted(rows, key=lambda row: not row.failed))]
-    widths = [max(len(line[index]) for line in lines) for index in range(len(HEAD))]
-    padded = ("  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True)) for line in lines)
+def text(rows: tuple[Accuracy, ...], width: int = WIDTH, *, colour: bool = False) -> str:
+    """Return the rows, those that failed the check first: as a table if it fits, else as a few lines for each row.
+
+    Args:
+        rows: of a run.
+        width: columns to use, at least 60.
+        colour: whether the lines have ANSI colours.
+    """
+    from rich.padding import Padding
+    from rich.text import Text
+
+    fields = [_fields(row) for row in sorted(rows, key=lambda row: not row.failed)]
+    *columns, cases = zip(HEAD, *fields, strict=True)
+    first = _aligned(list(zip(*columns, strict=True)))
+    parts: list[RenderableType] = []
+    if max(map(len, first)) + CASES_WIDTH <= width:
+        parts.append(_table([Text(first[0], style="bold"), *map(_coloured, first[1:])], cases))
+    else:
+        names = _aligned([each[:4] for each in fields])
+        for line, (*_, loss, gradient, result, of_row) in zip(names, fields, strict=True):
+            errors = f"loss {loss}, gradient {gradient}, result {result}, in {of_row}"
+            parts += [_coloured(line), Padding(Text(errors), (0, 0, 0, 8))]
     failed = sum(row.failed for row in rows)
-    verdict = (
-        f"{failed} of {formatting.counted(len(rows), 'implementation')} failed the check" if failed else "all are ok"
-    )
-    return "\n".join([*(line.rstrip() for line in padded), f"{verdict}; {ALLOWED}"]) + "\n"
+    count = formatting.counted(len(rows), "implementation")
+    summary = f"{failed} of {count} failed the check" if failed else "all are ok"
+    parts.append(Text(f"{summary}; {ALLOWED}", style=formatting.STATE_STYLES["FAILED" if failed else "ok"]))
+    return formatting.as_text(parts, width, colour=colour) + "\n"
 
 
-def _line(row: Accuracy) -> tuple[str, ...]:
-    verdict = "FAILED" if row.failed else "ok"
-    return (verdict, row.environment, row.implementation, row.precision, *map(str, row.worst), ", ".join(row.cases))
+def _table(lines: Sequence["Text"], cases: Sequence[str]) -> "Table":
+    """Return a table of lines with the cases of each, which are folded to the width."""
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for line, of_line in zip(lines, cases, strict=True):
+        table.add_row(line, of_line)
+    return table
+
+
+def _fields(row: Accuracy) -> tuple[str, ...]:
+    result = "FAILED" if row.failed else "ok"
+    return (result, row.environment, row.implementation, row.precision, *map(str, row.worst), ", ".join(row.cases))
+
+
+def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Return lines of fields in columns."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    padded = ("  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True)) for line in lines)
+    return [line.rstrip() for line in padded]
+
+
+def _coloured(line: str) -> "Text":
+    """Return a line whose first word is a result, which has its colour; a failure colours the line."""
+    from rich.text import Text
+
+    result = line.partition(" ")[0]
+    text = Text(line)
+    text.stylize(formatting.STATE_STYLES.get(result, ""), 0, None if result == "FAILED" else len(result))
+    return text

@@ -226,7 +226,7 @@ def trust_lines(answer: Answer, *, failed: int, cells: int) -> Iterator[tuple[st
     for reason in answer.grade.reasons:
         yield "Reason", reason.sentence
     if figures.aa_median is not None:
-        text = f"a release against itself differs by {figures.aa_median:.1%} in the median of "
+        text = f"a release against itself differs by {100 * figures.aa_median:.1f} % in the median of "
         text += counted(figures.aa_pairs, "A/A control")
         yield "Noise", f"{text}; {figures.aa_differing} of them differ beyond chance or by more than 25 %"
     if figures.others_busy is not None:

@@ -111,9 +111,9 @@ class Check:
             "advice": self.advice,
         }
 
-    def text(self, width: int = WIDTH) -> str:
+    def text(self, width: int = WIDTH, *, colour: bool = False) -> str:
         """Return a summary for a screen of ``width`` columns; the last line is the command to run next, or advice."""
-        return formatting.as_text(_parts(self), width)
+        return formatting.as_text(_parts(self), width, colour=colour)
 
 
 def _parts(check: Check) -> Iterator["RenderableType"]:
@@ -122,13 +122,13 @@ def _parts(check: Check) -> Iterator["RenderableType"]:
 
     for line in _head(check):
         yield Text(line)
-    for title, rows in _sections(check):
+    for title, rows, style in _sections(check):
         table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
         table.add_column(no_wrap=True)
         table.add_column(overflow="fold")
         for name, text in rows:
-            table.add_row(f"  {name}", text)
-        yield Text(f"\n{title}")
+            table.add_row(Text(f"  {name}", style=style or "dim"), Text(text))
+        yield Text(f"\n{title}", style=f"bold {style}".rstrip())
         yield table
     yield ""
     if check.advice:
@@ -150,23 +150,24 @@ def _head(check: Check) -> Iterator[str]:
     yield from (f"note: {note}" for note in check.notes)
 
 
-def _sections(check: Check) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Yield each section that is not empty: its title, and lines of a code or failure class and a text."""
+def _sections(check: Check) -> Iterator[tuple[str, list[tuple[str, str]], str]]:
+    """Yield each section that is not empty: its title, lines of a code or failure class and a text, and its colour."""
     if check.grade:
-        yield quality.grade_title(check.grade), [(reason.level, reason.sentence) for reason in check.grade.reasons]
+        reasons = [(reason.level, reason.sentence) for reason in check.grade.reasons]
+        yield quality.grade_title(check.grade), reasons, formatting.STATE_STYLES[check.grade.level]
     serious = [issue for issue in check.quality_issues if issue.serious]
     if serious:
-        yield quality.title(check.questioned), list(quality.lines(serious, name_worst=True))
+        yield quality.title(check.questioned), list(quality.lines(serious, name_worst=True)), "red"
     minor = [issue for issue in check.quality_issues if not issue.serious]
     if minor:
-        yield "minor quality issues", list(quality.lines(minor, name_worst=False))
+        yield "minor quality issues", list(quality.lines(minor, name_worst=False)), ""
     if not check.quality_issues and check.counts.good:
-        yield "no quality issues", []
+        yield "no quality issues", [], "green"
     if check.failures:
-        yield "failed", list(_failed(check.failures))
+        yield "failed", list(_failed(check.failures)), "red"
     if check.comparisons:
         counts = [f"{count} {verdict}" for verdict, count in _verdicts(check.comparisons).items()]
-        yield f"comparisons: {', '.join(counts) or 'none'}", list(_open(check.open))
+        yield f"comparisons: {', '.join(counts) or 'none'}", list(_open(check.open)), ""
 
 
 def _failed(failures: Iterable[Failure]) -> Iterator[tuple[str, str]]:

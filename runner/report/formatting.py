@@ -20,6 +20,19 @@ if TYPE_CHECKING:
 PHASES = ("compile", "compile-warm", "forward", "train", "gradient", "backward-inputs", "backward-weights")
 DASH = "\N{EN DASH}"
 FIRST_FACTS = ("framework", "release", "version", "python", "backend", "digest", "libraries", "cuda", "cudnn", "driver")
+STATE_STYLES = {
+    "ok": "green",
+    "good": "green",
+    "warning": "yellow",
+    "noisy": "yellow",
+    "fair": "yellow",
+    "missing": "red",
+    "FAILED": "red",
+    "poor": "red",
+}
+"""State, grade or result of a check -> its colour in a terminal; others have none."""
+MIN_FOLDED_WIDTH = 40
+"""Columns that a folded last column has at least; with less room it stands below the others."""
 SELF_EXPLANATORY = ("within-margin", "beyond-margin", "beyond-one")
 """Codes whose reason only repeats what the verdict means; tables explain it once, in their legend."""
 
@@ -50,7 +63,8 @@ def as_text(parts: Iterable["RenderableType"], width: int, *, colour: bool = Fal
 
 
 def columns(rows: Sequence[Sequence[str]], width: int) -> str:
-    """Return rows as aligned columns; the last one is folded to the width."""
+    """Return rows as aligned columns; the last one is folded to the width, below the others if that is narrow."""
+    from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
@@ -60,7 +74,13 @@ def columns(rows: Sequence[Sequence[str]], width: int) -> str:
     table.add_column(overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
-    return as_text([table], width)
+    others = sum(max(map(len, column)) + 2 for column in list(zip(*rows, strict=True))[:-1])
+    if width - others >= min(MIN_FOLDED_WIDTH, max(len(row[-1]) for row in rows)):
+        return as_text([table], width)
+    parts: list[RenderableType] = []
+    for *row, last in rows:
+        parts += [Text("  ".join(row)), Padding(Text(last), (0, 0, 0, 4))]
+    return as_text(parts, width)
 
 
 def step_time(seconds: float | None, unit: TimeUnit | None = None) -> str:

@@ -107,10 +107,13 @@ def _test(rows: Sequence[ComparedRow], environments: Sequence[str]) -> MapRow:
 
 def _workload(name: str, rows: Sequence[ComparedRow], environments: Sequence[str]) -> MapRow:
     """Return the row of all tests of a workload."""
+    of_environment: dict[str, list[ComparedRow]] = {other: [] for other in environments}
+    for each in rows:
+        of_environment[each.row.environment].append(each)
     return MapRow(
         test=name,
         detail=counted(len({(each.test, each.api) for each in rows}), "test"),
-        cells=tuple(_mean([each for each in rows if each.row.environment == other]) for other in environments),
+        cells=tuple(map(_mean, of_environment.values())),
     )
 
 

@@ -18,7 +18,7 @@ from runner.report.published import PublishedComparison
 from runner.report.timeline import timelines
 from runner.report.times import Line
 
-MAX_TABLE_ROWS = 200
+MAX_TABLE_ROWS = 150
 """Rows of the table of all comparisons. A larger run has its slower and undecided rows there, as many of the others as
 fit, and the rest in a table for each workload."""
 
@@ -31,12 +31,20 @@ class Skips(NamedTuple):
 
 
 SKIP_TITLES = {
-    "excluded": "left out by the preset",
-    "framework-lacks": "not offered by the release",
+    "no-interpreter": "need a Python that is not installed here",
+    "no-engine": "need a container engine",
     "image-unavailable": "in environments that cannot be had",
-    "no-gpu": "need a GPU",
+    "needs-gpu": "need a GPU",
+    "framework-lacks": "not offered by the release",
+    "precision-lacks": "not offered in that precision",
+    "arch": "have no code for this GPU",
+    "driver": "need another GPU driver",
+    "no-memory": "need more memory",
+    "processors": "need more CPUs",
+    "over-budget": "take longer than the budget",
+    "excluded": "left out by the preset or the selection",
 }
-"""Skip code -> its meaning in the summary; others are called by their code."""
+"""Skip code -> its meaning in the summary; a code of an older run is called by its name."""
 
 
 def page_text(page: Page, reference: PublishedComparison | None = None) -> str:

@@ -1,10 +1,12 @@
 """The templates of the pages, with the functions that draw and name what they show."""
 
 import base64
+import functools
 import hashlib
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import jinja2
 from markupsafe import Markup
@@ -25,6 +27,8 @@ SHOWN_TIMELINES, MAX_TIMELINES = 6, 60
 """Tests whose releases over time are shown at once, and at most; those with the most releases come first."""
 SHOWN_SLOWER = 10
 """Slower tests that the answer lists; more are folded below them."""
+SHOWN_FAILURES = 3
+"""Tests that are named for each failure; the others are counted."""
 
 
 def template(
@@ -43,34 +47,36 @@ def template(
         samples: cell id -> its samples by round.
         lines: cell id -> its times.
     """
-    templates = environment()
     of_releases = colours(releases)
     positions = {release: index for index, release in enumerate(of_releases)}
     script = (TEMPLATES / "script.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    templates.globals.update(
-        colours=of_releases,
-        lines=lines,
-        script=Markup(script),  # noqa: S704  a file of ours
-        shown_slower=SHOWN_SLOWER,
-        shown_timelines=SHOWN_TIMELINES,
-        max_timelines=MAX_TIMELINES,
-        timeline_picture=lambda line: Markup(picture(line)),  # noqa: S704  it escapes its names
-        script_hash=f"sha256-{digest}" if axis_scale else "",
-        swatch=lambda environment: _swatch(positions.get(environment)),
-        release_name=lambda environment: releases[environment].name if environment in releases else environment,
-        longest_bar=published_bars.longest,
-        bar_picture=lambda bar, end: Markup(  # noqa: S704  numbers only
+    of_page: dict[str, Any] = {
+        "colours": of_releases,
+        "lines": lines,
+        "script": Markup(script),  # noqa: S704  a file of ours
+        "shown_slower": SHOWN_SLOWER,
+        "shown_timelines": SHOWN_TIMELINES,
+        "max_timelines": MAX_TIMELINES,
+        "timeline_picture": lambda line: Markup(picture(line)),  # noqa: S704  it escapes its names
+        "script_hash": f"sha256-{digest}" if axis_scale else "",
+        "swatch": lambda environment: _swatch(positions.get(environment)),
+        "release_name": lambda environment: releases[environment].name if environment in releases else environment,
+        "shown_failures": SHOWN_FAILURES,
+        "log_name": lambda environment, cell: f"{environment}/{cell}.log".replace("/", "~"),
+        "longest_bar": published_bars.longest,
+        "bar_picture": lambda bar, end: Markup(  # noqa: S704  numbers only
             published_bars.picture(bar, end, f"r{positions.get(bar.environment, 0)}")
         ),
-        forest=lambda row: Markup(pictures.forest(row, axis_scale) if axis_scale else ""),  # noqa: S704  numbers only
-        samples_picture=_samples_picture(samples),
-    )
-    return templates.get_template(name)
+        "forest": lambda row: Markup(pictures.forest(row, axis_scale) if axis_scale else ""),  # noqa: S704  numbers only
+        "samples_picture": _samples_picture(samples),
+    }
+    return environment().get_template(name, globals=of_page)
 
 
+@functools.cache
 def environment() -> jinja2.Environment:
-    """Return the templates of this folder with what all pages use."""
+    """Return the templates of this folder, compiled once for all pages, with what all of them use."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,

@@ -1,6 +1,6 @@
 """A plan as text for people: how much runs where, then why the rest does not run."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from runner.core.model import Plan, PlannedCell
@@ -12,23 +12,33 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 WIDTH = 100
+COUNT_WIDTH = 4
+"""Columns of a count of cells, ``12/4``; a larger one widens its column."""
+LONG_WORD = 6
+"""Letters of a word of a workload's name above which the head of a narrow grid breaks it."""
 ENVIRONMENT_CODES = ("image-unavailable", "no-engine", "no-interpreter", "arch", "driver")
 """Skip codes about an environment rather than its implementations, if nothing of the environment runs."""
 
 
-def plan_table(plan: Plan, width: int = WIDTH, *, why: bool = False) -> str:
+def plan_table(plan: Plan, width: int = WIDTH, *, why: bool = False, colour: bool = False) -> str:
     """Return the plan as text: a grid of environments and workloads, and how many cells do not run for which reason.
 
     Args:
         plan: the plan.
         width: columns to use, at least 60.
         why: list the implementations that run, and what does not run for each reason, instead.
+        colour: whether the lines have ANSI colours.
     """
-    return as_text(_parts(plan, why=why), width)
+    return as_text(_parts(plan, width, why=why), width, colour=colour)
 
 
-def _parts(plan: Plan, *, why: bool) -> Iterator["RenderableType"]:
-    yield _cell_counts(plan.cells) if why else _grid(plan.cells)
+def _parts(plan: Plan, width: int, *, why: bool) -> Iterator["RenderableType"]:
+    from rich.text import Text
+
+    if why:
+        yield _cell_counts(plan.cells)
+    else:
+        yield from _grid(plan.cells, width)
     reasons = _reasons(plan.cells) if why else _counted_reasons(plan.cells)
     if reasons:
         yield "\nnot run:" if why else "\nnot run (--why lists them):"
@@ -39,9 +49,9 @@ def _parts(plan: Plan, *, why: bool) -> Iterator["RenderableType"]:
         yield "\nslow at the first call:"
         yield _table(compiled)
     rounds = plan.measurement.rounds
-    yield (
-        f"\n{len(running)} of {len(plan.cells)} cells run, {rounds} round{'s' if rounds > 1 else ''} each, on "
-        f"{plan.backend} ({_device(plan)}, {plan.measurement.threads} threads): "
+    yield Text(
+        f"\n{len(running)} of {len(plan.cells)} cells run, {counted(rounds, 'round')} each, on "
+        f"{plan.backend} ({_device(plan)}, {counted(plan.measurement.threads, 'thread')}): "
         f"about {duration(plan.seconds)} of measuring{_extra_rounds(plan)}"
     )
 
@@ -60,9 +70,8 @@ def _extra_rounds(plan: Plan) -> str:
     return f", and up to {measurement.round_limit} rounds, {duration(limit)} in all, where verdicts stay open"
 
 
-def _grid(cells: Iterable[PlannedCell]) -> "Table":
-    """Return a table with a row for each environment and a column for each workload: how many of its cells run."""
-    from rich.table import Table
+def _grid(cells: Iterable[PlannedCell], width: int) -> Iterator["RenderableType"]:
+    """Yield tables of environments by workloads: how many cells run; then the environments of which nothing runs."""
     from rich.text import Text
 
     groups: dict[str, dict[str, list[bool]]] = {}
@@ -70,14 +79,53 @@ def _grid(cells: Iterable[PlannedCell]) -> "Table":
         by_workload = groups.setdefault(planned.cell.environment, {})
         by_workload.setdefault(planned.cell.workload, []).append(planned.skip is None)
     workloads = list(dict.fromkeys(name for by_workload in groups.values() for name in by_workload))
+    running = {name: group for name, group in groups.items() if any(map(any, group.values()))}
+    if running:
+        first = max(map(len, ("environment", *running)))
+        for position, names in enumerate(_fitting(workloads, width - first)):
+            yield from [""] * (position > 0)
+            yield _environment_table(running, names)
+    others = [name for name in groups if name not in running]
+    if others:
+        yield Text(("\n" if running else "") + f"nothing runs in {', '.join(others)}")
+
+
+def _fitting(workloads: Sequence[str], width: int) -> list[dict[str, str]]:
+    """Return tables of workload -> its head, each of which fits ``width`` columns; long words of heads are broken."""
+    heads = {name: name.replace("-", "\n") for name in workloads}
+    if sum(map(_head_width, heads.values())) > width:
+        heads = {name: "\n".join(map(_halves, name.split("-"))) for name in workloads}
+    tables: list[dict[str, str]] = [{}]
+    for name, head in heads.items():
+        if tables[-1] and sum(map(_head_width, tables[-1].values())) + _head_width(head) > width:
+            tables.append({})
+        tables[-1][name] = head
+    return tables
+
+
+def _head_width(head: str) -> int:
+    return 1 + max(COUNT_WIDTH, *map(len, head.split("\n")))
+
+
+def _halves(word: str) -> str:
+    middle = -(-len(word) // 2)
+    return word if len(word) <= LONG_WORD else f"{word[:middle]}-\n{word[middle:]}"
+
+
+def _environment_table(groups: Mapping[str, Mapping[str, Sequence[bool]]], heads: Mapping[str, str]) -> "Table":
+    """Return a table with a row for each environment and a column for each workload: how many of its cells run."""
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
-    table.add_column("environment", no_wrap=True)
-    for name in workloads:
-        table.add_column(name.replace("-", "\n"), justify="right", no_wrap=True)
-    for environment, by_workload in groups.items():
-        counts = [by_workload.get(name, []) for name in workloads]
+    table.add_column("environment", no_wrap=True, vertical="bottom")
+    for head in heads.values():
+        table.add_column(head, justify="right", no_wrap=True)
+    for environment, group in groups.items():
+        counts = [group.get(name, []) for name in heads]
         texts = [f"{sum(runs)}/{len(runs)}" if any(runs) else "·" for runs in counts]
-        table.add_row(environment, *(Text(text, style="" if text != "·" else "dim") for text in texts))
+        styles = ["green" if runs and all(runs) else "" if any(runs) else "dim" for runs in counts]
+        table.add_row(environment, *map(Text, texts, styles))
     return table
 
 
@@ -163,7 +211,7 @@ def _table(rows: Iterable[tuple[str, str, str]]) -> "Table":
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True, style="bold")
     table.add_column(no_wrap=True)
-    table.add_column()
+    table.add_column(overflow="fold")
     for row in rows:
         table.add_row(*row)
     return table

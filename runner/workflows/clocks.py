@@ -103,7 +103,7 @@ class Shown:
     def _absent(self) -> list[str]:
         return [uuid for uuid in self.held if uuid not in {board.uuid for board in self.boards}]
 
-    def text(self, width: int = 100) -> str:  # noqa: ARG002  its lines are not laid out
+    def text(self, width: int = 100, *, colour: bool = False) -> str:  # noqa: ARG002  its lines are not laid out
         """Return the GPUs as lines for a terminal."""
         lines = [self.trouble] if self.trouble else []
         for board in self.boards:

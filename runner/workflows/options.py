@@ -33,7 +33,9 @@ class Options:
     ] = "auto"
     python: Annotated[str | None, typer.Option("--python", help="the interpreter that --backend host measures")] = None
     name: Annotated[str, typer.Option("--name", help="the id of the environment of --backend host")] = "host"
-    rounds: Annotated[int | None, typer.Option("--rounds", min=1, help="fresh processes per cell")] = None
+    rounds: Annotated[
+        int | None, typer.Option("--rounds", min=1, help="how often to measure each cell, in a new process")
+    ] = None
     max_rounds: Annotated[
         int | None, typer.Option("--max-rounds", min=1, help="upper limit of rounds for undecided comparisons")
     ] = None

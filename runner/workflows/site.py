@@ -1,6 +1,7 @@
 """Writes a static site over the stored runs: an index, trends, and the page of each run."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from runner.workflows.results import write_report
 COPIED = ("index.html", "report.md", "plan.json")
 """Files of a run that the site has, too; samples and logs stay in the run's folder."""
 LINKS_OF_FOLDER = ', <a href="samples.csv">samples.csv</a>, <a href="plan.json">plan.json</a>, <a href="logs/">logs</a>'
+LINK_TO_LOG = re.compile(r'<a href="logs/[^"]*">([^<]*)</a>')
 LINKS_OF_SITE = ', <a href="plan.json">plan.json</a>'
 
 
@@ -65,8 +67,7 @@ def _copy(run: Run, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in COPIED:
         if name == "index.html":
-            write_whole(
-                folder / name, (run.path / name).read_text(encoding="utf-8").replace(LINKS_OF_FOLDER, LINKS_OF_SITE)
-            )
+            page = (run.path / name).read_text(encoding="utf-8").replace(LINKS_OF_FOLDER, LINKS_OF_SITE)
+            write_whole(folder / name, LINK_TO_LOG.sub(r"\1", page))
         else:
             shutil.copyfile(run.path / name, folder / name)

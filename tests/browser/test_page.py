@@ -1,19 +1,20 @@
 """Nothing is cut, requested or logged at five widths and in print; filter, sort, links, keyboard and contrast work."""
 
+import re
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
-from runner.core.model import Cell
-from tests.browser.conftest import Opened, write_page
-from tests.support.fake_runs import bad, cell, good, make
+from tests.browser.conftest import EVIL, Opened
 
 WIDTHS = (390, 1024, 1280, 1440, 1920)
 PAPER = 718
 """Pixels across an A4 page within its margins, at 96 to the inch."""
-EVIL = "<script>document.title='owned'</script>\"'&" + "x" * 200 + "\u202eabc"
+FOLDED_BELOW = 20_000
+"""Pixels that a page of 400 cases and three releases is high, with its sections folded."""
 CUT = """() => [...document.querySelectorAll('.compared td, .compared .w, .card p, .trust dd, .slow li, h1')]
   .filter((each) => each.offsetParent !== null)
   .filter((each) => {
@@ -25,6 +26,10 @@ CUT = """() => [...document.querySelectorAll('.compared td, .compared .w, .card 
     return box.right > right + 1 || box.left < -1 || each.scrollWidth > each.clientWidth + 1 && each.clientWidth > 0;
   }).map((each) => each.textContent.trim().slice(0, 60))"""
 """Returns the texts that lie outside the window, or outside a box that scrolls or clips."""
+SQUEEZED = """() => [...document.querySelectorAll('.compared td.test, .heat th[scope=row], .sides')]
+  .filter((each) => each.offsetParent !== null && each.clientWidth < 100)
+  .map((each) => `${each.clientWidth} px: ${each.textContent.trim().slice(0, 60)}`)"""
+"""Returns the cells that are so narrow that their names break every few letters."""
 SHOWN = "() => [...document.querySelectorAll('#compared tbody')].filter((row) => !row.hidden).map((row) => row.id)"
 
 
@@ -34,6 +39,7 @@ def test_nothing_is_cut_requested_or_logged(chromium: Browser, report_page: Path
     with Opened(chromium, report_page, width, dark=dark) as opened:
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
         assert opened.page.evaluate(CUT) == []
+        assert opened.page.evaluate(SQUEEZED) == []
         assert opened.console == []
         assert opened.requests == [report_page.as_uri()]
 
@@ -43,8 +49,30 @@ def test_nothing_is_cut_on_paper(chromium: Browser, report_page: Path) -> None:
         opened.page.emulate_media(media="print")
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= PAPER
         assert opened.page.evaluate(CUT) == []
+        assert opened.page.evaluate(SQUEEZED.replace("100", "70")) == []
+        assert opened.page.locator("#compared thead").is_visible(), "on paper the comparisons are a table"
         assert opened.page.locator("nav").is_hidden()
         assert opened.page.locator("#filter").is_hidden()
+
+
+def test_dark_mode_has_its_palette(chromium: Browser, report_page: Path) -> None:
+    grounds = []
+    for dark in (False, True):
+        with Opened(chromium, report_page, 1280, dark=dark) as opened:
+            colour = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
+            grounds.append(sum(int(number) for number in re.findall(r"\d+", colour)))
+    light, dark_ground = grounds
+    assert (light > 700, dark_ground < 100) == (True, True)
+
+
+def test_400_cases_and_three_releases_are_a_page_below_20_000_pixels(chromium: Browser, large_page: Path) -> None:
+    assert large_page.stat().st_size < 2e6
+    for width in WIDTHS[1:]:
+        with Opened(chromium, large_page, width) as opened:
+            assert opened.page.evaluate("document.documentElement.scrollHeight") < FOLDED_BELOW
+            assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+            assert opened.page.evaluate(CUT) == []
+            assert opened.console == []
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -141,24 +169,44 @@ def test_the_table_is_copied_as_markdown(chromium: Browser, report_page: Path) -
     )
 
 
-def test_the_page_is_complete_without_scripts(chromium: Browser, report_page: Path) -> None:
-    with Opened(chromium, report_page, 1280, scripts=False) as opened:
-        assert opened.page.locator("#filter").is_hidden()
-        assert opened.page.locator("#compared tbody").count() > 10
-        assert opened.page.locator(".card").first.is_visible()
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_is_complete_without_scripts(chromium: Browser, report_page: Path, width: int) -> None:
+    with Opened(chromium, report_page, width) as opened:
+        complete = opened.page.locator("main").inner_text()
+    with Opened(chromium, report_page, width, scripts=False) as opened:
+        page = opened.page
+        assert page.locator("#filter").is_hidden()
+        assert page.locator("#copy").is_hidden()
+        assert page.locator("#compared tbody").count() > 10
+        assert all(each.is_visible() for each in page.locator("#compared tbody, .card, .trust").all())
+        assert set(page.locator("main").inner_text().splitlines()) <= set(complete.splitlines())
+        summary = page.locator("#compared summary").first
+        summary.click()
+        assert page.get_by_text("measure again").first.is_visible()
 
 
-def test_hostile_names_stay_text(chromium: Browser, tmp_path: Path) -> None:
-    cells: list[Cell] = [cell("torch-1.0"), cell("torch-2.x")]
-    records = [
-        good(each, number, [0.1 + index, 0.1 + index], device=EVIL, release=EVIL)
-        for index, each in enumerate(cells)
-        for number in range(3)
-    ]
-    run = make(tmp_path, [*records, bad(cell("torch-1.12"), 0, "crash", EVIL)], cpu=EVIL)
-    path = write_page(tmp_path, run.id)
-    with Opened(chromium, path, 1280) as opened:
-        assert opened.page.title() != "owned"
+@pytest.mark.parametrize("width", [390, 1280])
+def test_hostile_names_stay_text(chromium: Browser, hostile_page: Path, width: int) -> None:
+    with Opened(chromium, hostile_page, width) as opened:
+        page = opened.page
+        page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        assert "owned" not in page.evaluate("[document.title === 'owned', window.owned].join()")
+        assert page.title() != "owned"
         assert opened.console == []
-        assert opened.page.locator("script").count() == 1
-        assert opened.page.evaluate("document.documentElement.scrollWidth") <= 1280
+        assert opened.requests == [hostile_page.as_uri()]
+        assert page.locator("script").count() == 1
+        assert page.locator("img, iframe, object").count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        text = page.locator("body").inner_text()
+        for place in ("release", "failure", "skip", "cpu", "package", "library"):
+            assert f"{place}{EVIL[:40]}" in text, place
+
+
+def test_a_hostile_log_is_a_file_that_the_page_only_links_to(chromium: Browser, hostile_page: Path) -> None:
+    logs = list((hostile_page.parent / "logs").iterdir())
+    assert any(EVIL.encode()[:30] in log.read_bytes() for log in logs)
+    with Opened(chromium, hostile_page, 1280) as opened:
+        links = [each.get_attribute("href") for each in opened.page.locator("#failures a").all()]
+        assert links
+        assert all((hostile_page.parent / unquote(link or "")).exists() for link in links)
+        assert f"log{EVIL[:30]}" not in opened.page.content()

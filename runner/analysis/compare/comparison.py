@@ -39,8 +39,11 @@ def compare(
         RunnerError: nothing can be compared; it says what is missing, why, and what to do.
     """
     names = (base, *others)
-    if not others or len(set(names)) < len(names):
-        raise UsageError(Problem("compare needs a base and others, each once", hint="runner compare BASE OTHER..."))
+    if not others:
+        raise UsageError(Problem("compare needs a base and others", hint="runner compare BASE OTHER..."))
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise UsageError(Problem(f"{twice[0]} was named twice", hint=f"{twice[0]}@RUN is a side of a certain run"))
     runs = RunReader(datasets, names)
     matches = {other: choose_sides(runs, base, other, best=best) for other in others}
     _refuse_unknown(runs, names, known)
@@ -96,6 +99,11 @@ def _refuse_unknown(runs: RunReader, requested: Sequence[str], known: Collection
     problems = []
     for name in requested:
         if names and name not in names and name not in runs.published:
+            releases = [each for each in names if each.startswith(f"{name}-")]
+            if releases:
+                hint = f"name a release: {', '.join(releases)}"
+                problems.append(Problem(f"{name!r} is a framework, not an environment", hint=hint))
+                continue
             near = difflib.get_close_matches(name, [*names, *published.figures_by_side()], n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
             problems.append(Problem(f"unknown environment {name!r}", hint=hint))

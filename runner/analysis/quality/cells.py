@@ -207,7 +207,7 @@ def _swapping(cell: CellSamples) -> Iterator[QualityIssue]:
 def _stolen(cell: CellSamples) -> Iterator[QualityIssue]:
     shares = [share for share in cell.known_values("stolen") if share > MAX_STOLEN_SHARE]
     if shares:
-        text = f"a hypervisor gave up to {max(shares):.0%} of its processors' time to others, "
+        text = f"up to {max(shares):.0%} of the CPU time went to other virtual machines (steal), "
         text += cell.in_rounds(len(shares))
         yield cell.issue("stolen", text, serious=False, extent=max(shares))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from runner.report.formatting import as_text
+from runner.report.formatting import STATE_STYLES, as_text
 from runner.workflows.doctor.findings import Finding, judge
 from runner.workflows.doctor.inspect import Facts, Outlook, outlooks_and_engine, read_facts
 from runner.workflows.options import Options
@@ -45,7 +45,8 @@ class Examination:
         auto = self.outlooks[0]
         other = next((outlook for outlook in self.outlooks[1:] if outlook.ready), None)
         if auto.ready:
-            return f"`{command}` takes {auto.name} and measures {auto.cells} cells"
+            first = f"for a first run: `{command} --preset quick`"
+            return f"`{command}` takes {auto.name} and measures {auto.cells} cells; {first}"
         if other:
             return f"`{command}` takes {auto.name}, with which nothing runs: use `--backend {other.name}`"
         return f"nothing runs here: `{command}` takes {auto.name}"
@@ -61,13 +62,13 @@ class Examination:
             "backends": {outlook.name: _backend_json(outlook) for outlook in self.outlooks},
         }
 
-    def text(self, width: int = WIDTH) -> str:
+    def text(self, width: int = WIDTH, *, colour: bool = False) -> str:
         """Return the findings as a table of ``width`` columns, and the verdict."""
         rows = (
             (finding.state, finding.name, finding.detail + (f"\nfix: {finding.fix}" if finding.fix else ""))
             for finding in self.findings
         )
-        return table(rows, self.verdict, width)
+        return table(rows, self.verdict, width, colour=colour)
 
 
 def examine(options: Options) -> Examination:
@@ -82,17 +83,18 @@ def examine(options: Options) -> Examination:
     return Examination(facts=facts, findings=judge(facts, outlooks), outlooks=outlooks)
 
 
-def table(rows: Iterable[tuple[str, str, str]], verdict: str, width: int) -> str:
+def table(rows: Iterable[tuple[str, str, str]], verdict: str, width: int, *, colour: bool = False) -> str:
     """Return rows of (state, name, detail) as a table of ``width`` columns, with the verdict below it."""
     from rich.table import Table
+    from rich.text import Text
 
     grid = Table(box=None, pad_edge=False, show_header=False)
     grid.add_column(no_wrap=True, style="bold")
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for row in rows:
-        grid.add_row(*row)
-    return as_text([grid, f"\n{verdict}"], width)
+    for state, name, detail in rows:
+        grid.add_row(Text(state, style=STATE_STYLES.get(state, "")), Text(name), Text(detail))
+    return as_text([grid, Text(f"\n{verdict}")], width, colour=colour)
 
 
 def _machine_json(facts: Facts) -> dict[str, Any]:

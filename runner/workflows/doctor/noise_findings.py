@@ -129,7 +129,11 @@ def _load(noise: Noise) -> Iterator[Source]:
     detail += f"busy now: {busy}" if busy else "nothing else is busy now"
     limit = max(0.2, MAX_LOAD * noise.cpus)
     if busy_cpus > limit or (noise.load or 0) > max(1.0, limit):
-        command = f"kill -STOP {noise.busy[0].pid}" if noise.busy else None
+        command = None
+        if noise.busy:
+            command = f"kill -STOP {noise.busy[0].pid}"
+            detail += "; wait for the first, or pause it if it is yours and continue it later: "
+            detail += f"kill -CONT {noise.busy[0].pid}"
         yield Source("other load", "noisy", detail, why, command)
     else:
         yield Source("other load", "ok", detail, why)

@@ -31,10 +31,10 @@ class Tuning:
         """Return all of it as JSON values."""
         return {"version": VERSION, "sources": [source.json() for source in self.sources]}
 
-    def text(self, width: int = WIDTH) -> str:
+    def text(self, width: int = WIDTH, *, colour: bool = False) -> str:
         """Return a table of ``width`` columns, and the verdict."""
         rows = ((source.state, source.name, _description(source)) for source in self.sources)
-        return table(rows, self.verdict, width)
+        return table(rows, self.verdict, width, colour=colour)
 
 
 def examine() -> Tuning:

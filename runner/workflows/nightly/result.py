@@ -109,7 +109,7 @@ class Night:
             "notes": list(self.notes),
         }
 
-    def text(self, width: int = 100) -> str:  # noqa: ARG002  its lines are not laid out
+    def text(self, width: int = 100, *, colour: bool = False) -> str:  # noqa: ARG002  its lines are not laid out
         """Return the night as text for a terminal or a mail."""
         from runner.workflows.nightly.text import night_text
 

@@ -432,10 +432,24 @@ def test_a_name_of_the_matrix_that_no_run_has_is_no_usage_error(tmp_path: Path) 
     assert "`runner run torch-1.0 tf-2.x`" in str(caught.value)
 
 
-@pytest.mark.parametrize("others", [[], ["torch-1.0"], ["tf-2.x", "tf-2.x"]])
-def test_a_comparison_needs_different_sides(others: list[str]) -> None:
-    with pytest.raises(UsageError, match="each once"):
+@pytest.mark.parametrize(
+    ("others", "message"),
+    [
+        ([], "compare needs a base and others"),
+        (["torch-1.0"], r"torch-1\.0 was named twice\nhint: torch-1\.0@RUN"),
+        (["tf-2.x", "tf-2.x"], r"tf-2\.x was named twice"),
+    ],
+)
+def test_a_comparison_needs_different_sides(others: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         compare([], "torch-1.0", others)
+
+
+def test_a_framework_is_no_side_and_the_hint_names_its_releases(tmp_path: Path) -> None:
+    make(tmp_path, rounds(BASE, [1.0]) + rounds(OTHER, [1.0]))
+    message = r"'torch' is a framework, not an environment\nhint: name a release: torch-1\.0, torch-2\.x"
+    with pytest.raises(UsageError, match=message):
+        compare(stored(tmp_path), "torch-1.0", ["torch"])
 
 
 def test_a_run_is_summarised_by_framework_against_the_first_that_was_measured(laptop: Dataset) -> None:

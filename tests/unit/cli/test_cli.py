@@ -1,9 +1,10 @@
 """What the program does without a command, its version, its typed choices, and what the shell completes."""
 
+import io
 import os
 import sys
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import pytest
 import typer
@@ -110,3 +111,50 @@ def test_a_terminal_gets_a_link_to_the_page_and_a_pipe_its_path(
     uri = f"file://{tmp_path}/a%20page.html"
     expected = f"\033]8;;{uri}\033\\{page}\033]8;;\033\\" if terminal else str(page)
     assert text.rstrip() == expected
+
+
+COLOUR_VARIABLES = ("NO_COLOR", "FORCE_COLOR", "TERM")
+
+
+class _Stream(io.StringIO):
+    def __init__(self, *, terminal: bool) -> None:
+        super().__init__()
+        self.terminal = terminal
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+
+@pytest.mark.parametrize(
+    ("variables", "terminal", "coloured"),
+    [
+        ({}, True, True),
+        ({}, False, False),
+        ({"NO_COLOR": "1"}, True, False),
+        ({"NO_COLOR": ""}, True, True),  # https://no-color.org: present and not an empty string
+        ({"FORCE_COLOR": "1"}, False, True),
+        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, True, False),
+        ({"TERM": "dumb"}, True, False),
+        ({"TERM": "dumb", "FORCE_COLOR": "1"}, True, True),
+    ],
+)
+def test_the_environment_and_the_terminal_choose_colours(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], *, terminal: bool, coloured: bool
+) -> None:
+    for name in COLOUR_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert console.colour(_Stream(terminal=terminal)) is coloured
+
+
+@pytest.mark.parametrize(("when", "coloured"), [("always", True), ("never", False)])
+@pytest.mark.parametrize("variable", ["NO_COLOR", "FORCE_COLOR"])
+def test_an_option_for_colours_overrides_the_environment(
+    monkeypatch: pytest.MonkeyPatch, when: Literal["always", "never"], variable: str, *, coloured: bool
+) -> None:
+    for name in COLOUR_VARIABLES:  # set first, so that the ones that the option sets are removed again
+        monkeypatch.setenv(name, "")
+    monkeypatch.setenv(variable, "1")
+    console.choose_colour(when)
+    assert console.colour(_Stream(terminal=not coloured)) is coloured

@@ -81,9 +81,11 @@ def test_a_note_does_not_silence_a_status(clock: _Clock) -> None:
 
 def test_a_long_status_is_cut_and_a_long_note_is_not(clock: _Clock) -> None:
     progress, lines = plain(clock)
-    progress.status("a", "x" * 500)
+    progress.status("a", f"begin{'x' * 500}end")
     progress.note("y" * 500)
     assert [len(line) for line in lines] == [WIDTH, 500]
+    assert lines[0].startswith("a: begin")
+    assert lines[0].endswith("end")
 
 
 def test_remaining_time_is_the_estimate_before_the_first_measurement(clock: _Clock) -> None:

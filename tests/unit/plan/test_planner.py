@@ -388,6 +388,27 @@ def test_the_table_names_what_is_slow_at_first_and_the_nearest_that_runs() -> No
     assert [line.split()[:2] for line in lines[begin + 1 : begin + 3]] == [["jit", "torch-1.0"], ["jit", "tf-1.8"]]
 
 
+@pytest.mark.parametrize("width", [60, 80, 120, 160])
+@pytest.mark.parametrize("why", [False, True])
+@pytest.mark.parametrize("colour", [False, True])
+def test_the_table_fits_its_width(width: int, *, why: bool, colour: bool) -> None:
+    text = plan_table(planned(small()), width, why=why, colour=colour)
+    assert ("\x1b[" in text) is colour
+    assert max(len(re.sub(r"\x1b\[[0-9;]*m", "", line)) for line in text.splitlines()) <= width
+
+
+def test_environments_of_which_nothing_runs_are_named_below_the_grid() -> None:
+    text = SMALL.replace('tf-1.8: {framework: tensorflow, release: "1.8.0", image: x, cuda: "9.0"}', TF_2)
+    v100 = replace(H200, name="V100", capability=(7, 0))
+    plan = planned(small(text=text), gpu=v100)
+    lines = plan_table(plan, 400).splitlines()
+    running = dict.fromkeys(entry.cell.environment for entry in plan.cells if entry.skip is None)
+    others = dict.fromkeys(entry.cell.environment for entry in plan.cells if entry.cell.environment not in running)
+    assert f"nothing runs in {', '.join(others)}" in lines
+    assert [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in running] == list(running)
+    assert not any(line.startswith(f"{name} ") for name in others for line in lines)
+
+
 def test_the_table_names_an_environment_alone_where_nothing_of_it_runs() -> None:
     text = SMALL.replace('tf-1.8: {framework: tensorflow, release: "1.8.0", image: x, cuda: "9.0"}', TF_2)
     v100 = replace(H200, name="V100", capability=(7, 0))

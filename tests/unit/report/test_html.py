@@ -13,9 +13,10 @@ from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise
 from runner.analysis.model import Dataset
 from runner.analysis.releases import releases
+from runner.core.model import SKIP_CODES
 from runner.report import report
 from runner.report.compared_rows import compared_rows
-from runner.report.html import MAX_TABLE_ROWS, _table, comparison_text
+from runner.report.html import MAX_TABLE_ROWS, SKIP_TITLES, _table, comparison_text
 from runner.report.page import Page, arrange
 from runner.report.pivots import pivots
 from tests.support.fake_runs import bad, cell, good, make, realistic, rounds
@@ -49,6 +50,8 @@ def test_the_page_requests_nothing(page: str) -> None:
         "samples.csv",
         "plan.json",
         "logs/",
+        "logs/tf-2.x~lstm-block-fused-cell~asr-lstm~1x320-ce-short~train~fp32.log",
+        "logs/tf-2.x~basic-lstm-cell~asr-lstm~4x320-ce-long~train~fp32.log",
     }
     assert re.findall(r"url\(|@import|srcset|=\"https?:", page) == []
     assert "default-src 'none'" in page
@@ -86,6 +89,20 @@ def test_the_page_names_every_release_api_failure_and_skip(page: str, results: D
         *("Intel MKL 2024.2", "sha256:" + "ab" * 32),
     ):
         assert word in text
+
+
+def test_every_failure_links_to_its_log(page: str, results: Dataset) -> None:
+    for cell_id in results.failures["cell"].unique():
+        assert f'href="logs/{cell_id.replace("/", "~")}.log"' in page
+
+
+def test_the_trust_stands_above_the_sections(page: str) -> None:
+    assert page.index("Trust: ") < page.index("<nav")
+    assert 'id="trust"' in page
+
+
+def test_every_skip_code_has_a_meaning_in_the_summary() -> None:
+    assert set(SKIP_TITLES) == set(SKIP_CODES)
 
 
 def test_no_ratio_stands_without_its_direction(content: Page) -> None:

@@ -208,6 +208,28 @@ def test_accuracy_is_the_largest_error_with_its_case(tmp_path: Path) -> None:
     assert lines[3] == "1 of 2 implementations failed the check; errors are as error/allowed"
 
 
+@pytest.mark.parametrize("width", [60, 80, 120, 160])
+@pytest.mark.parametrize("colour", [False, True])
+def test_accuracy_fits_its_terminal_and_keeps_every_result(tmp_path: Path, width: int, *, colour: bool) -> None:
+    slug, case_id = "lstm-block-fused-cell", "asr-lstm/1x320-ce-short"
+    records = [
+        good(cell("keras-2.1-tf", slug), 0, [1.0]),
+        bad(cell("tf-2.x", slug), 0, "wrong-result", "off", loss_error=0.5, gradient_error=3e-6, forward_error=1e-7),
+    ]
+    text = accuracy_text(accuracy(dataset.load_dataset(make(tmp_path, records))), width, colour=colour)
+    assert ("\x1b[31m" in text) is colour
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()
+    assert max(map(len, lines)) <= width
+    results = [line.split() for line in lines if line.startswith(("ok", "FAILED"))]
+    assert [(words[0], words[1], words[2]) for words in results] == [
+        ("FAILED", "tf-2.x", slug),
+        ("ok", "keras-2.1-tf", slug),
+    ]
+    plain = " ".join(" ".join(lines).split())
+    assert "5.0e-01/1e-05" in plain
+    assert plain.count(case_id) == 2
+
+
 def test_a_missing_time_is_a_dash() -> None:
     assert formatting.step_time(0.0123) == "12.3 ms"
     assert formatting.step_time(None) == formatting.DASH

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from runner.analysis.compare.summary import summarise
 from runner.report import report
 from runner.report.site import picture, site, trends_by_kind
 from runner.workflows.site import write_site
-from tests.support.fake_runs import cell, good, make, realistic
+from tests.support.fake_runs import bad, cell, good, make, realistic
 from tests.support.html import html_text
 
 
@@ -66,14 +67,17 @@ def test_a_trend_that_does_not_move_is_drawn() -> None:
 
 def test_the_site_has_the_page_of_each_run_and_no_link_to_what_it_lacks(tmp_path: Path) -> None:
     for seconds in (1.0, 2.0):
-        make(tmp_path / "reports", [good(cell(), number, [seconds, seconds]) for number in range(3)])
+        failed = bad(cell("tf-2.x", "basic-lstm-cell"), 0, "oom", "too much")
+        make(tmp_path / "reports", [*(good(cell(), number, [seconds, seconds]) for number in range(3)), failed])
     notes: list[str] = []
     index = write_site(tmp_path / "reports", tmp_path / "site", 0.02, notes.append)
     assert notes == [f"2 runs in {tmp_path / 'site'}"]
     pages = sorted((tmp_path / "site/runs").glob("*/index.html"))
     assert len(pages) == 2
     for page in pages:
-        assert 'href="samples.csv"' not in page.read_text()
+        links = re.findall(r'href="([^"#]+)"', page.read_text())
+        assert all(link == "data:," or (page.parent / link).exists() for link in links)
+        assert "basic-lstm-cell/asr-lstm/1x320-ce-short/train/fp32" in page.read_text()
         assert f'href="runs/{page.parent.name}/index.html"' in index.read_text()
         assert (page.parent / "report.md").exists()
 

@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -79,6 +80,12 @@ def command(result: Check) -> list[str]:
 DECIDED = (0.8, 0.801, 0.799, 0.8, 0.8)
 OPEN = (1.04, 1.10, 1.02, 1.08, 1.05)
 AT_THE_MARGIN = (0.96, 1.0, 0.97, 1.01, 0.99)
+
+
+def test_a_terminal_shows_the_grade_in_its_colour(tmp_path: Path) -> None:
+    result = judged(tmp_path, pairs(DECIDED))
+    assert "\x1b[1;33mgrade fair" in result.text(colour=True)
+    assert re.sub(r"\x1b\[[0-9;]*m", "", result.text(colour=True)) == result.text()
 
 
 def test_a_run_without_doubts_is_compared(tmp_path: Path) -> None:

@@ -273,6 +273,15 @@ def test_machine_is_ready_if_one_backend_is(outlooks: tuple[Outlook, ...], ready
     assert examination.text().splitlines()[-1] == examination.verdict
 
 
+def test_a_terminal_shows_states_in_colours() -> None:
+    examination = examined(outlook(skips=BOTH), outlook("venv"))
+    styles = {"ok": "\x1b[1;32mok", "warning": "\x1b[1;33mwarning", "missing": "\x1b[1;31mmissing"}
+    text = examination.text(100, colour=True)
+    for state in {finding.state for finding in examination.findings}:
+        assert styles[state] in text
+    assert "\x1b[" not in examination.text(100)
+
+
 def test_table_has_every_finding_with_its_fix() -> None:
     examination = examined(outlook(skips=BOTH), outlook("venv"))
     text = " ".join(examination.text(400).split())

@@ -149,8 +149,11 @@ def test_other_processes_that_compute_are_noise(tmp_path: Path) -> None:
     noise = noise_below(root, later)
     assert noise.busy == (Busy("web server", 20, 0.5),)
     source = source_of("other load", noise)
-    assert (source.state, source.detail) == ("noisy", "busy now: web server at 50% of a CPU")
-    assert source.command == "kill -STOP 20"
+    assert (source.state, source.command) == ("noisy", "kill -STOP 20")
+    assert source.detail == (
+        "busy now: web server at 50% of a CPU; wait for the first, or pause it if it is yours and continue it later: "
+        "kill -CONT 20"
+    )
 
 
 def test_a_virtual_machine_shows_stolen_time_and_hides_the_governor(tmp_path: Path) -> None:
