@@ -1,4 +1,4 @@
-"""Run the first day with a GPU, and write one folder and its zip: ``nox -s gpu -- [--no-pin] [--backend host] [--out FOLDER]``.
+"""Run the first day with a GPU, and write one folder and its zip: ``nox -s gpu -- [--no-pin] [--out FOLDER]``.
 
 Without a GPU the driver is the stand-in of the tests, and everything computes on the CPU; the page says so.
 """
@@ -51,17 +51,24 @@ CHECKS = (
     Check("kills", "SIGKILL of runner and child", 420),
     Check("telemetry", "Telemetry on and off", 150),
     Check("quick", "The quick run", 900),
+    Check("restored", "The GPU at the end", 60, counts=False),
 )
 
 
 def arguments(words: Sequence[str] | None) -> argparse.Namespace:
     """Return the parsed command line."""
     parser = argparse.ArgumentParser(prog="nox -s gpu --", description=__doc__.partition("\n")[0])
-    parser.add_argument("selectors", nargs="*", metavar="ENVIRONMENT", help="environments of matrix.yaml; all by default")
+    parser.add_argument(
+        "selectors", nargs="*", metavar="ENVIRONMENT", help="environments of matrix.yaml; all by default"
+    )
     parser.add_argument("--no-pin", action="store_true", help="change nothing of the GPU: hold no clocks")
-    parser.add_argument("--backend", default="auto", choices=["auto", "docker", "venv", "host"], help="as of runner run")
+    parser.add_argument(
+        "--backend", default="auto", choices=["auto", "docker", "venv", "host"], help="as of runner run"
+    )
     parser.add_argument("--python", default=None, help="the interpreter that --backend host measures")
-    parser.add_argument("--out", type=Path, default=None, help="the folder to write; a new one below reports by default")
+    parser.add_argument(
+        "--out", type=Path, default=None, help="the folder to write; a new one below reports by default"
+    )
     parser.add_argument("--minutes", type=float, default=MINUTES, help="for all checks, downloads left out; default 30")
     parser.add_argument("--checks", default=",".join(check.name for check in CHECKS), help="a selection, with commas")
     parser.add_argument("--small", action="store_true", help="the smallest sizes, to test this command")
@@ -74,6 +81,9 @@ def standin(scratch: Path) -> Iterator[bool]:
 
     Yields whether there is no GPU. Without a C compiler there is no stand-in either, and no driver answers.
     """
+    if driver.STATE in os.environ:  # the caller has lent it
+        yield True
+        return
     try:
         here = bool(detect.present()) or detect.on_the_bus()
     except GpuError:  # a driver that does not work is a result of the day

@@ -108,7 +108,7 @@ class Bench:
 
     @contextmanager
     def held(self, say: Callable[[str], None] = print) -> Iterator[Pin]:
-        """Keep other runs away and hold the clocks for the length of a block, as a run does; ``--no-pin`` holds none."""
+        """Keep other runs away and hold the clocks for the length of a block, as a run does, unless ``--no-pin``."""
         name = device_id(self.gpu)
         with ExitStack() as stack:
             stack.enter_context(exclusive(self.context.settings.cache / f"measuring-{name}.lock", say))
@@ -170,7 +170,7 @@ class Probe:
         self.channel = channel
 
     def ask(self, name: str, limit: float, **request: Any) -> dict[str, Any]:  # noqa: ANN401
-        """Return what a probe answers; a mapping with ``error`` where it raised, ended or said nothing for ``limit`` s."""
+        """Return what a probe answers; it has ``error`` where it raised, ended, or was silent for ``limit`` s."""
         try:
             self.channel.send(protocol.encode({"probe": name, **request}))
             line = self.channel.receive(limit)
@@ -184,7 +184,7 @@ class Probe:
 
 
 def archive() -> bytes:
-    """Return what a server of probes reads first: see ``harness_archive.pack``; with the runner's harness in it."""
+    """Return what a server of probes reads first, as ``harness_archive.pack`` does; the harness is in it, too."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("harness/__init__.py", "")

@@ -65,7 +65,7 @@ def signal_group(pid: int, number: int) -> None:
 
 
 def run(command: Sequence[str], log: Path, seconds: float, folder: Path) -> tuple[End, float]:
-    """Run a command in ``folder`` and a group of its own, its output into ``log``; return how it ended and its seconds."""
+    """Run a command in ``folder`` as a process group, its output in ``log``; return how it ended, and its seconds."""
     begin = time.monotonic()
     with log.open("wb") as stream:
         process = subprocess.Popen(

@@ -1,7 +1,7 @@
 """The page of a session, one self-contained HTML file in the style of the reports; pure."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,11 +13,11 @@ from benchmarks.first_day.products import BLOCK, GRAPH, SHOWN
 from benchmarks.first_day.rows import Result, Row, counts
 from runner.catalog.hardware.peaks import PRECISIONS
 from runner.core import units
+from runner.report import formatting
 from runner.report.page_templates import environment
 
 HERE = Path(__file__).parent
-DASH = "–"
-WIDTH, HEIGHT, LEFT, BOTTOM = 640, 240, 44, 26
+WIDTH, HEIGHT, LEFT, BOTTOM = 480, 220, 34, 26
 LOW, HIGH = 0.5, 8.0  # ratios at the ends of the picture's axis
 RATIO_TICKS = (0.5, 1.0, 2.0, 4.0, 8.0)
 TIME_TICKS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
@@ -57,10 +57,11 @@ def page(document: Mapping[str, Any], results: Sequence[Result], predictions: Se
         total=counts(results),
         failed=[(result, row) for result in results for row in result.rows if row.state == "did not hold"],
         untested=[(result, row) for result in results for row in result.rows if row.state == "not tested"],
-        predictions=predictions,
+        predictions=[each for each in predictions if each.verdict != "not tested"],
+        open_predictions=[each for each in predictions if each.verdict == "not tested"],
         clocks=SHOWN,
         products=[product(row) for row in products],
-        picture=Markup(picture(products)),  # noqa: S704  numbers only
+        picture=Markup(picture(products)),
         precisions=PRECISIONS,
         table=precisions(_rows(by_check, "precisions")),
         css=_css,
@@ -92,7 +93,7 @@ def product(row: Row) -> Product:
     texts = []
     for name in SHOWN:
         if name not in seconds:
-            texts.append(DASH)
+            texts.append(formatting.DASH)
             continue
         ratio = f" ({seconds[name] / base:.2f})" if base else ""
         texts.append(units.step_time(seconds[name]) + ratio)
@@ -110,7 +111,7 @@ def precisions(rows: Iterable[Row]) -> list[Precision]:
 
 def _entry(row: Row | None) -> tuple[str, str, str]:
     if row is None:
-        return DASH, "not tested", "not in the matrix"
+        return formatting.DASH, "not tested", "not in the matrix"
     if "seconds" not in row.values:
         return str(row.values.get("class") or row.values.get("skip")), row.state, row.detail
     share = row.values.get("share")
@@ -129,19 +130,24 @@ def picture(products: Sequence[Row]) -> str:
                 series[name].append((_x(base), _y(seconds[name] / base)))
     if not any(series.values()):
         return ""
-    parts = [f'<svg class="ratios" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="ratio of each clock by time">']
+    lines = (_series(number, points) for number, points in enumerate(series.values()) if points)
+    head = f'<svg class="ratios" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="ratio of each clock by time">'
+    return "".join([head, *_axes(), *lines, "</svg>"])
+
+
+def _axes() -> Iterator[str]:
     for ratio in RATIO_TICKS:
-        y = _y(ratio)
-        parts.append(f'<line class="{"one" if ratio == 1 else "grid"}" x1="{LEFT}" x2="{WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" style="text-anchor:end">{ratio:g}</text>')
+        y, kind = _y(ratio), "one" if ratio == 1 else "grid"
+        yield f'<line class="{kind}" x1="{LEFT}" x2="{WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        yield f'<text x="{LEFT - 6}" y="{y + 4:.1f}" style="text-anchor:end">{ratio:g}</text>'
     for seconds in TIME_TICKS:
-        parts.append(f'<text x="{_x(seconds):.1f}" y="{HEIGHT - 6}">{units.step_time(seconds)}</text>')
-    for number, (_, points) in enumerate(series.items()):
-        if points:
-            path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-            parts.append(f'<polyline class="c{number}" points="{path}"/>')
-            parts += [f'<circle class="c{number}" cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in points]
-    return "".join([*parts, "</svg>"])
+        yield f'<text x="{_x(seconds):.1f}" y="{HEIGHT - 6}">{units.step_time(seconds)}</text>'
+
+
+def _series(number: int, points: Sequence[tuple[float, float]]) -> str:
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    circles = "".join(f'<circle class="c{number}" cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in points)
+    return f'<polyline class="c{number}" points="{path}"/>{circles}'
 
 
 def _x(seconds: float) -> float:

@@ -103,7 +103,7 @@ def _estimates(seen: Seen) -> Verdicts:
 
 
 def _cudnn_rule(seen: Seen) -> Verdicts:
-    products = [row for row in seen.rows("precisions", "deepbench-gemm/")]
+    products = seen.rows("precisions", "deepbench-gemm/")
     if not products:
         return "not tested", "no product was planned"
     refused = [row.name for row in products if "cudnn" in str(row.values.get("reason", "")).lower()]
@@ -114,7 +114,11 @@ def _capability(seen: Seen) -> Verdicts:
     capability = seen.capability
     if capability is None or capability >= AMPERE:
         return "not tested", "this GPU has both; a Volta, Turing or Pascal board is needed"
-    ran = [row.name for row in seen.rows("precisions") if row.values.get("precision") in {"tf32", "bf16"} and "seconds" in row.values]
+    ran = [
+        row.name
+        for row in seen.rows("precisions")
+        if row.values.get("precision") in {"tf32", "bf16"} and "seconds" in row.values
+    ]
     return _verdict(bool(ran), f"{len(ran)} cells in tf32 or bf16 ran")
 
 
@@ -142,15 +146,21 @@ def _peak(seen: Seen) -> Verdicts:
         return "not tested", "the peak of this GPU is not known"
     if how not in {"locked", "application"}:
         return "not tested", f"the clocks were not held ({how}); the best product reaches {100 * max(shares):.0f} %"
-    return _verdict(max(shares) < REACHED, f"the best product reaches {100 * max(shares):.0f} % of the data sheet, clocks {how}")
+    return _verdict(
+        max(shares) < REACHED, f"the best product reaches {100 * max(shares):.0f} % of the data sheet, clocks {how}"
+    )
 
 
 def _old_driver(seen: Seen) -> Verdicts:
-    unknown = [row.name for row in seen.rows("readings") if "ComputeRunningProcesses" in row.name and row.values.get("answer")]
+    unknown = [
+        row.name for row in seen.rows("readings") if "ComputeRunningProcesses" in row.name and row.values.get("answer")
+    ]
     if len(unknown) < 2:
         return "not tested", "this driver has the newer functions; one before 450 is needed"
     processes = seen.values("readings", "GPU 0: what its clocks support").get("processes")
-    return _verdict(processes is None, "neither function that lists processes exists" if processes is None else "a fallback answers")
+    return _verdict(
+        processes is None, "neither function that lists processes exists" if processes is None else "a fallback answers"
+    )
 
 
 def _heat(seen: Seen) -> Verdicts:
@@ -202,11 +212,23 @@ PREDICTIONS: Mapping[str, tuple[str, Callable[[Seen], Verdicts]]] = {
     "4": ("Products are refused for cuDNN's hardware rule", _cudnn_rule),
     "5": ("tf32 and bf16 run on GPUs that do not have them", _capability),
     "6": ("int8 products without transposition are refused", _int8),
-    "7": ("--allow-jit marks an environment broken", _untested("needs a release without code for this GPU: `runner run --allow-jit`")),
-    "8": ("Servers have no affinity to the GPU's CPUs, which adds noise", _untested("needs two sockets and a day of rounds")),
+    "7": (
+        "--allow-jit marks an environment broken",
+        _untested("needs a release without code for this GPU: `runner run --allow-jit`"),
+    ),
+    "8": (
+        "Servers have no affinity to the GPU's CPUs, which adds noise",
+        _untested("needs two sockets and a day of rounds"),
+    ),
     "9": ("Networks run in fp32 and tf32 alone", _networks),
-    "10": ("The host backend measures the first framework that it can import", _untested("a matter of the plan, not of a GPU")),
-    "11": ("Clocks are held while others compute, and an earlier lock is lost", _untested("nothing of others is disturbed for a test")),
+    "10": (
+        "The host backend measures the first framework that it can import",
+        _untested("a matter of the plan, not of a GPU"),
+    ),
+    "11": (
+        "Clocks are held while others compute, and an earlier lock is lost",
+        _untested("nothing of others is disturbed for a test"),
+    ),
     "12": (f"At base clock the best product reaches less than {100 * REACHED:.0f} % of the data sheet's peak", _peak),
     "13": ("TensorFlow pays for padding and masking that others do not", _untested("needs the preset standard")),
     "14": ("An old driver lacks functions, and nothing stands in for them", _old_driver),

@@ -14,14 +14,15 @@ UNKNOWN_PEAK = 1e13  # operations per second in fp32, of a GPU that is not in pe
 STEP = 32  # sizes are multiples: no product pays for a ragged edge
 SAME = 0.05  # by which two clocks may differ that count the same
 UNSTEADY = 0.2  # spread above which something else computes, and the clocks cannot be compared
-HOST = 1.1  # times the graph's time above which calls wait for their dispatch
+HOST = 1.05  # times the graph's time above which calls wait for their dispatch
 OURS, BLOCK, GRAPH, SINGLE = "ours", "400 calls, one wait", "CUDA graph", "one call, one wait"
 SHOWN = (OURS, BLOCK, GRAPH, "torch.utils.benchmark", "do_bench", SINGLE)
 
 
 def sizes(peak: float | None, count: int = COUNT, shortest: float = SHORTEST, longest: float = LONGEST) -> list[int]:
-    """Return the sizes n of square products that take ``shortest`` to ``longest`` seconds, in equal ratios, if 2 n^3
-    operations run at SHARE of ``peak`` operations per second; None is a GPU without a known peak.
+    """Return the sizes n of square products that take ``shortest`` to ``longest`` seconds, in equal ratios.
+
+    A product has 2 n^3 operations, and runs at SHARE of ``peak`` operations per second; None is an unknown peak.
 
     >>> sizes(66.9e12)[0], sizes(66.9e12)[-1]
     (512, 5024)

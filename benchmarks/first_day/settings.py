@@ -63,7 +63,9 @@ class Settings:
 
     def text(self) -> str:
         """Return the settings as JSON."""
-        return json.dumps({key: str(value) if isinstance(value, Path) else value for key, value in asdict(self).items()})
+        return json.dumps(
+            {key: str(value) if isinstance(value, Path) else value for key, value in asdict(self).items()}
+        )
 
     @classmethod
     def read(cls, text: str) -> "Settings":

@@ -16,9 +16,9 @@ def rows(settings: Settings) -> Iterator[Row]:
     options = settings.options(preset="quick")
     begin = time.monotonic()
     code = subprocess.run(settings.command("build", options), cwd=ROOT, check=False).returncode
-    detail = f"exit {code} after {(time.monotonic() - begin) / 60:.1f} min with {planned(settings, options).context.backend.name}"
+    minutes, bench = (time.monotonic() - begin) / 60, planned(settings, options)
+    detail = f"exit {code} after {minutes:.1f} min with {bench.context.backend.name}"
     yield Row(SUBJECT, "held" if code == 0 else "did not hold", detail, {"code": code})
-    bench = planned(settings, options)
     for spec in bench.prepared.specs:
         ready = spec in bench.specs
         values = {"framework": spec.framework, "release": spec.release}

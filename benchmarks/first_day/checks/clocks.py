@@ -40,7 +40,9 @@ def _sizes(bench: Bench) -> list[int]:
 
 def _row(bench: Bench, session: Session, probe: Probe, size: int) -> Row:
     case, environment = products.case(size), session.name.partition("#")[0]
-    cell = Cell(environment=environment, implementation="matmul", workload=case["workload"], case=case["name"], phase="forward")
+    cell = Cell(
+        environment=environment, implementation="matmul", workload=case["workload"], case=case["name"], phase="forward"
+    )
     answer = probe.ask(
         "clocks",
         ANSWER_SECONDS,

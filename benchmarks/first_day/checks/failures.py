@@ -1,4 +1,4 @@
-"""What a record says of a case that does not fit, and of one that takes too long; and whether the server goes on after."""
+"""What a record says of a case that does not fit and of one that takes too long, and whether the server goes on."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -28,7 +28,9 @@ def rows(settings: Settings) -> Iterator[Row]:
     bench = planned(settings, settings.options(workload=[workload]))
     spec = bench.newest("torch", "numpy", "jax", "tensorflow")
     cell = next(
-        block_cell for block in bench.prepared.plan.blocks for block_cell in block.cells
+        block_cell
+        for block in bench.prepared.plan.blocks
+        for block_cell in block.cells
         if block_cell.environment == spec.environment and block_cell.precision == "fp32"
     )
     case = dict(bench.block(cell).spec)
@@ -53,7 +55,11 @@ def _memory(bench: Bench, spec: Spec, session: Session, small: tuple[Cell, dict[
     else:
         large = products.case(LARGE)
         big = Cell(
-            environment=cell.environment, implementation="matmul", workload="deepbench-gemm", case=large["name"], phase="forward"
+            environment=cell.environment,
+            implementation="matmul",
+            workload="deepbench-gemm",
+            case=large["name"],
+            phase="forward",
         )
         with ExitStack() as stack:
             probe = stack.enter_context(bench.probe(spec))

@@ -1,4 +1,4 @@
-"""SIGKILL of the runner and of a measuring child in the middle of a run: what remained, and what ``--resume`` makes of it."""
+"""SIGKILL of the runner and of a measuring child in the middle of a run: what remains, and whether it resumes."""
 
 import json
 import os
@@ -29,7 +29,8 @@ KILL_IN_CONTAINER = (
     "import os,signal\n"
     "for name in filter(str.isdigit, os.listdir('/proc')):\n"
     "    fields = open('/proc/%s/stat' % name).read().rpartition(')')[2].split()\n"
-    "    if fields[1] == '1' and int(name) != os.getpid() and b'harness' in open('/proc/%s/cmdline' % name, 'rb').read():\n"
+    "    line = open('/proc/%s/cmdline' % name, 'rb').read()\n"
+    "    if fields[1] == '1' and int(name) != os.getpid() and b'harness' in line:\n"
     "        os.kill(int(name), signal.SIGKILL)\n"
     "        print(name)\n"
 )
@@ -116,7 +117,9 @@ def _kill_child(pid: int, run: str) -> bool:
 
         client = docker.from_env()
         try:
-            outputs = [client.containers.get(name).exec_run(["python3", "-c", KILL_IN_CONTAINER]).output for name in names]
+            outputs = [
+                client.containers.get(name).exec_run(["python3", "-c", KILL_IN_CONTAINER]).output for name in names
+            ]
         finally:
             client.close()
         return any(output.strip().isdigit() for output in outputs)
@@ -178,4 +181,3 @@ def _wait(condition: Callable[[], Any], seconds: float, process: "subprocess.Pop
 
 def _with(settings: Settings, options: Options, reports: Path) -> list[str]:
     return settings.command("run", replace(options, reports=reports))
-

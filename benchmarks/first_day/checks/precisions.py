@@ -1,4 +1,4 @@
-"""A dozen products and convolutions in each of the five precisions: what the plan says, the check, time, share of peak."""
+"""A dozen products and convolutions in five precisions: what the plan says, the check, time and share of peak."""
 
 import statistics
 from collections.abc import Iterator
@@ -41,7 +41,9 @@ def rows(settings: Settings) -> Iterator[Row]:
     bench = planned(settings, settings.options(selectors=selectors, precision=list(PRECISIONS)))
     spec = bench.newest("torch")
     with bench.held() as pin, bench.session(spec) as session:
-        yield Row("clocks during the precisions", "read", str(pin) or pin.why or pin.how, {"how": pin.how, "sm": pin.sm})
+        yield Row(
+            "clocks during the precisions", "read", str(pin) or pin.why or pin.how, {"how": pin.how, "sm": pin.sm}
+        )
         for cell in bench.prepared.plan.cells:
             yield _row(bench, session, cell)
     yield from _networks(settings, environment)
@@ -52,7 +54,9 @@ def _row(bench: Bench, session: Session, planned_cell: PlannedCell) -> Row:
     name = f"{cell.case_id} in {cell.precision}"
     values: dict[str, Any] = {"case": cell.case_id, "precision": cell.precision, "implementation": cell.implementation}
     if skip is not None:
-        return Row(name, "not tested", f"{skip.code}: {skip.reason}", {**values, "skip": skip.code, "reason": skip.reason})
+        return Row(
+            name, "not tested", f"{skip.code}: {skip.reason}", {**values, "skip": skip.code, "reason": skip.reason}
+        )
     spec = dict(bench.block(cell).spec)
     reply = bench.ask(session, cell, spec, seconds=SECONDS)
     if reply["status"] != "ok":
@@ -73,7 +77,7 @@ def _networks(settings: Settings, environment: str) -> Iterator[Row]:
     """Yield in which precisions networks are planned: nothing is measured."""
     selectors = [f"{environment}/*/{network}/*" for network in NETWORKS]
     cells = planned(settings, settings.options(selectors=selectors, precision=list(PRECISIONS))).prepared.plan.cells
-    running = {precision: 0 for precision in PRECISIONS}
+    running = dict.fromkeys(PRECISIONS, 0)
     for each in cells:
         running[each.cell.precision] += each.skip is None
     detail = ", ".join(f"{precision}: {count} cells" for precision, count in running.items())

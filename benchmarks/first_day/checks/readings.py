@@ -1,4 +1,4 @@
-"""Every getter of NVML that ``runner.gpu.nvml`` calls, by itself: its value, or the driver's answer, and how long it took."""
+"""Every getter of NVML that ``runner.gpu.nvml`` calls, by itself: its value or the driver's answer, and its time."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -51,7 +51,7 @@ READ = ("sm", "memory", "reasons", "watts", "joules", "celsius")
 ENUMERATING = ("nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex", "nvmlDeviceGetHandleByUUID")
 
 
-def rows(settings: Settings) -> Iterator[Row]:
+def rows(_settings: Settings) -> Iterator[Row]:
     """Yield a row for each getter and each field of each GPU, then what the runner makes of them."""
     try:
         with nvml.opened() as driver:
@@ -150,12 +150,12 @@ def _together(prefix: str, device: nvml.Device) -> Iterator[Row]:
     detail = f"{len(able.sm)} SM clocks, {len(able.memory)} memory clocks, application clocks {able.application}"
     values = {
         "architecture": able.architecture,
-        "capability": device.capability(),
+        "capability": list(device.capability()),
         "highest_sm": device.highest_sm(),
+        "application": [able.application.memory, able.application.sm] if able.application else None,
         "default": able.default.sm if able.default else None,
         "persistent": device.persistent(),
         "sliced": device.sliced(),
         "processes": None if processes is None else len(processes),
     }
     yield Row(f"{prefix}what its clocks support", "read", detail, values)
-

@@ -27,7 +27,9 @@ def rows(settings: Settings) -> Iterator[Row]:
     bench = planned(settings, settings.options(workload=["rnn-step"]))
     spec = bench.newest("torch", "numpy", "jax", "tensorflow")
     cell = next(
-        block_cell for block in bench.prepared.plan.blocks for block_cell in block.cells
+        block_cell
+        for block in bench.prepared.plan.blocks
+        for block_cell in block.cells
         if block_cell.environment == spec.environment and block_cell.case == "lstm-b32-h128"
     )
     gpus = detect.gpus()

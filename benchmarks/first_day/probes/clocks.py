@@ -20,7 +20,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Measure a case of ``deepbench-gemm`` by each clock; return name -> its times, or why it has none.
 
     Args:
-        request: ``case``, ``device``, ``precision``, ``threads``; ``turns`` and ``seconds``, how often and how long each.
+        request: ``case``, ``device``, ``precision``, ``threads``; ``turns``, how often, and ``seconds``, how long each.
     """
     torch_.load(request["threads"])
     from runner.harness.adapters.torch import compat, kernels
@@ -93,7 +93,7 @@ def graph(call: Call, synchronize: Call, seconds: float) -> tuple[list[float], s
     return times, f"{CAPTURED} calls per graph, {number} replays"
 
 
-def blocked_autorange(call: Call, synchronize: Call, seconds: float) -> tuple[list[float], str]:
+def blocked_autorange(call: Call, _synchronize: Call, seconds: float) -> tuple[list[float], str]:
     """Measure with torch.utils.benchmark, which waits once for each block of calls."""
     from torch.utils.benchmark import Timer
 
@@ -101,7 +101,7 @@ def blocked_autorange(call: Call, synchronize: Call, seconds: float) -> tuple[li
     return [float(measured.median)], f"{measured.number_per_run} calls per block"
 
 
-def do_bench(call: Call, synchronize: Call, seconds: float) -> tuple[list[float], str]:
+def do_bench(call: Call, _synchronize: Call, seconds: float) -> tuple[list[float], str]:
     """Measure with Triton's do_bench, which writes over the L2 cache before each call and times by events."""
     from triton.testing import do_bench as measure
 

@@ -1,9 +1,9 @@
 """What the import of a framework opens and starts: device files and threads, before and after, in a fresh process."""
 
-import glob
 import os
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from runner.harness import adapters, procfs
@@ -19,7 +19,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     version = adapter.load(request["threads"])
     seconds = time.perf_counter() - begin
     after = _state()
-    boards = [path for path in glob.glob("/dev/nvidia[0-9]*") if path[len("/dev/nvidia") :].isdigit()]
+    boards = [path for path in Path("/dev").glob("nvidia[0-9]*") if path.name.removeprefix("nvidia").isdigit()]
     return {
         "version": str(version),
         "seconds": seconds,
@@ -32,11 +32,11 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _state() -> dict[str, Any]:
-    opened = {os.path.realpath(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd")}
-    with open("/proc/self/maps", encoding="utf-8", errors="replace") as stream:
+    opened = {os.path.realpath(path) for path in Path("/proc/self/fd").iterdir()}
+    with Path("/proc/self/maps").open(encoding="utf-8", errors="replace") as stream:
         libraries = {line.split()[-1] for line in stream if "/libcuda.so" in line or "/libnvidia-ml.so" in line}
     return {
         "devices": procfs.open_devices() + (f", {WSL}" if WSL in opened else ""),
         "threads": procfs.thread_count(),
-        "driver_libraries": sorted(os.path.basename(path) for path in libraries),
+        "driver_libraries": sorted(Path(path).name for path in libraries),
     }
