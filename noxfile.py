@@ -94,6 +94,6 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def gpu(session: nox.Session) -> None:
-    """Measure the first day with a GPU, in half an hour: one folder, with a page that says what held and what did not."""
+    """Try the first day with a GPU, in half an hour: one folder, with a page that says what held and what did not."""
     install(session)
     session.run("python", "-m", "benchmarks.first_day", *session.posargs)

@@ -8,12 +8,13 @@ import io
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.first_day.rows import UntestableError
 from benchmarks.first_day.settings import ROOT, Settings
 from runner.backends import Channel
+from runner.core import machine
 from runner.core.errors import NothingSelectedError
 from runner.core.locks import exclusive
 from runner.core.model import Block, Cell, Gpu, Limits, Provisioned, Spec, device_id
@@ -29,6 +30,7 @@ from runner.workflows.preparation import Prepared, prepare
 RUN = "first-day"  # names the containers of this session
 SHIM = "from benchmarks.first_day.probes.server import main\n"
 HELLO_SECONDS = 300.0
+MEMORY_SHARE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class Bench:
     settings: Settings
     context: Context
     prepared: Prepared
+    ready: dict[str, Provisioned] = field(default_factory=dict)
 
     @property
     def gpu(self) -> Gpu | None:
@@ -63,12 +66,14 @@ class Bench:
 
     def made(self, spec: Spec) -> Provisioned:
         """Return an environment that exists."""
-        return self.context.backend.provision(spec, lambda _: None)
+        if spec.environment not in self.ready:
+            self.ready[spec.environment] = self.context.backend.provision(spec, lambda _: None)
+        return self.ready[spec.environment]
 
     def limits(self) -> Limits:
-        """Return what a server may use: what a run would give it."""
-        memory = self.context.request.memory if self.gpu is None else 32 << 30
-        return Limits(memory=memory or 8 << 30, device=device_id(self.gpu), run=RUN)
+        """Return what a server may use: about what a run would give it."""
+        memory = int(MEMORY_SHARE * machine.available_memory())
+        return Limits(memory=memory, device=device_id(self.gpu), run=RUN)
 
     @contextmanager
     def session(self, spec: Spec) -> Iterator[Session]:

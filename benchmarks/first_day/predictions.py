@@ -52,6 +52,7 @@ class Seen:
 
 
 Verdicts = tuple[Verdict, str]
+NO_GPU: Verdicts = ("not tested", "no GPU is in this machine")
 
 
 def judged(results: Iterable[Result], *, standin: bool = False) -> list[Judged]:
@@ -59,8 +60,8 @@ def judged(results: Iterable[Result], *, standin: bool = False) -> list[Judged]:
     seen = Seen(results)
     rows = []
     for number, (claim, judge) in PREDICTIONS.items():
-        verdict, evidence = ("not tested", "no GPU is in this machine") if standin else judge(seen)
-        rows.append(Judged(number, claim, verdict, evidence))
+        verdicts = NO_GPU if standin else judge(seen)
+        rows.append(Judged(number, claim, *verdicts))
     return rows
 
 

@@ -69,7 +69,7 @@ def containers(run: str) -> list[str]:
 
 def processes() -> Iterator[tuple[int, int, str]]:
     """Yield process id, parent and command line of every process that can be read; zombies are left out."""
-    for entry in Path("/proc").iterdir():
+    for entry in Path("/proc").glob("[0-9]*"):
         try:
             state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
             line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")

@@ -10,7 +10,6 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-
 from benchmarks.first_day import limits, private
 from tests.fakes.driver import StandIn
 from tests.integration.conftest import ROOT, alive, wait_for

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from benchmarks.first_day.rows import Row, UntestableError
@@ -66,9 +67,9 @@ def _device(device: nvml.Device) -> Iterator[Row]:
     prefix = f"GPU {device.index}: "
     for name, arguments in GETTERS:
         label = ", ".join(str(argument).removeprefix("NVML_CLOCK_") for argument in arguments)
-        yield _row(f"{prefix}{name}({label})", lambda n=name, a=arguments: _value(n, device.handle, a))
+        yield _row(f"{prefix}{name}({label})", partial(_value, name, device.handle, arguments))
     for number in (nvml.POWER_NOW, *COUNTERS):
-        yield _row(f"{prefix}nvmlDeviceGetFieldValues({number})", lambda k=number: _field(device.handle, k))
+        yield _row(f"{prefix}nvmlDeviceGetFieldValues({number})", partial(_field, device.handle, number))
     yield from _together(prefix, device)
 
 

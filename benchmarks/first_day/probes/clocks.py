@@ -67,8 +67,8 @@ def single(call: Call, synchronize: Call, seconds: float) -> tuple[list[float], 
 
 def block(call: Call, synchronize: Call, seconds: float) -> tuple[list[float], str]:
     """Start many calls and wait once, as DeepBench does."""
-    one = timing.count(call, synchronize, time.perf_counter, 1)[0]
-    number = max(5, min(CALLS, int(max(seconds, BLOCK) / one)))
+    first = timing.count(call, synchronize, time.perf_counter, 1)[0]
+    number = max(5, min(CALLS, int(max(seconds, BLOCK) / first)))
     synchronize()
     return [timing.sample(call, synchronize, time.perf_counter, number)[0]], f"{number} calls"
 
@@ -87,8 +87,8 @@ def graph(call: Call, synchronize: Call, seconds: float) -> tuple[list[float], s
     with torch.cuda.graph(captured):
         for _ in range(CAPTURED):
             call()
-    one = timing.count(captured.replay, synchronize, time.perf_counter, 3)[-1]
-    number = max(2, min(1000, int(seconds / one)))
+    first = timing.count(captured.replay, synchronize, time.perf_counter, 3)[-1]
+    number = max(2, min(1000, int(seconds / first)))
     times = [timing.sample(captured.replay, synchronize, time.perf_counter, number)[0] / CAPTURED for _ in range(3)]
     return times, f"{CAPTURED} calls per graph, {number} replays"
 

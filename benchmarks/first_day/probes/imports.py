@@ -15,7 +15,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Import ``framework`` as a server does before it forks; return what changed, and how many GPUs are visible."""
     before = _state()
     begin = time.perf_counter()
-    adapter = adapters.find(request["framework"])
+    adapter: Any = adapters.find(request["framework"])
     version = adapter.load(request["threads"])
     seconds = time.perf_counter() - begin
     after = _state()

@@ -10,6 +10,7 @@ from benchmarks.first_day import products
 from benchmarks.first_day.page import page, picture, precisions
 from benchmarks.first_day.predictions import judged
 from benchmarks.first_day.rows import Result, Row, with_end
+from runner.report.formatting import DASH
 
 DOCUMENT: dict[str, Any] = {
     "machine": {"gpu": {"name": "NVIDIA H200", "driver": "580.65.06"}, "cpu": "a processor"},
@@ -62,12 +63,12 @@ def test_what_did_not_hold_and_what_could_not_be_tested_have_their_reasons() -> 
 
 def test_products_have_each_clock_with_its_ratio_to_the_graph() -> None:
     text = section(shown(), "clocks")
-    assert "512 10.2 µs (1.02) 10.0 µs (1.00) 10.0 µs (1.00) – – 28.0 µs (2.80) held" in text
+    assert f"512 10.2 µs (1.02) 10.0 µs (1.00) 10.0 µs (1.00) {DASH} {DASH} 28.0 µs (2.80) held" in text
 
 
 def test_precisions_are_a_table_of_times_shares_and_reasons() -> None:
     (row,) = precisions(RESULTS[1].rows)
-    assert [text for text, _, _ in row.entries] == ["20.0 µs, 61 %", "precision-lacks", "–", "–", "–"]
+    assert [text for text, _, _ in row.entries] == ["20.0 µs, 61 %", "precision-lacks", DASH, DASH, DASH]
     assert "20.0 µs, 61 %" in section(shown(), "precisions")
 
 

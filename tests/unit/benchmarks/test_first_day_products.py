@@ -34,7 +34,7 @@ def clocks(**seconds: float) -> dict[str, dict[str, object]]:
     ],
 )
 def test_ours_agrees_with_the_graph_or_where_the_host_is_slower_with_a_block(
-    times: dict[str, float], state: str, compared: str, host_bound: bool
+    times: dict[str, float], state: str, compared: str, *, host_bound: bool
 ) -> None:
     row = products.row(512, clocks(**times), {"batch": 200})
     assert row.state == state

@@ -67,10 +67,12 @@ class Process:
     pid = 42
 
     def __init__(self, code: int | None, ends_at: int | None) -> None:
+        """Take the exit code of its own end, and the signal that ends it."""
         self.code, self.ends_at = code, ends_at
         self.signals: list[int] = []
 
     def wait(self, timeout: float | None = None) -> int:
+        """See limits.Process."""
         if self.code is None and self.ends_at in self.signals:
             self.code = -self.signals[-1]
         if self.code is None:
@@ -79,6 +81,7 @@ class Process:
         return self.code
 
     def signal(self, pid: int, number: int) -> None:
+        """Take a signal."""
         assert pid == self.pid
         self.signals.append(number)
 
