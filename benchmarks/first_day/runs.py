@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +60,19 @@ def containers(run: str) -> list[str]:
         return []
     import docker
 
-    client = docker.from_env()
-    try:
+    with closing(docker.from_env()) as client:
         listed = client.containers.list(all=True, filters={"label": "io.matrix-runner.run"}, ignore_removed=True)
         return [str(container.name) for container in listed if run in str(container.name)]
-    finally:
-        client.close()
+
+
+def inside(container: str, program: str) -> str:
+    """Run a Python program in a container, and return what it prints; empty where the container is gone."""
+    import docker
+
+    with closing(docker.from_env()) as client, suppress(docker.errors.APIError):
+        output = client.containers.get(container).exec_run(["python3", "-c", program]).output
+        return output.decode() if isinstance(output, bytes) else ""
+    return ""
 
 
 def processes() -> Iterator[tuple[int, int, str]]:

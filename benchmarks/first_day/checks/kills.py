@@ -75,7 +75,7 @@ def _runner_killed(settings: Settings, options: Options) -> Iterator[Row]:
     yield _gone("processes after SIGKILL of the runner", lambda: runs.alive(children), len(children))
     yield _gone("containers after SIGKILL of the runner", lambda: runs.containers(folder.name), None)
     if not settings.standin:
-        yield _clocks("clocks after SIGKILL of the runner", settings, held)
+        yield _clocks("clocks after SIGKILL of the runner", settings, bool(held))
     yield from _resumed(settings, options, reports, folder)
 
 
@@ -121,16 +121,7 @@ def _kill_child(pid: int, run: str) -> bool:
     """Kill the children of a run's harness servers; False while there is none."""
     names = runs.containers(run)
     if names:
-        import docker
-
-        client = docker.from_env()
-        try:
-            outputs = [
-                client.containers.get(name).exec_run(["python3", "-c", KILL_IN_CONTAINER]).output for name in names
-            ]
-        finally:
-            client.close()
-        return any(output.strip().isdigit() for output in outputs)
+        return any(word.isdigit() for name in names for word in runs.inside(name, KILL_IN_CONTAINER).split())
     lines = {child: (parent, line) for child, parent, line in runs.processes()}
     servers = {child for child in runs.below(pid) if HARNESS in lines.get(child, (0, ""))[1]}
     measuring = [child for child in servers if lines[child][0] in servers]

@@ -46,7 +46,13 @@ def _summary(folder: Path, estimate: float, elapsed: float, code: int) -> Iterat
     good = [record for record in records if record["status"] == "ok"]
     ended = any(event["event"] == "ended" and event.get("how", "done") == "done" for event in runs.journal(folder))
     detail = f"exit {code}, {len({record['cell'] for record in good})} cells in {elapsed / 60:.1f} min"
-    values = {"code": code, "seconds": elapsed, "estimate": estimate, "records": len(records), "good": len(good)}
+    values: dict[str, Any] = {
+        "code": code,
+        "seconds": elapsed,
+        "estimate": estimate,
+        "records": len(records),
+        "good": len(good),
+    }
     measuring = _measuring_seconds(folder)
     values |= {"measuring": measuring, "child_seconds": _child_seconds(good)}
     yield Row("the quick run", "held" if ended and good else "did not hold", detail, values)

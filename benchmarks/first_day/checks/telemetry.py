@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 from benchmarks.first_day.environments import Bench, planned
-from benchmarks.first_day.rows import Row, UntestableError
+from benchmarks.first_day.rows import Row, State, UntestableError
 from benchmarks.first_day.settings import Settings
 from runner.core.errors import GpuError
 from runner.core.model import Cell
@@ -43,7 +43,7 @@ def rows(settings: Settings) -> Iterator[Row]:
     held = abs(ratio - 1) <= LIMIT
     unclear = not held and low <= 1 <= high
     values = {"ratio": ratio, "ratios": ratios, "readings": readings, "rate": rate}
-    state = "held" if held else "not tested" if unclear else "did not hold"
+    state: State = "held" if held else "not tested" if unclear else "did not hold"
     yield Row(f"a step while the GPU is read {rate:g} times a second", state, detail, values)
 
 

@@ -1,5 +1,7 @@
 """One product by other clocks: those that users of PyTorch know, on the very program that the harness measures."""
 
+import contextlib
+import importlib
 import statistics
 import time
 from collections.abc import Callable
@@ -26,7 +28,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     from runner.harness.adapters.torch import compat, kernels
 
     case = request["case"]
-    program: Any = kernels.Matmul(case, *cases.materialise(case), request["device"], request["precision"])
+    matmul: Any = kernels.Matmul
+    program = matmul(case, *cases.materialise(case), request["device"], request["precision"])
     compat.torch.set_grad_enabled(mode=False)
     timing.count(program.forward, program.synchronize, time.perf_counter, 3)
     clocks: dict[str, Clock] = {
@@ -103,18 +106,13 @@ def blocked_autorange(call: Call, _synchronize: Call, seconds: float) -> tuple[l
 
 def do_bench(call: Call, _synchronize: Call, seconds: float) -> tuple[list[float], str]:
     """Measure with Triton's do_bench, which writes over the L2 cache before each call and times by events."""
-    from triton.testing import do_bench as measure
-
-    milliseconds = measure(call, warmup=25, rep=int(1e3 * seconds), return_mode="median")
+    testing = importlib.import_module("triton.testing")
+    milliseconds = testing.do_bench(call, warmup=25, rep=int(1e3 * seconds), return_mode="median")
     return [float(milliseconds) / 1e3], "cold L2 cache, events"
 
 
 def _versions(torch: Any) -> dict[str, str]:  # noqa: ANN401
     versions = {"torch": str(torch.__version__)}
-    try:
-        import triton
-
-        versions["triton"] = str(triton.__version__)
-    except ImportError:
-        pass
+    with contextlib.suppress(ImportError):
+        versions["triton"] = str(importlib.import_module("triton").__version__)
     return versions

@@ -13,7 +13,7 @@ H200: dict[str, Any] = {"gpus": [{"name": "NVIDIA H200", "capability": [9, 0]}]}
 V100: dict[str, Any] = {"gpus": [{"name": "Tesla V100", "capability": [7, 0]}]}
 GPU = "doctor finds the GPU"
 HOT = "clocks and heat during the run"
-BOTH = [{}, {}]
+BOTH: list[dict[str, Any]] = [{}, {}]
 
 
 def product(single: float, ours: float, device: float, graph: float = 10e-6) -> Row:
