@@ -116,14 +116,16 @@ def checked(check: Check, settings: Settings, allowance: limits.Allowance) -> Re
 
 
 def session(settings: Settings, names: Sequence[str], minutes: float) -> list[Result]:
-    """Run the checks in order; after Ctrl-C, the others are left out."""
-    allowance, results = limits.Allowance(60 * minutes), []
+    """Run the checks in order; after Ctrl-C, the others are rows that say so."""
+    allowance = limits.Allowance(60 * minutes)
+    results: list[Result] = []
     for check in CHECKS:
         if check.name not in names:
             continue
-        results.append(checked(check, settings, allowance))
-        if results[-1].end == "interrupted":
-            break
+        if results and results[-1].end == "interrupted":
+            results.append(with_end(Result(check.name, check.title, "interrupted", 0.0, check.seconds)))
+        else:
+            results.append(checked(check, settings, allowance))
     return results
 
 

@@ -24,10 +24,11 @@ TIME_TICKS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 
 
 class Product(NamedTuple):
-    """A row of the table of products: the size, a text for each clock of SHOWN, and the state with its detail."""
+    """A row of the table of products: the size, a text for each clock of SHOWN, the largest spread, and the row."""
 
     size: int
     times: Sequence[str]
+    spread: str
     row: Row
 
 
@@ -97,7 +98,8 @@ def product(row: Row) -> Product:
             continue
         ratio = f" ({seconds[name] / base:.2f})" if base else ""
         texts.append(units.step_time(seconds[name]) + ratio)
-    return Product(row.values["size"], texts, row)
+    spread = max(row.values["spread"].values(), default=0.0)
+    return Product(row.values["size"], texts, f"{100 * spread:.1f} %", row)
 
 
 def precisions(rows: Iterable[Row]) -> list[Precision]:
