@@ -145,9 +145,9 @@ def write(settings: Settings, results: Sequence[Result], started: str, seconds: 
     clean = private.cleaner(private.names())
     document = json.loads(clean(json.dumps(document, indent=1, sort_keys=True)))
     cleaned = [Result(**{**each, "rows": tuple(read(_lines(each["rows"])))}) for each in document["checks"]]
+    (settings.folder / "first-day.json").write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", "utf-8")
     text = page(document, cleaned, judged(cleaned, standin=settings.standin))
     (settings.folder / "index.html").write_text(text, "utf-8")
-    (settings.folder / "first-day.json").write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", "utf-8")
     private.clean_folder(settings.folder, clean)
     return Path(shutil.make_archive(str(settings.folder), "zip", settings.folder.parent, settings.folder.name))
 

@@ -87,8 +87,8 @@ def _one_wait(seen: Seen) -> Verdicts:
 
 def _releases(seen: Seen) -> Verdicts:
     environments = [row.values for row in seen.rows("build", "environment ") if row.values]
-    if not environments:
-        return "not tested", "no plan"
+    if not environments or not seen.values("build", "runner build").get("complete"):
+        return "not tested", "only some environments were asked for"
     counts = {name: sum(each["framework"] == name for each in environments) for name in ("torch", "tensorflow")}
     evidence = f"{counts['torch']} releases of PyTorch and {counts['tensorflow']} of TensorFlow are planned"
     return _verdict(min(counts.values()) <= 1, evidence)

@@ -101,7 +101,7 @@ def test_without_pinning_nothing_of_the_gpu_is_changed(standin: StandIn, tmp_pat
 
 
 def test_a_driver_that_hangs_is_a_row_and_the_next_check_starts(standin: StandIn, tmp_path: Path) -> None:
-    standin.rule(0, "nvmlDeviceGetCount", seconds=3600.0)
+    standin.rule(0, "nvmlDeviceGetCount*", seconds=3600.0)
     begin = time.monotonic()
     document = first_day(tmp_path / "day", "--checks", "readings,restored", "--minutes", "0.05")
     assert time.monotonic() - begin < 60 + limits.GRACE

@@ -25,7 +25,14 @@ def gemm(case: str, precision: str, **values: object) -> Row:
     return Row(f"deepbench-gemm/{case} in {precision}", "held", "", {"precision": precision, **values})
 
 
-def environments(**frameworks: int) -> list[Row]:
+def environments(*, complete: bool = True, **frameworks: int) -> list[Row]:
+    return [
+        Row("runner build --preset quick", "held", "", {"complete": complete}),
+        *_of(frameworks),
+    ]
+
+
+def _of(frameworks: dict[str, int]) -> list[Row]:
     return [
         Row(f"environment {name}-{number}", "held", "", {"framework": name})
         for name, count in frameworks.items()
@@ -56,7 +63,7 @@ CASES: Sequence[tuple[str, str, dict[str, list[Row]]]] = (
     ("1", "not tested", {"clocks": [product(1.1e-3, 1e-3, 1e-3, graph=1e-3)]}),
     ("2", "confirmed", {"build": environments(torch=1, tensorflow=3)}),
     ("2", "refuted", {"build": environments(torch=4, tensorflow=3)}),
-    ("2", "not tested", {}),
+    ("2", "not tested", {"build": environments(complete=False, torch=1)}),
     ("3", "confirmed", {"quick": [Row("the plan's estimate", "held", "", {"ratio": 5.0})]}),
     ("3", "confirmed", {"quick": [Row("the plan's estimate", "held", "", {"ratio": 0.2})]}),
     ("3", "refuted", {"quick": [Row("the plan's estimate", "held", "", {"ratio": 1.4})]}),
