@@ -16,11 +16,14 @@ SUBJECT = "NVML"
 SECONDS = 10.0  # for one getter: a driver without persistence mode may take some
 SLOW = 0.02  # seconds; telemetry makes about ten calls per reading, ten times per second
 
+CPU_WORDS = 16  # of 64 CPUs each
 SM, MEMORY = "NVML_CLOCK_SM", "NVML_CLOCK_MEM"
 GETTERS: tuple[tuple[str, tuple[object, ...]], ...] = (
     ("nvmlDeviceGetName", ()),
     ("nvmlDeviceGetUUID", ()),
     ("nvmlDeviceGetIndex", ()),
+    ("nvmlDeviceGetPciInfo", ()),
+    ("nvmlDeviceGetCpuAffinity", (CPU_WORDS,)),
     ("nvmlDeviceGetCudaComputeCapability", ()),
     ("nvmlDeviceGetArchitecture", ()),
     ("nvmlDeviceGetMemoryInfo", ()),
@@ -130,6 +133,8 @@ def _text(value: object) -> str:
     """Return a value of NVML in one line."""
     if hasattr(value, "total"):
         return f"{value.total / 2**30:.1f} GiB"
+    if hasattr(value, "busId"):
+        return bytes(value.busId).decode() if isinstance(value.busId, bytes) else str(value.busId)
     if isinstance(value, list | tuple) and len(value) > 8:
         return f"{len(value)} values, {min(value)} to {max(value)}"
     if isinstance(value, list | tuple) and value and hasattr(value[0], "pid"):
