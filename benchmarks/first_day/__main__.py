@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from benchmarks.first_day import limits, private
 from benchmarks.first_day.page import page
 from benchmarks.first_day.predictions import judged
-from benchmarks.first_day.rows import Result, counts, read, with_end
+from benchmarks.first_day.rows import Result, Row, counts, read, with_end
 from benchmarks.first_day.settings import ROOT, Settings
 from runner.core import machine
 from runner.core.errors import GpuError
@@ -143,17 +143,13 @@ def write(settings: Settings, results: Sequence[Result], started: str, seconds: 
         "predictions": [each._asdict() for each in judged(results, standin=settings.standin)],
     }
     clean = private.cleaner(private.names())
-    document = json.loads(clean(json.dumps(document, indent=1, sort_keys=True)))
-    cleaned = [Result(**{**each, "rows": tuple(read(_lines(each["rows"])))}) for each in document["checks"]]
+    document = private.clean_values(document, clean)
+    cleaned = [Result(**{**each, "rows": tuple(Row(**row) for row in each["rows"])}) for each in document["checks"]]
     (settings.folder / "first-day.json").write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", "utf-8")
     text = page(document, cleaned, judged(cleaned, standin=settings.standin))
     (settings.folder / "index.html").write_text(text, "utf-8")
     private.clean_folder(settings.folder, clean)
     return Path(shutil.make_archive(str(settings.folder), "zip", settings.folder.parent, settings.folder.name))
-
-
-def _lines(rows: Sequence[dict[str, Any]]) -> list[str]:
-    return [json.dumps(row) + "\n" for row in rows]
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -6,9 +6,11 @@ import platform
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 GPU_ID = re.compile(r"\b(GPU|MIG)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
-COMMON = {"root", "user", "localhost", "runner"}  # names that say nothing, and are parts of other words
+COMMON = {"root", "user", "localhost", "runner", "admin", "ubuntu", "test", "host", "gpu", "cuda", "docker", "build"}
+"""Names that say nothing about anybody, and are words of the page."""
 TEXTS = {".csv", ".html", ".json", ".jsonl", ".log", ".md", ".txt"}
 
 
@@ -43,6 +45,19 @@ def cleaner(replaced: Mapping[str, str]) -> Callable[[str], str]:
         return pattern.sub(lambda match: replaced[match[0]], text) if pattern else text
 
     return clean
+
+
+def clean_values(value: Any, clean: Callable[[str], str]) -> Any:  # noqa: ANN401
+    """Return JSON values with every text cleaned; keys are ours, and stay.
+
+    >>> clean_values({"ann": ["ann", 1]}, cleaner({"ann": "USER"}))
+    {'ann': ['USER', 1]}
+    """
+    if isinstance(value, dict):
+        return {key: clean_values(item, clean) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean_values(item, clean) for item in value]
+    return clean(value) if isinstance(value, str) else value
 
 
 def clean_folder(folder: Path, clean: Callable[[str], str]) -> None:

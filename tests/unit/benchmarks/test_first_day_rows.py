@@ -126,6 +126,11 @@ def test_homes_hosts_users_and_ids_of_gpus_are_replaced_and_nothing_else() -> No
     assert len(clean(uuid)) == len("GPU-") + 8
 
 
+def test_values_are_cleaned_and_keys_stay() -> None:
+    clean = private.cleaner({"ann": "USER"})
+    assert private.clean_values({"ann": {"a": ("ann", 1, None)}}, clean) == {"ann": {"a": ["USER", 1, None]}}
+
+
 def test_every_text_of_a_folder_is_cleaned(tmp_path: Path) -> None:
     (tmp_path / "quick").mkdir()
     for name in ("a.html", "quick/b.json", "quick/c.bin"):
