@@ -90,3 +90,10 @@ def bench(session: nox.Session) -> None:
     """Measure what this program costs, side by side with its peers; ``-- startup planning`` chooses figures."""
     install(session, "bench")
     session.run("python", "-m", "benchmarks", *session.posargs)
+
+
+@nox.session
+def gpu(session: nox.Session) -> None:
+    """Try the first day with a GPU, in half an hour: one folder, with a page that says what held and what did not."""
+    install(session)
+    session.run("python", "-m", "benchmarks.first_day", *session.posargs)

@@ -1,0 +1,1 @@
+"""Programs that run inside the environments, with what they have installed: sent there as the harness is."""
