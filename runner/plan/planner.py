@@ -6,9 +6,10 @@ from fnmatch import fnmatchcase
 from functools import cache
 
 from runner.catalog.cases import CASES
-from runner.catalog.hardware.versions import version_numbers
+from runner.catalog.hardware.versions import format_capability, version_numbers
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.model import Block, Cell, Gpu, Measurement, Plan, PlannedCell, Request, Skip
+from runner.harness.adapters.base import Implementation
 from runner.matrix import Matrix
 from runner.plan import compatibility, estimate
 from runner.plan.cells import implementation_class, selected_cells
@@ -31,7 +32,8 @@ def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu:
             workload has a phase that the matrix lists for it.
     """
     measurement = _measurement(matrix, request)
-    decision = _Decision(matrix, request, measurement, unavailable, _judgements(matrix, request, unavailable, gpu))
+    judged = _judgements(matrix, request, unavailable, gpu)
+    decision = _Decision(matrix, request, measurement, unavailable, judged, gpu)
     planned = tuple(decision.planned_cell(cell) for cell in selected_cells(matrix, request))
     planned = estimate.skip_over_budget(planned, measurement, request.devices)
     if not planned:
@@ -108,6 +110,7 @@ class _Decision:
         measurement: how the run measures.
         unavailable: environment -> why it cannot be built.
         judgements: environment -> what it does on the GPU; empty on a CPU.
+        gpu: stands for all GPUs of the run; None on a CPU.
     """
 
     matrix: Matrix
@@ -115,14 +118,16 @@ class _Decision:
     measurement: Measurement
     unavailable: Mapping[str, Skip]
     judgements: Mapping[str, Judgement]
+    gpu: Gpu | None
 
     def planned_cell(self, cell: Cell) -> PlannedCell:
         """Return a cell with its verdict and its estimated cost."""
         environment = self.matrix.environments[cell.environment]
         implementation = implementation_class(environment.framework, cell.implementation)
-        kind = implementation.kind_in(version_numbers(environment.release))
+        release = version_numbers(environment.release)
+        kind, uses_cudnn = implementation.kind_in(release), implementation.uses_cudnn_in(release)
         seconds = estimate.cell_seconds(cell, implementation.compile_seconds, self.measurement, self.request.device)
-        skip = self._skip(cell, kind, seconds)
+        skip = self._skip(cell, implementation, seconds)
         judgement = self.judgements.get(cell.environment)
         return PlannedCell(
             cell=cell,
@@ -130,13 +135,14 @@ class _Decision:
             kind=kind,
             skip=skip,
             seconds=self.measurement.rounds * seconds,
-            jit=judgement.jit(kind) if judgement and skip is None else "",
+            jit=judgement.jit(uses_cudnn=uses_cudnn) if judgement and skip is None else "",
         )
 
-    def _skip(self, cell: Cell, kind: str, seconds: float) -> Skip | None:
+    def _skip(self, cell: Cell, implementation: type[Implementation], seconds: float) -> Skip | None:
         """Return why a cell does not run, None if it does; of several reasons the first that the user can change.
 
-        The order: a rule of the matrix, what the implementation lacks, the GPU, the build, the cost.
+        The order: a rule of the matrix, what the implementation lacks, the precision on the GPU, the build on the GPU,
+        whether it can be made, the cost.
         """
         for rule in self.matrix.exclude:
             if fnmatchcase(cell.id, rule.select):
@@ -147,14 +153,28 @@ class _Decision:
             environment.framework, environment.release, cell.implementation, (cell.case_id, protocol), device
         )
         judgement = self.judgements.get(cell.environment)
-        on_gpu = judgement.skip(kind, allow_jit=self.request.allow_jit) if judgement else None
+        uses_cudnn = implementation.uses_cudnn_in(version_numbers(environment.release))
+        on_gpu = judgement.skip(uses_cudnn=uses_cudnn, allow_jit=self.request.allow_jit) if judgement else None
         gpus = self.request.devices if self.request.device == "cuda" else 0
         return (
             lacks
+            or self._precision_refusal(cell, implementation)
             or on_gpu
             or self.unavailable.get(cell.environment)
             or estimate.resource_skip(cell, seconds, self.measurement, self.request.memory, gpus)
         )
+
+    def _precision_refusal(self, cell: Cell, implementation: type[Implementation]) -> Skip | None:
+        """Return why the GPU, or the library on this GPU, does not compute in the precision of a cell."""
+        if self.gpu is None:
+            return None
+        refusal = compatibility.precision_refusal(cell.precision, self.gpu)
+        oldest = implementation.oldest_gpu.get(cell.precision, (0, 0))
+        if refusal is not None or self.gpu.capability >= oldest:
+            return refusal
+        capabilities = [format_capability(capability) for capability in (self.gpu.capability, oldest)]
+        where = "{} (compute capability {}), only from {} on".format(self.gpu.name, *capabilities)
+        return Skip("precision-lacks", f"{cell.implementation} does not compute {cell.precision} on {where}")
 
 
 @cache

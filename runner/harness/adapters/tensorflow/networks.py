@@ -158,6 +158,7 @@ class CudnnLSTM(Recurrent):
 
     slug = "cudnn-lstm"
     kind = "vendor"
+    uses_cudnn = True
     originals = ("asr-lstm", "deepbench-rnn")
     devices = ("cuda",)
     layout = "cudnn"
