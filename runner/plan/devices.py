@@ -48,6 +48,7 @@ def _with_blocks(plan: Plan, kept: list[Block]) -> Plan:
         servers=plan.past.servers,
         groups=plan.past.groups,
         elapsed=plan.past.elapsed,
+        seconds={cell: seconds for cell, seconds in plan.past.seconds.items() if cell.case_id in cases},
     )
     cells = tuple(planned for planned in plan.cells if planned.cell.case_id in cases)
     return replace(plan, blocks=blocks, cells=cells, past=past)

@@ -1,7 +1,7 @@
 """Decide which cells run, and why the others do not; nothing is touched."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 
@@ -15,6 +15,8 @@ from runner.plan import compatibility, estimate
 from runner.plan.cells import implementation_class, selected_cells
 from runner.plan.compatibility import Judgement
 from runner.plan.corpus import with_corpus
+from runner.plan.estimate import Program
+from runner.plan.rates import Rates, fastest_rates, rates
 
 
 def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu: Gpu | None = None) -> Plan:
@@ -33,9 +35,9 @@ def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu:
     """
     measurement = _measurement(matrix, request)
     judged = _judgements(matrix, request, unavailable, gpu)
-    decision = _Decision(matrix, request, measurement, unavailable, judged, gpu)
+    decision = _Decision(matrix, request, measurement, unavailable, judged, gpu, rates(gpu, measurement.threads))
     planned = tuple(decision.planned_cell(cell) for cell in selected_cells(matrix, request))
-    planned = estimate.skip_over_budget(planned, measurement, request.devices)
+    planned = estimate.defer_over_budget(planned, measurement, request.devices)
     if not planned:
         raise NothingSelectedError(_nothing_selected(request))
     if request.corpus and not any(CASES[planned_cell.cell.case_id].get("vocabulary") for planned_cell in planned):
@@ -111,6 +113,7 @@ class _Decision:
         unavailable: environment -> why it cannot be built.
         judgements: environment -> what it does on the GPU; empty on a CPU.
         gpu: stands for all GPUs of the run; None on a CPU.
+        rates: how fast the device computes.
     """
 
     matrix: Matrix
@@ -119,6 +122,7 @@ class _Decision:
     unavailable: Mapping[str, Skip]
     judgements: Mapping[str, Judgement]
     gpu: Gpu | None
+    rates: Rates
 
     def planned_cell(self, cell: Cell) -> PlannedCell:
         """Return a cell with its verdict and its estimated cost."""
@@ -126,19 +130,33 @@ class _Decision:
         implementation = implementation_class(environment.framework, cell.implementation)
         release = version_numbers(environment.release)
         kind, uses_cudnn = implementation.kind_in(release), implementation.uses_cudnn_in(release)
-        seconds = estimate.cell_seconds(cell, implementation.compile_seconds, self.measurement, self.request.device)
-        skip = self._skip(cell, implementation, seconds)
+        program = Program(framework=environment.framework, kind=kind, compiling=implementation.compile_seconds)
+        seconds = estimate.cell_seconds(cell, program, self.measurement, self.rates)
+        least = self._least_seconds(cell, program, seconds)
+        skip = self._skip(cell, implementation, least)
         judgement = self.judgements.get(cell.environment)
         return PlannedCell(
             cell=cell,
             device=self.request.device,
             kind=kind,
             skip=skip,
-            seconds=self.measurement.rounds * seconds,
+            seconds=self.measurement.rounds * min(seconds, max(self.measurement.timeout, least)),
             jit=judgement.jit(uses_cudnn=uses_cudnn) if judgement and skip is None else "",
+            deferred=estimate.deferral(seconds, self.measurement) if skip is None else "",
         )
 
-    def _skip(self, cell: Cell, implementation: type[Implementation], seconds: float) -> Skip | None:
+    def _least_seconds(self, cell: Cell, program: Program, estimated: float) -> float:
+        """Return the seconds that one round of a cell takes at least; 0 where nothing is known of the GPU."""
+        if self.request.device == "cpu":
+            return estimated  # at the rate of real runs
+        fastest = fastest_rates(self.gpu.name) if self.gpu else None
+        return (
+            estimate.cell_seconds(cell, replace(program, compiling=(0.0, 0.0)), self.measurement, fastest)
+            if fastest
+            else 0.0
+        )
+
+    def _skip(self, cell: Cell, implementation: type[Implementation], least: float) -> Skip | None:
         """Return why a cell does not run, None if it does; of several reasons the first that the user can change.
 
         The order: a rule of the matrix, what the implementation lacks, the precision on the GPU, the build on the GPU,
@@ -161,7 +179,7 @@ class _Decision:
             or self._precision_refusal(cell, implementation)
             or on_gpu
             or self.unavailable.get(cell.environment)
-            or estimate.resource_skip(cell, seconds, self.measurement, self.request.memory, gpus)
+            or estimate.resource_skip(cell, least, self.measurement, self.request.memory, gpus)
         )
 
     def _precision_refusal(self, cell: Cell, implementation: type[Implementation]) -> Skip | None:

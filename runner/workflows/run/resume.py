@@ -24,6 +24,7 @@ from runner.workflows.context import Context, setup
 from runner.workflows.options import Options
 from runner.workflows.preparation import Prepared, RunSettings
 from runner.workflows.results import find_run
+from runner.workflows.run.costs import measured_seconds
 from runner.workflows.run.header import RunHeader, check_machine, check_program, read_header
 
 ALLOWED_OPTIONS = ("selectors", "matrix", "reports", "busy_ok", "traceback")
@@ -145,12 +146,15 @@ def past(run: Run, journal: Journal) -> Past:
         attempts[key] = max(attempts.get(key, 0), entry.attempt)
     servers: dict[str, int] = {}
     failed = set()
+    seconds: dict[Cell, float] = {}
     for record in run.records(journal):
         name, _, number = str(record.facts.get("server", "")).rpartition("#")
         if name:
             servers[name] = max(servers.get(name, 0), int(number))
         if record.failure:
             failed.add((record.cell, record.failure))
+        elif measured := measured_seconds(record.facts, record.seconds):
+            seconds[record.cell] = measured
     return Past(
         finished=journal.finished,
         attempts=attempts,
@@ -158,6 +162,7 @@ def past(run: Run, journal: Journal) -> Past:
         servers=servers,
         groups=journal.groups,
         elapsed=journal.elapsed,
+        seconds=seconds,
     )
 
 
