@@ -72,7 +72,8 @@ def cell_seconds(cell: Cell, program: Program, measurement: Measurement, rates: 
         return prepared
     step = step_seconds(cell.case_id, plain, cell.precision, program.kind, rates)
     if cell.protocol == "published":
-        return prepared + sum(cases.iterations(dict(CASES[cell.case_id]))) * step
+        iterations: int = sum(cases.iterations(dict(CASES[cell.case_id])))
+        return prepared + iterations * step
     measured = max(measurement.seconds, 5 * step)
     if rates.device == "cpu" and step < timing.LEAD_BELOW:
         measured *= 1 + step / max(step, timing.TURN)  # the first call of each turn is no sample

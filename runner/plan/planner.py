@@ -150,11 +150,10 @@ class _Decision:
         if self.request.device == "cpu":
             return estimated  # at the rate of real runs
         fastest = fastest_rates(self.gpu.name) if self.gpu else None
-        return (
-            estimate.cell_seconds(cell, replace(program, compiling=(0.0, 0.0)), self.measurement, fastest)
-            if fastest
-            else 0.0
-        )
+        if fastest is None:
+            return 0.0
+        measurement = replace(self.measurement, seconds=0.0)
+        return estimate.cell_seconds(cell, replace(program, compiling=(0.0, 0.0)), measurement, fastest)
 
     def _skip(self, cell: Cell, implementation: type[Implementation], least: float) -> Skip | None:
         """Return why a cell does not run, None if it does; of several reasons the first that the user can change.

@@ -78,7 +78,7 @@ class RoundScheduler:
         The cases that were measured before keep the time of their other rounds, and of starting the servers in each. As
         long as nothing was measured there is only an estimate, and no case is refused.
         """
-        measured = self.costs.measured.keys() & self.rule.round_seconds.keys()
+        measured = [cell for cell in self.rule.round_seconds if cell in self.costs.measured]
         if self.measurement.budget is not None and measured and not set(block.cells) & set(self.admitted):
             rounds = self.measurement.rounds
             needed, once = rounds * self._capped(block.cells), self._capped(self.admitted)

@@ -29,6 +29,7 @@ from runner.harness.verify import reference, tolerance
 from runner.matrix import load, parse
 from runner.plan import estimate
 from runner.plan.planner import plan
+from runner.plan.rates import cpu_rates
 
 GEMM = {name: case for name, case in CASES.items() if case["workload"] == "deepbench-gemm"}
 CONV = {name: case for name, case in CASES.items() if case["workload"] == "deepbench-conv"}
@@ -80,7 +81,7 @@ def test_an_operation_by_hand(name: str, flops: int, moved: int) -> None:
 
 def test_the_largest_is_a_matter_of_seconds_and_is_checked_as_it_is() -> None:
     largest = max(GEMM, key=lambda name: forward_flops(GEMM[name]))
-    assert 1 < estimate.step_seconds(largest, "forward", "cpu", 2) < 60
+    assert 1 < estimate.step_seconds(largest, "forward", "fp32", "vendor", cpu_rates(2)) < 60
     assert cases.checked(dict(GEMM[largest])) == GEMM[largest]
 
 
