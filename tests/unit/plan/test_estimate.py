@@ -143,7 +143,7 @@ environments: {torch-2.x: {framework: torch, release: "2.*", image: x, cuda: "13
 
 def slow(gpu: Gpu | None, timeout: float, **changes: float) -> PlannedCell:
     """Return a cell of one large case under a time-out."""
-    matrix = parse(f"{MATRIX}measure: {{timeout: {timeout}}}\n".encode(), "m.yaml")
+    matrix = parse(f"{MATRIX}measure: {{timeout: {timeout:.9f}}}\n".encode(), "m.yaml")
     request = Request(environments=("torch-2.x",), device="cuda" if gpu else "cpu", seconds=0.01, threads=1)
     cells = plan(matrix, replace(request, **changes), {}, gpu).cells  # type: ignore[arg-type]
     return next(each for each in cells if each.cell.implementation == "nn-lstm")
@@ -152,7 +152,7 @@ def slow(gpu: Gpu | None, timeout: float, **changes: float) -> PlannedCell:
 def test_an_estimate_above_the_time_out_is_no_reason_to_skip_on_a_gpu() -> None:
     tried = slow(H200, 1.0)
     assert tried.skip is None
-    assert tried.deferred.startswith("one round would take about 3 s by an estimate; it is tried once")
+    assert tried.deferred.startswith("one round would take about 4 s by an estimate; it is tried once")
     assert tried.seconds == 3.0  # three rounds that end at the time-out
     assert slow(H200, 60.0).deferred == ""
     assert slow(replace(H200, name="NVIDIA H200 MIG 1g.18gb"), 1e-6).skip is None  # nothing is known of its rate
