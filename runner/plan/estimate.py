@@ -80,19 +80,19 @@ def cell_seconds(cell: Cell, program: Program, measurement: Measurement, rates: 
     return prepared + measured
 
 
-def resource_skip(cell: Cell, least: float, measurement: Measurement, memory: int, gpus: int = 0) -> Skip | None:
+def resource_skip(cell: Cell, min_seconds: float, measurement: Measurement, memory: int, gpus: int = 0) -> Skip | None:
     """Return why a cell exceeds the time-out of a round, the processors or the memory; None if it fits.
 
     Args:
         cell: the cell.
-        least: the seconds that one round takes at least: at the fastest rates of a GPU, or on a CPU by the estimate,
-            whose rate is that of real runs.
+        min_seconds: the seconds that one round takes at least: at the fastest rates of a GPU, or on a CPU by the
+            estimate, whose rate is that of real runs.
         measurement: has the time-out of a round and the CPU threads.
         memory: bytes of the device's memory; 0 if unknown.
         gpus: the number of GPUs; 0 on a CPU.
     """
-    if least > measurement.timeout:
-        length = f"{least:.0f} s even at twice the GPU's peak rate" if gpus else f"about {least:.0f} s"
+    if min_seconds > measurement.timeout:
+        length = f"{min_seconds:.0f} s even at twice the GPU's peak rate" if gpus else f"about {min_seconds:.0f} s"
         return Skip("over-budget", f"one round would take {length}; the time-out is {measurement.timeout:.0f} s")
     chips = CASES[cell.case_id].get("chips", 1)
     if gpus and chips > gpus:

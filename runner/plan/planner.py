@@ -132,20 +132,20 @@ class _Decision:
         kind, uses_cudnn = implementation.kind_in(release), implementation.uses_cudnn_in(release)
         program = Program(framework=environment.framework, kind=kind, compiling=implementation.compile_seconds)
         seconds = estimate.cell_seconds(cell, program, self.measurement, self.rates)
-        least = self._least_seconds(cell, program, seconds)
-        skip = self._skip(cell, implementation, least)
+        min_seconds = self._min_seconds(cell, program, seconds)
+        skip = self._skip(cell, implementation, min_seconds)
         judgement = self.judgements.get(cell.environment)
         return PlannedCell(
             cell=cell,
             device=self.request.device,
             kind=kind,
             skip=skip,
-            seconds=self.measurement.rounds * min(seconds, max(self.measurement.timeout, least)),
+            seconds=self.measurement.rounds * min(seconds, max(self.measurement.timeout, min_seconds)),
             jit=judgement.jit(uses_cudnn=uses_cudnn) if judgement and skip is None else "",
             deferred=estimate.deferral(seconds, self.measurement) if skip is None else "",
         )
 
-    def _least_seconds(self, cell: Cell, program: Program, estimated: float) -> float:
+    def _min_seconds(self, cell: Cell, program: Program, estimated: float) -> float:
         """Return the seconds that one round of a cell takes at least; 0 where nothing is known of the GPU."""
         if self.request.device == "cpu":
             return estimated  # at the rate of real runs
@@ -155,7 +155,7 @@ class _Decision:
         measurement = replace(self.measurement, seconds=0.0)
         return estimate.cell_seconds(cell, replace(program, compiling=(0.0, 0.0)), measurement, fastest)
 
-    def _skip(self, cell: Cell, implementation: type[Implementation], least: float) -> Skip | None:
+    def _skip(self, cell: Cell, implementation: type[Implementation], min_seconds: float) -> Skip | None:
         """Return why a cell does not run, None if it does; of several reasons the first that the user can change.
 
         The order: a rule of the matrix, what the implementation lacks, the precision on the GPU, the build on the GPU,
@@ -178,7 +178,7 @@ class _Decision:
             or self._precision_refusal(cell, implementation)
             or on_gpu
             or self.unavailable.get(cell.environment)
-            or estimate.resource_skip(cell, least, self.measurement, self.request.memory, gpus)
+            or estimate.resource_skip(cell, min_seconds, self.measurement, self.request.memory, gpus)
         )
 
     def _precision_refusal(self, cell: Cell, implementation: type[Implementation]) -> Skip | None:

@@ -61,8 +61,8 @@ def test_no_published_figure_is_faster_than_the_fastest_rates() -> None:
         fastest = fastest_rates(BOARDS.get(figure.device, figure.device))
         assert fastest is not None
         phase = figure.phase.partition("+")[0]
-        least = estimate.step_seconds(figure.case, phase, figure.precision, figure.kind, fastest)
-        assert figure.seconds > least
+        min_seconds = estimate.step_seconds(figure.case, phase, figure.precision, figure.kind, fastest)
+        assert figure.seconds > min_seconds
 
 
 def test_rates_are_those_of_the_board_and_the_precision() -> None:

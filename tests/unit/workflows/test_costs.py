@@ -85,37 +85,37 @@ def test_nothing_is_refused_before_anything_was_measured(tmp_path: Path) -> None
 def test_a_case_is_refused_by_what_was_measured_and_the_reason_has_the_numbers(tmp_path: Path) -> None:
     plan, clock = planned(("one", "two", "three"), budget=100.0), Clock()
     choose = scheduler(plan, clock, tmp_path)
-    one, two, three = plan.blocks
-    assert choose.over_budget(one) == ""
-    for each in one.cells:  # 10 times as slow as estimated
+    first, second, third = plan.blocks
+    assert choose.over_budget(first) == ""
+    for each in first.cells:  # 10 times as slow as estimated
         choose.costs.add(each, 20.0)
     clock.now = 40.0
     # 60 s remain; the first case needs 80 s of them: 2 cells, 2 rounds, 20 s each
-    reason = choose.over_budget(two)
+    reason = choose.over_budget(second)
     assert reason.startswith("3 rounds would take about 2 min 00 s, by what was measured until now; 0")
     assert "of the budget of 1 min 40 s remain" in reason
-    assert choose.over_budget(one) == ""  # it has started
+    assert choose.over_budget(first) == ""  # it has started
     faster = scheduler(plan, clock, tmp_path / "faster")
-    faster.over_budget(one)
-    for each in one.cells:
+    faster.over_budget(first)
+    for each in first.cells:
         faster.costs.add(each, 1.0)
     clock.now = 42.0
     # 98 s remain; the first case needs 4 s, and 2 rounds of starting servers none; each case takes 6 s
-    assert (faster.over_budget(two), faster.over_budget(three)) == ("", "")
+    assert (faster.over_budget(second), faster.over_budget(third)) == ("", "")
 
 
 def test_starting_servers_and_what_others_need_count(tmp_path: Path) -> None:
     plan = planned(("one", "two"), budget=100.0)
-    one, two = plan.blocks
+    first, second = plan.blocks
 
-    def refused(spent: float, **spending: float) -> bool:
+    def refused(elapsed: float, **spending: float) -> bool:
         clock = Clock()
-        choose = scheduler(plan, clock, tmp_path / f"{spent}-{len(spending)}", **spending)
-        choose.over_budget(one)
-        for each in one.cells:
+        choose = scheduler(plan, clock, tmp_path / f"{elapsed}-{len(spending)}", **spending)
+        choose.over_budget(first)
+        for each in first.cells:
             choose.costs.add(each, 2.0)
-        clock.now = spent
-        return bool(choose.over_budget(two))
+        clock.now = elapsed
+        return bool(choose.over_budget(second))
 
     assert not refused(4.0)  # 12 s of 96 s
     assert refused(34.0)  # 30 s of starting in each of two more rounds: 66 - 60 - 8 s remain
