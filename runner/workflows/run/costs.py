@@ -34,6 +34,7 @@ class CellCosts:
         """Take the estimates, and what an earlier part of the run has measured."""
         self.estimated = estimated
         self.measured: dict[Cell, float] = {}
+        self.abandoned: dict[Cell, float] = {}
         self._sums: dict[tuple[str, ...], tuple[float, float]] = {}
         for cell, seconds in (measured or {}).items():
             self.add(cell, seconds)
@@ -47,8 +48,14 @@ class CellCosts:
             measured_sum, estimated_sum = self._sums.get(group, (0.0, 0.0))
             self._sums[group] = measured_sum + seconds - (before or 0.0), estimated_sum + estimated
 
+    def abandon(self, cell: Cell, seconds: float) -> None:
+        """Note that a cell failed after some seconds, and gets no further round."""
+        self.abandoned[cell] = seconds
+
     def seconds(self, cell: Cell) -> float:
-        """Return the seconds of one round of a cell."""
+        """Return the seconds of the next round of a cell."""
+        if cell in self.abandoned:
+            return 0.0
         if cell in self.measured:
             return self.measured[cell]
         for group in _groups(cell):
@@ -57,9 +64,9 @@ class CellCosts:
                 return self.estimated.get(cell, 0.0) * measured / estimated
         return self.estimated.get(cell, 0.0)
 
-    def total(self, cells: Collection[Cell]) -> float:
-        """Return the seconds of one round of some cells together."""
-        return sum(self.seconds(cell) for cell in cells)
+    def elapsed(self, cells: Collection[Cell]) -> float:
+        """Return the seconds that some cells took in one round, those that failed included; 0 of those not measured."""
+        return sum(self.abandoned.get(cell, self.measured.get(cell, 0.0)) for cell in cells)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

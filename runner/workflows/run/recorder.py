@@ -25,6 +25,7 @@ from runner.core.progress import Progress
 from runner.core.units import duration
 from runner.gpu.device import DeviceSession
 from runner.measure.record import collect
+from runner.measure.round_plan import TRANSIENT_FAILURES
 from runner.store.run import Run
 from runner.workflows.run.costs import CellCosts, measured_seconds
 
@@ -137,6 +138,8 @@ class RunRecorder:
         seconds = measured_seconds(record.facts, record.seconds)
         if record.status == "ok" and seconds:
             self.costs.add(cell, seconds)
+        elif record.status != "ok" and record.failure not in TRANSIENT_FAILURES:
+            self.costs.abandon(cell, seconds or 0.0)
         self.rounds_left[cell] = max(0, self.rounds_left[cell] - 1)
         if record.status != "ok":
             self.progress.note(f"{cell.id}: {record.failure}: {record.reason}")

@@ -37,7 +37,18 @@ def test_a_measured_cell_costs_what_it_took_last() -> None:
     assert (costs.seconds(first), costs.seconds(second)) == (2.0, 4.0)
     costs.add(first, 30.0)
     costs.add(first, 6.0)  # the first round compiled
-    assert (costs.seconds(first), costs.total([first, second])) == (6.0, 18.0)
+    assert (costs.seconds(first), costs.seconds(second)) == (6.0, 12.0)
+
+
+def test_a_cell_that_is_not_measured_again_costs_nothing_more(tmp_path: Path) -> None:
+    plan = planned(("one", "two"), budget=1000.0)
+    recorder, _, _, _ = recorded(tmp_path, plan)
+    first, second = plan.blocks[0].cells
+    for each, failure in ((first, "timeout"), (second, "crash")):
+        reply = {"status": "failed", "class": failure, "reason": "", "round_seconds": 600.0}
+        recorder.record(replace(outcome(each, 1.0), reply=reply), 600.0, CPU)
+    assert (recorder.costs.seconds(first), recorder.costs.seconds(second)) == (0.0, 2.0)  # a crash is tried again
+    assert recorder.costs.elapsed([first, second]) == 600.0
 
 
 def test_an_estimate_is_corrected_by_the_cells_most_alike() -> None:
@@ -76,10 +87,17 @@ def scheduler(plan: Plan, clock: Clock, folder: Path, **spending: float) -> Roun
     return RoundScheduler(plan, make(folder, []), 0.02, lambda _: None, clock, Spending(costs=costs, **spending))
 
 
-def test_nothing_is_refused_before_anything_was_measured(tmp_path: Path) -> None:
-    plan = planned(("one", "two"), budget=1.0)
-    choose = scheduler(plan, Clock(), tmp_path)
-    assert [choose.over_budget(each) for each in plan.blocks] == ["", ""]
+def test_nothing_is_refused_before_anything_was_measured_or_the_budget_is_spent(tmp_path: Path) -> None:
+    plan, clock = planned(("one", "two", "three"), budget=1.0), Clock()
+    choose = scheduler(plan, clock, tmp_path)
+    assert [choose.over_budget(each) for each in plan.blocks[:2]] == ["", ""]
+    choose.costs.abandon(plan.blocks[0].cells[0], 0.5)
+    fourth = block(*cells("a/x", "b/x", case="four"))
+    assert choose.over_budget(fourth) == ""
+    clock.now = 2.0  # nothing succeeded
+    assert choose.over_budget(plan.blocks[2]) == "the budget of 1 s is spent"
+    late = scheduler(plan, clock, tmp_path / "late", before=5.0)
+    assert late.over_budget(plan.blocks[0]) == ""  # the first case is always measured
 
 
 def test_a_case_is_refused_by_what_was_measured_and_the_reason_has_the_numbers(tmp_path: Path) -> None:
