@@ -1,6 +1,7 @@
 """Reads run folders as tables: every sample, every round, every failure."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from runner.core.errors import Problem, RecordError
 from runner.core.model import Cell
 from runner.store import samples
 from runner.store.documents import PLAN
+from runner.store.journal import Journal
 from runner.store.run import Run, runs
 
 
@@ -49,7 +51,7 @@ def load_dataset(folder: Run | Path) -> Dataset:
         samples=tables.samples,
         rounds=tables.rounds,
         failures=tables.failures,
-        plan=_planned_cells(plan, run),
+        plan=_with_skips(_planned_cells(plan, run), journal),
         machine=machine,
         environments=environments,
         canary=journal.canary,
@@ -119,6 +121,17 @@ def _looks(plan: Mapping[str, Any]) -> tuple[int, ...]:
     """Return the numbers of rounds at which verdicts were taken; older runs had no extra rounds."""
     rounds = int(plan.get("rounds", MIN_ROUNDS))
     return statistics.looks(rounds, int(plan.get("max_rounds", rounds)))
+
+
+def _with_skips(cells: Sequence[Planned], journal: Journal) -> tuple[Planned, ...]:
+    """Return the planned cells; those without a record whose case the budget had no time for are skipped."""
+    recorded = {entry.cell for entry in journal.entries}
+    return tuple(
+        replace(planned, verdict="skip", code="over-budget", reason=journal.skipped[planned.cell.case_id])
+        if planned.verdict == "run" and planned.cell.case_id in journal.skipped and planned.cell.id not in recorded
+        else planned
+        for planned in cells
+    )
 
 
 def _planned_cells(plan: Mapping[str, Any], run: Run) -> tuple[Planned, ...]:

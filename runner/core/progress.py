@@ -78,6 +78,10 @@ class Progress:
         self.total += more
         self.expected_seconds += seconds
 
+    def expect(self, seconds: float) -> None:
+        """Replace the estimate of what remains by one that rests on measurements: it is not scaled by past errors."""
+        self.expected_seconds, self.completed_seconds, self.start = seconds, 0.0, self.clock()
+
     def advance(self, seconds: float, text: str) -> None:
         """Count one measurement that was expected to take ``seconds``."""
         self.completed += 1

@@ -61,6 +61,7 @@ class RoundPlan:
         self.plan = plan
         self.ready = frozenset(ready)
         self.groups = tuple(tuple(group) for group in groups)
+        self.deferred = frozenset(planned.cell.case_id for planned in plan.cells if planned.deferred)
 
     def rounds(self, number: int) -> Iterator[Round]:
         """Yield the round of each group, in order."""
@@ -71,20 +72,20 @@ class RoundPlan:
         of: Round,
         selected: Collection[Cell],
         abandoned: Collection[Cell] = (),
-        failed_cases: Collection[str] = (),
+        left_out: Collection[str] = (),
     ) -> list[Step]:
-        """Return the steps of a round, in random order.
+        """Return the steps of a round, in random order; in a first round, deferred cases come last.
 
         Args:
             of: the round.
             selected: the cells that get this round.
             abandoned: cells that are not measured again.
-            failed_cases: cases that cannot be measured, since their reference cannot be computed.
+            left_out: cases that are not measured: their reference cannot be computed, or the budget has no time.
         """
         number = self.plan.measurement.stored_number(of)
         steps = []
         for block in self.shuffled(self.plan.blocks, str(number)):
-            if block.case_id in failed_cases or (block.case_id, number) in self.plan.past.finished:
+            if block.case_id in left_out or (block.case_id, number) in self.plan.past.finished:
                 continue
             measured = self._cells_of_group(block, of.group) & set(selected) - set(abandoned)
             cells = self._balanced(block, of)
@@ -92,7 +93,7 @@ class RoundPlan:
             if step_cells:
                 attempt = self.plan.past.attempts.get((block.case_id, number), 0) + 1
                 steps.append(Step(block=block, cells=step_cells, number=number, attempt=attempt))
-        return steps
+        return sorted(steps, key=lambda step: of.number == 1 and step.block.case_id in self.deferred)
 
     def turn_sets(
         self, step: Step, cells: Collection[Cell], limit: int, single: Collection[Cell] = ()

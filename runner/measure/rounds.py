@@ -13,6 +13,7 @@ from runner.core.model import (
     Block,
     Canary,
     CaseFinished,
+    CaseSkipped,
     Cell,
     Event,
     ExtraRound,
@@ -42,6 +43,8 @@ class Hooks:
         say: shows what is measured now.
         next_cells: given the number of finished rounds, returns the cells of the next round; no cells end the run.
             Without it every cell gets the plan's rounds.
+        over_budget: called before each case of a first round; returns why the budget has no time for it, and the case
+            is left out; empty if it is measured. None: every case is measured.
         canary: measures a fixed product, in seconds, before each case. None: no canary.
         interleave: whether the cells of a case take turns, on a CPU.
         wait_until_cool: called before each case. None: nothing to cool.
@@ -50,6 +53,7 @@ class Hooks:
 
     say: Callable[[str], None]
     next_cells: Callable[[int], Collection[Cell]] | None = None
+    over_budget: Callable[[Block], str] | None = None
     canary: Callable[[], float] | None = None
     interleave: bool = True
     wait_until_cool: Callable[[], None] | None = None
@@ -103,7 +107,7 @@ class _Executor:
         self.memory = None if servers.backend.limits_memory else servers.limits.memory
         self.abandoned = set(abandoned_cells(self.plan.past))
         self.single: set[Cell] = set()  # cells that ran out of memory once: nothing waits next to them any more
-        self.failed_cases: set[str] = set()  # cases whose reference cannot be computed
+        self.left_out: set[str] = set()  # cases whose reference cannot be computed, or that exceed the budget
 
     def run(self) -> Iterator[Event]:
         """Yield the events of every round."""
@@ -121,7 +125,7 @@ class _Executor:
 
     def _round(self, of: Round, selected: Collection[Cell]) -> Iterator[Event]:
         """Yield the events of one round of one group."""
-        steps = self.order.steps(of, selected, self.abandoned, self.failed_cases)
+        steps = self.order.steps(of, selected, self.abandoned, self.left_out)
         environments = {cell.environment for step in steps for cell in step.cells}
         if environments:
             with self.breakdown.during("start"):
@@ -131,6 +135,11 @@ class _Executor:
         if of.number == 1 and possible(self.servers):
             jobs = [job for step in steps for job in self._compile_jobs(step)]
         for step in steps:
+            if reason := self._over_budget(step, of):
+                self.left_out.add(step.block.case_id)
+                jobs = [job for job in jobs if job.cell.case_id != step.block.case_id]
+                yield CaseSkipped(step.block.case_id, step.block.cells, reason)
+                continue
             if jobs:
                 with self.breakdown.during("compile"):
                     compiled = compile_ahead(self.servers, jobs, step.cells)
@@ -139,6 +148,10 @@ class _Executor:
             yield from self._step(step)
         if steps:
             yield RoundTimes(steps[0].number, self.breakdown.take())
+
+    def _over_budget(self, step: Step, of: Round) -> str:
+        """Return why the budget has no time for a case; empty if it has. A case that has started goes on."""
+        return self.hooks.over_budget(step.block) if self.hooks.over_budget and of.number == 1 else ""
 
     def _step(self, step: Step) -> Iterator[Event]:
         """Yield the canary, the outcome of each cell, and the end of a step."""
@@ -184,7 +197,7 @@ class _Executor:
             with self.breakdown.during("reference"):
                 reference = self.references.get(block.spec)
         except RunnerError as error:
-            self.failed_cases.add(block.case_id)
+            self.left_out.add(block.case_id)
             reply = {"status": "failed", "class": "crash", "reason": error.problems[0].message}
             for cell in step.cells:
                 ready = self.servers.ready[cell.environment]

@@ -48,6 +48,7 @@ def _cell(planned: PlannedCell, framework: str) -> dict[str, Any]:
         "source": (planned.skip.source if planned.skip else None) or None,
         "nearest": list(planned.skip.nearest) if planned.skip else [],
         "jit": planned.jit or None,
+        "deferred": planned.deferred or None,
         "seconds": round(planned.seconds, 2),
     }
 
@@ -106,6 +107,7 @@ def _planned(entry: Mapping[str, Any]) -> PlannedCell:
         skip=None if entry["verdict"] == "run" else _skip(entry),
         seconds=entry["seconds"],
         jit=entry.get("jit") or "",
+        deferred=entry.get("deferred") or "",
     )
 
 

@@ -1,19 +1,22 @@
 """Decide which cells run, and why the others do not; nothing is touched."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 
 from runner.catalog.cases import CASES
-from runner.catalog.hardware.versions import version_numbers
+from runner.catalog.hardware.versions import format_capability, version_numbers
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.model import Block, Cell, Gpu, Measurement, Plan, PlannedCell, Request, Skip
+from runner.harness.adapters.base import Implementation
 from runner.matrix import Matrix
 from runner.plan import compatibility, estimate
 from runner.plan.cells import implementation_class, selected_cells
 from runner.plan.compatibility import Judgement
 from runner.plan.corpus import with_corpus
+from runner.plan.estimate import Program
+from runner.plan.rates import Rates, fastest_rates, rates
 
 
 def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu: Gpu | None = None) -> Plan:
@@ -31,9 +34,10 @@ def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu:
             workload has a phase that the matrix lists for it.
     """
     measurement = _measurement(matrix, request)
-    decision = _Decision(matrix, request, measurement, unavailable, _judgements(matrix, request, unavailable, gpu))
+    judged = _judgements(matrix, request, unavailable, gpu)
+    decision = _Decision(matrix, request, measurement, unavailable, judged, gpu, rates(gpu, measurement.threads))
     planned = tuple(decision.planned_cell(cell) for cell in selected_cells(matrix, request))
-    planned = estimate.skip_over_budget(planned, measurement, request.devices)
+    planned = estimate.defer_over_budget(planned, measurement, request.devices)
     if not planned:
         raise NothingSelectedError(_nothing_selected(request))
     if request.corpus and not any(CASES[planned_cell.cell.case_id].get("vocabulary") for planned_cell in planned):
@@ -108,6 +112,8 @@ class _Decision:
         measurement: how the run measures.
         unavailable: environment -> why it cannot be built.
         judgements: environment -> what it does on the GPU; empty on a CPU.
+        gpu: stands for all GPUs of the run; None on a CPU.
+        rates: how fast the device computes.
     """
 
     matrix: Matrix
@@ -115,28 +121,45 @@ class _Decision:
     measurement: Measurement
     unavailable: Mapping[str, Skip]
     judgements: Mapping[str, Judgement]
+    gpu: Gpu | None
+    rates: Rates
 
     def planned_cell(self, cell: Cell) -> PlannedCell:
         """Return a cell with its verdict and its estimated cost."""
         environment = self.matrix.environments[cell.environment]
         implementation = implementation_class(environment.framework, cell.implementation)
-        kind = implementation.kind_in(version_numbers(environment.release))
-        seconds = estimate.cell_seconds(cell, implementation.compile_seconds, self.measurement, self.request.device)
-        skip = self._skip(cell, kind, seconds)
+        release = version_numbers(environment.release)
+        kind, uses_cudnn = implementation.kind_in(release), implementation.uses_cudnn_in(release)
+        program = Program(framework=environment.framework, kind=kind, compiling=implementation.compile_seconds)
+        seconds = estimate.cell_seconds(cell, program, self.measurement, self.rates)
+        min_seconds = self._min_seconds(cell, program, seconds)
+        skip = self._skip(cell, implementation, min_seconds)
         judgement = self.judgements.get(cell.environment)
         return PlannedCell(
             cell=cell,
             device=self.request.device,
             kind=kind,
             skip=skip,
-            seconds=self.measurement.rounds * seconds,
-            jit=judgement.jit(kind) if judgement and skip is None else "",
+            seconds=self.measurement.rounds * min(seconds, max(self.measurement.timeout, min_seconds)),
+            jit=judgement.jit(uses_cudnn=uses_cudnn) if judgement and skip is None else "",
+            deferred=estimate.deferral(seconds, self.measurement) if skip is None else "",
         )
 
-    def _skip(self, cell: Cell, kind: str, seconds: float) -> Skip | None:
+    def _min_seconds(self, cell: Cell, program: Program, estimated: float) -> float:
+        """Return the seconds that one round of a cell takes at least; 0 where nothing is known of the GPU."""
+        if self.request.device == "cpu":
+            return estimated  # at the rate of real runs
+        fastest = fastest_rates(self.gpu.name) if self.gpu else None
+        if fastest is None:
+            return 0.0
+        measurement = replace(self.measurement, seconds=0.0)
+        return estimate.cell_seconds(cell, replace(program, compiling=(0.0, 0.0)), measurement, fastest)
+
+    def _skip(self, cell: Cell, implementation: type[Implementation], min_seconds: float) -> Skip | None:
         """Return why a cell does not run, None if it does; of several reasons the first that the user can change.
 
-        The order: a rule of the matrix, what the implementation lacks, the GPU, the build, the cost.
+        The order: a rule of the matrix, what the implementation lacks, the precision on the GPU, the build on the GPU,
+        whether it can be made, the cost.
         """
         for rule in self.matrix.exclude:
             if fnmatchcase(cell.id, rule.select):
@@ -147,14 +170,28 @@ class _Decision:
             environment.framework, environment.release, cell.implementation, (cell.case_id, protocol), device
         )
         judgement = self.judgements.get(cell.environment)
-        on_gpu = judgement.skip(kind, allow_jit=self.request.allow_jit) if judgement else None
+        uses_cudnn = implementation.uses_cudnn_in(version_numbers(environment.release))
+        on_gpu = judgement.skip(uses_cudnn=uses_cudnn, allow_jit=self.request.allow_jit) if judgement else None
         gpus = self.request.devices if self.request.device == "cuda" else 0
         return (
             lacks
+            or self._precision_refusal(cell, implementation)
             or on_gpu
             or self.unavailable.get(cell.environment)
-            or estimate.resource_skip(cell, seconds, self.measurement, self.request.memory, gpus)
+            or estimate.resource_skip(cell, min_seconds, self.measurement, self.request.memory, gpus)
         )
+
+    def _precision_refusal(self, cell: Cell, implementation: type[Implementation]) -> Skip | None:
+        """Return why the GPU, or the library on this GPU, does not compute in the precision of a cell."""
+        if self.gpu is None:
+            return None
+        refusal = compatibility.precision_refusal(cell.precision, self.gpu)
+        oldest = implementation.oldest_gpu.get(cell.precision, (0, 0))
+        if refusal is not None or self.gpu.capability >= oldest:
+            return refusal
+        capabilities = [format_capability(capability) for capability in (self.gpu.capability, oldest)]
+        where = "{} (compute capability {}), only from {} on".format(self.gpu.name, *capabilities)
+        return Skip("precision-lacks", f"{cell.implementation} does not compute {cell.precision} on {where}")
 
 
 @cache

@@ -44,6 +44,10 @@ def _parts(plan: Plan, width: int, *, why: bool) -> Iterator["RenderableType"]:
         yield "\nnot run:" if why else "\nnot run (--why lists them):"
         yield _table(reasons)
     running = [planned for planned in plan.cells if planned.skip is None]
+    deferred = _deferred(running, why=why)
+    if deferred:
+        yield "\nmeasured last:" if why else "\nmeasured last (--why lists them):"
+        yield _table(deferred)
     compiled = _compiled(running)
     if compiled:
         yield "\nslow at the first call:"
@@ -52,7 +56,8 @@ def _parts(plan: Plan, width: int, *, why: bool) -> Iterator["RenderableType"]:
     yield Text(
         f"\n{len(running)} of {len(plan.cells)} cells run, {counted(rounds, 'round')} each, on "
         f"{plan.backend} ({_device(plan)}, {counted(plan.measurement.threads, 'thread')}): "
-        f"about {duration(plan.seconds)} of measuring{_extra_rounds(plan)}"
+        f"about {duration(plan.seconds)} of measuring{' without those measured last' * bool(deferred)}"
+        f"{_extra_rounds(plan)}"
     )
 
 
@@ -189,6 +194,21 @@ def _reasons(cells: Sequence[PlannedCell]) -> list[tuple[str, str, str]]:
         )
         for (code, reason), group in skipped.items()
     ]
+
+
+def _deferred(cells: Iterable[PlannedCell], *, why: bool) -> list[tuple[str, str, str]]:
+    """Return (``estimate``, what is measured last, why): a row for each reason, or one for all of them."""
+    groups: dict[str, list[PlannedCell]] = {}
+    for planned in cells:
+        if planned.deferred:
+            groups.setdefault(planned.deferred, []).append(planned)
+    if why or not groups:
+        return [
+            ("estimate", "\n".join(dict.fromkeys(planned.cell.case_id for planned in group)), reason)
+            for reason, group in groups.items()
+        ]
+    count = sum(map(len, groups.values()))
+    return [("estimate", counted(count, "cell"), _first_reason(list(groups)))]
 
 
 def _compiled(cells: Iterable[PlannedCell]) -> list[tuple[str, str, str]]:

@@ -2,8 +2,8 @@
 
 Events, in the order of a run: ``begun`` (the plan's hash, the device, and what it takes to resume), ``groups``
 (environments that run at the same time), ``canary`` (the time of a fixed product), ``further`` (an extra round starts),
-``measured`` (a finished record and its file), ``round`` (a case has completed a round), ``times`` (where the time of a
-round went), ``resumed``, ``ended`` (how).
+``measured`` (a finished record and its file), ``skipped`` (the budget has no time for a case), ``round`` (a case has
+completed a round), ``times`` (where the time of a round went), ``resumed``, ``ended`` (how).
 
 Events that are written while cells are measured have ``spent``: the seconds of measuring so far, over all parts of the
 run. Journals of older programs lack it.
@@ -51,6 +51,7 @@ class Journal(NamedTuple):
         ended: how the run ended; None while it is running, and if it was killed.
         elapsed: seconds of measuring, as far as recorded.
         times: (round, seconds by activity) of each completed round, see ``core.model.events.ACTIVITIES``.
+        skipped: case id -> why the budget had no time for it.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -62,6 +63,7 @@ class Journal(NamedTuple):
     ended: str | None = None
     elapsed: float = 0.0
     times: tuple[tuple[int, Mapping[str, float]], ...] = ()
+    skipped: Mapping[str, str] = MappingProxyType({})
 
     @property
     def unfinished(self) -> bool:
@@ -118,6 +120,7 @@ class _Reader:
         self.finished: set[tuple[str, int]] = set()
         self.canary: list[tuple[str, int, float]] = []
         self.times: list[tuple[int, Mapping[str, float]]] = []
+        self.skipped: dict[str, str] = {}
         self.ended: str | None = None
         self.elapsed = 0.0
 
@@ -134,6 +137,8 @@ class _Reader:
             self.canary.append((line["case"], line["round"], line["seconds"]))
         elif event == "times":
             self.times.append((line["round"], line["seconds"]))
+        elif event == "skipped":
+            self.skipped[line["case"]] = line["reason"]
         elif event == "groups":
             self.groups[line.get("device", "")] = tuple(map(tuple, line["groups"]))
         else:
@@ -152,9 +157,17 @@ class _Reader:
     def journal(self, warning: str | None) -> Journal:
         """Return the journal that was read."""
         finished, canary = frozenset(self.finished), tuple(self.canary)
-        entries = tuple(self.entries)
         return Journal(
-            entries, warning, self.header, self.groups, finished, canary, self.ended, self.elapsed, tuple(self.times)
+            entries=tuple(self.entries),
+            warning=warning,
+            header=self.header,
+            groups=self.groups,
+            finished=finished,
+            canary=canary,
+            ended=self.ended,
+            elapsed=self.elapsed,
+            times=tuple(self.times),
+            skipped=self.skipped,
         )
 
 

@@ -279,14 +279,15 @@ def events(
     **how: Any,
 ) -> Iterator[Event]:
     """Measure blocks with a fake backend; the environment ``missing`` could not be made."""
-    canary = how.pop("canary", None)
+    canary, over_budget = how.pop("canary", None), how.pop("over_budget", None)
+    planned_cells = how.pop("planned", ())
     limits = Limits(memory=memory, side_by_side=how.pop("side_by_side", 1))
     environments = list(dict.fromkeys(name for part in blocks for name in part.environments))
     plan = Plan(
         device="cpu",
         backend="fake",
         measurement=Measurement(**{"rounds": 3, "restart": 100, **how}),
-        cells=(),
+        cells=planned_cells,
         blocks=blocks,
         frameworks=dict.fromkeys(environments, "torch"),
         past=past,
@@ -296,7 +297,8 @@ def events(
         for name in environments
         if name != missing
     }
-    hooks = Hooks(say=(lines if lines is not None else []).append, next_cells=extra_rounds, canary=canary)
+    say = (lines if lines is not None else []).append
+    hooks = Hooks(say=say, next_cells=extra_rounds, canary=canary, over_budget=over_budget)
     with contextlib.closing(ServerPool(plan, ready, backend, limits, hooks.say)) as servers:
         yield from measure(plan, servers, Known(Path("/nowhere"), 1), hooks)
 

@@ -4,6 +4,7 @@ toolkits.csv      CUDA toolkits: the GPUs that they generate code for, and the d
 generations.csv   generations of GPUs: the drivers that support them
 drivers.csv       driver branches: the CUDA version that they include
 cudnn.csv         cuDNN releases: the oldest GPUs that they support
+precisions.csv    precisions that not every GPU computes: the oldest GPUs that do
 bases.csv         images: their C library, their cuDNN and additional GPU code
 """
 
@@ -72,6 +73,14 @@ class Cudnn(Fact):
     since: str
     oldest: Capability
     last: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrecisionSupport(Fact):
+    """A precision that only newer GPUs compute, with the lowest compute capability that does."""
+
+    precision: str
+    oldest: Capability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +157,15 @@ def cudnn(version: str) -> Cudnn | None:
         return None
     row = older[-1]
     return Cudnn(since=row["since"], oldest=parse_capability(row["oldest"]), last=row["last"], **fact(row))
+
+
+@cache
+def precision_support(precision: str) -> PrecisionSupport | None:
+    """Return the GPUs that compute in a precision; None if all of them do."""
+    for row in rows("precisions.csv"):
+        if row["precision"] == precision:
+            return PrecisionSupport(precision=precision, oldest=parse_capability(row["oldest"]), **fact(row))
+    return None
 
 
 @cache

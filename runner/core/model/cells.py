@@ -138,6 +138,7 @@ class PlannedCell:
         kind: ``flexible``, ``fused`` or ``vendor``.
         seconds: the estimated cost of all its rounds.
         jit: how it runs by compiling intermediate code for the GPU, in a sentence; empty where it does not.
+        deferred: why its case is measured last in the first round, in a sentence; empty where it is not.
     """
 
     cell: Cell
@@ -146,6 +147,7 @@ class PlannedCell:
     skip: Skip | None = None
     seconds: float = 0.0
     jit: str = ""
+    deferred: str = ""
 
     @property
     def verdict(self) -> Verdict:

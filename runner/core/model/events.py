@@ -51,6 +51,15 @@ class CaseFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class CaseSkipped:
+    """A case is left out, because the budget has no time for it; ``reason`` has the measured numbers."""
+
+    case_id: str
+    cells: tuple[Cell, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ExtraRound:
     """A round beyond the planned ones, for cells whose verdicts are open."""
 
@@ -102,7 +111,7 @@ class RoundTimes:
     seconds: Mapping[Activity, float]
 
 
-Event = Outcome | GroupsFormed | CaseFinished | ExtraRound | Canary | RoundTimes
+Event = Outcome | GroupsFormed | CaseFinished | CaseSkipped | ExtraRound | Canary | RoundTimes
 """What happens while cells are measured."""
 
 

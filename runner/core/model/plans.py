@@ -90,6 +90,7 @@ class Past:
         groups: device -> groups of environments that are alive together; no entry where that was not decided yet.
         elapsed: seconds that the run was measured for, as its journal says.
         batches: (cell, stored round number) -> how many calls its samples had, where a GPU's times decided that.
+        seconds: cell -> seconds that it took in its last good round; without cells that have none.
     """
 
     finished: frozenset[tuple[str, int]] = frozenset()
@@ -99,6 +100,7 @@ class Past:
     groups: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     elapsed: float = 0.0
     batches: Mapping[tuple[Cell, int], int] = field(default_factory=dict)
+    seconds: Mapping[Cell, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,13 +122,14 @@ class Plan:
     def seconds(self) -> float:
         """The estimated seconds of measuring, without provisioning; cases are shared evenly between devices.
 
+        Deferred cells are left out: whether they are measured depends on what the others take.
         A case of several GPUs has all of them to itself.
         """
         costs: dict[str, float] = {}
         for planned in self.cells:
-            if planned.skip is None:
+            if planned.skip is None and not planned.deferred:
                 costs[planned.cell.case_id] = costs.get(planned.cell.case_id, 0.0) + planned.seconds
-        wide = [costs.pop(block.case_id) for block in self.blocks if self.device == "cuda" and block.chips > 1]
+        wide = [costs.pop(block.case_id, 0.0) for block in self.blocks if self.device == "cuda" and block.chips > 1]
         return sum(wide) + max(sum(costs.values()) / self.devices, max(costs.values(), default=0.0))
 
     @property

@@ -66,6 +66,8 @@ class Implementation(object):
 
     slug = ""
     kind = ""  # flexible, fused or vendor
+    uses_cudnn = False  # on a GPU
+    oldest_gpu = {}  # precision -> the lowest compute capability that its library computes it on; others: any
     cells = ("lstm",)
     since = (0,)
     before = None
@@ -85,6 +87,11 @@ class Implementation(object):
     def kind_in(cls, release: "tuple") -> "str":
         """Return the kind that it is in a release, a tuple of numbers."""
         return cls.kind
+
+    @classmethod
+    def uses_cudnn_in(cls, release: "tuple") -> "bool":
+        """Return whether it calls cuDNN on a GPU in a release, a tuple of numbers."""
+        return cls.uses_cudnn
 
     @classmethod
     def compiling(cls) -> "tuple":

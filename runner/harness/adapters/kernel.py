@@ -59,6 +59,7 @@ class Conv(Kernel):
 
     slug = "conv2d"
     workload = "deepbench-conv"
+    uses_cudnn = True
 
     @classmethod
     def lacks(cls, case, release, device, precision):

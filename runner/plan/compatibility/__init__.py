@@ -15,9 +15,9 @@ from runner.matrix import Environment, Matrix, Variant
 from runner.plan.compatibility import rules
 from runner.plan.compatibility.alternatives import nearest_build, nearest_environment
 from runner.plan.compatibility.builds import build_of, target_of
-from runner.plan.compatibility.rules import RUNS, Target, Verdict
+from runner.plan.compatibility.rules import RUNS, Target, Verdict, precision_refusal
 
-__all__ = ["Build", "Judgement", "Target", "Verdict", "judge", "judge_variant", "judgements"]
+__all__ = ["Build", "Judgement", "Target", "Verdict", "judge", "judge_variant", "judgements", "precision_refusal"]
 
 NO_BUILD = "the matrix has no CUDA build of this environment; measure it with --device cpu"
 
@@ -50,9 +50,9 @@ class Judgement:
         """True if all implementations run without ``--allow-jit``: natively, or by PTX made for just this GPU."""
         return all(verdict.outcome == "runs" or verdict.made_for_gpu for verdict in (self.verdict, self.vendor))
 
-    def skip(self, kind: str, *, allow_jit: bool) -> Skip | None:
-        """Return why implementations of a kind (``flexible``, ``fused``, ``vendor``) do not run; None if they do."""
-        verdict = self._of(kind)
+    def skip(self, *, uses_cudnn: bool, allow_jit: bool) -> Skip | None:
+        """Return why implementations that call cuDNN, or do not, do not run; None if they do."""
+        verdict = self._verdict(uses_cudnn=uses_cudnn)
         if verdict.outcome == "cannot":
             return Skip(verdict.code, verdict.reason, verdict.source, self.nearest)
         if verdict.outcome == "jit" and not verdict.made_for_gpu and not allow_jit:
@@ -60,13 +60,13 @@ class Judgement:
             return Skip("arch", reason, verdict.source, self.nearest)
         return None
 
-    def jit(self, kind: str) -> str:
-        """Return a sentence on why implementations of a kind run by compiling PTX; empty if they do not need it."""
-        verdict = self._of(kind)
+    def jit(self, *, uses_cudnn: bool) -> str:
+        """Return a sentence on why implementations run by compiling PTX; empty if they do not need it."""
+        verdict = self._verdict(uses_cudnn=uses_cudnn)
         return f"runs by PTX JIT (first call is slow): {verdict.reason}" if verdict.outcome == "jit" else ""
 
-    def _of(self, kind: str) -> Verdict:
-        return self.vendor if kind == "vendor" else self.verdict
+    def _verdict(self, *, uses_cudnn: bool) -> Verdict:
+        return self.vendor if uses_cudnn else self.verdict
 
 
 def judgements(

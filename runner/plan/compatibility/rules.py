@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from runner.catalog.hardware.builds import Build
-from runner.catalog.hardware.facts import BaseImage, base_image, branch, cudnn, generation, toolkit
+from runner.catalog.hardware.facts import BaseImage, base_image, branch, cudnn, generation, precision_support, toolkit
 from runner.catalog.hardware.tables import Fact
 from runner.catalog.hardware.versions import Capability, format_capability, series, version_numbers
-from runner.core.model import Gpu
+from runner.core.model import Gpu, Skip
 
 Outcome = Literal["runs", "jit", "cannot"]
 
@@ -190,6 +190,19 @@ def cudnn_refusal(target: Target) -> Verdict | None:
         return None
     last = f": {known.last} is the last that does" if known.last else ""
     return _cannot("arch", f"cuDNN {target.cudnn} does not support {_gpu_name(target.gpu)}{last}", known, "oldest")
+
+
+def precision_refusal(precision: str, gpu: Gpu) -> Skip | None:
+    """Return why a GPU does not compute in a precision; None if it does.
+
+    A framework does not refuse: on a GPU without TF32 it computes in single precision, and some emulate bf16. The
+    figures would be labelled wrongly.
+    """
+    known = precision_support(precision)
+    if known is None or gpu.capability >= known.oldest:
+        return None
+    reason = f"{_gpu_name(gpu)} does not compute {precision}: GPUs from compute capability "
+    return Skip("precision-lacks", f"{reason}{format_capability(known.oldest)} on do", known.source)
 
 
 RULES: tuple[Callable[[Build | None, Target], Verdict | None], ...] = (

@@ -2,8 +2,8 @@
 
 ``assignment`` shares the cases between devices, ``devices`` measures them, ``recorder`` writes each outcome as it
 happens, ``failures`` writes how the run ended, ``header`` holds what a run depends on, ``resume`` continues an
-unfinished run, ``quiet`` waits while other programs keep the machine busy, and ``further_rounds`` decides after each
-round which cells get another one.
+unfinished run, ``quiet`` waits while other programs keep the machine busy, ``further_rounds`` decides what is measured
+next, and ``costs`` replaces estimates by what was measured.
 """
 
 import contextlib

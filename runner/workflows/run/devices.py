@@ -28,6 +28,7 @@ from runner.measure.server_pool import Numbers, ServerPool
 from runner.plan.controls import add_twins
 from runner.workflows.preparation import RunSettings
 from runner.workflows.run.assignment import Assignment
+from runner.workflows.run.costs import Spending
 from runner.workflows.run.further_rounds import RoundScheduler
 from runner.workflows.run.recorder import RunRecorder
 
@@ -78,6 +79,7 @@ class DeviceWorker:
         name: the name of its line in the progress.
         alone: no other device measures at the same time.
         seconds_before: how long the cases that need all devices took first.
+        seconds_reserved: how much of the budget the cases need that are measured afterwards, by their estimates.
         idle_celsius: the temperature before those cases; None where nothing was measured before, or it is unknown.
     """
 
@@ -87,6 +89,7 @@ class DeviceWorker:
     servers: ServerPool
     alone: bool
     seconds_before: float = 0.0
+    seconds_reserved: float = 0.0
     idle_celsius: float | None = None
 
     def work(self, context: RunContext) -> None:
@@ -102,7 +105,7 @@ class DeviceWorker:
             recorder.stored,
             context.settings.margin,
             recorder.progress.note,
-            before=self.seconds_before,
+            spending=Spending(costs=recorder.costs, before=self.seconds_before, reserved=self.seconds_reserved),
         )
         with Canary(self.plan.measurement.threads, self.servers.limits.cpus) as canary:
             hooks = self._hooks(context, scheduler, canary)
@@ -127,6 +130,7 @@ class DeviceWorker:
         return Hooks(
             say=functools.partial(progress.status, self.name),
             next_cells=scheduler,
+            over_budget=scheduler.over_budget,
             canary=canary if with_canary else None,
             interleave=not on_gpu,
             wait_until_cool=guard.wait_until_cool if on_gpu else None,
@@ -167,7 +171,8 @@ def measure_parts(assignment: Assignment, context: RunContext) -> None:
         for worker in (*together, *workers):
             stack.enter_context(contextlib.closing(worker.servers))
         stack.callback(context.end)
-        for first in together:
+        reserved = max((worker.plan.seconds for worker in workers), default=0.0)
+        for first in (replace(worker, seconds_reserved=reserved) for worker in together):
             start, temperatures = time.monotonic(), [worker.clocks.celsius() for worker in workers]
             first.work(context)
             seconds = time.monotonic() - start

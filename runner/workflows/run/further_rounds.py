@@ -1,13 +1,16 @@
-"""Chooses the cells of each round while a run is measured: the stopping rule with a clock and a stored run."""
+"""Chooses what is measured next while a run is measured: the stopping rule and the budget, with a clock and a run."""
 
 import time
 from collections.abc import Callable, Collection
+from dataclasses import replace
 
 from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise
 from runner.analysis.stopping import StoppingRule
-from runner.core.model import Cell, Plan
+from runner.core.model import Block, Cell, Plan
+from runner.core.units import duration
 from runner.store.run import Run
+from runner.workflows.run.costs import CellCosts, Spending
 
 
 class RoundScheduler:
@@ -24,7 +27,7 @@ class RoundScheduler:
         margin: float,
         say: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
-        before: float = 0.0,
+        spending: Spending | None = None,
     ) -> None:
         """Start the clock of the budget, less what earlier parts of the run have used.
 
@@ -34,18 +37,21 @@ class RoundScheduler:
             margin: the relative change that counts as none.
             say: shows a message to the user.
             clock: seconds, monotonic.
-            before: seconds of the budget that other cases used first, in this part of the run.
+            spending: what the budget is spent on. None: these cells alone, by the estimates of the plan.
         """
         self.measurement = plan.measurement
         self.stored = stored
         self.margin = margin
         self.say = say
         self.clock = clock
-        self.before = before
-        self.started_at = clock() - plan.past.elapsed - before
-        self.resumed_round = plan.last_started_round
         self.rule = StoppingRule.of_plan(plan)
+        self.spending = spending or Spending(costs=CellCosts(self.rule.round_seconds, plan.past.seconds))
+        self.costs = self.spending.costs
+        self.started_at = clock() - plan.past.elapsed - self.spending.before
+        self.resumed_round = plan.last_started_round
         self.chosen = frozenset(self.rule.round_seconds)
+        started = {case_id for case_id, _ in plan.past.attempts}
+        self.admitted = [cell for block in plan.blocks if block.case_id in started for cell in block.cells]
 
     def __call__(self, rounds: int) -> Collection[Cell]:
         """Return the cells of the round after ``rounds`` rounds; none if all is decided or the budget is used up."""
@@ -60,10 +66,39 @@ class RoundScheduler:
             return ()
         if rounds in self.rule.looks:
             comparisons = summarise(dataset.load_dataset(self.stored), margin=self.margin)
-            self.chosen, reason = self.rule.decide(comparisons, rounds, remaining, self.pace())
+            rule = replace(self.rule, round_seconds=self._round_seconds())
+            self.chosen, reason = rule.decide(comparisons, rounds, remaining, self.pace())
             if reason:
                 self.say(reason)
         return self.chosen
+
+    def over_budget(self, block: Block) -> str:
+        """Return why the budget has no time for a case of the first round; empty if it has, and the case is measured.
+
+        The cases that were measured before keep the time of their other rounds, and of starting the servers in each. As
+        long as nothing was measured there is only an estimate, and no case is refused before the budget is spent.
+        """
+        if self.measurement.budget is not None and not set(block.cells) & set(self.admitted):
+            in_cells = self.costs.elapsed(self.rule.round_seconds)
+            if self.admitted and self.remaining() <= 0:
+                return f"the budget of {duration(self.measurement.budget)} is spent"
+            rounds = self.measurement.rounds
+            needed, once = rounds * self._capped(block.cells), self._capped(self.admitted)
+            overhead = max(0.0, self.elapsed() - self.spending.before - in_cells)
+            available = self.remaining() - self.spending.reserved - (rounds - 1) * (once + overhead)
+            if needed > available and any(cell in self.costs.measured for cell in self.rule.round_seconds):
+                rest = f"{duration(max(available, 0.0))} of the budget of {duration(self.measurement.budget)} remain"
+                return f"{rounds} rounds would take about {duration(needed)}, by what was measured until now; {rest}"
+        self.admitted += block.cells
+        return ""
+
+    def _capped(self, cells: Collection[Cell]) -> float:
+        """Return the seconds of one round of some cells, each at most the time-out."""
+        return sum(min(self.costs.seconds(cell), self.measurement.timeout) for cell in cells)
+
+    def _round_seconds(self) -> dict[Cell, float]:
+        """Return the seconds of one round of each cell that runs, as far as known by now."""
+        return {cell: self.costs.seconds(cell) for cell in self.rule.round_seconds}
 
     def elapsed(self) -> float:
         """Return the seconds that the run was measured for, all its parts together."""
@@ -75,15 +110,15 @@ class RoundScheduler:
         return float("inf") if budget is None else budget - self.elapsed()
 
     def pace(self) -> float:
-        """Return the elapsed seconds over those estimated for the good records.
+        """Return the elapsed seconds over those that the good records account for.
 
         Records without a time, written by an older program, are left out; 1 if there are no others.
         """
-        seconds = {cell.id: seconds for cell, seconds in self.rule.round_seconds.items()}
+        seconds = {cell.id: seconds for cell, seconds in self._round_seconds().items()}
         entries = self.stored.journal().entries
         timed = [entry.cell for entry in entries if entry.status == "ok" and entry.elapsed is not None]
-        estimated = sum(seconds.get(cell_id, 0.0) for cell_id in timed)
-        return (self.elapsed() - self.before) / estimated if estimated else 1.0
+        accounted = sum(seconds.get(cell_id, 0.0) for cell_id in timed)
+        return (self.elapsed() - self.spending.before) / accounted if accounted else 1.0
 
     def _recorded_cells(self, round_number: int) -> frozenset[Cell]:
         """Return the cells that have records of a round."""

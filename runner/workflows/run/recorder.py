@@ -1,5 +1,6 @@
 """Write each outcome of a run to its folder as it happens, and keep the totals."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,8 @@ from runner.core.errors import ProvisionError
 from runner.core.model import (
     Canary,
     CaseFinished,
+    CaseSkipped,
+    Cell,
     Event,
     ExtraRound,
     GroupsFormed,
@@ -19,9 +22,12 @@ from runner.core.model import (
     device_id,
 )
 from runner.core.progress import Progress
+from runner.core.units import duration
 from runner.gpu.device import DeviceSession
 from runner.measure.record import collect
+from runner.measure.round_plan import TRANSIENT_FAILURES
 from runner.store.run import Run
+from runner.workflows.run.costs import CellCosts, measured_seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,16 +50,24 @@ class RunRecorder:
         self.environments: dict[str, Any] = dict(stored.environments())
         self.recorded = {entry.cell for entry in stored.journal().counting()}
         rounds = plan.measurement.rounds
+        estimated = {planned.cell: planned.seconds / rounds for planned in plan.cells}
+        self.costs = CellCosts(estimated, plan.past.seconds)
         self.kinds = {planned.cell: planned.kind for planned in plan.cells}
-        self.expected = {planned.cell: planned.seconds / rounds / plan.devices for planned in plan.cells}
+        self.expected = self._expected()
         self.corpora = {block.case_id: block.spec["corpus"] for block in plan.blocks if "corpus" in block.spec}
-        remaining = [
-            cell
-            for block in plan.blocks
-            for cell in block.cells
-            * max(0, rounds - sum(case_id == block.case_id for case_id, _ in plan.past.finished))
-        ]
-        progress.begin(len(remaining), sum(self.expected[cell] for cell in remaining))
+        finished = Counter(case_id for case_id, _ in plan.past.finished)
+        self.rounds_left = Counter(
+            {cell: max(0, rounds - finished[block.case_id]) for block in plan.blocks for cell in block.cells}
+        )
+        progress.begin(self.rounds_left.total(), self.expected_seconds())
+
+    def _expected(self) -> dict[Cell, float]:
+        """Return the seconds by which a round of each cell brings the end of the run nearer."""
+        return {cell: self.costs.seconds(cell) / self.plan.devices for cell in self.costs.estimated}
+
+    def expected_seconds(self) -> float:
+        """Return the seconds until all planned rounds are measured."""
+        return sum(rounds * self.expected[cell] for cell, rounds in self.rounds_left.items())
 
     def record(self, event: Event, elapsed: float, clocks: DeviceSession) -> None:
         """Store an event; it is on the disk when this returns.
@@ -72,11 +86,15 @@ class RunRecorder:
             case ExtraRound(number, cells):
                 self.stored.note("further", round=number, cells=len(cells), spent=elapsed_s)
                 self.progress.extend(len(cells), sum(self.expected[cell] for cell in cells))
+                self.rounds_left.update(cells)
+            case CaseSkipped():
+                self._record_skipped(event, elapsed_s)
             case Canary(case_id, number, seconds):
                 self.stored.note("canary", case=case_id, round=number, seconds=seconds, spent=elapsed_s)
             case RoundTimes(number, seconds):
                 times = {name: round(value, 3) for name, value in seconds.items() if value}
                 self.stored.note("times", device=device_id(clocks.gpu), round=number, seconds=times, spent=elapsed_s)
+                self._correct_estimate(number)
             case CaseFinished(case_id, number):
                 self.stored.note("round", case=case_id, round=number, spent=elapsed_s)
 
@@ -92,12 +110,37 @@ class RunRecorder:
                 outcome = Outcome(cell=cell, round=1, reply=reply, facts={}, ready=missing)
                 self.record(outcome, self.plan.past.elapsed, clocks)
 
+    def _record_skipped(self, event: CaseSkipped, elapsed_s: float) -> None:
+        """Store that the budget has no time for a case, say so, and expect it no more."""
+        self.stored.note("skipped", case=event.case_id, reason=event.reason, spent=elapsed_s)
+        cells = f"{len(event.cells)} cell{'s are' if len(event.cells) > 1 else ' is'} skipped"
+        self.progress.note(f"{event.case_id}: {cells}: over-budget: {event.reason}")
+        rounds = {cell: self.rounds_left.pop(cell, 0) for cell in event.cells}
+        seconds = sum(count * self.expected[cell] for cell, count in rounds.items())
+        self.progress.extend(-sum(rounds.values()), -seconds)
+
+    def _correct_estimate(self, number: int) -> None:
+        """Replace the estimate of what remains by what the cells took in the round that has ended."""
+        estimated = self.expected_seconds()
+        self.expected = self._expected()
+        seconds = self.expected_seconds()
+        self.progress.expect(seconds)
+        if number == 1 and seconds:
+            by_plan = f"the plan's estimate was {duration(estimated)}"
+            self.progress.note(f"after round 1, about {duration(seconds)} remain by what was measured; {by_plan}")
+
     def _record_outcome(self, outcome: Outcome, elapsed: float, clocks: DeviceSession) -> None:
         cell = outcome.cell
         record, log = collect(outcome, self.stored.id, self._common_facts(outcome, clocks))
         self.stored.add(record, log if record.status != "ok" else "", elapsed)
         self._record_environment(outcome)
         self.recorded.add(cell.id)
+        seconds = measured_seconds(record.facts, record.seconds)
+        if record.status == "ok" and seconds:
+            self.costs.add(cell, seconds)
+        elif record.status != "ok" and record.failure not in TRANSIENT_FAILURES:
+            self.costs.abandon(cell, seconds or 0.0)
+        self.rounds_left[cell] = max(0, self.rounds_left[cell] - 1)
         if record.status != "ok":
             self.progress.note(f"{cell.id}: {record.failure}: {record.reason}")
         self.progress.advance(self.expected.get(cell, 0.0), cell.id)

@@ -25,6 +25,7 @@ from runner.workflows.context import Context, setup
 from runner.workflows.options import Options
 from runner.workflows.preparation import Prepared, RunSettings
 from runner.workflows.results import find_run
+from runner.workflows.run.costs import measured_seconds
 from runner.workflows.run.header import RunHeader, check_machine, check_program, read_header
 
 START_NEW = "`runner run` starts a new run"
@@ -151,6 +152,7 @@ def past(run: Run, journal: Journal) -> Past:
     servers: dict[str, int] = {}
     failed = set()
     batches: dict[tuple[Cell, int], int] = {}
+    seconds: dict[Cell, float] = {}
     for record in run.records(journal):
         name, _, number = str(record.facts.get("server", "")).rpartition("#")
         if name:
@@ -159,6 +161,8 @@ def past(run: Run, journal: Journal) -> Past:
             failed.add((record.cell, record.failure))
         elif (batch := recorded_batch(record.facts, record.cell)) is not None:
             batches[record.cell, record.round] = batch
+        if not record.failure and (measured := measured_seconds(record.facts, record.seconds)):
+            seconds[record.cell] = measured
     return Past(
         finished=journal.finished,
         attempts=attempts,
@@ -167,6 +171,7 @@ def past(run: Run, journal: Journal) -> Past:
         groups=journal.groups,
         elapsed=journal.elapsed,
         batches=batches,
+        seconds=seconds,
     )
 
 

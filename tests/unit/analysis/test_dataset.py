@@ -1,5 +1,6 @@
 """Run folders as tables, exactly."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -156,3 +157,18 @@ def test_a_cut_off_journal_is_a_warning_of_the_results(run: Run) -> None:
     with (run.path / "journal.jsonl").open("a") as stream:
         stream.write("{")
     assert "was cut off" in (dataset.load_dataset(run).warning or "")
+
+
+def test_a_case_that_the_budget_had_no_time_for_is_skipped_with_the_reason(tmp_path: Path) -> None:
+    records = [good(cell(case=name), 0, [0.5]) for name in ("1x320-ce-short", "1x320-ce-long")]
+    run = make(tmp_path, records[:1])
+    document = run.plan()
+    cells = [*document["cells"], {**document["cells"][0], "id": records[1].cell.id}]
+    (run.path / "plan.json").write_text(json.dumps({**document, "cells": cells}))
+    for record in records:
+        run.note("skipped", case=record.cell.case_id, reason="3 rounds would take long")
+    planned = dataset.load_dataset(run).plan
+    assert [(entry.verdict, entry.code, entry.reason) for entry in planned] == [
+        ("run", "", ""),  # it has a record
+        ("skip", "over-budget", "3 rounds would take long"),
+    ]

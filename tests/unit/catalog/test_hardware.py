@@ -13,7 +13,10 @@ from runner.catalog.hardware.versions import Capability, same_series, version_nu
 from runner.core.model import Gpu
 from runner.plan.compatibility.rules import Target, code_verdict, cudnn_refusal, judge, native_code, ptx_code
 
-FILES = ("builds.csv", "toolkits.csv", "generations.csv", "drivers.csv", "cudnn.csv", "bases.csv", "peaks.csv")
+FILES = (
+    *("builds.csv", "toolkits.csv", "generations.csv", "drivers.csv", "cudnn.csv", "bases.csv", "peaks.csv"),
+    "precisions.csv",
+)
 BOARDS: Mapping[str, Capability] = {
     "GTX 1080": (6, 1),
     "V100 SXM2": (7, 0),

@@ -106,6 +106,18 @@ def test_remaining_time_is_scaled_by_the_error_of_the_estimate(clock: _Clock) ->
     assert progress.remaining_seconds() == pytest.approx(5.0)
 
 
+def test_what_is_expected_from_measurements_replaces_the_estimate(clock: _Clock) -> None:
+    progress, _ = plain(clock)
+    progress.begin(4, 40.0)
+    clock.now += 300.0
+    progress.advance(10.0, "a")
+    progress.expect(60.0)
+    assert (progress.remaining_seconds(), progress.completed) == (60.0, 1)
+    clock.now += 20.0
+    progress.advance(20.0, "b")
+    assert progress.remaining_seconds() == pytest.approx(40.0)
+
+
 def test_remaining_time_is_zero_at_the_end_of_a_run_that_took_longer(clock: _Clock) -> None:
     progress, _ = plain(clock)
     progress.begin(1, 10.0)

@@ -2,7 +2,7 @@
 
 import itertools
 
-from runner.core.model import ExtraRound, Measurement, Outcome, Past
+from runner.core.model import Block, CaseSkipped, ExtraRound, Measurement, Outcome, Past
 from tests.support.fake_servers import FakeBackend, block, cells, events, outcomes
 
 
@@ -65,3 +65,20 @@ def test_groups_number_their_rounds_apart_up_to_the_cap() -> None:
         ("b", 2),
         ("c", 4),
     ]
+
+
+def test_a_case_over_budget_is_left_out_of_all_rounds_and_its_cells_are_named() -> None:
+    first, second = block(*cells("a/x", "b/x", case="one")), block(*cells("a/x", "b/x", case="two"))
+    requested: list[str] = []
+
+    def over_budget(of: Block) -> str:
+        requested.append(of.case_id)
+        return "no time" if of.case_id == "rnn-step/two" else ""
+
+    all_events = list(events(FakeBackend(), first, second, over_budget=over_budget))
+    assert [event for event in all_events if isinstance(event, CaseSkipped)] == [
+        CaseSkipped("rnn-step/two", second.cells, "no time")
+    ]
+    assert sorted(requested) == ["rnn-step/one", "rnn-step/two"]  # in the first round alone
+    measured = [event.cell.case for event in all_events if isinstance(event, Outcome)]
+    assert measured == ["one"] * 6

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from runner.core.model import Cell, Measurement, Past, Plan, Round
+from runner.core.model import Cell, Measurement, Past, Plan, PlannedCell, Round
 from runner.measure.round_plan import RoundPlan, abandoned_cells
 from tests.support.fake_servers import block, cells
 
@@ -69,6 +69,16 @@ def test_abandoned_and_unselected_cells_and_failed_cases_are_left_out() -> None:
     order = RoundPlan(plan(), "abc", ("abc",))
     (step,) = order.steps(Round(2), {FIRST[0], FIRST[1], SECOND[0]}, {FIRST[0]}, {"rnn-step/two"})
     assert step.cells == (FIRST[1],)
+
+
+def test_deferred_cases_come_last_in_the_first_round_alone() -> None:
+    for case_id in ("rnn-step/one", "rnn-step/two"):
+        cells = tuple(cell for cell in (*FIRST, *SECOND) if cell.case_id == case_id)
+        planned = tuple(PlannedCell(cell=cell, device="cpu", deferred="large") for cell in cells)
+        order = RoundPlan(replace(plan(), cells=planned), "abc", ("abc",))
+        assert [step.block.case_id for step in order.steps(Round(1), {*FIRST, *SECOND})][-1] == case_id
+        later = [order.steps(Round(number), {*FIRST, *SECOND})[-1].block.case_id for number in range(2, 12)]
+        assert len(set(later)) == 2
 
 
 def test_each_group_has_the_base_and_its_own_numbers() -> None:

@@ -206,24 +206,25 @@ def test_the_reason_names_the_build_the_gpu_and_the_code_it_has() -> None:
 
 def test_jit_is_refused_unless_it_is_allowed() -> None:
     judgement = judged("torch-1.0", "H200")
-    refused = judgement.skip("flexible", allow_jit=False)
+    refused = judgement.skip(uses_cudnn=False, allow_jit=False)
     assert refused is not None
     assert refused.code == "arch"
     assert refused.reason == (
         f"{judgement.verdict.reason}; to run it by PTX JIT, with a slow first call, pass --allow-jit"
     )
     assert refused.source == judgement.verdict.source
-    assert judgement.skip("flexible", allow_jit=True) is None
-    assert judgement.jit("flexible") == f"runs by PTX JIT (first call is slow): {judgement.verdict.reason}"
-    assert judged("torch-1.0", "V100").jit("flexible") == ""
-    assert judged("torch-1.13", "H200").skip("flexible", allow_jit=True) is not None
+    assert judgement.skip(uses_cudnn=False, allow_jit=True) is None
+    assert judgement.jit(uses_cudnn=False) == f"runs by PTX JIT (first call is slow): {judgement.verdict.reason}"
+    assert judged("torch-1.0", "V100").jit(uses_cudnn=False) == ""
+    assert judged("torch-1.13", "H200").skip(uses_cudnn=False, allow_jit=True) is not None
 
 
 def test_ptx_that_was_made_for_just_this_gpu_needs_no_leave() -> None:
     judgement = judged("tf-2.x", "H200")
-    assert (judgement.verdict.outcome, judgement.skip("flexible", allow_jit=False)) == ("jit", None)
-    assert judgement.jit("flexible").startswith("runs by PTX JIT (first call is slow): tensorflow 2.21.0 for CUDA 12.5")
-    assert judged("tf-2.x", "RTX 5090").skip("flexible", allow_jit=False) is not None
+    assert (judgement.verdict.outcome, judgement.skip(uses_cudnn=False, allow_jit=False)) == ("jit", None)
+    sentence = judgement.jit(uses_cudnn=False)
+    assert sentence.startswith("runs by PTX JIT (first call is slow): tensorflow 2.21.0 for CUDA 12.5")
+    assert judged("tf-2.x", "RTX 5090").skip(uses_cudnn=False, allow_jit=False) is not None
 
 
 @pytest.mark.parametrize(
@@ -257,15 +258,15 @@ def test_a_driver_of_branch_590_drives_nothing_before_turing(name: str) -> None:
 def test_what_calls_cudnn_is_refused_where_that_no_longer_serves_the_gpu() -> None:
     judgement = judged("tf-2.x", "V100")
     assert judgement.verdict.outcome == "runs"
-    assert judgement.skip("flexible", allow_jit=False) is None
-    held = judgement.skip("vendor", allow_jit=False)
+    assert judgement.skip(uses_cudnn=False, allow_jit=False) is None
+    held = judgement.skip(uses_cudnn=True, allow_jit=False)
     assert held is not None
     assert (held.code, held.reason) == (
         "arch",
         "cuDNN 9.27 does not support V100 (compute capability 7.0): 9.10 is the last that does (unverified)",
     )
-    assert judged("tf-2.x", "T4").skip("vendor", allow_jit=False) is None
-    assert judged("torch-1.13", "V100").skip("vendor", allow_jit=False) is None
+    assert judged("tf-2.x", "T4").skip(uses_cudnn=True, allow_jit=False) is None
+    assert judged("torch-1.13", "V100").skip(uses_cudnn=True, allow_jit=False) is None
 
 
 @pytest.mark.parametrize(
@@ -313,14 +314,14 @@ def test_a_build_whose_cudnn_does_not_serve_the_gpu_is_not_the_nearest(monkeypat
 
 
 def test_a_build_without_cuda_needs_the_cpu() -> None:
-    skip = compatibility.judge(made(None), gpu("T4")).skip("flexible", allow_jit=True)
+    skip = compatibility.judge(made(None), gpu("T4")).skip(uses_cudnn=False, allow_jit=True)
     assert skip is not None
     assert (skip.code, skip.source) == ("needs-gpu", "the matrix")
 
 
 def test_a_variant_for_cpus_alone_needs_the_cpu() -> None:
     environment = made(None, python="3.6", variants={"cpu": {"requirements": ["torch"]}})
-    skip = compatibility.judge(environment, gpu("T4")).skip("flexible", allow_jit=True)
+    skip = compatibility.judge(environment, gpu("T4")).skip(uses_cudnn=False, allow_jit=True)
     assert skip is not None
     assert skip.code == "needs-gpu"
 
@@ -356,7 +357,7 @@ def test_the_conda_images_of_pytorch_hold_ptx_that_the_wheels_leave_out() -> Non
 
 def test_keys_of_the_matrix_that_cannot_go_together_are_told() -> None:
     def code(environment: Environment, backend: str = "docker", glibc: str | None = None) -> Skip | None:
-        return compatibility.judge(environment, gpu("T4"), backend, glibc).skip("flexible", allow_jit=False)
+        return compatibility.judge(environment, gpu("T4"), backend, glibc).skip(uses_cudnn=False, allow_jit=False)
 
     none = made("13.0", release="2.13.0", python="3.8", requirements=["torch==2.13.0"])
     verdict = code(none)

@@ -8,7 +8,7 @@ from runner.core.errors import GpuError, UsageError
 from runner.core.model import Gpu, Measurement, Past, Plan, PlannedCell
 from runner.gpu.selection import alike, pick_devices
 from runner.plan.devices import assign, split_multi_gpu
-from runner.plan.estimate import skip_over_budget
+from runner.plan.estimate import defer_over_budget
 from tests.support.fake_servers import block, cells
 
 FIRST = Gpu(uuid="GPU-1", name="H200", capability=(9, 0), driver="580.65", memory=141 << 30)
@@ -140,12 +140,13 @@ def test_gpus_that_are_unlike_share_no_run(other: Gpu, why: str) -> None:
 
 def test_a_budget_is_time_on_each_gpu_and_no_case_is_split() -> None:
     measurement = Measurement(budget=100.0)
-    kept = [entry.cell.case for entry in skip_over_budget(plan().cells, measurement, 2) if entry.skip is None]
+    kept = [entry.cell.case for entry in defer_over_budget(plan().cells, measurement, 2) if not entry.deferred]
     assert list(dict.fromkeys(kept)) == ["one", "two", "three"]
-    alone = skip_over_budget(plan().cells, Measurement(budget=90.0), 8)
-    assert {entry.cell.case for entry in alone if entry.skip} == {"one"}  # 100 s on whichever
-    reasons = {entry.skip.reason for entry in alone if entry.skip}
-    cost, rest = "would take about 1 min 40 s", "1 min 30 s of the budget of 1 min 30 s remain"
+    alone = defer_over_budget(plan().cells, Measurement(budget=90.0), 8)
+    assert {entry.skip for entry in alone} == {None}  # an estimate skips nothing
+    assert {entry.cell.case for entry in alone if entry.deferred} == {"one"}  # 100 s on whichever
+    reasons = {entry.deferred for entry in alone if entry.deferred}
+    cost, rest = "would take about 1 min 40 s by an estimate", "1 min 30 s of the budget of 1 min 30 s remain"
     assert reasons == {f"3 rounds of rnn-step/one {cost}; {rest}"}
 
 
@@ -161,8 +162,8 @@ def test_a_case_of_all_gpus_takes_from_the_budget_of_each() -> None:
     planned_cells = [
         PlannedCell(cell=replace(cell, workload=work, case=case), device="cuda", seconds=60.0) for work, case in cases
     ]
-    result = skip_over_budget(tuple(planned_cells), Measurement(budget=125.0), 2)
-    assert [planned.skip is not None for planned in result] == [False, False, False, True]
+    result = defer_over_budget(tuple(planned_cells), Measurement(budget=125.0), 2)
+    assert [bool(planned.deferred) for planned in result] == [False, False, False, True]
 
 
 def test_the_estimate_has_the_cases_of_all_gpus_whole() -> None:

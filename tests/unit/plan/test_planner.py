@@ -31,7 +31,7 @@ TF_2 = 'tf-2.x: {framework: tensorflow, release: "2.21.0", image: x, cuda: "12.5
 CASE_NAMES = ("1x320-ce-short", "1x320-ce-long", "4x320-ce-long", "4x320-ctc-long")
 KEYS = {
     *("id", "environment", "implementation", "workload", "case", "phase", "precision", "device"),
-    *("verdict", "code", "reason", "seconds", "source", "nearest", "jit"),
+    *("verdict", "code", "reason", "seconds", "source", "nearest", "jit", "deferred"),
 }
 
 

@@ -15,6 +15,7 @@ class CudnnLSTM(Scan):
 
     slug = "jax-cudnn-lstm"
     kind = "vendor"
+    uses_cudnn = True
     cells = ("lstm",)
     since = (0, 4, 17)  # earlier releases have no switch for TF32
     devices = ("cuda",)

@@ -102,6 +102,11 @@ class LSTM(Recurrent):
         """See Implementation; before 3 it never uses cuDNN."""
         return "flexible" if release < (3,) else cls.kind
 
+    @classmethod
+    def uses_cudnn_in(cls, release: "tuple") -> "bool":
+        """See Implementation."""
+        return release >= (3,)
+
     def layer(self, cell_options, options):
         """See Recurrent."""
         from keras import layers
@@ -114,6 +119,7 @@ class CuDNNLSTM(Recurrent):
 
     slug = "keras-cudnn-lstm"
     kind = "vendor"
+    uses_cudnn = True
     originals = ("asr-lstm",)
     before = (3,)
     devices = ("cuda",)
@@ -170,6 +176,11 @@ class GRU(GRUCell):
     def kind_in(cls, release: "tuple") -> "str":
         """See Implementation; before 3 it never uses cuDNN."""
         return "flexible" if release < (3,) else cls.kind
+
+    @classmethod
+    def uses_cudnn_in(cls, release: "tuple") -> "bool":
+        """See Implementation."""
+        return release >= (3,)
 
     def layer(self, cell_options, options):
         """See Recurrent."""

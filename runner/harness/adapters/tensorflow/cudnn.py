@@ -13,6 +13,7 @@ class Cudnn(Recurrent):
     """
 
     kind = "vendor"
+    uses_cudnn = True
     originals = ("deepbench-rnn",)
     devices = ("cuda",)
     layout = "cudnn"

@@ -20,6 +20,7 @@ class TheanoCudnn(networks.Network):
 
     slug = "theano-cudnn"
     kind = "vendor"
+    uses_cudnn = True
     cells = ("lstm", "gru")
     since = (0, 9)
     devices = ("cuda",)

@@ -28,20 +28,27 @@ class Matmul(Operation, kernel.Gemm):
     """``torch.mm`` into an existing tensor; transposed factors are views, as a user would pass them.
 
     Int8 uses ``torch._int_mm``, which has no public name: cuBLAS on a GPU, oneDNN on a CPU.
+
+    On a GPU, PyTorch checks the sizes alone (``_int_mm_out_cuda`` in aten/src/ATen/native/cuda/Blas.cpp). cuBLAS
+    documents one layout for int8 (``cublasLtMatmul``): A transposed, B not. The others depend on its release and on the
+    GPU: PyTorch's own test computes two plain factors on compute capability 8.0 with CUDA 12, and leaves them out with
+    CUDA 13 (pytorch#169956, #169961). So every layout is tried: where cuBLAS has no kernel the cell fails, and the check
+    finds what it computes wrongly (pytorch#107671).
     """
 
     able = dict(Operation.able, cuda=dict(Operation.able["cuda"], int8=(2, 4)))
+    oldest_gpu = {"int8": (8, 0)}  # test__int_mm in PyTorch's test/test_linalg.py; older ones depend on the CUDA release
 
     @classmethod
     def lacks(cls, case, release, device, precision):
-        """See Implementation; also, cuBLAS restricts the sizes and the transpositions in int8."""
+        """See Implementation; also, PyTorch and cuBLAS restrict the sizes in int8."""
         skip = super(Matmul, cls).lacks(case, release, device, precision)
         if skip is not None or (device, precision) != ("cuda", "int8"):
             return skip
         if case["n"] <= 16 or case["k"] % 8 or case["m"] % 8:
             return "precision-lacks", "PyTorch's int8 product on a GPU requires n > 16, and m and k divisible by 8"
-        if case["b_transposed"] or not case["a_transposed"]:
-            return "precision-lacks", "cuBLAS requires A transposed and B not transposed in int8"
+        if case["b_transposed"] and case["n"] % 4:  # n is the leading dimension
+            return "precision-lacks", "cuBLAS's int8 product of a transposed B requires n divisible by 4"
         return None
 
     def __init__(self, case, data, weights, device, precision):

@@ -23,6 +23,7 @@ class NnLstm(Network):
 
     slug = "nn-lstm"
     kind = "vendor"
+    uses_cudnn = True
     originals = ("asr-lstm", "lm-lstm", "deepbench-rnn")
     module_name = "LSTM"
 
@@ -90,6 +91,7 @@ class NnLstmPadded(Stack):
 
     slug = "nn-lstm-padded"
     kind = "vendor"
+    uses_cudnn = True
 
     @classmethod
     def concerns(cls, case: "dict") -> "bool":
