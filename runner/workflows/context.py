@@ -85,13 +85,14 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
     installed = backend.installed()
     if installed is not None:
         matrix = host_matrix(matrix, installed, options.name)
-    device, gpus = choose_devices(options.device)
+    notes = [*filter(None, [note])]
+    device, gpus = choose_devices(options.device, notes.append)
     capacity = machine_capacity()
     reasons: Mapping[str, str] = {}
     if gpus and installed is None:
         matrix, reasons = choose_variants(matrix, gpus[0], backend.name, capacity.glibc)
     request = plan_request(options, matrix, backend.name, (device, gpus), capacity)
-    notes = [*filter(None, [note]), *(reason for name, reason in reasons.items() if name in request.environments)]
+    notes += [reason for name, reason in reasons.items() if name in request.environments]
     settings = RunSettings(
         file=options.matrix,
         reports=options.reports,
