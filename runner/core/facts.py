@@ -98,6 +98,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("turns_with", "harness", column="value", quality=True),
     Fact("leads", "harness"),
     Fact("cpus", "harness", column="value", quality=True),
+    Fact("gpu_affinity", "runner", "CPUs of the server", column="value", quality=True),
     Fact("load", "harness"),
     Fact("others_busy", "harness", column="value", quality=True),
     Fact("os_threads", "harness"),

@@ -110,6 +110,19 @@ def split_cores(count: int, cpus: Collection[int]) -> tuple[tuple[int, ...], ...
     return tuple(tuple(cpu for core in share for cpu in core) for share in shares)
 
 
+def cpu_list(text: str) -> tuple[int, ...]:
+    """Return the numbers of a list of the kernel; raises ValueError for any other text.
+
+    >>> cpu_list("0-2,8\\n")
+    (0, 1, 2, 8)
+    """
+    cpus: list[int] = []
+    for part in filter(None, text.strip().split(",")):
+        first, _, last = part.partition("-")
+        cpus += range(int(first), int(last or first) + 1)
+    return tuple(cpus)
+
+
 def _package_and_core(cpu: int) -> tuple[int, int]:
     """Return package and core of a logical CPU; raises OSError or ValueError if the kernel does not show them."""
     topology = TOPOLOGY / f"cpu{cpu}" / "topology"
@@ -173,15 +186,23 @@ def glibc() -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
-    """The physical cores of a machine, its bytes of memory, and the version of its C library, None if unknown."""
+    """The physical cores of a machine, its bytes of memory, and the version of its C library, None if unknown.
+
+    ``near_gpu`` is the number of cores that each GPU has near it, 0 if unknown.
+    """
 
     cores: int
     memory: int
     glibc: str | None
+    near_gpu: int = 0
 
     def each(self, devices: int) -> int:
-        """Return the cores for each of several devices, one core left for the runner; all cores for one device."""
-        return self.cores if devices < 2 else max(1, (self.cores - 1) // devices)
+        """Return the cores for each of several devices, one core left for the runner; all cores for one device.
+
+        A GPU has no more than those near it.
+        """
+        share = self.cores if devices < 2 else max(1, (self.cores - 1) // devices)
+        return min(share, self.near_gpu or share)
 
 
 def capacity() -> Capacity:

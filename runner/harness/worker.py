@@ -100,7 +100,8 @@ def time_call(program: "object", call: "object", request: "dict", wait: "object"
         return dict(times, **dict(others.facts(), **monitor.facts()))
     times = timing.measure(call, program.synchronize, time.perf_counter, request["seconds"], others.during(wait))
     ended = time.monotonic()
-    return dict(times, ended=ended, **dict(others.facts(), **device_time.facts(program, call, request["seconds"])))
+    facts = dict(others.facts(), cpus=cpu.allowed(), **device_time.facts(program, call, request["seconds"]))
+    return dict(times, ended=ended, **facts)
 
 
 def run_guarded(work: "object") -> "dict":

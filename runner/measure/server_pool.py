@@ -113,6 +113,8 @@ class ServerPool:
             self.broken[name] = {**reply, "class": "import"} if reply["class"] == "crash" else reply
             self.retire(name)
             return None
+        if self.limits.affinity:
+            session.facts = {**session.facts, "gpu_affinity": self.limits.affinity}
         self.sizes[name] = session.size
         seconds = time.monotonic() - begin
         self.starts.append(ServerStart(seconds, float(session.facts.get("import_seconds", 0.0))))

@@ -5,7 +5,7 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from runner.backends import Backend, Installed, Resources, choose_backend
@@ -17,6 +17,7 @@ from runner.core.model import Device, Gpu, Precision, Request
 from runner.core.paths import cache_folder
 from runner.core.units import parse_duration
 from runner.gpu.clocks.policy import LEAVE, ClockPolicy
+from runner.gpu.locality import cores_near
 from runner.gpu.selection import choose_devices
 from runner.matrix import Environment, Matrix, choose_cells, load, select_environments
 from runner.matrix.models import GpuSettings, Selector
@@ -88,6 +89,8 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
     notes = [*filter(None, [note])]
     device, gpus = choose_devices(options.device, notes.append)
     capacity = machine_capacity()
+    if gpus and not options.no_pin:
+        capacity = replace(capacity, near_gpu=cores_near(gpus))
     reasons: Mapping[str, str] = {}
     if gpus and installed is None:
         matrix, reasons = choose_variants(matrix, gpus[0], backend.name, capacity.glibc)

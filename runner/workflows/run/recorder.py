@@ -23,6 +23,8 @@ from runner.gpu.device import DeviceSession
 from runner.measure.record import collect
 from runner.store.run import Run
 
+SERVER_FACTS = ("server", "gpu_affinity")  # not of the environment
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
@@ -129,7 +131,7 @@ class RunRecorder:
         if name not in self.environments and outcome.facts:
             self.environments[name] = {
                 **outcome.ready.facts,
-                **{key: value for key, value in outcome.facts.items() if key != "server"},
+                **{key: value for key, value in outcome.facts.items() if key not in SERVER_FACTS},
                 "digest": outcome.ready.digest,
             }
             self.stored.write_environments(self.environments)
