@@ -13,6 +13,7 @@ CPU_INFO = Path("/proc/cpuinfo")
 MEMORY_INFO = Path("/proc/meminfo")
 GROUP = Path("/sys/fs/cgroup")
 TOPOLOGY = Path("/sys/devices/system/cpu")
+WSL_GPU = Path("/dev/dxg")
 
 
 def cores() -> int:
@@ -173,6 +174,15 @@ def system() -> dict[str, str | None]:
     except OSError:
         name = None
     return {"os": name, "glibc": glibc(), "architecture": platform.machine()}
+
+
+def is_wsl(release: str | None = None) -> bool:
+    """Return whether this is the Windows Subsystem for Linux, by the kernel's release and by its file for GPUs.
+
+    >>> is_wsl("5.15.90.1-microsoft-standard-WSL2")
+    True
+    """
+    return "microsoft" in (release or platform.release()).lower() or WSL_GPU.exists()
 
 
 def glibc() -> str | None:

@@ -9,14 +9,15 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from runner.backends import Backend, Installed, Resources, choose_backend
-from runner.core.errors import NothingSelectedError, Problem, UsageError
+from runner.core.errors import GpuError, NothingSelectedError, Problem, UsageError
 from runner.core.locks import shared
-from runner.core.machine import Capacity
+from runner.core.machine import Capacity, is_wsl
 from runner.core.machine import capacity as machine_capacity
 from runner.core.model import Device, Gpu, Precision, Request
 from runner.core.paths import cache_folder
 from runner.core.units import parse_duration
 from runner.gpu.clocks.policy import LEAVE, ClockPolicy
+from runner.gpu.detect import present
 from runner.gpu.locality import cores_near
 from runner.gpu.selection import choose_devices
 from runner.matrix import Environment, Matrix, choose_cells, load, select_environments
@@ -88,6 +89,8 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
         matrix = host_matrix(matrix, installed, options.name)
     notes = [*filter(None, [note])]
     device, gpus = choose_devices(options.device, notes.append)
+    if gpus and backend.name == "docker" and is_wsl():
+        check_wsl(present())
     capacity = machine_capacity()
     if gpus and not options.no_pin:
         capacity = replace(capacity, near_gpu=cores_near(gpus))
@@ -110,6 +113,14 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
         command=tuple(options.to_argv()),
     )
     return Context(matrix=matrix, request=request, backend=backend, settings=settings, gpus=gpus, notes=tuple(notes))
+
+
+def check_wsl(all_gpus: Sequence[Gpu]) -> None:
+    """Raise GpuError if a container of WSL 2 would see more than the GPU that it measures: it is given all of them."""
+    if len(all_gpus) > 1:
+        names = ", ".join(gpu.name for gpu in all_gpus)
+        message = f"a container of WSL 2 gets all GPUs of the machine, and this has {len(all_gpus)} ({names})"
+        raise GpuError(Problem(message, hint="`--backend venv` measures on one of them"))
 
 
 def clocks(settings: GpuSettings, *, pin: bool) -> ClockPolicy:

@@ -9,15 +9,17 @@ import pytest
 from runner.backends import Installed, Resources, choose_backend
 from runner.backends.host import HostBackend
 from runner.backends.venv import VenvBackend
+from runner.core import machine
 from runner.core.errors import GpuError, MatrixError, NothingSelectedError, RunnerError, UsageError
 from runner.core.model import Request
 from runner.core.paths import cache_folder
 from runner.gpu.selection import choose_devices
 from runner.matrix import load
 from runner.plan.cells import selected_cells
-from runner.workflows.context import host_matrix, setup
+from runner.workflows.context import check_wsl, host_matrix, setup
 from runner.workflows.options import Options
 from runner.workflows.preparation import NIGHT_QUIET_SECONDS, QUIET_SECONDS
+from tests.unit.plan import test_devices
 
 ROOT = Path(__file__).parents[3]
 TYPED = Options(matrix=ROOT / "matrix.yaml", backend="venv", device="cpu", reports=Path("r"))
@@ -138,6 +140,21 @@ def test_an_unknown_device(device: str) -> None:
 
 def test_the_cpu_is_always_there() -> None:
     assert choose_devices("cpu") == ("cpu", ())
+
+
+def test_wsl_is_recognised_by_its_kernel_and_its_device_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "WSL_GPU", tmp_path / "dxg")
+    assert machine.is_wsl("5.15.90.1-microsoft-standard-WSL2")
+    assert not machine.is_wsl("6.1.0-13-amd64")
+    (tmp_path / "dxg").touch()
+    assert machine.is_wsl("6.1.0-13-amd64")
+
+
+def test_a_container_of_wsl_measures_on_the_only_gpu() -> None:
+    check_wsl((test_devices.FIRST,))
+    with pytest.raises(GpuError, match=r"gets all GPUs of the machine, and this has 2 \(H200, H200\)") as caught:
+        check_wsl((test_devices.FIRST, test_devices.SECOND))
+    assert "--backend venv" in str(caught.value)
 
 
 def test_an_unknown_environment_and_an_empty_selection() -> None:
