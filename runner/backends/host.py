@@ -78,7 +78,7 @@ class HostBackend:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise UsageError(Problem(f"{self.python} cannot be started: {error}")) from error
         answer = (done.stdout.strip().splitlines() or [""])[-1].split()  # after banners, if any
-        if done.returncode or len(answer) != 4:  # noqa: PLR2004
+        if done.returncode or len(answer) != 4:
             last = "".join(f"; {line}" for line in done.stderr.strip().splitlines()[-1:])
             what = f"cannot import {self.framework}" if self.framework else "imports no framework that can be measured"
             missing = self.framework or f"one of {', '.join(names)}"

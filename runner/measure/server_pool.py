@@ -71,7 +71,7 @@ class ServerPool:
         self.numbers = numbers or Numbers(plan.past.servers)
         self.jit = frozenset(cell.cell.environment for cell in plan.cells if cell.jit and cell.skip is None)
         self.primed: set[str] = set()  # environments of ``jit`` whose GPU code has been compiled in this run
-        self.opened_by_import: dict[str, str] = {}  # environment -> the devices that its import opens, so children import
+        self.opened_by_import: dict[str, str] = {}  # environment -> devices that its import opens: children import it
         self.verified: set[Cell] = set()  # a measurement of this run has checked their results
         self.lock, self.closed = threading.Lock(), False  # several threads start servers
         self.waiting: dict[Cell, Waiting] = {}  # the cells whose children wait to go on

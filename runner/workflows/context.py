@@ -189,8 +189,8 @@ def choice_note(installed: Installed | None, chosen: str | None) -> str | None:
     """Return which framework of an interpreter is measured if it has several and none was chosen, else None."""
     if installed is None or chosen or not installed.others:
         return None
-    others = ", ".join(installed.others)
-    return f"{installed.python} has {installed.framework} and {others}: measuring {installed.framework}; --framework chooses"
+    framework, others = installed.framework, ", ".join(installed.others)
+    return f"{installed.python} has {framework} and {others}: measuring {framework}; --framework chooses"
 
 
 def host_matrix(matrix: Matrix, installed: Installed, name: str) -> Matrix:

@@ -195,7 +195,7 @@ def test_an_import_that_opens_a_gpu_is_refused_in_the_server_and_works_in_each_c
         assert request(session, "sound", tmp_path)["status"] == "ok"
 
 
-def test_first_context_leaves_compiled_gpu_code_in_the_cache(python: str, faulty_harness: bytes, tmp_path: Path) -> None:
+def test_first_context_leaves_compiled_code_in_the_cache(python: str, faulty_harness: bytes, tmp_path: Path) -> None:
     with contextlib.closing(Session(ProcessChannel(python, "cpu", faulty_harness), "test#1")) as session:
         assert session.hello("numpy", 1, "cpu", 60, cache=str(tmp_path))["status"] == "ok"
         assert session.facts["driver_cache"] == str(tmp_path / "cuda_cache_path")

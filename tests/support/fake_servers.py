@@ -91,7 +91,7 @@ class FakeServer:
         """Say hello, or do what the test says instead."""
         deed = self.backend.hellos.get(self.environment, deque()) or deque(["ok"])
         self.lines.append(protocol.encode({"reply": "heartbeat"}))
-        if self.environment in self.backend.opening and not request["load_in_child"]:
+        if self.environment in self.backend.opening and not request.get("load_in_child"):
             self.reply(request, status="failed", **{"class": "device"}, reason="it opens /dev/x", opened="/dev/x")
             return
         reply = {"status": "ok", "facts": {"version": "1.0"}, "python": "3.6.1", "import_seconds": 0.5}

@@ -11,20 +11,23 @@ from runner.core.errors import GpuError
 from runner.gpu import locality as module
 from runner.gpu import nvml, types
 from runner.gpu.locality import Locality, by_kernel, cores_near, locality, near_shares
-from tests.unit.plan.test_devices import FIRST, SECOND
 from tests.unit.harness.test_cpu import topology
+from tests.unit.plan.test_devices import FIRST, SECOND
 
 
 class Device:
     """A GPU at an address, with the CPUs that its driver names."""
 
     def __init__(self, address: str | None, cpus: tuple[int, ...] | None) -> None:
+        """Take None for what the driver does not report."""
         self.address, self.cpus = address, cpus
 
     def bus(self) -> str | None:
+        """See nvml.Device."""
         return self.address
 
     def near_cpus(self) -> tuple[int, ...] | None:
+        """See nvml.Device."""
         return self.cpus
 
 

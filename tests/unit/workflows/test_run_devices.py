@@ -253,8 +253,8 @@ def test_servers_keep_to_the_cpus_near_their_gpu(run: Run, monkeypatch: pytest.M
     near = {"GPU-1": Locality(frozenset(range(4)), 0), "GPU-2": Locality(frozenset(range(4, 8)), 1)}
     backend = FakeBackend()
     measured(run, backend, test_devices.plan(), near=near.__getitem__)
-    asked = {(server.device, tuple(server.requests[0]["cpus"])) for server in backend.opened}
-    assert asked == {("GPU-1", (0, 1, 2, 3)), ("GPU-2", (4, 5, 6, 7))}
+    requested = {(server.device, tuple(server.requests[0]["cpus"])) for server in backend.opened}
+    assert requested == {("GPU-1", (0, 1, 2, 3)), ("GPU-2", (4, 5, 6, 7))}
     assert affinities(run) == {"GPU-1": "near the GPU, NUMA node 0", "GPU-2": "near the GPU, NUMA node 1"}
     assert all("gpu_affinity" not in facts for facts in run.environments().values())
 
@@ -271,13 +271,13 @@ def test_more_threads_than_cores_near_the_gpu_pin_nothing(monkeypatch: pytest.Mo
     monkeypatch.setattr("runner.core.machine.physical_cores", len)
     near = Locality(frozenset({0, 1}), 0)
 
-    def one(threads: int, *, pin: bool = True) -> server_cpus.ServerCpus:
-        (chosen,) = server_cpus.on_gpus(GPUS[:1], threads, pin=pin, near=lambda _: near)
-        return chosen
+    def chosen(threads: int, *, pin: bool = True) -> server_cpus.ServerCpus:
+        (cpus,) = server_cpus.on_gpus(GPUS[:1], threads, pin=pin, near=lambda _: near)
+        return cpus
 
-    assert one(2) == ((0, 1), "near the GPU, NUMA node 0")
-    assert one(3) == ((), server_cpus.TOO_FEW)
-    assert one(2, pin=False) == ((), server_cpus.UNPINNED)
+    assert chosen(2) == ((0, 1), "near the GPU, NUMA node 0")
+    assert chosen(3) == ((), server_cpus.TOO_FEW)
+    assert chosen(2, pin=False) == ((), server_cpus.UNPINNED)
 
 
 def test_records_without_a_pin_say_so(run: Run) -> None:
