@@ -5,12 +5,12 @@ an environment reads the facts of the device and fills most of that cache; a sec
 newer CUDA releases load a kernel's code when it is first launched.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
 from runner.core.errors import RunnerError
-from runner.core.model import Plan
+from runner.core.model import Cell, PlannedCell
 from runner.core.model.cells import without_twin
 from runner.measure.precompile import Job, retire_if_lost
 from runner.measure.server_pool import JIT_SECONDS, ServerPool
@@ -28,7 +28,7 @@ def prime(servers: ServerPool, jobs: Iterable[Job]) -> None:
     Raises:
         EngineError: the engine is gone.
     """
-    cost = _costs(servers.plan)
+    cost = _costs(servers.plan.cells)
     jobs_by_environment: dict[str, list[Job]] = {}
     for job in jobs:
         name = without_twin(job.cell.environment)
@@ -37,7 +37,7 @@ def prime(servers: ServerPool, jobs: Iterable[Job]) -> None:
             jobs_by_environment.setdefault(name, []).append(job)
     for name, candidates in jobs_by_environment.items():
         servers.primed.add(name)
-        _compile(servers, name, min(candidates, key=lambda job: cost[replace(job.cell, environment=name)]))
+        _compile(servers, name, min(candidates, key=lambda job: cost[job.cell]))
 
 
 def _compile(servers: ServerPool, name: str, job: Job) -> None:
@@ -59,6 +59,6 @@ def _compile(servers: ServerPool, name: str, job: Job) -> None:
     retire_if_lost(servers, name, session)
 
 
-def _costs(plan: Plan) -> dict[object, tuple[bool, float]]:
+def _costs(cells: Sequence[PlannedCell]) -> dict[Cell, tuple[bool, float]]:
     """Return cell -> what makes it a bad choice: it calls cuDNN, which may have no code for the GPU; then its cost."""
-    return {planned.cell: (planned.kind == "vendor", planned.seconds) for planned in plan.cells}
+    return {planned.cell: (planned.kind == "vendor", planned.seconds) for planned in cells}

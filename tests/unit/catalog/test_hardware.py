@@ -11,7 +11,15 @@ from runner.catalog.hardware import facts, tables
 from runner.catalog.hardware.builds import Build, builds
 from runner.catalog.hardware.versions import Capability, same_series, version_numbers
 from runner.core.model import Gpu
-from runner.plan.compatibility.rules import Target, code_verdict, cudnn_refusal, cudnn_warning, judge, native_code, ptx_code
+from runner.plan.compatibility.rules import (
+    Target,
+    code_verdict,
+    cudnn_refusal,
+    cudnn_warning,
+    judge,
+    native_code,
+    ptx_code,
+)
 
 FILES = ("builds.csv", "toolkits.csv", "generations.csv", "drivers.csv", "cudnn.csv", "bases.csv", "peaks.csv")
 BOARDS: Mapping[str, Capability] = {

@@ -1,5 +1,6 @@
 """The CPUs near a GPU, from the files of a kernel and the answers of a driver."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,7 +9,6 @@ import pytest
 
 from runner.core import machine
 from runner.core.errors import GpuError
-from runner.gpu import locality as module
 from runner.gpu import nvml, types
 from runner.gpu.locality import Locality, by_kernel, cores_near, locality, near_shares
 from tests.unit.harness.test_cpu import topology
@@ -122,7 +122,7 @@ def test_threads_of_a_server_are_at_most_the_cores_near_its_gpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(machine, "TOPOLOGY", topology(tmp_path, *TWO_PACKAGES))
-    monkeypatch.setattr(module.os, "sched_getaffinity", lambda _: set(range(16)))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
 
     def cores(*near: Locality) -> int:
         by_uuid = dict(zip((FIRST.uuid, SECOND.uuid), near, strict=False))

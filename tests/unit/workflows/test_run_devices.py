@@ -1,6 +1,7 @@
 """Several devices side by side in one run, without any of them: servers live in memory."""
 
 import json
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -248,7 +249,7 @@ def affinities(run: Run) -> dict[str, object]:
 
 
 def test_servers_keep_to_the_cpus_near_their_gpu(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_cpus.os, "sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     monkeypatch.setattr("runner.core.machine.physical_cores", len)
     near = {"GPU-1": Locality(frozenset(range(4)), 0), "GPU-2": Locality(frozenset(range(4, 8)), 1)}
     backend = FakeBackend()
@@ -267,7 +268,7 @@ def test_one_gpu_whose_cpus_are_unknown_is_not_pinned_and_the_records_say_so(run
 
 
 def test_more_threads_than_cores_near_the_gpu_pin_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_cpus.os, "sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     monkeypatch.setattr("runner.core.machine.physical_cores", len)
     near = Locality(frozenset({0, 1}), 0)
 
