@@ -11,9 +11,10 @@ from pathlib import Path
 
 from runner.backends import harness_archive
 from runner.backends.line_reader import Lines
+from runner.backends.visible_devices import in_process
 
 LAST_BYTES = 64 * 1024
-KEPT = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME")
+KEPT = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_HOME")
 KEPT_BY_HOST = ("PYTHONPATH", "PYTHONUSERBASE", "VIRTUAL_ENV")
 END_SECONDS = 2.0  # a server has to end by itself
 SEND_SECONDS = 30.0
@@ -39,7 +40,7 @@ class ProcessChannel:
         kept = KEPT if isolated else (*KEPT, *KEPT_BY_HOST)
         environment = {name: os.environ[name] for name in kept if name in os.environ}
         environment["TMPDIR"] = str(self.folder)
-        environment["CUDA_VISIBLE_DEVICES"] = "" if device == "cpu" else device
+        environment |= in_process(device)
         try:
             self.process = subprocess.Popen(
                 [python, *(["-I"] if isolated else []), "-c", harness_archive.BOOTSTRAP],

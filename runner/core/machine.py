@@ -13,6 +13,7 @@ CPU_INFO = Path("/proc/cpuinfo")
 MEMORY_INFO = Path("/proc/meminfo")
 GROUP = Path("/sys/fs/cgroup")
 TOPOLOGY = Path("/sys/devices/system/cpu")
+WSL_GPU = Path("/dev/dxg")
 
 
 def cores() -> int:
@@ -110,6 +111,19 @@ def split_cores(count: int, cpus: Collection[int]) -> tuple[tuple[int, ...], ...
     return tuple(tuple(cpu for core in share for cpu in core) for share in shares)
 
 
+def cpu_list(text: str) -> tuple[int, ...]:
+    """Return the numbers of a list of the kernel; raises ValueError for any other text.
+
+    >>> cpu_list("0-2,8")
+    (0, 1, 2, 8)
+    """
+    cpus: list[int] = []
+    for part in filter(None, text.strip().split(",")):
+        first, _, last = part.partition("-")
+        cpus += range(int(first), int(last or first) + 1)
+    return tuple(cpus)
+
+
 def _package_and_core(cpu: int) -> tuple[int, int]:
     """Return package and core of a logical CPU; raises OSError or ValueError if the kernel does not show them."""
     topology = TOPOLOGY / f"cpu{cpu}" / "topology"
@@ -162,6 +176,15 @@ def system() -> dict[str, str | None]:
     return {"os": name, "glibc": glibc(), "architecture": platform.machine()}
 
 
+def is_wsl(release: str | None = None) -> bool:
+    """Return whether this is the Windows Subsystem for Linux, by the kernel's release and by its file for GPUs.
+
+    >>> is_wsl("5.15.90.1-microsoft-standard-WSL2")
+    True
+    """
+    return "microsoft" in (release or platform.release()).lower() or WSL_GPU.exists()
+
+
 def glibc() -> str | None:
     """Return the version of the C library, ``2.36``; None if it is not the GNU C library."""
     try:
@@ -173,15 +196,23 @@ def glibc() -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
-    """The physical cores of a machine, its bytes of memory, and the version of its C library, None if unknown."""
+    """The physical cores of a machine, its bytes of memory, and the version of its C library, None if unknown.
+
+    ``near_gpu`` is the number of cores that each GPU has near it, 0 if unknown.
+    """
 
     cores: int
     memory: int
     glibc: str | None
+    near_gpu: int = 0
 
     def each(self, devices: int) -> int:
-        """Return the cores for each of several devices, one core left for the runner; all cores for one device."""
-        return self.cores if devices < 2 else max(1, (self.cores - 1) // devices)
+        """Return the cores for each of several devices, one core left for the runner; all cores for one device.
+
+        A GPU has no more than those near it.
+        """
+        share = self.cores if devices < 2 else max(1, (self.cores - 1) // devices)
+        return min(share, self.near_gpu or share)
 
 
 def capacity() -> Capacity:

@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from runner.core.errors import GpuError, Problem
 from runner.core.model import Gpu
 from runner.core.threads import call_with_timeout
 from runner.gpu import nvml
+from runner.gpu.types import NEWER_DRIVER
 
 BUS = Path("/sys/bus/pci/devices")
 NONE = frozenset({"", "-1", "none", "void", "NoDevFiles"})  # values that schedulers and users set for no GPU
@@ -88,6 +88,11 @@ def _present() -> tuple[Gpu, ...]:
     all_gpus = []
     with nvml.opened() as driver:
         for device in driver.devices():
-            with suppress(GpuError):  # lost since the driver listed it
+            try:
                 all_gpus += [part.gpu() for part in (device.slices() if device.sliced() else (device,))]
+            except GpuError as error:
+                if error.kind == "unsupported":  # without its compute capability nothing can be planned for it
+                    message = f"driver {driver.version} does not describe its GPUs: {error.problems[0].message}"
+                    raise GpuError(Problem(message, hint=NEWER_DRIVER), kind="outdated") from error
+                # otherwise it was lost after the driver listed it
     return tuple(all_gpus)

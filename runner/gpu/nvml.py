@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Literal
 
-from runner.core.errors import GpuError
+from runner.core.errors import GpuError, Problem
 from runner.core.model import Gpu
-from runner.gpu import types
+from runner.gpu import old_symbols, types
 from runner.gpu.types import COUNTERS, Abilities, Pair, Reading
 
 SLICE = "MIG-"  # prefix of the UUID of a slice
@@ -25,7 +25,7 @@ def opened() -> Iterator["Driver"]:
     Raises:
         GpuError: there is no driver, or it does not work.
     """
-    _call("nvmlInit")
+    _initialise()
     try:
         yield Driver(str(_call("nvmlSystemGetDriverVersion")))
     finally:
@@ -128,12 +128,24 @@ class Device:
         handles = (_query("nvmlDeviceGetMigDeviceHandleByIndex", self.handle, number) for number in range(limit))
         return tuple(Device(self.handle, self.index, self.driver, part) for part in handles if part)
 
+    def bus(self) -> str | None:
+        """Return its address as the kernel writes it in ``/sys/bus/pci/devices``, ``0000:3b:00.0``."""
+        info = _query("nvmlDeviceGetPciInfo", self.handle)
+        return None if info is None else types.sysfs_address(info.busId)
+
+    def near_cpus(self) -> tuple[int, ...] | None:
+        """Return the logical CPUs that the driver considers near it."""
+        words = _query("nvmlDeviceGetCpuAffinity", self.handle, types.CPU_WORDS)
+        return None if words is None else types.cpus_of_words(tuple(map(int, words)))
+
     def processes(self) -> tuple[int, ...] | None:
         """Return the ids of the processes that compute on it."""
         processes = _query("nvmlDeviceGetComputeRunningProcesses_v3", self.handle)
         if processes is None:  # drivers before 510
             processes = _query("nvmlDeviceGetComputeRunningProcesses_v2", self.handle)
-        return None if processes is None else tuple(int(process.pid) for process in processes)
+        if processes is None:  # drivers before 450
+            return old_symbols.compute_processes(_library(), self.handle)
+        return tuple(int(process.pid) for process in processes)
 
     def highest_sm(self) -> int | None:
         """Return the highest clock of its multiprocessors."""
@@ -221,6 +233,27 @@ class Device:
             _call("nvmlDeviceResetApplicationsClocks", self.handle)
         else:
             _call("nvmlDeviceSetApplicationsClocks", self.handle, pair.memory, pair.sm)
+
+
+def _initialise() -> None:
+    """Initialise NVML, under an older name if the driver has no other; raise GpuError if that is not possible."""
+    try:
+        _call("nvmlInit")
+    except GpuError as error:
+        if error.kind != "unsupported":
+            raise
+        code = old_symbols.initialise(_library())
+        if code is None:
+            message = "the driver's library has none of the calls that open it"
+            raise GpuError(Problem(message, hint=types.NEWER_DRIVER), kind="outdated") from error
+        if code:
+            raise types.error(_name(code), "nvmlInit") from error
+
+
+def _library() -> Any:  # noqa: ANN401  a ctypes.CDLL, whose attributes are functions
+    import pynvml
+
+    return pynvml.nvmlLib
 
 
 def _kind(name: str) -> int:

@@ -1,17 +1,18 @@
 """Choose the devices of a run: the CPU, a GPU, or several GPUs that can share a run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from runner.core.errors import GpuError, Problem, UsageError
 from runner.core.model import Device, Gpu
 
 
-def choose_devices(device: str | None) -> tuple[Device, tuple[Gpu, ...]]:
+def choose_devices(device: str | None, say: Callable[[str], None] = lambda _: None) -> tuple[Device, tuple[Gpu, ...]]:
     """Return the devices of ``--device``; by default the first GPU, without one the CPU (an empty tuple).
 
     Args:
         device: ``cpu``, ``cuda``, ``cuda:1`` or a GPU's UUID; several GPUs as ``cuda:0,1``, or UUIDs with commas
             between them; ``cuda:all`` for all; None for the default.
+        say: gets a sentence if the driver is too old to be asked for GPUs, and the default is therefore the CPU.
 
     Raises:
         GpuError: there is no such GPU; or no device was given, and the driver does not work.
@@ -25,6 +26,9 @@ def choose_devices(device: str | None) -> tuple[Device, tuple[Gpu, ...]]:
         all_gpus = gpus()
     except GpuError as error:
         problem = error.problems[0]
+        if device is None and error.kind == "outdated":
+            say(f"{problem.message}; the run measures on the CPU ({problem.hint})")
+            return "cpu", ()
         hint = "; ".join(filter(None, [problem.hint, "`--device cpu` measures without a GPU"]))
         raise GpuError(Problem(problem.message, hint=hint), kind=error.kind) from error
     return pick_devices(device, all_gpus, "this machine")

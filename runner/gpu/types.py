@@ -6,9 +6,11 @@ from typing import Literal
 
 from runner.core.errors import GpuError, Problem
 
-Kind = Literal["missing", "unloaded", "unsupported", "permission", "argument", "lost", "hang", "broken"]
-"""What an error comes to: no driver; one that the kernel has not; this GPU or driver cannot; not for this user; not
-this value; no GPU any more; no answer in time; anything else."""
+Kind = Literal["missing", "unloaded", "outdated", "unsupported", "permission", "argument", "lost", "hang", "broken"]
+"""What an error comes to: no driver; one that the kernel has not; one too old to be asked; this GPU or driver cannot;
+not for this user; not this value; no GPU any more; no answer in time; anything else."""
+
+NEWER_DRIVER = "install a driver of branch R390 or newer; R580 is the last for Maxwell, Pascal and Volta"
 
 ERRORS: Mapping[str, tuple[Kind, str]] = {
     "UNINITIALIZED": ("broken", "the driver's library was not opened"),
@@ -130,6 +132,28 @@ class Reading:
     def idle(self) -> bool:
         """True if the clock is low because the GPU is idle."""
         return bool((self.reasons or 0) & IDLE)
+
+
+CPU_WORDS = 64  # of 64 CPUs each: 4096, more than any machine has
+
+
+def cpus_of_words(words: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the numbers of the bits that are set in words of 64 bits, the lowest first.
+
+    >>> cpus_of_words((0b101, 1))
+    (0, 2, 64)
+    """
+    return tuple(64 * index + bit for index, word in enumerate(words) for bit in range(64) if word >> bit & 1)
+
+
+def sysfs_address(bus: str | bytes) -> str:
+    """Return a PCI address of NVML as the kernel writes it: a domain of four digits, lower case.
+
+    >>> sysfs_address(b"00000000:3B:00.0")
+    '0000:3b:00.0'
+    """
+    domain, _, rest = (bus if isinstance(bus, str) else bus.decode("ascii")).lower().partition(":")
+    return f"{int(domain, 16):04x}:{rest}"
 
 
 def held_back(mask: int) -> tuple[str, ...]:

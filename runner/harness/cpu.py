@@ -28,6 +28,11 @@ def pin(cpus: "list") -> "list":
                 os.sched_setaffinity(0, before)
         except (OSError, ValueError):
             pass
+    return allowed()
+
+
+def allowed() -> "list":
+    """Return the CPUs that this process may use, in order."""
     return sorted(os.sched_getaffinity(0))
 
 
@@ -36,7 +41,7 @@ class CpuMonitor(object):
 
     def __init__(self) -> "None":
         """Read the counters for the first time."""
-        self.cpus = sorted(os.sched_getaffinity(0))
+        self.cpus = allowed()
         self.clocks = []
         self.first = self.counters()
 

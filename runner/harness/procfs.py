@@ -4,7 +4,7 @@ import os
 import resource
 
 OOM_COUNTERS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control", "/proc/vmstat")
-DEVICE_FILES = ("/dev/nvidia", "/dev/dri", "/dev/kfd")
+DEVICE_FILES = ("/dev/nvidia", "/dev/dri", "/dev/kfd", "/dev/dxg")  # the last in WSL 2
 
 
 def thread_count() -> "int":

@@ -5,18 +5,20 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from runner.backends import Backend, Installed, Resources, choose_backend
-from runner.core.errors import NothingSelectedError, Problem, UsageError
+from runner.core.errors import GpuError, NothingSelectedError, Problem, UsageError
 from runner.core.locks import shared
-from runner.core.machine import Capacity
+from runner.core.machine import Capacity, is_wsl
 from runner.core.machine import capacity as machine_capacity
 from runner.core.model import Device, Gpu, Precision, Request
 from runner.core.paths import cache_folder
 from runner.core.units import parse_duration
 from runner.gpu.clocks.policy import LEAVE, ClockPolicy
+from runner.gpu.detect import present
+from runner.gpu.locality import cores_near
 from runner.gpu.selection import choose_devices
 from runner.matrix import Environment, Matrix, choose_cells, load, select_environments
 from runner.matrix.models import GpuSettings, Selector
@@ -80,23 +82,31 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
     """
     matrix = load(options.matrix)
     cache = cache_folder(environ)
-    resources = Resources(dockerfiles=options.matrix.parent / "docker", cache=cache, python=options.python)
+    resources = Resources(
+        dockerfiles=options.matrix.parent / "docker", cache=cache, python=options.python, framework=options.framework
+    )
     backend, note = choose_backend(options.backend, resources)
     installed = backend.installed()
     if installed is not None:
         matrix = host_matrix(matrix, installed, options.name)
-    device, gpus = choose_devices(options.device)
+    notes = [*filter(None, [note, choice_note(installed, options.framework)])]
+    device, gpus = choose_devices(options.device, notes.append)
+    if gpus and backend.name == "docker" and is_wsl():
+        check_wsl(present())
     capacity = machine_capacity()
+    if gpus and not options.no_pin:
+        capacity = replace(capacity, near_gpu=cores_near(gpus))
     reasons: Mapping[str, str] = {}
     if gpus and installed is None:
         matrix, reasons = choose_variants(matrix, gpus[0], backend.name, capacity.glibc)
     request = plan_request(options, matrix, backend.name, (device, gpus), capacity)
-    notes = [*filter(None, [note]), *(reason for name, reason in reasons.items() if name in request.environments)]
+    notes += [reason for name, reason in reasons.items() if name in request.environments]
     settings = RunSettings(
         file=options.matrix,
         reports=options.reports,
         cache=cache,
         python=installed.python if installed else None,
+        framework=installed.framework if installed else None,
         margin=matrix.measure.margin,
         controls=matrix.measure.controls,
         clocks=clocks(matrix.gpu, pin=options.pin),
@@ -106,6 +116,14 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
         command=tuple(options.to_argv()),
     )
     return Context(matrix=matrix, request=request, backend=backend, settings=settings, gpus=gpus, notes=tuple(notes))
+
+
+def check_wsl(all_gpus: Sequence[Gpu]) -> None:
+    """Raise GpuError if a container of WSL 2 would see more than the GPU that it measures: it is given all of them."""
+    if len(all_gpus) > 1:
+        names = ", ".join(gpu.name for gpu in all_gpus)
+        message = f"a container of WSL 2 gets all GPUs of the machine, and this has {len(all_gpus)} ({names})"
+        raise GpuError(Problem(message, hint="`--backend venv` measures on one of them"))
 
 
 def clocks(settings: GpuSettings, *, pin: bool | None) -> ClockPolicy:
@@ -171,6 +189,14 @@ def _environments(matrix: Matrix, selectors: Sequence[str]) -> tuple[str, ...]:
     if not matrix.environments:
         raise NothingSelectedError("the matrix names no environment")
     return select_environments(matrix, selectors)
+
+
+def choice_note(installed: Installed | None, chosen: str | None) -> str | None:
+    """Return which framework of an interpreter is measured if it has several and none was chosen, else None."""
+    if installed is None or chosen or not installed.others:
+        return None
+    framework, others = installed.framework, ", ".join(installed.others)
+    return f"{installed.python} has {framework} and {others}: measuring {framework}; --framework chooses"
 
 
 def host_matrix(matrix: Matrix, installed: Installed, name: str) -> Matrix:

@@ -162,16 +162,15 @@ static void client(uint32_t from, uint32_t to)
     }
 }
 
-answer nvmlInitWithFlags(uint32_t flags)
+static answer start(const char *name)
 {
-    (void)flags;
     if (!opened) {
         answer found = map_state();
         if (found)
             return found;
     }
     opened++;
-    answer refused = by_rule(__func__);
+    answer refused = by_rule(name);
     if (refused)
         opened--;
     else if (opened == 1)
@@ -179,7 +178,8 @@ answer nvmlInitWithFlags(uint32_t flags)
     return refused;
 }
 
-answer nvmlInit_v2(void) { return nvmlInitWithFlags(0); }
+answer nvmlInitWithFlags(uint32_t flags) { (void)flags; return start(__func__); }
+answer nvmlInit_v2(void) { return start(__func__); }
 
 answer nvmlShutdown(void)
 {
@@ -333,6 +333,40 @@ static answer processes(const struct device *gpu, uint32_t *count, struct proces
 
 answer nvmlDeviceGetComputeRunningProcesses_v3(void *handle, uint32_t *count, struct process *found) { OF(handle) return processes(gpu, count, found); }
 answer nvmlDeviceGetComputeRunningProcesses_v2(void *handle, uint32_t *count, struct process *found) { OF(handle) return processes(gpu, count, found); }
+
+/* drivers before 450 have only this name, and a shorter entry */
+struct old_process { uint32_t pid; unsigned long long memory; };
+
+answer nvmlDeviceGetComputeRunningProcesses(void *handle, uint32_t *count, struct old_process *found)
+{
+    OF(handle)
+    struct process now[PROCESSES];
+    uint32_t room = *count < PROCESSES ? *count : PROCESSES;
+    refused = processes(gpu, &room, found ? now : NULL);
+    *count = room;
+    for (uint32_t k = 0; !refused && k < room; k++)
+        found[k] = (struct old_process){now[k].pid, now[k].memory};
+    return refused;
+}
+
+struct pci { char legacy[16]; uint32_t domain, bus, device, id, subsystem; char bus_id[32]; };
+
+answer nvmlDeviceGetPciInfo_v3(void *handle, struct pci *info)
+{
+    OF(handle)
+    memset(info, 0, sizeof *info);
+    info->bus = 0x3b + (uint32_t)(gpu - state->device);
+    snprintf(info->bus_id, sizeof info->bus_id, "00000000:%02X:00.0", info->bus);
+    return OK;
+}
+
+answer nvmlDeviceGetCpuAffinity(void *handle, uint32_t size, unsigned long *set)
+{
+    OF(handle)
+    memset(set, 0, size * sizeof *set);
+    set[0] = 0x5; /* CPUs 0 and 2 */
+    return OK;
+}
 
 /* --- reading --- */
 

@@ -15,6 +15,7 @@ import pytest
 from runner.core.errors import GpuError
 from runner.core.threads import call_with_timeout
 from runner.gpu import detect, nvml, settings, types
+from runner.gpu.selection import choose_devices
 from runner.gpu.types import Abilities, Pair
 from tests.fakes import driver
 from tests.fakes.driver import INVALID, LOST, NO_FUNCTION, NO_PERMISSION, TDP, UNSUPPORTED, StandIn
@@ -144,6 +145,62 @@ def test_an_older_driver_is_asked_by_older_names(here: StandIn) -> None:
         device = opened_driver.device(here.uuid)
         assert (device.reasons(), device.processes(), device.architecture()) == (0x9, (4711,), 9)
         assert device.reading().celsius == 41
+
+
+@pytest.mark.parametrize("missing", [(), ("nvmlInit_v2",)])
+def test_a_driver_before_r390_is_opened_by_an_older_name(
+    missing: tuple[str, ...], here: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``nvmlInit`` without a suffix is the only name of the oldest drivers; the stand-in exports it as ``_v2``."""
+    real = pynvml.nvmlLib
+
+    class Old:
+        def __getattr__(self, name: str) -> object:
+            if name in {"nvmlInitWithFlags", *missing}:
+                raise AttributeError(name)
+            return getattr(real, "nvmlInit_v2" if name == "nvmlInit" else name)
+
+    monkeypatch.setattr(pynvml, "nvmlLib", Old())
+    pynvml._nvmlGetFunctionPointer_cache.clear()
+    (gpu,) = detect.present()
+    assert gpu.uuid == here.uuid
+    here.rule(0, "nvmlInit*", 18)
+    with pytest.raises(GpuError, match="kernel module differ"):
+        detect.present()
+
+
+def test_a_driver_that_cannot_be_asked_leaves_the_cpu_and_says_so(here: StandIn) -> None:
+    here.rule(0, "nvmlDeviceGetCudaComputeCapability", NO_FUNCTION)
+    notes: list[str] = []
+    assert choose_devices(None, notes.append) == ("cpu", ())
+    assert "driver 580.65.06 does not describe its GPUs" in notes[0]
+    assert types.NEWER_DRIVER in notes[0]
+    assert choose_devices("cpu", pytest.fail) == ("cpu", ())
+    with pytest.raises(GpuError, match="does not describe its GPUs"):
+        choose_devices("cuda", pytest.fail)
+
+
+def test_a_library_without_any_opening_call_is_outdated(here: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert here.uuid
+    monkeypatch.setattr(pynvml, "nvmlLib", object())
+    pynvml._nvmlGetFunctionPointer_cache.clear()
+    with pytest.raises(GpuError) as caught:
+        detect.present()
+    assert caught.value.kind == "outdated"
+    assert detect.answering() == ()
+
+
+def test_processes_are_read_by_the_name_that_a_driver_has(here: StandIn) -> None:
+    here.gpu.processes[0], here.gpu.processes[1] = 4711, 4712
+    for number, suffix in enumerate(("v3", "v2")):
+        with nvml.opened() as opened_driver:
+            here.rule(number, f"*Processes_{suffix}", NO_FUNCTION)
+            assert opened_driver.device(here.uuid).processes() == (4711, 4712)
+    here.gpu.processes[0] = 0
+    with nvml.opened() as opened_driver:
+        assert opened_driver.device(here.uuid).processes() == ()
+        here.rule(2, "nvmlDeviceGetComputeRunningProcesses", NO_FUNCTION)
+        assert opened_driver.device(here.uuid).processes() is None
 
 
 def test_no_driver_no_library_and_no_gpu_are_no_gpus(here: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -184,7 +184,8 @@ def _clock(cell: CellSamples) -> Iterator[QualityIssue]:
     readings = [mhz for value in cell.known_values("clock_mhz") for mhz in _numbers(value)]
     if readings and max(readings) > (1 + MAX_CLOCK_CHANGE) * min(readings):
         text = f"the clock moved between {min(readings):.0f} and {max(readings):.0f} MHz"
-        on_gpu = not cell.known_values("cpus")  # a CPU's clock follows its load
+        # A CPU's clock follows its load. Only records of a CPU have CPUs without their relation to a GPU.
+        on_gpu = not cell.known_values("cpus") or bool(cell.known_values("gpu_affinity"))
         yield cell.issue("clock-moved", text, serious=on_gpu, extent=max(readings) / min(readings))
 
 

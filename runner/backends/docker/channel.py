@@ -12,9 +12,11 @@ from docker.errors import NotFound
 from runner.backends import harness_archive
 from runner.backends.docker.cleanup import remove_container
 from runner.backends.docker.client import FOREIGN, connect, sentence, talking
-from runner.backends.docker.options import CACHE, Container, cache_volume, container_name, has_cdi, owner_fix
+from runner.backends.docker.options import CACHE, Container, cache_volume, container_name, gpu_request, owner_fix
 from runner.backends.line_reader import Lines
+from runner.backends.visible_devices import Request
 from runner.catalog.gpu_errors import known_gpu_error
+from runner.core import machine
 from runner.core.errors import EngineError, GpuError, Problem
 from runner.core.model import Limits, Provisioned
 
@@ -112,9 +114,11 @@ class DockerChannel:
             raise
 
     def _start(self, ready: Provisioned, limits: Limits, owner: str) -> None:
-        cdi = limits.device != "cpu" and has_cdi(self._client.info(), limits.device)
+        gpus: Request = "uuid"
+        if limits.device != "cpu":
+            gpus = gpu_request(self._client.info(), limits.device, wsl=machine.is_wsl())
         python = str(ready.facts.get("interpreter", "python3"))
-        spec = Container(name=self.name, image=ready.handle, python=python, limits=limits, owner=owner, cdi=cdi)
+        spec = Container(name=self.name, image=ready.handle, python=python, limits=limits, owner=owner, gpus=gpus)
         prepare_cache(self._client, ready, limits.device, owner)
         container = self._client.containers.create(**spec.options())
         self._attached = self._client.api.attach_socket(self.name, params=ATTACH)

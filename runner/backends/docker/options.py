@@ -14,6 +14,7 @@ from typing import Any
 from docker.types import DeviceRequest
 
 from runner.backends import harness_archive
+from runner.backends.visible_devices import Request, in_container
 from runner.core.model import Limits, Spec, file_name
 
 RUN = "io.matrix-runner.run"
@@ -22,6 +23,7 @@ ENVIRONMENT = "io.matrix-runner.environment"
 CACHE = "io.matrix-runner.cache"
 UNPINNED = "unpinned"
 GIB = 1 << 30
+ALL = -1  # the count of a DeviceRequest for all GPUs
 PIDS = 2048  # includes threads: BLAS starts one for each core, CUDA several for each context
 
 
@@ -81,7 +83,7 @@ class Container:
         image: its id.
         python: the interpreter, on the image's PATH.
         owner: the process that it belongs to, see ``cleanup.owner``.
-        cdi: the engine knows the GPU as a CDI device.
+        gpus: how the engine is asked for the GPUs, see ``gpu_request``.
     """
 
     name: str
@@ -89,7 +91,7 @@ class Container:
     python: str
     limits: Limits
     owner: str
-    cdi: bool = False
+    gpus: Request = "uuid"
 
     def options(self) -> dict[str, Any]:
         """Return the arguments of ``containers.create``."""
@@ -101,7 +103,7 @@ class Container:
             "command": [],
             "labels": {RUN: self.limits.run, OWNER: self.owner},
             "environment": self._environment(),
-            "device_requests": device_requests(self.limits.device, cdi=self.cdi),
+            "device_requests": device_requests(self.limits.device, self.gpus),
             "volumes": {cache_volume(self.image, self.limits.device): {"bind": "/cache", "mode": "rw"}},
             "mem_limit": self.limits.memory,
             "memswap_limit": self.limits.memory,
@@ -112,12 +114,8 @@ class Container:
         }
 
     def _environment(self) -> dict[str, str]:
-        gpu = {"NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
-        if "," in self.limits.device:  # without it CUDA orders the GPUs itself
-            gpu["CUDA_VISIBLE_DEVICES"] = self.limits.device
-        none = {"NVIDIA_VISIBLE_DEVICES": "void"}  # an engine whose default runtime is nvidia gives all GPUs otherwise
-        devices = none if self.limits.device == "cpu" else gpu
-        return {"HOME": "/work", "USER": "bench", "TMPDIR": "/tmp", **devices}  # noqa: S108  in the container
+        visible = in_container(self.limits.device, self.gpus)
+        return {"HOME": "/work", "USER": "bench", "TMPDIR": "/tmp", **visible}  # noqa: S108  in the container
 
 
 HARDENED: Mapping[str, Any] = {
@@ -169,12 +167,27 @@ def volume_image(volume: str) -> str:
     return volume.removeprefix("matrix-runner-cache-").partition("-")[0]
 
 
-def device_requests(device: str, *, cdi: bool) -> list[DeviceRequest]:
+def gpu_request(info: Mapping[str, Any], device: str, *, wsl: bool) -> Request:
+    """Return how to ask an engine for GPUs.
+
+    Args:
+        info: what the engine says of itself.
+        device: ``cpu``, or UUIDs with commas between them.
+        wsl: this machine is WSL 2, where NVIDIA's container toolkit only knows all GPUs together, as a CDI device, too.
+    """
+    if wsl:
+        return "all"
+    return "cdi" if device != "cpu" and has_cdi(info, device) else "uuid"
+
+
+def device_requests(device: str, request: Request) -> list[DeviceRequest]:
     """Return the request for GPUs, given by their UUIDs with commas between them; no request for ``cpu``."""
     if device == "cpu":
         return []
     names = device.split(",")
-    if cdi:
+    if request == "all":
+        return [DeviceRequest(count=ALL, capabilities=[["gpu"]])]
+    if request == "cdi":
         return [DeviceRequest(driver="cdi", device_ids=[cdi_name(name) for name in names])]
     return [DeviceRequest(device_ids=names, capabilities=[["gpu"]])]
 

@@ -41,6 +41,7 @@ class Limits:
         run: id of the run, which names and labels what is started.
         cpus: the processors it is to stay on; empty for any.
         side_by_side: servers that may start at a time.
+        affinity: how ``cpus`` relate to the GPU, a fact for records; empty on a CPU.
     """
 
     memory: int
@@ -48,6 +49,7 @@ class Limits:
     run: str = "run"
     cpus: tuple[int, ...] = ()
     side_by_side: int = 1
+    affinity: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

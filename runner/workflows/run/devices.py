@@ -6,7 +6,6 @@ several GPUs at once come first, and have all of them.
 
 import contextlib
 import functools
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +20,7 @@ from runner.core.threads import run_concurrently
 from runner.gpu.cooling import ThermalGuard
 from runner.gpu.device import DeviceSession
 from runner.gpu.device_group import DeviceGroup
+from runner.gpu.locality import Near, locality
 from runner.measure.canary import Canary
 from runner.measure.references import References
 from runner.measure.rounds import Hooks, measure
@@ -31,6 +31,7 @@ from runner.workflows.run.assignment import Assignment
 from runner.workflows.run.costs import Spending
 from runner.workflows.run.further_rounds import RoundScheduler
 from runner.workflows.run.recorder import RunRecorder
+from runner.workflows.run.server_cpus import ServerCpus, on_cpu, on_gpus
 
 MAX_STARTS = 4  # servers that import their frameworks at a time; on a GPU one by one, for they look at the device
 MEMORY_SHARE = 0.8  # of the free memory at the start, for all servers and the children that take turns
@@ -49,6 +50,7 @@ class RunContext:
         over: set once nothing more is recorded.
         failed_references: references that cannot be computed, and why.
         make_references: returns the float64 references below a folder.
+        near: returns the processors near a GPU.
     """
 
     backend: Backend
@@ -59,6 +61,7 @@ class RunContext:
     over: threading.Event = field(default_factory=threading.Event)
     failed_references: dict[str, RunnerError] = field(default_factory=dict)
     make_references: Callable[[Path, int, dict[str, RunnerError]], References] = References
+    near: Near = locality
 
     def end(self) -> None:
         """Record nothing from now on: what an interrupted device still reports is no result."""
@@ -189,18 +192,19 @@ def _workers(
 ) -> Sequence[DeviceWorker]:
     """Return a worker for each part, with servers that have not started yet."""
     recorder, pin = context.recorder, context.settings.pin
-    cores = _cores(parts, pin=pin)
-    if not any(cores) and pin and len(parts) > 1:
+    cores = _cpus(parts, pin=pin, near=context.near)
+    if not any(each.cpus for each in cores) and pin and len(parts) > 1:
         recorder.progress.note("there are too few cores: the servers of all devices share them")
     memory = int(MEMORY_SHARE * machine.available_memory()) // len(parts)
     alone_at_work = len(parts) == 1 and not isinstance(parts[0][1], DeviceGroup)
     workers = []
-    for index, ((part, session), cpus) in enumerate(zip(parts, cores, strict=True), 1):
+    for index, ((part, session), server_cpus) in enumerate(zip(parts, cores, strict=True), 1):
         limits = Limits(
             memory=memory,
             device=device_id(session.gpu),
             run=recorder.stored.id,
-            cpus=cpus,
+            cpus=server_cpus.cpus,
+            affinity=server_cpus.affinity,
             side_by_side=1 if session.gpu else min(machine.cores(), MAX_STARTS),
         )
         name = f"now, device {index}" if len(parts) > 1 else "now"
@@ -210,17 +214,11 @@ def _workers(
     return workers
 
 
-def _cores(parts: Sequence[tuple[Plan, DeviceSession]], *, pin: bool) -> Sequence[tuple[int, ...]]:
-    """Return the processors that the servers of each part keep to; empty for any."""
-    count, cpus = len(parts), os.sched_getaffinity(0)
-    plan, session = parts[0]
-    threads = plan.measurement.threads
-    if not pin or (count == 1 and session.gpu):
-        return ((),) * count
-    if count == 1:
-        return (machine.spread_over_cores(threads, cpus),)
-    shares = machine.split_cores(count, cpus)
-    return shares if all(machine.physical_cores(share) >= threads for share in shares) else ((),) * count
+def _cpus(parts: Sequence[tuple[Plan, DeviceSession]], *, pin: bool, near: Near) -> Sequence[ServerCpus]:
+    """Return the processors that the servers of each part keep to."""
+    threads = parts[0][0].measurement.threads
+    gpus = [session.gpu for _, session in parts if session.gpu]
+    return on_gpus(gpus, threads, pin=pin, near=near) if gpus else (on_cpu(threads, pin=pin),)
 
 
 def _compute_references(plans: Sequence[Plan], context: RunContext) -> None:

@@ -29,6 +29,8 @@ from runner.measure.round_plan import TRANSIENT_FAILURES
 from runner.store.run import Run
 from runner.workflows.run.costs import CellCosts, measured_seconds
 
+SERVER_FACTS = ("server", "gpu_affinity", "opened_by_import")  # not of the environment
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
@@ -172,7 +174,7 @@ class RunRecorder:
         if name not in self.environments and outcome.facts:
             self.environments[name] = {
                 **outcome.ready.facts,
-                **{key: value for key, value in outcome.facts.items() if key != "server"},
+                **{key: value for key, value in outcome.facts.items() if key not in SERVER_FACTS},
                 "digest": outcome.ready.digest,
             }
             self.stored.write_environments(self.environments)

@@ -223,7 +223,9 @@ def test_rows_without_a_ratio_are_no_comparisons(tmp_path: Path) -> None:
 
 def readings(*rounds: Sequence[float]) -> list[tuple[str, int, float]]:
     """Return readings of the canary, a list of seconds for each round."""
-    return [(f"case-{index}", number, time) for number, times in enumerate(rounds, 1) for index, time in enumerate(times)]
+    return [
+        (f"case-{index}", number, time) for number, times in enumerate(rounds, 1) for index, time in enumerate(times)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -238,7 +240,9 @@ def readings(*rounds: Sequence[float]) -> list[tuple[str, int, float]]:
         (readings([1.0] * 5, [1.0] * 3, [1.0] * 2, [1.2] * 5), 0.2),
     ],
 )
-def test_the_canary_is_compared_by_parts_of_the_run(canary: Sequence[tuple[str, int, float]], expected: float | None) -> None:
+def test_the_canary_is_compared_by_parts_of_the_run(
+    canary: Sequence[tuple[str, int, float]], expected: float | None
+) -> None:
     assert canary_range(canary) == (None if expected is None else pytest.approx(expected))
 
 

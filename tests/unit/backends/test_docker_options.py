@@ -20,6 +20,7 @@ from runner.backends import harness_archive
 from runner.backends.docker import build_log, cleanup, options
 from runner.backends.docker.channel import Streams, Wire
 from runner.backends.docker.client import FOREIGN, talking
+from runner.backends.visible_devices import Request
 from runner.core.errors import EngineError, ProvisionError
 from runner.core.model import Limits
 
@@ -27,10 +28,15 @@ IMAGE = "sha256:" + "0123456789abcdef" * 4
 GPU = "GPU-6d3e5f51-0000-0000-0000-000000000000"
 
 
-def container(device: str = "cpu", *, cdi: bool = False) -> dict[str, Any]:
+def container(device: str = "cpu", gpus: Request = "uuid") -> dict[str, Any]:
     limits = Limits(memory=8 << 30, device=device, run="r1")
-    spec = options.Container(name="n", image=IMAGE, python="python3", limits=limits, owner="h:b:1:2", cdi=cdi)
+    spec = options.Container(name="n", image=IMAGE, python="python3", limits=limits, owner="h:b:1:2", gpus=gpus)
     return spec.options()
+
+
+def visible(created: dict[str, Any]) -> tuple[str, str]:
+    """Return what CUDA shows and what NVIDIA's runtime adds."""
+    return created["environment"]["CUDA_VISIBLE_DEVICES"], created["environment"]["NVIDIA_VISIBLE_DEVICES"]
 
 
 def test_container_gets_its_cache_and_nothing_else() -> None:
@@ -40,7 +46,13 @@ def test_container_gets_its_cache_and_nothing_else() -> None:
         "entrypoint": ["python3", "-I", "-c", harness_archive.BOOTSTRAP],
         "command": [],
         "labels": {"io.matrix-runner.run": "r1", "io.matrix-runner.owner": "h:b:1:2"},
-        "environment": {"HOME": "/work", "USER": "bench", "TMPDIR": "/tmp", "NVIDIA_VISIBLE_DEVICES": "void"},
+        "environment": {
+            "HOME": "/work",
+            "USER": "bench",
+            "TMPDIR": "/tmp",
+            "NVIDIA_VISIBLE_DEVICES": "void",
+            "CUDA_VISIBLE_DEVICES": "",
+        },
         "device_requests": [],
         "volumes": {"matrix-runner-cache-0123456789ab-cpu": {"bind": "/cache", "mode": "rw"}},
         "mem_limit": 8 << 30,
@@ -72,7 +84,7 @@ def test_container_on_a_gpu_requests_its_uuid() -> None:
     created = container(GPU)
     assert created["device_requests"] == [DeviceRequest(device_ids=[GPU], capabilities=[["gpu"]])]
     assert created["environment"]["NVIDIA_DRIVER_CAPABILITIES"] == "compute,utility"
-    assert "NVIDIA_VISIBLE_DEVICES" not in created["environment"]
+    assert visible(created) == (GPU, GPU)
     assert list(created["volumes"]) == [f"matrix-runner-cache-0123456789ab-{GPU}"]
 
 
@@ -82,20 +94,34 @@ def test_container_requests_cdi_device_if_the_engine_lists_it() -> None:
     assert not options.has_cdi(info, "GPU-other")
     assert not options.has_cdi({"DiscoveredDevices": None}, GPU)
     assert not options.has_cdi(info, f"{GPU},GPU-other")
-    request = container(GPU, cdi=True)["device_requests"]
-    assert request == [DeviceRequest(driver="cdi", device_ids=[f"nvidia.com/gpu={GPU}"])]
+    assert options.gpu_request(info, GPU, wsl=False) == "cdi"
+    assert options.gpu_request(info, "GPU-other", wsl=False) == "uuid"
+    created = container(GPU, "cdi")
+    assert visible(created) == (GPU, "void")  # or the image's own NVIDIA_VISIBLE_DEVICES=all adds all GPUs
+    assert created["device_requests"] == [DeviceRequest(driver="cdi", device_ids=[f"nvidia.com/gpu={GPU}"])]
 
 
 def test_several_gpus_are_requested_each_and_share_a_cache_volume() -> None:
     several = f"{GPU},GPU-other"
-    assert options.device_requests(several, cdi=False) == [
+    assert options.device_requests(several, "uuid") == [
         DeviceRequest(device_ids=[GPU, "GPU-other"], capabilities=[["gpu"]])
     ]
-    (request,) = options.device_requests(several, cdi=True)
+    (request,) = options.device_requests(several, "cdi")
     assert request["DeviceIDs"] == [f"nvidia.com/gpu={GPU}", "nvidia.com/gpu=GPU-other"]
     assert re.fullmatch(r"matrix-runner-cache-0{12}-several-[0-9a-f]{8}", options.cache_volume("0" * 64, several))
-    assert container(several)["environment"]["CUDA_VISIBLE_DEVICES"] == several
-    assert "CUDA_VISIBLE_DEVICES" not in container(GPU)["environment"]
+    assert visible(container(several)) == (several, several)
+    assert visible(container(several, "cdi")) == (several, "void")
+
+
+def test_container_of_wsl_requests_all_gpus() -> None:
+    """NVIDIA's container toolkit knows no UUID there; CUDA does."""
+    info = {"DiscoveredDevices": [{"Source": "cdi", "ID": "nvidia.com/gpu=all"}]}
+    assert options.gpu_request(info, GPU, wsl=True) == "all"
+    created = container(GPU, "all")
+    assert created["device_requests"] == [DeviceRequest(count=-1, capabilities=[["gpu"]])]
+    assert visible(created) == (GPU, "all")
+    assert container("cpu", "all")["device_requests"] == []
+    assert visible(container("cpu", "all")) == ("", "void")
 
 
 def test_container_name_is_valid_and_unique() -> None:

@@ -39,7 +39,13 @@ def lacks(workload: str, release: tuple[float, ...], device: str, precision: str
         ("rnn-step", (1, 9), "cuda", "bf16", "bf16 in mixed precision on a GPU is measured from release 1.10 on"),
         ("rnn-step", (2, math.inf), "cpu", "bf16", "some-cell does not compute bf16 in mixed precision on a CPU"),
         ("deepbench-rnn", (2, 0), "cpu", "bf16", None),
-        ("deepbench-rnn", (1, 12), "cpu", "bf16", "bf16 with weights in 16 bits on a CPU is measured from release 2.0 on"),
+        (
+            "deepbench-rnn",
+            (1, 12),
+            "cpu",
+            "bf16",
+            "bf16 with weights in 16 bits on a CPU is measured from release 2.0 on",
+        ),
         ("deepbench-rnn", (2, 0), "cuda", "bf16", "some-cell does not compute bf16 with weights in 16 bits on a GPU"),
     ],
 )

@@ -9,15 +9,17 @@ import pytest
 from runner.backends import Installed, Resources, choose_backend
 from runner.backends.host import HostBackend
 from runner.backends.venv import VenvBackend
+from runner.core import machine
 from runner.core.errors import GpuError, MatrixError, NothingSelectedError, RunnerError, UsageError
 from runner.core.model import Request
 from runner.core.paths import cache_folder
 from runner.gpu.selection import choose_devices
 from runner.matrix import load
 from runner.plan.cells import selected_cells
-from runner.workflows.context import host_matrix, setup
+from runner.workflows.context import check_wsl, choice_note, host_matrix, setup
 from runner.workflows.options import Options
 from runner.workflows.preparation import NIGHT_QUIET_SECONDS, QUIET_SECONDS
+from tests.unit.plan import test_devices
 
 ROOT = Path(__file__).parents[3]
 TYPED = Options(matrix=ROOT / "matrix.yaml", backend="venv", device="cpu", reports=Path("r"))
@@ -113,6 +115,8 @@ def test_an_interpreter_without_the_backend_that_takes_it() -> None:
     for backend in ("auto", "venv", "docker"):
         text = message_of(replace(TYPED, backend=backend, python="/usr/bin/python3"), UsageError)
         assert text == "error: --python is for --backend host\nhint: add --backend host"
+        text = message_of(replace(TYPED, backend=backend, framework="jax"), UsageError)
+        assert text == "error: --framework is for --backend host\nhint: add --backend host"
 
 
 def test_an_interpreter_that_is_not_there() -> None:
@@ -138,6 +142,21 @@ def test_an_unknown_device(device: str) -> None:
 
 def test_the_cpu_is_always_there() -> None:
     assert choose_devices("cpu") == ("cpu", ())
+
+
+def test_wsl_is_recognised_by_its_kernel_and_its_device_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "WSL_GPU", tmp_path / "dxg")
+    assert machine.is_wsl("5.15.90.1-microsoft-standard-WSL2")
+    assert not machine.is_wsl("6.1.0-13-amd64")
+    (tmp_path / "dxg").touch()
+    assert machine.is_wsl("6.1.0-13-amd64")
+
+
+def test_a_container_of_wsl_measures_on_the_only_gpu() -> None:
+    check_wsl((test_devices.FIRST,))
+    with pytest.raises(GpuError, match=r"gets all GPUs of the machine, and this has 2 \(H200, H200\)") as caught:
+        check_wsl((test_devices.FIRST, test_devices.SECOND))
+    assert "--backend venv" in str(caught.value)
 
 
 def test_an_unknown_environment_and_an_empty_selection() -> None:
@@ -187,6 +206,32 @@ def test_the_host_is_a_matrix_of_one_environment() -> None:
     cases = {cell.case_id.partition("/")[0] for cell in selected_cells(matrix_of_host, quick)}
     assert cases == set(matrix.workloads)  # whatever the ids of the environments in the selectors of the preset
     assert list(matrix.environments) != ["laptop"]
+
+
+def test_a_choice_between_frameworks_is_announced_and_chosen() -> None:
+    several = Installed(
+        python="/p", framework="torch", release="2.8.0", python_version="3.11", others=("tensorflow", "jax")
+    )
+    note = choice_note(several, None)
+    assert note == "/p has torch and tensorflow, jax: measuring torch; --framework chooses"
+    assert choice_note(several, "torch") is None
+    assert choice_note(replace(several, others=()), None) is None
+    assert choice_note(None, None) is None
+
+
+def test_the_host_measures_the_framework_that_was_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def installed(backend: HostBackend) -> Installed:
+        framework = backend.framework or "torch"
+        return Installed(python=backend.python, framework=framework, release="1.0", python_version="3.11")
+
+    monkeypatch.setattr(HostBackend, "installed", installed)
+    typed = replace(TYPED, backend="host", python=sys.executable, framework="jax", name="here")
+    context = setup(typed, {"XDG_CACHE_HOME": str(tmp_path)})
+    assert context.matrix.environments["here"].framework == "jax"
+    assert context.settings.framework == "jax"
+    assert "--framework" in context.settings.command
+    with pytest.raises(UsageError, match="there is no framework 'tf'"):
+        setup(replace(typed, framework="tf"), ENVIRON)
 
 
 def test_backends_by_name(tmp_path: Path) -> None:

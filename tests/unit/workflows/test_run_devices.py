@@ -1,6 +1,7 @@
 """Several devices side by side in one run, without any of them: servers live in memory."""
 
 import json
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -15,11 +16,13 @@ from runner.core.model import Gpu, Past, Plan
 from runner.core.progress import Progress
 from runner.gpu.clocks.policy import LEAVE
 from runner.gpu.device import DeviceSession
+from runner.gpu.locality import Locality, Near
 from runner.measure.references import References
 from runner.plan.devices import assign, split_multi_gpu
 from runner.plan.document import plan_document, read_plan
 from runner.store.run import Run
 from runner.workflows.preparation import RunSettings
+from runner.workflows.run import server_cpus
 from runner.workflows.run.assignment import Assignment
 from runner.workflows.run.devices import DeviceWorker, RunContext, measure_parts
 from runner.workflows.run.header import start_run
@@ -45,10 +48,12 @@ def measured(
     plan: Plan,
     references: Callable[..., References] = Known,
     gpus: Sequence[Gpu] = GPUS,
+    near: Near | None = None,
 ) -> None:
-    """Measure a plan on GPUs whose driver is never asked."""
+    """Measure a plan on GPUs whose driver is never asked; with ``near``, servers keep to the CPUs that it returns."""
     progress = Progress(lambda _: None)
-    settings = RunSettings(file=run.path, reports=run.path, cache=run.path / "cache", controls=True)
+    cache, controls = run.path / "cache", len(gpus) > 1  # one device alone would start a canary
+    settings = RunSettings(file=run.path, reports=run.path, cache=cache, controls=controls, pin=near is not None)
     single, together = split_multi_gpu(plan)
     sessions = tuple(DeviceSession(gpu, LEAVE, progress.note) for gpu in gpus)
     parts = assign(single, len(sessions))
@@ -59,8 +64,20 @@ def measured(
         sessions=sessions,
     )
     recorder = RunRecorder(plan, run, progress)
-    context = RunContext(backend=backend, ready=READY, recorder=recorder, settings=settings, make_references=references)
+    context = RunContext(
+        backend=backend,
+        ready=READY,
+        recorder=recorder,
+        settings=settings,
+        make_references=references,
+        near=near or unasked,
+    )
     measure_parts(assignment, context)
+
+
+def unasked(uuid: str) -> Locality:
+    """Fail: without a pin nobody asks which CPUs are near a GPU."""
+    pytest.fail(f"asked for the CPUs near {uuid}")
 
 
 def places(run: Run) -> dict[str, set[str]]:
@@ -224,3 +241,46 @@ def test_references_are_computed_before_anything_is_timed(run: Run) -> None:
 
     measured(run, backend, test_devices.plan(), references=Missing)
     assert sorted(order) == sorted(test_devices.COSTS)
+
+
+def affinities(run: Run) -> dict[str, object]:
+    """Return GPU -> how its servers' CPUs relate to it, as the records have it."""
+    return {str(record.facts["device_uuid"]): record.facts["gpu_affinity"] for record in run.records()}
+
+
+def test_servers_keep_to_the_cpus_near_their_gpu(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr("runner.core.machine.physical_cores", len)
+    near = {"GPU-1": Locality(frozenset(range(4)), 0), "GPU-2": Locality(frozenset(range(4, 8)), 1)}
+    backend = FakeBackend()
+    measured(run, backend, test_devices.plan(), near=near.__getitem__)
+    requested = {(server.device, tuple(server.requests[0]["cpus"])) for server in backend.opened}
+    assert requested == {("GPU-1", (0, 1, 2, 3)), ("GPU-2", (4, 5, 6, 7))}
+    assert affinities(run) == {"GPU-1": "near the GPU, NUMA node 0", "GPU-2": "near the GPU, NUMA node 1"}
+    assert all("gpu_affinity" not in facts for facts in run.environments().values())
+
+
+def test_one_gpu_whose_cpus_are_unknown_is_not_pinned_and_the_records_say_so(run: Run) -> None:
+    backend = FakeBackend()
+    measured(run, backend, test_devices.plan(), gpus=GPUS[:1], near=lambda _: Locality())
+    assert {tuple(server.requests[0]["cpus"]) for server in backend.opened} == {()}
+    assert affinities(run) == {"GPU-1": server_cpus.UNKNOWN}
+
+
+def test_more_threads_than_cores_near_the_gpu_pin_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr("runner.core.machine.physical_cores", len)
+    near = Locality(frozenset({0, 1}), 0)
+
+    def chosen(threads: int, *, pin: bool = True) -> server_cpus.ServerCpus:
+        (cpus,) = server_cpus.on_gpus(GPUS[:1], threads, pin=pin, near=lambda _: near)
+        return cpus
+
+    assert chosen(2) == ((0, 1), "near the GPU, NUMA node 0")
+    assert chosen(3) == ((), server_cpus.TOO_FEW)
+    assert chosen(2, pin=False) == ((), server_cpus.UNPINNED)
+
+
+def test_records_without_a_pin_say_so(run: Run) -> None:
+    measured(run, FakeBackend(), test_devices.plan())
+    assert set(affinities(run).values()) == {server_cpus.UNPINNED}
