@@ -256,6 +256,30 @@ def test_a_preset_chooses_among_the_precisions_of_a_workload_and_a_request_among
     assert precisions(preset="few", precisions=("bf16", "fp32")) == ["bf16", "fp32"]
 
 
+def test_a_selector_adds_precisions_to_those_of_its_preset_on_the_devices_that_it_names() -> None:
+    extra = "{cases: [rnn-step/*/train], precisions: [fp16, int8], devices: [cuda]}"
+    text = SMALL.replace("phases: [train]", "phases: [forward, train], precisions: [fp32, fp16]")
+    matrix = small(f"presets: {{p: {{select: [rnn-step/*, {extra}], precisions: [fp32]}}}}\n", text)
+
+    def measured(**changes: Any) -> set[tuple[str, str]]:
+        return {(entry.cell.phase, entry.cell.precision) for entry in planned(matrix, preset="p", **changes).cells}
+
+    fp32 = {("forward", "fp32"), ("train", "fp32")}
+    assert measured() == fp32
+    assert measured(gpu=H200) == fp32 | {("train", "fp16")}
+    assert measured(gpu=H200, precisions=("fp16",)) == {("forward", "fp16"), ("train", "fp16")}
+
+
+@pytest.mark.parametrize("preset", ["quick", "standard"])
+def test_shipped_presets_have_networks_in_16_bits_on_a_gpu_alone(preset: str) -> None:
+    def of_networks(gpu: Gpu | None) -> set[str]:
+        cells = (entry.cell for entry in planned(shipped(), gpu=gpu, preset=preset).cells if entry.skip is None)
+        return {cell.precision for cell in cells if "cell" in CASES[cell.case_id]}
+
+    assert of_networks(None) == {"fp32"}
+    assert of_networks(H200) >= {"fp32", "fp16", "bf16"}
+
+
 def test_the_published_protocol_is_in_the_id_and_of_what_was_published_alone() -> None:
     result = planned(shipped(), preset="published")
     assert {entry.cell.protocol for entry in result.cells if entry.cell.phase != "compile"} == {"published"}

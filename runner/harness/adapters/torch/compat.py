@@ -96,6 +96,20 @@ def sum_in_single_precision() -> "None":
         setattr(matmul, name, False)
 
 
+def autocast(device: "str", kind: "Any") -> "Any":
+    """Return the context in which operations compute in ``kind``, a type of 16 bits; ``torch.autocast`` came with 1.10."""
+    if hasattr(torch, "autocast"):
+        return torch.autocast(device, dtype=kind)
+    return torch.cuda.amp.autocast()  # fp16
+
+
+def scaler(device: "str", scale: "float", interval: "int") -> "Any":
+    """Return a GradScaler that starts at ``scale`` and doubles it after ``interval`` steps; other devices came with 2.3."""
+    if hasattr(torch.amp, "GradScaler"):
+        return torch.amp.GradScaler(device, init_scale=scale, growth_interval=interval)
+    return torch.cuda.amp.GradScaler(init_scale=scale, growth_interval=interval)
+
+
 def event_seconds(call: "Any") -> "float":
     """Return the seconds between two events on the GPU, one before and one after all work that a call submits."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
