@@ -103,7 +103,7 @@ def sixteen_bits(request: pytest.FixtureRequest) -> tuple[str, str]:
 
 @pytest.fixture(scope="module")
 def answers_in_16_bits(sixteen_bits: tuple[str, str], request: pytest.FixtureRequest) -> dict[str, Any]:
-    """As ``answers``, for the classes that compute in 16 bits, and CUDA graphs with a stand-in that repeats the call."""
+    """As ``answers``, for what computes in 16 bits, and for CUDA graphs with a stand-in that repeats the call."""
     environment, precision = sixteen_bits
     questions = {}
     for name, case in SHAPES.items():

@@ -38,6 +38,7 @@ class _Cuda:
 
     @contextlib.contextmanager
     def graph(self, graph: Any, stream: Any) -> Iterator[None]:
+        assert graph.replay
         self.events.append(f"begin on {stream.name}")
         yield
         self.events.append("end")
