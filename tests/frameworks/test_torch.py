@@ -25,6 +25,7 @@ COMPILED = ("rnn-step", "gru-step-l3", "ctc")  # compiling takes seconds for eac
 SHAPES = {**drive.SHAPES, **drive.CLIPPED}
 CLIPPED = ("lm", *drive.CLIPPED)  # the check detects missing clipping here
 SIXTEEN_BITS = (("torch-1.12", "bf16"), ("torch-2.x", "bf16"), ("torch-2.x", "fp16"))
+SHAPES_IN_16_BITS = {**SHAPES, "lm-carried": {**SHAPES["lm"], "steps": 2, "batch": 2, "seed": 1}}
 GRAPHED = [name for name, case in SHAPES.items() if case["cell"] == "lstm" and not case["ragged"]]
 SERVED = (("lstm-step", "forward"), ("lstm-step", "gradient"), ("lstm-step", "train"), ("ctc", "train"))
 
@@ -48,6 +49,17 @@ def plants(name: str) -> list[str]:
     names += ["even"] if case["ragged"] else []
     names += ["forgetful"] if case["carry"] else []
     return names + (["unclipped"] if name in CLIPPED else [])
+
+
+def plants_in_16_bits(name: str) -> list[str]:
+    """Return the planted errors that the check must detect in fp16 and bf16.
+
+    Where a sample has many steps, the states before the first hardly change the loss: less than 16 bits show.
+    """
+    if name == "lm-carried":
+        return ["forgetful"]
+    larger = {"forward": "forward_by_a_twentieth"}
+    return [larger.get(plant, plant) for plant in plants(name) if plant != "forgetful"]
 
 
 def ask(python: Path, cache: Path, questions: dict[str, Any]) -> dict[str, Any]:
@@ -106,25 +118,24 @@ def answers_in_16_bits(sixteen_bits: tuple[str, str], request: pytest.FixtureReq
     """As ``answers``, for what computes in 16 bits, and for CUDA graphs with a stand-in that repeats the call."""
     environment, precision = sixteen_bits
     questions = {}
-    for name, case in SHAPES.items():
+    for name, case in SHAPES_IN_16_BITS.items():
         slugs = [
             slug
             for slug in drive.able("torch", ENVIRONMENTS[environment], case, precision)
             if slug != "compiled-cell" or name in COMPILED
         ]
-        errors = ["forward_by_a_twentieth" if plant == "forward" else plant for plant in plants(name)]
         graphs = ["lstm-cell-basic-graph"] if name in GRAPHED else []
         questions[name] = {
             "case": case,
             "slugs": slugs + graphs,
-            "plants": ["nothing", *errors],
+            "plants": ["nothing", *plants_in_16_bits(name)],
             "precision": precision,
         }
     folder = request.getfixturevalue("tmp_path_factory").mktemp("inductor")
     return ask(interpreter(environment, request), folder, questions)
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", SHAPES_IN_16_BITS)
 def test_planted_errors_are_detected_in_16_bits(answers_in_16_bits: dict[str, Any], name: str) -> None:
     assert answers_in_16_bits[name]
     for slug, verdicts in answers_in_16_bits[name].items():

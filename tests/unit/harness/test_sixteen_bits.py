@@ -153,6 +153,10 @@ NETWORKS = {
     for name in ("rnn-step/lstm-b32-h128", "rnn-step/gru-b32-h128", "rnn-step/rnn-b32-h128", "lm-lstm/lm-small")
 }
 
+STEPS = [
+    name for name in NETWORKS if name.startswith("rnn-step")
+]  # their errors do not average as those of many logits do
+
 
 def verdict(spec: dict[str, Any], rounding: Rounding, precision: str, plant: Callable[[Any], None]) -> str:
     truth = {**reference.compute(spec), "cell": spec["cell"]}
@@ -189,11 +193,11 @@ def test_roundings_pass_and_errors_do_not(name: str, precision: str, rounding: R
     assert [verdict(spec, rounding, precision, plant) for plant in plants] == ["wrong-result"] * 2
 
 
-@pytest.mark.parametrize("name", [name for name in NETWORKS if name.startswith("rnn-step")])
+@pytest.mark.parametrize("name", STEPS)
 def test_roundings_of_bf16_do_not_pass_as_fp16(name: str) -> None:
     assert verdict(NETWORKS[name], to_bf16, "fp16", lose_nothing) == "wrong-result"
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", STEPS)
 def test_roundings_of_fp16_do_not_pass_as_fp32(name: str) -> None:
     assert verdict(NETWORKS[name], to_fp16, "fp32", lose_nothing) == "wrong-result"

@@ -138,7 +138,6 @@ class CompiledCell(LstmCellBasic):
     originals = ()
     cells = ("lstm", "rnn", "relu", "gru")
     since = (2, 0)
-    mixed = pure = TorchscriptCell.mixed
     compile_seconds = (20.0, 4.0)
 
     def build(self):

@@ -105,7 +105,7 @@ def autocast(device: "str", kind: "Any") -> "Any":
 
 def scaler(device: "str", scale: "float", interval: "int") -> "Any":
     """Return a GradScaler that starts at ``scale`` and doubles it after ``interval`` steps; other devices came with 2.3."""
-    if hasattr(torch.amp, "GradScaler"):
+    if hasattr(getattr(torch, "amp", None), "GradScaler"):
         return torch.amp.GradScaler(device, init_scale=scale, growth_interval=interval)
     return torch.cuda.amp.GradScaler(init_scale=scale, growth_interval=interval)
 

@@ -98,7 +98,8 @@ class Graphed(object):
             self._prepare()
         for state in self.optimizer.state.values():
             for value in state.values():
-                value.zero_()
+                if value is not None:  # the momentum of an SGD without momentum
+                    value.zero_()
         copy(self.states, None)
 
     def _prepare(self):
