@@ -113,8 +113,8 @@ def _choices(matrix: Matrix, request: Request) -> Iterator[_Choice]:
                 extra = (phase for selector in selectors for phase in selector.phases or ())
                 phases = tuple(dict.fromkeys((*(preset.phases or choice.phases), *extra)))
                 common = request.precisions or _precisions(choice.precisions, preset.precisions)
-                extra = tuple(precision for selector in selectors for precision in selector.precisions or ())
-                precisions = request.precisions or _precisions(choice.precisions, (*common, *extra))
+                added = (precision for selector in selectors for precision in selector.precisions or ())
+                precisions = request.precisions or _precisions(choice.precisions, (*common, *added))
                 yield _Choice(case_id, phases, precisions, selectors, common)
 
 

@@ -23,7 +23,7 @@ class Recording(object):
     the stream on which a parameter was first used.
     """
 
-    stream = None
+    stream = None  # type: Any
 
     def __init__(self, call: "Callable[[], Any]", prepare: "Callable[[], None]"):
         """Record ``call``, which must not wait for the device; ``prepare`` drops gradients before each run."""
