@@ -200,7 +200,7 @@ def _simple(value: Mapping[str, Any]) -> str:
 
 def prose(text: str) -> str:
     """Return a sentence with Markdown escaped outside backticks."""
-    parts = text.strip().split("`")
+    parts = " ".join(text.split()).split("`")
     return "`".join(re.sub(r"([*_<|])", r"\\\1", part) if index % 2 == 0 else part for index, part in enumerate(parts))
 
 

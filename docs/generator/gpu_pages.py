@@ -8,14 +8,19 @@ from pathlib import Path
 from runner.catalog import gpu_errors
 from runner.catalog.hardware.builds import Build, builds
 from runner.catalog.hardware.facts import toolkit
+from runner.catalog.hardware.versions import version_numbers
 from runner.core.model import Gpu, Plan, PlannedCell, Skip
+from runner.matrix import Matrix, load
 from runner.plan.compatibility.rules import Target, Verdict, code_verdict, ptx_code
+from runner.plan.compatibility.variants import choose_variants
 from runner.plan.machine_file import read_machine_file
 from runner.report.markdown_text import Raw, plain, table
 from runner.workflows.options import Options
 from runner.workflows.plan_elsewhere import planned
 
 RUNS, BY_JIT, PARTLY = "runs", "by JIT", "not by cuDNN"
+RELEASED: Mapping[str, str] = {"PyTorch": "torch", "TensorFlow": "tensorflow", "JAX": "jax"}
+"""Head of a column -> framework, of the table of releases."""
 WORDS: Mapping[str, str] = {"jit": "JIT", "cannot": "no"}
 
 
@@ -26,6 +31,8 @@ class Machine:
     gpu: Gpu
     plan: Plan
     by_jit: Plan
+    chosen_cuda: Mapping[str, str]
+    """Environment -> CUDA, where the matrix has several variants and the plan takes an older one."""
 
 
 @dataclass(slots=True)
@@ -41,6 +48,27 @@ class Sources:
     def items(self) -> str:
         """Return a numbered Markdown list."""
         return "\n".join(f"{number}. {text}" for text, number in self.numbers.items())
+
+
+def releases_table(machines: Sequence[Machine]) -> str:
+    """Return a table of machine x framework: the environments that run there by default, with their CUDA if chosen."""
+    rows = [
+        (
+            f"{machine.gpu.name}, {machine.gpu.driver}",
+            *(", ".join(_running(machine, framework)) for framework in RELEASED.values()),
+        )
+        for machine in machines
+    ]
+    return table(("GPU, driver", *RELEASED), rows)
+
+
+def _running(machine: Machine, framework: str) -> Iterator[str]:
+    """Yield the environments of a framework of which at least one cell runs without ``--allow-jit``."""
+    runs = {each.cell.environment for each in machine.plan.cells if each.skip is None}
+    for name, of_framework in machine.plan.frameworks.items():
+        if name in runs and of_framework == framework:
+            cuda = machine.chosen_cuda.get(name)
+            yield f"{name} (CUDA {cuda})" if cuda else name
 
 
 def environments_table(machines: Sequence[Machine]) -> str:
@@ -168,6 +196,7 @@ def gpus_page(folder: Path, matrix: Path) -> str:
     sources = Sources()
     parts = ["# GPUs", PROSE["first"]]
     statuses = table(("status", "meaning"), ((Raw(status), Raw(meaning)) for status, meaning in STATUSES))
+    parts += ["## Releases", PROSE["releases"], releases_table(machines)]
     parts += ["## Environments", PROSE["grid"], environments_table(machines), statuses]
     parts += ["Any other status is a [skip code](errors.md#skip-codes). The table shows the first of several."]
     parts += ["## Why not", PROSE["why"]]
@@ -180,10 +209,13 @@ def gpus_page(folder: Path, matrix: Path) -> str:
 
 
 PROSE = {
-    "first": "This page shows what the shipped `matrix.yaml` runs on five GPUs, each with a driver of its time and a "
-    "recent one, and why the rest does not run. It contains no measurements: it is the output of "
+    "first": "This page shows what the shipped `matrix.yaml` runs on seven GPUs, with old and recent drivers, "
+    "and why the rest does not run. It contains no measurements: it is the output of "
     "`runner plan --machine` for the hand-written descriptions in `docs/machines/`. "
     "[Plan for another machine](how-to/plan-for-another-machine.md) shows how to get the same for your machine.",
+    "releases": "`runner compare` has both sides where two releases are in one field. Where an environment has several "
+    "CUDA variants, the plan takes the newest that the GPU and its driver run; the table names it if it is an older "
+    "one. Cells that need `--allow-jit` are not counted.",
     "grid": "![Environments, GPUs and drivers as a grid with the statuses of the table below](images/gpus.svg)",
     "why": "The last column is the number of a [source](#sources). (unverified) marks a reason that rests on a "
     "fact that nobody has checked.",
@@ -207,13 +239,24 @@ STATUSES = (
 
 
 def described(folder: Path, matrix: Path) -> list[Machine]:
-    """Return the GPU and the plans of each machine that is described in a folder."""
-    machines = []
+    """Return the GPU and the plans of each machine that is described in a folder.
+
+    The preset ``smoke`` has a case of each workload: what runs depends on that, and not on sizes.
+    """
+    machines, loaded = [], load(matrix)
     for path in sorted(folder.glob("*.json")):
         machine = read_machine_file(path)
         strict, by_jit = (
-            planned(Options(matrix=matrix, workload=["rnn-step"], seed=0, allow_jit=allowed), machine)
+            planned(Options(matrix=matrix, preset="smoke", seed=0, allow_jit=allowed), machine)
             for allowed in (False, True)
         )
-        machines.append(Machine(gpu=machine.gpus[0], plan=strict, by_jit=by_jit))
-    return sorted(machines, key=lambda each: (each.gpu.capability, each.gpu.driver))
+        gpu = machine.gpus[0]
+        machines.append(Machine(gpu=gpu, plan=strict, by_jit=by_jit, chosen_cuda=_chosen_cuda(loaded, gpu)))
+    return sorted(machines, key=lambda each: (each.gpu.capability, each.gpu.name, version_numbers(each.gpu.driver)))
+
+
+def _chosen_cuda(matrix: Matrix, gpu: Gpu) -> dict[str, str]:
+    """Return environment -> CUDA of the variant that the plan takes, where it is not the newest one."""
+    chosen, reasons = choose_variants(matrix, gpu)
+    variants = {name: chosen.environments[name].variant("cuda") for name in reasons}
+    return {name: variant.cuda for name, variant in variants.items() if variant and variant.cuda}

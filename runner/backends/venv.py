@@ -73,7 +73,7 @@ class VenvBackend:
         if spec.image is not None:
             return Skip("no-engine", f"it is the image {spec.image}, which needs a container engine: start Docker")
         if spec.lock is None or not spec.lock.exists():
-            return Skip("image-unavailable", f"it has no lock yet: run `runner lock {spec.environment}`")
+            return Skip("image-unavailable", spec.missing_lock)
         if spec.python is None:
             return Skip("no-interpreter", "matrix.yaml names no python for it")
         if interpreters.find(spec.python) is None:

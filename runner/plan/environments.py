@@ -56,6 +56,7 @@ def _spec(name: str, environment: Environment, variant: Variant, folder: Path) -
         lock=lock if lock and lock.exists() else None,
         download=variant.download_bytes or 0,
         disk=variant.disk_bytes or 0,
+        note=environment.note or "",
     )
 
 

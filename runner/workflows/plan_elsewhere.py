@@ -62,7 +62,7 @@ def _skip(spec: Spec, machine: MachineDescription, backend: str) -> Skip | None:
         reason = f"it is the image {spec.image}, which needs a container engine"
         return None if backend == "docker" else Skip("no-engine", reason)
     if spec.lock is None:
-        return Skip("image-unavailable", f"it has no lock yet: run `runner lock {spec.environment}`")
+        return Skip("image-unavailable", spec.missing_lock)
     if backend == "docker" or machine.interpreters.get(spec.python or ""):
         return None
     if spec.python in machine.interpreters:

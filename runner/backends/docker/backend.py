@@ -98,8 +98,7 @@ class DockerBackend:
         if spec.image is not None:
             return None
         if spec.lock is None or not spec.lock.is_file():
-            reason = f"no lock yet: run `runner lock {spec.environment}` where its package index answers"
-            return Skip("image-unavailable", reason)
+            return Skip("image-unavailable", spec.missing_lock)
         if spec.base is None or not self._dockerfile(spec).is_file():
             missing = "base image" if spec.base is None else f"Dockerfile {self._dockerfile(spec)}"
             return Skip("image-unavailable", f"{spec.environment} has no {missing} to be built from")

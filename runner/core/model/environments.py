@@ -19,6 +19,7 @@ class Spec:
         lock: absolute path of a requirements file with hashes; None where there is none yet.
         download: bytes to fetch the first time; 0 where unknown.
         disk: bytes it takes on the disk; 0 where unknown.
+        note: the remark of matrix.yaml; empty without one.
     """
 
     environment: str
@@ -30,6 +31,13 @@ class Spec:
     lock: Path | None = None
     download: int = 0
     disk: int = 0
+    note: str = ""
+
+    @property
+    def missing_lock(self) -> str:
+        """Say that there is no lock, what to do, and what the matrix remarks."""
+        remark = f"; {self.note}" if self.note else ""
+        return f"no lock yet: run `runner lock {self.environment}` where its package index answers{remark}"
 
 
 @dataclass(frozen=True, slots=True)

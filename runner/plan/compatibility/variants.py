@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from runner.core.model import Gpu
-from runner.matrix import Matrix, Variant
+from runner.matrix import Environment, Matrix, Variant
 from runner.plan.compatibility import Judgement, judge_variant
 
 
@@ -13,7 +13,8 @@ def choose_variants(
     """Return the matrix with one CUDA variant for each environment, and why it is not the newest where it is not.
 
     A variant is preferred if all of its implementations run, then if those run that do not call cuDNN, then if it runs
-    by compiling PTX; of equal ones the newest CUDA is taken. If none runs, the newest stays, and says why.
+    by compiling PTX; of equal ones the newest CUDA is taken. If none runs, the newest stays, and says why. A venv
+    cannot hold an image, so variants that are images are none of its candidates.
 
     Args:
         matrix: the checked matrix.
@@ -27,8 +28,8 @@ def choose_variants(
     environments = dict(matrix.environments)
     reasons: dict[str, str] = {}
     for name, environment in matrix.environments.items():
-        variants = environment.variants_for("cuda") if environment.variants else {}
-        if len(variants) < 2:
+        variants = _candidates(environment, backend)
+        if not variants:
             continue
         judged = {key: judge_variant(environment, each, gpu, backend, glibc) for key, each in variants.items()}
         newest = next(iter(variants))
@@ -37,6 +38,14 @@ def choose_variants(
         if chosen != newest:
             reasons[name] = _reason(name, variants[chosen], variants[newest], judged[newest])
     return matrix.model_copy(update={"environments": environments}), reasons
+
+
+def _candidates(environment: Environment, backend: str) -> Mapping[str, Variant]:
+    """Return the CUDA variants to choose from; none where there is no choice."""
+    variants = environment.variants_for("cuda") if environment.variants else {}
+    if len(variants) < 2:
+        return {}
+    return {name: each for name, each in variants.items() if backend == "docker" or each.image is None}
 
 
 def _suitability(judgement: Judgement) -> int:

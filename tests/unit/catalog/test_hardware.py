@@ -31,7 +31,8 @@ DIFFERENCES = {
 }
 # What that derivation has no row of, and why it is among the builds all the same.
 EXTRA_VERDICTS = {
-    ("torch", "1.12.1", "cu102"): "it is in the shipped matrix",
+    ("torch", "1.12.1", "cu102"): "it was in the shipped matrix",
+    ("jax", "0.4.38", "cuda12"): "it is in the shipped matrix",
     ("tensorflow-gpu", "0.8.0", "gpu"): "it is in the shipped matrix",
     ("theano", "0.9.0", "gpuarray"): "it compiles for the GPU at hand",
     ("theano", "1.0.1", "gpuarray"): "it compiles for the GPU at hand",

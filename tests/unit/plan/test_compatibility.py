@@ -97,18 +97,29 @@ def test_releases_are_ordered_by_number_and_a_floating_one_is_newest() -> None:
 # worked out by hand from what the wheels hold: native code, else PTX alone, else nothing.
 BUILDS = {
     "torch-0.1": ("torch", "0.1.12.post2", "cu80"),
-    "torch-0.2": ("torch", "0.2.0.post3", "cu80"),
+    "torch-0.2": ("torch", "0.2.0_4", "cu80"),
     "torch-0.3": ("torch", "0.3.1", "cu90"),
     "torch-0.4": ("torch", "0.4.0", "cu90"),
     "torch-1.0": ("torch", "1.0.0", "cu90"),
-    "torch-1.12": ("torch", "1.12.1", "cu102"),
+    "torch-1.13": ("torch", "1.13.1", "cu117"),
+    "torch-2.1": ("torch", "2.1.2", "cu121"),
+    "torch-2.4": ("torch", "2.4.1", "cu121"),
+    "torch-2.6": ("torch", "2.6.0", "cu124"),
+    "torch-2.8": ("torch", "2.8.0", "cu128"),
+    "torch-2.10": ("torch", "2.10.0", "cu128"),
+    "torch-2.11": ("torch", "2.11.0", "cu130"),
     "torch-2.x": ("torch", "2.13.0", "cu130"),
     "tf-0.8": ("tensorflow-gpu", "0.8.0", "gpu"),
     "tf-1.8": ("tensorflow-gpu", "1.8.0", "gpu"),
     "tf-1.15": ("tensorflow-gpu", "1.15.5", "gpu"),
+    "tf-2.15": ("tensorflow", "2.15.1", "gpu"),
+    "tf-2.16": ("tensorflow", "2.16.2", "gpu"),
+    "tf-2.17": ("tensorflow", "2.17.1", "gpu"),
+    "tf-2.18": ("tensorflow", "2.18.0", "gpu"),
     "tf-2.x": ("tensorflow", "2.21.0", "gpu"),
     "keras-3": ("tensorflow", "2.21.0", "gpu"),
     "theano-cudnn": ("theano", "1.0.1", "gpuarray"),
+    "jax-0.4": ("jax", "0.4.38", "cuda12"),
     "jax": ("jax", "0.10.2", "cuda12"),
     "torch7": ("torch7", "7", "image"),
 }
@@ -119,17 +130,26 @@ PASCAL_TO_AMPERE = {*PASCAL, *VOLTA, "T4", *AMPERE}
 NATIVE = {
     "torch-0.1": {*OLD, *PASCAL},
     "torch-0.2": {*OLD, *PASCAL},
-    **dict.fromkeys(("torch-0.3", "torch-0.4", "torch-1.0", "torch-1.12"), UP_TO_TURING),
-    "torch-2.x": {"T4", *AMPERE, *HOPPER, *BLACKWELL},
+    **dict.fromkeys(("torch-0.3", "torch-0.4", "torch-1.0"), UP_TO_TURING),
+    "torch-1.13": {*UP_TO_TURING, *AMPERE},
+    **dict.fromkeys(("torch-2.1", "torch-2.4", "torch-2.6"), {*UP_TO_TURING, *AMPERE, *HOPPER}),
+    **dict.fromkeys(("torch-2.8", "torch-2.10"), {*VOLTA, "T4", *AMPERE, *HOPPER, *BLACKWELL}),
+    **dict.fromkeys(("torch-2.11", "torch-2.x"), {"T4", *AMPERE, *HOPPER, *BLACKWELL}),
     "tf-0.8": OLD,
     **dict.fromkeys(("tf-1.8", "tf-1.15"), UP_TO_TURING),
-    **dict.fromkeys(("tf-2.x", "keras-3"), PASCAL_TO_AMPERE),
+    "tf-2.15": UP_TO_TURING,
+    **dict.fromkeys(("tf-2.16", "tf-2.17"), {*OLD, *PASCAL_TO_AMPERE}),
+    **dict.fromkeys(("tf-2.18", "tf-2.x", "keras-3"), PASCAL_TO_AMPERE),
     "theano-cudnn": UP_TO_TURING,
+    "jax-0.4": {*UP_TO_TURING, *AMPERE, *HOPPER},
     "jax": set(CAPABILITIES),
     "torch7": {*OLD, *PASCAL},
 }
-NO_PTX = {"torch-1.12", "torch-2.x", "theano-cudnn", "torch7"}
-BELOW_PTX = {("tf-2.x", "GTX TITAN X (Maxwell)"), ("keras-3", "GTX TITAN X (Maxwell)")}
+NO_PTX = {"theano-cudnn", "torch7"} | {
+    *("torch-1.13", "torch-2.1", "torch-2.4", "torch-2.6", "torch-2.8", "torch-2.10", "torch-2.11", "torch-2.x")
+}
+BELOW_PTX = {(name, "GTX TITAN X (Maxwell)") for name in ("tf-2.18", "tf-2.x", "keras-3")}
+BROKEN_PTX = {("tf-2.16", name) for name in BLACKWELL}  # CUDA_ERROR_INVALID_PTX was reported
 
 
 def test_every_environment_with_a_cuda_build_has_its_row_here() -> None:
@@ -150,7 +170,7 @@ def test_an_environment_is_known_as_its_build(name: str) -> None:
 @pytest.mark.parametrize(("environment", "name"), list(itertools.product(NATIVE, CAPABILITIES)))
 def test_a_build_runs_by_its_native_code_else_by_its_ptx(environment: str, name: str) -> None:
     verdict = judged(environment, name).verdict
-    by_jit = environment not in NO_PTX and (environment, name) not in BELOW_PTX
+    by_jit = environment not in NO_PTX and (environment, name) not in BELOW_PTX | BROKEN_PTX
     expected = "runs" if name in NATIVE[environment] else "jit" if by_jit else "cannot"
     assert verdict.outcome == expected, verdict
     assert verdict.code == ("arch" if expected == "cannot" else "")
@@ -170,8 +190,8 @@ def test_the_cudnn_of_the_matrix_is_that_of_its_lock() -> None:
 
 
 def test_the_reason_names_the_build_the_gpu_and_the_code_it_has() -> None:
-    assert judged("torch-1.12", "H200").verdict.reason == (
-        "torch 1.12.1 for CUDA 10.2 has no code for H200 (compute capability 9.0); its newest is 7.0"
+    assert judged("torch-1.13", "H200").verdict.reason == (
+        "torch 1.13.1 for CUDA 11.7 has no code for H200 (compute capability 9.0); its newest is 8.6"
     )
     assert judged("torch-2.x", "V100").verdict.reason == (
         "torch 2.13.0 for CUDA 13.0 has no code for V100 (compute capability 7.0); its oldest is 7.5"
@@ -196,7 +216,7 @@ def test_jit_is_refused_unless_it_is_allowed() -> None:
     assert judgement.skip("flexible", allow_jit=True) is None
     assert judgement.jit("flexible") == f"runs by PTX JIT (first call is slow): {judgement.verdict.reason}"
     assert judged("torch-1.0", "V100").jit("flexible") == ""
-    assert judged("torch-1.12", "H200").skip("flexible", allow_jit=True) is not None
+    assert judged("torch-1.13", "H200").skip("flexible", allow_jit=True) is not None
 
 
 def test_ptx_that_was_made_for_just_this_gpu_needs_no_leave() -> None:
@@ -213,7 +233,7 @@ def test_ptx_that_was_made_for_just_this_gpu_needs_no_leave() -> None:
         ("torch-1.0", "384.69", "384.81"),
         ("torch-1.0", "384.69", "384.130"),  # 130 comes after 81
         ("tf-1.15", "410.47", "410.104"),
-        ("torch-1.12", "440.31", "440.100"),
+        ("torch-1.13", "450.51.06", "450.80.02"),
         ("tf-2.x", "525.53", "525.60.13"),
         ("tf-2.x", "470.199.02", "525.147.05"),
         ("torch-2.x", "575.57.08", "580.65.06"),
@@ -245,19 +265,19 @@ def test_what_calls_cudnn_is_refused_where_that_no_longer_serves_the_gpu() -> No
         "cuDNN 9.27 does not support V100 (compute capability 7.0): 9.10 is the last that does (unverified)",
     )
     assert judged("tf-2.x", "T4").skip("vendor", allow_jit=False) is None
-    assert judged("torch-1.12", "V100").skip("vendor", allow_jit=False) is None
+    assert judged("torch-1.13", "V100").skip("vendor", allow_jit=False) is None
 
 
 @pytest.mark.parametrize(
     ("environment", "name", "driver", "expected"),
     [
-        ("torch-2.x", "V100", NEW, ("torch-1.12", "torch==2.14.1+cu126")),
+        ("torch-2.x", "V100", NEW, ("torch-2.10", "torch==2.14.1+cu126")),
         ("torch-2.x", "GTX 1080", "384.81", ("torch-1.0",)),  # whose build is the nearest, too
-        ("torch-1.12", "H200", "595.71.05", ("torch-2.x", "torch==2.0.1+cu118")),
-        ("torch-1.12", "RTX 5090", "595.71.05", ("torch-2.x", "torch==2.8.0")),
-        ("torch-2.x", "H200", "550.54.15", ("torch==2.14.1+cu126",)),
-        ("tf-2.x", "H200", "550.54.15", ("tensorflow[and-cuda]==2.16.2",)),  # by PTX made for it
-        ("tf-2.x", "V100", NEW, ("tf-1.15",)),  # for what calls cuDNN
+        ("torch-1.13", "H200", "595.71.05", ("torch-2.1", "torch==2.0.1+cu118")),
+        ("torch-1.13", "RTX 5090", "595.71.05", ("torch-2.8",)),  # whose build is the nearest, too
+        ("torch-2.x", "H200", "550.54.15", ("torch-2.10", "torch==2.14.1+cu126")),
+        ("tf-2.x", "H200", "550.54.15", ("tf-2.17", "tensorflow[and-cuda]==2.16.2")),  # by PTX made for it
+        ("tf-2.x", "V100", NEW, ("tf-2.18",)),  # for what calls cuDNN
         ("torch-0.1", "V100", NEW, ("torch-0.3",)),
         ("keras-3", "GTX 1080", "384.81", ()),  # an older TensorFlow would be no help to Keras 3
         ("theano-1.0", "V100", NEW, ("theano-cudnn",)),
@@ -271,7 +291,7 @@ def test_the_nearest_that_runs(environment: str, name: str, driver: str, expecte
 
 def test_what_cannot_be_had_is_not_the_nearest() -> None:
     assert nearest("torch-0.1", "V100", NEW, ("torch-0.3",)) == ("torch-0.4", "torch 0.3.1 for CUDA 9.0")
-    every = ("torch-0.3", "torch-0.4", "torch-1.0", "torch-1.12")
+    every = tuple(name for name in NATIVE if name.startswith("torch-") and name != "torch-2.x")
     assert nearest("torch-2.x", "V100", NEW, every) == ("torch==2.14.1+cu126",)
 
 
@@ -289,7 +309,7 @@ def test_of_two_that_are_as_near_the_newer_is_named() -> None:
 def test_a_build_whose_cudnn_does_not_serve_the_gpu_is_not_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
     newer = tuple(replace(build, cudnn="9.11") if build.cuda.startswith("12") else build for build in known_builds())
     monkeypatch.setattr("runner.plan.compatibility.alternatives.builds", lambda: newer)
-    assert nearest("torch-2.x", "V100") == ("torch-1.12", "torch==2.0.1")
+    assert nearest("torch-2.x", "V100") == ("torch-2.10", "torch==2.0.1")
 
 
 def test_a_build_without_cuda_needs_the_cpu() -> None:
