@@ -45,6 +45,7 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(ge=1, le=1000)]  # per second
 Bytes = Annotated[int, Field(ge=0)]
+Devices = Annotated[tuple[Literal["cpu", "cuda"], ...], Field(strict=False)]
 Phases = Annotated[tuple[Phase, ...], Field(strict=False)]
 Precisions = Annotated[tuple[Precision, ...], Field(strict=False)]
 Patterns = Annotated[tuple[Text, ...], Field(strict=False)]

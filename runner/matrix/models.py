@@ -9,6 +9,7 @@ from runner.core.model import Protocol
 from runner.matrix.environments import Environment
 from runner.matrix.fields import (
     Count,
+    Devices,
     EnvironmentId,
     Part,
     Patterns,
@@ -58,7 +59,9 @@ class Selector(Part):
     implementations: Patterns = ()
     """Implementations such as nn-lstm; all of them by default."""
     precisions: Precisions | None = None
-    """The precisions; by default those of the preset."""
+    """The precisions, of those that the workload lists; by default those of the preset."""
+    devices: Devices = ("cpu", "cuda")
+    """The devices on which the selector counts, cpu and cuda; both by default."""
 
 
 class Preset(Part):

@@ -10,7 +10,7 @@ from runner.core.errors import Problem, UsageError
 from runner.core.model import Cell, Protocol, Request
 from runner.harness.adapters import implementation, implementations
 from runner.harness.adapters.base import Implementation
-from runner.matrix import Matrix, Preset, Selector
+from runner.matrix import Matrix, Selector
 from runner.matrix.select import fits, fits_phase
 
 
@@ -67,21 +67,23 @@ class _Choice:
     Attributes:
         case_id: ``workload/case``.
         phases: the selected phases; the case need not have all of them.
-        precisions: the selected precisions.
+        precisions: the selected precisions, those of the selectors among them.
         selectors: the selectors of the preset that fit the case; None without a preset.
+        preset_precisions: those of ``precisions`` that selectors without precisions select.
     """
 
     case_id: str
     phases: tuple[str, ...]
     precisions: tuple[str, ...]
     selectors: tuple[Selector, ...] | None
+    preset_precisions: tuple[str, ...] = ()
 
     def includes(self, environment: str, implementation: str, phase: str, precision: str) -> bool:
         """Return True if a selector of the preset fits a cell, or there is no preset."""
         return self.selectors is None or any(
             fits_phase(selector.cases, self.case_id, phase)
             and (selector.phases is None or phase in selector.phases)
-            and (selector.precisions is None or precision in selector.precisions)
+            and precision in (self.preset_precisions if selector.precisions is None else selector.precisions)
             and fits(selector.environments, environment)
             and fits(selector.implementations, implementation)
             for selector in self.selectors
@@ -98,16 +100,22 @@ def _choices(matrix: Matrix, request: Request) -> Iterator[_Choice]:
         for case_id, spec in CASES.items():
             if spec["workload"] != workload:
                 continue
-            precisions = request.precisions or _precisions(choice.precisions, preset)
             if preset is None:
                 if fits(choice.cases, spec["name"]):
-                    yield _Choice(case_id, choice.phases, precisions, None)
+                    yield _Choice(case_id, choice.phases, request.precisions or _once(choice.precisions), None)
                 continue
-            selectors = tuple(selector for selector in preset.select if _may_fit(selector, case_id))
+            selectors = tuple(
+                selector
+                for selector in preset.select
+                if request.device in selector.devices and _may_fit(selector, case_id)
+            )
             if selectors:
                 extra = (phase for selector in selectors for phase in selector.phases or ())
                 phases = tuple(dict.fromkeys((*(preset.phases or choice.phases), *extra)))
-                yield _Choice(case_id, phases, precisions, selectors)
+                common = request.precisions or _precisions(choice.precisions, preset.precisions)
+                added = (precision for selector in selectors for precision in selector.precisions or ())
+                precisions = request.precisions or _precisions(choice.precisions, (*common, *added))
+                yield _Choice(case_id, phases, precisions, selectors, common)
 
 
 @cache
@@ -116,10 +124,13 @@ def _may_fit(selector: Selector, case_id: str) -> bool:
     return any(fits_phase(selector.cases, case_id, phase) for phase in CASES[case_id].get("phases", PHASES))
 
 
-def _precisions(listed: tuple[str, ...], preset: Preset | None) -> tuple[str, ...]:
-    """Return the precisions that a workload lists, each once; only those of the preset if it names some."""
-    requested = preset.precisions if preset and preset.precisions is not None else listed
-    return tuple(dict.fromkeys(precision for precision in listed if precision in requested))
+def _precisions(listed: tuple[str, ...], requested: tuple[str, ...] | None) -> tuple[str, ...]:
+    """Return the precisions that a workload lists, each once; only the requested ones if there are some."""
+    return _once(listed if requested is None else tuple(precision for precision in listed if precision in requested))
+
+
+def _once(precisions: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(precisions))
 
 
 @cache

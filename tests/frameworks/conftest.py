@@ -18,6 +18,11 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def python(environment: str, request: pytest.FixtureRequest) -> Path:
     """The interpreter of an environment; one that is not made yet is made with --run-frameworks, else skipped."""
+    return interpreter(environment, request)
+
+
+def interpreter(environment: str, request: pytest.FixtureRequest) -> Path:
+    """Return what ``python`` is for an environment."""
     backend = VenvBackend(cache_folder(os.environ))
     (spec,), _ = specs(load(ROOT / "matrix.yaml"), [environment], "cpu", ROOT)
     survey = backend.survey([spec])

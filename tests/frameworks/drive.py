@@ -91,10 +91,10 @@ def assert_close(name: object, loss: float, gradient: float, forward: float) -> 
     assert (name, forward) < (name, 4e-6)
 
 
-def able(framework: str, release: tuple[float, ...], case: Mapping[str, Any]) -> list[str]:
+def able(framework: str, release: tuple[float, ...], case: Mapping[str, Any], precision: str = "fp32") -> list[str]:
     """Return the slugs that a release has for a case on a CPU."""
-    classes = adapters.implementations(framework)
-    return [c.slug for c in classes if c.concerns(dict(case)) and c.lacks(dict(case), release, "cpu", "fp32") is None]
+    concerned = [chosen for chosen in adapters.implementations(framework) if chosen.concerns(dict(case))]
+    return [chosen.slug for chosen in concerned if chosen.lacks(dict(case), release, "cpu", precision) is None]
 
 
 @contextmanager

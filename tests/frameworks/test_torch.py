@@ -14,7 +14,9 @@ import pytest
 
 from runner.harness import adapters
 from runner.harness.adapters.kernel import Kernel
+from runner.harness.adapters.torch import graphs
 from tests.frameworks import drive
+from tests.frameworks.conftest import interpreter
 
 pytestmark = pytest.mark.frameworks
 
@@ -22,6 +24,9 @@ ENVIRONMENTS = {"torch-1.0": (1, 0, 0), "torch-1.12": (1, 12, 1), "torch-2.x": (
 COMPILED = ("rnn-step", "gru-step-l3", "ctc")  # compiling takes seconds for each shape
 SHAPES = {**drive.SHAPES, **drive.CLIPPED}
 CLIPPED = ("lm", *drive.CLIPPED)  # the check detects missing clipping here
+SIXTEEN_BITS = (("torch-1.12", "bf16"), ("torch-2.x", "bf16"), ("torch-2.x", "fp16"))
+SHAPES_IN_16_BITS = {**SHAPES, "lm-carried": {**SHAPES["lm"], "steps": 2, "batch": 2, "seed": 1}}
+GRAPHED = [name for name, case in SHAPES.items() if case["cell"] == "lstm" and not case["ragged"]]
 SERVED = (("lstm-step", "forward"), ("lstm-step", "gradient"), ("lstm-step", "train"), ("ctc", "train"))
 
 
@@ -44,6 +49,17 @@ def plants(name: str) -> list[str]:
     names += ["even"] if case["ragged"] else []
     names += ["forgetful"] if case["carry"] else []
     return names + (["unclipped"] if name in CLIPPED else [])
+
+
+def plants_in_16_bits(name: str) -> list[str]:
+    """Return the planted errors that the check must detect in fp16 and bf16.
+
+    Where a sample has many steps, the states before the first hardly change the loss: less than 16 bits show.
+    """
+    if name == "lm-carried":
+        return ["forgetful"]
+    larger = {"forward": "forward_by_a_twentieth"}
+    return [larger.get(plant, plant) for plant in plants(name) if plant != "forgetful"]
 
 
 def ask(python: Path, cache: Path, questions: dict[str, Any]) -> dict[str, Any]:
@@ -86,8 +102,70 @@ def test_planted_errors_are_detected(answers: dict[str, Any], name: str) -> None
 def test_every_implementation_is_checked(answers: dict[str, Any], environment: str) -> None:
     checked = {slug for verdicts_by_slug in answers.values() for slug in verdicts_by_slug}
     release = ENVIRONMENTS[environment]
-    networks = [chosen for chosen in adapters.implementations("torch") if not issubclass(chosen, Kernel)]
+    classes = adapters.implementations("torch")
+    networks = [chosen for chosen in classes if not issubclass(chosen, Kernel) and "cpu" in chosen.devices]
     assert checked == {chosen.slug for chosen in networks if release >= chosen.since}
+
+
+@pytest.fixture(scope="module", params=SIXTEEN_BITS, ids="-".join)
+def sixteen_bits(request: pytest.FixtureRequest) -> tuple[str, str]:
+    environment, precision = request.param
+    return str(environment), str(precision)
+
+
+@pytest.fixture(scope="module")
+def answers_in_16_bits(sixteen_bits: tuple[str, str], request: pytest.FixtureRequest) -> dict[str, Any]:
+    """As ``answers``, for what computes in 16 bits, and for CUDA graphs with a stand-in that repeats the call."""
+    environment, precision = sixteen_bits
+    questions = {}
+    for name, case in SHAPES_IN_16_BITS.items():
+        slugs = [
+            slug
+            for slug in drive.able("torch", ENVIRONMENTS[environment], case, precision)
+            if slug != "compiled-cell" or name in COMPILED
+        ]
+        graphs = ["lstm-cell-basic-graph"] if name in GRAPHED else []
+        questions[name] = {
+            "case": case,
+            "slugs": slugs + graphs,
+            "plants": ["nothing", *plants_in_16_bits(name)],
+            "precision": precision,
+        }
+    folder = request.getfixturevalue("tmp_path_factory").mktemp("inductor")
+    return ask(interpreter(environment, request), folder, questions)
+
+
+@pytest.mark.parametrize("name", SHAPES_IN_16_BITS)
+def test_planted_errors_are_detected_in_16_bits(answers_in_16_bits: dict[str, Any], name: str) -> None:
+    assert answers_in_16_bits[name]
+    for slug, verdicts in answers_in_16_bits[name].items():
+        missed = {plant for plant, verdict in verdicts.items() if verdict["class"] == "ok"}
+        assert (slug, missed, verdicts["nothing"]["reason"]) == (slug, {"nothing"}, None)
+        assert {verdict["class"] for verdict in verdicts.values()} == {"ok", "wrong-result"}
+
+
+def test_graphs_compute_what_is_computed_without_them(python: Path, environment: str, tmp_path: Path) -> None:
+    """A stand-in for CUDA graphs repeats the call into the same memory, as a replay does."""
+    if ENVIRONMENTS[environment] < graphs.Graphed.since:
+        pytest.skip(f"{environment} has no CUDA graphs with Adam")
+    slugs = ["nn-lstm-graph", "lstm-cell-basic-graph"]
+    questions = {name: {"case": SHAPES[name], "slugs": slugs, "plants": ["nothing", *plants(name)]} for name in GRAPHED}
+    for name, verdicts_by_slug in ask(python, tmp_path, questions).items():
+        for slug, verdicts in verdicts_by_slug.items():
+            classes = {plant: verdict["class"] for plant, verdict in verdicts.items()}
+            expected = {"nothing": "ok", **dict.fromkeys(plants(name), "wrong-result")}
+            assert (name, slug, classes) == (name, slug, expected)
+            drive.assert_close(slug, *verdicts["nothing"]["errors"])
+
+
+def test_record_says_how_a_network_in_16_bits_computes(client: drive.Client, environment: str) -> None:
+    if (environment, "bf16") not in SIXTEEN_BITS:
+        pytest.skip(f"{environment} has no 16 bits on a CPU")
+    mixed = client.measure("lstm-cell-basic", SHAPES["lstm-step"], precision="bf16")
+    assert (mixed["status"], mixed["arithmetic"]) == ("ok", "autocast to bfloat16, weights in float32")
+    pure = client.measure("nn-rnn", SHAPES["relu-sequence"], "gradient", precision="bf16")
+    assert (pure["status"], pure["arithmetic"]) == ("ok", "weights, data and states in bfloat16")
+    assert "arithmetic" not in client.measure("lstm-cell-basic", SHAPES["lstm-step"])
 
 
 def test_a_nonzero_second_bias_is_detected(python: Path, environment: str, tmp_path: Path) -> None:

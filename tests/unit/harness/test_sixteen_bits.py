@@ -13,7 +13,7 @@ from runner.harness import cases
 from runner.harness.adapters.base import LOSS_SCALE, Implementation
 from runner.harness.cases.recurrent import is_pure
 from runner.harness.errors import CellFailure
-from runner.harness.verify import reference, tolerance
+from runner.harness.verify import layers, reference, tolerance
 
 Rounding = Callable[[Any], Any]
 
@@ -22,8 +22,8 @@ class Cell(Implementation):
     """A class that trains in fp16 and bf16 on a GPU, and in bf16 with weights in 16 bits on a CPU."""
 
     slug = "some-cell"
-    mixed = {"cuda": {"fp16": (1, 7), "bf16": (1, 10)}}
-    pure = {"cpu": {"bf16": (2, 0)}}
+    mixed: Any = {"cuda": {"fp16": (1, 7), "bf16": (1, 10)}}
+    pure: Any = {"cpu": {"bf16": (2,)}}
 
 
 def lacks(workload: str, release: tuple[float, ...], device: str, precision: str, protocol: str = "aligned") -> Any:
@@ -39,13 +39,7 @@ def lacks(workload: str, release: tuple[float, ...], device: str, precision: str
         ("rnn-step", (1, 9), "cuda", "bf16", "bf16 in mixed precision on a GPU is measured from release 1.10 on"),
         ("rnn-step", (2, math.inf), "cpu", "bf16", "some-cell does not compute bf16 in mixed precision on a CPU"),
         ("deepbench-rnn", (2, 0), "cpu", "bf16", None),
-        (
-            "deepbench-rnn",
-            (1, 12),
-            "cpu",
-            "bf16",
-            "bf16 with weights in 16 bits on a CPU is measured from release 2.0 on",
-        ),
+        ("deepbench-rnn", (1, 9), "cpu", "bf16", "bf16 with weights in 16 bits on a CPU is measured from release 2 on"),
         ("deepbench-rnn", (2, 0), "cuda", "bf16", "some-cell does not compute bf16 with weights in 16 bits on a GPU"),
     ],
 )
@@ -57,7 +51,7 @@ def test_lacks_says_from_which_release_on_a_precision_is_measured(
 
 def test_originals_other_than_deepbench_s_computed_in_fp32() -> None:
     class Original(Cell):
-        originals = ("rnn-step", "deepbench-rnn")
+        originals: Any = ("rnn-step", "deepbench-rnn")
 
     published: dict[str, Any] = {"loss": "mse", "protocol": "published"}
     of_step = Original.lacks(dict(case(workload="rnn-step", **published)), (2, 0), "cuda", "fp16")
@@ -67,7 +61,7 @@ def test_originals_other_than_deepbench_s_computed_in_fp32() -> None:
 
 def test_class_without_kernel_for_the_device_says_so_first() -> None:
     class OnGpu(Cell):
-        devices = ("cuda",)
+        devices: Any = ("cuda",)
 
     assert OnGpu.lacks(dict(case(workload="rnn-step", loss="mse")), (2, 0), "cpu", "bf16")[0] == "needs-gpu"
 
@@ -93,55 +87,58 @@ def to_fp16(array: Any) -> Any:
     return np.asarray(array, np.float16).astype(np.float32)
 
 
-class Rounded:
+def rounded_layer(rounding: Rounding) -> Any:
+    """Return the reference's layer with its states rounded at each step."""
+
+    class _Rounded(layers.Layer):
+        def __init__(self, cell: str, weights: Any) -> None:
+            layers.Layer.__init__(self, cell, weights)  # type: ignore[no-untyped-call]
+            exact_step = self.step
+
+            def step(t: int, product: Any) -> None:
+                exact_step(t, product)
+                self.h[t + 1] = rounding(self.h[t + 1])
+
+            self.step = step
+
+    return _Rounded
+
+
+class _Rounding:
     """The reference with weights, inputs and states rounded; the optimiser has the weights as they are."""
 
     def __init__(self, spec: dict[str, Any], rounding: Rounding, plant: Callable[[Any], None]) -> None:
-        data, weights = cases.materialise(spec)
-        self.spec, self.rounding, self.data, self.weights = spec, rounding, data, weights
+        self.spec, self.rounding = spec, rounding
+        self.data, self.weights = cases.materialise(spec)
         plant(self.weights)
         self.reset()
 
     def reset(self) -> None:
-        self.network = reference.Network(self.spec, self.data, self.weights)
+        network: Any = reference.Network
+        self.network = network(self.spec, self.data, self.weights)
+        self.gradients_of = self.network.gradients
+        self.network.gradients = lambda states=None: self._rounded(lambda: self.gradients_of(states))
         if not self.spec["vocabulary"]:
             self.network.x = self.rounding(self.network.x).astype(np.float64)
 
-    def rounded(self, call: Callable[[], Any]) -> Any:
-        """Call with rounded weights, and put back those that the optimiser has."""
-        exact, layer = self.network.weights, reference.Layer
+    def _rounded(self, call: Callable[[], Any]) -> Any:
+        """Call with rounded weights and states, and put back the weights that the optimiser has."""
+        exact = self.network.weights
         self.network.weights = {name: self.rounding(weight).astype(np.float64) for name, weight in exact.items()}
-        rounding = self.rounding
-
-        class RoundedLayer(layer):  # type: ignore[misc, valid-type]
-            def forward(self, x: Any, state: Any) -> Any:
-                step = self.step
-
-                def then_round(t: int, product: Any) -> None:
-                    step(t, product)
-                    self.h[t + 1] = rounding(self.h[t + 1])
-
-                self.step = then_round
-                return super().forward(x, state)
-
-        reference.Layer = RoundedLayer  # type: ignore[misc]
-        try:
-            return call()
-        finally:
-            reference.Layer = layer  # type: ignore[misc]
-            self.network.weights = exact
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(reference, "Layer", rounded_layer(self.rounding))
+            result = call()
+        self.network.weights = exact
+        return result
 
     def outputs(self) -> Any:
-        return self.rounded(self.network.predict)
+        return self._rounded(self.network.predict)
 
     def gradients(self) -> Any:
-        return self.rounded(self.network.gradients)[1]
+        return self.network.gradients()[1]
 
     def train(self) -> None:
-        plain = self.network.gradients
-        self.network.gradients = lambda states: self.rounded(lambda: plain(states))
         self.last = self.network.train()
-        self.network.gradients = plain
 
     def loss(self) -> float:
         return float(self.last)
@@ -159,14 +156,22 @@ NETWORKS = {
     for name in ("rnn-step/lstm-b32-h128", "rnn-step/gru-b32-h128", "rnn-step/rnn-b32-h128", "lm-lstm/lm-small")
 }
 
+STEPS = [
+    name for name in NETWORKS if name.startswith("rnn-step")
+]  # their errors do not average as those of many logits do
+
 
 def verdict(spec: dict[str, Any], rounding: Rounding, precision: str, plant: Callable[[Any], None]) -> str:
     truth = {**reference.compute(spec), "cell": spec["cell"]}
     try:
-        tolerance.same_computation(Rounded(spec, rounding, plant), truth, precision)
+        tolerance.same_computation(_Rounding(spec, rounding, plant), truth, precision)
     except CellFailure as failure:
-        return failure.kind
+        return str(failure.kind)
     return "ok"
+
+
+def lose_nothing(weights: Any) -> None:
+    """Plant no error."""
 
 
 def lose_bias(weights: Any) -> None:
@@ -186,16 +191,16 @@ def transpose(weights: Any) -> None:
 @pytest.mark.parametrize("name", NETWORKS)
 def test_roundings_pass_and_errors_do_not(name: str, precision: str, rounding: Rounding) -> None:
     spec = NETWORKS[name]
-    assert verdict(spec, rounding, precision, lambda weights: None) == "ok"
+    assert verdict(spec, rounding, precision, lose_nothing) == "ok"
     plants = [lose_bias, transpose if spec["cell"] == "rnn" else swap_gates]
     assert [verdict(spec, rounding, precision, plant) for plant in plants] == ["wrong-result"] * 2
 
 
-@pytest.mark.parametrize("name", [name for name in NETWORKS if name.startswith("rnn-step")])
+@pytest.mark.parametrize("name", STEPS)
 def test_roundings_of_bf16_do_not_pass_as_fp16(name: str) -> None:
-    assert verdict(NETWORKS[name], to_bf16, "fp16", lambda weights: None) == "wrong-result"
+    assert verdict(NETWORKS[name], to_bf16, "fp16", lose_nothing) == "wrong-result"
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", STEPS)
 def test_roundings_of_fp16_do_not_pass_as_fp32(name: str) -> None:
-    assert verdict(NETWORKS[name], to_fp16, "fp32", lambda weights: None) == "wrong-result"
+    assert verdict(NETWORKS[name], to_fp16, "fp32", lose_nothing) == "wrong-result"

@@ -12,6 +12,7 @@ from runner.harness.adapters import torch
 from runner.harness.adapters.torch import stack
 
 CLASSES = {chosen.slug: chosen for chosen in torch.IMPLEMENTATIONS if chosen.cells}
+ON_CPU = [slug for slug, chosen in CLASSES.items() if "cpu" in chosen.devices]
 NEWEST = (2, math.inf)
 
 
@@ -41,7 +42,7 @@ def test_each_class_has_its_own_slug_and_declares_its_kind() -> None:
 @pytest.mark.parametrize("slug", CLASSES)
 def test_the_newest_release_lacks_nothing_on_either_device(slug: str) -> None:
     for cell in CLASSES[slug].cells:
-        assert lacks(slug, cell) is None
+        assert slug not in ON_CPU or lacks(slug, cell) is None
         assert lacks(slug, cell, device="cuda", precision="tf32") is None
 
 
@@ -102,8 +103,47 @@ def test_tf32_needs_a_gpu_and_1_7() -> None:
     assert lacks("nn-lstm", release=(1, 7), device="cuda", precision="tf32") is None
 
 
-def test_networks_have_no_half_precision() -> None:
-    assert lacks("nn-lstm", device="cuda", precision="fp16")[0] == "precision-lacks"
+def test_autocast_trains_every_class_in_fp16_on_a_gpu() -> None:
+    for slug, chosen in CLASSES.items():
+        assert lacks(slug, chosen.cells[0], device="cuda", precision="fp16") is None
+    old = lacks("nn-lstm", release=(1, 6), device="cuda", precision="fp16")
+    assert old == ("precision-lacks", "fp16 in mixed precision on a GPU is measured from release 1.7 on")
+
+
+def test_autocast_computes_cudnns_layers_in_fp16_even_if_it_is_given_bf16() -> None:
+    reason = "autocast computes cuDNN's layers in fp16 where it should compute in bf16"
+    for slug in ("nn-lstm", "nn-lstm-padded", "nn-lstm-graph"):
+        assert lacks(slug, device="cuda", precision="bf16") == ("precision-lacks", reason)
+    assert lacks("nn-gru", "gru", device="cuda", precision="bf16") == ("precision-lacks", reason)
+    assert lacks("lstm-cell-basic", device="cuda", precision="bf16") is None
+    assert lacks("nn-lstm", device="cuda", precision="bf16", workload="deepbench-rnn") is None
+    old = lacks("nn-lstm", release=(2, 10), device="cuda", precision="bf16", workload="deepbench-rnn")
+    assert old == ("precision-lacks", "bf16 with weights in 16 bits on a GPU is measured from release 2.11 on")
+
+
+@pytest.mark.parametrize("slug", ON_CPU)
+def test_a_cpu_computes_bf16_in_the_tested_releases(slug: str) -> None:
+    since = max((1, 12), CLASSES[slug].since)
+    cell = CLASSES[slug].cells[0]
+    if slug == "torchscript-cell":
+        since = (2, 4)
+    assert lacks(slug, cell, release=since, precision="bf16") is None
+    if since == (1, 12):
+        assert lacks(slug, cell, release=(1, 11), precision="bf16")[0] == "precision-lacks"
+
+
+def test_onednn_has_no_lstm_in_fp16() -> None:
+    reason = "oneDNN has no LSTM in fp16 on most processors"
+    assert lacks("nn-lstm", precision="fp16") == ("precision-lacks", reason)
+    assert lacks("nn-gru", "gru", precision="fp16") is None
+
+
+@pytest.mark.parametrize("slug", ["nn-lstm-graph", "lstm-cell-basic-graph"])
+def test_cuda_graphs_need_a_gpu_and_an_adam_that_counts_on_it(slug: str) -> None:
+    assert lacks(slug) == ("needs-gpu", "a CUDA graph needs a GPU")
+    assert lacks(slug, release=(1, 12), device="cuda") is None
+    assert lacks(slug, release=(1, 11), device="cuda") == ("framework-lacks", f"{slug} came with 1.12")
+    assert lacks(slug, device="cuda", loss="ctc") == ("framework-lacks", f"{slug} has no ctc loss")
 
 
 def test_libraries_returns_the_shortened_lines() -> None:

@@ -148,7 +148,7 @@ def test_a_precision_the_device_lacks() -> None:
 def test_an_environment_that_cannot_be_had_keeps_its_reason() -> None:
     why = Skip("no-interpreter", "no Python 3.6 was found on this machine")
     result = planned(small(), {"torch-1.0": why})
-    assert {entry.skip for entry in result.cells if entry.cell.id.startswith("torch-1.0/nn-")} == {why}
+    assert {entry.skip for entry in result.cells if entry.cell.id.startswith("torch-1.0/nn-lstm/")} == {why}
     assert "torch-1.0" not in {name for block in result.blocks for name in block.environments}
 
 
@@ -166,8 +166,8 @@ def test_a_gpu_that_a_build_has_no_code_for_and_a_driver_that_is_too_old() -> No
 
 def test_jit_is_refused_unless_it_is_allowed_and_then_marked() -> None:
     strict, lenient = (planned(small(), gpu=H200, allow_jit=allowed) for allowed in (False, True))
-    assert set(verdicts(strict, "torch-1.0/nn-lstm").values()) == {"arch"}
-    (lstm,) = [entry for entry in lenient.cells if entry.cell.id.startswith("torch-1.0/nn-lstm")]
+    assert set(verdicts(strict, "torch-1.0/nn-lstm/").values()) == {"arch"}
+    (lstm,) = [entry for entry in lenient.cells if entry.cell.id.startswith("torch-1.0/nn-lstm/")]
     assert (lstm.verdict, lstm.skip) == ("run", None)
     assert lstm.jit.startswith("runs by PTX JIT (first call is slow): torch 1.0.0 for CUDA 9.0 has no code made for")
     assert {entry.jit for entry in lenient.cells if entry.cell.environment == "torch-2.x"} == {""}
@@ -185,7 +185,7 @@ def test_what_calls_cudnn_is_held_back_alone() -> None:
 
 
 def test_what_the_host_holds_is_not_judged_by_its_gpu() -> None:
-    assert set(verdicts(planned(small(), gpu=H200, backend="host"), "torch-1.0/nn-").values()) == {"run"}
+    assert set(verdicts(planned(small(), gpu=H200, backend="host"), "torch-1.0/nn-lstm/").values()) == {"run"}
 
 
 def test_the_reason_nearest_to_the_user_comes_first() -> None:
@@ -194,7 +194,10 @@ def test_the_reason_nearest_to_the_user_comes_first() -> None:
     assert verdicts(planned(matrix, gone, H200), "torch-") == {
         **verdicts(planned(matrix, gone, H200), "torch-2.x/"),
         "torch-1.0/nn-lstm": "excluded",
-        "torch-1.0/compiled-cell": "framework-lacks",
+        **dict.fromkeys(
+            (f"torch-1.0/{slug}" for slug in ("compiled-cell", "nn-lstm-graph", "lstm-cell-basic-graph")),
+            "framework-lacks",
+        ),
         **dict.fromkeys(
             (f"torch-1.0/{slug}" for slug in ("lstm-cell-basic", "lstm-cell-fused", "torchscript-cell")), "arch"
         ),
@@ -254,6 +257,30 @@ def test_a_preset_chooses_among_the_precisions_of_a_workload_and_a_request_among
     assert precisions() == precisions(preset="all") == ["fp32", "tf32"]
     assert precisions(preset="few") == ["tf32"]
     assert precisions(preset="few", precisions=("bf16", "fp32")) == ["bf16", "fp32"]
+
+
+def test_a_selector_adds_precisions_to_those_of_its_preset_on_the_devices_that_it_names() -> None:
+    extra = "{cases: [rnn-step/*/train], precisions: [fp16, int8], devices: [cuda]}"
+    text = SMALL.replace("phases: [train]", "phases: [forward, train], precisions: [fp32, fp16]")
+    matrix = small(f"presets: {{p: {{select: [rnn-step/*, {extra}], precisions: [fp32]}}}}\n", text)
+
+    def measured(**changes: Any) -> set[tuple[str, str]]:
+        return {(entry.cell.phase, entry.cell.precision) for entry in planned(matrix, preset="p", **changes).cells}
+
+    fp32 = {("forward", "fp32"), ("train", "fp32")}
+    assert measured() == fp32
+    assert measured(gpu=H200) == fp32 | {("train", "fp16")}
+    assert measured(gpu=H200, precisions=("fp16",)) == {("forward", "fp16"), ("train", "fp16")}
+
+
+@pytest.mark.parametrize("preset", ["quick", "standard"])
+def test_shipped_presets_have_networks_in_16_bits_on_a_gpu_alone(preset: str) -> None:
+    def of_networks(gpu: Gpu | None) -> set[str]:
+        cells = (entry.cell for entry in planned(shipped(), gpu=gpu, preset=preset).cells if entry.skip is None)
+        return {cell.precision for cell in cells if "cell" in CASES[cell.case_id]}
+
+    assert of_networks(None) == {"fp32"}
+    assert of_networks(H200) >= {"fp32", "fp16", "bf16"}
 
 
 def test_the_published_protocol_is_in_the_id_and_of_what_was_published_alone() -> None:

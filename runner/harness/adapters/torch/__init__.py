@@ -1,8 +1,8 @@
 """PyTorch, from 0.1.12 to 2.x.
 
-An implementation is a class in ``cells`` (cells in a loop over the steps), ``modules`` (recurrent modules), ``kernels``
-(single operations) or ``allreduce``, named in the tuple at the end of that file. ``network``, ``stack`` and ``training`` are the networks
-around cells and modules. No code compares versions at run time: ``compat`` looks at the interfaces that are there.
+An implementation is a class in ``cells`` (cells in a loop over the steps), ``modules`` (recurrent modules), ``graphs``
+(both in a CUDA graph), ``kernels`` (single operations) or ``allreduce``, named in the tuple at the end of that file.
+``network``, ``stack``, ``training`` and ``precisions`` are the networks around cells and modules. No code compares versions at run time: ``compat`` looks at the interfaces that are there.
 """
 
 import importlib
@@ -12,12 +12,13 @@ from . import compat
 from . import steps
 from .allreduce import SUMS
 from .cells import CELLS, COMPILED_CELLS
+from .graphs import GRAPHS
 from .kernels import OPERATIONS
 from .modules import MODULES
 
 FRAMEWORK = "torch"
 FORK_AFTER_IMPORT = True
-IMPLEMENTATIONS = CELLS + MODULES + COMPILED_CELLS + OPERATIONS + SUMS
+IMPLEMENTATIONS = CELLS + MODULES + COMPILED_CELLS + GRAPHS + OPERATIONS + SUMS
 
 
 def load(threads: "int") -> "str":

@@ -7,8 +7,9 @@ from ...errors import CellFailure
 from . import compat
 from . import published
 from . import steps
-from .network import NONLINEARITIES
+from .network import NONLINEARITIES, Network
 from .stack import CellLoop, Stack
+from ..base import SIXTEEN_BITS
 
 MAX_COMPILATIONS = 32  # of one function, by the CompiledCell of a case and that of the small case it is verified on
 
@@ -61,6 +62,8 @@ class LstmCellFused(CellLoop):
     kind = "fused"
     originals = ("asr-lstm",)
     module_name = "LSTMCell"
+    mixed = dict(Network.mixed, cuda={"fp16": (1, 7), "bf16": (2, 4)})  # bf16: pull request 116927 of PyTorch
+    pure = dict(Network.pure, cuda={"fp16": (1, 0), "bf16": (2, 4)})
 
     def layer(self, inputs):
         """See Stack."""
@@ -95,6 +98,8 @@ class TorchscriptCell(Stack):
     kind = "fused"
     cells = ("lstm", "rnn", "relu", "gru")
     since = (1, 0)
+    mixed = {device: dict.fromkeys(SIXTEEN_BITS, (2, 4)) for device in ("cpu", "cuda")}  # 1.12 lacks kernels of bf16
+    pure = mixed
     compile_seconds = (2.5, 2.5)  # in the first three steps: it profiles, then compiles, and keeps nothing on disk
     layer = LstmCellBasic.layer
 

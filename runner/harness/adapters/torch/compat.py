@@ -101,6 +101,20 @@ def sum_in_single_precision() -> "None":
         setattr(matmul, name, False)
 
 
+def autocast(device: "str", kind: "Any") -> "Any":
+    """Return the context in which operations compute in ``kind``, a type of 16 bits; ``torch.autocast`` came with 1.10."""
+    if hasattr(torch, "autocast"):
+        return torch.autocast(device, dtype=kind)
+    return torch.cuda.amp.autocast()  # fp16
+
+
+def scaler(device: "str", scale: "float", interval: "int") -> "Any":
+    """Return a GradScaler that starts at ``scale`` and doubles it after ``interval`` steps; other devices came with 2.3."""
+    if hasattr(getattr(torch, "amp", None), "GradScaler"):
+        return torch.amp.GradScaler(device, init_scale=scale, growth_interval=interval)
+    return torch.cuda.amp.GradScaler(init_scale=scale, growth_interval=interval)
+
+
 def add_scaled(tensor: "Any", scale: "float", other: "Any") -> "None":
     """Add ``scale * other`` to ``tensor`` in place, in one operation."""
     try:

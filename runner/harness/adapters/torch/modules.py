@@ -1,6 +1,6 @@
 """PyTorch's recurrent modules over entire sequences: nn.LSTM, nn.RNN and nn.GRU."""
 
-from ...cases.recurrent import ways
+from ...cases.recurrent import is_pure, ways
 from . import compat
 from .network import NONLINEARITIES, Network
 from .stack import Stack
@@ -14,7 +14,29 @@ def longest_first(data: "dict") -> "dict":
     return {name: numpy.ascontiguousarray(array) for name, array in arrays.items()}
 
 
-class NnLstm(Network):
+class CudnnsPrecisions(object):
+    """The precisions of recurrent modules, whose layers are cuDNN's on a GPU and oneDNN's on a CPU.
+
+    cuDNN has bf16 since 9.13 (pull request 164411 of PyTorch); wheels have such a cuDNN from 2.11 on. On a GPU, autocast
+    runs these layers in fp16 whichever type it is given: ``aten/src/ATen/cudnn/AutocastRNN.cpp``. On a processor with
+    AVX512_BF16 and without AVX512_FP16, oneDNN of PyTorch 2.13 refuses an LSTM in fp16.
+    """
+
+    mixed = {"cpu": {"bf16": (1, 12)}, "cuda": {"fp16": (1, 7)}}
+    pure = {"cpu": {"bf16": (1, 12)}, "cuda": {"fp16": (1, 0), "bf16": (2, 11)}}
+
+    @classmethod
+    def lacks_16_bits(cls, case, release, device, precision):
+        """See Implementation."""
+        skip = super(CudnnsPrecisions, cls).lacks_16_bits(case, release, device, precision)
+        if skip and (device, precision) == ("cuda", "bf16") and not is_pure(case):
+            return skip[0], "autocast computes cuDNN's layers in fp16 where it should compute in bf16"
+        if skip and (device, precision) == ("cpu", "fp16"):
+            return skip[0], "oneDNN has no LSTM in fp16 on most processors"
+        return skip
+
+
+class NnLstm(CudnnsPrecisions, Network):
     """nn.LSTM over all layers, both directions and the entire sequence: cuDNN, or PyTorch's CPU kernels.
 
     Ragged samples are packed, which is timed. Packing requires the longest sample first: the batch is sorted once, when
@@ -70,6 +92,8 @@ class NnRnn(NnLstm):
     slug = "nn-rnn"
     originals = ("deepbench-rnn",)
     cells = ("rnn", "relu")
+    mixed = dict(NnLstm.mixed, cpu=Network.mixed["cpu"])
+    pure = dict(NnLstm.pure, cpu=Network.pure["cpu"])
     module_name = "RNN"
 
     def options(self):
@@ -83,10 +107,12 @@ class NnGru(NnLstm):
     slug = "nn-gru"
     originals = ("deepbench-rnn",)
     cells = ("gru",)
+    mixed = NnRnn.mixed
+    pure = NnRnn.pure
     module_name = "GRU"
 
 
-class NnLstmPadded(Stack):
+class NnLstmPadded(CudnnsPrecisions, Stack):
     """nn.LSTM for each layer and direction, over the padding too: nn-lstm shows what packing saves."""
 
     slug = "nn-lstm-padded"

@@ -11,6 +11,7 @@ since 2.0; earlier, it filled them with zeros, which costs a write and an additi
 from ...cases.losses import LOSSES, logits_of_every_step
 from ...cases.recurrent import ways
 from . import compat
+from . import precisions
 from . import published
 from . import training
 from ..base import Implementation
@@ -42,7 +43,14 @@ def widths(case: "dict") -> "list":
 
 
 class Network(compat.OnDevice, Implementation):
-    """The base of all PyTorch networks; a subclass builds the recurrent layers and runs them."""
+    """The base of all PyTorch networks; a subclass builds the recurrent layers and runs them.
+
+    Autocast came with 1.6 on a GPU, and works for recurrent layers since 1.7 (pull requests 42385 and 44296 of PyTorch).
+    On a CPU it has bf16 since 1.10, and fp16 since 2.3; 1.12 and 2.13 were tested.
+    """
+
+    mixed = {"cpu": {"bf16": (1, 12), "fp16": (2, 4)}, "cuda": {"fp16": (1, 7), "bf16": (1, 10)}}
+    pure = {"cpu": {"bf16": (1, 12), "fp16": (2, 4)}, "cuda": {"fp16": (1, 0), "bf16": (2, 0)}}
 
     @classmethod
     def lacks(cls, case: "dict", release: "tuple", device: "str", precision: "str") -> "tuple":
@@ -58,6 +66,8 @@ class Network(compat.OnDevice, Implementation):
         self.case = case
         self.device = device
         compat.set_backends(precision == "tf32")
+        self.arithmetic = precisions.arithmetic(case, device, precision)
+        self.description = self.arithmetic.description
         self.lengths = tuple(int(n) for n in data.get("lengths", [case["steps"]] * case["batch"]))
         self._build_modules()
         self.parameters = self._canonical_parameters()
@@ -65,8 +75,11 @@ class Network(compat.OnDevice, Implementation):
         x = data["x"].astype("int64") if case["vocabulary"] else data["x"]
         self.x = compat.variable(self.tensor(x), False)
         self.inference_x = compat.variable(self.tensor(x), True)
-        self.target = compat.variable(self.tensor(training.target(case, data["target"])), False)
+        target = compat.torch.from_numpy(training.target(case, data["target"]))
+        self.target = compat.variable(self.to_device(target), False)
         self.criterion = training.criterion(case, self.lengths)
+        self.infer = self.arithmetic.covering(self.predict)
+        self.loss_of_step = self.arithmetic.covering(self.predict_and_compare)
         self.last_loss = None
         self.reset()
 
@@ -102,19 +115,23 @@ class Network(compat.OnDevice, Implementation):
         return hidden[-1]
 
     def tensor(self, array):
-        """Return an array as a tensor on the device."""
-        return self.to_device(compat.torch.from_numpy(array))
+        """Return an array as a tensor on the device; its numbers have the type of the weights."""
+        return self.arithmetic.convert(self.to_device(compat.torch.from_numpy(array)))
+
+    def _module(self, module):
+        """Return a module on the device; its weights have the type that the precision asks for."""
+        return self.arithmetic.convert(self.to_device(module))
 
     def _build_modules(self):
         """Make the recurrent layers and, where the case has them, the embedding and the output layer."""
         nn, case = compat.torch.nn, self.case
-        self.module = self.to_device(self.build())
+        self.module = self._module(self.build())
         self.embedding = self.output = None
         if case["vocabulary"]:
-            self.embedding = self.to_device(nn.Embedding(case["vocabulary"], case["inputs"]))
+            self.embedding = self._module(nn.Embedding(case["vocabulary"], case["inputs"]))
         if case["classes"]:
             features = case["hidden"] * len(ways(case))
-            self.output = self.to_device(nn.Linear(features, case["classes"], bias=case["output_bias"]))
+            self.output = self._module(nn.Linear(features, case["classes"], bias=case["output_bias"]))
 
     def _canonical_parameters(self):
         """Return canonical name -> parameter; set second biases to zero, and do not train them."""
@@ -140,7 +157,8 @@ class Network(compat.OnDevice, Implementation):
             parameter.data.copy_(self.first_weights[name])
         self.states = None
         self._drop_gradients()
-        self.update = training.updater(self.case, [self.parameters[name] for name in sorted(self.parameters)])
+        trained = [self.parameters[name] for name in sorted(self.parameters)]
+        self.update = training.updater(self.case, trained, self.arithmetic)
 
     def _drop_gradients(self):
         for parameter in self.parameters.values():
@@ -162,13 +180,17 @@ class Network(compat.OnDevice, Implementation):
             hidden = hidden.mean(0).view(self.case["batch"], -1)  # before 0.2, a mean kept its axis
         return (hidden if self.output is None else self.output(hidden)), last_states
 
+    def predict_and_compare(self, states):
+        """Return (the loss, the last states)."""
+        outputs, last_states = self.predict(self.x, states)
+        return self.criterion(self.arithmetic.for_loss(outputs), self.target), last_states
+
     def _backward(self, states=None):
         """Compute the gradients of all weights; return the last states of the network."""
         self._set_training(True)
         self._drop_gradients()
-        outputs, last_states = self.predict(self.x, states)
-        loss = self.criterion(outputs, self.target)
-        loss.backward()
+        loss, last_states = self.loss_of_step(states)
+        self.arithmetic.scaled(loss).backward()
         self.last_loss = loss.data  # without its graph; a float would wait for the device
         return last_states
 
@@ -179,11 +201,13 @@ class Network(compat.OnDevice, Implementation):
     def forward(self):
         """See Implementation."""
         self._set_training(False)
-        return compat.inference(lambda: self.predict(self.inference_x)[0])
+        return compat.inference(lambda: self.infer(self.inference_x)[0])
 
     def outputs(self):
         """See Implementation."""
-        array = self.forward().data.cpu().numpy()
+        outputs = self.forward().data
+        self.arithmetic.check(outputs)
+        array = outputs.float().cpu().numpy()
         if logits_of_every_step(self.case["loss"]):
             return array.reshape(self.case["steps"], self.case["batch"], -1)
         return array
@@ -201,9 +225,14 @@ class Network(compat.OnDevice, Implementation):
 
     def loss(self):
         """See Implementation."""
+        self.arithmetic.check_scale()
         return compat.number(self.last_loss)
 
     def gradients(self):
         """See Implementation."""
         self._backward()
-        return {name: layout(name, p.grad.data.cpu().numpy()) for name, p in self.parameters.items()}
+        return {name: self._canonical(name, parameter.grad) for name, parameter in self.parameters.items()}
+
+    def _canonical(self, name, gradient):
+        """Return a gradient of the scaled loss as the canonical array of that of the loss, float32."""
+        return layout(name, gradient.data.float().cpu().numpy() / self.arithmetic.scale)

@@ -69,27 +69,18 @@ def clipper(case: "dict", trained: "list") -> "Callable[[], None]":
     return clip
 
 
-def updater(case: "dict", trained: "list") -> "Callable[[], Any]":
+def updater(case: "dict", trained: "list", arithmetic: "Any") -> "Callable[[], Any]":
     """Return a function that clips and updates once, by the library's optimiser with its defaults except the rate."""
-    step = stepper(case, trained)
-    clip = clipper(case, trained)
-    if clip is None:
-        return step
-
-    def update():
-        clip()
-        step()
-
-    return update
+    optimizer = library_optimizer(case, trained)
+    corrected = case["optimizer"] == "adam" and compat.early_epsilon()
+    step = corrected_step(optimizer) if corrected else optimizer.step
+    return arithmetic.updater(optimizer, step, clipper(case, trained))
 
 
-def stepper(case: "dict", trained: "list") -> "Callable[[], Any]":
-    """Return the function that makes a step of the case's optimiser."""
+def library_optimizer(case: "dict", trained: "list", **options: "Any") -> "Any":
+    """Return the library's optimiser of a case, with its defaults except the rate and ``options``."""
     optim = compat.torch.optim
-    if case["optimizer"] == "sgd":
-        return optim.SGD(trained, lr=case["rate"]).step
-    adam = optim.Adam(trained, lr=case["rate"])
-    return corrected_step(adam) if compat.early_epsilon() else adam.step
+    return (optim.SGD if case["optimizer"] == "sgd" else optim.Adam)(trained, lr=case["rate"], **options)
 
 
 def corrected_step(adam: "Any") -> "Callable[[], None]":
