@@ -45,6 +45,17 @@ def report_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a site over three runs, written by ``runner report --site``."""
+    reports = tmp_path_factory.mktemp("runs")
+    for seed in range(3):
+        realistic(reports, seed=seed, number=3)
+    command = [sys.executable, "-m", "runner", "report", "--site", str(reports / "site"), "--reports", str(reports)]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    return reports / "site"
+
+
+@pytest.fixture(scope="session")
 def hostile_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of a run whose matrix, machine, environments, errors and logs have hostile names."""
     reports = tmp_path_factory.mktemp("hostile")
