@@ -85,11 +85,19 @@ class _Cuda:
 
 
 class _CudaWithGraphs(_Cuda):
+    """It remains on the stream of a capture that fails."""
+
+    default = _Stream()
+    current = default
+
     def Stream(self) -> _Stream:  # noqa: N802
         return _Stream()
 
     def current_stream(self) -> _Stream:
-        return _Stream()
+        return self.current
+
+    def set_stream(self, stream: _Stream) -> None:
+        self.current = stream
 
     @contextlib.contextmanager
     def stream(self, _stream: _Stream) -> Iterator[None]:
@@ -101,6 +109,7 @@ class _CudaWithGraphs(_Cuda):
     @contextlib.contextmanager
     def graph(self, graph: _Graph) -> Iterator[None]:
         if self.refuses_capture:
+            self.current = _Stream()
             raise RuntimeError("operation not permitted when stream is capturing")
         self.capturing = graph
         yield
@@ -164,6 +173,7 @@ def test_where_a_capture_fails_the_calls_themselves_are_timed(capsys: pytest.Cap
     assert method == "events"
     assert seconds == pytest.approx(5 * MICRO, rel=0.01)
     assert "stream is capturing" in capsys.readouterr().err
+    assert cuda.current_stream() is cuda.default
 
 
 def test_what_other_processes_take_part_in_is_not_captured() -> None:

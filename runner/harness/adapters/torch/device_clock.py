@@ -32,10 +32,12 @@ def timer(cuda: "object", call: "object", calls: "int", capture: "bool") -> "tup
 
     method, work = EVENTS, queue
     if capture and hasattr(cuda, "CUDAGraph"):
+        stream = cuda.current_stream()
         try:
             method, work = GRAPH, captured(cuda, queue)
         except Exception:  # PyTorch and CUDA raise several classes
             traceback.print_exc()
+            cuda.set_stream(stream)  # ``torch.cuda.graph`` leaves its stream only where the capture ends well
             cuda.synchronize()
     cycles = blocking_cycles(cuda, work)
     if not cycles and method == EVENTS:
