@@ -94,8 +94,11 @@ def stand_in_tensorflow():
     if hasattr(tf, "Session"):
         from tensorflow.contrib.cudnn_rnn.python.ops import cudnn_rnn_ops
 
-        def of_contrib(inputs, h, c, params, is_training, mode, sequence_lengths=None, direction="", **_):
-            return operation(tf, inputs, h, c, params, mode, sequence_lengths, direction == "bidirectional")
+        def of_contrib(inputs, h, c, params, is_training, mode, *rest, **named):
+            options = list(rest) + list(named.values())  # 1.8 and 1.15 have them in different orders
+            lengths = next((option for option in options if isinstance(option, (tf.Tensor, tf.Variable))), None)
+            both = any(isinstance(option, str) and option == "bidirectional" for option in options)
+            return operation(tf, inputs, h, c, params, mode, lengths, both)
 
         cudnn_rnn_ops._cudnn_rnn = of_contrib
         return
