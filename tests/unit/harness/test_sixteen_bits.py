@@ -16,14 +16,16 @@ from runner.harness.errors import CellFailure
 from runner.harness.verify import layers, reference, tolerance
 
 Rounding = Callable[[Any], Any]
+MIXED: Any = {"cuda": {"fp16": (1, 7), "bf16": (1, 10)}}
+PURE: Any = {"cpu": {"bf16": (2,)}}
 
 
 class Cell(Implementation):
     """A class that trains in fp16 and bf16 on a GPU, and in bf16 with weights in 16 bits on a CPU."""
 
     slug = "some-cell"
-    mixed: Any = {"cuda": {"fp16": (1, 7), "bf16": (1, 10)}}
-    pure: Any = {"cpu": {"bf16": (2,)}}
+    mixed = MIXED
+    pure = PURE
 
 
 def lacks(workload: str, release: tuple[float, ...], device: str, precision: str, protocol: str = "aligned") -> Any:
