@@ -230,6 +230,12 @@ def test_accuracy_fits_its_terminal_and_keeps_every_result(tmp_path: Path, width
     assert plain.count(case_id) == 2
 
 
+def test_the_last_column_stands_below_the_others_where_there_is_no_room() -> None:
+    rows = [("20261120-104500-ab12", "2026-11-20 10:45 UTC", "fair", "PyTorch 2.13.0 is 2.11x faster than 1.0.0")]
+    assert formatting.columns(rows, 120).splitlines() == ["  ".join(rows[0])]
+    assert formatting.columns(rows, 60).splitlines() == ["  ".join(rows[0][:3]), f"    {rows[0][3]}"]
+
+
 def test_a_missing_time_is_a_dash() -> None:
     assert formatting.step_time(0.0123) == "12.3 ms"
     assert formatting.step_time(None) == formatting.DASH
