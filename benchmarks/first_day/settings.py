@@ -52,7 +52,7 @@ class Settings:
             device=self.device,
             backend=self.backend,
             python=self.python if self.backend == "host" else None,
-            no_pin=not self.pin,
+            pin=None if self.pin else False,
             threads=1 if self.small else None,
         )
         return replace(options, **changes)

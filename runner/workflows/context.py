@@ -94,7 +94,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
     if gpus and backend.name == "docker" and is_wsl():
         check_wsl(present())
     capacity = machine_capacity()
-    if gpus and not options.no_pin:
+    if gpus and options.pin is not False:
         capacity = replace(capacity, near_gpu=cores_near(gpus))
     reasons: Mapping[str, str] = {}
     if gpus and installed is None:

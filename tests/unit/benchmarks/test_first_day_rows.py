@@ -111,7 +111,7 @@ def test_settings_survive_the_way_to_a_check() -> None:
 def test_options_ask_for_the_same_device_backend_and_clocks() -> None:
     settings = Settings(folder=Path("/a"), scratch=Path("/b"), backend="venv", pin=False, selectors=("torch-*",))
     options = settings.options(preset="quick")
-    assert (options.device, options.backend, options.no_pin, options.preset) == ("cuda", "venv", True, "quick")
+    assert (options.device, options.backend, options.pin, options.preset) == ("cuda", "venv", False, "quick")
     assert settings.command("run", options)[2:5] == ["runner", "run", "torch-*"]
 
 
