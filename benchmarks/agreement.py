@@ -96,7 +96,7 @@ def looking() -> float:
 
     The worst there is: samples as short as a batch may be, of times that are never precise.
     """
-    draw, shortest = random.Random(1), timing.reading(nothing, time.perf_counter) / timing.CLOCK_SHARE
+    draw, shortest = random.Random(1), timing.reading(nothing, time.perf_counter)[0] / timing.CLOCK_SHARE
     ticks = list(itertools.accumulate(shortest * draw.uniform(0.1, 1.9) for _ in range(int(2 / shortest))))
     begin = time.process_time()
     times = timing.until_precise(nothing, nothing, iter(ticks).__next__, 1.0, 1)

@@ -153,7 +153,7 @@ def _head(check: Check) -> Iterator[str]:
 def _sections(check: Check) -> Iterator[tuple[str, list[tuple[str, str]], str]]:
     """Yield each section that is not empty: its title, lines of a code or failure class and a text, and its colour."""
     if check.grade:
-        reasons = [(reason.level, reason.sentence) for reason in check.grade.reasons]
+        reasons: list[tuple[str, str]] = [(reason.level, reason.sentence) for reason in check.grade.reasons]
         yield quality.grade_title(check.grade), reasons, formatting.STATE_STYLES[check.grade.level]
     serious = [issue for issue in check.quality_issues if issue.serious]
     if serious:

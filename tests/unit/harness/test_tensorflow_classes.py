@@ -90,8 +90,8 @@ def test_cudnn_needs_a_gpu(slug: str, cell: str) -> None:
 
 def test_published_protocol_of_deepbench_runs_on_cudnn_in_every_cell() -> None:
     for slug, cell in CUDNN:
-        published = {"workload": "deepbench-rnn", "loss": "mse-all", "protocol": "published"}
-        assert lacks(slug, cell, device="cuda", **published) is None
+        published = lacks(slug, cell, device="cuda", workload="deepbench-rnn", loss="mse-all", protocol="published")
+        assert published is None
 
 
 def test_published_protocol_runs_in_1_only() -> None:

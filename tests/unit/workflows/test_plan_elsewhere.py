@@ -151,8 +151,9 @@ def test_what_a_run_there_does_to_clocks_follows_the_option() -> None:
 # what the wheels hold and from the drivers that their CUDA needs. Cells of cuDNN aside.
 RUN, JIT, ARCH, DRIVER = "run", "by JIT", "arch", "driver"
 MEANT = "run by JIT"  # by PTX that was made for just this GPU
-COLUMNS = ("torch-1.0", "torch-1.13", "torch-2.1", "torch-2.6", "torch-2.8", "torch-2.10", "torch-2.11", "torch-2.x")
-COLUMNS += (
+TORCH = ("torch-1.0", "torch-1.13", "torch-2.1", "torch-2.6", "torch-2.8", "torch-2.10", "torch-2.11", "torch-2.x")
+COLUMNS = (
+    *TORCH,
     "tf-1.8",
     "tf-1.15",
     "tf-2.15",
