@@ -166,7 +166,7 @@ def _facts(dataset: Dataset, device: str) -> Iterator[Fact]:
     if protocols:
         yield "Protocol", formatting.few(protocols)
     yield "Rounds", _range(rounds.groupby("cell", observed=True).size().tolist())
-    yield "Samples", f"{rounds['iterations'].sum():,} in {rounds['cell'].nunique():,} tests"
+    yield "Samples", f"{rounds['iterations'].sum():,} of {rounds['cell'].nunique():,} programs"
     if formatting.date(dataset.run):
         yield "Measured", formatting.date(dataset.run)
     yield "Run", dataset.run
