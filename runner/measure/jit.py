@@ -55,7 +55,7 @@ def _compile(servers: ServerPool, name: str, job: Job) -> None:
     servers.check(reply)
     session.settle()
     if reply["status"] != "ok":
-        servers.say(f"{name}: compiling its GPU code failed: {reply.get('reason')}")
+        servers.note(f"{name}: compiling its GPU code failed: {reply.get('reason')}")
     retire_if_lost(servers, name, session)
 
 

@@ -64,7 +64,7 @@ class ServerPool:
         self.ready = ready
         self.backend = backend
         self.limits = limits
-        self.say = say
+        self.say = self.note = say  # ``note`` takes what should stay on the screen; the caller may set another function
         self.sessions: dict[str, Session] = {}
         self.sizes: dict[str, int] = {}
         self.starts: list[ServerStart] = []  # since the last ``take_starts``
@@ -113,7 +113,7 @@ class ServerPool:
         reply = self._hello(name, session)
         if reply.get("opened") and name not in self.opened_by_import:
             self.opened_by_import[name] = reply["opened"]
-            self.say(f"{name}: {reply['reason']}; each child imports the framework instead")
+            self.note(f"{name}: {reply['reason']}; each child imports the framework instead")
             self.retire(name)
             return self.session(name)
         if reply["status"] != "ok":

@@ -49,9 +49,13 @@ def measured(
     references: Callable[..., References] = Known,
     gpus: Sequence[Gpu] = GPUS,
     near: Near | None = None,
-) -> None:
-    """Measure a plan on GPUs whose driver is never asked; with ``near``, servers keep to the CPUs that it returns."""
-    progress = Progress(lambda _: None)
+) -> list[str]:
+    """Measure a plan on GPUs whose driver is never asked; return the lines of its progress.
+
+    With ``near``, servers keep to the CPUs that it returns.
+    """
+    lines: list[str] = []
+    progress = Progress(lines.append)
     cache, controls = run.path / "cache", len(gpus) > 1  # one device alone would start a canary
     settings = RunSettings(file=run.path, reports=run.path, cache=cache, controls=controls, pin=near is not None)
     single, together = split_multi_gpu(plan)
@@ -73,6 +77,7 @@ def measured(
         near=near or unasked,
     )
     measure_parts(assignment, context)
+    return lines
 
 
 def unasked(uuid: str) -> Locality:
@@ -284,3 +289,12 @@ def test_more_threads_than_cores_near_the_gpu_pin_nothing(monkeypatch: pytest.Mo
 def test_records_without_a_pin_say_so(run: Run) -> None:
     measured(run, FakeBackend(), test_devices.plan())
     assert set(affinities(run).values()) == {server_cpus.UNPINNED}
+
+
+def test_an_import_that_opens_a_gpu_is_announced_and_recorded(run: Run) -> None:
+    backend = FakeBackend()
+    backend.opening = {"a"}
+    lines = measured(run, backend, test_devices.plan(), gpus=GPUS[:1])
+    assert [line for line in lines if "each child imports the framework instead" in line]
+    opened = {(record.cell.environment, record.facts.get("opened_by_import")) for record in run.records()}
+    assert opened == {("a", "/dev/x"), ("b", None)}
