@@ -35,21 +35,27 @@ class Resources:
         dockerfiles: the folder of the Dockerfiles and of ``pins.toml``.
         cache: where environments and compiler caches are kept.
         python: the interpreter that the user named, for a backend that measures what is installed.
+        framework: which of its frameworks to measure; None for the first that it can import.
     """
 
     dockerfiles: Path
     cache: Path
     python: str | None = None
+    framework: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installed:
-    """The framework of an interpreter that a backend measures without installing anything."""
+    """The framework of an interpreter that a backend measures without installing anything.
+
+    ``others`` are the frameworks that it has, too.
+    """
 
     python: str
     framework: str
     release: str
     python_version: str
+    others: tuple[str, ...] = ()
 
 
 class Channel(Protocol):
@@ -147,12 +153,14 @@ def choose_backend(name: str, resources: Resources) -> tuple[Backend, str | None
 
     Raises:
         EngineError: the backend needs an engine and none answers.
-        UsageError: there is no such backend, or ``python`` is given for one that makes its own environments.
+        UsageError: there is no such backend, or ``python`` or ``framework`` is given for one that makes its own
+            environments.
     """
     if name != "auto" and name not in BACKENDS:
         raise UsageError(Problem(f"there is no backend {name!r}", hint=f"there are auto, {', '.join(BACKENDS)}"))
-    if resources.python and name != "host":
-        raise UsageError(Problem("--python is for --backend host", hint="add --backend host"))
+    for option, value in (("--python", resources.python), ("--framework", resources.framework)):
+        if value and name != "host":
+            raise UsageError(Problem(f"{option} is for --backend host", hint="add --backend host"))
     if name != "auto":
         return _backend_class(name).create(resources), None
     names = list(BACKENDS)

@@ -13,17 +13,21 @@ from runner.core.model import Limits, Provisioned, Spec, Survey
 from runner.core.model.cells import without_twin
 from runner.harness.adapters import MODULES
 
+FRAMEWORKS = (*(name for name in MODULES if name not in ("numpy", "torch7")), "numpy")
+"""What an interpreter may have; NumPy comes with each of the others."""
 PROBE = """
-import importlib, sys
-for name in sys.argv[1:]:
+import importlib, importlib.util, sys
+names = [name for name in sys.argv[1:] if importlib.util.find_spec(name) is not None]
+for name in names:
     try:
         module = importlib.import_module(name)
     except Exception as error:
         print(error, file=sys.stderr)
         continue
-    print(name, module.__version__, '%d.%d' % sys.version_info[:2])
+    print(name, module.__version__, '%d.%d' % sys.version_info[:2], ','.join(names))
     break
 """
+"""Imports the first framework that it can, and prints it with those that are installed."""
 PROBE_SECONDS = 120.0
 
 
@@ -33,8 +37,15 @@ class HostBackend:
     name = "host"
     limits_memory = False
 
-    def __init__(self, python: str, folder: Path) -> None:
-        """Use the interpreter at ``python``; compiler caches go under ``folder``/caches."""
+    def __init__(self, python: str, folder: Path, framework: str | None = None) -> None:
+        """Use the interpreter at ``python``; compiler caches go under ``folder``/caches.
+
+        ``framework`` is measured; by default the first that can be imported.
+        """
+        if framework is not None and framework not in FRAMEWORKS:
+            message = f"there is no framework {framework!r}"
+            raise UsageError(Problem(message, hint=f"--framework takes {', '.join(FRAMEWORKS)}"))
+        self.framework = framework
         path = shutil.which(python)
         if path is None:
             hint = "name an interpreter with --python PATH"
@@ -45,7 +56,7 @@ class HostBackend:
     @classmethod
     def create(cls, resources: Resources) -> Self:
         """See Backend."""
-        return cls(resources.python or "python3", resources.cache)
+        return cls(resources.python or "python3", resources.cache, resources.framework)
 
     @classmethod
     def chosen_by_auto(cls) -> bool:
@@ -59,19 +70,28 @@ class HostBackend:
         """See Backend: earlier contents of the interpreter are not kept."""
 
     def installed(self) -> Installed:
-        """See Backend: the first framework that the interpreter can import."""
-        names = [name for name in MODULES if name != "numpy"] + ["numpy"]
+        """See Backend: the framework that was asked for, else the first that the interpreter can import."""
+        names = [self.framework] if self.framework else list(FRAMEWORKS)
         command = [self.python, "-c", PROBE, *names]
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PROBE_SECONDS, cwd="/")
         except (OSError, subprocess.TimeoutExpired) as error:
             raise UsageError(Problem(f"{self.python} cannot be started: {error}")) from error
         answer = (done.stdout.strip().splitlines() or [""])[-1].split()  # after banners, if any
-        if done.returncode or len(answer) != 3:
+        if done.returncode or len(answer) != 4:
             last = "".join(f"; {line}" for line in done.stderr.strip().splitlines()[-1:])
-            hint = f"install one of {', '.join(names)} for it, or name another interpreter with --python PATH"
-            raise UsageError(Problem(f"{self.python} imports no framework that can be measured{last}", hint=hint))
-        return Installed(python=self.python, framework=answer[0], release=answer[1], python_version=answer[2])
+            what = f"cannot import {self.framework}" if self.framework else "imports no framework that can be measured"
+            missing = self.framework or f"one of {', '.join(names)}"
+            hint = f"install {missing} for it, or name another interpreter with --python PATH"
+            raise UsageError(Problem(f"{self.python} {what}{last}", hint=hint))
+        framework, release, python_version, installed = answer
+        return Installed(
+            python=self.python,
+            framework=framework,
+            release=release,
+            python_version=python_version,
+            others=tuple(name for name in installed.split(",") if name not in (framework, "numpy")),
+        )
 
     def survey(self, specs: Sequence[Spec]) -> Survey:
         """See Backend: nothing has to be made."""

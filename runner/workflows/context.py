@@ -82,12 +82,14 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
     """
     matrix = load(options.matrix)
     cache = cache_folder(environ)
-    resources = Resources(dockerfiles=options.matrix.parent / "docker", cache=cache, python=options.python)
+    resources = Resources(
+        dockerfiles=options.matrix.parent / "docker", cache=cache, python=options.python, framework=options.framework
+    )
     backend, note = choose_backend(options.backend, resources)
     installed = backend.installed()
     if installed is not None:
         matrix = host_matrix(matrix, installed, options.name)
-    notes = [*filter(None, [note])]
+    notes = [*filter(None, [note, choice_note(installed, options.framework)])]
     device, gpus = choose_devices(options.device, notes.append)
     if gpus and backend.name == "docker" and is_wsl():
         check_wsl(present())
@@ -104,6 +106,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
         reports=options.reports,
         cache=cache,
         python=installed.python if installed else None,
+        framework=installed.framework if installed else None,
         margin=matrix.measure.margin,
         controls=matrix.measure.controls,
         clocks=clocks(matrix.gpu, pin=not options.no_pin),
@@ -180,6 +183,14 @@ def _environments(matrix: Matrix, selectors: Sequence[str]) -> tuple[str, ...]:
     if not matrix.environments:
         raise NothingSelectedError("the matrix names no environment")
     return select_environments(matrix, selectors)
+
+
+def choice_note(installed: Installed | None, chosen: str | None) -> str | None:
+    """Return which framework of an interpreter is measured if it has several and none was chosen, else None."""
+    if installed is None or chosen or not installed.others:
+        return None
+    framework, others = installed.framework, ", ".join(installed.others)
+    return f"{installed.python} has {framework} and {others}: measuring {framework}; --framework chooses"
 
 
 def host_matrix(matrix: Matrix, installed: Installed, name: str) -> Matrix:

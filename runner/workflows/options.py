@@ -32,6 +32,9 @@ class Options:
         str, typer.Option("--backend", help="docker, venv or host; auto is docker where an engine answers, else venv")
     ] = "auto"
     python: Annotated[str | None, typer.Option("--python", help="the interpreter that --backend host measures")] = None
+    framework: Annotated[
+        str | None, typer.Option("--framework", help="the framework that --backend host measures; default: the first")
+    ] = None
     name: Annotated[str, typer.Option("--name", help="the id of the environment of --backend host")] = "host"
     rounds: Annotated[int | None, typer.Option("--rounds", min=1, help="fresh processes per cell")] = None
     max_rounds: Annotated[

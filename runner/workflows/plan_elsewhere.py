@@ -72,8 +72,8 @@ def _skip(spec: Spec, machine: MachineDescription, backend: str) -> Skip | None:
 
 def _backend(options: Options, machine: MachineDescription) -> str:
     """Return the backend that `runner run` would choose there."""
-    if options.backend == "host" or options.python:
-        hint = "leave out --backend host and --python"
+    if options.backend == "host" or options.python or options.framework:
+        hint = "leave out --backend host, --python and --framework"
         raise UsageError(
             Problem("--machine plans for another machine, and --backend host measures this one", hint=hint)
         )

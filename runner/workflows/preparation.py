@@ -25,7 +25,7 @@ class RunSettings:
         file: the matrix file.
         reports: the folder that holds the runs.
         cache: the folder of what can be rebuilt: environments, references, locks.
-        python: the interpreter that the host backend measures, else None.
+        python: the interpreter that the host backend measures, else None; ``framework`` is which one of its frameworks.
         margin: the change that counts as none, as a share.
         controls: measure A/A pairs and a canary.
         clocks: the clocks that GPUs are locked to.
@@ -39,6 +39,7 @@ class RunSettings:
     reports: Path
     cache: Path
     python: str | None = None
+    framework: str | None = None
     margin: float = 0.02
     controls: bool = False
     clocks: ClockPolicy = LEAVE

@@ -33,7 +33,7 @@ class RunHeader:
         device_name: the processor or the GPU; ``2 x H200`` for two.
         driver: the GPU's driver; None for a CPU.
         matrix: path of the matrix file.
-        python: the interpreter that the host backend measures.
+        python: the interpreter that the host backend measures; ``framework`` is which one of its frameworks.
         clocks: the clock policy; None in runs of older programs.
         pin: whether steps on the CPU keep to cores of their own.
         harness: version of the measuring code.
@@ -57,6 +57,7 @@ class RunHeader:
     digests: Mapping[str, str]
     command: Sequence[str] = ()
     program: str = ""
+    framework: str | None = None
 
     def event(self) -> dict[str, Any]:
         """Return the fields of the ``begun`` event."""
@@ -79,6 +80,7 @@ class RunHeader:
             device=self.device,
             backend=self.backend,
             python=self.python,
+            framework=self.framework,
             name=names[0] if host else Options().name,
             busy_ok=options.busy_ok,
         )
@@ -117,6 +119,7 @@ def start_run(plan: Plan, settings: RunSettings, gpus: Sequence[Gpu], ready: Map
         **_device_fields(gpus),
         matrix=str(settings.file.absolute()),
         python=settings.python,
+        framework=settings.framework,
         clocks=settings.clocks.json(),
         pin=settings.pin,
         harness=harness_archive.version(),

@@ -16,7 +16,7 @@ from runner.core.paths import cache_folder
 from runner.gpu.selection import choose_devices
 from runner.matrix import load
 from runner.plan.cells import selected_cells
-from runner.workflows.context import check_wsl, host_matrix, setup
+from runner.workflows.context import check_wsl, choice_note, host_matrix, setup
 from runner.workflows.options import Options
 from runner.workflows.preparation import NIGHT_QUIET_SECONDS, QUIET_SECONDS
 from tests.unit.plan import test_devices
@@ -115,6 +115,8 @@ def test_an_interpreter_without_the_backend_that_takes_it() -> None:
     for backend in ("auto", "venv", "docker"):
         text = message_of(replace(TYPED, backend=backend, python="/usr/bin/python3"), UsageError)
         assert text == "error: --python is for --backend host\nhint: add --backend host"
+        text = message_of(replace(TYPED, backend=backend, framework="jax"), UsageError)
+        assert text == "error: --framework is for --backend host\nhint: add --backend host"
 
 
 def test_an_interpreter_that_is_not_there() -> None:
@@ -204,6 +206,32 @@ def test_the_host_is_a_matrix_of_one_environment() -> None:
     cases = {cell.case_id.partition("/")[0] for cell in selected_cells(matrix_of_host, quick)}
     assert cases == set(matrix.workloads)  # whatever the ids of the environments in the selectors of the preset
     assert list(matrix.environments) != ["laptop"]
+
+
+def test_a_choice_between_frameworks_is_announced_and_chosen() -> None:
+    several = Installed(
+        python="/p", framework="torch", release="2.8.0", python_version="3.11", others=("tensorflow", "jax")
+    )
+    note = choice_note(several, None)
+    assert note == "/p has torch and tensorflow, jax: measuring torch; --framework chooses"
+    assert choice_note(several, "torch") is None
+    assert choice_note(replace(several, others=()), None) is None
+    assert choice_note(None, None) is None
+
+
+def test_the_host_measures_the_framework_that_was_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def installed(backend: HostBackend) -> Installed:
+        framework = backend.framework or "torch"
+        return Installed(python=backend.python, framework=framework, release="1.0", python_version="3.11")
+
+    monkeypatch.setattr(HostBackend, "installed", installed)
+    typed = replace(TYPED, backend="host", python=sys.executable, framework="jax", name="here")
+    context = setup(typed, {"XDG_CACHE_HOME": str(tmp_path)})
+    assert context.matrix.environments["here"].framework == "jax"
+    assert context.settings.framework == "jax"
+    assert "--framework" in context.settings.command
+    with pytest.raises(UsageError, match="there is no framework 'tf'"):
+        setup(replace(typed, framework="tf"), ENVIRON)
 
 
 def test_backends_by_name(tmp_path: Path) -> None:

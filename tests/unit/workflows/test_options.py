@@ -20,6 +20,7 @@ VALUES: dict[str, Any] = {
     "device": "cuda:0,1",
     "backend": "host",
     "python": "/usr/bin/python3",
+    "framework": "jax",
     "name": "laptop",
     "rounds": 5,
     "max_rounds": 9,

@@ -13,7 +13,7 @@ from runner.core.errors import NothingSelectedError, UsageError
 from runner.core.locks import hold
 from runner.store.run import Run
 from runner.workflows.options import Options
-from runner.workflows.run.header import RunHeader
+from runner.workflows.run.header import RunHeader, read_header
 from runner.workflows.run.resume import resumed
 from tests.support.fake_runs import make
 
@@ -68,6 +68,19 @@ def foreign(reports: Path, later: int) -> Run:
     header = RunHeader(**TEXTS, plan="another", measurement={}, driver=None, python=None, digests={})
     run.note("begun", **header.event())
     return run
+
+
+def test_a_run_of_the_host_goes_on_with_its_framework(tmp_path: Path) -> None:
+    header = RunHeader(
+        **{**TEXTS, "backend": "host"}, plan="p", measurement={}, driver=None, python="/p", digests={}, framework="jax"
+    )
+    options = header.options(typed(tmp_path), ["here"])
+    assert (options.backend, options.python, options.framework, options.name) == ("host", "/p", "jax", "here")
+    assert header.event()["framework"] == "jax"
+    run = make(tmp_path, [])
+    older = {name: value for name, value in header.event().items() if name != "framework"}
+    run.note("begun", **older)
+    assert read_header(run).framework is None  # of an older program, which measured the first
 
 
 def test_without_a_name_a_running_run_is_passed_over_and_named(tmp_path: Path) -> None:
