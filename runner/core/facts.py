@@ -99,6 +99,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("leads", "harness"),
     Fact("cpus", "harness", column="value", quality=True),
     Fact("gpu_affinity", "runner", "CPUs of the server", column="value", quality=True),
+    Fact("opened_by_import", "runner", "devices that the import opens"),
     Fact("load", "harness"),
     Fact("others_busy", "harness", column="value", quality=True),
     Fact("os_threads", "harness"),

@@ -114,7 +114,7 @@ def split_cores(count: int, cpus: Collection[int]) -> tuple[tuple[int, ...], ...
 def cpu_list(text: str) -> tuple[int, ...]:
     """Return the numbers of a list of the kernel; raises ValueError for any other text.
 
-    >>> cpu_list("0-2,8\\n")
+    >>> cpu_list("0-2,8")
     (0, 1, 2, 8)
     """
     cpus: list[int] = []

@@ -5,7 +5,9 @@
 - ``clocks`` holds the clocks and restores them (see there); ``telemetry`` and ``energy`` read clocks, power and heat.
 - ``cooling.ThermalGuard`` waits until a GPU is cool, and repeats measurements that ran throttled.
 - ``settings`` reads what makes times noisy, for ``runner doctor``.
-- ``nvml`` is the only module that calls the driver; ``types`` has its answers as values, and its errors as sentences.
+- ``locality`` says which CPUs are near a GPU.
+- ``nvml`` is the only module that calls the driver, under the names of ``old_symbols`` if it is old; ``types`` has its
+  answers as values, and its errors as sentences.
 
 This package exports nothing: ``runner plan`` imports ``selection`` without the driver's library.
 """

@@ -65,7 +65,7 @@ def _of_one(uuid: str, bus: Path) -> Locality:
 def by_kernel(device: Path) -> Locality:
     """Return what the kernel says of a PCI device; no CPUs if it says nothing.
 
-    The node is -1 if the machine has only one, or its firmware does not assign the device to one; then the CPUs are all.
+    The node is -1 if the machine has only one, or if its firmware assigns the device to none; then the CPUs are all.
     """
     try:
         cpus = machine.cpu_list((device / "local_cpulist").read_text())

@@ -6,9 +6,7 @@ from runner.core.errors import GpuError, Problem, UsageError
 from runner.core.model import Device, Gpu
 
 
-def choose_devices(
-    device: str | None, say: Callable[[str], None] = lambda _: None
-) -> tuple[Device, tuple[Gpu, ...]]:
+def choose_devices(device: str | None, say: Callable[[str], None] = lambda _: None) -> tuple[Device, tuple[Gpu, ...]]:
     """Return the devices of ``--device``; by default the first GPU, without one the CPU (an empty tuple).
 
     Args:

@@ -17,10 +17,16 @@ PHASES = ("forward", "gradient", "train")
 LONG_SECONDS = 10.0  # that one layer takes more with empty caches than with warm ones
 
 
-def use(folder: "str") -> "None":
-    """Point every compiler cache into ``folder``; call it before a framework compiles anything."""
+DRIVER_VARIABLE = "CUDA_CACHE_PATH"  # where the driver keeps GPU code that it has compiled
+
+
+def use(folder: "str", driver_folder: "object" = None) -> "None":
+    """Point every compiler cache into ``folder``; call it before a framework compiles anything.
+
+    The cache of the GPU's driver is in ``driver_folder``, if given.
+    """
     for name in FOLDER_VARIABLES:
-        path = os.path.join(folder, name.lower())
+        path = os.path.join(driver_folder if driver_folder and name == DRIVER_VARIABLE else folder, name.lower())
         if not os.path.isdir(path):
             os.makedirs(path)
         os.environ[name] = path

@@ -15,6 +15,11 @@ import time
 from . import compile_cache, cpu, procfs, protocol
 from .supervisor import ChildSupervisor
 
+FORK_SAFE_CHECKS = ("PYTORCH_NVML_BASED_CUDA_CHECK", "TRITON_NVML_BASED_CUDA_CHECK")
+"""Variables that have libraries ask NVML whether there is a GPU, instead of initialising CUDA, after which no process may
+fork. Sources: https://docs.pytorch.org/docs/stable/cuda_environment_variables.html (since 1.13 or 2.0), and
+https://github.com/triton-lang/triton/pull/10933 (proposed after Triton 3.8, which calls cuInit)."""
+
 
 class Server(object):
     """Answers ``hello``, ``cold``, ``reference`` and ``measure``, one at a time, in order."""
@@ -50,6 +55,8 @@ class Server(object):
 
     def hello(self, request: "dict") -> "dict":
         """Pin CPUs, set thread counts and import the framework; return its facts, which a child reads from the device."""
+        for name in FORK_SAFE_CHECKS:
+            os.environ[name] = "1"
         for name in ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB_MAXIMUM"):
             os.environ[name + "_NUM_THREADS"] = str(request["threads"])
         cpu.pin(request.get("cpus") or [])  # before the import: libraries count the CPUs that they may use
@@ -59,7 +66,7 @@ class Server(object):
 
         try:
             self.adapter = adapters.find(request["framework"])
-            if self.adapter.FORK_AFTER_IMPORT:
+            if self.adapter.FORK_AFTER_IMPORT and not request.get("load_in_child"):
                 self.load()
         except Exception as error:
             import traceback
@@ -67,6 +74,10 @@ class Server(object):
             traceback.print_exc()
             return {"status": "failed", "class": "import", "reason": "{}: {}".format(type(error).__name__, error)}
         seconds = time.perf_counter() - begin
+        opened = procfs.open_devices()
+        if opened:
+            reason = "the import of {} opens {}".format(request["framework"], opened)
+            return {"status": "failed", "class": "device", "reason": reason, "opened": opened}
         from . import worker
 
         answer = self.fork(lambda _: worker.run_guarded(lambda: {"facts": self.facts()}), request)
@@ -81,7 +92,12 @@ class Server(object):
         self.adapter.load(self.settings["threads"])
 
     def facts(self) -> "dict":
-        """Return versions and names of devices; runs in a child, since it may touch the device."""
+        """Return versions and names of devices; runs in a child, since it may touch the device.
+
+        Making the first context may compile all GPU code of a build: the result has to stay in the cache.
+        """
+        if self.settings.get("cache"):
+            compile_cache.use(self.settings["cache"])
         self.load()
         import numpy
 

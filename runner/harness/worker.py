@@ -40,7 +40,7 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
     Args:
         request: ``framework``, ``implementation``, ``case``, ``phase``, ``device``, ``precision``, ``seconds``,
             ``cache``. Optional: ``already_verified``, an earlier round of the run has verified the cell; ``precompile``, only the
-            compilers' results in the cache are needed.
+            compilers' results in the cache are needed; ``driver_cache``, the folder for GPU code that the driver compiles.
         reference: ``loss``, ``gradients``, ``outputs`` and ``digest`` of the case.
         wait: takes a stage and returns when it is this process's turn; None where nothing else is measured meanwhile. It is
             called with BUILT before the warm-up and with TIMED after the last sample, so that the runner can let several
@@ -62,7 +62,8 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
     phase, _, protocol = request["phase"].partition("+")
     if request.get("precompile"):
         getattr(program, METHODS[phase])()  # compiles, if it is the first call
-        program.outputs()
+        if not cases.is_kernel(case):
+            program.outputs()
         facts.update(seconds=[], warmup=[])
     elif phase.startswith("compile"):
         facts.update(seconds=[facts["compile_seconds"]], warmup=[])
@@ -121,7 +122,7 @@ def run(request: "dict", reference: "dict", load: "object", wait: "object" = Non
     """Import the framework with ``load`` if necessary, measure, and return the result message."""
 
     def work():
-        compile_cache.use(request["cache"])  # before the import: Theano reads its folder only then
+        compile_cache.use(request["cache"], request.get("driver_cache"))  # before the import: Theano reads its folder only then
         load()
         return measure(request, reference, wait)
 

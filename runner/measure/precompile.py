@@ -92,7 +92,7 @@ def _cold_cells(servers: ServerPool, jobs: Sequence[Job]) -> dict[Cell, float]:
     names = ("key", "implementation", "phase", "precision")
     cells = [{name: job.request[name] for name in names} for job in jobs]
     seconds_by_index = session.cold(jobs[0].request["cache"], cells)
-    _retire_if_lost(servers, jobs[0].cell.environment, session)
+    retire_if_lost(servers, jobs[0].cell.environment, session)
     return {jobs[int(index)].cell: float(seconds) for index, seconds in seconds_by_index.items()}
 
 
@@ -110,10 +110,10 @@ def _compile(servers: ServerPool, jobs: Sequence[Job], lock: threading.Lock) -> 
             continue
         servers.check(session.measure({**job.request, "precompile": True}, partial(dict, truth)))
         session.settle()
-    _retire_if_lost(servers, jobs[0].cell.environment, session)
+    retire_if_lost(servers, jobs[0].cell.environment, session)
 
 
-def _retire_if_lost(servers: ServerPool, name: str, session: Session | None) -> None:
+def retire_if_lost(servers: ServerPool, name: str, session: Session | None) -> None:
     """End a server that no longer answers: its child may still be running."""
     if session is not None and not session.alive:
         servers.retire(name)

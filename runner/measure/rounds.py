@@ -25,6 +25,7 @@ from runner.core.model import (
 from runner.measure import turns
 from runner.measure.breakdown import Breakdown
 from runner.measure.interleave import Ask, measure_in_turns
+from runner.measure.jit import prime
 from runner.measure.precompile import Job, compile_ahead, possible
 from runner.measure.references import References
 from runner.measure.round_plan import TRANSIENT_FAILURES, RoundPlan, Step, TurnSet, abandoned_cells
@@ -125,6 +126,9 @@ class _Executor:
             with self.breakdown.during("start"):
                 self.servers.next_round(environments)
             self.breakdown.move("start", "import", self.servers.take_import_share() * self.breakdown.seconds["start"])
+        if of.number == 1 and self.servers.jit:
+            with self.breakdown.during("compile"):
+                prime(self.servers, (job for step in steps for job in self._compile_jobs(step)))
         jobs: list[Job] = []
         if of.number == 1 and possible(self.servers):
             jobs = [job for step in steps for job in self._compile_jobs(step)]

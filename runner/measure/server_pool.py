@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 from runner.backends import Backend
 from runner.core.errors import EngineError, Problem
 from runner.core.model import Cell, Limits, Outcome, Plan, Provisioned, file_name
+from runner.core.model.cells import without_twin
 from runner.core.threads import run_concurrently
 from runner.measure.session import GRACE, Session
 
 HELLO_SECONDS = 300.0  # for the first import of an old framework from a slow disk
+JIT_SECONDS = 1800.0  # for the first context of a build whose GPU code the driver compiles
 
 
 class Numbers:
@@ -61,12 +63,15 @@ class ServerPool:
         self.ready = ready
         self.backend = backend
         self.limits = limits
-        self.say = say
+        self.say = self.note = say  # ``note`` takes what should stay on the screen; the caller may set another function
         self.sessions: dict[str, Session] = {}
         self.sizes: dict[str, int] = {}
         self.starts: list[ServerStart] = []  # since the last ``take_starts``
         self.broken: dict[str, dict[str, Any]] = {}
         self.numbers = numbers or Numbers(plan.past.servers)
+        self.jit = frozenset(cell.cell.environment for cell in plan.cells if cell.jit and cell.skip is None)
+        self.primed: set[str] = set()  # environments of ``jit`` whose GPU code has been compiled in this run
+        self.opened_by_import: dict[str, str] = {}  # environment -> devices that its import opens: children import it
         self.verified: set[Cell] = set()  # a measurement of this run has checked their results
         self.lock, self.closed = threading.Lock(), False  # several threads start servers
         self.waiting: dict[Cell, Waiting] = {}  # the cells whose children wait to go on
@@ -104,22 +109,38 @@ class ServerPool:
             return None
         session = Session(channel, f"{name}#{self.numbers.next(name)}")
         self._add(name, session)
-        threads = self.plan.measurement.threads
-        framework, device = self.plan.frameworks[name], self.plan.device
-        reply = session.hello(framework, threads, device, HELLO_SECONDS, self.limits.cpus)
+        reply = self._hello(name, session)
+        if reply.get("opened") and name not in self.opened_by_import:
+            self.opened_by_import[name] = reply["opened"]
+            self.note(f"{name}: {reply['reason']}; each child imports the framework instead")
+            self.retire(name)
+            return self.session(name)
         if reply["status"] != "ok":
             self.check(reply)
             # A server that dies during the import would die again, unlike after other crashes.
             self.broken[name] = {**reply, "class": "import"} if reply["class"] == "crash" else reply
             self.retire(name)
             return None
-        if self.limits.affinity:
-            session.facts = {**session.facts, "gpu_affinity": self.limits.affinity}
         self.sizes[name] = session.size
         seconds = time.monotonic() - begin
         self.starts.append(ServerStart(seconds, float(session.facts.get("import_seconds", 0.0))))
         self.say(f"{name}: ready after {seconds:.1f} s")
         return session
+
+    def _hello(self, name: str, session: Session) -> dict[str, Any]:
+        """Return the server's answer after the import; the session has its facts, and those of this pool."""
+        reply = session.hello(
+            self.plan.frameworks[name],
+            self.plan.measurement.threads,
+            self.plan.device,
+            JIT_SECONDS if without_twin(name) in self.jit else HELLO_SECONDS,
+            self.limits.cpus,
+            cache=self.cache(self.ready[name]),
+            load_in_child=name in self.opened_by_import,
+        )
+        facts = {"gpu_affinity": self.limits.affinity, "opened_by_import": self.opened_by_import.get(name)}
+        session.facts = {**session.facts, **{key: fact for key, fact in facts.items() if fact}}
+        return reply
 
     def _add(self, name: str, session: Session) -> None:
         """Add a session, unless the pool was closed while its server was starting."""
@@ -202,13 +223,16 @@ class ServerPool:
     def request_of(self, cell: Cell) -> dict[str, Any]:
         """Return the part of a measuring request that differs between the cells of a case."""
         ready = self.ready[cell.environment]
+        cache = self.cache(ready)
         return {
             "framework": ready.framework,
             "implementation": cell.implementation,
             "phase": cell.phase,
             "precision": cell.precision,
-            "cache": self.cache(ready),
+            "cache": cache,
             "already_verified": cell in self.verified,
+            # A cold start has an empty cache, but its driver does not compile the framework anew.
+            **({"driver_cache": cache} if without_twin(cell.environment) in self.jit else {}),
         }
 
     def waiting_at(self, stage: str) -> list[Cell]:

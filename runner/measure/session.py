@@ -80,11 +80,21 @@ class Session:
         return {"status": "failed", "class": kind, "reason": reason, "log": self.channel.words()}
 
     def hello(
-        self, framework: str, threads: int, device: str, timeout: float, cpus: Sequence[int] = ()
+        self, framework: str, threads: int, device: str, timeout: float, cpus: Sequence[int] = (), **settings: object
     ) -> dict[str, Any]:
-        """Have the server import its framework, on some CPUs or any; return its reply and keep its facts and size."""
+        """Have the server import its framework, on some CPUs or any; return its reply and keep its facts and size.
+
+        Args:
+            framework: the name of its adapter.
+            threads: CPU threads that it is given.
+            device: ``cpu`` or ``cuda``.
+            timeout: seconds for the import and for the first context on the device, above 0.
+            cpus: the CPUs that it keeps to; empty for any.
+            settings: ``cache``, the folder of the compiler caches, as the server sees it; ``load_in_child``, to import
+                the framework in each child instead.
+        """
         request = {"op": "hello", "framework": framework, "threads": threads, "device": device, "timeout": timeout}
-        request["cpus"] = list(cpus)
+        request |= {"cpus": list(cpus)} | settings
         reply = self.ask(request, timeout + GRACE, silence=timeout + GRACE)  # no heartbeat while it imports
         server: dict[str, Any] = {name: reply[name] for name in ("python", "import_seconds") if name in reply}
         self.facts = {**reply.get("facts", {}), **server, "server": self.name, "packages": reply.get("packages", {})}

@@ -58,6 +58,21 @@ def faulty_harness(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return harness_archive.pack(folder)
 
 
+@pytest.fixture(scope="session")
+def opening_harness(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The packed harness, with an adapter whose import opens ``/dev/zero``, which counts as a GPU."""
+    folder = tmp_path_factory.mktemp("opening") / "harness"
+    shutil.copytree(harness_archive.FOLDER, folder)
+    adapter = (Path(__file__).parent / "faulty.py").read_text("utf-8")
+    old = '    """Import nothing."""\n'
+    assert old in adapter
+    (folder / "adapters" / "numpy.py").write_text(adapter.replace(old, f"{old}    os.open('/dev/zero', os.O_RDONLY)\n"))
+    procfs = (folder / "procfs.py").read_text("utf-8")
+    assert '"/dev/dxg"' in procfs
+    (folder / "procfs.py").write_text(procfs.replace('"/dev/dxg"', '"/dev/zero"'))
+    return harness_archive.pack(folder)
+
+
 @pytest.fixture
 def python() -> str:
     """The interpreter of a venv with NumPy, of the newest installed Python."""

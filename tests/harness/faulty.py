@@ -11,6 +11,7 @@ from .base import Implementation
 
 FRAMEWORK = "numpy"
 FORK_AFTER_IMPORT = True
+CHECK = "PYTORCH_NVML_BASED_CUDA_CHECK"
 
 
 def load(threads):
@@ -19,8 +20,8 @@ def load(threads):
 
 
 def facts(device):
-    """Return a version."""
-    return {"version": "1"}
+    """Return a version, and where the driver of a GPU would keep what it compiles."""
+    return {"version": "1", "driver_cache": os.environ.get("CUDA_CACHE_PATH"), "checks": os.environ.get(CHECK)}
 
 
 class Sound(Implementation):
@@ -222,6 +223,14 @@ class LeavesProcess(Sound):
     def train(self):
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         Sound.train(self)
+
+
+class NamesCaches(Sound):
+    slug = "names-caches"
+
+    def train(self):
+        print([os.environ[name] for name in ("CUDA_CACHE_PATH", "TRITON_CACHE_DIR")])
+        return Sound.train(self)
 
 
 class CompilesLong(Sound):

@@ -1,5 +1,6 @@
 """The server and its children, through the real protocol, under real interpreters."""
 
+import ast
 import contextlib
 import os
 import signal
@@ -179,6 +180,42 @@ def test_missing_framework_fails_with_import(python: str) -> None:
         session.close()
     assert reply["class"] == "import"
     assert "No module named 'torch'" in reply["reason"]
+
+
+def test_an_import_that_opens_a_gpu_is_refused_in_the_server_and_works_in_each_child(
+    python: str, opening_harness: bytes, tmp_path: Path
+) -> None:
+    with contextlib.closing(Session(ProcessChannel(python, "cpu", opening_harness), "test#1")) as session:
+        reply = session.hello("numpy", 1, "cpu", 60)
+        assert (reply["status"], reply["class"], reply["opened"]) == ("failed", "device", "/dev/zero")
+        assert reply["reason"] == "the import of numpy opens /dev/zero"
+    with contextlib.closing(Session(ProcessChannel(python, "cpu", opening_harness), "test#2")) as session:
+        assert session.hello("numpy", 1, "cpu", 60, load_in_child=True)["status"] == "ok"
+        assert session.facts["version"] == "1"
+        assert request(session, "sound", tmp_path)["status"] == "ok"
+
+
+def test_first_context_leaves_compiled_code_in_the_cache(python: str, faulty_harness: bytes, tmp_path: Path) -> None:
+    with contextlib.closing(Session(ProcessChannel(python, "cpu", faulty_harness), "test#1")) as session:
+        assert session.hello("numpy", 1, "cpu", 60, cache=str(tmp_path))["status"] == "ok"
+        assert session.facts["driver_cache"] == str(tmp_path / "cuda_cache_path")
+        assert session.facts["checks"] == "1"  # before the import
+
+
+def test_cold_start_keeps_the_gpu_code_that_the_driver_compiled(ask: Ask, session: Session, tmp_path: Path) -> None:
+    driver, compiler = _caches(ask("names-caches", session, phase="compile"))
+    assert driver.parent == compiler.parent != tmp_path
+    driver, compiler = _caches(ask("names-caches", session, phase="compile", driver_cache=str(tmp_path)))
+    assert driver == tmp_path / "cuda_cache_path"
+    assert compiler.parent != tmp_path
+
+
+def _caches(reply: dict[str, Any]) -> tuple[Path, Path]:
+    """Return the folders that a child of ``names-caches`` printed."""
+    assert reply["status"] == "ok", reply
+    line = next(line for line in reply["log"].splitlines() if line.startswith("["))
+    driver, compiler = ast.literal_eval(line)
+    return Path(driver), Path(compiler)
 
 
 def test_compile_phases_give_one_sample_each(ask: Ask) -> None:

@@ -9,7 +9,21 @@ from typing import Any
 
 from runner.backends import Say
 from runner.core.errors import EngineError, RunnerError
-from runner.core.model import Block, Cell, Event, Limits, Measurement, Outcome, Past, Plan, Provisioned, Spec, Survey
+from runner.core.model import (
+    Block,
+    Cell,
+    Event,
+    Limits,
+    Measurement,
+    Outcome,
+    Past,
+    Plan,
+    PlannedCell,
+    Provisioned,
+    Spec,
+    Survey,
+)
+from runner.core.model.cells import without_twin
 from runner.harness import protocol
 from runner.harness.supervisor import STAGES
 from runner.measure.references import References
@@ -77,6 +91,9 @@ class FakeServer:
         """Say hello, or do what the test says instead."""
         deed = self.backend.hellos.get(self.environment, deque()) or deque(["ok"])
         self.lines.append(protocol.encode({"reply": "heartbeat"}))
+        if self.environment in self.backend.opening and not request.get("load_in_child"):
+            self.reply(request, status="failed", **{"class": "device"}, reason="it opens /dev/x", opened="/dev/x")
+            return
         reply = {"status": "ok", "facts": {"version": "1.0"}, "python": "3.6.1", "import_seconds": 0.5}
         self.act(request, deed.popleft(), **reply, bytes=self.backend.sizes.get(self.environment, 0))
 
@@ -162,6 +179,7 @@ class FakeBackend:
         self.hellos: dict[str, deque[str]] = {}
         self.sizes: dict[str, int] = {}
         self.cold: dict[str, float] = {}  # implementations that compile, and for how many seconds
+        self.opening: set[str] = set()  # environments whose import opens a GPU
         self.stuck = ""
         self.refused = ""
         self.gone = False
@@ -263,6 +281,13 @@ def cells(*names: str, case: str = "tiny") -> tuple[Cell, ...]:
     )
 
 
+def by_jit(cell: Cell, environments: Collection[str]) -> PlannedCell:
+    """Return a planned cell; it runs by JIT in some environments. An implementation ``vendor...`` calls cuDNN."""
+    kind = "vendor" if cell.implementation.startswith("vendor") else "flexible"
+    jit = "by PTX" if without_twin(cell.environment) in environments else ""
+    return PlannedCell(cell=cell, device="cpu", kind=kind, seconds=float(len(cell.case)), jit=jit)
+
+
 def block(*members: Cell) -> Block:
     """Return one block of cells of one case."""
     return Block(case_id=members[0].case_id, spec={**CASE, "name": members[0].case}, device="cpu", cells=members)
@@ -279,14 +304,14 @@ def events(
     **how: Any,
 ) -> Iterator[Event]:
     """Measure blocks with a fake backend; the environment ``missing`` could not be made."""
-    canary = how.pop("canary", None)
+    canary, jit = how.pop("canary", None), how.pop("jit", ())
     limits = Limits(memory=memory, side_by_side=how.pop("side_by_side", 1))
     environments = list(dict.fromkeys(name for part in blocks for name in part.environments))
     plan = Plan(
         device="cpu",
         backend="fake",
         measurement=Measurement(**{"rounds": 3, "restart": 100, **how}),
-        cells=(),
+        cells=tuple(by_jit(cell, jit) for part in blocks for cell in part.cells),
         blocks=blocks,
         frameworks=dict.fromkeys(environments, "torch"),
         past=past,

@@ -67,11 +67,13 @@ class Cudnn(Fact):
         since: the first release that this holds for.
         oldest: the lowest compute capability that it supports.
         last: the last release that supported older GPUs; empty if there is none.
+        newest: the highest compute capability that it has code for; None if a newer one is not known to fail.
     """
 
     since: str
     oldest: Capability
     last: str
+    newest: Capability | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +149,10 @@ def cudnn(version: str) -> Cudnn | None:
     if not older:
         return None
     row = older[-1]
-    return Cudnn(since=row["since"], oldest=parse_capability(row["oldest"]), last=row["last"], **fact(row))
+    newest = parse_capability(row["newest"]) if row["newest"] else None
+    return Cudnn(
+        since=row["since"], oldest=parse_capability(row["oldest"]), last=row["last"], newest=newest, **fact(row)
+    )
 
 
 @cache

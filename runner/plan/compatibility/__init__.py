@@ -32,6 +32,7 @@ class Judgement:
         verdict: whether implementations run that do not call cuDNN.
         vendor: whether implementations run that call cuDNN.
         nearest: what would run instead: an environment of the matrix, then a known build; empty if it runs.
+        cudnn_warning: what will probably fail of implementations that call cuDNN, in a sentence; empty if nothing.
     """
 
     build: Build | None
@@ -39,6 +40,7 @@ class Judgement:
     verdict: Verdict
     vendor: Verdict
     nearest: tuple[str, ...] = ()
+    cudnn_warning: str = ""
 
     @property
     def runs(self) -> bool:
@@ -63,7 +65,10 @@ class Judgement:
     def jit(self, kind: str) -> str:
         """Return a sentence on why implementations of a kind run by compiling PTX; empty if they do not need it."""
         verdict = self._of(kind)
-        return f"runs by PTX JIT (first call is slow): {verdict.reason}" if verdict.outcome == "jit" else ""
+        if verdict.outcome != "jit":
+            return ""
+        warning = f"; {self.cudnn_warning}" if kind == "vendor" and self.cudnn_warning else ""
+        return f"runs by PTX JIT (first call is slow): {verdict.reason}{warning}"
 
     def _of(self, kind: str) -> Verdict:
         return self.vendor if kind == "vendor" else self.verdict
@@ -118,7 +123,8 @@ def judge_variant(environment: Environment, variant: Variant, gpu: Gpu, backend:
     build, target = build_of(environment, variant), target_of(environment, variant, gpu, backend, glibc)
     verdict = rules.judge(build, target)
     vendor = verdict if verdict.outcome == "cannot" else rules.cudnn_refusal(target) or verdict
-    return Judgement(build=build, target=target, verdict=verdict, vendor=vendor)
+    warning = rules.cudnn_warning(target) if vendor.outcome == "jit" else ""
+    return Judgement(build=build, target=target, verdict=verdict, vendor=vendor, cudnn_warning=warning)
 
 
 def _nearest(matrix: Matrix, name: str, runnable: Mapping[str, Judgement], judgement: Judgement) -> tuple[str, ...]:

@@ -192,6 +192,21 @@ def cudnn_refusal(target: Target) -> Verdict | None:
     return _cannot("arch", f"cuDNN {target.cudnn} does not support {_gpu_name(target.gpu)}{last}", known, "oldest")
 
 
+def cudnn_warning(target: Target) -> str:
+    """Return a sentence if the GPU is newer than all code of its cuDNN: what calls it will probably fail; else empty.
+
+    A framework's own PTX does not help there: cuDNN is a library of its own.
+    """
+    known = cudnn(target.cudnn) if target.cudnn else None
+    if known is None or known.newest is None or target.gpu.capability <= known.newest:
+        return ""
+    reason = (
+        f"convolutions and recurrent layers of cuDNN {target.cudnn} will probably fail, even after the JIT: its newest "
+        f"code is for compute capability {format_capability(known.newest)}, and it has no PTX"
+    )
+    return _with_caveat(reason, known, "newest")
+
+
 RULES: tuple[Callable[[Build | None, Target], Verdict | None], ...] = (
     _interpreter,
     _holds_gpu_code,

@@ -205,6 +205,7 @@ def _workers(
         name = f"now, device {index}" if len(parts) > 1 else "now"
         say = functools.partial(recorder.progress.status, name)
         servers = ServerPool(part, context.ready, context.backend, limits, say, numbers)
+        servers.note = recorder.progress.note
         workers.append(DeviceWorker(name=name, plan=part, clocks=session, servers=servers, alone=alone_at_work))
     return workers
 

@@ -23,7 +23,7 @@ from runner.gpu.device import DeviceSession
 from runner.measure.record import collect
 from runner.store.run import Run
 
-SERVER_FACTS = ("server", "gpu_affinity")  # not of the environment
+SERVER_FACTS = ("server", "gpu_affinity", "opened_by_import")  # not of the environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -136,6 +136,8 @@ def test_rounds_that_spread(tmp_path: Path) -> None:
         ({"clock_mhz": [1200, 1400]}, "clock-moved", True, "between 1200 and 1400 MHz"),
         ({"clock_mhz": {"min": 900, "max": 1400, "median": 1390}}, "clock-moved", True, "between 900 and 1400 MHz"),
         ({"clock_mhz": 1500}, "clock-moved", True, "between 1400 and 1500 MHz"),
+        ({"clock_mhz": 1500, "cpus": [0]}, "clock-moved", False, "between 1400 and 1500 MHz"),
+        ({"clock_mhz": 1500, "cpus": [0], "gpu_affinity": "any: not pinned"}, "clock-moved", True, "and 1500 MHz"),
         ({"swapped_bytes": 12 << 20}, "swapping", True, "12 MiB of the process were in swap, in 1 of 3 rounds"),
     ],
 )

@@ -11,7 +11,15 @@ from runner.catalog.hardware import facts, tables
 from runner.catalog.hardware.builds import Build, builds
 from runner.catalog.hardware.versions import Capability, same_series, version_numbers
 from runner.core.model import Gpu
-from runner.plan.compatibility.rules import Target, code_verdict, cudnn_refusal, judge, native_code, ptx_code
+from runner.plan.compatibility.rules import (
+    Target,
+    code_verdict,
+    cudnn_refusal,
+    cudnn_warning,
+    judge,
+    native_code,
+    ptx_code,
+)
 
 FILES = ("builds.csv", "toolkits.csv", "generations.csv", "drivers.csv", "cudnn.csv", "bases.csv", "peaks.csv")
 BOARDS: Mapping[str, Capability] = {
@@ -187,6 +195,21 @@ def test_cudnn_left_volta_with_9_11(version: str, served: bool) -> None:  # noqa
     verdict = cudnn_refusal(Target(gpu=board("V100 SXM2"), cuda="12.9", cudnn=version))
     assert (verdict is None) == served
     assert cudnn_refusal(Target(gpu=board("A100 SXM4"), cuda="12.9", cudnn=version)) is None
+
+
+@pytest.mark.parametrize(
+    ("version", "name", "warned"),
+    [
+        ("7.1.2", "A100 SXM4", True),
+        ("7.6.5.32", "H200", True),
+        ("7.6.5.32", "GTX 1080", False),
+        ("8.0", "A100 SXM4", False),
+        ("9.27", "H200", False),
+        (None, "H200", False),
+    ],
+)
+def test_cudnn_7_ends_with_turing(version: str | None, name: str, warned: bool) -> None:  # noqa: FBT001
+    assert bool(cudnn_warning(Target(gpu=board(name), cuda="9.0", cudnn=version))) == warned
 
 
 @pytest.mark.parametrize("version", [None, "4.0", "7", "7.6.5.32", "8.0"])

@@ -1,5 +1,6 @@
 """The CPUs near a GPU, from the files of a kernel and the answers of a driver."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,23 +9,25 @@ import pytest
 
 from runner.core import machine
 from runner.core.errors import GpuError
-from runner.gpu import locality as module
 from runner.gpu import nvml, types
 from runner.gpu.locality import Locality, by_kernel, cores_near, locality, near_shares
-from tests.unit.plan.test_devices import FIRST, SECOND
 from tests.unit.harness.test_cpu import topology
+from tests.unit.plan.test_devices import FIRST, SECOND
 
 
 class Device:
     """A GPU at an address, with the CPUs that its driver names."""
 
     def __init__(self, address: str | None, cpus: tuple[int, ...] | None) -> None:
+        """Take None for what the driver does not report."""
         self.address, self.cpus = address, cpus
 
     def bus(self) -> str | None:
+        """See nvml.Device."""
         return self.address
 
     def near_cpus(self) -> tuple[int, ...] | None:
+        """See nvml.Device."""
         return self.cpus
 
 
@@ -119,7 +122,7 @@ def test_threads_of_a_server_are_at_most_the_cores_near_its_gpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(machine, "TOPOLOGY", topology(tmp_path, *TWO_PACKAGES))
-    monkeypatch.setattr(module.os, "sched_getaffinity", lambda _: set(range(16)))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
 
     def cores(*near: Locality) -> int:
         by_uuid = dict(zip((FIRST.uuid, SECOND.uuid), near, strict=False))

@@ -199,6 +199,17 @@ def test_jit_is_refused_unless_it_is_allowed() -> None:
     assert judged("torch-1.12", "H200").skip("flexible", allow_jit=True) is not None
 
 
+def test_the_plan_says_that_an_old_cudnn_will_fail_after_the_jit() -> None:
+    on_ampere = judged("torch-1.0", "A100")
+    warning = "; convolutions and recurrent layers of cuDNN 7.4 will probably fail, even after the JIT"
+    assert warning in on_ampere.jit("vendor")
+    assert on_ampere.jit("vendor").endswith("it has no PTX (unverified)")
+    assert warning not in on_ampere.jit("flexible")
+    assert on_ampere.skip("vendor", allow_jit=True) is None  # it is tried all the same
+    assert "cuDNN" not in judged("torch-1.0", "T4").jit("vendor")  # native code of 7.0
+    assert "cuDNN" not in judged("tf-2.x", "H200").jit("vendor")
+
+
 def test_ptx_that_was_made_for_just_this_gpu_needs_no_leave() -> None:
     judgement = judged("tf-2.x", "H200")
     assert (judgement.verdict.outcome, judgement.skip("flexible", allow_jit=False)) == ("jit", None)

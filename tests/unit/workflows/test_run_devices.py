@@ -1,6 +1,7 @@
 """Several devices side by side in one run, without any of them: servers live in memory."""
 
 import json
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -48,9 +49,13 @@ def measured(
     references: Callable[..., References] = Known,
     gpus: Sequence[Gpu] = GPUS,
     near: Near | None = None,
-) -> None:
-    """Measure a plan on GPUs whose driver is never asked; with ``near``, servers keep to the CPUs that it returns."""
-    progress = Progress(lambda _: None)
+) -> list[str]:
+    """Measure a plan on GPUs whose driver is never asked; return the lines of its progress.
+
+    With ``near``, servers keep to the CPUs that it returns.
+    """
+    lines: list[str] = []
+    progress = Progress(lines.append)
     cache, controls = run.path / "cache", len(gpus) > 1  # one device alone would start a canary
     settings = RunSettings(file=run.path, reports=run.path, cache=cache, controls=controls, pin=near is not None)
     single, together = split_multi_gpu(plan)
@@ -72,6 +77,7 @@ def measured(
         near=near or unasked,
     )
     measure_parts(assignment, context)
+    return lines
 
 
 def unasked(uuid: str) -> Locality:
@@ -248,13 +254,13 @@ def affinities(run: Run) -> dict[str, object]:
 
 
 def test_servers_keep_to_the_cpus_near_their_gpu(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_cpus.os, "sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     monkeypatch.setattr("runner.core.machine.physical_cores", len)
     near = {"GPU-1": Locality(frozenset(range(4)), 0), "GPU-2": Locality(frozenset(range(4, 8)), 1)}
     backend = FakeBackend()
     measured(run, backend, test_devices.plan(), near=near.__getitem__)
-    asked = {(server.device, tuple(server.requests[0]["cpus"])) for server in backend.opened}
-    assert asked == {("GPU-1", (0, 1, 2, 3)), ("GPU-2", (4, 5, 6, 7))}
+    requested = {(server.device, tuple(server.requests[0]["cpus"])) for server in backend.opened}
+    assert requested == {("GPU-1", (0, 1, 2, 3)), ("GPU-2", (4, 5, 6, 7))}
     assert affinities(run) == {"GPU-1": "near the GPU, NUMA node 0", "GPU-2": "near the GPU, NUMA node 1"}
     assert all("gpu_affinity" not in facts for facts in run.environments().values())
 
@@ -267,19 +273,28 @@ def test_one_gpu_whose_cpus_are_unknown_is_not_pinned_and_the_records_say_so(run
 
 
 def test_more_threads_than_cores_near_the_gpu_pin_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_cpus.os, "sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     monkeypatch.setattr("runner.core.machine.physical_cores", len)
     near = Locality(frozenset({0, 1}), 0)
 
-    def one(threads: int, *, pin: bool = True) -> server_cpus.ServerCpus:
-        (chosen,) = server_cpus.on_gpus(GPUS[:1], threads, pin=pin, near=lambda _: near)
-        return chosen
+    def chosen(threads: int, *, pin: bool = True) -> server_cpus.ServerCpus:
+        (cpus,) = server_cpus.on_gpus(GPUS[:1], threads, pin=pin, near=lambda _: near)
+        return cpus
 
-    assert one(2) == ((0, 1), "near the GPU, NUMA node 0")
-    assert one(3) == ((), server_cpus.TOO_FEW)
-    assert one(2, pin=False) == ((), server_cpus.UNPINNED)
+    assert chosen(2) == ((0, 1), "near the GPU, NUMA node 0")
+    assert chosen(3) == ((), server_cpus.TOO_FEW)
+    assert chosen(2, pin=False) == ((), server_cpus.UNPINNED)
 
 
 def test_records_without_a_pin_say_so(run: Run) -> None:
     measured(run, FakeBackend(), test_devices.plan())
     assert set(affinities(run).values()) == {server_cpus.UNPINNED}
+
+
+def test_an_import_that_opens_a_gpu_is_announced_and_recorded(run: Run) -> None:
+    backend = FakeBackend()
+    backend.opening = {"a"}
+    lines = measured(run, backend, test_devices.plan(), gpus=GPUS[:1])
+    assert [line for line in lines if "each child imports the framework instead" in line]
+    opened = {(record.cell.environment, record.facts.get("opened_by_import")) for record in run.records()}
+    assert opened == {("a", "/dev/x"), ("b", None)}
