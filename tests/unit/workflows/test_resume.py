@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -251,6 +252,15 @@ def test_what_is_behind_a_run_is_read_from_its_journal_and_records(tmp_path: Pat
         servers={"torch-2.x": 12, "tf-1.15": 9},
         groups={"cpu": (("torch-2.x", "tf-1.15"),)},
     )
+
+
+def test_batches_of_a_gpu_are_read_from_the_records(tmp_path: Path) -> None:
+    decided: dict[str, Any] = {"device": "cuda", "batch": 64, "wait_seconds": 1e-5}
+    first, second = cell(), cell(phase="train+published")
+    records = [good(first, 1, [1.0], **decided), good(first, 2, [1.0], **{**decided, "batch": 128})]
+    records += [good(second, 1, [1.0], **decided), good(cell("tf-1.15", "lstm-cell"), 1, [1.0], batch=8)]
+    run = make(tmp_path, records)
+    assert past(run, run.journal()).batches == {(first, 1): 64, (first, 2): 128}
 
 
 def test_what_a_run_has_spent_is_read_from_its_journal_whatever_was_written_last(tmp_path: Path) -> None:
