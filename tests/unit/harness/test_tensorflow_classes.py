@@ -133,7 +133,7 @@ def test_tf32_needs_a_gpu_and_2_4() -> None:
 @pytest.mark.parametrize("precision", ["fp16", "bf16"])
 @pytest.mark.parametrize("workload", ["rnn-step", "deepbench-rnn"])
 def test_16_bits_need_2_and_on_a_cpu_the_release_that_was_tested(workload: str, precision: str) -> None:
-    sizes = {"workload": workload, "precision": precision}
+    sizes: dict[str, Any] = {"workload": workload, "precision": precision}
     assert lacks("gru-cell", "gru", (2, 21, 0), **sizes) is None
     assert lacks("gru-cell", "gru", (2, 20, 0), **sizes)[0] == "precision-lacks"
     for slug, cell in [("gru-cell", "gru"), *CUDNN]:
