@@ -4,15 +4,10 @@
 - ``device.DeviceSession`` is one GPU during a run, ``device_group.DeviceGroup`` several that compute a case together.
 - ``clocks`` holds the clocks and restores them (see there); ``telemetry`` and ``energy`` read clocks, power and heat.
 - ``cooling.ThermalGuard`` waits until a GPU is cool, and repeats measurements that ran throttled.
-<<<<<<< ours
 - ``settings`` reads what makes times noisy, for ``runner doctor``; ``processes`` describes who computes on a GPU.
-- ``nvml`` is the only module that calls the driver; ``types`` has its answers as values, and its errors as sentences.
-=======
-- ``settings`` reads what makes times noisy, for ``runner doctor``.
 - ``locality`` says which CPUs are near a GPU.
 - ``nvml`` is the only module that calls the driver, under the names of ``old_symbols`` if it is old; ``types`` has its
   answers as values, and its errors as sentences.
->>>>>>> theirs
 
 This package exports nothing: ``runner plan`` imports ``selection`` without the driver's library.
 """
