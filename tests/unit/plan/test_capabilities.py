@@ -87,9 +87,9 @@ def test_a_cpu_and_the_host_backend_follow_their_own_rules() -> None:
 @pytest.mark.parametrize(
     ("name", "gpu", "refused"),
     [
-        ("v100-sxm2-580", None, {"conv2d", "cudnn-lstm"}),
-        ("gtx-1080-580", None, {"conv2d", "cudnn-lstm"}),
-        ("gtx-1080-580", TITAN_X, {"conv2d"}),  # of JAX: the newest TensorFlow has no code for Maxwell
+        ("v100-sxm2-580", None, {"conv2d", "cudnn-lstm", "cudnn-gru", "cudnn-rnn", "jax-cudnn-lstm"}),
+        ("gtx-1080-580", None, {"conv2d", "cudnn-lstm", "cudnn-gru", "cudnn-rnn", "jax-cudnn-lstm"}),
+        ("gtx-1080-580", TITAN_X, {"conv2d", "jax-cudnn-lstm"}),  # the newest TensorFlow has no code for Maxwell
     ],
 )
 def test_where_cudnn_does_not_serve_the_gpu_all_but_convolutions_and_its_networks_run(

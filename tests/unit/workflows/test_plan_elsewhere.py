@@ -20,7 +20,7 @@ from runner.workflows.plan_elsewhere import planned
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = tuple(sorted((ROOT / "docs" / "machines").glob("*.json")))
-TYPED = Options(matrix=ROOT / "matrix.yaml", workload=["rnn-step"], seed=0)
+TYPED = Options(matrix=ROOT / "matrix.yaml", workload=["rnn-step"], precision=["fp32"], seed=0)
 H200 = Gpu(uuid="GPU-1", name="NVIDIA H200", capability=(9, 0), driver="595.71.05", memory=150_000_000_000)
 OTHER = MachineDescription(
     file=Path("other.json"),
@@ -88,7 +88,7 @@ def test_without_an_engine_the_interpreters_decide() -> None:
     bare = replace(OTHER, engine=False, passes_gpus=False, interpreters={"3.11": True, "3.10": False})
     words_by_environment = words(planned(replace(TYPED, device="cpu"), bare))
     assert words_by_environment["torch-2.x"] == words_by_environment["tf-2.x"] == "run"
-    assert words_by_environment["torch-1.12"] == "framework-lacks, no-interpreter"
+    assert words_by_environment["torch-1.12"] == "framework-lacks, needs-gpu, no-interpreter"
     assert "no-engine" in words_by_environment["torch-0.4"]
     reasons = {
         entry.cell.environment: entry.skip.reason
@@ -242,7 +242,7 @@ FEWER = {
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_enough_releases_run_wherever_their_builds_exist(path: Path) -> None:
-    plan = planned(replace(TYPED, workload=None, preset="smoke"), read_machine_file(path))
+    plan = planned(replace(TYPED, workload=None, precision=None, preset="smoke"), read_machine_file(path))
     running = {entry.cell.environment for entry in plan.cells if entry.skip is None}
     counts = {key: sum(plan.frameworks[name] == key for name in running) for key in ENOUGH}
     for framework, count in counts.items():
@@ -268,7 +268,7 @@ def test_every_refusal_of_the_page_has_a_source_that_is_listed() -> None:
 def test_the_command_line() -> None:
     path = str(ROOT / "docs" / "machines" / "h200-550.json")
     typed = ["plan", "torch-1.0", "torch-2.11", "--matrix", str(ROOT / "matrix.yaml"), "--machine", path]
-    done = CliRunner().invoke(cli.app, [*typed, "--format", "json", "--workload", "rnn-step"], standalone_mode=False)
+    done = CliRunner().invoke(cli.app, [*typed, "--format", "json", "--workload", "rnn-step", "--precision", "fp32"], standalone_mode=False)
     assert done.return_value == 0
     document = json.loads(done.stdout)
     assert (document["device"], document["backend"], document["threads"]) == ("cuda", "docker", 112)
