@@ -35,7 +35,7 @@ FAST = {
 NOT_IN_JAX = ("gates", "norm")
 """Its stand-in has no order of gates to change, and gradients of second biases are zeroed before the norm."""
 IN_16_BITS = ("gru-sequence", "ctc", "clip-norm")
-MIN_ERRORS = {"fp16": 1e-4, "bf16": 1e-3}
+MIN_ERRORS = {"fp16": 1e-5, "bf16": 1e-4}
 """Precision -> the least error of outputs that shows that the network computed in 16 bits."""
 
 

@@ -33,7 +33,7 @@ ARITHMETIC = {
     "jax": "layers in {}, weights in float32",
 }
 TYPES = {"fp16": "float16", "bf16": "bfloat16"}
-MIN_ERRORS = {"fp16": 1e-4, "bf16": 1e-3}
+MIN_ERRORS = {"fp16": 1e-5, "bf16": 1e-4}
 """Precision -> an error of the outputs below which the network cannot have computed in 16 bits."""
 
 LOSE_BIAS = {
@@ -86,7 +86,7 @@ def test_small_networks_agree_with_the_reference(
 ) -> None:
     phase = PHASES[list(SMALL).index(name) % len(PHASES)]
     slugs = able(environment, SMALL[name], precision)
-    assert slugs
+    assert slugs or (environment, precision, SMALL[name]["output_bias"]) == ("keras-3", "bf16", True)
     for slug in slugs:
         result = client.measure(slug, SMALL[name], phase, precision=precision, seconds=0.01)
         assert (slug, result["status"], result.get("reason")) == (slug, "ok", None)
@@ -103,7 +103,11 @@ def test_shipped_networks_are_within_the_tolerance(
     client: drive.Client, environment: str, case_id: str, precision: str
 ) -> None:
     case = dict(NETWORKS[case_id])
-    slug = able(environment, case, precision)[-1]
+    slugs = able(environment, case, precision)
+    if (environment, precision, case["output_bias"]) == ("keras-3", "bf16", True):
+        assert not slugs
+        return
+    slug = slugs[-1]
     result = client.measure(slug, case, "train", precision=precision, seconds=0.01)
     assert (slug, result["status"], result.get("reason")) == (slug, "ok", None)
 

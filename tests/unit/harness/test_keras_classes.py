@@ -101,6 +101,12 @@ def test_16_bits_need_keras_3(precision: str) -> None:
     assert lacks("keras-lstm", OLD, "cuda", precision)[0] == "precision-lacks"
 
 
+def test_bias_of_the_output_has_no_bf16_on_a_cpu() -> None:
+    assert lacks("keras-lstm", NEWEST, "cpu", "bf16", output_bias=True)[0] == "precision-lacks"
+    for device, precision in (("cuda", "bf16"), ("cpu", "fp16"), ("cpu", "fp32")):
+        assert lacks("keras-lstm", NEWEST, device, precision, output_bias=True) is None
+
+
 def test_limits_of_gradients_are_multiplied_where_keras_divides_behind_the_clipping() -> None:
     engine: Any = object.__new__(traced.Engine)
     engine.case, engine.scale = {"clip_value": 0.5, "clip_each": 0.0, "clip_norm": 3.0, "rate": 0.1}, 1024.0

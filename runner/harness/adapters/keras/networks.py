@@ -36,6 +36,8 @@ class Recurrent(Driven, Implementation):
             return "framework-lacks", "Keras 2.4 to 2.15 are tf.keras under another name: measure TensorFlow instead"
         if precision == "tf32" and release < (3,):
             return "precision-lacks", "TF32 needs TensorFlow 2.4 or later, and with it Keras 3"
+        if precision == "bf16" and device == "cpu" and case["output_bias"]:
+            return "precision-lacks", "on a CPU, TensorFlow sums the gradient of the output layer's bias in bf16"
         return None
 
     @classmethod

@@ -24,7 +24,8 @@ def outputs(tf: "object", case: "dict", hidden: "object", last: "object", weight
         states = tf.reshape(states, (case["steps"] * case["batch"], -1))
     logits = tf.matmul(states, weights["output/kernel"])
     if case["output_bias"]:
-        logits = tf.nn.bias_add(logits, weights["output/bias"])
+        bias = weights["output/bias"]
+        logits = tf.nn.bias_add(tf.cast(logits, bias.dtype.base_dtype), bias)
     return tf.reshape(logits, (case["steps"], case["batch"], case["classes"])) if every else logits
 
 
