@@ -268,7 +268,8 @@ def test_every_refusal_of_the_page_has_a_source_that_is_listed() -> None:
 def test_the_command_line() -> None:
     path = str(ROOT / "docs" / "machines" / "h200-550.json")
     typed = ["plan", "torch-1.0", "torch-2.11", "--matrix", str(ROOT / "matrix.yaml"), "--machine", path]
-    done = CliRunner().invoke(cli.app, [*typed, "--format", "json", "--workload", "rnn-step", "--precision", "fp32"], standalone_mode=False)
+    words_typed = [*typed, "--format", "json", "--workload", "rnn-step", "--precision", "fp32"]
+    done = CliRunner().invoke(cli.app, words_typed, standalone_mode=False)
     assert done.return_value == 0
     document = json.loads(done.stdout)
     assert (document["device"], document["backend"], document["threads"]) == ("cuda", "docker", 112)
