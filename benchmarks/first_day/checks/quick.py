@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.first_day import runs
-from benchmarks.first_day.environments import planned
 from benchmarks.first_day.rows import Row, UntestableError
 from benchmarks.first_day.settings import ROOT, Settings
 
@@ -29,7 +28,6 @@ def rows(settings: Settings) -> Iterator[Row]:
         changes = {"preset": "quick", "rounds": 1, "seconds": 0.02, "busy_ok": True}
     reports = settings.scratch / "quick"
     options = settings.options(**changes, reports=reports)
-    estimate = planned(settings, options).prepared.plan.seconds
     begin = time.monotonic()
     done = subprocess.run(settings.command("run", options), cwd=ROOT, stdout=subprocess.PIPE, check=False)
     elapsed = time.monotonic() - begin
@@ -38,27 +36,22 @@ def rows(settings: Settings) -> Iterator[Row]:
         yield Row(SUBJECT, "did not hold", f"exit {done.returncode} before it measured: see logs/quick.txt")
         return
     runs.copy(folder, settings.folder / "quick")
-    yield from _summary(folder, estimate, elapsed, done.returncode)
+    yield from _summary(folder, elapsed, done.returncode)
 
 
-def _summary(folder: Path, estimate: float, elapsed: float, code: int) -> Iterator[Row]:
+def _summary(folder: Path, elapsed: float, code: int) -> Iterator[Row]:
     records, plan = runs.records(folder), _plan(folder)
     good = [record for record in records if record["status"] == "ok"]
     ended = any(event["event"] == "ended" and event.get("how", "done") == "done" for event in runs.journal(folder))
     detail = f"exit {code}, {len({record['cell'] for record in good})} cells in {elapsed / 60:.1f} min"
-    values: dict[str, Any] = {
-        "code": code,
-        "seconds": elapsed,
-        "estimate": estimate,
-        "records": len(records),
-        "good": len(good),
-    }
-    measuring = _measuring_seconds(folder)
-    values |= {"measuring": measuring, "child_seconds": _child_seconds(good)}
+    values: dict[str, Any] = {"code": code, "seconds": elapsed, "records": len(records), "good": len(good)}
+    measuring, estimate = _measuring_seconds(folder), estimated_seconds(plan, records)
+    values |= {"measuring": measuring, "estimate": estimate, "child_seconds": _child_seconds(good)}
     yield Row("the quick run", "held" if ended and good else "did not hold", detail, values)
-    yield _estimate(estimate, measuring)
-    skips = Counter(cell.get("code") or "" for cell in plan if cell["verdict"] != "run")
-    environments = Counter(cell["id"].split("/")[0] for cell in plan if cell["verdict"] == "run")
+    yield estimate_row(estimate, measuring)
+    cells = plan["cells"]
+    skips = Counter(cell.get("code") or "" for cell in cells if cell["verdict"] != "run")
+    environments = Counter(cell["id"].split("/")[0] for cell in cells if cell["verdict"] == "run")
     detail = ", ".join(f"{name}: {count} cells" for name, count in environments.items()) or "nothing runs"
     yield Row("environments that run", "read", detail, {"environments": dict(environments), "skips": dict(skips)})
     failed = [record for record in records if record["status"] == "failed"]
@@ -70,10 +63,21 @@ def _summary(folder: Path, estimate: float, elapsed: float, code: int) -> Iterat
     yield from _gpu(good)
 
 
-def _plan(folder: Path) -> list[dict[str, Any]]:
+def _plan(folder: Path) -> dict[str, Any]:
     from runner.store.run import Run
 
-    return list(Run.open(folder).plan()["cells"])
+    return dict(Run.open(folder).plan())
+
+
+def estimated_seconds(plan: dict[str, Any], records: list[dict[str, Any]]) -> float:
+    """Return what the plan's estimates say of the measurements that a run made: its budget ends most runs before.
+
+    Args:
+        plan: ``plan.json``; its seconds are those of all planned rounds.
+        records: of the run, one for each cell, round and attempt.
+    """
+    by_cell = {cell["id"]: cell["seconds"] / plan["rounds"] for cell in plan["cells"]}
+    return float(sum(by_cell.get(record["cell"], 0.0) for record in records))
 
 
 def _measuring_seconds(folder: Path) -> float:
@@ -91,11 +95,12 @@ def _child_seconds(good: list[dict[str, Any]]) -> dict[str, float]:
     return {name: sorted(times)[len(times) // 2] for name, times in by_environment.items()}
 
 
-def _estimate(estimate: float, measuring: float) -> Row:
+def estimate_row(estimate: float, measuring: float) -> Row:
+    """Return whether measuring took between a third and three times of what was estimated for it."""
     if not measuring or not estimate:
         return Row("the plan's estimate", "not tested", "nothing was measured")
     ratio = measuring / estimate
-    detail = f"planned {estimate / 60:.1f} min, measured for {measuring / 60:.1f} min"
+    detail = f"estimated {estimate / 60:.1f} min for what was measured, took {measuring / 60:.1f} min"
     return Row("the plan's estimate", "held" if 1 / 3 <= ratio <= 3 else "did not hold", detail, {"ratio": ratio})
 
 

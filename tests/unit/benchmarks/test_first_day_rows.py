@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.first_day import private
 from benchmarks.first_day.__main__ import CHECKS
-from benchmarks.first_day.checks import readings
+from benchmarks.first_day.checks import quick, readings
 from benchmarks.first_day.limits import Allowance, ended
 from benchmarks.first_day.rows import Result, Row, counts, line, read, with_end
 from benchmarks.first_day.settings import Settings
@@ -154,3 +154,13 @@ def test_every_check_is_documented_with_its_time_limit() -> None:
     page = (ROOT / "docs" / "how-to" / "first-day-with-a-gpu.md").read_text("utf-8")
     for check in CHECKS:
         assert re.search(rf"^\| `{check.name}` \|.*\| {check.seconds / 60:g} min \|$", page, re.MULTILINE), check
+
+
+def test_the_estimate_of_the_quick_run_is_that_of_the_measurements_it_made() -> None:
+    """A budget of eight minutes ends a plan of forty; that says nothing about the estimates."""
+    cells = [{"id": "a", "seconds": 90.0}, {"id": "b", "seconds": 30.0}, {"id": "never measured", "seconds": 9000.0}]
+    records = [{"cell": "a"}, {"cell": "b"}, {"cell": "b"}]
+    assert quick.estimated_seconds({"rounds": 3, "cells": cells}, records) == 50.0
+    assert quick.estimate_row(50.0, 60.0).state == "held"
+    assert quick.estimate_row(50.0, 10.0).state == "did not hold"
+    assert quick.estimate_row(0.0, 10.0).state == quick.estimate_row(50.0, 0.0).state == "not tested"
