@@ -82,9 +82,8 @@ class Graphed(object):
     @classmethod
     def lacks_release(cls, release, device):
         """See Implementation."""
-        if device == "cpu":
-            return "needs-gpu", "a CUDA graph needs a GPU"
-        return super(Graphed, cls).lacks_release(release, device)
+        skip = super(Graphed, cls).lacks_release(release, device)
+        return ("needs-gpu", "a CUDA graph needs a GPU") if skip and skip[0] == "needs-gpu" else skip
 
     def __init__(self, case, data, weights, device, precision):
         """See Implementation."""
