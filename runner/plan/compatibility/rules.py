@@ -120,7 +120,8 @@ def code_verdict(build: Build | None, target: Target) -> Verdict | None:
     if build.fails_from and capability >= build.fails_from:
         reason += f", and its PTX {format_capability(newest)} does not run there{_note(build)}"
         return _cannot("arch", reason, build, "sass", "fails_from")
-    reason += f", only PTX {format_capability(newest)}{_note(build)}"
+    note = "" if build.fails_from else _note(build)  # such a note is about the GPUs on which it fails
+    reason += f", only PTX {format_capability(newest)}{note}"
     if build.unprobed_from and capability >= build.unprobed_from:
         return Verdict("jit", reason=f"{reason}, which is not known to run there (unverified)", source=build.source)
     reason = _with_caveat(reason, build, "sass", "ptx")

@@ -212,6 +212,8 @@ def test_the_reason_names_the_build_the_gpu_and_the_code_it_has() -> None:
     assert judged("tf-2.x", "RTX 5090").verdict.reason.endswith(
         "only PTX 9.0, which is not known to run there (unverified)"
     )
+    assert judged("tf-2.16", "RTX 5090").verdict.reason.endswith("CUDA_ERROR_INVALID_PTX was reported")
+    assert judged("tf-2.16", "H200").verdict.reason.endswith("only PTX 9.0")  # nobody reported it there
 
 
 def test_jit_is_refused_unless_it_is_allowed() -> None:
