@@ -41,7 +41,7 @@ SKIP_TITLES = {
     "driver": "need another GPU driver",
     "no-memory": "need more memory",
     "processors": "need more CPUs",
-    "over-budget": "take longer than the budget",
+    "over-budget": "take longer than the time-out or the budget allows",
     "excluded": "left out by the preset or the selection",
 }
 """Skip code -> its meaning in the summary; a code of an older run is called by its name."""
