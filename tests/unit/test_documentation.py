@@ -22,14 +22,19 @@ from runner.core.model import FAILURE_CLASSES, SKIP_CODES, Precision
 from runner.core.units import disk_size
 from runner.harness.verify.tolerance import TOLERANCES
 from runner.matrix import Phase, load, parse, schema
+from runner.plan.compatibility.variants import choose_variants
+from runner.plan.machine_file import read_machine_file
 from runner.report import data
 from runner.store.samples import COLUMNS
+from runner.workflows.options import Options
+from runner.workflows.plan_elsewhere import planned
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 PAGES = tuple(sorted(DOCS.rglob("*.md")))
 SVG = "{http://www.w3.org/2000/svg}"
+SIZES = ("download_bytes", "disk_bytes")
 BUG = 70  # what ``console`` ends with after what nobody expected
 
 LINK = re.compile(r"\]\(([^()\s]+)\)")
@@ -202,9 +207,20 @@ def test_the_readme_begins_with_two_commands_and_ci_runs_the_second() -> None:
 def test_the_readme_says_what_the_environments_take() -> None:
     builds = [environment.variant("cpu") for environment in load(ROOT / "matrix.yaml").environments.values()]
     locked = [build for build in builds if build is not None and build.lock is not None]
-    sums = (sum(getattr(build, key) for build in locked) for key in ("download_bytes", "disk_bytes"))
+    sums = (sum(getattr(build, key) for build in locked) for key in SIZES)
     download, disk = map(disk_size, sums)
     assert f"{download} to download and {disk} on disk" in README.read_text("utf-8")
+
+
+def test_the_readme_and_the_first_day_say_what_the_environments_of_a_gpu_take() -> None:
+    options = Options(matrix=ROOT / "matrix.yaml", preset="quick", seed=0)
+    described = read_machine_file(DOCS / "machines" / "h200-580.json")
+    running = {each.cell.environment for each in planned(options, described).cells if each.skip is None}
+    matrix, _ = choose_variants(load(options.matrix), described.gpus[0])
+    builds = [matrix.environments[name].variant("cuda") for name in running]
+    download, disk = (disk_size(sum(getattr(build, key) for build in builds)) for key in SIZES)
+    for page in (README, DOCS / "how-to" / "first-day-with-a-gpu.md"):
+        assert f"{download} to download and {disk} on disk" in page.read_text("utf-8")
 
 
 @pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.relative_to(ROOT).as_posix())
