@@ -49,9 +49,9 @@ def _summary(folder: Path, elapsed: float, code: int) -> Iterator[Row]:
     values |= {"measuring": measuring, "estimate": estimate, "child_seconds": _child_seconds(good)}
     yield Row("the quick run", "held" if ended and good else "did not hold", detail, values)
     yield estimate_row(estimate, measuring)
-    cells = plan["cells"]
-    skips = Counter(cell.get("code") or "" for cell in cells if cell["verdict"] != "run")
-    environments = Counter(cell["id"].split("/")[0] for cell in cells if cell["verdict"] == "run")
+    codes = skip_codes(plan, records, runs.journal(folder))
+    skips = Counter(code for code in codes.values() if code)
+    environments = Counter(cell.split("/")[0] for cell, code in codes.items() if not code)
     detail = ", ".join(f"{name}: {count} cells" for name, count in environments.items()) or "nothing runs"
     yield Row("environments that run", "read", detail, {"environments": dict(environments), "skips": dict(skips)})
     failed = [record for record in records if record["status"] == "failed"]
@@ -67,6 +67,26 @@ def _plan(folder: Path) -> dict[str, Any]:
     from runner.store.run import Run
 
     return dict(Run.open(folder).plan())
+
+
+def skip_codes(
+    plan: dict[str, Any], records: list[dict[str, Any]], events: list[dict[str, Any]]
+) -> dict[str, str | None]:
+    """Return cell -> its skip code; ``over-budget`` also if the budget had no time for its case during the run.
+
+    Args:
+        plan: ``plan.json``.
+        records: of the run.
+        events: of its journal.
+    """
+    skipped_cases = {event["case"] for event in events if event["event"] == "skipped"}
+    recorded = {record["cell"] for record in records}
+    return {
+        cell["id"]: "over-budget"
+        if f"{cell['workload']}/{cell['case']}" in skipped_cases and cell["code"] is None and cell["id"] not in recorded
+        else cell["code"]
+        for cell in plan["cells"]
+    }
 
 
 def estimated_seconds(plan: dict[str, Any], records: list[dict[str, Any]]) -> float:

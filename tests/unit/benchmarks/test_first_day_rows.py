@@ -164,3 +164,13 @@ def test_the_estimate_of_the_quick_run_is_that_of_the_measurements_it_made() -> 
     assert quick.estimate_row(50.0, 60.0).state == "held"
     assert quick.estimate_row(50.0, 10.0).state == "did not hold"
     assert quick.estimate_row(0.0, 10.0).state == quick.estimate_row(50.0, 0.0).state == "not tested"
+
+
+def test_cells_that_the_budget_had_no_time_for_count_as_skipped() -> None:
+    cells = [
+        {"id": name, "workload": "w", "case": name[0], "code": code}
+        for name, code in (("a1", None), ("a2", None), ("b1", None), ("a3", "arch"))
+    ]
+    events = [{"event": "skipped", "case": "w/a"}, {"event": "round", "case": "w/b"}]
+    codes = quick.skip_codes({"cells": cells}, [{"cell": "a2"}, {"cell": "b1"}], events)
+    assert codes == {"a1": "over-budget", "a2": None, "b1": None, "a3": "arch"}
