@@ -25,6 +25,7 @@ PAIRS = 101  # of readings, to measure what one costs
 NO_OP = 5  # readings; a wait that costs less is that of a function without effect
 TURN = 0.01  # seconds of samples in a turn
 LEAD_BELOW = 0.025  # seconds; where samples are shorter, the first one of a turn does not count
+LED_SAMPLES = 2  # fewest samples of a turn whose first call does not count
 TURNS = 10  # fewest turns before a precise median ends the measurement
 
 
@@ -167,16 +168,19 @@ def in_turns(
     """Return samples as ``until_precise`` does, taken in turns of TURN seconds with other processes; see ``measure``.
 
     A turn has at least one sample. Where samples are shorter than LEAD_BELOW, the first one of a turn shows that other
-    processes have used the caches: it is one of the ``leads``, and is no sample.
+    processes have used the caches: it is one of the ``leads``, and is no sample. At least LED_SAMPLES follow it, so that
+    at most a third of the calls lead.
     """
     times, turns, leads, elapsed, look = [], [], [], 0.0, TURNS
     while len(times) < MIN_SAMPLES or elapsed < seconds:
         wait()
+        fewest = 1
         if not times or batch * times[-1] < LEAD_BELOW:
             leads.append(sample(call, synchronize, clock, batch)[0])
+            fewest = LED_SAMPLES
         before, start = len(times), clock()
         now = start
-        while now - start < TURN:
+        while now - start < TURN or len(times) - before < fewest:
             time, now = sample(call, synchronize, clock, batch)
             times.append(time)
         turns.append(len(times) - before)

@@ -76,7 +76,7 @@ def cell_seconds(cell: Cell, program: Program, measurement: Measurement, rates: 
         return prepared + iterations * step
     measured = max(measurement.seconds, 5 * step)
     if rates.device == "cpu" and step < timing.LEAD_BELOW:
-        measured *= 1 + step / max(step, timing.TURN)  # the first call of each turn is no sample
+        measured *= 1 + step / max(timing.LED_SAMPLES * step, timing.TURN)  # the first call of each turn is no sample
     return prepared + measured
 
 

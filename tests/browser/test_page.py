@@ -209,8 +209,8 @@ def test_hostile_names_stay_text(chromium: Browser, hostile_page: Path, width: i
         assert page.locator("img, iframe, object").count() == 0
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         text = page.locator("body").inner_text()
-        for place in ("release", "failure", "skip", "cpu", "package", "library"):
-            assert f"{place}{EVIL[:40]}" in text, place
+        for origin in ("release", "failure", "skip", "cpu", "package", "library"):
+            assert f"{origin}{EVIL[:40]}" in text, origin
 
 
 def test_a_hostile_log_is_a_file_that_the_page_only_links_to(chromium: Browser, hostile_page: Path) -> None:

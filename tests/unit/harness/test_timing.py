@@ -266,3 +266,33 @@ def test_measuring_continues_until_the_median_is_precise() -> None:
     assert timing.FIRST_LOOK < len(times) < 200
     assert times == pytest.approx(durations[: len(times)])
     assert timing.precise(times)
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "samples"),
+    [
+        (1.5, 7),  # as many as fit in a turn
+        (4.0, 3),
+        (12.0, 2),  # at most a third of the calls lead
+        (24.0, 2),
+    ],
+)
+def test_at_least_two_samples_follow_a_call_that_leads_a_turn(milliseconds: float, samples: int) -> None:
+    turns, timed = _in_turns(milliseconds / 1e3)
+    assert set(timed["turns"]) == {samples}
+    assert len(timed["leads"]) == turns
+    assert len(timed["seconds"]) == samples * turns
+
+
+def test_a_long_step_is_a_turn_by_itself() -> None:
+    turns, timed = _in_turns(0.026)
+    assert timed["turns"] == [2, *[1] * (turns - 1)]  # before the first call, nothing is known of its length
+    assert len(timed["leads"]) == 1
+
+
+def _in_turns(step: float) -> tuple[int, dict[str, Any]]:
+    """Measure a step in turns; return how many turns there were, and the times."""
+    machine = _Machine(step)
+    turns: list[float] = []
+    timed = timing.in_turns(machine.call, machine.synchronize, machine.clock, 1.0, 1, lambda: turns.append(machine.now))
+    return len(turns), timed
