@@ -43,7 +43,7 @@ class Check(NamedTuple):
 CHECKS = (
     Check("doctor", "Doctor", 180),
     Check("readings", "NVML, every reading", 120),
-    Check("build", "Environments", 3600, counts=False),  # downloads
+    Check("build", "Environments", 10800, counts=False),  # downloads
     Check("imports", "What an import opens", 300),
     Check("clocks", "Products by five clocks", 420),
     Check("precisions", "Five precisions", 420),
