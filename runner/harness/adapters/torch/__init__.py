@@ -31,6 +31,7 @@ def load(threads: "int") -> "str":
     if hasattr(torch, "compile"):
         importlib.import_module("torch._dynamo")  # otherwise, each child's first optimiser imports it in a second
     compat.use(torch)
+    compat.count_gpus_by_cuda(torch.cuda)
     steps.use(torch)
     return str(torch.__version__)
 
