@@ -20,6 +20,7 @@ class Breakdown:
         self.clock = clock
         self.seconds: dict[Activity, float] = defaultdict(float)
         self.taken_at = clock()
+        self.taken_once = 0.0
 
     @contextmanager
     def during(self, activity: Activity) -> Iterator[None]:
@@ -45,15 +46,22 @@ class Breakdown:
             for name, activity in ONE_GO.items():
                 self.move("turns", activity, reply.get(name) or 0.0)
 
+    def once(self) -> float:
+        """Return the seconds, since the start, of activities that later rounds do not repeat."""
+        return self.taken_once + sum(self.seconds.get(activity, 0.0) for activity in ONCE)
+
     def take(self) -> Mapping[Activity, float]:
         """Return the seconds of each activity since the last call, ``other`` included, and start from zero."""
         now = self.clock()
         total, self.taken_at = now - self.taken_at, now
         taken = {activity: self.seconds.get(activity, 0.0) for activity in ACTIVITIES}
         taken["other"] = max(0.0, total - sum(taken.values()))
+        self.taken_once = self.once()
         self.seconds.clear()
         return taken
 
 
 ONE_GO: Mapping[str, Activity] = {"build_seconds": "build", "warmup_seconds": "warm-up", "check_seconds": "check"}
 """Fact of a cell that takes no turns -> its activity."""
+ONCE: tuple[Activity, ...] = ("compile", "reference")
+"""What is kept for all rounds: in the compilers' caches, and in files."""

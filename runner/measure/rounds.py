@@ -44,8 +44,9 @@ class Hooks:
         say: shows what is measured now.
         next_cells: given the number of finished rounds, returns the cells of the next round; no cells end the run.
             Without it every cell gets the plan's rounds.
-        over_budget: called before each case of a first round; returns why the budget has no time for it, and the case
-            is left out; empty if it is measured. None: every case is measured.
+        over_budget: called before each case of a first round, with the seconds of what was done once for all rounds;
+            returns why the budget has no time for the case, which is then left out; empty if it is measured. None:
+            every case is measured.
         canary: measures a fixed product, in seconds, before each case. None: no canary.
         interleave: whether the cells of a case take turns, on a CPU.
         wait_until_cool: called before each case. None: nothing to cool.
@@ -54,7 +55,7 @@ class Hooks:
 
     say: Callable[[str], None]
     next_cells: Callable[[int], Collection[Cell]] | None = None
-    over_budget: Callable[[Block], str] | None = None
+    over_budget: Callable[[Block, float], str] | None = None
     canary: Callable[[], float] | None = None
     interleave: bool = True
     wait_until_cool: Callable[[], None] | None = None
@@ -133,6 +134,7 @@ class _Executor:
                 self.servers.next_round(environments)
             self.breakdown.move("start", "import", self.servers.take_import_share() * self.breakdown.seconds["start"])
         if of.number == 1 and self.servers.jit:
+            self.breakdown.move("start", "compile", self.breakdown.seconds["start"])  # the first contexts compile
             with self.breakdown.during("compile"):
                 prime(self.servers, (job for step in steps for job in self._compile_jobs(step)))
         jobs: list[Job] = []
@@ -155,7 +157,9 @@ class _Executor:
 
     def _over_budget(self, step: Step, of: Round) -> str:
         """Return why the budget has no time for a case; empty if it has. A case that has started goes on."""
-        return self.hooks.over_budget(step.block) if self.hooks.over_budget and of.number == 1 else ""
+        if self.hooks.over_budget is None or of.number > 1:
+            return ""
+        return self.hooks.over_budget(step.block, self.breakdown.once())
 
     def _step(self, step: Step) -> Iterator[Event]:
         """Yield the canary, the outcome of each cell, and the end of a step."""

@@ -96,7 +96,8 @@ Activity = Literal[
 ACTIVITIES: tuple[Activity, ...] = get_args(Activity)
 """What the time of a run is spent on.
 
-``start`` and ``import``: servers start, and import their frameworks; ``compile``: ahead of the first round;
+``start`` and ``import``: servers start, and import their frameworks; ``compile``: ahead of the first round, first
+contexts included where the driver compiles in them;
 ``reference``: the float64 results; ``canary``; ``build`` and ``check``: programs are built and verified; ``warm-up``;
 ``samples``: the calls that count; ``turns``: the calls that lead a turn, and the hand-over of turns; ``other``: what
 remains, such as verdicts and rests of a hot GPU.

@@ -11,11 +11,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from runner.backends import Backend
 from runner.core import machine
 from runner.core.errors import RunnerError
-from runner.core.model import Limits, Plan, Provisioned, device_id
+from runner.core.model import Limits, Outcome, Plan, Provisioned, device_id
 from runner.core.threads import run_concurrently
 from runner.gpu.cooling import ThermalGuard
 from runner.gpu.device import DeviceSession
@@ -126,9 +127,7 @@ class DeviceWorker:
         progress = context.recorder.progress
         # A canary next to other devices would measure them: it runs where there is one device.
         with_canary = context.settings.controls and self.alone
-        guard = ThermalGuard(
-            self.clocks.observed_facts, progress.note, celsius=self.clocks.celsius, cool=self.idle_celsius
-        )
+        guard = ThermalGuard(self._observe, progress.note, celsius=self.clocks.celsius, cool=self.idle_celsius)
         on_gpu = self.clocks.gpu is not None
         return Hooks(
             say=functools.partial(progress.status, self.name),
@@ -137,8 +136,21 @@ class DeviceWorker:
             canary=canary if with_canary else None,
             interleave=not on_gpu,
             wait_until_cool=guard.wait_until_cool if on_gpu else None,
-            measure_unthrottled=guard.measure_unthrottled if on_gpu else None,
+            measure_unthrottled=functools.partial(self._measure_unthrottled, guard) if on_gpu else None,
         )
+
+    def _observe(self, reply: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the readings for a reply, and how the clocks are held now: its record may be written much later."""
+        return {**self.clocks.observed_facts(reply), **self.clocks.facts()}
+
+    def _measure_unthrottled(self, guard: ThermalGuard, ask: Callable[[], Outcome]) -> Outcome:
+        """Return the outcome of one measurement, before which a guardian that died is replaced.
+
+        Raises:
+            GpuError: the GPU is lost.
+        """
+        self.clocks.check()
+        return guard.measure_unthrottled(ask)
 
 
 def execute(

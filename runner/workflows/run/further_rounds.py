@@ -72,20 +72,24 @@ class RoundScheduler:
                 self.say(reason)
         return self.chosen
 
-    def over_budget(self, block: Block) -> str:
+    def over_budget(self, block: Block, once: float = 0.0) -> str:
         """Return why the budget has no time for a case of the first round; empty if it has, and the case is measured.
 
         The cases that were measured before keep the time of their other rounds, and of starting the servers in each. As
         long as nothing was measured there is only an estimate, and no case is refused before the budget is spent.
+
+        Args:
+            block: the case.
+            once: seconds of what later rounds do not repeat, such as references and compiling ahead.
         """
         if self.measurement.budget is not None and not set(block.cells) & set(self.admitted):
             in_cells = self.costs.elapsed(self.rule.round_seconds)
             if self.admitted and self.remaining() <= 0:
                 return f"the budget of {duration(self.measurement.budget)} is spent"
             rounds = self.measurement.rounds
-            needed, once = rounds * self._capped(block.cells), self._capped(self.admitted)
-            overhead = max(0.0, self.elapsed() - self.spending.before - in_cells)
-            available = self.remaining() - self.spending.reserved - (rounds - 1) * (once + overhead)
+            needed, others = rounds * self._capped(block.cells), self._capped(self.admitted)
+            overhead = max(0.0, self.elapsed() - self.spending.before - in_cells - once)
+            available = self.remaining() - self.spending.reserved - (rounds - 1) * (others + overhead)
             if needed > available and any(cell in self.costs.measured for cell in self.rule.round_seconds):
                 rest = f"{duration(max(available, 0.0))} of the budget of {duration(self.measurement.budget)} remain"
                 return f"{rounds} rounds would take about {duration(needed)}, by what was measured until now; {rest}"

@@ -162,8 +162,7 @@ class RunRecorder:
             "threads": self.plan.measurement.threads,
             "precision": cell.precision,
             "protocol": cell.protocol,
-            **clocks.facts(),
-            **outcome.device,
+            **(outcome.device if "clocks" in outcome.device else {**clocks.facts(), **outcome.device}),
             "harness": harness_archive.version(),
             **({"corpus": self.corpora[cell.case_id]} if cell.case_id in self.corpora else {}),
         }

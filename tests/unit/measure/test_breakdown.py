@@ -78,6 +78,19 @@ def test_no_activity_gives_away_more_than_it_has() -> None:
     assert not any(breakdown.take().values())
 
 
+def test_references_and_compiled_code_are_kept_for_later_rounds() -> None:
+    clock = Clock()
+    breakdown = Breakdown(clock)
+    for activity, seconds in (("reference", 2.0), ("compile", 3.0), ("start", 5.0), ("turns", 7.0)):
+        with breakdown.during(activity):  # type: ignore[arg-type]
+            clock.now += seconds
+    assert breakdown.once() == 5.0
+    breakdown.take()
+    with breakdown.during("reference"):
+        clock.now += 1.0
+    assert breakdown.once() == 6.0
+
+
 def test_each_round_of_a_run_reports_its_times() -> None:
     seen = events(FakeBackend(), block(*cells("a/x", "b/x")), rounds=2)
     times = [event for event in seen if isinstance(event, RoundTimes)]

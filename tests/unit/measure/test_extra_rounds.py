@@ -71,7 +71,7 @@ def test_a_case_over_budget_is_left_out_of_all_rounds_and_its_cells_are_named() 
     first, second = block(*cells("a/x", "b/x", case="one")), block(*cells("a/x", "b/x", case="two"))
     requested: list[str] = []
 
-    def over_budget(of: Block) -> str:
+    def over_budget(of: Block, _: float) -> str:
         requested.append(of.case_id)
         return "no time" if of.case_id == "rnn-step/two" else ""
 

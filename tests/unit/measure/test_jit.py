@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from runner.measure.server_pool import HELLO_SECONDS, JIT_SECONDS
+from runner.core.model import RoundTimes
+from runner.measure.server_pool import HELLO_SECONDS, JIT_SECONDS, ServerPool
 from runner.measure.session import GRACE
-from tests.support.fake_servers import FakeBackend, block, cells, outcomes
+from tests.support.fake_servers import FakeBackend, block, cells, events, outcomes
 
 CELLS = cells("old/vendor", "old/x", "new/x")
 LARGE = cells("old/x", "new/x", case="a-large-case")
@@ -46,6 +47,18 @@ def test_only_the_first_import_that_may_compile_has_a_long_limit() -> None:
     waits = {server.environment: max(server.patience) for server in backend.opened}
     assert waits["old"] == pytest.approx(JIT_SECONDS + GRACE, abs=5)
     assert waits["new"] < JIT_SECONDS
+
+
+def test_first_contexts_that_compile_are_no_part_of_each_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ServerPool, "take_import_share", lambda _: 0.0)
+    case, times = block(*CELLS), list[RoundTimes]()
+    for jit in (set[str](), {"old"}):
+        run_events = events(FakeBackend(), case, rounds=2, restart=1, jit=jit)
+        times += [event for event in run_events if isinstance(event, RoundTimes)]
+    without, _, first, second = (each.seconds["start"] for each in times)
+    assert without > 0.0
+    assert first == 0.0
+    assert second > 0.0
 
 
 def test_nothing_compiles_early_without_jit() -> None:

@@ -126,17 +126,18 @@ def test_starting_servers_and_what_others_need_count(tmp_path: Path) -> None:
     plan = planned(("one", "two"), budget=100.0)
     first, second = plan.blocks
 
-    def refused(elapsed: float, **spending: float) -> bool:
+    def refused(elapsed: float, once: float = 0.0, **spending: float) -> bool:
         clock = Clock()
-        choose = scheduler(plan, clock, tmp_path / f"{elapsed}-{len(spending)}", **spending)
+        choose = scheduler(plan, clock, tmp_path / f"{elapsed}-{once}-{len(spending)}", **spending)
         choose.over_budget(first)
         for each in first.cells:
             choose.costs.add(each, 2.0)
         clock.now = elapsed
-        return bool(choose.over_budget(second))
+        return bool(choose.over_budget(second, once))
 
     assert not refused(4.0)  # 12 s of 96 s
     assert refused(34.0)  # 30 s of starting in each of two more rounds: 66 - 60 - 8 s remain
+    assert not refused(34.0, once=30.0)  # references and compiled code are kept
     assert refused(4.0, reserved=80.0)
 
 

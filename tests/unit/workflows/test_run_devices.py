@@ -1,5 +1,6 @@
 """Several devices side by side in one run, without any of them: servers live in memory."""
 
+import itertools
 import json
 import os
 import threading
@@ -111,6 +112,31 @@ def test_a_case_stays_on_its_device_and_all_are_measured(run: Run) -> None:
     on = {record.facts["server"]: record.facts["device_uuid"] for record in run.records()}
     assert all(on[record.facts["server"]] == record.facts["device_uuid"] for record in run.records())
     assert len(set(numbers)) == len(backend.opened)
+
+
+def test_a_record_has_the_clocks_of_its_measurement_although_it_is_written_later(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measurements, lapsed = itertools.count(1), set[str]()
+
+    def observed(_: DeviceSession, reply: Mapping[str, Any]) -> dict[str, Any]:
+        if not reply:  # before a measurement
+            return {}
+        number = next(measurements)
+        if number == 2:  # its guardian dies while the last cell of the first case is measured
+            lapsed.add("guardian")
+        return {"clock_mhz": [number]}
+
+    held = {"clocks": "locked", "pinned": "SM 1410 MHz"}
+    monkeypatch.setattr(DeviceSession, "observed_facts", observed)
+    monkeypatch.setattr(DeviceSession, "facts", lambda _: {"clocks": "none"} if lapsed else held)
+    monkeypatch.setattr(DeviceSession, "check", lambda _: lapsed.clear())
+    plan = test_devices.plan()
+    blocks = tuple(replace(block, device="cuda") for block in plan.blocks)
+    measured(run, FakeBackend(), replace(plan, blocks=blocks), gpus=GPUS[:1])
+    facts = {record.facts["clock_mhz"][0]: record.facts for record in run.records()}
+    assert [number for number, each in facts.items() if each["clocks"] == "none"] == [2]
+    assert [number for number, each in facts.items() if "pinned" not in each] == [2]
 
 
 def test_a_case_of_several_gpus_has_all_of_them_before_the_others_begin(run: Run) -> None:

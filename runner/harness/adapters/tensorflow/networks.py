@@ -11,6 +11,7 @@ from .v2 import networks as v2_networks
 BLOCKS_SINCE = {"cuda": {"fp16": SINCE["cuda"]["fp16"]}}
 """As SINCE: the operations of blocks have no kernels for bf16, and on a CPU they sum products of fp16 in fp16."""
 
+
 class BasicLSTMCell(Recurrent):
     """``nn.rnn_cell.BasicLSTMCell`` in ``nn.dynamic_rnn``; in 2.x the same operations in a ``tf.while_loop``."""
 

@@ -2,7 +2,8 @@
 
 An implementation is a class in ``cells`` (cells in a loop over the steps), ``modules`` (recurrent modules), ``graphs``
 (both in a CUDA graph), ``kernels`` (single operations) or ``allreduce``, named in the tuple at the end of that file.
-``network``, ``stack``, ``training`` and ``precisions`` are the networks around cells and modules. No code compares versions at run time: ``compat`` looks at the interfaces that are there.
+``network``, ``stack``, ``training`` and ``precisions`` are the networks around cells and modules. No code compares
+versions at run time: ``compat`` looks at the interfaces that are there.
 """
 
 import importlib
@@ -31,6 +32,7 @@ def load(threads: "int") -> "str":
     if hasattr(torch, "compile"):
         importlib.import_module("torch._dynamo")  # otherwise, each child's first optimiser imports it in a second
     compat.use(torch)
+    compat.count_gpus_by_cuda(torch.cuda)
     steps.use(torch)
     return str(torch.__version__)
 

@@ -1,5 +1,7 @@
 """The interfaces that differ between releases of PyTorch, chosen by what is there, and the settings of its backends."""
 
+import os
+
 from . import device_clock
 
 TYPE_CHECKING = False
@@ -12,6 +14,18 @@ def use(framework: "Any") -> "None":
     """Set the module that this one works with; its file is also read on machines without PyTorch."""
     global torch
     torch = framework
+
+
+def count_gpus_by_cuda(cuda: "Any") -> "None":
+    """Have PyTorch 1.13 ask CUDA for the number of GPUs where CUDA_VISIBLE_DEVICES contains UUIDs.
+
+    It asks NVML, and reads a UUID as no GPU: it then refuses to name GPU 0, and autocast and GradScaler do nothing. The
+    function that reads UUIDs came with 2.0. Source: https://github.com/pytorch/pytorch/issues/90543.
+    """
+    reads_uuids = hasattr(cuda, "_raw_device_uuid_nvml") or not hasattr(cuda, "_device_count_nvml")
+    if not reads_uuids and "-" in os.environ.get("CUDA_VISIBLE_DEVICES", ""):
+        cuda._device_count_nvml = lambda: -1  # NVML failed, so that CUDA is asked
+        getattr(cuda.device_count, "cache_clear", int)()
 
 
 class OnDevice(object):

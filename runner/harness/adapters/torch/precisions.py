@@ -111,8 +111,15 @@ class Mixed(SixteenBits):
             self.description += ", loss scale {:g}".format(LOSS_SCALE)
 
     def covering(self, call):
-        """See Single."""
+        """See Single.
+
+        Raises:
+            CellFailure: this PyTorch does nothing on the device in this type, of which it only warns.
+        """
         autocast = compat.autocast(self.device, self.type)
+        if not getattr(autocast, "_enabled", True):
+            text = "autocast to {} is disabled on this device"
+            raise CellFailure("wrong-result", text.format(NAMES[self.precision]))
 
         def covered(*args):
             with autocast:
