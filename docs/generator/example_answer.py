@@ -57,12 +57,12 @@ def _change(*fields: str) -> Change:
         base=base,
         other=other,
         environment="",
-        ratio=_ratio(change),
+        ratio=_ratio(change) if SPEEDUP.fullmatch(change) else 1.0,  # no text shows the ratio of an unclear difference
         low=low,
         high=high,
         tests=int(tests),
         workloads=0,
-        clear=True,
+        clear=SPEEDUP.fullmatch(change) is not None,
         noise="",
         words={word: counts[word] for word in wording.WORDS if word in counts},
         rows=(),
@@ -81,7 +81,8 @@ def _slower(*fields: str) -> tuple[Row, str, str]:
             ratio=_ratio(change),
             ratio_low=low,
             ratio_high=high,
-            verdict=next(each for each in VERDICTS if each == verdict),
+            verdict=next((each for each in VERDICTS if each == verdict), "inconclusive"),
+            code="" if verdict in VERDICTS else wording.LEANING,
         ),
         base,
         other,
@@ -89,9 +90,9 @@ def _slower(*fields: str) -> tuple[Row, str, str]:
 
 
 def _interval(text: str) -> tuple[float, float]:
-    """Return the ends of an interval as ratios of times: ``1.89x to 2.36x faster``."""
+    """Return the ends of an interval as ratios: ``1.89x to 2.36x faster``, or ``1.03x slower to 1.55x faster``."""
     direction = text.rpartition(" ")[2]
-    first, second = (_ratio(f"{end.split()[0]} {direction}") for end in text.split(" to "))
+    first, second = (_ratio(end if " " in end else f"{end} {direction}") for end in text.split(" to "))
     return min(first, second), max(first, second)
 
 
