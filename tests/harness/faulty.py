@@ -63,12 +63,14 @@ class OnADevice(Sound):
 
     slug = "on-a-device"
 
+    busy_until = 0.0
+
     def train(self):
         Sound.train(self)
-        self.busy_until = time.perf_counter() + 0.002
+        self.busy_until = max(self.busy_until, time.perf_counter()) + 0.002  # calls queue
 
     def synchronize(self):
-        time.sleep(max(0.0, getattr(self, "busy_until", 0.0) - time.perf_counter()))
+        time.sleep(max(0.0, self.busy_until - time.perf_counter()))
 
     def device_timer(self, call, calls):
         return "stopwatch", lambda: 0.0015
