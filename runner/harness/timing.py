@@ -177,7 +177,7 @@ def in_turns(
         fewest = 1
         if not times or batch * times[-1] < LEAD_BELOW:
             leads.append(sample(call, synchronize, clock, batch)[0])
-            fewest = LED_SAMPLES
+            fewest = LED_SAMPLES if batch * leads[-1] < LEAD_BELOW else 1
         before, start = len(times), clock()
         now = start
         while now - start < TURN or len(times) - before < fewest:

@@ -193,7 +193,7 @@ def test_a_long_call_is_a_turn_without_a_lead() -> None:
 
 def test_waiting_for_a_turn_counts_in_no_time_and_no_budget() -> None:
     times = _Calls(0.02).turns(0.09)
-    assert times["turns"] == [1] * 5
+    assert times["turns"] == [2] * 3
     assert max(times["seconds"] + times["leads"]) < 0.021
 
 
