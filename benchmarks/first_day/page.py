@@ -48,8 +48,9 @@ def page(document: Mapping[str, Any], results: Sequence[Result], predictions: Se
         predictions: each with its verdict.
     """
     by_check = {result.check: result for result in results}
-    templates = environment()
-    templates.loader = jinja2.ChoiceLoader([jinja2.FileSystemLoader(HERE), templates.loader or jinja2.DictLoader({})])
+    report = environment()  # whose templates stay as they are: all reports share them
+    loaders = [jinja2.FileSystemLoader(HERE), report.loader or jinja2.DictLoader({})]
+    templates = report.overlay(loader=jinja2.ChoiceLoader(loaders))
     products = [row for row in _rows(by_check, "clocks") if "seconds" in row.values]
     return templates.get_template("page.html.j2").render(
         document=document,
