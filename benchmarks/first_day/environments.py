@@ -75,6 +75,11 @@ class Bench:
         memory = int(MEMORY_SHARE * machine.available_memory())
         return Limits(memory=memory, device=device_id(self.gpu), run=RUN)
 
+    def first_cell(self, spec: Spec, fits: Callable[[Cell], bool]) -> Cell:
+        """Return the first cell of an environment in the plan that fits."""
+        cells = (cell for block in self.prepared.plan.blocks for cell in block.cells)
+        return next(cell for cell in cells if cell.environment == spec.environment and fits(cell))
+
     @contextmanager
     def session(self, spec: Spec) -> Iterator[Session]:
         """Lend a harness server that has imported its framework.

@@ -89,7 +89,10 @@ def _css(state: str) -> str:
 
 
 def product(row: Row) -> Product:
-    """Return a product's row: the time of each clock, and its ratio to the CUDA graph or, without one, to a block."""
+    """Return the texts of a product's row: for each clock, its time and the ratio to the reference.
+
+    The reference is the CUDA graph; where there is none, it is the block of 400 calls with one wait.
+    """
     seconds = row.values["seconds"]
     base = seconds.get(GRAPH) or seconds.get(BLOCK)
     texts = []

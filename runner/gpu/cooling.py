@@ -122,7 +122,7 @@ class ThermalGuard:
         return replace(outcome, device={**seen, **({"discarded": discarded} if discarded else {})})
 
     def _wait(self, seconds: float, allowance: WaitAllowance) -> None:
-        """Wait at the expense of an allowance; the wait earns nothing for the other one, either."""
+        """Wait, and take the seconds off one allowance; the time of the wait adds to neither."""
         for each in (self.rests, self.repeats):
             each.earn(self.clock())
         self.wait(seconds)

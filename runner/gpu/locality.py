@@ -20,7 +20,12 @@ BUS = Path("/sys/bus/pci/devices")
 
 @dataclass(frozen=True, slots=True)
 class Locality:
-    """The logical CPUs near a GPU, empty if unknown; and its NUMA node, None if there is only one, or it is unknown."""
+    """Which CPUs are near a GPU.
+
+    Attributes:
+        cpus: the numbers of the logical CPUs; empty if they are unknown.
+        node: the NUMA node; None if it is unknown, or if the machine has a single one.
+    """
 
     cpus: frozenset[int] = frozenset()
     node: int | None = None
@@ -65,7 +70,8 @@ def _of_one(uuid: str, bus: Path) -> Locality:
 def by_kernel(device: Path) -> Locality:
     """Return what the kernel says of a PCI device; no CPUs if it says nothing.
 
-    The node is -1 if the machine has only one, or if its firmware assigns the device to none; then the CPUs are all.
+    A ``numa_node`` of -1 means that the machine has a single node, or that its firmware assigns the device to none. The
+    kernel then lists all CPUs.
     """
     try:
         cpus = machine.cpu_list((device / "local_cpulist").read_text())

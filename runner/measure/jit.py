@@ -1,7 +1,7 @@
 """Builds whose GPU code the driver compiles: their first context takes minutes, and is made before anything is timed.
 
 The driver keeps what it compiles in ``CUDA_CACHE_PATH``, in the environment's cache for the device. The first child of
-an environment reads the facts of the device and fills most of that cache; a second compiles one cell as a whole, since
+an environment reads the facts of the device and fills most of that cache. A second one runs a cell to its end, since
 newer CUDA releases load a kernel's code when it is first launched.
 """
 

@@ -16,7 +16,7 @@ sys.path.insert(0, sys.argv[1])
 from harness import adapters, cases, worker
 from harness.errors import CellFailure
 from harness.verify import reference, tolerance
-from harness.adapters.torch import compat, graphs, network, training
+from harness.adapters.torch import capture, compat, graphs, network, training
 
 
 @contextlib.contextmanager
@@ -128,7 +128,7 @@ class Rerun:
 
     def __init__(self, call, prepare):
         self.call, self.prepare, self.result = call, prepare, None
-        for _ in range(graphs.WARMUP_CALLS):
+        for _ in range(capture.WARM_UP_CALLS):
             prepare()
             call()
 

@@ -27,12 +27,7 @@ def rows(settings: Settings) -> Iterator[Row]:
     workload = "rnn-step" if settings.standin else "deepbench-gemm"
     bench = planned(settings, settings.options(workload=[workload]))
     spec = bench.newest("torch", "numpy", "jax", "tensorflow")
-    cell = next(
-        block_cell
-        for block in bench.prepared.plan.blocks
-        for block_cell in block.cells
-        if block_cell.environment == spec.environment and block_cell.precision == "fp32"
-    )
+    cell = bench.first_cell(spec, lambda each: each.precision == "fp32")
     case = dict(bench.block(cell).spec)
     with bench.held(), bench.session(spec) as session:
         yield _expected("time-out", "timeout", bench.ask(session, cell, case, seconds=LONG, timeout=SHORT))

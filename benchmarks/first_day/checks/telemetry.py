@@ -26,12 +26,7 @@ def rows(settings: Settings) -> Iterator[Row]:
     """Yield the ratio of the medians with and without readings."""
     bench = planned(settings, settings.options(workload=["rnn-step"]))
     spec = bench.newest("torch", "numpy", "jax", "tensorflow")
-    cell = next(
-        block_cell
-        for block in bench.prepared.plan.blocks
-        for block_cell in block.cells
-        if block_cell.environment == spec.environment and block_cell.case == "lstm-b32-h128"
-    )
+    cell = bench.first_cell(spec, lambda each: each.case == "lstm-b32-h128")
     gpus = detect.gpus()
     if not gpus:
         raise UntestableError("no GPU to read")

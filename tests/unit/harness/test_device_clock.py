@@ -107,7 +107,8 @@ class _CudaWithGraphs(_Cuda):
         return _Graph(self)
 
     @contextlib.contextmanager
-    def graph(self, graph: _Graph) -> Iterator[None]:
+    def graph(self, graph: _Graph, stream: object) -> Iterator[None]:
+        assert stream is not self.current, "a capture needs a stream of its own"
         if self.refuses_capture:
             self.current = _Stream()
             raise RuntimeError("operation not permitted when stream is capturing")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runner.harness.adapters.torch import compat, graphs
+from runner.harness.adapters.torch import capture, compat, graphs
 
 
 class _Cuda:
@@ -60,7 +60,7 @@ def test_a_call_is_warmed_up_on_a_stream_of_its_own_and_then_recorded(cuda: _Cud
     recording = graphs.Recording(call, lambda: cuda.events.append("drop gradients"))
     assert cuda.events == [
         "side waits for default",
-        *["drop gradients", "call on side"] * graphs.WARMUP_CALLS,
+        *["drop gradients", "call on side"] * capture.WARM_UP_CALLS,
         "default waits for side",
         "drop gradients",  # so that the recording allocates them, in memory that stays
         "begin on side",

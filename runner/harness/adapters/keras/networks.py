@@ -92,22 +92,27 @@ class LSTMCell(Recurrent):
         return layers.RNN(layers.LSTMCell(self.case["hidden"], **cell_options), **options)
 
 
-class LSTM(Recurrent):
-    """``layers.LSTM``: the same cell in a loop, except in Keras 3 on a GPU, where it is cuDNN's."""
+class CudnnSince3(object):
+    """A mix-in for layers that are a loop before Keras 3, and cuDNN's in Keras 3 on a GPU."""
 
-    slug = "keras-lstm"
     kind = "vendor"
-    originals = ("asr-lstm",)
 
     @classmethod
     def kind_in(cls, release: "tuple") -> "str":
-        """See Implementation; before 3 it never uses cuDNN."""
+        """See Implementation."""
         return "flexible" if release < (3,) else cls.kind
 
     @classmethod
     def uses_cudnn_in(cls, release: "tuple") -> "bool":
         """See Implementation."""
         return release >= (3,)
+
+
+class LSTM(CudnnSince3, Recurrent):
+    """``layers.LSTM``: the same cell in a loop, except in Keras 3 on a GPU, where it is cuDNN's."""
+
+    slug = "keras-lstm"
+    originals = ("asr-lstm",)
 
     def layer(self, cell_options, options):
         """See Recurrent."""
@@ -168,21 +173,10 @@ class GRUCell(Recurrent):
         return layers.RNN(layers.GRUCell(self.case["hidden"], reset_after=True, **cell_options), **options)
 
 
-class GRU(GRUCell):
+class GRU(CudnnSince3, GRUCell):
     """``layers.GRU``: the same cell in a loop, except in Keras 3 on a GPU, where it is cuDNN's."""
 
     slug = "keras-gru"
-    kind = "vendor"
-
-    @classmethod
-    def kind_in(cls, release: "tuple") -> "str":
-        """See Implementation; before 3 it never uses cuDNN."""
-        return "flexible" if release < (3,) else cls.kind
-
-    @classmethod
-    def uses_cudnn_in(cls, release: "tuple") -> "bool":
-        """See Implementation."""
-        return release >= (3,)
 
     def layer(self, cell_options, options):
         """See Recurrent."""

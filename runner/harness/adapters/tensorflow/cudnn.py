@@ -22,7 +22,7 @@ class Cudnn(Recurrent):
 
     @classmethod
     def lacks(cls, case, release, device, precision):
-        """See Recurrent; ``contrib``'s operation has no argument for lengths in 1.8, and one in 1.15."""
+        """See Recurrent; also, the operation in ``contrib`` takes lengths from 1.15 on."""
         skip = super(Cudnn, cls).lacks(case, release, device, precision)
         if skip is None and case["ragged"] and release < (1, 15):
             return "framework-lacks", "{} takes no lengths before TensorFlow 1.15".format(cls.slug)

@@ -7,13 +7,14 @@ event, as in NVIDIA's nvbench, and the host starts all the work meanwhile.
 
 import traceback
 
+from .capture import record
+
 GRAPH, EVENTS, UNBLOCKED = "graph", "events", "events-unblocked"
 """A replayed CUDA graph behind a blocking kernel; calls behind one; calls that the host starts while they are timed."""
 
 FIRST_CYCLES = 1000000  # of the blocking kernel: about half a millisecond
 MOST_CYCLES = 1000000000  # half a second
 FACTOR = 4  # by which the kernel is made longer if the host was not fast enough
-WARM_UP_CALLS = 3  # on another stream before a capture, as in PyTorch's documentation of CUDA graphs
 
 
 def timer(cuda: "object", call: "object", calls: "int", capture: "bool") -> "tuple":
@@ -47,15 +48,7 @@ def timer(cuda: "object", call: "object", calls: "int", capture: "bool") -> "tup
 
 def captured(cuda: "object", work: "object") -> "object":
     """Return a function that replays all that ``work`` queues, as one CUDA graph."""
-    side = cuda.Stream()
-    side.wait_stream(cuda.current_stream())
-    with cuda.stream(side):
-        for _ in range(WARM_UP_CALLS):
-            work()
-    cuda.current_stream().wait_stream(side)
-    graph = cuda.CUDAGraph()
-    with cuda.graph(graph):
-        work()
+    graph, _ = record(cuda, work)
     graph.replay()
     cuda.synchronize()
     return graph.replay

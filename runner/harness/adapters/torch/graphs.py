@@ -5,6 +5,7 @@ torch.cuda.amp". A graph reads and writes the memory of its recording. So weight
 stay where they are, and ``reset`` writes into the optimiser's state instead of making a new optimiser.
 """
 
+from . import capture
 from . import compat
 from . import training
 from .cells import LstmCellBasic
@@ -13,7 +14,6 @@ from .modules import NnLstm
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
-WARMUP_CALLS = 3  # on a stream of their own, as in PyTorch's notes: libraries choose algorithms, the optimiser makes its state
 
 
 class Recording(object):
@@ -26,19 +26,13 @@ class Recording(object):
     stream = None  # type: Any
 
     def __init__(self, call: "Callable[[], Any]", prepare: "Callable[[], None]"):
-        """Record ``call``, which must not wait for the device; ``prepare`` drops gradients before each run."""
+        """Record ``call``, which must not wait for the device; ``prepare`` drops gradients before each run.
+
+        So gradients are allocated in the recording, whose backward pass then overwrites them in each replay.
+        """
         cuda = compat.torch.cuda
-        stream = Recording.stream = Recording.stream or cuda.Stream()
-        stream.wait_stream(cuda.current_stream())
-        with cuda.stream(stream):
-            for _ in range(WARMUP_CALLS):
-                prepare()
-                call()
-        cuda.current_stream().wait_stream(stream)
-        prepare()  # gradients are allocated in the recording, whose backward pass then overwrites them in each replay
-        graph = cuda.CUDAGraph()
-        with cuda.graph(graph, stream=stream):
-            self.result = call()
+        Recording.stream = Recording.stream or cuda.Stream()
+        graph, self.result = capture.record(cuda, call, prepare, Recording.stream)
         self.replay = graph.replay
 
 

@@ -87,7 +87,7 @@ class SixteenBits(Single):
         return loss * self.scale if self.scale != 1 else loss
 
     def check(self, outputs):
-        """See Single. An operation that mixes types gives the wider one, so fp32 is no error."""
+        """See Single. Outputs in fp32 are right, too: PyTorch returns the wider type where an operation gets two types."""
         if outputs.dtype not in (self.type, compat.torch.float32):
             text = "the network computes in {} instead of {}"
             raise CellFailure("wrong-result", text.format(str(outputs.dtype).split(".")[-1], NAMES[self.precision]))
