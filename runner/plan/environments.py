@@ -29,7 +29,7 @@ def specs(
         variant = environment.variant(device)
         if variant is None:
             code = "needs-gpu" if device == "cpu" else "framework-lacks"
-            skips[name] = Skip(code, f"matrix.yaml has no {device} variant of it")
+            skips[name] = Skip(code, f"matrix.yaml has no variant for {device}")
             continue
         specs_of_device.append(_spec(name, environment, variant, folder))
     return tuple(specs_of_device), skips

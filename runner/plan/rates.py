@@ -27,7 +27,7 @@ a fused cell a few kernels for each step, and a loop in the framework's language
 CALL_SECONDS = 2e-5  # to launch one operation on a GPU and to wait for it
 START_SECONDS: Mapping[str, float] = {"torch": 3.0}
 """Framework -> seconds until a process has the GPU's context and its libraries, and has chosen its algorithms. An
-engineer's estimate for an H200 (issue 18); not measured."""
+estimate for an H200 by an engineer who had none at hand; not measured."""
 OTHER_START_SECONDS = 6.0  # of other frameworks: TensorFlow, and JAX, which is imported in each process
 HEADROOM = 2.0
 """Nothing is faster than this many times the peak rate: a published figure has 1.1 times, at a boosted clock."""

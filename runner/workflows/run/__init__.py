@@ -81,8 +81,8 @@ def build(
     if not prepared.plan.blocks:
         hint = "`runner plan` shows the reason for each cell"
         raise NothingSelectedError(Problem("nothing of this can run here", hint=hint))
-    for name, skip in _skipped_environments(prepared.plan).items():
-        progress.note(f"{name} is skipped: {skip.code}: {skip.reason}")
+    for skip, names in skipped_environments(prepared.plan).items():
+        progress.note(f"skipped: {', '.join(names)}: {skip.code}: {skip.reason}")
     cost = announce(prepared.specs, prepared.survey)
     if cost:
         progress.note(cost)
@@ -94,14 +94,17 @@ def build(
     return {**prepared.also, **ready}, failed
 
 
-def _skipped_environments(plan: Plan) -> Mapping[str, Skip]:
-    """Return the environments of which no cell runs, with the reason of the first."""
+def skipped_environments(plan: Plan) -> Mapping[Skip, Sequence[str]]:
+    """Return reason -> the environments of which no cell runs, each with the reason of its first cell."""
     running = {planned.cell.environment for planned in plan.cells if planned.skip is None}
-    skipped: dict[str, Skip] = {}
+    first_skips: dict[str, Skip] = {}
     for planned in plan.cells:
-        if planned.skip is not None and planned.cell.environment not in running:
-            skipped.setdefault(planned.cell.environment, planned.skip)
-    return skipped
+        if planned.skip and planned.cell.environment not in running:
+            first_skips.setdefault(planned.cell.environment, planned.skip)
+    environments: dict[Skip, list[str]] = {}
+    for name, skip in first_skips.items():
+        environments.setdefault(skip, []).append(name)
+    return environments
 
 
 def _started(

@@ -80,9 +80,9 @@ def test_a_base_of_its_own_is_kept(tmp_path: Path) -> None:
 def test_what_has_no_build_for_the_device_is_a_skip_with_a_reason(tmp_path: Path) -> None:
     specs_of_cpu, skips = specs(matrix(), ["only-cuda", "torch-1.0", "only-cpu"], "cpu", tmp_path)
     assert [spec_of_cpu.environment for spec_of_cpu in specs_of_cpu] == ["torch-1.0", "only-cpu"]
-    assert skips == {"only-cuda": Skip("needs-gpu", "matrix.yaml has no cpu variant of it")}
+    assert skips == {"only-cuda": Skip("needs-gpu", "matrix.yaml has no variant for cpu")}
     _, skips = specs(matrix(), ["only-cuda", "only-cpu"], "cuda", tmp_path)
-    assert skips == {"only-cpu": Skip("framework-lacks", "matrix.yaml has no cuda variant of it")}
+    assert skips == {"only-cpu": Skip("framework-lacks", "matrix.yaml has no variant for cuda")}
 
 
 def test_nothing_to_make_is_nothing_to_say() -> None:
