@@ -211,5 +211,12 @@ def _hint(matrix: Matrix, selector: str) -> str:
         known = sorted({environment.framework for environment in matrix.environments.values()})
         close = difflib.get_close_matches(framework, known, 1)
         return f"did you mean {close[0]!r}?" if close else f"frameworks: {', '.join(known)}"
-    close = difflib.get_close_matches(word[:100], list(matrix.environments), 1) if framework == word else []
+    close: list[str] = []
+    if framework == word:
+        releases = [name for name in matrix.environments if name.partition("-")[0] == word.partition("-")[0]]
+        close = [
+            each
+            for names in (releases, matrix.environments)
+            for each in difflib.get_close_matches(word[:100], names, 1)
+        ]
     return f"did you mean {close[0]!r}?" if close else f"environments: {', '.join(matrix.environments)}"

@@ -59,7 +59,10 @@ class Canary:
         names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         environment = {**os.environ, **dict.fromkeys(names, str(self.threads))}
         command = [sys.executable, "-P", "-m", "runner.measure.canary", *map(str, self.cpus)]
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        # In a session of its own: Ctrl-C in a terminal interrupts the runner alone, which then ends the process.
+        return subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
+        )
 
     def __enter__(self) -> Self:
         """Return the canary; the end of the block ends its process."""

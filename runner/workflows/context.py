@@ -1,5 +1,6 @@
 """From the options that the user typed to the values that a workflow takes."""
 
+import difflib
 import os
 import random
 import re
@@ -29,6 +30,10 @@ from runner.workflows.preparation import QUIET_SECONDS, Prepared, RunSettings, p
 
 IN_USE = "in-use.lock"  # in the cache folder: shared by those that use it, exclusive for `runner clean`
 ENVIRONMENT_NAME = r"[a-z][a-z0-9]*(-[a-z0-9.]+)*"
+
+
+CLOSE = 0.8
+"""The similarity, from 0 to 1, from which a name that does not exist is taken for a typing mistake."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +165,9 @@ def plan_request(
         *(("precision", name, get_args(Precision)) for name in options.precision or ()),
     ):
         if name not in known:
-            raise UsageError(Problem(f"there is no {kind} {name!r}", hint=f"there are {', '.join(known)}"))
+            close = difflib.get_close_matches(name, known, 1, CLOSE)
+            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+            raise UsageError(Problem(f"there is no {kind} {name!r}", hint=hint))
     gpus = device[1]
     return Request(
         environments=_environments(matrix, options.selectors or ()),

@@ -1,5 +1,7 @@
 """The process that times a fixed product."""
 
+import os
+
 import pytest
 
 from runner.core.errors import RunnerError
@@ -16,6 +18,13 @@ def test_one_process_answers_again_and_again_and_ends_with_the_block() -> None:
         assert process is not None
         assert process.poll() is None
     assert process.poll() is not None
+
+
+def test_ctrl_c_does_not_reach_the_process() -> None:
+    with Canary(1) as canary:
+        canary()
+        assert canary.process is not None
+        assert os.getpgid(canary.process.pid) != os.getpgrp()
 
 
 def test_a_process_that_ended_is_an_error() -> None:

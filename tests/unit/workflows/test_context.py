@@ -93,7 +93,10 @@ def test_a_run_waits_a_minute_for_a_quiet_machine_and_not_at_all_with_busy_ok() 
 
 def test_an_unknown_preset() -> None:
     assert message_of(replace(TYPED, preset="qick"), UsageError) == (
-        "error: there is no preset 'qick'\nhint: there are quick, smoke, standard, published"
+        "error: there is no preset 'qick'\nhint: did you mean 'quick'?"
+    )
+    assert message_of(replace(TYPED, preset="nightly"), UsageError) == (
+        "error: there is no preset 'nightly'\nhint: there are quick, smoke, standard, published"
     )
 
 
