@@ -4,7 +4,7 @@ import difflib
 import operator
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 
@@ -209,8 +209,7 @@ def _hint(matrix: Matrix, selector: str) -> str:
         return f"for all of its releases write framework:{word}"
     if framework != word and _framework(framework) not in FRAMEWORKS:
         known = sorted({environment.framework for environment in matrix.environments.values()})
-        close = difflib.get_close_matches(framework, known, 1)
-        return f"did you mean {close[0]!r}?" if close else f"frameworks: {', '.join(known)}"
+        return _did_you_mean(difflib.get_close_matches(framework, known, 1), "frameworks", known)
     close: list[str] = []
     if framework == word:
         releases = [name for name in matrix.environments if name.partition("-")[0] == word.partition("-")[0]]
@@ -219,4 +218,8 @@ def _hint(matrix: Matrix, selector: str) -> str:
             for names in (releases, matrix.environments)
             for each in difflib.get_close_matches(word[:100], names, 1)
         ]
-    return f"did you mean {close[0]!r}?" if close else f"environments: {', '.join(matrix.environments)}"
+    return _did_you_mean(close, "environments", matrix.environments)
+
+
+def _did_you_mean(close: list[str], kind: str, known: Iterable[str]) -> str:
+    return f"did you mean {close[0]!r}?" if close else f"{kind}: {', '.join(known)}"
