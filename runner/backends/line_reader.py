@@ -32,7 +32,7 @@ class Lines:
 
         Raises:
             TimeoutError: the line is not complete after ``timeout`` seconds, however many bytes have arrived.
-            ValueError: the line is longer than ``max_line``; the message can follow "wrote". Read no more after that.
+            ValueError: the line is longer than ``max_line``; the message can follow "sent". Read no more after that.
         """
         deadline = self._clock() + timeout
         remaining = max(timeout, 0.0)

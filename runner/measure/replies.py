@@ -167,7 +167,7 @@ def parse(line: bytes) -> dict[str, Any]:
     """Return the message in a line, whose shape is not checked yet.
 
     Raises:
-        ValueError: it is not a message, or too large; the text can follow "wrote".
+        ValueError: it is not a message, or too large; the text can follow "sent".
     """
     if line.count(b",") + line.count(b"[") + line.count(b"{") > MAX_VALUES:
         raise ValueError(f"a line with more than {MAX_VALUES} values")
@@ -186,7 +186,7 @@ def check(message: Mapping[str, Any], op: str, *, turns: bool = False) -> dict[s
         turns: the reply may be that the child waits for its turn.
 
     Raises:
-        ValueError: a field is missing or has the wrong shape; the text can follow "wrote".
+        ValueError: a field is missing or has the wrong shape; the text can follow "sent".
     """
     if turns and message.get("reply") == "turn":
         return _validated(Turn, message)
@@ -209,8 +209,8 @@ def _sentence(error: ValidationError) -> str:
     name = ".".join(map(str, first["loc"]))
     if first["type"] == "missing":
         return f"a reply without {name}"
-    expected = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-    return printable(f"{name} {_SHORT.repr(first['input'])} in a reply, expected {expected}", REASON_LENGTH)
+    expected = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ").replace("a valid ", "a ")
+    return printable(f"{name} = {_SHORT.repr(first['input'])}, expected {expected}", REASON_LENGTH)
 
 
 _SHORT = reprlib.Repr()

@@ -82,8 +82,8 @@ class Session:
     def _note_stage(self, stage: str) -> None:
         """Count the stages at which a child waits; raise ValueError for one out of order or beyond the time budget."""
         later = STAGE_ORDER[STAGE_ORDER.index(stage) + 1 :]
-        most = self._request["seconds"] / timing.TURN + EXTRA_TURNS if stage == TURN else 1
-        if self._stages[stage] >= most or any(self._stages[name] for name in later):
+        limit = self._request["seconds"] / timing.TURN + EXTRA_TURNS if stage == TURN else 1
+        if self._stages[stage] >= limit or any(self._stages[name] for name in later):
             raise ValueError(f"that its child waits at the stage {stage!r} after {self._stages.total()} others")
         self._stages[stage] += 1
 
@@ -105,7 +105,7 @@ class Session:
         except TimeoutError:
             return self._failed("timeout", f"the harness server said nothing for {min(silence, timeout):g} s")
         except ValueError as error:
-            return self._failed("crash", f"the harness server wrote {error}")
+            return self._failed("crash", f"the harness server sent {error}")
         except BrokenPipeError:
             pass
         return self._failed(*self.channel.ending())

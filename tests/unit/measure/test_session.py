@@ -86,7 +86,7 @@ def test_a_child_builds_takes_turns_and_ends() -> None:
 def test_turns_that_no_child_takes_end_the_server(stages: tuple[str, ...]) -> None:
     session, reply = measured(*waits(*stages), OK)
     assert (reply["status"], reply["class"]) == ("failed", "crash")
-    assert reply["reason"].startswith("the harness server wrote that its child waits at the stage")
+    assert reply["reason"].startswith("the harness server sent that its child waits at the stage")
     assert not session.alive
 
 
@@ -100,7 +100,7 @@ def test_all_turns_of_a_request_share_its_time() -> None:
 def test_a_turn_that_was_not_offered_is_a_crash() -> None:
     session, reply = measured(*waits("built"), turns=False)
     assert reply["class"] == "crash"
-    assert reply["reason"] == "the harness server wrote a reply without status"
+    assert reply["reason"] == "the harness server sent a reply without status"
     assert reply["log"] == "last \\x1b[2Jwords\n"
     assert not session.alive
 
