@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -44,6 +43,14 @@ def forever(part: bytes) -> Iterator[bytes]:
         yield part
 
 
+def flood_stderr() -> Iterator[bytes]:
+    for _ in range(100):
+        sys.stderr.buffer.write(b"\x00\x1b[2J" * (MIB // 5))
+    sys.stderr.buffer.write(b"\nthe last \x1b[2J words")
+    sys.stderr.flush()
+    sys.exit(1)
+
+
 HELLOS: dict[str, Any] = {
     "hello-without-status": {},
     "hello-facts-number": {**OK, "facts": 3},
@@ -62,7 +69,7 @@ HELLOS: dict[str, Any] = {
     "hello-many-values": lambda: iter([b'{"a": [', b"[]," * 3_000_000, b"0]}\n"]),
     "hello-exit": lambda: sys.exit(3),
     "hello-signal": lambda: os.kill(os.getpid(), 35),
-    "hello-stderr": lambda: flood_stderr(),
+    "hello-stderr": flood_stderr,
 }
 """Mode -> the answer to ``hello``: fields, bytes, or a function that returns bytes or ends the process."""
 
@@ -92,6 +99,7 @@ RESULTS: dict[str, Any] = {
     "turns-forever": {"reply": "turn", "stage": "turn"},
     "terminal": {**FAILED, "reason": TERMINAL + "r" * 5 * MIB, "log": TERMINAL + "\n" + "l" * MIB},
     "answers-50": SOUND,
+    "million": {**SOUND, "seconds": [0.011234567890123] * 990_000, "turns": [330_000] * 3},
     "liar": {**SOUND, "new": 1, "turns_with": TERMINAL, "arithmetic": TERMINAL},
 }
 """Mode -> the result of ``measure``, likewise; in ``answers-50`` it is sent fifty times."""
@@ -103,14 +111,6 @@ LIES = {
     "blas": TERMINAL,
     "server": "b#1",
 }
-
-
-def flood_stderr() -> Iterator[bytes]:
-    for _ in range(100):
-        sys.stderr.buffer.write(b"\x00\x1b[2J" * (MIB // 5))
-    sys.stderr.buffer.write(b"\nthe last \x1b[2J words")
-    sys.stderr.flush()
-    sys.exit(1)
 
 
 def send(answer: Any, number: int) -> None:
@@ -141,7 +141,7 @@ def measure(mode: str, number: int, *, turns: bool) -> None:
 
 def probe() -> None:
     """Answer what the host backend asks an interpreter first: framework, release, Python, all frameworks."""
-    print("numpy 2.4.6 3.11 numpy")
+    sys.stdout.write("numpy 2.4.6 3.11 numpy\n")
 
 
 def main(mode: str) -> None:
@@ -167,4 +167,3 @@ if __name__ == "__main__":
         probe()
     else:
         main(sys.argv[1])
-    time.sleep(0)
