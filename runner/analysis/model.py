@@ -82,7 +82,7 @@ class Dataset:
         environments: environment id -> facts about it, with ``framework`` and ``release`` if they are known.
         canary: (case id, round, seconds) of a fixed product, in the order measured.
         looks: the numbers of rounds at which its verdicts were, or could have been, taken.
-        warning: a warning about the files of the run, or None.
+        warnings: sentences about files of the run that are damaged and left out.
         provenance: what it takes to repeat the run: the journal's ``begun`` event and the plan's settings.
     """
 
@@ -95,7 +95,7 @@ class Dataset:
     environments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     canary: tuple[tuple[str, int, float], ...] = ()
     looks: tuple[int, ...] = ()
-    warning: str | None = None
+    warnings: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
 
