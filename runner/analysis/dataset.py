@@ -11,17 +11,12 @@ import pandas as pd
 from runner.analysis import statistics
 from runner.analysis.model import MIN_ROUNDS, Dataset, Planned
 from runner.analysis.tables import TableBuilder
-from runner.core.errors import Problem, RecordError
+from runner.core.errors import DamagedRunWarning, Problem, RecordError
 from runner.core.model import Cell
 from runner.store import samples
 from runner.store.documents import PLAN
 from runner.store.journal import Journal
 from runner.store.run import DamagedRecord, Run, runs
-
-
-class DamagedRunWarning(UserWarning):
-    """A part of a stored run is damaged and left out."""
-
 
 
 def merge(folders: Iterable[Run | Path]) -> pd.DataFrame:

@@ -97,11 +97,17 @@ def append(path: Path, event: str, fields: Mapping[str, Any]) -> None:
     """Append a line to a journal, in place of a last line that was cut off, and wait until it is on disk."""
     with path.open("a+b") as stream:
         size, number = _end_of_lines(stream)
-        line = json.dumps({"version": newest(JOURNAL), "event": event, "number": number + 1, **fields})
+        line = line_of(number + 1, event, fields)
         stream.truncate(size)
-        stream.write(with_checksum(line).encode())
+        stream.write(line)
         stream.flush()
         os.fsync(stream.fileno())
+
+
+def line_of(number: int, event: str, fields: Mapping[str, Any]) -> bytes:
+    """Return a line of a journal; lines count from 1."""
+    line = json.dumps({"version": newest(JOURNAL), "event": event, "number": number, **fields})
+    return with_checksum(line).encode()
 
 
 def read(path: Path) -> Journal:

@@ -10,7 +10,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -132,10 +132,14 @@ class Run:
 
     def write_environments(self, environments: Mapping[str, Any]) -> None:
         """Replace the facts about the environments."""
-        write_whole(self.path / ENVIRONMENTS, sealed({"version": VERSION, "environments": environments}))
+        path = self.path / ENVIRONMENTS
+        with _names_path(path):
+            write_whole(path, sealed({"version": VERSION, "environments": environments}))
 
     def add(self, record: Record, log: str = "", elapsed: float | None = None) -> None:
         """Store a record: its log, its file, and then the journal line that makes it count.
+
+        An OSError has the path of the file that cannot be written.
 
         Args:
             record: a finished record.
@@ -144,11 +148,12 @@ class Run:
         """
         name = record.cell.id.replace("/", "~")
         if log:
-            with (self.path / "logs" / f"{name}.log").open("a", encoding="utf-8", errors="backslashreplace") as stream:
-                stream.write(f"--- round {record.round}, attempt {record.attempt}, {record.status}\n{log.rstrip()}\n")
+            title = f"--- round {record.round}, attempt {record.attempt}, {record.status}"
+            _append_text(self.path / "logs" / f"{name}.log", f"{title}\n{log.rstrip()}\n")
         file = f"records/{name}.{record.round}.{record.attempt}.json"
         content = text(records.encode(record, VERSION)).encode()
-        write_whole(self.path / file, content)
+        with _names_path(self.path / file):
+            write_whole(self.path / file, content)
         self.note(
             "measured",
             cell=record.cell.id,
@@ -162,7 +167,8 @@ class Run:
 
     def note(self, event: str, **fields: object) -> None:
         """Append an event to the journal; it is on disk when this returns. See ``runner.store.journal``."""
-        append(self.path / JOURNAL, event, fields)
+        with _names_path(self.path / JOURNAL):
+            append(self.path / JOURNAL, event, fields)
 
     def journal(self) -> Journal:
         """Read the journal; its ``warnings`` name lines that are damaged and left out.
@@ -237,6 +243,25 @@ class Run:
             return 0
 
 
+@contextmanager
+def _names_path(path: Path) -> Iterator[None]:
+    """Give an OSError of the block the path, which errors of a write do not have."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
+
+
+def _append_text(path: Path, content: str) -> None:
+    """Append to a file; a link is not followed, and a FIFO without a reader is an error instead of a wait."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o666)
+    with _names_path(path), os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace") as stream:
+        stream.write(content)
+
+
 def _reason(error: Exception) -> str:
     """Return what is wrong with a record, with the position in its file if it is known."""
     if isinstance(error, RecordError):
@@ -249,15 +274,20 @@ def _reason(error: Exception) -> str:
 
 
 def runs(reports: Path) -> list[Run]:
-    """Return the runs in a reports folder, newest first; a folder without a plan is ignored.
+    """Return the runs in a reports folder, newest first; a folder without a plan that can be read is ignored.
 
     Raises:
         UsageError: the folder cannot be read.
     """
-    times: dict[Path, int] = {}
     try:
-        for folder in sorted((reports / "runs").glob("[!.]*/" + PLAN)):
-            times[folder.parent] = folder.stat().st_mtime_ns
+        with os.scandir(reports / "runs") as folders:
+            paths = sorted(Path(folder.path) for folder in folders if not folder.name.startswith("."))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
     except OSError as error:
-        raise UsageError(Problem(f"{error.filename or reports} cannot be read: {error.strerror}")) from error
+        raise UsageError(Problem(f"{reports / 'runs'} cannot be read: {error.strerror}")) from error
+    times: dict[Path, int] = {}
+    for path in paths:
+        with suppress(OSError):
+            times[path] = (path / PLAN).stat().st_mtime_ns
     return [Run(path) for path in sorted(times, key=lambda path: (path.name[:15], times[path]), reverse=True)]

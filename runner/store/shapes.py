@@ -386,7 +386,8 @@ def _sentence(error: ErrorDetails) -> str:
     field = ".".join(names) or "the file"
     if error["type"] == "missing":
         return f"{field} is missing"
-    return f"{field}: {error['msg'].replace('Input should', 'it should')}, not {_shown(error['input'])}"
+    _, should, rest = error["msg"].partition(" should ")
+    return f"{field}: {f'it should {rest}' if should else error['msg']}, not {_shown(error['input'])}"
 
 
 def _shown(value: object) -> str:

@@ -272,7 +272,17 @@ def _without(value: Any, keys: tuple[Any, ...]) -> Any:
 
 # Accidental damage ----------------------------------------------------------------------------------------------------
 
-KINDS = ("cut", "cut at a line's end", "bit flip", "digit", "zeroed block", "lost record", "doubled line", "tail", "lost line")
+KINDS = (
+    "cut",
+    "cut at a line's end",
+    "bit flip",
+    "digit",
+    "zeroed block",
+    "lost record",
+    "doubled line",
+    "tail",
+    "lost line",
+)
 
 
 def damage(run: Run, kind: str, draw: random.Random) -> str:

@@ -346,7 +346,6 @@ def test_an_event_of_the_journal_that_lacks_something_is_left_out_with_its_place
     assert warning.endswith("journal.jsonl:2: round is missing")
 
 
-
 def made(name: str, digest: str) -> Provisioned:
     return Provisioned(environment=name, framework="torch", handle="h", digest=digest, seconds=0.0, cached=True)
 
