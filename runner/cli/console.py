@@ -11,7 +11,7 @@ import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol, TextIO
+from typing import TYPE_CHECKING, Literal, NoReturn, Protocol, TextIO
 
 import typer
 
@@ -48,11 +48,18 @@ def note_damage() -> None:
     """Print each warning about a damaged run once, as a line of its own."""
     show = warnings.showwarning
 
-    def show_warning(message: Warning | str, category: type[Warning], *position: Any, **more: Any) -> None:
+    def show_warning(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
         if issubclass(category, DamagedRunWarning):
             note(f"warning: {message}")
         else:
-            show(message, category, *position, **more)
+            show(message, category, filename, lineno, file, line)
 
     warnings.simplefilter("once", DamagedRunWarning)
     warnings.showwarning = show_warning

@@ -5,11 +5,11 @@ programs add fields. An optional field may be missing or null; a number that is 
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired, Required  # that of Python 3.11 has no configuration
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
-from typing_extensions import NotRequired, Required, TypedDict  # that of Python 3.11 has no configuration
+from typing_extensions import TypedDict
 
 from runner.core.json import Document
 from runner.core.model import FAILURE_CLASSES

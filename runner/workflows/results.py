@@ -1,7 +1,7 @@
 """What needs stored runs only: find one, write its report, compare environments."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from errno import EDQUOT, ENOSPC
 from pathlib import Path
@@ -148,13 +148,8 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
         if run:
             yield loaded_run(find_run(reports, run))
         else:
-            for stored_run in runs(reports):
-                try:
-                    results = loaded_run(stored_run)
-                except RecordError as error:
-                    warn_unreadable(stored_run, error)
-                else:
-                    yield with_facts_of(results, pinned.get(stored_run.id, ()))
+            for results in _readable(reports, loaded_run):
+                yield with_facts_of(results, pinned.get(results.run, ()))
 
     known = tuple(loaded.environments) if loaded else ()
     compared = compare(stored(), ids[0], ids[1:], margin=matrix_margin(matrix), best=best, known=known)
@@ -167,6 +162,17 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
     }
     graded = {name: value for name, value in grades.items() if value}
     return replace(annotate(compared, issues), grades=graded, releases=by_environment)
+
+
+def _readable(reports: Path, load_run: Callable[[Run], Dataset]) -> Iterator[Dataset]:
+    """Yield the runs of a folder that can be read, newest first; a warning names each that cannot."""
+    for stored_run in runs(reports):
+        try:
+            results = load_run(stored_run)
+        except RecordError as error:
+            warn_unreadable(stored_run, error)
+        else:
+            yield results
 
 
 def _grade(results: Dataset, issues: Sequence[QualityIssue], margin: float) -> Grade | None:

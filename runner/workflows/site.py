@@ -4,7 +4,10 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, TypeAdapter
+from typing_extensions import TypedDict  # that of Python 3.11 has no configuration
 
 from runner.core.errors import Problem, RecordError, RunnerError, UsageError
 from runner.core.files import read_bounded, write_whole
@@ -13,6 +16,7 @@ from runner.report.formatting import counted
 from runner.report.run_summary import NAME, VERSION
 from runner.report.site import site
 from runner.store.run import Run, runs
+from runner.store.shapes import CONFIG, Count, Number, checked
 from runner.workflows.results import has_records, write_report
 
 COPIED = ("index.html", "report.md", "plan.json")
@@ -21,6 +25,34 @@ LINKS_OF_FOLDER = ', <a href="samples.csv">samples.csv</a>, <a href="plan.json">
 LINK_TO_LOG = re.compile(r'<a href="logs/[^"]*">([^<]*)</a>')
 MAX_SUMMARY_BYTES = 64 << 20
 LINKS_OF_SITE = ', <a href="plan.json">plan.json</a>'
+
+
+def _starts_with_a_time(times: list[float | None]) -> list[float | None]:
+    if not times or times[0] is None or times[0] <= 0:
+        message = "the first number has to be a time"
+        raise ValueError(message)
+    return times
+
+
+class StoredSummary(TypedDict):
+    """What the site reads of a run's summary."""
+
+    __pydantic_config__ = CONFIG
+
+    version: int
+    run: str
+    measured: str
+    title: str
+    grade: str | None
+    device: str
+    alike: str
+    tests: Count
+    failed: Count
+    words: dict[str, Count]
+    cells: dict[str, Annotated[list[Number | None], AfterValidator(_starts_with_a_time)]]
+
+
+SUMMARY = TypeAdapter[Any](StoredSummary)
 
 
 def write_site(reports: Path, folder: Path, margin: float, note: Callable[[str], None]) -> Path:
@@ -70,9 +102,11 @@ def _stored_summary(run: Run) -> dict[str, Any]:
     """Return the summary in a run's folder; raises RecordError if it cannot be read."""
     path = run.path / NAME
     try:
-        return parse_object(read_bounded(path, MAX_SUMMARY_BYTES), path, 1)
+        return checked(parse_object(read_bounded(path, MAX_SUMMARY_BYTES), path, 1), SUMMARY)
     except OSError as error:
         raise RecordError(Problem(f"{path} cannot be read: {error.strerror}")) from error
+    except ValueError as error:
+        raise RecordError(Problem(f"{path} is damaged: {error}")) from error
 
 
 def _copy(run: Run, folder: Path) -> None:

@@ -18,7 +18,7 @@ from runner.core.errors import RunnerError
 from runner.core.model import Measurement, Record
 from runner.plan.document import fingerprint
 from runner.report import FORMATS, accuracy, render
-from runner.store.run import Run, runs
+from runner.store.run import Run
 from runner.workflows.check import check
 from runner.workflows.listing import listing
 from runner.workflows.nightly.baseline import find_baselines
@@ -197,7 +197,7 @@ def commands(reports: Path, run: Run, other: Run) -> Mapping[str, Callable[[], o
 
 
 def outcome(command: Callable[[], object]) -> tuple[str, str]:
-    """Return how a command ended, ``ok``, ``error`` or ``traceback``, and its warnings, or the error with its source."""
+    """Return how a command ended, ``ok``, ``error`` or ``traceback``, and its warnings or its error."""
     with warnings.catch_warnings(record=True) as caught, redirect_stderr(io.StringIO()), redirect_stdout(io.StringIO()):
         warnings.simplefilter("always")
         try:
@@ -272,55 +272,45 @@ def _without(value: Any, keys: tuple[Any, ...]) -> Any:
 
 # Accidental damage ----------------------------------------------------------------------------------------------------
 
-KINDS = (
-    "cut",
-    "cut at a line's end",
-    "bit flip",
-    "digit",
-    "zeroed block",
-    "lost record",
-    "doubled line",
-    "tail",
-    "lost line",
-)
+LINE_KINDS = ("cut at a line's end", "doubled line", "lost line")
+"""Damage to the lines of a journal."""
+KINDS = (*LINE_KINDS, "cut", "bit flip", "digit", "zeroed block", "lost record", "tail")
 
 
 def damage(run: Run, kind: str, draw: random.Random) -> str:
     """Damage a file of a run as disks and file systems do; return what was done."""
-    journal = run.path / "journal.jsonl"
     records = sorted((run.path / "records").iterdir())
-    path = journal if kind in _OF_JOURNALS else draw.choice([journal, *records, *sorted(run.path.glob("*.json"))])
+    journal = run.path / "journal.jsonl"
+    if kind == "lost record":
+        path = draw.choice(records)
+        path.unlink()
+        return f"{kind}: {path.name}"
+    if kind in LINE_KINDS:
+        lines = journal.read_bytes().splitlines(keepends=True)
+        number = draw.randrange(len(lines))
+        kept = {"doubled line": lines[: number + 1] + lines[number:], "lost line": lines[:number] + lines[number + 1 :]}
+        journal.write_bytes(b"".join(kept.get(kind, lines[: number or 1])))
+        return f"{kind}: {journal.name}:{number + 1}"
+    path = draw.choice([journal, *records, *sorted(run.path.glob("*.json"))])
     content = path.read_bytes()
     at = draw.randrange(len(content))
-    match kind:
-        case "lost record":
-            path = draw.choice(records)
-            path.unlink()
-        case "doubled line" | "lost line":
-            lines = content.splitlines(keepends=True)
-            number = draw.randrange(len(lines))
-            lines[number : number + 1] = [lines[number]] * 2 if kind == "doubled line" else []
-            path.write_bytes(b"".join(lines))
-        case "cut at a line's end":
-            lines = content.splitlines(keepends=True)
-            path.write_bytes(b"".join(lines[: draw.randrange(1, len(lines))]))
-        case "cut":
-            path.write_bytes(content[:at])
-        case "bit flip":
-            path.write_bytes(content[:at] + bytes([content[at] ^ 1 << draw.randrange(8)]) + content[at + 1 :])
-        case "digit":
-            digits = [position for position, byte in enumerate(content) if 48 <= byte <= 57]
-            at = draw.choice(digits)
-            path.write_bytes(content[:at] + str((content[at] - 47) % 10).encode() + content[at + 1 :])
-        case "zeroed block":
-            size = draw.choice((16, 64, 512, 4096))
-            path.write_bytes((content[:at] + b"\0" * min(size, len(content) - at) + content[at + size :]))
-        case "tail":
-            path.write_bytes(content + draw.randbytes(draw.randrange(1, 200)))
+    path.write_bytes(_damaged(content, at, kind, draw))
     return f"{kind}: {path.name} at {at}"
 
 
-_OF_JOURNALS = ("doubled line", "cut at a line's end", "lost line")
+def _damaged(content: bytes, at: int, kind: str, draw: random.Random) -> bytes:
+    match kind:
+        case "cut":
+            return content[:at]
+        case "bit flip":
+            return content[:at] + bytes([content[at] ^ 1 << draw.randrange(8)]) + content[at + 1 :]
+        case "digit":
+            at = draw.choice([position for position, byte in enumerate(content) if chr(byte).isdigit()])
+            return content[:at] + str((content[at] - ord("0") + 1) % 10).encode() + content[at + 1 :]
+        case "zeroed block":
+            size = draw.choice((16, 64, 512, 4096))
+            return content[:at] + b"\0" * min(size, len(content) - at) + content[at + size :]
+    return content + draw.randbytes(draw.randrange(1, 200))
 
 
 def copied(run: Run, folder: Path) -> Run:

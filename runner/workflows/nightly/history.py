@@ -3,10 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import (
+    Any,
+    NamedTuple,
+    NotRequired,  # that of Python 3.11 has no configuration
+)
 
 from pydantic import TypeAdapter
-from typing_extensions import NotRequired, TypedDict  # that of Python 3.11 has no configuration
+from typing_extensions import TypedDict
 
 from runner.core.errors import RecordError
 from runner.core.files import read_bounded

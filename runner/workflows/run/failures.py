@@ -43,14 +43,14 @@ def recorded_ending(run: Run, progress: Progress, *, resumable: bool = True) -> 
             run.note("ended", how=word)
         if isinstance(error, KeyboardInterrupt):
             progress.note(f"`{command}` {'continues it' if resumable else 'measures it again'}")
-        advised = _with_advice(error, run, command)
+        advised = _with_advice(error, command)
         if advised is error:
             raise
         raise advised from error
     run.note("ended", how="done")
 
 
-def _with_advice(error: BaseException, run: Run, command: str) -> BaseException:
+def _with_advice(error: BaseException, command: str) -> BaseException:
     """Return an error whose hint says how to continue, or the error itself where there is nothing to add."""
     match error:
         case GpuError() if error.kind:  # the driver reported it

@@ -36,11 +36,11 @@ def test_the_holder_writes_its_name_and_others_are_told_it(tmp_path: Path) -> No
 def test_what_is_no_regular_file_is_refused_and_left_as_it_is(tmp_path: Path, make: Callable[[Path], object]) -> None:
     path = tmp_path / ".lock"
     make(path)
-    with pytest.raises(RecordError, match=r"run x cannot be locked: .*/\.lock: it is not a regular file"):
-        with hold(path, "run x"):
-            pass
+    message = r"run x cannot be locked: .*/\.lock: it is not a regular file"
+    with pytest.raises(RecordError, match=message), hold(path, "run x"):
+        pass
     for lock in (shared(path), try_exclusive(path), exclusive(path, print)):
-        with pytest.raises(RunnerError, match="cannot create the lock .*: it is not a regular file"), lock:
+        with pytest.raises(RunnerError, match=r"cannot create the lock .*: it is not a regular file"), lock:
             pass
     assert not is_held(path)
     target = tmp_path / "target"

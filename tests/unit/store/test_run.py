@@ -277,10 +277,9 @@ def test_a_changed_record_is_left_out_and_named(tmp_path: Path) -> None:
 def test_records_that_no_line_names_are_counted(tmp_path: Path) -> None:
     run = make(tmp_path, [good(cell(), number, [0.25]) for number in range(3)])
     (run.path / "journal.jsonl").write_text("".join(line + "\n" for line in lines(run)[:2]))
-    assert run.warnings(run.journal(), []) == (
-        "2 records are not in the journal and left out: the runner was killed before they counted, "
-        f"or lines of the journal are missing: {run.path}",
-    )
+    (warning,) = run.warnings(run.journal(), [])
+    assert warning.startswith("2 records are not in the journal and left out: ")
+    assert warning.endswith(str(run.path))
     with run.hold():  # the runner that measures adds the line of a record after its file
         assert run.warnings(run.journal(), []) == ()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runner.core.errors import EngineError, ProvisionError, RecordError, UsageError
+from runner.core.errors import EngineError, ProvisionError, UsageError
 from runner.core.model import (
     Canary,
     CaseFinished,
