@@ -186,9 +186,7 @@ class _Reader:
             message = "this line lacks its checksum"
             raise ValueError(message)
         upgraded.pop("checksum", None)
-        name = upgraded.get("event")
-        shape = shapes.EVENTS.get(name, shapes.OTHER_EVENT) if isinstance(name, str) else shapes.OTHER_EVENT
-        return shapes.checked(upgraded, shape)
+        return shapes.checked_event(upgraded)
 
     def _read_event(self, line: Document) -> None:
         """Add one event; unknown ones are ignored."""
