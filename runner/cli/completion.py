@@ -37,7 +37,7 @@ def runs(context: typer.Context, incomplete: str) -> list[str]:
     folder = Path(context.params.get("reports") or "reports")
     try:
         return _starting_with(incomplete, [run.id for run in stored_runs(folder)])
-    except OSError:
+    except (OSError, RunnerError):
         return []
 
 

@@ -8,6 +8,7 @@ import gc
 import json
 import os
 import sys
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn, Protocol, TextIO
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn, Protocol, TextIO
 import typer
 
 from runner.cli import signals
-from runner.core.errors import Problem, RunnerError, UsageError
+from runner.core.errors import DamagedRunWarning, Problem, RunnerError, UsageError
 
 if TYPE_CHECKING:
     from runner.core.progress import Progress
@@ -30,6 +31,7 @@ thresholds of 700, 10 and 10, a tenth of a report's time went into looking throu
 def end(app: typer.Typer) -> NoReturn:
     """Run a command line and exit."""
     gc.set_threshold(*GARBAGE)
+    note_damage()
     try:
         signals.listen()
         code = _run(app)
@@ -40,6 +42,27 @@ def end(app: typer.Typer) -> NoReturn:
         print("interrupted: finished results are kept", file=sys.stderr)
     sys.stdout.flush()
     sys.exit(code)
+
+
+def note_damage() -> None:
+    """Print each warning about a damaged run once, as a line of its own."""
+    show = warnings.showwarning
+
+    def show_warning(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, DamagedRunWarning):
+            note(f"warning: {message}")
+        else:
+            show(message, category, filename, lineno, file, line)
+
+    warnings.simplefilter("once", DamagedRunWarning)
+    warnings.showwarning = show_warning
 
 
 def _run(app: typer.Typer) -> int:

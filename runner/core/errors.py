@@ -102,3 +102,7 @@ class InterruptedRunError(RunnerError):
     """Ctrl-C or SIGTERM ended the command; finished results are kept."""
 
     exit_code = 130
+
+
+class DamagedRunWarning(UserWarning):
+    """A part of a stored run is damaged, and left out."""

@@ -1,5 +1,6 @@
 """How a run ends: the word that its journal gets, and what to do next where it ended too early."""
 
+import errno
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -42,14 +43,14 @@ def recorded_ending(run: Run, progress: Progress, *, resumable: bool = True) -> 
             run.note("ended", how=word)
         if isinstance(error, KeyboardInterrupt):
             progress.note(f"`{command}` {'continues it' if resumable else 'measures it again'}")
-        advised = _with_advice(error, run, command)
+        advised = _with_advice(error, command)
         if advised is error:
             raise
         raise advised from error
     run.note("ended", how="done")
 
 
-def _with_advice(error: BaseException, run: Run, command: str) -> BaseException:
+def _with_advice(error: BaseException, command: str) -> BaseException:
     """Return an error whose hint says how to continue, or the error itself where there is nothing to add."""
     match error:
         case GpuError() if error.kind:  # the driver reported it
@@ -59,7 +60,8 @@ def _with_advice(error: BaseException, run: Run, command: str) -> BaseException:
             hint = f"start the engine again, then `{command}`; finished results are kept"
             return EngineError(Problem(error.problems[0].message, hint=hint))
         case OSError():
-            message = f"{run.path} cannot be written: {error.strerror}"
-            return RecordError(Problem(message, hint=f"make room, then `{command}`"))
+            message = f"{error.filename or 'a file'} cannot be written: {error.strerror}"
+            full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+            return RecordError(Problem(message, hint=f"{'make room' if full else 'remedy this'}, then `{command}`"))
         case _:
             return error
