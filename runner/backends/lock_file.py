@@ -141,7 +141,7 @@ def _is_marker(text: str) -> bool:
         Marker(text)
     except InvalidMarker:
         return False
-    return not any(word.startswith("-") for word in text.split()) and not set(text) & set("\\#$")
+    return not any(word.strip("'\"").startswith("-") for word in text.split()) and not set(text) & set("\\#$")
 
 
 def _refusal(name: str, number: int, line: str, message: str) -> ProvisionError:

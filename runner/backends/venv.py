@@ -122,6 +122,7 @@ class VenvBackend:
             digest="sha256:" + self.digest(spec),
             seconds=time.monotonic() - begin,
             cached=cached,
+            lock=read_lock(spec.lock)[0] if spec.lock else b"",
         )
 
     def _make_once(self, spec: Spec, home: Path, say: Say) -> None:

@@ -45,10 +45,12 @@ def lock_mistake(folder: Path, lock: str) -> tuple[str, str]:
         folder: the folder that the lock is relative to and has to stay below, where links lead, too.
         lock: its path.
     """
-    path = folder / lock
+    path, inside = folder / lock, Path(os.path.realpath(folder))
+    if not Path(os.path.realpath(path)).is_relative_to(
+        inside
+    ):  # Path.resolve raises RuntimeError where links form a circle
+        return f"is outside of {inside}", INSIDE
     try:
-        if not path.resolve().is_relative_to(folder.resolve()):
-            return f"is outside of {folder.resolve()}", INSIDE
         mode = path.stat().st_mode
     except FileNotFoundError:
         return "", ""

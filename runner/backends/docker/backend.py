@@ -147,6 +147,7 @@ class DockerBackend:
             seconds=time.perf_counter() - begin,
             cached=cached is not None,
             facts=self._facts(spec, details),
+            lock=read_lock(spec.lock)[0] if spec.lock else b"",
         )
 
     def _make(self, client: docker.DockerClient, spec: Spec, say: Say) -> str:
