@@ -32,7 +32,7 @@ def load(path: FilePath) -> Matrix:
     return parse(content, str(path), path.parent)
 
 
-def place(path: FilePath, keys: Path) -> Where:
+def position(path: FilePath, keys: Path) -> Where:
     """Return where a value of a matrix file stands, or what contains it; the file was loaded before.
 
     Args:

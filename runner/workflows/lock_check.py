@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 from runner.backends.docker.options import pins
 from runner.backends.lock_file import LockFile, read_lock
 from runner.core.errors import Problem, ProvisionError
-from runner.matrix import load, place
+from runner.matrix import load, position
 from runner.workflows.lock_requests import OWN_HEADER, LockRequest, lock_requests
 from runner.workflows.pins import PINS, images
 
@@ -66,7 +66,7 @@ def check_pins(path: Path, *, complete: bool) -> tuple[str, ...]:
 def _problems(matrix: Path, request: LockRequest) -> Iterator[Problem]:
     """Yield what is wrong with a lock, with the place of its name in the matrix or the line of the lock."""
     variant = ("variants", request.variant) if request.variant else ()
-    where = place(matrix, ("environments", request.name, *variant, "lock"))
+    where = position(matrix, ("environments", request.name, *variant, "lock"))
     hint = f"`runner lock {request.name}` writes it"
     if not request.out.is_file():
         yield Problem(f"{request.name} has no lock {request.out}", where, hint)

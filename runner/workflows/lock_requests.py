@@ -7,7 +7,7 @@ from pathlib import Path
 from runner.backends.lock_file import LOCK_BYTES
 from runner.core.errors import Problem
 from runner.core.files import read_bounded
-from runner.matrix import load, place, select_environments
+from runner.matrix import load, position, select_environments
 from runner.matrix.locks import lock_mistake
 
 OWN_HEADER = "# made by `runner lock "
@@ -79,7 +79,7 @@ def target_problem(matrix: Path, request: LockRequest) -> Problem | None:
     if not message:
         return None
     variant = ("variants", request.variant) if request.variant else ()
-    where = place(matrix, ("environments", request.name, *variant, "lock"))
+    where = position(matrix, ("environments", request.name, *variant, "lock"))
     return Problem(f"the lock {out} {message}", where, hint)
 
 

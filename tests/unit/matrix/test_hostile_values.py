@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.core.errors import MatrixError
-from runner.matrix import load, parse, place
+from runner.matrix import load, parse, position
 
 MATRIX = """\
 version: 1
@@ -216,9 +216,9 @@ def test_a_matrix_file_is_a_regular_file_of_bounded_size(tmp_path: Path, kind: s
 def test_the_place_of_a_value_is_known_after_loading(tmp_path: Path) -> None:
     path = tmp_path / "matrix.yaml"
     path.write_text(matrix("requirements: [numpy], lock: here.txt"))
-    where = place(path, ("environments", "np", "lock"))
+    where = position(path, ("environments", "np", "lock"))
     assert where.text[where.column - 1 :].startswith("here.txt")
-    assert place(path, ("environments", "np", "variants", "cpu", "lock")).line == LINE
+    assert position(path, ("environments", "np", "variants", "cpu", "lock")).line == LINE
 
 
 @pytest.mark.parametrize(

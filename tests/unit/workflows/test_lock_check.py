@@ -16,7 +16,9 @@ from runner.workflows.lock_requests import LockRequest
 
 ROOT = Path(__file__).parents[3]
 HASH = f"--hash=sha256:{'0' * 64}"
-LOCK = f"# made by `runner lock np` from: numpy<2, six; python_version < '3', Python 3.11, 2026-11-20\nnumpy==1.26.4 {HASH}\n"
+REQUIRED = "numpy<2, six; python_version < '3'"
+HEADER = f"# made by `runner lock np` from: {REQUIRED}, Python 3.11, 2026-11-20"
+LOCK = f"{HEADER}\nnumpy==1.26.4 {HASH}\n"
 REQUEST = LockRequest(
     name="np", requirements=("numpy<2", "six; python_version < '3'"), python="3.11", out=Path("np.txt")
 )
@@ -69,7 +71,7 @@ def test_a_lock_that_fits_has_no_mismatch() -> None:
         (
             {"requirements": ("NumPy>=2", "six; python_version < '3'")},
             [
-                "was made from numpy<2, six; python_version < '3', and the matrix requires NumPy>=2, six; python_version < '3'",
+                f"was made from {REQUIRED}, and the matrix requires {REQUIRED.replace('numpy<2', 'NumPy>=2')}",
                 "has NumPy 1.26.4, and the matrix requires NumPy>=2",
             ],
         ),
