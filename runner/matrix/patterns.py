@@ -20,7 +20,7 @@ Names = Callable[[str], Sequence[str]]
 
 
 def pattern_problems(tree: Tree, matrix: Matrix) -> Iterator[Problem]:
-    """Yield a problem for each pattern that matches nothing, else for each selector of a preset that selects nothing.
+    """Yield a problem for each pattern that matches nothing, else for each preset that selects nothing.
 
     What matches is decided by the matrix and the catalog alone, not by what this machine can build or run.
     """
@@ -35,20 +35,16 @@ def pattern_problems(tree: Tree, matrix: Matrix) -> Iterator[Problem]:
                     nearest_name(pattern, known),
                 )
             )
-    yield from problems or _selector_problems(tree, matrix)
+    yield from problems or _preset_problems(tree, matrix)
 
 
-def _selector_problems(tree: Tree, matrix: Matrix) -> Iterator[Problem]:
-    """Yield a problem for each selector that selects no cell of the matrix, although each of its patterns matches."""
+def _preset_problems(tree: Tree, matrix: Matrix) -> Iterator[Problem]:
+    """Yield a problem for each preset that selects no cell of the matrix, although each of its patterns matches."""
     for name, preset in matrix.presets.items():
-        if not preset.select:
+        if matrix.environments and not any(_selects(matrix, preset, selector) for selector in preset.select):
             where = tree.source.node(node_at(tree, ("presets", name, "select")))
-            yield Problem(f"the preset {name} selects nothing", where, "add patterns of cases, such as 'rnn-step/*'")
-        for number, selector in enumerate(preset.select):
-            if matrix.environments and not _selects(matrix, preset, selector):
-                where = tree.source.node(node_at(tree, ("presets", name, "select", number)))
-                hint = "its workloads, phases, precisions and environments have to be those of this matrix"
-                yield Problem(f"this selector of the preset {name} selects no cell", where, hint)
+            hint = "name workloads, phases, precisions and environments that this matrix lists"
+            yield Problem(f"the preset {name} selects no cell", where, hint)
 
 
 def _selects(matrix: Matrix, preset: Preset, selector: Selector) -> bool:

@@ -235,17 +235,17 @@ def test_the_place_of_a_value_is_known_after_loading(tmp_path: Path) -> None:
             "[rnn-step/*/gradient]",
             "[{precisions: [fp16]}]",
             '[{environments: ["!np"]}]',
-            '["rnn-step/*", "asr-lstm/*"]',
         ),
     ],
 )
 def test_a_preset_that_selects_nothing_of_the_matrix_is_refused(select: str) -> None:
     message = refusal(matrix("lock: a") + f"presets: {{p: {{select: {select}}}}}\n")
-    assert message in {"the preset p selects nothing", "this selector of the preset p selects no cell"}
+    assert message == "the preset p selects no cell"
 
 
 @pytest.mark.parametrize(
-    "select", ["[rnn-step/*]", "[{devices: [cuda]}]", "[rnn-step/*/train]", "[{phases: [gradient]}]"]
+    "select",
+    ["[rnn-step/*]", "[{devices: [cuda]}]", "[rnn-step/*/train]", "[{phases: [gradient]}]", "['*', asr-lstm/*]"],
 )
 def test_a_preset_that_selects_cells_is_accepted_whatever_the_machine_has(select: str) -> None:
     parse((matrix("lock: a") + f"presets: {{p: {{select: {select}}}}}\n").encode(), "m.yaml")
