@@ -86,6 +86,13 @@ def pins(session: nox.Session) -> None:
 
 
 @nox.session
+def audit(session: nox.Session) -> None:
+    """Look for known vulnerabilities in what the runner depends on; where no advisory service answers, say so."""
+    install(session, "audit")
+    session.run("python", "tests/audit.py", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Measure what this program costs, side by side with its peers; ``-- startup planning`` chooses figures."""
     install(session, "bench")

@@ -16,6 +16,7 @@ from runner.backends.docker.cleanup import owner, remove_abandoned
 from runner.backends.docker.client import Conversations, connect, reachable, talking
 from runner.backends.docker.options import UNPINNED, Recipe, pinned, pins, source_image
 from runner.backends.docker.survey import engine, free, image_states
+from runner.backends.lock_file import lock_skip, read_lock
 from runner.core.errors import Problem, ProvisionError
 from runner.core.model import Limits, Provisioned, Skip, Spec, Survey
 
@@ -97,8 +98,8 @@ class DockerBackend:
         """Return why an environment cannot be made, None if its lock, base image and Dockerfile are there."""
         if spec.image is not None:
             return None
-        if spec.lock is None or not spec.lock.is_file():
-            return Skip("image-unavailable", spec.missing_lock)
+        if (skip := lock_skip(spec)) is not None:
+            return skip
         if spec.base is None or not self._dockerfile(spec).is_file():
             missing = "base image" if spec.base is None else f"Dockerfile {self._dockerfile(spec)}"
             return Skip("image-unavailable", f"{spec.environment} has no {missing} to be built from")
@@ -113,7 +114,7 @@ class DockerBackend:
         return Recipe(
             environment=spec.environment,
             dockerfile=self._dockerfile(spec).read_bytes(),
-            lock=spec.lock.read_bytes(),
+            lock=read_lock(spec.lock)[0],
             base=pinned(spec.base, self._pins),
             base_id=self._pins.get(spec.base, base_id),
         )
@@ -146,6 +147,7 @@ class DockerBackend:
             seconds=time.perf_counter() - begin,
             cached=cached is not None,
             facts=self._facts(spec, details),
+            lock=read_lock(spec.lock)[0] if spec.lock else b"",
         )
 
     def _make(self, client: docker.DockerClient, spec: Spec, say: Say) -> str:

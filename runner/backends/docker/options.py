@@ -15,6 +15,8 @@ from docker.types import DeviceRequest
 
 from runner.backends import harness_archive
 from runner.backends.visible_devices import Request, in_container
+from runner.core.errors import Problem, UsageError
+from runner.core.files import read_bounded
 from runner.core.model import Limits, Spec, file_name
 
 RUN = "io.matrix-runner.run"
@@ -24,6 +26,8 @@ CACHE = "io.matrix-runner.cache"
 UNPINNED = "unpinned"
 GIB = 1 << 30
 ALL = -1  # the count of a DeviceRequest for all GPUs
+PINS_BYTES = 1 << 18  # a thousand images take 150 KB
+PINS_AGAIN = "remove it: `runner lock --images` writes it again"
 PIDS = 2048  # includes threads: BLAS starts one for each core, CUDA several for each context
 
 
@@ -204,10 +208,26 @@ def has_cdi(info: Mapping[str, Any], device: str) -> bool:
 
 
 def pins(path: Path) -> dict[str, str]:
-    """Return image name -> digest from ``pins.toml``; empty if the file does not exist."""
-    if not path.is_file():
+    """Return image name -> digest from ``pins.toml``; empty if the file does not exist.
+
+    Raises:
+        UsageError: the file cannot be read, or has something else than digests of images.
+    """
+    try:
+        digests = tomllib.loads(read_bounded(path, PINS_BYTES).decode()).get("images", {})
+    except FileNotFoundError:
         return {}
-    return dict(tomllib.loads(path.read_text("utf-8")).get("images", {}))
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: not UTF-8, or not TOML
+        message = f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
+        raise UsageError(Problem(message, hint=PINS_AGAIN)) from error
+    wrong = digests if not isinstance(digests, dict) else [n for n, d in digests.items() if not _is_digest(d)]
+    if wrong:
+        raise UsageError(Problem(f"{path} does not give a digest for {str(wrong)[:100]!r}", hint=PINS_AGAIN))
+    return dict(digests)
+
+
+def _is_digest(value: object) -> bool:
+    return isinstance(value, str) and re.fullmatch("sha256:[a-f0-9]{64}", value) is not None
 
 
 def pinned(name: str, digests: Mapping[str, str]) -> str:

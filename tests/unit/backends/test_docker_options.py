@@ -179,9 +179,9 @@ def test_repository_and_registry_are_parsed_as_the_engine_does(name: str, reposi
 
 def test_pinned_replaces_the_tag_by_the_digest(tmp_path: Path) -> None:
     path = tmp_path / "pins.toml"
-    path.write_text('[images]\n"python:3.6-slim" = "sha256:aa"\n')
+    path.write_text(f'[images]\n"python:3.6-slim" = "sha256:{"a" * 64}"\n')
     digests = options.pins(path)
-    assert options.pinned("python:3.6-slim", digests) == "python@sha256:aa"
+    assert options.pinned("python:3.6-slim", digests) == f"python@sha256:{'a' * 64}"
     assert options.pinned("python:3.7-slim", digests) == "python:3.7-slim"
     assert options.pins(tmp_path / "none.toml") == {}
 
