@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 from runner.backends import harness_archive
@@ -17,6 +18,7 @@ LAST_BYTES = 64 * 1024
 KEPT = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_HOME")
 KEPT_BY_HOST = ("PYTHONPATH", "PYTHONUSERBASE", "VIRTUAL_ENV")
 END_SECONDS = 2.0  # a server has to end by itself
+FAMILY_PASSES = 20
 SEND_SECONDS = 30.0
 
 
@@ -114,10 +116,26 @@ class ProcessChannel:
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+            if self.process.wait() != 0:  # it could not end its children
+                _kill_family(self.folder)
             self.stdout.close()
             self._clean()
 
     def _clean(self) -> None:
         self.log.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _kill_family(folder: Path) -> None:
+    """Kill what a server has left behind: the processes that were started with its temporary folder, or one in it."""
+    mark = f"\0TMPDIR={folder}".encode()
+    for _ in range(FAMILY_PASSES):
+        killed = False
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            with contextlib.suppress(OSError):
+                if mark in b"\0" + path.read_bytes():
+                    os.kill(int(path.parent.name), signal.SIGKILL)
+                    killed = True
+        if not killed:
+            return
+        time.sleep(0.01)

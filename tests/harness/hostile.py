@@ -1,7 +1,10 @@
-"""An adapter whose implementations leave processes and files behind, or attack their server; it replaces adapters/numpy.py.
+"""An adapter whose implementations leave processes and files, or attack their server; it replaces adapters/numpy.py.
 
 Each misbehaves in its first training step alone.
 """
+# ruff: noqa: ANN001, ANN201, ANN202, D101, D102, F401, FBT002, T201
+# ruff: noqa: PTH101, PTH102, PTH103, PTH109, PTH118, PTH120, PTH123, PTH208, PTH211, SIM105, SIM115, UP032
+# mypy: ignore-errors
 
 import ctypes
 import json
@@ -13,7 +16,7 @@ import sys
 import tempfile
 import time
 
-from .faulty import FORK_AFTER_IMPORT, FRAMEWORK, Sound, facts, load  # noqa: F401
+from .faulty import FORK_AFTER_IMPORT, FRAMEWORK, Sound, facts, load
 
 
 def start(work, daemon=True):
@@ -45,16 +48,24 @@ class Hostile(Sound):
     """Misbehaves once."""
 
     slug = "hostile"
-    calm = True
+    misbehaved = False
 
     def train(self):
-        if self.calm:
-            self.calm = False
+        if not self.misbehaved:
+            self.misbehaved = True
             self.misbehave()
         Sound.train(self)
 
     def misbehave(self):
         pass
+
+
+class LeavesInGroup(Hostile):
+    slug = "leaves-process"
+
+    def misbehave(self):
+        if os.fork() == 0:
+            sleep()
 
 
 class Leaves(Hostile):
@@ -89,7 +100,9 @@ class Program(Hostile):
     slug = "leaves-program"
 
     def misbehave(self):
-        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True, close_fds=False)
+        subprocess.Popen(
+            [sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True, close_fds=False
+        )
 
 
 class ManyDaemons(Hostile):
@@ -117,8 +130,10 @@ class Hopper(Hostile):
     slug = "leaves-hoppers"
 
     def misbehave(self):
+        end = time.monotonic() + 60
+
         def hop():
-            while True:
+            while time.monotonic() < end:
                 if os.fork() != 0:
                     os._exit(0)
                 os.setsid()
@@ -136,6 +151,13 @@ class Orphans(Hostile):
         time.sleep(2.5)
         status = "/proc/{}/task/{}/children".format(os.getppid(), os.getppid())
         print("children of the server:", len(open(status).read().split()))
+
+
+class Counts(Hostile):
+    slug = "counts-processes"
+
+    def misbehave(self):
+        print("processes:", sum(name.isdigit() for name in os.listdir("/proc")))
 
 
 class DaemonAndExit(Hostile):
@@ -292,9 +314,39 @@ class WritesDeep(Hostile):
     slug = "writes-deep"
 
     def misbehave(self):
-        for _ in range(1500):  # 15 kB of path; the kernel takes 4
+        for _ in range(500):  # 5 kB of path; the kernel takes 4
             os.mkdir("deep-deep")
             os.chdir("deep-deep")
+
+
+class FillsFolders(Hostile):
+    """Writes files until memory runs out; in a container alone, where they are memory."""
+
+    slug = "fills-folders"
+
+    def misbehave(self):
+        for folder in os.environ["MATRIX_RUNNER_FOLDERS"].split(":"):
+            for number in range(200):
+                with open(os.path.join(folder, "full-{}".format(number)), "wb") as handle:
+                    handle.write(bytes(1 << 20))
+        while True:
+            with open(os.path.join(tempfile.gettempdir(), "full"), "ab") as handle:
+                handle.write(bytes(1 << 20))
+
+
+class Bomb(Hostile):
+    """Each process forks for ever, in a session of its own; in a container alone, which limits how many there are."""
+
+    slug = "fork-bomb"
+
+    def misbehave(self):
+        assert os.environ["MATRIX_RUNNER_FOLDERS"]
+        while True:
+            try:
+                if os.fork() == 0:
+                    os.setsid()
+            except OSError:
+                pass
 
 
 class KeepsSubreaper(Hostile):

@@ -1,19 +1,17 @@
-"""What a child does to its server, and what it leaves behind: the right class, and nothing left, in some twenty ways."""
+"""What a child does to its server and leaves behind: it gets the right class, and nothing is left."""
 
 import ast
 import contextlib
-import itertools
-import os
-import time
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from runner.backends import harness_archive
 from runner.backends.local_channel import ProcessChannel
 from runner.measure.session import Session
-from tests.harness.conftest import Ask, environment, request
+from tests.harness.conftest import Ask, environment, hostile_folder, request
 
 MIB = 1 << 20
 OLDEST = "3.6"
@@ -57,17 +55,20 @@ def files(session: Session) -> set[str]:
     """Return what is in the temporary folder of a server, but its log and its harness."""
     assert isinstance(session.channel, ProcessChannel)
     paths = (path.relative_to(session.channel.folder) for path in session.channel.folder.rglob("*"))
-    return {str(path) for path in paths if path.name not in ("stderr", "harness.zip") and not path.name.startswith("tmp")}
+    return {
+        str(path) for path in paths if path.name not in ("stderr", "harness.zip") and not path.name.startswith("tmp")
+    }
 
 
 def check_nothing_is_left(session: Session) -> None:
-    """Wait until the child is gone; only the server remains, without new files and with no more descriptors."""
+    """Wait until the child is gone; only the server remains, without new files and without pipes to a child."""
     assert isinstance(session.channel, ProcessChannel)
     session.settle()
     assert session.alive
     assert family(session) == {session.channel.process.pid}
     assert files(session) == set()
-    assert len(os.listdir(f"/proc/{session.channel.process.pid}/fd")) <= 4
+    links = (path.readlink() for path in Path(f"/proc/{session.channel.process.pid}/fd").iterdir())
+    assert sum(str(link).startswith("pipe:") for link in links) == 2  # stdin and stdout
 
 
 def resident(session: Session) -> int:
@@ -78,6 +79,7 @@ def resident(session: Session) -> int:
 
 
 SURVIVED = (
+    "leaves-process",
     "leaves-session",
     "leaves-daemon",
     "leaves-deaf-daemon",
@@ -125,3 +127,92 @@ def test_child_gets_its_class_and_leaves_nothing(
     if interpreter is None:
         pytest.skip(f"no Python {version} on this machine")
     check_all(open_session(interpreter), tmp_path)
+
+
+def test_child_may_print_without_end_and_the_server_keeps_the_last_of_it(ask: Ask, session: Session) -> None:
+    before = resident(session)
+    reply = ask("prints-300-mib", session)
+    assert reply["status"] == "ok", reply
+    assert len(reply["log"]) == 64 * 1024
+    assert reply["log"].endswith("x\nlast words\n")
+    assert resident(session) - before < 16 * MIB
+
+
+def test_result_without_end_is_refused_and_the_server_keeps_a_part_of_it(ask: Ask, session: Session) -> None:
+    before = resident(session)
+    assert ask("floods-its-result", session)["class"] == "crash"
+    assert resident(session) - before < 100 * MIB  # 32 MiB, and two copies while it is decoded
+
+
+def test_memory_of_what_a_child_started_counts_towards_its_limit(ask: Ask, session: Session) -> None:
+    reply = ask("allocates-in-daemon", session, memory=300 * MIB)
+    assert (reply["class"], "0.3 GiB" in reply["reason"]) == ("oom", True), reply
+    check_nothing_is_left(session)
+
+
+def test_memory_that_forked_processes_share_counts_once(ask: Ask, session: Session) -> None:
+    assert ask("shares-memory", session, memory=600 * MIB)["status"] == "ok"
+    check_nothing_is_left(session)
+
+
+def test_orphans_that_end_while_a_child_runs_are_reaped(ask: Ask, session: Session) -> None:
+    assert "children of the server: 1\n" in ask("makes-orphans", session)["log"]
+
+
+def test_child_works_in_a_temporary_folder(ask: Ask, session: Session) -> None:
+    log = ask("writes-files", session)["log"]
+    current, temporary, variable, server = ast.literal_eval(log.splitlines()[0])
+    assert current == temporary == variable
+    assert isinstance(session.channel, ProcessChannel)
+    assert server == str(session.channel.folder)
+
+
+def test_child_that_kills_its_server_leaves_nothing_after_the_end_of_the_session(ask: Ask, session: Session) -> None:
+    reply = ask("kills-server-and-leaves-daemon", session)
+    assert (reply["class"], "SIGKILL" in reply["reason"]) == ("crash", True), reply
+    session.close()
+    assert not family(session)
+
+
+def test_daemon_of_a_child_ends_with_the_server(ask: Ask, session: Session) -> None:
+    assert ask("leaves-daemon", session, turns=True)["reply"] == "turn"
+    assert len(family(session)) == 3
+    session.close()
+    assert not family(session)
+
+
+def test_server_without_prctl_still_ends_the_process_group_of_a_child(python: str, tmp_path: Path) -> None:
+    folder = hostile_folder(tmp_path)
+    procfs = (folder / "procfs.py").read_text("utf-8")
+    assert ".prctl(" in procfs
+    (folder / "procfs.py").write_text(procfs.replace(".prctl(", ".no_such_function("))
+    channel = ProcessChannel(python, "cpu", harness_archive.pack(folder))
+    with contextlib.closing(Session(channel, "test#1")) as session:
+        assert session.hello("numpy", 1, "cpu", 60)["status"] == "ok"
+        assert request(session, "leaves-process", tmp_path)["status"] == "ok"
+        check_nothing_is_left(session)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b"{\n", "ValueError"),
+        (b"\xff\n", "UnicodeDecodeError"),
+        (b"[1]\n", "not a JSON object"),
+        (b"[" * 100_000 + b"\n", "nested too deeply"),
+        (b"{}\n", "KeyError"),
+        (b'{"op": []}\n', "TypeError"),
+        (b'{"op": "no-such-request", "id": 7}\n', "no-such-request"),
+        (b'{"op": "measure", "id": 7}\n', "KeyError"),
+        (b'{"op": "reference", "id": 7, "key": "k", "gradients": 3}\n', "AttributeError"),
+    ],
+)
+def test_line_that_is_no_request_gets_an_answer(line: bytes, words: str, session: Session) -> None:
+    session.channel.send(line)
+    answer = session.channel.receive(10.0)
+    assert answer is not None
+    reply = json.loads(answer)
+    assert (reply["status"], reply["class"], words in reply["reason"]) == ("failed", "crash", True), reply
+    assert reply["id"] == (7 if b'"id"' in line else None)
+    assert "Traceback" in session.channel.words()
+    assert session.cold("/nowhere", []) == {}

@@ -16,6 +16,7 @@ from docker.types import DeviceRequest
 from runner.backends import harness_archive
 from runner.backends.visible_devices import Request, in_container
 from runner.core.model import Limits, Spec, file_name
+from runner.harness import leftovers
 
 RUN = "io.matrix-runner.run"
 OWNER = "io.matrix-runner.owner"
@@ -115,7 +116,8 @@ class Container:
 
     def _environment(self) -> dict[str, str]:
         visible = in_container(self.limits.device, self.gpus)
-        return {"HOME": "/work", "USER": "bench", "TMPDIR": "/tmp", **visible}  # noqa: S108  in the container
+        folders = {leftovers.FOLDERS_VARIABLE: ":".join((*HARDENED["tmpfs"], "/dev/shm"))}  # noqa: S108  in the container
+        return {"HOME": "/work", "USER": "bench", "TMPDIR": "/tmp", **folders, **visible}  # noqa: S108  in the container
 
 
 HARDENED: Mapping[str, Any] = {
