@@ -24,6 +24,7 @@ MAX_READS = 64  # of what a server still writes to stderr after its end was seen
 KEPT = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_HOME")
 KEPT_BY_HOST = ("PYTHONPATH", "PYTHONUSERBASE", "VIRTUAL_ENV")
 END_SECONDS = 2.0  # a server has to end by itself
+FAMILY_PASSES = 20
 SEND_SECONDS = 60.0
 
 
@@ -147,7 +148,8 @@ class ProcessChannel:
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+            if self.process.wait() != 0:  # it could not end its children
+                _kill_family(self.folder)
             self.stdout.close()
             self.stderr.close()
             self._clean()
@@ -159,3 +161,18 @@ class ProcessChannel:
 def _signal_name(number: int) -> str:
     """Return ``SIGKILL``, or ``signal 35`` where Python has no name."""
     return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+
+
+def _kill_family(folder: Path) -> None:
+    """Kill what a server has left behind: the processes that were started with its temporary folder, or one in it."""
+    mark = f"\0TMPDIR={folder}".encode()
+    for _ in range(FAMILY_PASSES):
+        killed = False
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            with contextlib.suppress(OSError):
+                if mark in b"\0" + path.read_bytes():
+                    os.kill(int(path.parent.name), signal.SIGKILL)
+                    killed = True
+        if not killed:
+            return
+        time.sleep(0.01)

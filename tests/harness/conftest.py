@@ -59,6 +59,21 @@ def faulty_harness(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.fixture(scope="session")
+def hostile_harness(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The packed harness, with an adapter that leaves processes and files behind, or attacks its server."""
+    return harness_archive.pack(hostile_folder(tmp_path_factory.mktemp("hostile")))
+
+
+def hostile_folder(parent: Path) -> Path:
+    """Return a copy of the harness with the hostile adapter."""
+    folder = parent / "harness"
+    shutil.copytree(harness_archive.FOLDER, folder)
+    shutil.copy(Path(__file__).parent / "faulty.py", folder / "adapters" / "faulty.py")
+    shutil.copy(Path(__file__).parent / "hostile.py", folder / "adapters" / "numpy.py")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def opening_harness(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The packed harness, with an adapter whose import opens ``/dev/zero``, which counts as a GPU."""
     folder = tmp_path_factory.mktemp("opening") / "harness"

@@ -18,6 +18,7 @@ from runner.backends.visible_devices import Request, in_container
 from runner.core.errors import Problem, UsageError
 from runner.core.files import read_bounded
 from runner.core.model import Limits, Spec, file_name
+from runner.harness import leftovers
 
 RUN = "io.matrix-runner.run"
 OWNER = "io.matrix-runner.owner"
@@ -119,7 +120,8 @@ class Container:
 
     def _environment(self) -> dict[str, str]:
         visible = in_container(self.limits.device, self.gpus)
-        return {"HOME": "/work", "USER": "bench", "TMPDIR": "/tmp", **visible}  # noqa: S108  in the container
+        folders = {leftovers.FOLDERS_VARIABLE: ":".join((*HARDENED["tmpfs"], "/dev/shm"))}  # noqa: S108  in the container
+        return {"HOME": "/work", "USER": "bench", "TMPDIR": "/tmp", **folders, **visible}  # noqa: S108  in the container
 
 
 HARDENED: Mapping[str, Any] = {

@@ -50,6 +50,7 @@ def test_container_gets_its_cache_and_nothing_else() -> None:
             "HOME": "/work",
             "USER": "bench",
             "TMPDIR": "/tmp",
+            "MATRIX_RUNNER_FOLDERS": "/tmp:/work:/dev/shm",
             "NVIDIA_VISIBLE_DEVICES": "void",
             "CUDA_VISIBLE_DEVICES": "",
         },

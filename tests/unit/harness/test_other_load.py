@@ -128,15 +128,3 @@ def test_idle_and_stolen_time_is_not_busy(tmp_path: Path) -> None:
     path.write_text("cpu  100 20 3 5000 600 40 5 7000 80 90\ncpu0 1 1 1 1\n")
     with path.open("rb") as handle:
         assert other_load.busy_seconds(handle.fileno()) == (100 + 20 + 3 + 40 + 5) / TICKS
-
-
-def test_descendants_are_listed_by_their_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    children = {(1, 1): "2 3", (1, 9): "4", (2, 2): "5", (3, 3): "", (4, 4): "", (5, 5): ""}
-    for (pid, thread), text in children.items():
-        folder = tmp_path / str(pid) / "task" / str(thread)
-        folder.mkdir(parents=True)
-        (folder / "children").write_text(text + "\n")
-    monkeypatch.setattr(other_load, "THREADS", str(tmp_path / "{}/task"))
-    monkeypatch.setattr(other_load, "CHILDREN", str(tmp_path / "{}/task/{}/children"))
-    assert sorted(other_load.descendants(1)) == [2, 3, 4, 5]
-    assert other_load.descendants(77) == []
