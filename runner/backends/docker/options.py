@@ -5,25 +5,25 @@ import io
 import re
 import secrets
 import tarfile
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from docker.types import DeviceRequest
+from docker.types import DeviceRequest, Ulimit
 
 from runner.backends import harness_archive
 from runner.backends.visible_devices import Request, in_container
-from runner.core.model import Limits, Spec, file_name
+from runner.core.model import Limits, file_name
 
 RUN = "io.matrix-runner.run"
 OWNER = "io.matrix-runner.owner"
 ENVIRONMENT = "io.matrix-runner.environment"
 CACHE = "io.matrix-runner.cache"
-UNPINNED = "unpinned"
 GIB = 1 << 30
 ALL = -1  # the count of a DeviceRequest for all GPUs
+CACHE_FOLDER = "/cache"
+CACHE_BYTES = 16 * GIB  # of one image on one device; CUDA's own cache ends at 4 GiB, see harness.compile_cache
+USER = (1000, 1000)  # uid and gid of the server
 PIDS = 2048  # includes threads: BLAS starts one for each core, CUDA several for each context
 
 
@@ -104,7 +104,7 @@ class Container:
             "labels": {RUN: self.limits.run, OWNER: self.owner},
             "environment": self._environment(),
             "device_requests": device_requests(self.limits.device, self.gpus),
-            "volumes": {cache_volume(self.image, self.limits.device): {"bind": "/cache", "mode": "rw"}},
+            "volumes": _cache(cache_volume(self.image, self.limits.device)),
             "mem_limit": self.limits.memory,
             "memswap_limit": self.limits.memory,
             "shm_size": min(self.limits.memory // 4, GIB),
@@ -128,27 +128,33 @@ HARDENED: Mapping[str, Any] = {
     "working_dir": "/tmp",  # noqa: S108  in the container
     "cap_drop": ["ALL"],
     "security_opt": ["no-new-privileges"],
-    "user": "1000:1000",
+    "user": f"{USER[0]}:{USER[1]}",
     "pids_limit": PIDS,
     "init": True,
+    "ulimits": [Ulimit(name="core", soft=0, hard=0)],  # a core dump could hold what the framework read
+    "use_config_proxy": False,  # the proxies of ~/.docker/config.json often hold passwords, and there is no network
 }
 
 
-def owner_fix(image: str, volume: str, owner: str) -> dict[str, Any]:
-    """Return the options of a container that gives a new cache volume, which belongs to root, to uid 1000."""
+def handing_over(image: str, volume: str, owner: str) -> dict[str, Any]:
+    """Return the options of a container through which the engine writes to a new cache volume; it is never started.
+
+    Its root is not read-only, as the engine refuses to write an archive to a container whose root is.
+    """
     return {
+        **HARDENED,
         "image": image,
-        "entrypoint": ["chown", "1000:1000", "/cache"],
+        "entrypoint": ["/never-started"],
         "command": [],
         "labels": {OWNER: owner},
-        "network_mode": "none",
-        "read_only": True,
-        "cap_drop": ["ALL"],
-        "cap_add": ["CHOWN"],
-        "security_opt": ["no-new-privileges"],
-        "user": "0:0",
-        "volumes": {volume: {"bind": "/cache", "mode": "rw"}},
+        "read_only": False,
+        "volumes": _cache(volume),
     }
+
+
+def _cache(volume: str) -> dict[str, dict[str, str]]:
+    """Return the mount of a cache volume; ``nocopy``: what the image has in that folder stays out of the volume."""
+    return {volume: {"bind": CACHE_FOLDER, "mode": "rw,nocopy"}}
 
 
 def container_name(run: str, environment: str) -> str:
@@ -201,43 +207,3 @@ def has_cdi(info: Mapping[str, Any], device: str) -> bool:
     """Return True if an engine's ``info`` lists the GPUs as CDI devices; engines before 28.3 list none."""
     names = {entry.get("ID") for entry in info.get("DiscoveredDevices") or []}
     return names >= {cdi_name(name) for name in device.split(",")}
-
-
-def pins(path: Path) -> dict[str, str]:
-    """Return image name -> digest from ``pins.toml``; empty if the file does not exist."""
-    if not path.is_file():
-        return {}
-    return dict(tomllib.loads(path.read_text("utf-8")).get("images", {}))
-
-
-def pinned(name: str, digests: Mapping[str, str]) -> str:
-    """Return ``repository@digest`` if an image name has a pin, else the name."""
-    digest = digests.get(name)
-    return f"{repository(name)}@{digest}" if digest else name
-
-
-def repository(name: str) -> str:
-    """Return an image's name without its tag or digest."""
-    name = name.partition("@")[0]
-    head, colon, tag = name.rpartition(":")
-    return head if colon and "/" not in tag else name
-
-
-def registry(name: str) -> str:
-    """Return the host of the registry of an image name."""
-    first, slash, _ = name.partition("/")
-    return first if slash and ("." in first or ":" in first or first == "localhost") else "docker.io"
-
-
-def by_registry(names: Sequence[str]) -> dict[str, list[str]]:
-    """Group image names by registry, each once, in order."""
-    names_by_host: dict[str, list[str]] = {}
-    for name in dict.fromkeys(names):
-        names_by_host.setdefault(registry(name), []).append(name)
-    return names_by_host
-
-
-def source_image(spec: Spec, digests: Mapping[str, str]) -> str | None:
-    """Return the image to pull for an environment, its own or its base; None if the matrix names neither."""
-    name = spec.image or spec.base
-    return None if name is None else pinned(name, digests)
