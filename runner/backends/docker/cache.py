@@ -87,6 +87,7 @@ class CacheGuard:
         volume: str,
         limit: int = CACHE_BYTES,
         free: Callable[[], int | None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Remember the free space of the engine's disk.
 
@@ -96,17 +97,19 @@ class CacheGuard:
             limit: bytes that it may hold.
             free: returns the free bytes of the engine's disk, None if that is unknown; by default those of this
                 machine, if the engine is on it.
+            clock: returns seconds.
         """
         self._client, self._volume, self._limit = client, volume, limit
         folder = storage_folder(client) if free is None else None
         self._free = free or (lambda: _free_bytes(folder))
         self._free_at_start = self._free()
-        self._checked = time.monotonic()
+        self._clock = clock
+        self._checked = clock()
         self.excess = ""
 
     def exceeded(self) -> bool:
         """Return True as soon as the volume is known to be too large; ``excess`` then says so in a sentence."""
-        now = time.monotonic()
+        now = self._clock()
         if self.excess or now - self._checked < _CHECK_SECONDS:
             return bool(self.excess)
         self._checked = now

@@ -1,6 +1,7 @@
 """The attached socket of a container: the engine's frames, split into stdout and the end of stderr."""
 
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 from runner.core.text import printable
@@ -34,9 +35,10 @@ class Streams:
         invalid: the header of a frame that does not follow the format, as text; the stream ends before it.
     """
 
-    def __init__(self, wire: Wire) -> None:
-        """Read from ``wire``."""
+    def __init__(self, wire: Wire, clock: Callable[[], float] = time.monotonic) -> None:
+        """Read from ``wire``; ``clock`` returns seconds."""
         self._wire = wire
+        self._clock = clock
         self._buffer = bytearray()
         self._stderr = bytearray()
         self.invalid = ""
@@ -47,9 +49,9 @@ class Streams:
         Raises:
             TimeoutError: no stdout for ``timeout`` seconds, however much stderr there was.
         """
-        end, reads = time.monotonic() + timeout, 0
+        end, reads = self._clock() + timeout, 0
         while not (out := self._frames()) and not self.invalid:
-            remaining = end - time.monotonic()
+            remaining = end - self._clock()
             if remaining <= 0 and reads:
                 raise TimeoutError
             reads += 1
