@@ -1,4 +1,4 @@
-"""An engine that answers with an error about one image fails that environment alone; one that is silent ends the run."""
+"""An engine's error about one image fails that environment alone; an engine that is silent ends the run."""
 
 import json
 import re
@@ -40,11 +40,9 @@ class Answers(BaseHTTPRequestHandler):
             self.reply(200, {"Version": "99.0", "ApiVersion": "1.41", "MinAPIVersion": "1.12"})
         elif path == "/info":
             self.reply(200, {"DockerRootDir": "/nowhere"})
-        elif path == "/images/good:1/json":
+        elif path in {"/images/good:1/json", f"/images/{GOOD_ID}/json"}:
             self.reply(200, {"Id": GOOD_ID, "RepoTags": ["good:1"], "Size": 1})
-        elif path == f"/images/{GOOD_ID}/json":
-            self.reply(200, {"Id": GOOD_ID, "RepoTags": ["good:1"], "Size": 1})
-        elif path.startswith("/containers/json") or path.startswith("/images/json"):
+        elif path.startswith(("/containers/json", "/images/json")):
             self.reply(200, [])
         else:
             self.reply(self.status, {"message": "no\x1b[2J way"})
