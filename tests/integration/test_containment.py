@@ -108,7 +108,7 @@ HELD = {
     "secrets": [],
     "proxies": [],
     "environment": {"HOME": "/work", "USER": "bench", "TMPDIR": "/tmp", "CUDA_VISIBLE_DEVICES": ""},
-    "cache": [1000, 1000, []],
+    "cache": [[0, 0, ["compilers"]], [1000, 1000, []]],
     "raise its priority": "EPERM",
     "lower its oom score": "EACCES",
 }
@@ -129,7 +129,7 @@ def test_host_name_is_not_that_of_the_host(seen: dict[str, Any]) -> None:
 
 
 def test_only_temporary_folders_and_the_cache_can_be_written(seen: dict[str, Any]) -> None:
-    opened = {"/tmp": "runs", "/work": "runs", "/cache": "runs", "/dev/shm": "writes"}
+    opened = {"/tmp": "runs", "/work": "runs", "/cache/compilers": "runs", "/dev/shm": "writes"}
     assert {folder: answer for folder, answer in seen["write"].items() if answer not in {READ_ONLY, "EACCES"}} == opened
 
 

@@ -204,7 +204,7 @@ class DockerBackend:
 
     def cache(self, ready: Provisioned) -> str:  # noqa: ARG002  every container has the same
         """See Backend."""
-        return CACHE_FOLDER
+        return str(CACHE_FOLDER)
 
     def open(self, ready: Provisioned, limits: Limits) -> DockerChannel:
         """See Backend."""

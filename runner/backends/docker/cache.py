@@ -1,4 +1,4 @@
-"""The cache volume of a server: who owns it, and how large it may become."""
+"""The cache volume of a server: whose it is, and how large it may become."""
 
 import io
 import shutil
@@ -11,50 +11,35 @@ from pathlib import Path
 import docker
 from docker.errors import APIError, NotFound
 
-from runner.backends.docker.cleanup import remove_container
 from runner.backends.docker.client import FOREIGN
-from runner.backends.docker.options import CACHE, CACHE_BYTES, CACHE_FOLDER, USER, handing_over
+from runner.backends.docker.options import CACHE, CACHE_BYTES, CACHE_FOLDER, USER
 from runner.core.units import disk_size
 
 _DISK_SHARE = 2  # of the free disk, a server may take this part
 _CHECK_SECONDS = 1.0
 
 
-def prepare_cache(client: docker.DockerClient, image: str, volume: str, environment: str, owner: str) -> None:
-    """Create a cache volume that belongs to uid 1000, unless it exists.
-
-    The engine writes the owner into the volume, as part of a tar archive, through a container that is never started:
-    no program of the image runs, and nothing of the image's own /cache gets into the volume.
-    """
+def create_volume(client: docker.DockerClient, volume: str, environment: str) -> None:
+    """Create a cache volume, unless it exists."""
     try:
         client.api.inspect_volume(volume)
     except NotFound:
         client.api.create_volume(volume, labels={CACHE: environment})
-        _hand_over(client, image, volume, owner)
 
 
-def _hand_over(client: docker.DockerClient, image: str, volume: str, owner: str) -> None:
-    """Give a new volume to uid 1000; remove it if that fails."""
-    helper, handed_over = "", False
-    try:
-        helper = str(client.containers.create(**handing_over(image, volume, owner)).id)
-        handed_over = bool(client.api.put_archive(helper, "/", _folder_archive()))
-    finally:
-        if helper:
-            remove_container(client, helper)
-        if not handed_over:  # the next start would use a volume that it cannot write to
-            client.api.remove_volume(volume)
+def create_folder(client: docker.DockerClient, container: str) -> None:
+    """Create the folder of the compiler caches in the volume of a container that has not started, owned by USER.
 
-
-def _folder_archive() -> bytes:
-    """Return a tar archive of one empty folder, that of the cache."""
-    entry = tarfile.TarInfo(CACHE_FOLDER.lstrip("/"))
+    The engine does it, as it extracts a tar archive there. So no program of the image runs as root, and a volume whose
+    first runner was killed is as good as any other.
+    """
+    entry = tarfile.TarInfo(CACHE_FOLDER.name)
     entry.type, entry.mode = tarfile.DIRTYPE, 0o755
     entry.uid, entry.gid = USER
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
         tar.addfile(entry)
-    return out.getvalue()
+    client.api.put_archive(container, str(CACHE_FOLDER.parent), out.getvalue())
 
 
 def storage_folder(client: docker.DockerClient) -> Path | None:

@@ -9,7 +9,7 @@ from typing import Any
 from docker.errors import NotFound
 
 from runner.backends import harness_archive
-from runner.backends.docker.cache import CacheGuard, prepare_cache
+from runner.backends.docker.cache import CacheGuard, create_folder, create_volume
 from runner.backends.docker.cleanup import remove_container
 from runner.backends.docker.client import FOREIGN, connect, sentence, talking
 from runner.backends.docker.options import CACHE_BYTES, Container, cache_volume, container_name, gpu_request
@@ -79,9 +79,10 @@ class DockerChannel:
         python = str(ready.facts.get("interpreter", "python3"))
         spec = Container(name=self.name, image=ready.handle, python=python, limits=limits, owner=owner, gpus=gpus)
         volume = cache_volume(ready.handle, limits.device)
-        prepare_cache(self._client, ready.handle, volume, ready.environment, owner)
+        create_volume(self._client, volume, ready.environment)
         self._cache = CacheGuard(self._client, volume, cache_bytes)
         container = self._client.containers.create(**spec.options())
+        create_folder(self._client, self.name)
         self._attached = self._client.api.attach_socket(self.name, params=ATTACH)
         self._wire = getattr(self._attached, "_sock", self._attached)
         self._streams = Streams(self._wire)

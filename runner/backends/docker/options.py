@@ -7,6 +7,7 @@ import secrets
 import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
 from docker.types import DeviceRequest, Ulimit
@@ -21,7 +22,7 @@ ENVIRONMENT = "io.matrix-runner.environment"
 CACHE = "io.matrix-runner.cache"
 GIB = 1 << 30
 ALL = -1  # the count of a DeviceRequest for all GPUs
-CACHE_FOLDER = "/cache"
+CACHE_FOLDER = PurePosixPath("/cache/compilers")  # in the volume, which belongs to root
 CACHE_BYTES = 16 * GIB  # of one image on one device; CUDA's own cache ends at 4 GiB, see harness.compile_cache
 USER = (1000, 1000)  # uid and gid of the server
 PIDS = 2048  # includes threads: BLAS starts one for each core, CUDA several for each context
@@ -104,7 +105,10 @@ class Container:
             "labels": {RUN: self.limits.run, OWNER: self.owner},
             "environment": self._environment(),
             "device_requests": device_requests(self.limits.device, self.gpus),
-            "volumes": _cache(cache_volume(self.image, self.limits.device)),
+            # nocopy: what the image has in that folder stays out of the volume
+            "volumes": {
+                cache_volume(self.image, self.limits.device): {"bind": str(CACHE_FOLDER.parent), "mode": "rw,nocopy"}
+            },
             "mem_limit": self.limits.memory,
             "memswap_limit": self.limits.memory,
             "shm_size": min(self.limits.memory // 4, GIB),
@@ -134,27 +138,6 @@ HARDENED: Mapping[str, Any] = {
     "ulimits": [Ulimit(name="core", soft=0, hard=0)],  # a core dump could hold what the framework read
     "use_config_proxy": False,  # the proxies of ~/.docker/config.json often hold passwords, and there is no network
 }
-
-
-def handing_over(image: str, volume: str, owner: str) -> dict[str, Any]:
-    """Return the options of a container through which the engine writes to a new cache volume; it is never started.
-
-    Its root is not read-only, as the engine refuses to write an archive to a container whose root is.
-    """
-    return {
-        **HARDENED,
-        "image": image,
-        "entrypoint": ["/never-started"],
-        "command": [],
-        "labels": {OWNER: owner},
-        "read_only": False,
-        "volumes": _cache(volume),
-    }
-
-
-def _cache(volume: str) -> dict[str, dict[str, str]]:
-    """Return the mount of a cache volume; ``nocopy``: what the image has in that folder stays out of the volume."""
-    return {volume: {"bind": CACHE_FOLDER, "mode": "rw,nocopy"}}
 
 
 def container_name(run: str, environment: str) -> str:

@@ -11,8 +11,8 @@ import subprocess
 from typing import Any
 
 LIBC = ctypes.CDLL(None, use_errno=True)
-CLOSED_FOLDERS = ("/", "/bin", "/etc", "/home", "/mnt", "/opt", "/root", "/run", "/srv", "/usr/local/lib", "/var/tmp")
-OPEN_FOLDERS = ("/tmp", "/work", "/cache", "/dev/shm")
+CLOSED_FOLDERS = ("/", "/bin", "/etc", "/home", "/mnt", "/opt", "/root", "/run", "/cache", "/usr/local/lib", "/var/tmp")
+OPEN_FOLDERS = ("/tmp", "/work", "/cache/compilers", "/dev/shm")
 FLAGS = {"nosuid", "nodev", "noexec"}
 KERNEL_FILES = (
     "/proc/sys/kernel/core_pattern",
@@ -128,6 +128,11 @@ def first(*paths: str) -> str:
     return ""
 
 
+def owner_and_names(folder: str) -> list[Any]:
+    """Return uid, gid and the names of the files in a folder."""
+    return [os.stat(folder).st_uid, os.stat(folder).st_gid, os.listdir(folder)]
+
+
 def mounts() -> dict[str, set[str]]:
     """Return the options of each mount by its folder."""
     with open("/proc/self/mounts") as handle:
@@ -180,7 +185,7 @@ def look() -> dict[str, Any]:
         "secrets": [name for name in SECRETS if name in os.environ],
         "proxies": [name for name in PROXIES if name in os.environ],
         "environment": {name: os.environ.get(name) for name in ("HOME", "USER", "TMPDIR", "CUDA_VISIBLE_DEVICES")},
-        "cache": [os.stat("/cache").st_uid, os.stat("/cache").st_gid, os.listdir("/cache")],
+        "cache": [owner_and_names("/cache"), owner_and_names("/cache/compilers")],
         "raise its priority": error_of(lambda: os.nice(-5)),
         "lower its oom score": error_of(lambda: write_text("/proc/self/oom_score_adj", "-500")),
     }

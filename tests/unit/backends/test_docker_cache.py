@@ -1,15 +1,14 @@
-"""Who owns a cache volume, and when it is too large; an engine in memory answers."""
+"""Whose a cache volume is, and when it is too large; an engine in memory answers."""
 
 import io
 import tarfile
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from docker.errors import APIError, NotFound
 
 from runner.backends.docker import cache
-from runner.backends.docker.cache import CacheGuard, prepare_cache, volume_bytes
+from runner.backends.docker.cache import CacheGuard, create_folder, create_volume, volume_bytes
 
 MIB = 1 << 20
 
@@ -32,13 +31,11 @@ class Engine:
     def __init__(self, **sizes: int) -> None:
         """Start with volumes."""
         self.sizes = dict(sizes)
-        self.created: list[dict[str, Any]] = []
         self.archives: list[tuple[str, str, bytes]] = []
-        self.removed: list[str] = []
         self.walks = 0
-        self.put_fails = self.walk_fails = False
+        self.walk_fails = False
         self.in_use: set[str] = set()
-        self.api, self.containers = self, self
+        self.api = self
 
     def inspect_volume(self, name: str) -> None:
         """Raise if there is none."""
@@ -50,22 +47,10 @@ class Engine:
         assert labels == {"io.matrix-runner.cache": "np"}
         self.sizes[name] = 0
 
-    def create(self, **options: Any) -> Any:
-        """Make a container; there is no way to start it."""
-        self.created.append(options)
-        return SimpleNamespace(id="helper")
-
     def put_archive(self, container: str, folder: str, data: bytes) -> bool:
         """Take an archive."""
-        if self.put_fails:
-            raise refusal(500)
         self.archives.append((container, folder, data))
         return True
-
-    def remove_container(self, container: str, *, force: bool) -> None:
-        """Remove a container."""
-        assert force
-        self.removed.append(container)
 
     def remove_volume(self, name: str) -> None:
         """Remove a volume that no container uses."""
@@ -81,40 +66,23 @@ class Engine:
         return {"Volumes": [{"Name": name, "UsageData": {"Size": size}} for name, size in self.sizes.items()]}
 
 
-def prepare(engine: Any) -> None:
-    prepare_cache(engine, "sha256:aa", "v", "np", "h:b:1:2")
-
-
-def test_new_volume_gets_its_owner_without_a_program_of_the_image() -> None:
-    engine = Engine()
-    prepare(engine)
+def test_folder_of_the_caches_belongs_to_the_server() -> None:
+    engine: Any = Engine()
+    create_folder(engine, "server")
     ((container, folder, data),) = engine.archives
-    assert (container, folder) == ("helper", "/")
+    assert (container, folder) == ("server", "/cache")
     with tarfile.open(fileobj=io.BytesIO(data)) as tar:
         (entry,) = tar.getmembers()
-        assert (entry.name, entry.isdir(), entry.uid, entry.gid, oct(entry.mode)) == (
-            "cache",
-            True,
-            1000,
-            1000,
-            "0o755",
-        )
-    (options,) = engine.created
-    assert options["volumes"] == {"v": {"bind": "/cache", "mode": "rw,nocopy"}}
-    assert (options["network_mode"], options["cap_drop"], options["pids_limit"]) == ("none", ["ALL"], 2048)
-    assert (options["user"], options["use_config_proxy"]) == ("1000:1000", False)
-    assert "cap_add" not in options
-    assert engine.removed == ["helper"]
-    prepare(engine)
-    assert len(engine.created) == 1
+        assert (entry.name, entry.isdir(), entry.mode) == ("compilers", True, 0o755)
+        assert (entry.uid, entry.gid) == (1000, 1000)
 
 
-def test_volume_without_its_owner_does_not_stay() -> None:
-    engine = Engine()
-    engine.put_fails = True
-    with pytest.raises(APIError):
-        prepare(engine)
-    assert (engine.sizes, engine.removed) == ({}, ["helper"])
+def test_volume_is_created_once() -> None:
+    engine: Any = Engine()
+    create_volume(engine, "v", "np")
+    engine.sizes["v"] = 5
+    create_volume(engine, "v", "np")
+    assert engine.sizes == {"v": 5}
 
 
 class Disk:
