@@ -24,7 +24,7 @@ from docker.errors import APIError, NotFound
 from runner.backends import harness_archive
 from runner.backends.docker.backend import DockerBackend, reachable
 from runner.backends.docker.channel import DockerChannel
-from runner.backends.docker.cleanup import owner
+from runner.backends.docker.cleanup import owner, unneeded_images_and_volumes
 from runner.backends.docker.options import OWNER, RUN, cache_volume
 from runner.core.errors import EngineError, GpuError, InterruptedRunError, ProvisionError
 from runner.core.model import Limits, Provisioned, Spec
@@ -539,6 +539,15 @@ def test_remove_abandoned_removes_the_build_of_a_killed_runner(client: docker.Do
         assert leftovers(client, runner.pid)
         runner.kill()
         runner.wait()
+
+    def listed_by_clean() -> set[str]:
+        images = unneeded_images_and_volumes(client, {"made": {None}}, everything=False)
+        return {left.name for left in images if left.reason.startswith("unfinished")}
+
+    images = [item["Id"] for item in client.api.images(filters={"label": OWNER, "dangling": True})]
+    unfinished = {image for image in images if image in leftovers(client, runner.pid)}
+    assert unfinished
+    assert wait_until(lambda: unfinished <= listed_by_clean())  # its container is gone, too
     assert wait_until(lambda: bool(backend.remove_abandoned()))
     assert wait_until(lambda: leftovers(client, runner.pid) == [])
 
