@@ -84,8 +84,13 @@ class HostBackend:
         names = [self.framework] if self.framework else list(FRAMEWORKS)
         try:
             code, out, err = _run([self.python, "-c", PROBE, *names], PROBE_SECONDS)
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except OSError as error:
             raise UsageError(Problem(f"{self.python} cannot be started: {error}")) from error
+        except subprocess.TimeoutExpired as error:
+            what = f"did not say within {PROBE_SECONDS:g} s which frameworks it has"
+            raise UsageError(
+                Problem(f"{self.python} {what}", hint="name another interpreter with --python PATH")
+            ) from error
         answer = _ANSWER.fullmatch((out.strip().splitlines() or [""])[-1])  # after banners, if any
         if code or answer is None or answer["framework"] not in names:
             last = "".join(f"; {printable(line, REASON_LENGTH)}" for line in err.strip().splitlines()[-1:])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import shutil
 import socket
 import time
@@ -48,11 +49,28 @@ def proxies(tmp_path_factory: pytest.TempPathFactory, docker_engine: str) -> Ite
         yield
 
 
+HOSTILE_CONFIG = (
+    "VOLUME /data",
+    "VOLUME /tmp/data",
+    "USER 0:0",
+    "WORKDIR /root",
+    "HEALTHCHECK --interval=1s CMD touch /tmp/healthy",
+    "ENV NVIDIA_VISIBLE_DEVICES=all CUDA_VISIBLE_DEVICES=0,1,2,3",
+    'ENTRYPOINT ["/bin/false"]',
+)
+
+
 @pytest.fixture(scope="module")
-def ready(proxies: None) -> Provisioned:
-    """A pulled image, which has no folder /cache of its own."""
-    spec = Spec(environment="contained", framework="numpy", release="1", image=BASE)
-    return DockerBackend(ROOT / "docker").provision(spec, pytest.fail)
+def ready(proxies: None) -> Iterator[Provisioned]:
+    """A pulled image, which asks in its configuration for what it must not get."""
+    name = f"contained-{secrets.token_hex(4)}:1"
+    with closing(docker.from_env()) as client:
+        container = client.api.create_container(BASE, ["true"], use_config_proxy=False)["Id"]
+        client.api.commit(container, *name.split(":"), changes=list(HOSTILE_CONFIG))
+        client.api.remove_container(container)
+        spec = Spec(environment="contained", framework="numpy", release="1", image=name)
+        yield DockerBackend(ROOT / "docker").provision(spec, pytest.fail)
+        client.api.remove_image(name)
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +88,6 @@ def seen(ready: Provisioned, probe_harness: bytes) -> Iterator[dict[str, Any]]:
     """What the probes saw, in a container that is made as every measuring container is."""
     limits = Limits(memory=256 * MIB, run=f"test-{os.getpid()}-{time.monotonic_ns()}")
     with closing(docker.from_env()) as client:
-        for volume in client.volumes.list(filters={"name": cache_volume(ready.handle, "cpu")}):
-            volume.remove()
         channel = DockerChannel(ready, limits, owner(), probe_harness)
         try:
             channel.send(json.dumps((DATA / "containment.py").read_text()).encode() + b"\n")
@@ -83,6 +99,7 @@ def seen(ready: Provisioned, probe_harness: bytes) -> Iterator[dict[str, Any]]:
             client.api.remove_volume(cache_volume(ready.handle, "cpu"))
 
 
+VISIBLE = {"CUDA_VISIBLE_DEVICES": "", "NVIDIA_VISIBLE_DEVICES": "void"}
 HELD = {
     "user": [1000, 1000, [1000]],
     "capabilities": ["0" * 16],
@@ -99,6 +116,10 @@ HELD = {
     "processes": True,
     "shared memory of others": 0,
     "root": ["ro"],
+    "volumes of the image": {"/data": ["nodev", "nosuid", "tmpfs"], "/tmp/data": ["nodev", "nosuid", "tmpfs"]},
+    "health check": False,
+    "name servers": ["nameserver 127.0.0.1"],
+    "folder": "/tmp",
     "flags": {"/tmp": ["nodev", "nosuid"], "/work": ["nodev", "nosuid"], "/dev/shm": ["nodev", "noexec", "nosuid"]},
     "sizes": {"/tmp": 4 * GIB, "/work": GIB},
     "shm": 64 * MIB,
@@ -107,7 +128,7 @@ HELD = {
     "core": [0, 0],
     "secrets": [],
     "proxies": [],
-    "environment": {"HOME": "/work", "USER": "bench", "TMPDIR": "/tmp", "CUDA_VISIBLE_DEVICES": ""},
+    "environment": {"HOME": "/work", "USER": "bench", "TMPDIR": "/tmp", **VISIBLE},
     "cache": [[0, 0, ["compilers"]], [1000, 1000, []]],
     "raise its priority": "EPERM",
     "lower its oom score": "EACCES",
@@ -129,7 +150,7 @@ def test_host_name_is_not_that_of_the_host(seen: dict[str, Any]) -> None:
 
 
 def test_only_temporary_folders_and_the_cache_can_be_written(seen: dict[str, Any]) -> None:
-    opened = {"/tmp": "runs", "/work": "runs", "/cache/compilers": "runs", "/dev/shm": "writes"}
+    opened = {"/tmp": "runs", "/work": "runs", "/cache/compilers": "runs", "/dev/shm": "writes", "/data": "runs"}
     assert {folder: answer for folder, answer in seen["write"].items() if answer not in {READ_ONLY, "EACCES"}} == opened
 
 
@@ -150,6 +171,7 @@ def test_devices_are_those_of_every_container(seen: dict[str, Any]) -> None:
 def test_no_folder_of_the_host_is_mounted(seen: dict[str, Any]) -> None:
     assert set(seen["mounts"]) <= {
         *("/", "/tmp", "/work", "/cache", "/sbin/docker-init", "/usr/sbin/docker-init"),
+        *("/data", "/tmp/data"),  # in memory, see below
         *("/etc/hostname", "/etc/hosts", "/etc/resolv.conf"),  # made by the engine
     }
 

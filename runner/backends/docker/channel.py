@@ -62,7 +62,8 @@ class DockerChannel:
         try:
             with talking(f"cannot start a container for {ready.environment!r}"):
                 self._start(ready, limits, owner, cache_bytes)
-                self.send(harness or harness_archive.pack())
+                with suppress(BrokenPipeError):  # the server has ended: the first reply says how
+                    self.send(harness or harness_archive.pack())
         except BaseException as error:
             with suppress(EngineError):
                 self.close()
@@ -77,7 +78,16 @@ class DockerChannel:
         if limits.device != "cpu":
             gpus = gpu_request(self._client.info(), limits.device, wsl=machine.is_wsl())
         python = str(ready.facts.get("interpreter", "python3"))
-        spec = Container(name=self.name, image=ready.handle, python=python, limits=limits, owner=owner, gpus=gpus)
+        config = self._client.api.inspect_image(ready.handle).get("Config") or {}  # type: ignore[no-untyped-call]
+        spec = Container(
+            name=self.name,
+            image=ready.handle,
+            python=python,
+            limits=limits,
+            owner=owner,
+            gpus=gpus,
+            image_volumes=frozenset(config.get("Volumes") or ()),
+        )
         volume = cache_volume(ready.handle, limits.device)
         create_volume(self._client, volume, ready.environment)
         self._cache = CacheGuard(self._client, volume, cache_bytes)

@@ -75,9 +75,9 @@ def remove_build(client: docker.DockerClient, builder: str, seconds: float) -> N
 
 
 def remove_container(client: docker.DockerClient, container: str) -> None:
-    """Kill and remove a container; return when it is gone."""
+    """Kill and remove a container and the volumes that its image declares; return when it is gone."""
     try:
-        client.api.remove_container(container, force=True)
+        client.api.remove_container(container, force=True, v=True)  # v: the volumes without a name
     except NotFound:
         return
     except APIError as error:

@@ -5,7 +5,7 @@ import io
 import re
 import secrets
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -85,6 +85,8 @@ class Container:
         python: the interpreter, on the image's PATH.
         owner: the process that it belongs to, see ``cleanup.owner``.
         gpus: how the engine is asked for the GPUs, see ``gpu_request``.
+        image_volumes: the folders that the image declares as volumes. The engine would make each a folder on its disk,
+            of any size; here it is an empty one in memory.
     """
 
     name: str
@@ -93,6 +95,7 @@ class Container:
     limits: Limits
     owner: str
     gpus: Request = "uuid"
+    image_volumes: Collection[str] = ()
 
     def options(self) -> dict[str, Any]:
         """Return the arguments of ``containers.create``."""
@@ -105,6 +108,7 @@ class Container:
             "labels": {RUN: self.limits.run, OWNER: self.owner},
             "environment": self._environment(),
             "device_requests": device_requests(self.limits.device, self.gpus),
+            "tmpfs": {**dict.fromkeys(sorted(self.image_volumes), IMAGE_VOLUME), **HARDENED["tmpfs"]},
             # nocopy: what the image has in that folder stays out of the volume
             "volumes": {
                 cache_volume(self.image, self.limits.device): {"bind": str(CACHE_FOLDER.parent), "mode": "rw,nocopy"}
@@ -122,6 +126,7 @@ class Container:
         return {"HOME": "/work", "USER": "bench", "TMPDIR": "/tmp", **visible}  # noqa: S108  in the container
 
 
+IMAGE_VOLUME = "rw,exec,nosuid,nodev,size=1g,mode=1777"
 HARDENED: Mapping[str, Any] = {
     "network_mode": "none",
     "read_only": True,
@@ -136,6 +141,9 @@ HARDENED: Mapping[str, Any] = {
     "pids_limit": PIDS,
     "init": True,
     "ulimits": [Ulimit(name="core", soft=0, hard=0)],  # a core dump could hold what the framework read
+    "healthcheck": {"test": ["NONE"]},  # that of the image would run beside a measurement
+    "dns": ["127.0.0.1"],  # or the container's resolv.conf has the name servers of the host's network
+    "dns_search": ["."],
     "use_config_proxy": False,  # the proxies of ~/.docker/config.json often hold passwords, and there is no network
 }
 

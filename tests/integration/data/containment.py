@@ -1,5 +1,5 @@
 """What a hostile framework would try: ``result`` maps each probe to what it saw; run inside a measuring container."""
-# ruff: noqa: PTH101, PTH107, PTH110, PTH112, PTH116, PTH118, PTH123, PTH208
+# ruff: noqa: PTH101, PTH107, PTH109, PTH110, PTH112, PTH116, PTH118, PTH123, PTH208
 
 import ctypes
 import errno
@@ -8,11 +8,12 @@ import resource
 import socket
 import stat
 import subprocess
+import time
 from typing import Any
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 CLOSED_FOLDERS = ("/", "/bin", "/etc", "/home", "/mnt", "/opt", "/root", "/run", "/cache", "/usr/local/lib", "/var/tmp")
-OPEN_FOLDERS = ("/tmp", "/work", "/cache/compilers", "/dev/shm")
+OPEN_FOLDERS = ("/tmp", "/work", "/cache/compilers", "/dev/shm", "/data")
 FLAGS = {"nosuid", "nodev", "noexec"}
 KERNEL_FILES = (
     "/proc/sys/kernel/core_pattern",
@@ -23,6 +24,7 @@ KERNEL_FILES = (
 )
 MASKED = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/sys/firmware", "/proc/acpi", "/proc/scsi")
 SECRETS = ("AWS_SECRET_ACCESS_KEY", "HF_TOKEN", "SSH_AUTH_SOCK", "DOCKER_CONFIG", "DOCKER_HOST")
+VARIABLES = ("HOME", "USER", "TMPDIR", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
 PROXIES = tuple(
     name for lower in ("http", "https", "ftp", "no", "all") for name in (f"{lower}_proxy", f"{lower}_proxy".upper())
 )
@@ -148,6 +150,7 @@ def look() -> dict[str, Any]:
     processes = [f"/proc/{name}" for name in os.listdir("/proc") if name.isdigit()]
     nodes = [os.path.join(root, name) for root, _, names in os.walk("/dev") for name in names]
     shm = os.statvfs("/dev/shm")
+    time.sleep(1.5)  # a health check would have been made
     cgroup = "/sys/fs/cgroup/"
     return {
         "user": [os.getuid(), os.getgid(), os.getgroups()],
@@ -173,6 +176,10 @@ def look() -> dict[str, Any]:
         "host name": socket.gethostname(),
         "root": sorted(of_mounts["/"] & {"ro", "rw"}),
         "mounts": sorted(path for path in of_mounts if not path.startswith(("/proc", "/sys", "/dev"))),
+        "volumes of the image": {path: sorted(of_mounts[path] & {*FLAGS, "tmpfs"}) for path in ("/data", "/tmp/data")},
+        "health check": os.path.exists("/tmp/healthy"),
+        "name servers": [line for line in first("/etc/resolv.conf").splitlines() if line.startswith("nameserver")],
+        "folder": os.getcwd(),
         "flags": {
             path: sorted(of_mounts[path] & {"nosuid", "nodev", "noexec"}) for path in ("/tmp", "/work", "/dev/shm")
         },
@@ -184,7 +191,7 @@ def look() -> dict[str, Any]:
         "core": resource.getrlimit(resource.RLIMIT_CORE),
         "secrets": [name for name in SECRETS if name in os.environ],
         "proxies": [name for name in PROXIES if name in os.environ],
-        "environment": {name: os.environ.get(name) for name in ("HOME", "USER", "TMPDIR", "CUDA_VISIBLE_DEVICES")},
+        "environment": {name: os.environ.get(name) for name in VARIABLES},
         "cache": [owner_and_names("/cache"), owner_and_names("/cache/compilers")],
         "raise its priority": error_of(lambda: os.nice(-5)),
         "lower its oom score": error_of(lambda: write_text("/proc/self/oom_score_adj", "-500")),

@@ -73,9 +73,22 @@ def test_container_gets_its_cache_and_nothing_else() -> None:
         "user": "1000:1000",
         "pids_limit": 2048,
         "init": True,
+        "healthcheck": {"test": ["NONE"]},
+        "dns": ["127.0.0.1"],
+        "dns_search": ["."],
         "ulimits": [Ulimit(name="core", soft=0, hard=0)],
         "use_config_proxy": False,
     }
+
+
+def test_volumes_of_the_image_are_in_memory_and_not_in_place_of_ours() -> None:
+    limits = Limits(memory=8 << 30, device="cpu", run="r1")
+    volumes = ("/data", "/tmp")
+    spec = options.Container(
+        name="n", image=IMAGE, python="python3", limits=limits, owner="h:b:1:2", image_volumes=volumes
+    )
+    tmpfs = spec.options()["tmpfs"]
+    assert tmpfs == {"/data": "rw,exec,nosuid,nodev,size=1g,mode=1777", **container()["tmpfs"]}
 
 
 def test_container_options_are_the_same_each_time() -> None:
