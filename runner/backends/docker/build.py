@@ -41,7 +41,7 @@ def inspect(client: docker.DockerClient, name: str) -> dict[str, Any] | None:
     except ImageNotFound:
         return None
     except APIError as error:
-        message = f"the engine refuses the image {name!r}: {printable(sentence(error), REASON_LENGTH)}"
+        message = f"the engine refuses the image {name!r}: {sentence(error)}"
         raise ProvisionError("image-pull", Problem(message, hint=NAME_HINT)) from error
 
 
