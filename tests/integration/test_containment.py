@@ -52,6 +52,7 @@ def proxies(tmp_path_factory: pytest.TempPathFactory, docker_engine: str) -> Ite
 HOSTILE_CONFIG = (
     "VOLUME /data",
     "VOLUME /tmp/data",
+    "VOLUME /cache",
     "USER 0:0",
     "WORKDIR /root",
     "HEALTHCHECK --interval=1s CMD touch /tmp/healthy",

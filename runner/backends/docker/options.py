@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import posixpath
 import re
 import secrets
 import tarfile
@@ -108,7 +109,7 @@ class Container:
             "labels": {RUN: self.limits.run, OWNER: self.owner},
             "environment": self._environment(),
             "device_requests": device_requests(self.limits.device, self.gpus),
-            "tmpfs": {**dict.fromkeys(sorted(self.image_volumes), IMAGE_VOLUME), **HARDENED["tmpfs"]},
+            "tmpfs": {**self._image_volumes(), **HARDENED["tmpfs"]},
             # nocopy: what the image has in that folder stays out of the volume
             "volumes": {
                 cache_volume(self.image, self.limits.device): {"bind": str(CACHE_FOLDER.parent), "mode": "rw,nocopy"}
@@ -120,6 +121,10 @@ class Container:
             "auto_remove": True,
             "log_config": {"Type": "none"},
         }
+
+    def _image_volumes(self) -> dict[str, str]:
+        paths = {posixpath.normpath(path) for path in self.image_volumes} - {str(CACHE_FOLDER.parent)}
+        return dict.fromkeys(sorted(paths), IMAGE_VOLUME)
 
     def _environment(self) -> dict[str, str]:
         visible = in_container(self.limits.device, self.gpus)

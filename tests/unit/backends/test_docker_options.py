@@ -83,7 +83,7 @@ def test_container_gets_its_cache_and_nothing_else() -> None:
 
 def test_volumes_of_the_image_are_in_memory_and_not_in_place_of_ours() -> None:
     limits = Limits(memory=8 << 30, device="cpu", run="r1")
-    volumes = ("/data", "/tmp")
+    volumes = ("/data", "/tmp/", "/cache", "/data/")
     spec = options.Container(
         name="n", image=IMAGE, python="python3", limits=limits, owner="h:b:1:2", image_volumes=volumes
     )
