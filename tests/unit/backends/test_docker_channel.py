@@ -6,7 +6,8 @@ import pytest
 from docker.errors import APIError
 
 from runner.backends.docker import channel
-from runner.backends.docker.channel import DockerChannel, Streams, Wire
+from runner.backends.docker.channel import DockerChannel
+from runner.backends.docker.streams import Streams, Wire
 from runner.backends.line_reader import Lines
 
 
@@ -45,7 +46,7 @@ class Pipe(Wire):
 def channel_over(pipe: Pipe, *states: str) -> Any:
     """Return a channel over a wire; the engine says that its container is ``up`` or ``gone``, or fails at ``?``."""
     opened: Any = object.__new__(DockerChannel)
-    opened._wire, opened._streams = pipe, Streams(pipe)
+    opened._wire, opened._streams, opened._cache = pipe, Streams(pipe), None
     opened._lines = Lines(opened._read)
     remaining = iter(states)
 
