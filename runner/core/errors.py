@@ -1,5 +1,6 @@
 """The errors for people: a sentence, its position in a file, a hint, and the exit code of the program."""
 
+import errno
 from dataclasses import dataclass
 
 
@@ -99,6 +100,38 @@ class ProvisionError(RunnerError):
 
 
 class InterruptedRunError(RunnerError):
-    """Ctrl-C or SIGTERM ended the command; finished results are kept."""
+    """Ctrl-C, SIGTERM or SIGHUP ended the command; finished results are kept."""
 
     exit_code = 130
+
+
+FILE_HINTS = {
+    errno.ENOSPC: "make room",
+    errno.EDQUOT: "make room within your quota",
+    errno.EROFS: "choose a folder on a disk that is not read-only",
+    errno.EACCES: "use a folder of yours, or ask its owner",
+    errno.EPERM: "use a folder of yours, or ask its owner",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ENOTDIR: "a part of this path is a file: choose another path",
+    errno.EISDIR: "this is a folder: name a file",
+    errno.ELOOP: "its links lead in a circle",
+    errno.EMFILE: "raise the limit of open files: `ulimit -n`",
+    errno.ENFILE: "the machine has too many open files",
+    errno.EIO: "the disk may be failing: look into the kernel's log",
+    errno.ESTALE: "the network folder is gone: mount it again",
+}
+"""Number of an OSError that a disk, a folder or its rights cause, and no bug of this program -> what to do."""
+
+
+def file_problem(error: OSError, path: object = None, action: str = "written", then: str = "") -> Problem:
+    """Return what could not be read or written, why, and what to do.
+
+    Args:
+        error: what the operating system reported.
+        path: the file or folder, for an error that names none.
+        action: ``written``, ``read`` or ``used``.
+        then: what to do after that.
+    """
+    message = f"{error.filename or path or 'a file'} cannot be {action}: {error.strerror or error}"
+    hint = FILE_HINTS.get(error.errno or 0, "" if not then else "remove the cause")
+    return Problem(message, hint=", then ".join(filter(None, (hint, then))) or None)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from runner.core.errors import Problem, RecordError, UsageError
-from runner.core.files import write_whole
+from runner.core.files import write_output
 
 TEXT_COLUMNS = (
     "run",
@@ -62,7 +62,7 @@ def write(samples: pd.DataFrame, path: Path) -> None:
     if path.suffix not in formats:
         message = f"{path.name!r} ends in neither '.parquet' nor '.csv'"
         raise UsageError(Problem(message, hint="name it samples.parquet"))
-    write_whole(path, formats[path.suffix](samples))
+    write_output(path, formats[path.suffix](samples))
 
 
 def read(path: Path) -> pd.DataFrame:

@@ -1,5 +1,6 @@
 """What needs stored runs only: find one, write its report, compare environments."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from runner.analysis.quality import annotate, quality_issues
 from runner.analysis.quality.grade import Grade, grade
 from runner.analysis.releases import releases
 from runner.catalog import published
-from runner.core.errors import Problem, UsageError
+from runner.core.errors import Problem, RecordError, UsageError, file_problem
 from runner.core.files import write_whole
 from runner.core.model.cells import is_twin
 from runner.matrix import Matrix, load, select_environments
@@ -32,9 +33,12 @@ def find_run(reports: Path, name: str | None) -> Run:
         UsageError: there is no such run.
         RecordError: the run cannot be read.
     """
-    if name and Path(name).is_dir():
+    if name and os.path.isdir(name):  # noqa: PTH112  Path.is_dir raises for a name that is too long
         return Run.open(Path(name))
-    stored = runs(reports)
+    try:
+        stored = runs(reports)
+    except OSError as error:
+        raise UsageError(file_problem(error, reports, "read")) from error
     for run in stored:
         if run.id == name or (name is None and run.journal().entries):
             return run
@@ -52,10 +56,17 @@ def write_report(run: Run, margin: float, source: str | None = None) -> Path:
         run: the run to report on.
         margin: the change that counts as none, as a share.
         source: a publication whose figures are shown next to the run's.
+
+    Raises:
+        RecordError: the run cannot be read, or the report not written.
     """
     results = dataset.load_dataset(run)
-    for name, content in report(results, summarise(results, margin=margin), source).items():
-        write_whole(run.path / name, content)
+    contents = report(results, summarise(results, margin=margin), source)
+    try:
+        for name, content in contents.items():
+            write_whole(run.path / name, content)
+    except OSError as error:
+        raise RecordError(file_problem(error, run.path, then=f"`runner report {run.id}`")) from error
     return run.path / "index.html"
 
 

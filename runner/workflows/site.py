@@ -3,11 +3,12 @@
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from runner.core.errors import Problem, RunnerError, UsageError
+from runner.core.errors import Problem, RunnerError, UsageError, file_problem
 from runner.core.files import write_whole
 from runner.report.formatting import counted
 from runner.report.run_summary import NAME, VERSION
@@ -32,7 +33,7 @@ def write_site(reports: Path, folder: Path, margin: float, note: Callable[[str],
         note: prints a line for people.
 
     Raises:
-        UsageError: there is no run.
+        UsageError: there is no run, or the site cannot be written.
     """
     stored = [run for run in runs(reports) if run.journal().entries]
     if not stored:
@@ -44,11 +45,23 @@ def write_site(reports: Path, folder: Path, margin: float, note: Callable[[str],
         except RunnerError as error:
             note(f"run {run.id} is left out: {error.problems[0].message}")
             continue
-        _copy(run, folder / "runs" / run.id)
-    for name, content in site(summaries).items():
-        write_whole(folder / name, content)
+        with _writing(folder):
+            _copy(run, folder / "runs" / run.id)
+    with _writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in site(summaries).items():
+            write_whole(folder / name, content)
     note(f"{counted(len(summaries), 'run')} in {folder}")
     return folder / "index.html"
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Make an OSError of the block a UsageError."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(file_problem(error, folder)) from error
 
 
 def _summary(run: Run, margin: float) -> dict[str, Any]:
