@@ -179,9 +179,7 @@ def visible(text: str, *, colour: bool) -> str:
     """Return lines without anything that controls a terminal, but for colours where they are printed."""
     if not colour:
         return printable(text, multiline=True)
-    return "".join(
-        part if COLOURS.fullmatch(part) else printable(part, multiline=True) for part in COLOURS.split(text)
-    )
+    return "".join(part if COLOURS.fullmatch(part) else printable(part, multiline=True) for part in COLOURS.split(text))
 
 
 def progress() -> "Progress":

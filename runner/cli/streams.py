@@ -6,9 +6,9 @@ import io
 import os
 import select
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
-from runner.core.errors import Problem, RunnerError
+from runner.core.errors import RunnerError, file_problem
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -29,16 +29,22 @@ def protect() -> None:
             os.fstat(descriptor)
         except OSError:  # else the next file that is opened would be the stream
             os.open(os.devnull, mode)  # the lowest free descriptor: this one
-    codecs.register_error(FALLBACK, _fall_back)
-    sys.stdout = _text(Stream(1, required=True), sys.stdout)
-    sys.stderr = _text(Stream(2, required=False), sys.stderr)
+    register_fallback()
+    sys.stdout = lasting(Stream(1, required=True), sys.stdout)
+    sys.stderr = lasting(Stream(2, required=False), sys.stderr)
 
 
-def _text(stream: "Stream", before: io.TextIOBase | None) -> io.TextIOWrapper:
+def lasting(stream: "Stream", before: TextIO | None) -> io.TextIOWrapper:
+    """Return a text stream on a descriptor, in the encoding of the one that it replaces; None is a closed one."""
     encoding = getattr(before, "encoding", None) or "utf-8"
     return io.TextIOWrapper(
         io.BufferedWriter(stream), encoding=encoding, errors=FALLBACK, line_buffering=stream.isatty() or stream.lossy
     )
+
+
+def register_fallback() -> None:
+    """Make FALLBACK the name of an error handler for ``encode``."""
+    codecs.register_error(FALLBACK, _fall_back)
 
 
 def _fall_back(error: UnicodeError) -> tuple[str, int]:
@@ -70,8 +76,6 @@ class Stream(io.FileIO):
             os.dup2(null, self.fileno())
             os.close(null)
             if not self.lossy and error.errno != errno.EPIPE:
-                name = "stdout" if self.fileno() == 1 else "stderr"
-                hint = "write to a file on another disk with --output"
-                raise RunnerError(Problem(f"{name} cannot be written: {error.strerror}", hint=hint)) from error
+                raise RunnerError(file_problem(error, "stdout")) from error
             return memoryview(data).nbytes
         return written

@@ -66,6 +66,5 @@ def test_a_process_of_another_user_delays_a_run_for_ten_minutes_only(
     assert UNTRUSTED_SECONDS <= sum(slept) < UNTRUSTED_SECONDS + 20
     assert pin.how == "none"
     assert messages[1:] == [
-        "the GPU's clocks are not held: the guardian of a runner of nobody, process 7 still holds their lock after "
-        "10 min; ask its user to end it"
+        f"the GPU's clocks are not held: {busy['who']} still holds their lock after 10 min; ask its user to end it"
     ]
