@@ -18,7 +18,7 @@ import typer
 
 from runner.cli import signals, streams
 from runner.core.errors import FILE_HINTS, RunnerError, UsageError, file_problem
-from runner.core.text import printable
+from runner.core.text import printable, without_credentials
 
 if TYPE_CHECKING:
     from runner.core.progress import Progress
@@ -176,7 +176,8 @@ def note(text: str) -> None:
 
 
 def visible(text: str, *, colour: bool) -> str:
-    """Return lines without anything that controls a terminal, but for colours where they are printed."""
+    """Return lines without passwords in addresses, and without what controls a terminal, but for colours if printed."""
+    text = without_credentials(text)
     if not colour:
         return printable(text, multiline=True)
     return "".join(part if COLOURS.fullmatch(part) else printable(part, multiline=True) for part in COLOURS.split(text))

@@ -1,7 +1,9 @@
 """The errors for people: a sentence, its position in a file, a hint, and the exit code of the program."""
 
 import errno
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from runner.core.text import without_credentials
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +95,20 @@ class ProvisionError(RunnerError):
     """One environment could not be made; the run continues without it."""
 
     def __init__(self, code: str, *problems: Problem | str, log: str = "") -> None:
-        """Take the failure class (``image-build``, ``image-pull``, ``import``), the problems and the end of the log."""
-        super().__init__(*problems)
+        """Take the failure class (``image-build``, ``image-pull``, ``import``), the problems and the end of the log.
+
+        Records and logs keep both, so users and passwords in addresses of package indexes and proxies are taken out.
+        """
+        super().__init__(*map(_without_credentials, problems))
         self.code = code
-        self.log = log
+        self.log = without_credentials(log)
+
+
+def _without_credentials(problem: Problem | str) -> Problem:
+    if isinstance(problem, str):
+        return Problem(without_credentials(problem))
+    hint = problem.hint and without_credentials(problem.hint)
+    return replace(problem, message=without_credentials(problem.message), hint=hint)
 
 
 class InterruptedRunError(RunnerError):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from runner.core.text import printable
+from runner.core.text import printable, without_credentials
 from runner.core.units import duration
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class LiveProgress(Progress):
         from rich.live import Live
 
         def write(text: str) -> None:
-            console.print(printable(text, multiline=True), markup=False, highlight=False)
+            console.print(printable(without_credentials(text), multiline=True), markup=False, highlight=False)
 
         super().__init__(write, clock)
         self.rows: dict[str, str] = {}
@@ -150,7 +150,7 @@ class LiveProgress(Progress):
         grid.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
         with self.lock:
             for name, text in self.rows.items():
-                grid.add_row(Text(printable(name)), Text(printable(text)))
+                grid.add_row(Text(printable(name)), Text(printable(without_credentials(text))))
         if self.total:
             grid.add_row(self.count(), ProgressBar(self.total, self.completed))
         return grid
