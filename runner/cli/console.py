@@ -37,7 +37,7 @@ def end(app: typer.Typer) -> NoReturn:
     gc.set_threshold(*GARBAGE)
     try:
         signals.listen()
-        code = _run(app)
+        code = run(app)
         signals.ignore()
     except KeyboardInterrupt:
         code = signals.INTERRUPTED
@@ -48,8 +48,8 @@ def end(app: typer.Typer) -> NoReturn:
     sys.exit(code)
 
 
-def _run(app: typer.Typer) -> int:
-    """Run the command line; return the exit code."""
+def run(app: typer.Typer) -> int:
+    """Run the command line; print its error, if it has one, and return the exit code."""
     try:
         return app(standalone_mode=False) or 0  # typer makes 130 of a KeyboardInterrupt
     except typer.Abort:
