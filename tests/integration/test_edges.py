@@ -9,6 +9,7 @@ import subprocess
 import sys
 import termios
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -75,10 +76,8 @@ def test_a_run_whose_terminal_hangs_up_ends_as_by_sigterm(runner: Runner) -> Non
     os.set_blocking(terminal, False)
 
     def measures() -> bool:
-        try:
+        with suppress(BlockingIOError):
             os.read(terminal, 1 << 16)
-        except BlockingIOError:
-            pass
         return len(runner.records()) >= 3
 
     try:
@@ -142,11 +141,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 128 KiB; skipped where this user may not mount one."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = shutil.which("mount")
-    if (
-        mount is None
-        or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", disk], check=False).returncode
-    ):
+    command = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(disk)]
+    if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode:
         pytest.skip("this user may not mount a disk")
     yield disk
     subprocess.run(["umount", disk], check=True)

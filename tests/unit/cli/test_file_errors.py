@@ -61,11 +61,9 @@ def test_a_report_that_cannot_be_written_is_blamed_on_its_file(
     monkeypatch.setattr(files.os, "fsync", failing(number))
     code, err = command("report")
     assert code == RecordError.exit_code
-    assert err.startswith(
-        f"error: reports/runs/{stored.id}/index.html cannot be written: {os.strerror(number)}\nhint: "
-    )
-    assert errors.FILE_HINTS[number] in err
-    assert "Traceback" not in err
+    page = f"reports/runs/{stored.id}/index.html"
+    hint = f"hint: {errors.FILE_HINTS[number]}, then `runner report {stored.id}`"
+    assert err == f"error: {page} cannot be written: {os.strerror(number)}\n{hint}\n"
     assert not list(stored.path.glob(".*.tmp"))
 
 
