@@ -11,6 +11,7 @@ from runner.backends.local_channel import ProcessChannel
 from runner.core.errors import Problem, UsageError
 from runner.core.model import Limits, Provisioned, Spec, Survey
 from runner.core.model.cells import without_twin
+from runner.core.paths import shortened
 from runner.harness.adapters import MODULES
 
 FRAMEWORKS = (*(name for name in MODULES if name not in ("numpy", "torch7")), "numpy")
@@ -104,7 +105,7 @@ class HostBackend:
             environment=spec.environment,
             framework=spec.framework,
             handle=self.python,
-            digest=f"host:{self.python} {spec.framework}=={spec.release}",
+            digest=f"host:{shortened(self.python)} {spec.framework}=={spec.release}",
             seconds=0.0,
             cached=True,
         )

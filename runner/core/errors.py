@@ -118,6 +118,7 @@ class InterruptedRunError(RunnerError):
 
 
 FILE_HINTS = {
+    errno.ENOENT: "check that its folder exists, and that nobody has removed it",
     errno.ENOSPC: "make room",
     errno.EDQUOT: "make room within your quota",
     errno.EROFS: "choose a folder on a disk that is not read-only",
