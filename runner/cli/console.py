@@ -10,6 +10,7 @@ import json
 import os
 import re
 import sys
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn, Protocol, TextIO
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn, Protocol, TextIO
 import typer
 
 from runner.cli import signals, streams
-from runner.core.errors import FILE_HINTS, RunnerError, UsageError, file_problem
+from runner.core.errors import FILE_HINTS, DamagedRunWarning, RunnerError, UsageError, file_problem
 from runner.core.text import printable, without_credentials
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def end(app: typer.Typer) -> NoReturn:
     """Run a command line and exit."""
     streams.protect()
     gc.set_threshold(*GARBAGE)
+    note_damage()
     try:
         signals.listen()
         code = run(app)
@@ -46,6 +48,27 @@ def end(app: typer.Typer) -> NoReturn:
         note("interrupted: finished results are kept")
         code = signals.exit_code()
     sys.exit(code)
+
+
+def note_damage() -> None:
+    """Print each warning about a damaged run once, as a line of its own."""
+    show = warnings.showwarning
+
+    def show_warning(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, DamagedRunWarning):
+            note(f"warning: {message}")
+        else:
+            show(message, category, filename, lineno, file, line)
+
+    warnings.simplefilter("once", DamagedRunWarning)
+    warnings.showwarning = show_warning
 
 
 def run(app: typer.Typer) -> int:

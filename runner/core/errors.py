@@ -117,6 +117,10 @@ class InterruptedRunError(RunnerError):
     exit_code = 130
 
 
+class DamagedRunWarning(UserWarning):
+    """A part of a stored run is damaged, and left out."""
+
+
 FILE_HINTS = {
     errno.ENOENT: "check that its folder exists, and that nobody has removed it",
     errno.ENOSPC: "make room",

@@ -1,4 +1,4 @@
-"""Write files atomically, so that they survive a crash or a power cut."""
+"""Write files atomically, so that they survive a crash or a power cut; read files that others may have made."""
 
 import errno
 import os
@@ -6,8 +6,65 @@ import secrets
 import stat
 from pathlib import Path
 
+CHUNK_BYTES = 1 << 16  # read at a time
 STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
 """What is here, or below here, is an open stream of a process, even where it leads to a regular file."""
+
+
+class UnreadableFileError(OSError):
+    """A file that ``read_bounded`` refuses; ``strerror`` is the reason, ``filename`` the path."""
+
+
+def read_bounded(path: Path | str, limit: int) -> bytes:
+    """Return the content of a regular file that is not larger than a limit; links are followed.
+
+    Nothing else is ever read: a FIFO without a writer would wait for ever, and a device has no end.
+
+    Args:
+        path: the file.
+        limit: the largest size, in bytes.
+
+    Raises:
+        UnreadableFileError: the path is a folder, a device, a FIFO or a socket, or the file is larger than the limit.
+        OSError: the system cannot open or read it; also for a path that no file can have.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    except ValueError as error:  # a NUL, or a letter that the file system's encoding lacks
+        raise UnreadableFileError(errno.EINVAL, str(error), ascii(str(path))) from error
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # a socket, or a device without a driver
+            raise UnreadableFileError(errno.ENXIO, "it is not a regular file", str(path)) from error
+        raise
+    try:
+        return _read_regular(descriptor, path, limit)
+    finally:
+        os.close(descriptor)
+
+
+def _read_regular(descriptor: int, path: Path | str, limit: int) -> bytes:
+    """Return what an open file has up to its end: files in /proc have size 0, and others may grow meanwhile."""
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        kind = "it is a folder" if stat.S_ISDIR(status.st_mode) else "it is not a regular file"
+        raise UnreadableFileError(errno.EINVAL, kind, str(path))
+    if status.st_size > limit:
+        raise UnreadableFileError(errno.EFBIG, _too_large(limit), str(path))
+    content = os.read(descriptor, status.st_size + 1)
+    if len(content) == status.st_size > 0:
+        return content
+    chunks = [content]
+    size = len(content)
+    while chunks[-1]:
+        if size > limit:
+            raise UnreadableFileError(errno.EFBIG, _too_large(limit), str(path))
+        chunks.append(os.read(descriptor, CHUNK_BYTES))
+        size += len(chunks[-1])
+    return b"".join(chunks)
+
+
+def _too_large(limit: int) -> str:
+    return f"it is larger than {limit:,} bytes"
 
 
 def write_whole(path: Path, data: bytes | str) -> None:

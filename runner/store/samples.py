@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from runner.core.errors import Problem, RecordError, UsageError
+from runner.core.errors import Problem, RecordError, UsageError, file_problem
 from runner.core.files import write_output
 from runner.core.text import printable
 
@@ -82,9 +82,9 @@ def to_csv(samples: pd.DataFrame) -> bytes:
 
 
 def to_parquet(samples: pd.DataFrame) -> bytes:
-    """Return samples as Parquet."""
+    """Return samples as Parquet, with a checksum of each page, which ``read`` verifies."""
     stream = io.BytesIO()
-    samples.to_parquet(stream, index=False)
+    samples.to_parquet(stream, index=False, write_page_checksum=True)
     return stream.getvalue()
 
 
@@ -92,13 +92,17 @@ def write(samples: pd.DataFrame, path: Path) -> None:
     """Write samples atomically to a file, in the format of its suffix.
 
     Raises:
-        UsageError: the suffix is neither ``.parquet`` nor ``.csv``.
+        UsageError: the suffix is neither ``.parquet`` nor ``.csv``, or the file cannot be written.
     """
     formats = {".parquet": to_parquet, ".csv": to_csv}
     if path.suffix not in formats:
         message = f"{path.name!r} ends in neither '.parquet' nor '.csv'"
         raise UsageError(Problem(message, hint="name it samples.parquet"))
-    write_output(path, formats[path.suffix](samples))
+    content = formats[path.suffix](samples)
+    try:
+        write_output(path, content)
+    except OSError as error:
+        raise UsageError(file_problem(error, path)) from error
 
 
 def read(path: Path) -> pd.DataFrame:
@@ -107,14 +111,22 @@ def read(path: Path) -> pd.DataFrame:
     Raises:
         RecordError: it cannot be read, or lacks a column.
     """
+    if not path.is_file():
+        reason = "it is not a regular file" if path.exists() else "there is no such file"
+        raise RecordError(Problem(f"{path} cannot be read: {reason}"))
     try:
-        frame = pd.read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
+        parquet = path.suffix == ".parquet"
+        frame = pd.read_parquet(path, page_checksum_verification=True) if parquet else _read_csv(path)
     except (OSError, ValueError) as error:
         raise RecordError(Problem(f"{path} cannot be read: {error}")) from error
     missing = [column for column in COLUMNS if column not in frame.columns]
     if missing:
         raise RecordError(Problem(f"{path} lacks the columns {', '.join(missing)}", hint="`runner export` writes them"))
-    return frame[list(COLUMNS)].astype(dict.fromkeys(TEXT_COLUMNS, "category"))
+    numbers = {"round": "int64", "iteration": "int64", "seconds": "float64"}
+    try:
+        return frame[list(COLUMNS)].astype({**dict.fromkeys(TEXT_COLUMNS, "category"), **numbers})
+    except (TypeError, ValueError) as error:
+        raise RecordError(Problem(f"{path} is damaged: {error}")) from error
 
 
 def _read_csv(path: Path) -> pd.DataFrame:

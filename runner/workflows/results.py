@@ -1,7 +1,8 @@
 """What needs stored runs only: find one, write its report, compare environments."""
 
 import os
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from runner.analysis.quality import annotate, quality_issues
 from runner.analysis.quality.grade import Grade, grade
 from runner.analysis.releases import releases
 from runner.catalog import published
-from runner.core.errors import Problem, RecordError, UsageError, file_problem
+from runner.core.errors import DamagedRunWarning, Problem, RecordError, RunnerError, UsageError, file_problem
 from runner.core.files import write_whole
 from runner.core.model.cells import is_twin
 from runner.matrix import Matrix, load, select_environments
@@ -40,13 +41,27 @@ def find_run(reports: Path, name: str | None) -> Run:
     except OSError as error:
         raise UsageError(file_problem(error, reports, "read")) from error
     for run in stored:
-        if run.id == name or (name is None and run.journal().entries):
+        if run.id == name or (name is None and has_records(run)):
             return run
     known = ", ".join(run.id for run in stored[:5])
     hint = f"the newest runs are {known}" if known else "start one with `runner run`, or name another folder: --reports"
     raise UsageError(
         Problem(f"there is no run {name!r} in {reports}" if name else f"{reports} holds no run", hint=hint)
     )
+
+
+def has_records(run: Run) -> bool:
+    """Return whether a run has records; one that cannot be read has none, and a warning says so."""
+    try:
+        return bool(run.journal().entries)
+    except RecordError as error:
+        warn_unreadable(run, error)
+        return False
+
+
+def warn_unreadable(run: Run, error: RunnerError) -> None:
+    """Warn that a run is left out because it cannot be read."""
+    warnings.warn(f"run {run.id} is left out: {error.problems[0].message}", DamagedRunWarning, stacklevel=2)
 
 
 def write_report(run: Run, margin: float, source: str | None = None) -> Path:
@@ -136,8 +151,8 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
         if run:
             yield loaded_run(find_run(reports, run))
         else:
-            for stored_run in runs(reports):
-                yield with_facts_of(loaded_run(stored_run), pinned.get(stored_run.id, ()))
+            for results in _readable(reports, loaded_run):
+                yield with_facts_of(results, pinned.get(results.run, ()))
 
     known = tuple(loaded.environments) if loaded else ()
     compared = compare(stored(), ids[0], ids[1:], margin=matrix_margin(matrix), best=best, known=known)
@@ -150,6 +165,17 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
     }
     graded = {name: value for name, value in grades.items() if value}
     return replace(annotate(compared, issues), grades=graded, releases=by_environment)
+
+
+def _readable(reports: Path, load_run: Callable[[Run], Dataset]) -> Iterator[Dataset]:
+    """Yield the runs of a folder that can be read, newest first; a warning names each that cannot."""
+    for stored_run in runs(reports):
+        try:
+            results = load_run(stored_run)
+        except RecordError as error:
+            warn_unreadable(stored_run, error)
+        else:
+            yield results
 
 
 def _grade(results: Dataset, issues: Sequence[QualityIssue], margin: float) -> Grade | None:

@@ -1,26 +1,59 @@
 """Writes a static site over the stored runs: an index, trends, and the page of each run."""
 
-import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from runner.core.errors import Problem, RunnerError, UsageError, file_problem
-from runner.core.files import write_whole
+from pydantic import AfterValidator, TypeAdapter
+from typing_extensions import TypedDict  # that of Python 3.11 has no configuration
+
+from runner.core.errors import Problem, RecordError, RunnerError, UsageError, file_problem
+from runner.core.files import read_bounded, write_whole
+from runner.core.json import parse_object
 from runner.report.formatting import counted
 from runner.report.run_summary import NAME, VERSION
 from runner.report.site import site
 from runner.store.run import Run, runs
-from runner.workflows.results import write_report
+from runner.store.shapes import CONFIG, Count, Number, checked
+from runner.workflows.results import has_records, write_report
 
 COPIED = ("index.html", "report.md", "plan.json")
 """Files of a run that the site has, too; samples and logs stay in the run's folder."""
 LINKS_OF_FOLDER = ', <a href="samples.csv">samples.csv</a>, <a href="plan.json">plan.json</a>, <a href="logs/">logs</a>'
 LINK_TO_LOG = re.compile(r'<a href="logs/[^"]*">([^<]*)</a>')
+MAX_SUMMARY_BYTES = 64 << 20
 LINKS_OF_SITE = ', <a href="plan.json">plan.json</a>'
+
+
+def _starts_with_a_time(times: list[float | None]) -> list[float | None]:
+    if not times or times[0] is None or times[0] <= 0:
+        message = "the first number has to be a time"
+        raise ValueError(message)
+    return times
+
+
+class StoredSummary(TypedDict):
+    """What the site reads of a run's summary."""
+
+    __pydantic_config__ = CONFIG
+
+    version: int
+    run: str
+    measured: str
+    title: str
+    grade: str | None
+    device: str
+    alike: str
+    tests: Count
+    failed: Count
+    words: dict[str, Count]
+    cells: dict[str, Annotated[list[Number | None], AfterValidator(_starts_with_a_time)]]
+
+
+SUMMARY = TypeAdapter[Any](StoredSummary)
 
 
 def write_site(reports: Path, folder: Path, margin: float, note: Callable[[str], None]) -> Path:
@@ -35,7 +68,7 @@ def write_site(reports: Path, folder: Path, margin: float, note: Callable[[str],
     Raises:
         UsageError: there is no run, or the site cannot be written.
     """
-    stored = [run for run in runs(reports) if run.journal().entries]
+    stored = [run for run in runs(reports) if has_records(run)]
     if not stored:
         raise UsageError(Problem(f"{reports} holds no run with results", hint="start one with `runner run`"))
     summaries = []
@@ -66,14 +99,27 @@ def _writing(folder: Path) -> Iterator[None]:
 
 def _summary(run: Run, margin: float) -> dict[str, Any]:
     """Return the summary of a run; its report is written first if it has none, or one of an older program."""
-    path = run.path / NAME
-    if not (path.exists() and (run.path / "index.html").exists()):
+    if not ((run.path / NAME).exists() and (run.path / "index.html").exists()):
         write_report(run, margin)
-    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        document = _stored_summary(run)
+    except RecordError:
+        document = {}
     if document.get("version") != VERSION:
         write_report(run, margin)
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = _stored_summary(run)
     return document
+
+
+def _stored_summary(run: Run) -> dict[str, Any]:
+    """Return the summary in a run's folder; raises RecordError if it cannot be read."""
+    path = run.path / NAME
+    try:
+        return checked(parse_object(read_bounded(path, MAX_SUMMARY_BYTES), path, 1), SUMMARY)
+    except OSError as error:
+        raise RecordError(Problem(f"{path} cannot be read: {error.strerror}")) from error
+    except ValueError as error:
+        raise RecordError(Problem(f"{path} is damaged: {error}")) from error
 
 
 def _copy(run: Run, folder: Path) -> None:

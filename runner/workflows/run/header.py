@@ -9,7 +9,7 @@ from typing import Any
 from runner import __version__
 from runner.backends import harness_archive
 from runner.core import machine
-from runner.core.errors import Problem, ProvisionError, RecordError, UsageError, file_problem
+from runner.core.errors import Problem, ProvisionError, RecordError, UsageError
 from runner.core.model import Gpu, Plan, Provisioned, device_id
 from runner.core.model.cells import is_twin
 from runner.core.paths import shortened
@@ -132,10 +132,7 @@ def start_run(plan: Plan, settings: RunSettings, gpus: Sequence[Gpu], ready: Map
         command=tuple(map(shortened, settings.command)),
         program=__version__,
     )
-    try:
-        return Run.create(settings.reports, document, cases, machine.describe(gpus), header.event(), datetime.now(UTC))
-    except OSError as error:
-        raise UsageError(file_problem(error, settings.reports, then="start the run again")) from error
+    return Run.create(settings.reports, document, cases, machine.describe(gpus), header.event(), datetime.now(UTC))
 
 
 def digests(ready: Mapping[str, Provisioned]) -> dict[str, str]:

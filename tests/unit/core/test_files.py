@@ -1,15 +1,16 @@
-"""Files are written atomically."""
+"""Files are written atomically, and read only where they are regular and not too large."""
 
 import errno
 import os
 import socket
 import stat
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from runner.core.files import write_output, write_whole
+from runner.core.files import UnreadableFileError, read_bounded, write_output, write_whole
 
 
 def test_text_and_bytes_are_written_unchanged(tmp_path: Path) -> None:
@@ -168,3 +169,76 @@ def test_a_folder_is_no_output(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError) as error:
         write_output(tmp_path, "x")
     assert error.value.filename == str(tmp_path)
+
+
+def test_a_file_up_to_the_limit_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for content in (b"", b"a", b"ab\n" * 100_000):
+        path.write_bytes(content)
+        assert read_bounded(path, max(1, len(content))) == content
+
+
+def test_a_larger_file_is_refused_with_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"abc")
+    with pytest.raises(UnreadableFileError, match="larger than 2 bytes") as caught:
+        read_bounded(path, 2)
+    assert (caught.value.errno, caught.value.filename) == (errno.EFBIG, str(path))
+
+
+def test_a_file_without_a_size_is_read_up_to_the_limit() -> None:
+    content = read_bounded("/proc/self/maps", 1 << 20)  # st_size is 0
+    assert len(content) > 100
+    with pytest.raises(UnreadableFileError, match="larger"):
+        read_bounded("/proc/self/maps", 100)
+
+
+def test_a_file_that_grows_is_read_to_its_end_or_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"a" * 10)
+    status = path.stat()
+    smaller = os.stat_result((*status[:6], 9, *status[7:10]))
+    for limit, content in ((10, b"a" * 10), (9, None)):
+        with monkeypatch.context() as patch:
+            patch.setattr("runner.core.files.os.fstat", lambda _: smaller)
+            if content:
+                assert read_bounded(path, limit) == content
+            else:
+                with pytest.raises(UnreadableFileError, match="larger than 9"):
+                    read_bounded(path, limit)
+
+
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "target").write_bytes(b"x")
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    assert read_bounded(tmp_path / "link", 1) == b"x"
+
+
+def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "folder").mkdir()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "socket"))
+        paths = [tmp_path / "fifo", tmp_path / "folder", tmp_path / "socket", Path("/dev/zero"), Path("/dev/null")]
+        refused: list[Path] = []
+        reader = threading.Thread(target=lambda: refused.extend(filter(_is_refused, paths)), daemon=True)
+        reader.start()
+        reader.join(timeout=10)  # a FIFO without a writer would wait for ever
+    assert refused == paths
+
+
+def _is_refused(path: Path) -> bool:
+    with pytest.raises(UnreadableFileError) as caught:
+        read_bounded(path, 1 << 20)
+    return caught.value.filename == str(path)
+
+
+@pytest.mark.parametrize("path", ["a\0b", "\ud800"])
+def test_a_path_that_no_file_can_have_is_an_oserror(path: str) -> None:
+    with pytest.raises(OSError):  # noqa: PT011  its text is the system's
+        read_bounded(path, 10)
+
+
+def test_a_missing_file_raises(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_bounded(tmp_path / "missing", 10)
