@@ -16,6 +16,7 @@ from runner.backends.local_channel import ProcessChannel
 from runner.core.errors import Problem, UsageError
 from runner.core.model import Limits, Provisioned, Spec, Survey
 from runner.core.model.cells import without_twin
+from runner.core.paths import shortened
 from runner.core.text import REASON_LENGTH, printable
 from runner.harness.adapters import MODULES
 
@@ -118,7 +119,7 @@ class HostBackend:
             environment=spec.environment,
             framework=spec.framework,
             handle=self.python,
-            digest=f"host:{self.python} {spec.framework}=={spec.release}",
+            digest=f"host:{shortened(self.python)} {spec.framework}=={spec.release}",
             seconds=0.0,
             cached=True,
         )

@@ -7,6 +7,8 @@ import stat
 from pathlib import Path
 
 CHUNK_BYTES = 1 << 16  # read at a time
+STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
+"""What is here, or below here, is an open stream of a process, even where it leads to a regular file."""
 
 
 class UnreadableFileError(OSError):
@@ -69,23 +71,76 @@ def write_whole(path: Path, data: bytes | str) -> None:
     """Write a file so that a reader sees either the old content or the new.
 
     The data is written to a hidden file in the same folder and synced to the disk, then the file is renamed. The folder
-    must exist; a link at ``path`` is replaced, not followed.
+    must exist; a link at ``path`` is replaced, not followed. A device, a FIFO or a socket is never replaced.
 
     Args:
         path: the file to create or to replace.
-        data: the content; text is written as UTF-8, its line ends unchanged.
+        data: the content; text is written as UTF-8, its line ends unchanged, and lone surrogates as their escapes.
+
+    Raises:
+        OSError: it cannot be written; ``filename`` is ``path``.
     """
-    content = data.encode() if isinstance(data, str) else data
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    content = data.encode(errors="backslashreplace") if isinstance(data, str) else data
+    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")  # as short as it can be: the file's name may be long
     try:
-        with temporary.open("xb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+        _refuse_special(path)
+        try:
+            with temporary.open("xb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync_folder(path.parent)
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None
+        raise
+
+
+def write_output(path: Path, data: bytes | str) -> None:
+    """Write a result to the path that a user chose.
+
+    A link is followed, and the file behind it is replaced as by ``write_whole``. What is not a regular file stays what
+    it is, and gets the data: a device, a FIFO (opening it waits for a reader), or a stream such as ``/dev/stdout``.
+
+    Args:
+        path: a file, or where one is to be created.
+        data: the content, as in ``write_whole``.
+
+    Raises:
+        OSError: it cannot be written; ``filename`` is ``path``.
+    """
+    try:
+        if _is_regular_or_missing(path):
+            write_whole(Path(os.path.realpath(path)), data)
+        else:
+            content = data.encode(errors="backslashreplace") if isinstance(data, str) else data
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOCTTY | os.O_CLOEXEC), "wb") as stream:
+                stream.write(content)
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None
+        raise
+
+
+def _is_regular_or_missing(path: Path) -> bool:
+    """Return whether a path, its links followed, is a regular file or nothing, and no stream of a process."""
+    if str(path.absolute()).startswith(STREAMS) and path.exists():
+        return False
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return True
+
+
+def _refuse_special(path: Path) -> None:
+    """Raise FileExistsError for a device, a FIFO or a socket."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode) or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+        raise FileExistsError(errno.EEXIST, "it is a device, a FIFO or a socket, and not replaced by a file")
 
 
 def _sync_folder(folder: Path) -> None:

@@ -40,3 +40,15 @@ def _escape(match: re.Match[str]) -> str:
         return character
     code = ord(character)
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
+_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s'\"<>]*@")
+
+
+def without_credentials(text: str) -> str:
+    """Return text whose addresses name no user and no password.
+
+    >>> without_credentials("Looking in indexes: https://ann:secret@pypi.example/simple")
+    'Looking in indexes: https://****@pypi.example/simple'
+    """
+    return _CREDENTIALS.sub("****@", text) if "://" in text else text

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from runner.core.errors import Problem, RecordError, UsageError
-from runner.core.files import write_whole
+from runner.core.errors import Problem, RecordError, UsageError, file_problem
+from runner.core.files import write_output
+from runner.core.text import printable
 
 TEXT_COLUMNS = (
     "run",
@@ -29,6 +30,40 @@ ROWS_AT_ONCE = 50_000
 """Rows that are converted to CSV at a time: their text is repeated in memory."""
 
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""How a cell begins that spreadsheets compute (https://owasp.org/www-community/attacks/CSV_Injection)."""
+
+
+def csv_text(text: str) -> str:
+    """Return text from outside for a cell of a CSV file: it can be seen, and no spreadsheet takes it for a formula.
+
+    >>> csv_text("=cmd|' /C calc'!A0"), csv_text("2.4.6"), csv_text("-1.5")
+    ("'=cmd|' /C calc'!A0", '2.4.6', '-1.5')
+    """
+    if not text.startswith(FORMULA) or _is_number(text):
+        return printable(text)
+    return "'" + printable(text)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return text.isprintable()
+
+
+def _with_csv_text(samples: pd.DataFrame) -> pd.DataFrame:
+    """Return samples whose texts are ``csv_text``; columns without such a text are not copied."""
+    changed = {}
+    for name, column in samples.items():
+        if isinstance(column.dtype, pd.CategoricalDtype) or column.dtype == object:
+            texts = {text: csv_text(text) for text in column.unique() if isinstance(text, str)}
+            if any(text != safe for text, safe in texts.items()):
+                changed[name] = column.astype(object).map(lambda text, texts=texts: texts.get(text, text))
+    return samples.assign(**changed) if changed else samples
+
+
 def to_csv(samples: pd.DataFrame) -> bytes:
     """Return samples as CSV with a header line."""
     import pyarrow as pa
@@ -36,6 +71,7 @@ def to_csv(samples: pd.DataFrame) -> bytes:
 
     stream = io.BytesIO(",".join(samples.columns).encode() + b"\n")
     stream.seek(0, io.SEEK_END)
+    samples = _with_csv_text(samples)
     types = {pa.float64(): pa.float64(), pa.int64(): pa.int64()}
     for start in range(0, len(samples), ROWS_AT_ONCE):
         table = pa.Table.from_pandas(samples.iloc[start : start + ROWS_AT_ONCE], preserve_index=False)
@@ -64,9 +100,9 @@ def write(samples: pd.DataFrame, path: Path) -> None:
         raise UsageError(Problem(message, hint="name it samples.parquet"))
     content = formats[path.suffix](samples)
     try:
-        write_whole(path, content)
+        write_output(path, content)
     except OSError as error:
-        raise UsageError(Problem(f"{path} cannot be written: {error.strerror}")) from error
+        raise UsageError(file_problem(error, path)) from error
 
 
 def read(path: Path) -> pd.DataFrame:

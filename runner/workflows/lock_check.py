@@ -7,7 +7,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from runner.backends.docker.options import pins
+from runner.backends.docker.image_names import pins
 from runner.backends.lock_file import LockFile, read_lock
 from runner.core.errors import Problem, ProvisionError
 from runner.matrix import load, position

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from runner.backends.docker.options import PINS_BYTES
-from runner.backends.docker.options import pins as read_pins
+from runner.backends.docker.image_names import MAX_PINS
+from runner.backends.docker.image_names import pins as read_pins
 from runner.backends.docker.survey import digests
 from runner.core.errors import Problem, ProvisionError
 from runner.core.files import read_bounded, write_whole
@@ -37,7 +37,7 @@ def renew(path: Path) -> Iterator[str]:
     names = images(load(path))
     file = path.parent / PINS
     before = read_pins(file)
-    text = read_bounded(file, PINS_BYTES).decode() if before or file.is_file() else ""
+    text = read_bounded(file, MAX_PINS).decode() if before or file.is_file() else ""
     resolved, refused = digests(names)
     pinned = {name: resolved.get(name) or before[name] for name in names if name in resolved or name in before}
     head = re.split(TABLE, text, maxsplit=1)[0] + "[images]\n"

@@ -1,9 +1,9 @@
 """What needs stored runs only: find one, write its report, compare environments."""
 
+import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from errno import EDQUOT, ENOSPC
 from pathlib import Path
 
 from runner.analysis import dataset
@@ -15,7 +15,7 @@ from runner.analysis.quality import annotate, quality_issues
 from runner.analysis.quality.grade import Grade, grade
 from runner.analysis.releases import releases
 from runner.catalog import published
-from runner.core.errors import DamagedRunWarning, Problem, RecordError, RunnerError, UsageError
+from runner.core.errors import DamagedRunWarning, Problem, RecordError, RunnerError, UsageError, file_problem
 from runner.core.files import write_whole
 from runner.core.model.cells import is_twin
 from runner.matrix import Matrix, load, select_environments
@@ -34,9 +34,12 @@ def find_run(reports: Path, name: str | None) -> Run:
         UsageError: there is no such run.
         RecordError: the run cannot be read.
     """
-    if name and Path(name).is_dir():
+    if name and os.path.isdir(name):  # noqa: PTH112  Path.is_dir raises for a name that is too long
         return Run.open(Path(name))
-    stored = runs(reports)
+    try:
+        stored = runs(reports)
+    except OSError as error:
+        raise UsageError(file_problem(error, reports, "read")) from error
     for run in stored:
         if run.id == name or (name is None and has_records(run)):
             return run
@@ -70,15 +73,15 @@ def write_report(run: Run, margin: float, source: str | None = None) -> Path:
         source: a publication whose figures are shown next to the run's.
 
     Raises:
-        RecordError: the run cannot be read, or the report cannot be written into its folder.
+        RecordError: the run cannot be read, or the report not written.
     """
     results = dataset.load_dataset(run)
-    for name, content in report(results, summarise(results, margin=margin), source).items():
-        try:
+    contents = report(results, summarise(results, margin=margin), source)
+    try:
+        for name, content in contents.items():
             write_whole(run.path / name, content)
-        except OSError as error:
-            hint = "make room there" if error.errno in {ENOSPC, EDQUOT} else None
-            raise RecordError(Problem(f"{run.path / name} cannot be written: {error.strerror}", hint=hint)) from error
+    except OSError as error:
+        raise RecordError(file_problem(error, run.path, then=f"`runner report {run.id}`")) from error
     return run.path / "index.html"
 
 

@@ -2,14 +2,15 @@
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, TypeAdapter
 from typing_extensions import TypedDict  # that of Python 3.11 has no configuration
 
-from runner.core.errors import Problem, RecordError, RunnerError, UsageError
+from runner.core.errors import Problem, RecordError, RunnerError, UsageError, file_problem
 from runner.core.files import read_bounded, write_whole
 from runner.core.json import parse_object
 from runner.report.formatting import counted
@@ -65,7 +66,7 @@ def write_site(reports: Path, folder: Path, margin: float, note: Callable[[str],
         note: prints a line for people.
 
     Raises:
-        UsageError: there is no run.
+        UsageError: there is no run, or the site cannot be written.
     """
     stored = [run for run in runs(reports) if has_records(run)]
     if not stored:
@@ -77,11 +78,23 @@ def write_site(reports: Path, folder: Path, margin: float, note: Callable[[str],
         except RunnerError as error:
             note(f"run {run.id} is left out: {error.problems[0].message}")
             continue
-        _copy(run, folder / "runs" / run.id)
-    for name, content in site(summaries).items():
-        write_whole(folder / name, content)
+        with _writing(folder):
+            _copy(run, folder / "runs" / run.id)
+    with _writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in site(summaries).items():
+            write_whole(folder / name, content)
     note(f"{counted(len(summaries), 'run')} in {folder}")
     return folder / "index.html"
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Make an OSError of the block a UsageError."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(file_problem(error, folder)) from error
 
 
 def _summary(run: Run, margin: float) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 """How a run ends: the word that its journal gets, and what to do next where it ended too early."""
 
-import errno
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
 
-from runner.core.errors import EngineError, GpuError, Problem, RecordError
+from runner.core.errors import EngineError, GpuError, Problem, RecordError, RunnerError, file_problem
 from runner.core.paths import DEFAULT_REPORTS
 from runner.core.progress import Progress
 from runner.store.run import Run
@@ -43,14 +43,14 @@ def recorded_ending(run: Run, progress: Progress, *, resumable: bool = True) -> 
             run.note("ended", how=word)
         if isinstance(error, KeyboardInterrupt):
             progress.note(f"`{command}` {'continues it' if resumable else 'measures it again'}")
-        advised = _with_advice(error, command)
+        advised = _with_advice(error, run, command)
         if advised is error:
             raise
         raise advised from error
     run.note("ended", how="done")
 
 
-def _with_advice(error: BaseException, command: str) -> BaseException:
+def _with_advice(error: BaseException, run: Run, command: str) -> BaseException:
     """Return an error whose hint says how to continue, or the error itself where there is nothing to add."""
     match error:
         case GpuError() if error.kind:  # the driver reported it
@@ -60,8 +60,7 @@ def _with_advice(error: BaseException, command: str) -> BaseException:
             hint = f"start the engine again, then `{command}`; finished results are kept"
             return EngineError(Problem(error.problems[0].message, hint=hint))
         case OSError():
-            message = f"{error.filename or 'a file'} cannot be written: {error.strerror}"
-            full = error.errno in {errno.ENOSPC, errno.EDQUOT}
-            return RecordError(Problem(message, hint=f"{'make room' if full else 'remedy this'}, then `{command}`"))
+            of_run = error.filename is None or Path(str(error.filename)).is_relative_to(run.path)
+            return (RecordError if of_run else RunnerError)(file_problem(error, run.path, then=f"`{command}`"))
         case _:
             return error

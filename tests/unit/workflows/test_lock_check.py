@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from runner import cli
-from runner.backends.docker.options import pins
+from runner.backends.docker.image_names import pins
 from runner.backends.lock_file import parse_lock
 from runner.core.errors import ProvisionError, UsageError
 from runner.workflows.lock_check import check_locks, check_pins, mismatches
