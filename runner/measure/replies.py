@@ -82,6 +82,7 @@ class Turn(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
+    id: int
     reply: Literal["turn"]
     stage: Literal["built", "turn", "timed"]
 

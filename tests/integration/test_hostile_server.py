@@ -159,7 +159,7 @@ def test_a_server_cannot_say_what_the_runner_knows(finished: Finished) -> None:
         assert facts["blas"].isprintable()
         assert "device_name" not in facts
         assert "throttled" not in facts
-        assert facts["turns_with"] in {f"{number}/0" for number in range(1, ROUNDS + 1)}
+        assert re.fullmatch(r"[12]/[0-9]", facts["turns_with"])
 
 
 def test_reasons_are_short_and_name_the_field(finished: Finished) -> None:
@@ -178,7 +178,7 @@ def test_reasons_are_short_and_name_the_field(finished: Finished) -> None:
 
 def test_logs_are_bounded_and_printable(finished: Finished) -> None:
     logs = list((finished.page.parent / "logs").iterdir())
-    assert len(logs) > len(hostile_server.HELLOS)
+    assert {log.name.partition("~")[0] for log in logs} == {"terminal", "hello-stderr"}  # the others print nothing
     for log in logs:
         assert log.stat().st_size < 1 << 20
         assert "\x1b" not in log.read_text()
