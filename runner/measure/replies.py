@@ -92,6 +92,7 @@ class Result(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
+    reply: Literal["result"] = "result"
     status: Literal["ok", "failed"]
     failure: Failure | None = Field(None, alias="class")
     reason: Annotated[str, AfterValidator(lambda text: printable(text, REASON_LENGTH))] | None = None

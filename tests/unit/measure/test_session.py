@@ -69,7 +69,7 @@ def waits(*stages: str) -> list[dict[str, str]]:
 
 def test_a_child_builds_takes_turns_and_ends() -> None:
     session, reply = measured(*waits("built", *["turn"] * 10, "timed"), OK)
-    assert reply == OK
+    assert reply == {**OK, "reply": "result"}
     assert session.alive
 
 
@@ -109,7 +109,7 @@ def test_heartbeats_do_not_move_the_deadline() -> None:
 def test_a_turn_that_was_not_offered_is_a_crash() -> None:
     session, reply = measured(*waits("built"), turns=False)
     assert reply["class"] == "crash"
-    assert reply["reason"] == "the harness server sent a reply without status"
+    assert reply["reason"] == "the harness server sent reply = 'turn', expected 'result'"
     assert reply["log"] == "last \\x1b[2Jwords\n"
     assert not session.alive
 
