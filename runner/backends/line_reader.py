@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 MAX_LINE = 64 << 20
-"""Bytes of a line. A million samples, far more than a cell takes, are 22 MB of JSON."""
+"""Bytes of a line. Half a million samples, more than a cell takes, are 11 MB of JSON."""
 
 
 class Lines:

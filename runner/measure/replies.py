@@ -14,8 +14,10 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fai
 from runner.core.text import REASON_LENGTH, printable
 from runner.harness import protocol
 
-MAX_VALUES = 2_000_000  # in a line: as Python objects these take 350 MB at most
-MAX_SAMPLES = 1_000_000
+MAX_VALUES = 1_500_000  # in a line: as Python objects these take 260 MB at most
+MAX_SAMPLES = 500_000
+"""Of a cell in a round. A sample lasts 1000 readings of the clock or more (``harness.timing.CLOCK_SHARE``), some 50 us,
+so these are 25 s without a pause; a measurement ends after a quarter of its time budget if its median is precise."""
 MAX_SECONDS = 1e7  # four months
 MAX_ENTRIES = 10_000  # of a mapping
 MAX_DEPTH = 8
@@ -80,6 +82,7 @@ class Turn(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
+    id: int
     reply: Literal["turn"]
     stage: Literal["built", "turn", "timed"]
 
@@ -89,6 +92,7 @@ class Result(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
+    reply: Literal["result"] = "result"
     status: Literal["ok", "failed"]
     failure: Failure | None = Field(None, alias="class")
     reason: Annotated[str, AfterValidator(lambda text: printable(text, REASON_LENGTH))] | None = None

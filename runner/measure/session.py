@@ -60,11 +60,11 @@ class Session:
 
     def go_on(self, timeout: float) -> dict[str, Any]:
         """Give the waiting child its turn; return as ``ask`` does. All turns of a request share its ``timeout``."""
-        return self._answer({"op": "go", "id": self._request_id}, timeout - self._seconds_used, SILENCE)
+        return self._answer({"op": "go", "id": self._request_id}, timeout, SILENCE)
 
     def _answer(self, message: dict[str, Any], timeout: float, silence: float) -> dict[str, Any]:
         begin = self.clock()
-        reply = self._await(self._result, timeout, silence, protocol.encode(message))
+        reply = self._await(self._result, timeout, silence, protocol.encode(message), begin - self._seconds_used)
         self._seconds_used += self.clock() - begin
         self.unsettled = bool(reply.get("settles"))
         return reply
@@ -93,9 +93,13 @@ class Session:
         timeout: float,
         silence: float,
         data: bytes = b"",
+        begin: float | None = None,
     ) -> dict[str, Any]:
-        """Send data and return the first reply that is accepted; a failed one if the server ends."""
-        deadline = self.clock() + timeout
+        """Send data and return the first reply that is accepted; a failed one if the server ends.
+
+        ``timeout`` counts from ``begin``, by default from now.
+        """
+        deadline = (self.clock() if begin is None else begin) + timeout
         try:
             self.channel.send(data)
             while (line := self.channel.receive(min(silence, self._remaining(deadline)))) is not None:
@@ -103,7 +107,9 @@ class Session:
                 if reply is not None:
                     return reply
         except TimeoutError:
-            return self._failed("timeout", f"the harness server said nothing for {min(silence, timeout):g} s")
+            late = self.clock() >= deadline
+            reason = f"sent no result within {timeout:g} s" if late else f"said nothing for {silence:g} s"
+            return self._failed("timeout", f"the harness server {reason}")
         except ValueError as error:
             return self._failed("crash", f"the harness server sent {error}")
         except BrokenPipeError:

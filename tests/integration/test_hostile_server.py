@@ -23,7 +23,7 @@ SERVER = Path(hostile_server.__file__)
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 LOCK = ROOT / "docker" / "locks" / "numpy.txt"
 ROUNDS = 2
-ACCEPTED = ("hello-opened", "answers-50", "liar", "million")
+ACCEPTED = ("hello-opened", "answers-50", "liar", "half-million")
 MEMORY_BYTES = 1 << 30
 """Private memory of the runner and of each server, at most: without bounds, 3,000,000 seconds took 1.7 GB."""
 
@@ -159,7 +159,7 @@ def test_a_server_cannot_say_what_the_runner_knows(finished: Finished) -> None:
         assert facts["blas"].isprintable()
         assert "device_name" not in facts
         assert "throttled" not in facts
-        assert facts["turns_with"] in {f"{number}/0" for number in range(1, ROUNDS + 1)}
+        assert re.fullmatch(r"[12]/[0-9]", facts["turns_with"])
 
 
 def test_reasons_are_short_and_name_the_field(finished: Finished) -> None:
@@ -169,7 +169,7 @@ def test_reasons_are_short_and_name_the_field(finished: Finished) -> None:
     assert reason("seconds-number") == "the harness server sent seconds = 5, expected a list"
     assert reason("hello-without-status") == "the harness server sent a reply without status"
     assert reason("endless") == "the harness server sent a line of more than 64 MiB"
-    assert reason("seconds-3-million") == "the harness server sent a line with more than 2000000 values"
+    assert reason("seconds-3-million") == "the harness server sent a line with more than 1500000 values"
     assert reason("turns-forever").startswith("the harness server sent that its child waits at the stage 'turn'")
     assert reason("hello-signal") == "the harness server was killed by signal 35; last words: it printed nothing"
     assert reason("hello-stderr").endswith("the last \\x1b[2J words")
@@ -178,7 +178,7 @@ def test_reasons_are_short_and_name_the_field(finished: Finished) -> None:
 
 def test_logs_are_bounded_and_printable(finished: Finished) -> None:
     logs = list((finished.page.parent / "logs").iterdir())
-    assert len(logs) > len(hostile_server.HELLOS)
+    assert {log.name.partition("~")[0] for log in logs} == {"terminal", "hello-stderr"}  # the others print nothing
     for log in logs:
         assert log.stat().st_size < 1 << 20
         assert "\x1b" not in log.read_text()
@@ -202,7 +202,7 @@ def test_every_command_reads_the_run(arguments: tuple[str, ...], finished: Finis
 
 def test_a_run_is_resumed_beside_a_hostile_server(tmp_path: Path) -> None:
     command = prepared(tmp_path, "seconds-number", "hello-without-status")
-    process = command.start(*RUN, "--rounds", "4", "--seconds", "1")
+    process = command.start(*RUN, "--rounds", "3", "--seconds", "0.5")
     try:
         wait_for(lambda: len(command.records()) >= 3)
         process.send_signal(signal.SIGINT)
@@ -211,12 +211,10 @@ def test_a_run_is_resumed_beside_a_hostile_server(tmp_path: Path) -> None:
         process.kill()
         process.communicate()
     assert command("run", "--resume", "--busy-ok")[0] == 1
-    by_environment: dict[str, list[str]] = {}
-    for record in command.records():
-        by_environment.setdefault(record["cell"].split("/")[0], []).append(record["class"] or "ok")
-    assert by_environment["good"][:4] == ["ok"] * 4
-    assert set(by_environment["seconds-number"]) == {"crash"}
-    assert set(by_environment["hello-without-status"]) == {"import"}
+    ends = {(record["cell"].split("/")[0], record["round"], record["class"] or "ok") for record in command.records()}
+    assert {(number, end) for name, number, end in ends if name == "good"} == {(1, "ok"), (2, "ok"), (3, "ok")}
+    assert {end for name, _, end in ends if name == "seconds-number"} == {"crash"}
+    assert {end for name, _, end in ends if name == "hello-without-status"} == {"import"}
 
 
 @pytest.fixture

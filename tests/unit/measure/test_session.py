@@ -69,7 +69,7 @@ def waits(*stages: str) -> list[dict[str, str]]:
 
 def test_a_child_builds_takes_turns_and_ends() -> None:
     session, reply = measured(*waits("built", *["turn"] * 10, "timed"), OK)
-    assert reply == OK
+    assert reply == {**OK, "reply": "result"}
     assert session.alive
 
 
@@ -91,16 +91,25 @@ def test_turns_that_no_child_takes_end_the_server(stages: tuple[str, ...]) -> No
 
 
 def test_all_turns_of_a_request_share_its_time() -> None:
-    clock = itertools.count(0.0, 1.0)
+    clock = itertools.count(0.0, 2.0)
     session, reply = measured(*waits("built", *["turn"] * 15), clock=lambda: next(clock))
-    assert reply["class"] == "timeout"
+    assert (reply["class"], reply["reason"]) == ("timeout", "the harness server sent no result within 35 s")
     assert not session.alive
+
+
+def test_heartbeats_do_not_move_the_deadline() -> None:
+    clock = itertools.count(0.0, 1.0)
+    channel = Scripted({})
+    channel.lines.extend([b'{"reply": "heartbeat"}'] * 1000)
+    reply = Session(channel, "a#1", lambda: next(clock)).hello("numpy", 1, "cpu", 70.0)
+    assert (reply["class"], reply["reason"]) == ("timeout", "the harness server sent no result within 100 s")
+    assert len(channel.lines) > 800
 
 
 def test_a_turn_that_was_not_offered_is_a_crash() -> None:
     session, reply = measured(*waits("built"), turns=False)
     assert reply["class"] == "crash"
-    assert reply["reason"] == "the harness server sent a reply without status"
+    assert reply["reason"] == "the harness server sent reply = 'turn', expected 'result'"
     assert reply["log"] == "last \\x1b[2Jwords\n"
     assert not session.alive
 
