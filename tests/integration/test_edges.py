@@ -196,9 +196,11 @@ def test_reports_of_another_user_are_read_and_not_written(folder: Path) -> None:
     for path in (folder / "reports", *(folder / "reports").rglob("*")):
         os.chown(path, NO_USER, NO_USER)
     without_rights = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
-    for arguments, code in ((COMPARE, 0), (("check",), 0), (("list",), 0), (("report",), 6)):
+    for arguments in (COMPARE, ("check",), ("list",)):
         done = shell('"$@"', *arguments, folder=folder, before=without_rights)
-        assert done.returncode == code, (arguments, done.stderr)
+        assert done.returncode == 0, (arguments, done.stderr)
+    done = shell('"$@"', "report", folder=folder, before=without_rights)
+    assert done.returncode == 6
     assert b"/index.html cannot be written: Permission denied\nhint: use a folder of yours" in done.stderr
     (folder / "reports").chmod(0o700)
     for arguments in (COMPARE, ("check",), ("list",), ("report",), ("export", "-o", "x.csv")):

@@ -11,7 +11,7 @@ import pytest
 
 from runner import cli
 from runner.cli import console
-from runner.core import errors, files
+from runner.core import errors
 from runner.core.errors import RecordError, RunnerError, UsageError
 from runner.core.progress import Progress
 from runner.store.run import Run
@@ -58,7 +58,7 @@ def failing(number: int) -> Callable[..., NoReturn]:
 def test_a_report_that_cannot_be_written_is_blamed_on_its_file(
     number: int, command: Command, stored: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files.os, "fsync", failing(number))
+    monkeypatch.setattr(os, "fsync", failing(number))
     code, err = command("report")
     assert code == RecordError.exit_code
     page = f"reports/runs/{stored.id}/index.html"
@@ -128,7 +128,7 @@ def test_a_run_that_ends_on_a_full_disk_blames_the_right_folder(
     blamed: str | None, kind: type[RunnerError], number: int, stored: Run, tmp_path: Path
 ) -> None:
     path = None if blamed is None else str(tmp_path / blamed.format(stored.id))
-    with pytest.raises(RunnerError) as raised, recorded_ending(stored, Progress([].append)):
+    with pytest.raises(RunnerError) as raised, recorded_ending(stored, Progress(lambda _: None)):
         raise OSError(number, os.strerror(number), path)
     assert type(raised.value) is kind
     (problem,) = raised.value.problems
@@ -140,7 +140,7 @@ def test_a_run_that_ends_on_a_full_disk_blames_the_right_folder(
 def test_without_a_home_folder_the_cache_has_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
     from runner.core import paths
 
-    monkeypatch.setattr(paths.os, "geteuid", lambda: 4_000_000_000)
+    monkeypatch.setattr(os, "geteuid", lambda: 4_000_000_000)
     for environ in ({}, {"HOME": ""}):
         with pytest.raises(UsageError, match="user 4000000000 of this machine has no home folder") as error:
             paths.cache_folder(environ)
