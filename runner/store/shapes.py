@@ -33,7 +33,7 @@ Digests = dict[str, str]
 
 
 class Facts(TypedDict, total=False):
-    """The facts that are calculated with; all others are only shown, see ``runner.core.facts``."""
+    """The facts that are calculated with, and other frequent ones; see ``runner.core.facts``."""
 
     __pydantic_config__ = CONFIG
 
@@ -52,12 +52,17 @@ class Facts(TypedDict, total=False):
     held_back: list[str] | None
     host_bound: bool | None
     joules_per_step: Number | None
+    import_seconds: Number | None
     kind: str | None
     latency_seconds: Number | None
+    leads: list[Number | None] | None
+    load: Number | None
     loss_error: Number | None
+    os_threads: Number | None
     others_busy: Number | None
     peak_bytes: Number | None
     power_watts: Number | None
+    preempted: Number | None
     protocol: str | None
     release: str | None
     build_seconds: Number | None
@@ -171,7 +176,7 @@ class Machine(TypedDict, total=False):
     governor: str | None
     load_average: list[Number] | None
     gpu: Gpu | None
-    gpus: list[Gpu] | None
+    gpus: list[dict[str, Any]]
 
 
 class Environment(TypedDict, total=False):
@@ -348,7 +353,7 @@ def checked(document: Document, shape: TypeAdapter[Any]) -> Document:
 
 
 def checked_event(document: Document) -> Document:
-    """Return a line of the journal as ``checked`` does; most lines are of records, and have only fields with a shape."""
+    """Return a line of the journal as ``checked`` does; lines of records usually have only fields with a shape."""
     event = document.get("event")
     shape = EVENTS.get(event, OTHER_EVENT) if isinstance(event, str) else OTHER_EVENT
     if event == "measured" and document.keys() <= MEASURED_FIELDS:
@@ -360,9 +365,8 @@ def checked_record(document: Document) -> Document:
     """Return a record as ``checked`` does; of a large run, only the facts without a shape are looked through."""
     record = _validated(document, RECORD)
     facts: Document = record["facts"]
-    for name in facts.keys() - NAMED_FACTS:
-        value = facts[name]
-        if type(value) is not str and value is not None and not is_bounded(value):
+    for name, value in facts.items():
+        if type(value) is not str and value is not None and name not in NAMED_FACTS and not is_bounded(value):
             raise ValueError(_UNBOUNDED)
     if record["failure"] is not None and record["failure"] not in FAILURE_CLASSES:
         message = f"there is no failure class {record['failure']!r:.40}"
