@@ -9,8 +9,9 @@ from typing import Any
 from runner.core.errors import Problem, RecordError
 from runner.core.files import read_bounded
 from runner.core.json import Document, parse_object
-from runner.store import shapes
 from runner.store.checksums import is_unchanged, with_checksum
+from runner.store.document_shapes import DOCUMENTS
+from runner.store.shapes import checked
 
 VERSION = 1
 PLAN, MACHINE, ENVIRONMENTS, JOURNAL = "plan.json", "machine.json", "environments.json", "journal.jsonl"
@@ -107,7 +108,7 @@ def read_document(path: Path | str, kind: str) -> Document:
     document.pop("checksum", None)
     upgraded = upgrade(document, path, kind)
     try:
-        return shapes.checked(upgraded, shapes.DOCUMENTS[kind])
+        return checked(upgraded, DOCUMENTS[kind])
     except ValueError as error:
         raise RecordError(Problem(f"{path} is damaged: {error}")) from error
 
