@@ -7,16 +7,15 @@ from typing import (
     Required,  # that of Python 3.11 has no configuration
 )
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, with_config
 from typing_extensions import TypedDict
 
 from runner.store.shapes import CONFIG, CellId, Count, Integer, Number, RoundNumber, Seconds
 
 
+@with_config(CONFIG)
 class PlannedCell(TypedDict, total=False):
     """A cell of ``plan.json``."""
-
-    __pydantic_config__ = CONFIG
 
     id: Required[CellId]
     verdict: Required[Literal["run", "skip"]]
@@ -38,10 +37,9 @@ class PlannedCell(TypedDict, total=False):
     seconds: Number
 
 
+@with_config(CONFIG)
 class Plan(TypedDict, total=False):
     """``plan.json``."""
-
-    __pydantic_config__ = CONFIG
 
     device: str | None
     backend: str | None
@@ -54,28 +52,25 @@ class Plan(TypedDict, total=False):
     cells: Required[list[PlannedCell]]
 
 
+@with_config(CONFIG)
 class Cases(TypedDict):
     """``cases.json``."""
-
-    __pydantic_config__ = CONFIG
 
     cases: dict[str, dict[str, Any]]
 
 
+@with_config(CONFIG)
 class Gpu(TypedDict):
     """A GPU of ``machine.json``."""
-
-    __pydantic_config__ = CONFIG
 
     uuid: str
     name: str
     driver: str | None
 
 
+@with_config(CONFIG)
 class Machine(TypedDict, total=False):
     """``machine.json``."""
-
-    __pydantic_config__ = CONFIG
 
     host: str | None
     kernel: str | None
@@ -90,10 +85,9 @@ class Machine(TypedDict, total=False):
     gpus: list[dict[str, Any]]
 
 
+@with_config(CONFIG)
 class Environment(TypedDict, total=False):
     """The facts about an environment that are calculated with."""
-
-    __pydantic_config__ = CONFIG
 
     framework: str | None
     release: str | None
@@ -102,10 +96,9 @@ class Environment(TypedDict, total=False):
     packages: dict[str, str | None] | None
 
 
+@with_config(CONFIG)
 class Environments(TypedDict):
     """``environments.json``."""
-
-    __pydantic_config__ = CONFIG
 
     environments: dict[str, Environment]
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NotRequired, Required  # that of Python 3.11 has no configuration
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
 from runner.core.json import Document
@@ -24,10 +24,9 @@ RecordFile = Annotated[str, Field(pattern=r"^records/[^/\x00-\x1f]+\.json$", max
 Digests = dict[str, str]
 
 
+@with_config(CONFIG)
 class Measurement(TypedDict, total=False):
     """The settings of the measurement in the header of a run."""
-
-    __pydantic_config__ = CONFIG
 
     rounds: Annotated[int, Field(ge=1, le=10**9)]
     max_rounds: RoundNumber | None
@@ -39,20 +38,18 @@ class Measurement(TypedDict, total=False):
     restart: Count
 
 
+@with_config(CONFIG)
 class Clocks(TypedDict, total=False):
     """The clock policy in the header of a run."""
-
-    __pydantic_config__ = CONFIG
 
     sm: Required[Literal["base", "max", "leave"] | Positive]
     memory: Required[Literal["max", "leave"] | Positive]
     force: bool
 
 
+@with_config(CONFIG)
 class Event(TypedDict, total=False):
     """A line of the journal, of any event."""
-
-    __pydantic_config__ = CONFIG
 
     version: Integer
     event: str
@@ -60,6 +57,7 @@ class Event(TypedDict, total=False):
     elapsed: Annotated[Number | None, Field(alias="spent")]
 
 
+@with_config(CONFIG)
 class Header(Event, total=False):
     """The first line, the header of a run."""
 
@@ -81,6 +79,7 @@ class Header(Event, total=False):
     program: str
 
 
+@with_config(CONFIG)
 class Groups(Event):
     """The environments that run at the same time on a device."""
 
@@ -88,6 +87,7 @@ class Groups(Event):
     groups: list[list[str]]
 
 
+@with_config(CONFIG)
 class CaseRound(Event):
     """A case has completed a round."""
 
@@ -95,12 +95,14 @@ class CaseRound(Event):
     round: RoundNumber
 
 
+@with_config(CONFIG)
 class CanaryTime(CaseRound):
     """The time of a fixed product."""
 
     seconds: Seconds
 
 
+@with_config(CONFIG)
 class Skipped(Event):
     """The budget has no time for a case."""
 
@@ -108,6 +110,7 @@ class Skipped(Event):
     reason: str
 
 
+@with_config(CONFIG)
 class Times(Event):
     """Where the time of a round went."""
 
@@ -115,6 +118,7 @@ class Times(Event):
     seconds: dict[str, Number]
 
 
+@with_config(CONFIG)
 class Measured(Event):
     """A record counts."""
 
@@ -126,12 +130,14 @@ class Measured(Event):
     sha256: NotRequired[Annotated[str, Field(pattern="^[0-9a-f]{64}$")]]
 
 
+@with_config(CONFIG)
 class Resumed(Event):
     """A run continues."""
 
     digests: Digests
 
 
+@with_config(CONFIG)
 class Ended(Event):
     """A run ended."""
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, with_config
 from typing_extensions import TypedDict  # that of Python 3.11 has no configuration
 
 from runner.core.json import Document
@@ -22,10 +22,9 @@ from runner.store.shapes import (
 )
 
 
+@with_config(CONFIG)
 class Facts(TypedDict, total=False):
     """The facts that are calculated with, and other frequent ones; see ``runner.core.facts``."""
-
-    __pydantic_config__ = CONFIG
 
     batch: Positive | None
     clock_mhz: Number | Annotated[list[Number], Field(min_length=1)] | dict[str, Number] | None
@@ -72,10 +71,9 @@ class Facts(TypedDict, total=False):
     warmup_seconds: Number | None
 
 
+@with_config(CONFIG)
 class StoredRecord(TypedDict):
     """A file in ``records/``; ``docs/reference/records.md`` says what each field means."""
-
-    __pydantic_config__ = CONFIG
 
     cell: CellId
     run: str

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, TypeAdapter
+from pydantic import AfterValidator, TypeAdapter, with_config
 from typing_extensions import TypedDict  # that of Python 3.11 has no configuration
 
 from runner.core.errors import Problem, RecordError, RunnerError, UsageError
@@ -34,10 +34,9 @@ def _starts_with_a_time(times: list[float | None]) -> list[float | None]:
     return times
 
 
+@with_config(CONFIG)
 class StoredSummary(TypedDict):
     """What the site reads of a run's summary."""
-
-    __pydantic_config__ = CONFIG
 
     version: int
     run: str

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, with_config
 from typing_extensions import TypedDict  # that of Python 3.11 has no configuration
 
 from runner.core.errors import Problem, RecordError, RunnerError
@@ -22,19 +22,17 @@ MAX_BYTES = 64 << 20
 """The largest file of anchors that is read."""
 
 
+@with_config(CONFIG)
 class StoredPin(TypedDict):
     """The anchor of a cell, as stored."""
-
-    __pydantic_config__ = CONFIG
 
     run: str
     accepted: bool
 
 
+@with_config(CONFIG)
 class StoredPins(TypedDict):
     """``anchors.json``: device -> id of a cell -> its anchor."""
-
-    __pydantic_config__ = CONFIG
 
     devices: dict[str, dict[str, StoredPin]]
 
