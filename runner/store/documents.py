@@ -1,5 +1,6 @@
 """The JSON files of a run folder: older versions are upgraded when read, newer ones are refused."""
 
+import errno
 import json
 import math
 from collections.abc import Callable, Mapping
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.core.errors import Problem, RecordError
-from runner.core.files import read_bounded
+from runner.core.files import read_bounded, write_whole
 from runner.core.json import Document, parse_object
 from runner.store.checksums import is_unchanged, with_checksum
 from runner.store.document_shapes import DOCUMENTS
@@ -117,3 +118,17 @@ def unreadable(path: Path | str, error: OSError) -> RecordError:
     """Return the error of a file of a run that the system, or ``read_bounded``, refuses to read."""
     hint = "is this a run folder?" if isinstance(error, FileNotFoundError) else None
     return RecordError(Problem(f"{path} cannot be read: {error.strerror or error}", hint=hint))
+
+
+def save(path: Path, content: str | bytes) -> None:
+    """Write a file of a reports folder atomically; its folder is created.
+
+    Raises:
+        RecordError: it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, content)
+    except OSError as error:
+        hint = "make room there" if error.errno in {errno.ENOSPC, errno.EDQUOT} else None
+        raise RecordError(Problem(f"{path} cannot be written: {error.strerror}", hint=hint)) from error

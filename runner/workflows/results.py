@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from errno import EDQUOT, ENOSPC
 from pathlib import Path
 
 from runner.analysis import dataset
@@ -16,7 +15,6 @@ from runner.analysis.quality.grade import Grade, grade
 from runner.analysis.releases import releases
 from runner.catalog import published
 from runner.core.errors import DamagedRunWarning, Problem, RecordError, RunnerError, UsageError
-from runner.core.files import write_whole
 from runner.core.model.cells import is_twin
 from runner.matrix import Matrix, load, select_environments
 from runner.report import report
@@ -24,6 +22,7 @@ from runner.report.accuracy import Accuracy, accuracy
 from runner.report.answer import Answer, answer
 from runner.report.markdown import summary
 from runner.report.page import arrange
+from runner.store.documents import save
 from runner.store.run import Run, runs
 
 
@@ -74,11 +73,7 @@ def write_report(run: Run, margin: float, source: str | None = None) -> Path:
     """
     results = dataset.load_dataset(run)
     for name, content in report(results, summarise(results, margin=margin), source).items():
-        try:
-            write_whole(run.path / name, content)
-        except OSError as error:
-            hint = "make room there" if error.errno in {ENOSPC, EDQUOT} else None
-            raise RecordError(Problem(f"{run.path / name} cannot be written: {error.strerror}", hint=hint)) from error
+        save(run.path / name, content)
     return run.path / "index.html"
 
 

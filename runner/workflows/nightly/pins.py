@@ -10,8 +10,9 @@ from pydantic import TypeAdapter, with_config
 from typing_extensions import TypedDict  # that of Python 3.11 has no configuration
 
 from runner.core.errors import Problem, RecordError, RunnerError
-from runner.core.files import read_bounded, write_whole
+from runner.core.files import read_bounded
 from runner.core.json import parse_object
+from runner.store.documents import save
 from runner.store.run import runs
 from runner.store.shapes import CONFIG, checked
 from runner.workflows.nightly.baseline import device_kind
@@ -62,7 +63,7 @@ def write_pins(reports: Path, device: str, pins: Mapping[str, Pin]) -> None:
     """Replace the anchors of a device; those of other devices stay."""
     of_device = {cell: {"run": pin.run, "accepted": pin.accepted} for cell, pin in sorted(pins.items())}
     document = {"version": VERSION, "devices": {**_stored(reports), device: of_device}}
-    write_whole(reports / FILE, json.dumps(document, indent=1) + "\n")
+    save(reports / FILE, json.dumps(document, indent=1) + "\n")
 
 
 def _stored(reports: Path) -> Mapping[str, Any]:

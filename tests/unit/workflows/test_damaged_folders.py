@@ -145,10 +145,14 @@ def test_a_report_that_cannot_be_written_is_a_sentence(run: Run, code: int, monk
     def refuse(*_: object) -> None:
         raise OSError(code, "refused")
 
-    monkeypatch.setattr("runner.workflows.results.write_whole", refuse)
+    monkeypatch.setattr("runner.store.documents.write_whole", refuse)
     with pytest.raises(RecordError, match=rf"{run.path}/.* cannot be written: refused") as caught:
         write_report(run, 0.03)
     assert ("make room" in str(caught.value)) == (code == errno.ENOSPC)
+    with pytest.raises(RecordError, match=r"anchors\.json cannot be written: refused"):
+        write_pins(run.path, "a", {})
+    with pytest.raises(RecordError, match=r"cannot be written: refused"):
+        write_site(run.path.parent.parent, run.path / "site", 0.03, print)
 
 
 @pytest.mark.parametrize(("code", "hint"), [(errno.ENOSPC, "make room"), (errno.ENAMETOOLONG, "remedy this")])
