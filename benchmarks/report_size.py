@@ -100,7 +100,7 @@ def _write_run(reports: Path) -> None:
     planned = [{"id": cell.id, "kind": "fused", "framework": "torch", "verdict": "run"} for cell in cells]
     run = Run.create(reports, {"cells": planned}, {}, {"cpu": "a processor"}, {}, datetime.now(UTC))
     run.write_environments({name: {"framework": "torch", "release": name[6:]} for name in names})
-    lines = []
+    lines: list[bytes] = []
     for number in range(1, ROUNDS + 1):
         for cell in cells:
             seconds = tuple((0.01 * np.exp(draw.normal(0, 0.02, SAMPLES))).tolist())
