@@ -62,8 +62,7 @@ def test_a_report_that_cannot_be_written_is_blamed_on_its_file(
     code, err = command("report")
     assert code == RecordError.exit_code
     page = f"reports/runs/{stored.id}/index.html"
-    hint = f"hint: {errors.FILE_HINTS[number]}, then `runner report {stored.id}`"
-    assert err == f"error: {page} cannot be written: {os.strerror(number)}\n{hint}\n"
+    assert err == f"error: {page} cannot be written: {os.strerror(number)}\nhint: {errors.FILE_HINTS[number]}\n"
     assert not list(stored.path.glob(".*.tmp"))
 
 
@@ -78,7 +77,6 @@ def test_a_report_that_cannot_be_written_is_blamed_on_its_file(
         (("export", "-o", "x" * 300 + ".parquet"), "x" * 300 + ".parquet"),
         (("schema", "-o", "circle"), "circle"),
         (("schema", "-o", "file/schema.json"), "file/schema.json"),
-        (("report", "--site", "file/site"), "file/site"),
     ],
 )
 def test_an_output_that_cannot_be_written_is_named(
@@ -91,6 +89,14 @@ def test_an_output_that_cannot_be_written_is_named(
     assert f"error: {blamed}" in err
     assert "cannot be written: " in err
     assert "Traceback" not in err
+
+
+def test_a_site_that_cannot_be_written_is_named(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    code, err = command("report", "--site", "file/site")
+    assert code == RecordError.exit_code
+    assert "error: file/site" in err
+    assert errors.FILE_HINTS[errno.ENOTDIR] in err
 
 
 def test_a_run_with_a_name_that_no_file_has_is_no_run(command: Command) -> None:

@@ -228,7 +228,7 @@ def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path) -> N
 def _is_refused(path: Path) -> bool:
     with pytest.raises(UnreadableFileError) as caught:
         read_bounded(path, 1 << 20)
-    return caught.value.filename == str(path)
+    return bool(caught.value.filename == str(path))
 
 
 @pytest.mark.parametrize("path", ["a\0b", "\ud800"])
