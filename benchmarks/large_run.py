@@ -62,7 +62,7 @@ def write_run(reports: Path) -> None:
     from runner.core.model import Record
     from runner.store.checksums import file_checksum
     from runner.store.documents import JOURNAL, VERSION, text
-    from runner.store.journal import line_of
+    from runner.store.journal_writer import line_of
     from runner.store.records import encode
     from runner.store.run import Run
 

@@ -14,9 +14,10 @@ from runner.analysis.tables import TableBuilder
 from runner.core.errors import DamagedRunWarning, Problem, RecordError
 from runner.core.model import Cell
 from runner.store import samples
+from runner.store.damage import DamagedRecord
 from runner.store.documents import PLAN
 from runner.store.journal import Journal
-from runner.store.run import DamagedRecord, Run, runs
+from runner.store.run import Run, runs
 
 
 def merge(folders: Iterable[Run | Path]) -> pd.DataFrame:

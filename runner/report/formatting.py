@@ -4,6 +4,7 @@ Units are chosen in ``runner/core/units.py``; here a value that is missing becom
 """
 
 import functools
+import html
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -76,6 +77,11 @@ def as_text(parts: Iterable["RenderableType"], width: int, *, colour: bool = Fal
     for part in parts:
         console.print(part, soft_wrap=isinstance(part, str))
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
+
+
+def escape(text: str) -> str:
+    """Return text for HTML and SVG, also between quotation marks, every character visible: XML allows no others."""
+    return html.escape(printable(text))
 
 
 def columns(rows: Sequence[Sequence[str]], width: int) -> str:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from runner.core.errors import Problem, RecordError
-from runner.core.files import read_bounded
+from runner.core.errors import Problem, RecordError, file_problem
+from runner.core.files import read_bounded, write_whole
 from runner.core.json import Document, parse_object
-from runner.store import shapes
 from runner.store.checksums import is_unchanged, with_checksum
+from runner.store.document_shapes import DOCUMENTS
+from runner.store.shapes import checked
 
 VERSION = 1
 PLAN, MACHINE, ENVIRONMENTS, JOURNAL = "plan.json", "machine.json", "environments.json", "journal.jsonl"
@@ -107,7 +108,7 @@ def read_document(path: Path | str, kind: str) -> Document:
     document.pop("checksum", None)
     upgraded = upgrade(document, path, kind)
     try:
-        return shapes.checked(upgraded, shapes.DOCUMENTS[kind])
+        return checked(upgraded, DOCUMENTS[kind])
     except ValueError as error:
         raise RecordError(Problem(f"{path} is damaged: {error}")) from error
 
@@ -116,3 +117,16 @@ def unreadable(path: Path | str, error: OSError) -> RecordError:
     """Return the error of a file of a run that the system, or ``read_bounded``, refuses to read."""
     hint = "is this a run folder?" if isinstance(error, FileNotFoundError) else None
     return RecordError(Problem(f"{path} cannot be read: {error.strerror or error}", hint=hint))
+
+
+def save(path: Path, content: str | bytes) -> None:
+    """Write a file of a reports folder atomically; its folder is created.
+
+    Raises:
+        RecordError: it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, content)
+    except OSError as error:
+        raise RecordError(file_problem(error, path)) from error

@@ -12,22 +12,19 @@ Each line has its number and a checksum. A line that was changed is left out wit
 missing lines are counted. Lines that are missing at the end are noticed by the records that no line names (``run``).
 """
 
-import json
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from runner.core.errors import Problem, RecordError
 from runner.core.files import read_bounded
 from runner.core.json import Document, parse_object
-from runner.store import shapes
-from runner.store.checksums import is_unchanged, with_checksum
-from runner.store.documents import JOURNAL, NewerVersionError, newest, unreadable, upgrade
+from runner.store.checksums import is_unchanged
+from runner.store.documents import JOURNAL, NewerVersionError, unreadable, upgrade
+from runner.store.event_shapes import checked_event
+from runner.store.journal_writer import parse_line
 
-TAIL_BYTES = 64 * 1024
-"""What is read of the end of a journal first; most lines are shorter."""
 MAX_BYTES = 1 << 30
 """The largest journal: three million lines."""
 MAX_LISTED = 3  # damaged lines or records that a warning names
@@ -93,23 +90,6 @@ class Journal(NamedTuple):
         return last.values()
 
 
-def append(path: Path, event: str, fields: Mapping[str, Any]) -> None:
-    """Append a line to a journal, in place of a last line that was cut off, and wait until it is on disk."""
-    with path.open("a+b") as stream:
-        size, number = _end_of_lines(stream)
-        line = line_of(number + 1, event, fields)
-        stream.truncate(size)
-        stream.write(line)
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
-def line_of(number: int, event: str, fields: Mapping[str, Any]) -> bytes:
-    """Return a line of a journal; lines count from 1."""
-    line = json.dumps({"version": newest(JOURNAL), "event": event, "number": number, **fields})
-    return with_checksum(line).encode()
-
-
 def read(path: Path) -> Journal:
     """Read a journal; lines that were changed or cut off are left out, with a warning.
 
@@ -123,7 +103,7 @@ def read(path: Path) -> Journal:
     except OSError as error:
         raise unreadable(path, error) from error
     reader = _Reader(path)
-    cut = len(lines) + 1 if rest else len(lines) if lines and _parse_line(lines[-1]) is None else None
+    cut = len(lines) + 1 if rest else len(lines) if lines and parse_line(lines[-1]) is None else None
     for number, line in enumerate(lines, start=1):
         if number != cut:
             reader.read_line(line, number)
@@ -186,15 +166,15 @@ class _Reader:
             message = "this line lacks its checksum"
             raise ValueError(message)
         upgraded.pop("checksum", None)
-        return shapes.checked_event(upgraded)
+        return checked_event(upgraded)
 
     def _read_event(self, line: Document) -> None:
         """Add one event; unknown ones are ignored."""
         event = line.get("event")
-        self.elapsed = line.get("spent") or self.elapsed
+        self.elapsed = line.get("elapsed") or self.elapsed
         if event == "measured":
             required = line["cell"], line["round"], line["attempt"], line["status"], line["file"]
-            self.entries.append(Entry(*required, line.get("spent"), line.get("sha256", "")))
+            self.entries.append(Entry(*required, line.get("elapsed"), line.get("sha256", "")))
         elif event == "round":
             self.finished.add((line["case"], line["round"]))
         elif event == "canary":
@@ -259,39 +239,3 @@ def listed(texts: Sequence[str]) -> str:
     """Return the first of some texts, and how many more there are."""
     rest = f"; and {len(texts) - MAX_LISTED} more" if len(texts) > MAX_LISTED else ""
     return "; ".join(texts[:MAX_LISTED]) + rest
-
-
-def _parse_line(line: bytes) -> Document | None:
-    """Return the object of a journal line without its line end, or None if the line is incomplete."""
-    try:
-        return parse_object(line, "", 1)
-    except RecordError:
-        return None
-
-
-def _end_of_lines(stream: BinaryIO) -> tuple[int, int]:
-    """Return the length in bytes of a journal up to the end of its last complete line, and the number of that line."""
-    size = stream.seek(0, os.SEEK_END)
-    last = _last_line(stream, size)
-    if last and not (last.endswith(b"\n") and _parse_line(last)):
-        size -= len(last)
-        last = _last_line(stream, size)
-    number = (_parse_line(last) or {}).get("number")
-    return size, number if isinstance(number, int) else _count_lines(stream, size)
-
-
-def _last_line(stream: BinaryIO, size: int) -> bytes:
-    """Return the last line of the first ``size`` bytes, with its line end if it has one."""
-    length, tail, start = TAIL_BYTES, b"", -1
-    while start < 0 and len(tail) < size:
-        stream.seek(max(0, size - length))
-        tail = stream.read(min(length, size))
-        start = tail.rfind(b"\n", 0, -1)
-        length *= 2
-    return tail[start + 1 :]
-
-
-def _count_lines(stream: BinaryIO, size: int) -> int:
-    """Return the number of lines in the first ``size`` bytes: that of the last line of an older program."""
-    stream.seek(0)
-    return stream.read(size).count(b"\n")

@@ -4,8 +4,8 @@ from typing import Any
 
 from runner.core.json import Document
 from runner.core.model import Cell, Record
-from runner.store import shapes
 from runner.store.journal import Entry
+from runner.store.record_shape import checked_record
 
 
 def encode(record: Record, version: int) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def decode(document: Document, cell: Cell, entry: Entry) -> Record:
     Raises:
         ValueError: a field is missing or has the wrong type, or the record contradicts the journal or itself.
     """
-    values = shapes.checked_record(document)
+    values = checked_record(document)
     for name in ("cell", "round", "attempt", "status"):
         if values[name] != getattr(entry, name):
             message = f"its {name} is {values[name]!r:.200}, but the journal has {getattr(entry, name)!r:.200}"

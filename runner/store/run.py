@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from runner.core.errors import Problem, RecordError, UsageError
 from runner.core.files import read_bounded, write_whole
@@ -23,6 +23,7 @@ from runner.core.locks import hold, is_held
 from runner.core.model import Cell, Record
 from runner.store import records
 from runner.store.checksums import file_checksum
+from runner.store.damage import DamagedRecord, reason_of, sentences
 from runner.store.documents import (
     CASES,
     ENVIRONMENTS,
@@ -36,18 +37,12 @@ from runner.store.documents import (
     text,
     upgrade,
 )
-from runner.store.journal import Entry, Journal, append, listed, read
+from runner.store.journal import Entry, Journal, read
+from runner.store.journal_writer import append
 
 LOCK = ".lock"
 MAX_RECORD_BYTES = 64 << 20
 """The largest record: three million samples."""
-
-
-class DamagedRecord(NamedTuple):
-    """A record that is left out: its line of the journal, and what is wrong with its file."""
-
-    entry: Entry
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +194,7 @@ class Run:
             except NewerVersionError:
                 raise
             except (OSError, ValueError, RecordError) as error:
-                damaged = DamagedRecord(entry, f"{path}: {_reason(error)}")
+                damaged = DamagedRecord(entry, f"{path}: {reason_of(error)}")
                 if leave_out is None:
                     raise RecordError(damaged.reason) from error
                 leave_out(damaged)
@@ -222,25 +217,7 @@ class Run:
             journal: the result of ``journal()``.
             damaged: what ``records`` left out.
         """
-        sentences = list(journal.warnings)
-        if damaged:
-            are = "1 record is" if len(damaged) == 1 else f"{len(damaged)} records are"
-            sentences.append(f"{are} damaged and left out: {listed([each.reason for each in damaged])}")
-        unnamed = 0 if is_held(self.path / LOCK) else self._count_unnamed(journal)
-        if unnamed:
-            files = "1 record is" if unnamed == 1 else f"{unnamed} records are"
-            reason = "the runner was killed before they counted, or lines of the journal are missing"
-            sentences.append(f"{files} not in the journal and left out: {reason}: {self.path}")
-        return tuple(sentences)
-
-    def _count_unnamed(self, journal: Journal) -> int:
-        """Return how many files of records no line of the journal names; 0 if the folder cannot be read."""
-        named = {entry.file.removeprefix("records/") for entry in journal.entries}
-        try:
-            with os.scandir(self.path / "records") as files:
-                return sum(not file.name.startswith(".") and file.name not in named for file in files)
-        except OSError:
-            return 0
+        return sentences(self.path, journal, damaged, is_measuring=is_held(self.path / LOCK))
 
 
 @contextmanager
@@ -260,17 +237,6 @@ def _append_text(path: Path, content: str) -> None:
     descriptor = os.open(path, flags, 0o666)
     with _names_path(path), os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace") as stream:
         stream.write(content)
-
-
-def _reason(error: Exception) -> str:
-    """Return what is wrong with a record, with the position in its file if it is known."""
-    if isinstance(error, RecordError):
-        problem = error.problems[0]
-        position = f"line {problem.where.line}, column {problem.where.column}: " if problem.where else ""
-        return f"{position}{problem.message}"
-    if isinstance(error, OSError):
-        return f"it cannot be read: {error.strerror or error}"
-    return str(error)
 
 
 def runs(reports: Path) -> list[Run]:

@@ -55,13 +55,13 @@ def _is_number(text: str) -> bool:
 
 def _with_csv_text(samples: pd.DataFrame) -> pd.DataFrame:
     """Return samples whose texts are ``csv_text``; columns without such a text are not copied."""
-    changed = {}
-    for name, column in samples.items():
+    for name in samples.columns:
+        column = samples[name]
         if isinstance(column.dtype, pd.CategoricalDtype) or column.dtype == object:
             texts = {text: csv_text(text) for text in column.unique() if isinstance(text, str)}
             if any(text != safe for text, safe in texts.items()):
-                changed[name] = column.astype(object).map(lambda text, texts=texts: texts.get(text, text))
-    return samples.assign(**changed) if changed else samples
+                samples = samples.assign(**{str(name): column.astype(object).replace(texts)})
+    return samples
 
 
 def to_csv(samples: pd.DataFrame) -> bytes:

@@ -16,7 +16,6 @@ from runner.analysis.quality.grade import Grade, grade
 from runner.analysis.releases import releases
 from runner.catalog import published
 from runner.core.errors import DamagedRunWarning, Problem, RecordError, RunnerError, UsageError, file_problem
-from runner.core.files import write_whole
 from runner.core.model.cells import is_twin
 from runner.matrix import Matrix, load, select_environments
 from runner.report import report
@@ -24,6 +23,7 @@ from runner.report.accuracy import Accuracy, accuracy
 from runner.report.answer import Answer, answer
 from runner.report.markdown import summary
 from runner.report.page import arrange
+from runner.store.documents import save
 from runner.store.run import Run, runs
 
 
@@ -76,12 +76,8 @@ def write_report(run: Run, margin: float, source: str | None = None) -> Path:
         RecordError: the run cannot be read, or the report not written.
     """
     results = dataset.load_dataset(run)
-    contents = report(results, summarise(results, margin=margin), source)
-    try:
-        for name, content in contents.items():
-            write_whole(run.path / name, content)
-    except OSError as error:
-        raise RecordError(file_problem(error, run.path, then=f"`runner report {run.id}`")) from error
+    for name, content in report(results, summarise(results, margin=margin), source).items():
+        save(run.path / name, content)
     return run.path / "index.html"
 
 

@@ -1,21 +1,20 @@
 """Writes a static site over the stored runs: an index, trends, and the page of each run."""
 
 import re
-import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, TypeAdapter
+from pydantic import AfterValidator, TypeAdapter, with_config
 from typing_extensions import TypedDict  # that of Python 3.11 has no configuration
 
-from runner.core.errors import Problem, RecordError, RunnerError, UsageError, file_problem
-from runner.core.files import read_bounded, write_whole
+from runner.core.errors import Problem, RecordError, RunnerError, UsageError
+from runner.core.files import read_bounded
 from runner.core.json import parse_object
 from runner.report.formatting import counted
 from runner.report.run_summary import NAME, VERSION
 from runner.report.site import site
+from runner.store.documents import MAX_BYTES, save, unreadable
 from runner.store.run import Run, runs
 from runner.store.shapes import CONFIG, Count, Number, checked
 from runner.workflows.results import has_records, write_report
@@ -35,10 +34,9 @@ def _starts_with_a_time(times: list[float | None]) -> list[float | None]:
     return times
 
 
+@with_config(CONFIG)
 class StoredSummary(TypedDict):
     """What the site reads of a run's summary."""
-
-    __pydantic_config__ = CONFIG
 
     version: int
     run: str
@@ -78,23 +76,11 @@ def write_site(reports: Path, folder: Path, margin: float, note: Callable[[str],
         except RunnerError as error:
             note(f"run {run.id} is left out: {error.problems[0].message}")
             continue
-        with _writing(folder):
-            _copy(run, folder / "runs" / run.id)
-    with _writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in site(summaries).items():
-            write_whole(folder / name, content)
+        _copy(run, folder / "runs" / run.id)
+    for name, content in site(summaries).items():
+        save(folder / name, content)
     note(f"{counted(len(summaries), 'run')} in {folder}")
     return folder / "index.html"
-
-
-@contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    """Make an OSError of the block a UsageError."""
-    try:
-        yield
-    except OSError as error:
-        raise UsageError(file_problem(error, folder)) from error
 
 
 def _summary(run: Run, margin: float) -> dict[str, Any]:
@@ -123,10 +109,12 @@ def _stored_summary(run: Run) -> dict[str, Any]:
 
 
 def _copy(run: Run, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     for name in COPIED:
+        try:
+            content = read_bounded(run.path / name, MAX_BYTES)
+        except OSError as error:
+            raise unreadable(run.path / name, error) from error
         if name == "index.html":
-            page = (run.path / name).read_text(encoding="utf-8").replace(LINKS_OF_FOLDER, LINKS_OF_SITE)
-            write_whole(folder / name, LINK_TO_LOG.sub(r"\1", page))
-        else:
-            shutil.copyfile(run.path / name, folder / name)
+            page = content.decode(errors="replace").replace(LINKS_OF_FOLDER, LINKS_OF_SITE)
+            content = LINK_TO_LOG.sub(r"\1", page).encode()
+        save(folder / name, content)

@@ -166,7 +166,7 @@ def test_a_full_disk_is_named_with_the_command_that_goes_on(small_disk: Path, fo
         (("report", *reports), 6, "/index.html cannot be written: No space left on device"),
         ((*COMPARE, "-o", str(small_disk / "x.md")), 2, f"{small_disk}/x.md cannot be written: No space"),
         (("export", "-o", str(small_disk / "x.csv")), 2, f"{small_disk}/x.csv cannot be written: No space"),
-        (("report", "--site", str(small_disk / "site")), 2, f"{small_disk}/site"),
+        (("report", "--site", str(small_disk / "site")), 6, f"{small_disk}/site"),
         (("schedule", "-o", str(small_disk)), 2, f"{small_disk}/"),
     ):
         shutil.copyfile(ROOT / "matrix.yaml", folder / "matrix.yaml")
@@ -196,9 +196,11 @@ def test_reports_of_another_user_are_read_and_not_written(folder: Path) -> None:
     for path in (folder / "reports", *(folder / "reports").rglob("*")):
         os.chown(path, NO_USER, NO_USER)
     without_rights = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
-    for arguments, code in ((COMPARE, 0), (("check",), 0), (("list",), 0), (("report",), 6)):
+    for arguments in (COMPARE, ("check",), ("list",)):
         done = shell('"$@"', *arguments, folder=folder, before=without_rights)
-        assert done.returncode == code, (arguments, done.stderr)
+        assert done.returncode == 0, (arguments, done.stderr)
+    done = shell('"$@"', "report", folder=folder, before=without_rights)
+    assert done.returncode == 6
     assert b"/index.html cannot be written: Permission denied\nhint: use a folder of yours" in done.stderr
     (folder / "reports").chmod(0o700)
     for arguments in (COMPARE, ("check",), ("list",), ("report",), ("export", "-o", "x.csv")):
@@ -207,20 +209,19 @@ def test_reports_of_another_user_are_read_and_not_written(folder: Path) -> None:
         assert b"Traceback" not in done.stderr, arguments
 
 
-def test_a_user_without_a_home_folder_gets_a_sentence_or_a_run(runner: Runner) -> None:
+def test_a_user_without_a_home_folder_gets_a_sentence_and_can_name_a_cache(runner: Runner) -> None:
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
         pytest.skip("only root can become another user")
     reader = ("--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search")  # for the interpreter's folder
     user = ("setpriv", "--reuid", str(NO_USER), "--regid", str(NO_USER), "--clear-groups", *reader)
     bare = (*user, "env", "-u", "HOME", "-u", "XDG_CACHE_HOME", "-u", "XDG_STATE_HOME", "PYTHONDONTWRITEBYTECODE=1")
     runner.folder.chmod(0o777)
-    host = (*HOST, "--python", sys.executable)
-    for arguments in (host, ("doctor",), ("clean",), ("plan",), ("list",), ("clocks",), ("tune",), ("schema",)):
+    for arguments in (HOST, ("doctor",), ("clean",), ("plan",), ("list",), ("clocks",), ("tune",), ("schema",)):
         done = shell('"$@"', *arguments, folder=runner.folder, before=bare)
         assert done.returncode in {0, 2}, (arguments, done.stderr)
         assert b"Traceback" not in done.stderr, arguments
         assert done.returncode == 0 or b"has no home folder\nhint: set XDG_CACHE_HOME" in done.stderr
-    with_cache = (*bare, f"XDG_CACHE_HOME={runner.folder}/cache", f"TMPDIR={runner.folder}")
-    done = shell('"$@"', *host, folder=runner.folder, before=with_cache)
-    assert done.returncode == 0, done.stderr
-    assert ending(runner) == "done"
+    for arguments in (("plan", "--backend", "venv"), ("doctor",), ("clean",)):
+        done = shell('"$@"', *arguments, folder=runner.folder, before=(*bare, f"XDG_CACHE_HOME={runner.folder}/cache"))
+        assert done.returncode in {0, 1}, (arguments, done.stderr)
+        assert b"error: " not in done.stderr, arguments

@@ -22,6 +22,7 @@ import pytest
 from runner.core.model import Cell
 from runner.store.run import Run
 from tests.integration.conftest import Runner, alive, children, containers, journal_of, wait_for
+from tests.support.changed_runs import reseal
 
 KILLS = int(os.environ.get("RUNNER_KILLS", "3"))
 SEED = 20261121
@@ -221,6 +222,7 @@ def test_a_run_is_not_resumed_with_something_else(
     (path,) = runner.folder.glob(f"reports/runs/*/{name}")
     assert change[0] in path.read_text()
     path.write_text(path.read_text().replace(*change))
+    reseal(Run(path.parent))
     before = len(runner.records())
     done = runner("run", "--resume")
     assert done.returncode == 2

@@ -133,7 +133,7 @@ def test_the_search_sees_command_lines(runner: Runner) -> None:
 def test_a_run_on_the_host_keeps_secrets_to_itself(home: Path, runner: Runner) -> None:
     host = ("--backend", "host", *TINY)
     with watched(in_command_lines) as seen:
-        process = runner.start("run", *host, "--rounds", "40", "--traceback")
+        process = runner.start("run", *host, "--rounds", "10", "--traceback")
         wait_for(lambda: len(runner.records()) >= 1)
         of_servers = content_of("environ", children(process.pid))
         out, err = process.communicate(timeout=300)
@@ -194,13 +194,13 @@ def test_containers_get_no_secret(
             try:
                 inside.extend(container.attrs["Config"]["Env"])
                 script = "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline | tr '\\0' '\\n'"
-                inside.append(container.exec_run(["sh", "-c", script]).output.decode("utf-8", "replace"))
+                inside.append(str(container.exec_run(["sh", "-c", script]).output, "utf-8", "replace"))
             except docker.errors.APIError:  # it has just ended
                 continue
         return in_command_lines()
 
     with watched(look) as seen:
-        done = runner("run", *docker_run[:-1], "40", "--traceback")
+        done = runner("run", *docker_run[:-1], "8", "--traceback")
     client.close()
     assert done.returncode == 0, done.stderr
     assert any("PATH=" in text for text in inside)

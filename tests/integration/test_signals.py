@@ -29,6 +29,11 @@ def bombard(process: "subprocess.Popen[str]", numbers: Iterable[int]) -> int:
     raise AssertionError
 
 
+def wait_until_gone(pids: list[int]) -> None:
+    """Wait for the end of processes."""
+    wait_for(lambda: not [pid for pid in pids if alive(pid)])
+
+
 def run_at_work(runner: Runner, *arguments: str) -> "subprocess.Popen[str]":
     """Start a long run on this interpreter, and return it once it has records."""
     before = len(runner.records())
@@ -56,7 +61,7 @@ def test_a_run_that_signals_stop_keeps_its_results_and_leaves_nothing(
         assert "Traceback" not in err
         run = max((runner.folder / "reports" / "runs").iterdir(), key=lambda path: path.stat().st_mtime_ns)
         assert journal_of(run)[-1]["how"] == "interrupted"
-        wait_for(lambda pids=below: not [pid for pid in pids if alive(pid)])
+        wait_until_gone(below)
         assert not list(runner.folder.rglob("*.tmp"))
     assert all(record["status"] == "ok" for record in runner.records())
 

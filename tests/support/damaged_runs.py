@@ -310,7 +310,8 @@ def _damaged(content: bytes, at: int, kind: str, draw: random.Random) -> bytes:
         case "zeroed block":
             size = draw.choice((16, 64, 512, 4096))
             return content[:at] + b"\0" * min(size, len(content) - at) + content[at + size :]
-    return content + draw.randbytes(draw.randrange(1, 200))
+        case _:
+            return content + draw.randbytes(draw.randrange(1, 200))
 
 
 def copied(run: Run, folder: Path) -> Run:

@@ -9,7 +9,7 @@ from typing import (
     NotRequired,  # that of Python 3.11 has no configuration
 )
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, with_config
 from typing_extensions import TypedDict
 
 from runner.core.errors import RecordError
@@ -26,10 +26,9 @@ WAITING_STATES = frozenset({"no-time", "interrupted"})
 """States of changes that the next night confirms before others."""
 
 
+@with_config(CONFIG)
 class StoredVerdict(TypedDict, total=False):
     """A verdict in turns, as a stored night has it."""
-
-    __pydantic_config__ = CONFIG
 
     verdict: str
     ratio_low: Number | None
@@ -37,10 +36,9 @@ class StoredVerdict(TypedDict, total=False):
     more_rounds: Count
 
 
+@with_config(CONFIG)
 class StoredChange(TypedDict):
     """A change, as a stored night has it."""
-
-    __pydantic_config__ = CONFIG
 
     cell: str
     before: str
@@ -51,10 +49,9 @@ class StoredChange(TypedDict):
     digest: NotRequired[str]
 
 
+@with_config(CONFIG)
 class StoredNight(TypedDict):
     """What is read of a stored night."""
-
-    __pydantic_config__ = CONFIG
 
     changes: list[StoredChange]
     seconds: NotRequired[dict[str, Number]]

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, with_config
 from typing_extensions import TypedDict  # that of Python 3.11 has no configuration
 
 from runner.core.errors import Problem, RecordError, RunnerError
-from runner.core.files import read_bounded, write_whole
+from runner.core.files import read_bounded
 from runner.core.json import parse_object
+from runner.store.documents import save
 from runner.store.run import runs
 from runner.store.shapes import CONFIG, checked
 from runner.workflows.nightly.baseline import device_kind
@@ -22,19 +23,17 @@ MAX_BYTES = 64 << 20
 """The largest file of anchors that is read."""
 
 
+@with_config(CONFIG)
 class StoredPin(TypedDict):
     """The anchor of a cell, as stored."""
-
-    __pydantic_config__ = CONFIG
 
     run: str
     accepted: bool
 
 
+@with_config(CONFIG)
 class StoredPins(TypedDict):
     """``anchors.json``: device -> id of a cell -> its anchor."""
-
-    __pydantic_config__ = CONFIG
 
     devices: dict[str, dict[str, StoredPin]]
 
@@ -64,7 +63,7 @@ def write_pins(reports: Path, device: str, pins: Mapping[str, Pin]) -> None:
     """Replace the anchors of a device; those of other devices stay."""
     of_device = {cell: {"run": pin.run, "accepted": pin.accepted} for cell, pin in sorted(pins.items())}
     document = {"version": VERSION, "devices": {**_stored(reports), device: of_device}}
-    write_whole(reports / FILE, json.dumps(document, indent=1) + "\n")
+    save(reports / FILE, json.dumps(document, indent=1) + "\n")
 
 
 def _stored(reports: Path) -> Mapping[str, Any]:

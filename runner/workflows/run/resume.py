@@ -19,8 +19,9 @@ from runner.measure.batches import recorded_batch
 from runner.measure.round_plan import abandoned_cells
 from runner.plan.document import read_plan
 from runner.plan.environments import specs
+from runner.store.damage import DamagedRecord
 from runner.store.journal import Journal
-from runner.store.run import DamagedRecord, Run, runs
+from runner.store.run import Run, runs
 from runner.workflows.context import Context, setup
 from runner.workflows.options import Options
 from runner.workflows.preparation import Prepared, RunSettings

@@ -11,7 +11,7 @@ import pytest
 
 from runner import cli
 from runner.cli import console
-from runner.core import errors, files
+from runner.core import errors
 from runner.core.errors import RecordError, RunnerError, UsageError
 from runner.core.progress import Progress
 from runner.store.run import Run
@@ -58,12 +58,11 @@ def failing(number: int) -> Callable[..., NoReturn]:
 def test_a_report_that_cannot_be_written_is_blamed_on_its_file(
     number: int, command: Command, stored: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files.os, "fsync", failing(number))
+    monkeypatch.setattr(os, "fsync", failing(number))
     code, err = command("report")
     assert code == RecordError.exit_code
     page = f"reports/runs/{stored.id}/index.html"
-    hint = f"hint: {errors.FILE_HINTS[number]}, then `runner report {stored.id}`"
-    assert err == f"error: {page} cannot be written: {os.strerror(number)}\n{hint}\n"
+    assert err == f"error: {page} cannot be written: {os.strerror(number)}\nhint: {errors.FILE_HINTS[number]}\n"
     assert not list(stored.path.glob(".*.tmp"))
 
 
@@ -78,7 +77,6 @@ def test_a_report_that_cannot_be_written_is_blamed_on_its_file(
         (("export", "-o", "x" * 300 + ".parquet"), "x" * 300 + ".parquet"),
         (("schema", "-o", "circle"), "circle"),
         (("schema", "-o", "file/schema.json"), "file/schema.json"),
-        (("report", "--site", "file/site"), "file/site"),
     ],
 )
 def test_an_output_that_cannot_be_written_is_named(
@@ -91,6 +89,14 @@ def test_an_output_that_cannot_be_written_is_named(
     assert f"error: {blamed}" in err
     assert "cannot be written: " in err
     assert "Traceback" not in err
+
+
+def test_a_site_that_cannot_be_written_is_named(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    code, err = command("report", "--site", "file/site")
+    assert code == RecordError.exit_code
+    assert "error: file/site" in err
+    assert errors.FILE_HINTS[errno.ENOTDIR] in err
 
 
 def test_a_run_with_a_name_that_no_file_has_is_no_run(command: Command) -> None:
@@ -128,7 +134,7 @@ def test_a_run_that_ends_on_a_full_disk_blames_the_right_folder(
     blamed: str | None, kind: type[RunnerError], number: int, stored: Run, tmp_path: Path
 ) -> None:
     path = None if blamed is None else str(tmp_path / blamed.format(stored.id))
-    with pytest.raises(RunnerError) as raised, recorded_ending(stored, Progress([].append)):
+    with pytest.raises(RunnerError) as raised, recorded_ending(stored, Progress(lambda _: None)):
         raise OSError(number, os.strerror(number), path)
     assert type(raised.value) is kind
     (problem,) = raised.value.problems
@@ -140,7 +146,7 @@ def test_a_run_that_ends_on_a_full_disk_blames_the_right_folder(
 def test_without_a_home_folder_the_cache_has_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
     from runner.core import paths
 
-    monkeypatch.setattr(paths.os, "geteuid", lambda: 4_000_000_000)
+    monkeypatch.setattr(os, "geteuid", lambda: 4_000_000_000)
     for environ in ({}, {"HOME": ""}):
         with pytest.raises(UsageError, match="user 4000000000 of this machine has no home folder") as error:
             paths.cache_folder(environ)

@@ -2,6 +2,7 @@
 
 import io
 import os
+import select
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,7 +79,7 @@ def test_a_stream_that_does_not_block_is_waited_for(pipe: tuple[int, int], monke
     os.set_blocking(reader, False)
     content = b"x" * 200_000
     read = bytearray()
-    monkeypatch.setattr(streams.select, "select", lambda *_: read.extend(os.read(reader, 1 << 20)))
+    monkeypatch.setattr(select, "select", lambda *_: read.extend(os.read(reader, 1 << 20)))
     written = 0
     while written < len(content):
         written += Stream(writer, required=True).write(content[written:])

@@ -6,6 +6,7 @@ import socket
 import stat
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -97,19 +98,16 @@ def special(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
             os.close(os.open(made, os.O_RDONLY))
         except PermissionError:
             pytest.skip("only root may make a device, on a disk that allows devices")
-    elif kind == "socket":
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(str(made))
-    else:
+    elif kind == "fifo":
         os.mkfifo(made)
-    reader = os.open(made, os.O_RDONLY | os.O_NONBLOCK) if kind != "socket" else listener.fileno()
-    if link:
-        path.symlink_to(made)
-    yield path
-    if kind == "socket":
-        listener.close()
-    else:
-        os.close(reader)
+    with ExitStack() as stack:
+        if kind == "socket":
+            stack.enter_context(socket.socket(socket.AF_UNIX)).bind(str(made))
+        else:
+            stack.callback(os.close, os.open(made, os.O_RDONLY | os.O_NONBLOCK))
+        if link:
+            path.symlink_to(made)
+        yield path
 
 
 def test_what_is_no_regular_file_gets_the_output_and_stays(special: Path) -> None:
@@ -230,7 +228,7 @@ def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path) -> N
 def _is_refused(path: Path) -> bool:
     with pytest.raises(UnreadableFileError) as caught:
         read_bounded(path, 1 << 20)
-    return caught.value.filename == str(path)
+    return bool(caught.value.filename == str(path))
 
 
 @pytest.mark.parametrize("path", ["a\0b", "\ud800"])

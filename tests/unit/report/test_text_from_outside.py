@@ -3,17 +3,22 @@
 import csv
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
 
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from runner import cli
+from runner.analysis import dataset
+from runner.analysis.compare.summary import summarise
 from runner.analysis.model import Comparison
 from runner.cli import console
 from runner.core.progress import LiveProgress
-from runner.report import render
+from runner.report import chart_file, render, report
 from runner.store import samples
 from runner.store.run import Run
 from runner.workflows.results import comparison, write_report
@@ -30,7 +35,7 @@ def run(tmp_path: Path) -> Run:
     """A run in which everything that an environment or a machine can say is hostile."""
     records = []
     for number in (1, 2, 3):
-        facts = {"device_name": HOSTILE, "release": FORMULA, "driver": HOSTILE, "held_back": [HOSTILE]}
+        facts: dict[str, Any] = {"device_name": HOSTILE, "release": FORMULA, "driver": HOSTILE, "held_back": [HOSTILE]}
         records += [good(BASE, number, times(1e-3), **facts), good(OTHER, number, times(2e-3), **facts)]
         failing = cell("torch-2.x", implementation="lstm-cell-basic")
         records.append(bad(failing, number, "crash", HOSTILE, **facts))
@@ -56,6 +61,19 @@ def test_a_comparison_controls_no_terminal(output: str, compared: Comparison) ->
         assert "<script>alert" not in text
     if output == "md":
         assert not re.search(r"(?<!\\)[*`]b", text), "what is Markdown there is shown as it is"
+
+
+def test_a_chart_is_an_image_whatever_releases_are_called(run: Run, compared: Comparison, tmp_path: Path) -> None:
+    names = {
+        name: replace(each, version=HOSTILE, name=HOSTILE, short=HOSTILE) for name, each in compared.releases.items()
+    }
+    text = chart_file.content([compared], ".svg", names)
+    assert isinstance(text, str)
+    assert not CONTROLS.search(text)
+    ET.fromstring(text)
+    results = dataset.load_dataset(run)
+    page = report(replace(results, machine={**results.machine, "cpu": HOSTILE}), summarise(results))["index.html"]
+    assert not CONTROLS.search(str(page))
 
 
 def test_with_colours_only_colours_are_escape_sequences(compared: Comparison) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from runner.analysis import dataset
 from runner.store.run import Run
-from tests.support import damaged_runs
 from tests.support.damaged_runs import KINDS, commands, confuse, copied, damage, outcome, small_run
 
 TRIALS = int(os.environ.get("DAMAGED_RUNS", "12"))
@@ -65,4 +65,4 @@ def test_no_damage_changes_samples_unnoticed(reports: Path, sound: tuple[Run, Ru
 
 
 def _samples(run: Run) -> pd.DataFrame:
-    return damaged_runs.dataset.merge([run])
+    return dataset.merge([run])

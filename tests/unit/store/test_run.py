@@ -12,9 +12,10 @@ import pytest
 from runner.core.errors import RecordError, UsageError
 from runner.core.facts import VALUE_COLUMNS
 from runner.core.model import Cell
+from runner.store.damage import DamagedRecord
 from runner.store.documents import upgrade
-from runner.store.run import DamagedRecord, Run, runs
-from runner.store.shapes import NAMED_FACTS
+from runner.store.record_shape import NAMED_FACTS
+from runner.store.run import Run, runs
 from tests.support.changed_runs import CHECKSUM, reseal, unsealed
 from tests.support.fake_runs import NOW, bad, cell, facts, good, make, plan
 
