@@ -206,6 +206,7 @@ EXPLANATIONS: dict[str, Callable[[Mistake], _MessageAndHint]] = {
     "greater_than_equal": _bound("at least", "ge"),
     "int_type": _number("a whole number"),
     "less_than": _bound("below", "lt"),
+    "less_than_equal": _bound("at most", "le"),
     "literal_error": _literal,
     "missing": _missing,
     "model_type": _must("a mapping"),
