@@ -168,17 +168,18 @@ def is_child(pid: int) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_venv_leaves_no_half_of_it(number: signal.Signals, runner: Runner) -> None:
-    folder = runner.folder / "slow-1.0"
+    folder = runner.folder / "matrix-runner-slow-1.0"
     folder.mkdir()
     (folder / "setup.py").write_text("import time; time.sleep(300)\n")
-    archive = runner.folder / "slow-1.0.tar.gz"
+    archive = runner.folder / "matrix-runner-slow-1.0.tar.gz"
     with tarfile.open(archive, "w:gz") as tar:
-        tar.add(folder, "slow-1.0")
+        tar.add(folder, folder.name)
     digest = sha256(archive.read_bytes()).hexdigest()
-    (runner.folder / "docker/locks/numpy.txt").write_text(f"slow @ file://{archive} --hash=sha256:{digest}\n")
+    (runner.folder / "docker/locks/numpy.txt").write_text(f"matrix-runner-slow==1.0 --hash=sha256:{digest}\n")
     cache = runner.folder / "cache"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(cache))
+        patch.setenv("PIP_FIND_LINKS", str(runner.folder))
         process = runner.start("build", "np-old", "--backend", "venv")
     wait_for(lambda: list(cache.glob("matrix-runner/venvs/np-old-*/bin/pip")))
     below = wait_for(lambda: children(process.pid))
