@@ -98,6 +98,13 @@ def test_a_lock_that_cannot_be_installed_leaves_records_and_the_rest_goes_on(bac
     assert {record["class"] for record in failed} == {"image-build"}
     assert {record["cell"].split("/")[0] for record in failed} == {"np-old"}
     assert len([record for record in runner.records() if record["status"] == "ok"]) == 2 * 3
+    (path,) = runner.folder.glob("reports/runs/*/sbom/*")  # of the environment that was built
+    assert path.name == "np-new.cdx.json"
+    packages = {component["name"]: component for component in json.loads(path.read_text())["components"]}
+    assert packages["numpy"]["version"] == "2.4.6"
+    assert packages["numpy"]["externalReferences"][0]["hashes"]
+    assert packages["python"]["version"].startswith("3.11.")
+    assert ("python:3.11-slim" in packages) == (backend == "docker")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

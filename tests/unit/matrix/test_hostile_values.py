@@ -249,3 +249,18 @@ def test_a_preset_that_selects_nothing_of_the_matrix_is_refused(select: str) -> 
 )
 def test_a_preset_that_selects_cells_is_accepted_whatever_the_machine_has(select: str) -> None:
     parse((matrix("lock: a") + f"presets: {{p: {{select: {select}}}}}\n").encode(), "m.yaml")
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        (f"measure: {{rounds: {10**400}}}", "rounds must be at most 1,000,000"),
+        (f"measure: {{max_rounds: {10**7}}}", "max_rounds must be at most 1,000,000"),
+        ("measure: {seconds: 1e308}", "seconds must be at most 100,000,000"),
+        ("measure: {timeout: 1e9}", "timeout must be at most 100,000,000"),
+        (f"gpu: {{clocks: {10**400}}}", "clocks must be one of"),
+    ],
+)
+def test_a_number_is_one_that_can_be_computed_with(key: str, message: str) -> None:
+    assert refusal(matrix("lock: a") + key + "\n").startswith(message)
+    assert refusal(matrix(f"lock: a, disk_bytes: {10**400}")).startswith("disk_bytes must be at most")
