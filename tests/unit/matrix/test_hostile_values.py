@@ -256,8 +256,8 @@ def test_a_preset_that_selects_cells_is_accepted_whatever_the_machine_has(select
     [
         (f"measure: {{rounds: {10**400}}}", "rounds must be at most 1,000,000"),
         (f"measure: {{max_rounds: {10**7}}}", "max_rounds must be at most 1,000,000"),
-        ("measure: {seconds: 1e308}", "seconds must be at most 100,000,000"),
-        ("measure: {timeout: 1e9}", "timeout must be at most 100,000,000"),
+        ("measure: {seconds: 1.0e+308}", "seconds must be at most 100,000,000"),
+        ("measure: {timeout: 1.0e+9}", "timeout must be at most 100,000,000"),
         (f"gpu: {{clocks: {10**400}}}", "clocks must be one of"),
     ],
 )
