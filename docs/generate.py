@@ -194,7 +194,7 @@ def _simple(value: Mapping[str, Any]) -> str:
     if "pattern" in value:
         word += f" like `{value['pattern']}`".replace("|", "\\|")
     bounds = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
-    limits = [f"{words} {value[name]:g}" for name, words in bounds.items() if name in value]
+    limits = [f"{words} {value[name]:,.16g}" for name, words in bounds.items() if name in value]
     return f"{word}, {' and '.join(limits)}" if limits else word
 
 

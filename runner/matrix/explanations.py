@@ -141,7 +141,7 @@ def _number(what: str) -> Callable[[Mistake], _MessageAndHint]:
 
 def _bound(words: str, name: str) -> Callable[[Mistake], _MessageAndHint]:
     """Return the explanation of a number beyond its limit."""
-    return lambda mistake: (f"{mistake.name} must be {words} {mistake.limit(name):g}, found {mistake.token}", None)
+    return lambda mistake: (f"{mistake.name} must be {words} {mistake.limit(name):,.16g}, found {mistake.token}", None)
 
 
 def _literal(mistake: Mistake) -> _MessageAndHint:
@@ -206,6 +206,7 @@ EXPLANATIONS: dict[str, Callable[[Mistake], _MessageAndHint]] = {
     "greater_than_equal": _bound("at least", "ge"),
     "int_type": _number("a whole number"),
     "less_than": _bound("below", "lt"),
+    "less_than_equal": _bound("at most", "le"),
     "literal_error": _literal,
     "missing": _missing,
     "model_type": _must("a mapping"),

@@ -109,10 +109,10 @@ WebAddress = Annotated[Text, AfterValidator(_check_web_address)]
 Image = Annotated[Text, AfterValidator(_check_image)]
 PackageRequirement = Annotated[Text, AfterValidator(_check_requirement)]
 LockPath = Annotated[Text, AfterValidator(_check_lock)]
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(gt=0, le=1e8, allow_inf_nan=False)]  # three years
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
 Rate = Annotated[float, Field(ge=1, le=1000)]  # per second
-Bytes = Annotated[int, Field(ge=0)]
+Bytes = Annotated[int, Field(ge=0, le=10**15)]  # a petabyte
 Devices = Annotated[tuple[Literal["cpu", "cuda"], ...], Field(strict=False)]
 Phases = Annotated[tuple[Phase, ...], Field(strict=False)]
 Precisions = Annotated[tuple[Precision, ...], Field(strict=False)]

@@ -65,19 +65,15 @@ def check_pins(path: Path, *, complete: bool) -> tuple[str, ...]:
 
 def _problems(matrix: Path, request: LockRequest) -> Iterator[Problem]:
     """Yield what is wrong with a lock, with the place of its name in the matrix or the line of the lock."""
-    variant = ("variants", request.variant) if request.variant else ()
-    where = position(matrix, ("environments", request.name, *variant, "lock"))
-    hint = f"`runner lock {request.name}` writes it"
-    if not request.out.is_file():
-        yield Problem(f"{request.name} has no lock {request.out}", where, hint)
-        return
     try:
-        _, lock = read_lock(request.out)
+        messages = list(mismatches(read_lock(request.out)[1], request)) if request.out.is_file() else ["is missing"]
     except ProvisionError as error:
         yield from error.problems
         return
-    for mismatch in mismatches(lock, request):
-        yield Problem(f"the lock {request.out} {mismatch}", where, hint)
+    variant = ("variants", request.variant) if request.variant else ()
+    for message in messages:
+        where = position(matrix, ("environments", request.name, *variant, "lock"))
+        yield Problem(f"the lock {request.out} {message}", where, f"`runner lock {request.name}` writes it")
 
 
 def mismatches(lock: LockFile, request: LockRequest) -> Iterator[str]:

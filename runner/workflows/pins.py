@@ -37,7 +37,7 @@ def renew(path: Path) -> Iterator[str]:
     names = images(load(path))
     file = path.parent / PINS
     before = read_pins(file)
-    text = read_bounded(file, MAX_PINS).decode() if before or file.is_file() else ""
+    text = read_bounded(file, MAX_PINS).decode() if file.is_file() else ""
     resolved, refused = digests(names)
     pinned = {name: resolved.get(name) or before[name] for name in names if name in resolved or name in before}
     head = re.split(TABLE, text, maxsplit=1)[0] + "[images]\n"

@@ -45,7 +45,7 @@ def sbom(ready: Provisioned, facts: Mapping[str, Any], at: str) -> dict[str, Any
     components = [*_platform(ready, facts), *_packages(ready, facts)]
     reference = f"environment:{ready.environment}"
     references = [component["bom-ref"] for component in components]
-    properties = {"backend digest": ready.digest, "framework": ready.framework}
+    properties = {"digest": ready.digest, "framework": ready.framework}
     identity = uuid.uuid5(uuid.NAMESPACE_URL, "\n".join([reference, ready.digest, at, *references]))
     return {
         "$schema": SCHEMA,

@@ -21,13 +21,13 @@ def matrix(body: str, name: str = "np") -> str:
     return MATRIX.format(name=name, body=body)
 
 
-def refusal(text: str) -> str:
-    """Return the message of a refused matrix, which has its place and a hint."""
+def refusal(text: str, *, hint: bool = True) -> str:
+    """Return the message of a refused matrix, which has its place and a hint; a limit needs none."""
     with pytest.raises(MatrixError) as caught:
         parse(text.encode(), "m.yaml")
     (problem,) = caught.value.problems
     assert problem.where is not None
-    assert problem.hint
+    assert problem.hint or not hint
     assert str(caught.value).isascii()
     return problem.message
 
@@ -249,3 +249,18 @@ def test_a_preset_that_selects_nothing_of_the_matrix_is_refused(select: str) -> 
 )
 def test_a_preset_that_selects_cells_is_accepted_whatever_the_machine_has(select: str) -> None:
     parse((matrix("lock: a") + f"presets: {{p: {{select: {select}}}}}\n").encode(), "m.yaml")
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        (f"measure: {{rounds: {10**400}}}", "rounds must be at most 1,000,000"),
+        (f"measure: {{max_rounds: {10**7}}}", "max_rounds must be at most 1,000,000"),
+        ("measure: {seconds: 1.0e+308}", "seconds must be at most 100,000,000"),
+        ("measure: {timeout: 1.0e+9}", "timeout must be at most 100,000,000"),
+        (f"gpu: {{clocks: {10**400}}}", "clocks must be one of"),
+    ],
+)
+def test_a_number_is_one_that_can_be_computed_with(key: str, message: str) -> None:
+    assert refusal(matrix("lock: a") + key + "\n", hint=False).startswith(message)
+    assert refusal(matrix(f"lock: a, disk_bytes: {10**400}"), hint=False).startswith("disk_bytes must be at most")

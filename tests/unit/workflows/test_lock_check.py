@@ -98,7 +98,7 @@ def test_locks_are_counted_and_an_environment_whose_lock_the_matrix_does_not_nam
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (None, "np has no lock"),
+        (None, "np.txt is missing"),
         (LOCK + "-e /path\n", "the lock is refused"),
         (LOCK.replace(HASH, ""), "numpy has no hash"),
         (LOCK.replace("3.11", "3.10"), "was made for Python 3.10"),
