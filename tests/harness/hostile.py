@@ -299,6 +299,7 @@ class WritesFiles(Hostile):
 
     def misbehave(self):
         server = os.path.dirname(tempfile.gettempdir())
+        assert os.path.basename(server).startswith("matrix-runner-")
         print([os.getcwd(), tempfile.gettempdir(), os.environ["TMPDIR"], server])
         for folder in (".", tempfile.gettempdir(), server):
             with open(os.path.join(folder, "data"), "wb") as handle:
