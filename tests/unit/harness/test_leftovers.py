@@ -149,8 +149,8 @@ def test_all_processes_are_killed_only_in_a_container_without_helpers(
     folders: str | None,
     parent: int,
     kept: tuple[int, ...],
-    killed: bool,
-    monkeypatch: pytest.MonkeyPatch,  # noqa: FBT001
+    killed: bool,  # noqa: FBT001
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     signals: list[tuple[int, int]] = []
     monkeypatch.setattr(os, "kill", lambda pid, number: signals.append((pid, number)))
