@@ -265,7 +265,8 @@ class ChildSupervisor(object):
         return {"status": "failed", "class": "crash", "reason": reason}
 
     def kill(self) -> "None":
-        """Kill the child, which is not reaped yet, and its process group, which it may have left."""
+        """Kill the child, which is not reaped yet, and its process group, which it may have left; in a container, all."""
+        leftovers.kill_container(self.kept)
         for kill in (os.killpg, os.kill):
             try:
                 kill(self.pid, signal.SIGKILL)

@@ -47,11 +47,13 @@ def session(ready: Provisioned, hostile_harness: bytes) -> Iterator[Session]:
 CACHE = Path("/cache")
 
 
-@pytest.mark.parametrize("slug", ["fills-folders", "fork-bomb"])
-def test_child_that_exhausts_its_container_costs_no_other_cell(session: Session, slug: str) -> None:
-    for _ in range(3):
+@pytest.mark.parametrize(("slug", "kinds"), [("fills-folders", ("oom",)), ("fork-bomb", ("oom", "timeout"))])
+def test_child_that_exhausts_its_container_costs_no_other_cell(
+    session: Session, slug: str, kinds: tuple[str, ...]
+) -> None:
+    for _ in range(2):
         reply = request(session, slug, CACHE, timeout=5.0)
-        assert reply["class"] in ("oom", "timeout"), reply
+        assert reply["class"] in kinds, reply
         assert request(session, "sound", CACHE)["status"] == "ok"
 
 

@@ -1,6 +1,7 @@
 """What a child leaves is removed, whatever it looks like; what was there before stays."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -133,3 +134,29 @@ def test_a_result_is_complete_with_its_line_or_when_no_more_fits() -> None:
     assert pipe.is_complete()
     pipe.close_writer()
     pipe.close_reader()
+
+
+@pytest.mark.parametrize(
+    ("folders", "parent", "kept", "killed"),
+    [
+        ("/tmp:/work", 1, (), True),
+        ("/tmp:/work", 1, (17,), False),
+        ("/tmp:/work", 4711, (), False),
+        (None, 1, (), False),
+    ],
+)
+def test_all_processes_are_killed_only_in_a_container_without_helpers(
+    folders: str | None,
+    parent: int,
+    kept: tuple[int, ...],
+    killed: bool,  # noqa: FBT001
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    signals: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: signals.append((pid, number)))
+    monkeypatch.setattr(os, "getppid", lambda: parent)
+    monkeypatch.delenv(leftovers.FOLDERS_VARIABLE, raising=False)
+    if folders is not None:
+        monkeypatch.setenv(leftovers.FOLDERS_VARIABLE, folders)
+    assert leftovers.kill_container(kept) is killed
+    assert signals == ([(-1, signal.SIGKILL)] if killed else [])

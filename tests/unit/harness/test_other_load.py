@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.harness import other_load
+from runner.harness import other_load, procfs
 from runner.harness.other_load import OtherLoad
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -128,3 +128,11 @@ def test_idle_and_stolen_time_is_not_busy(tmp_path: Path) -> None:
     path.write_text("cpu  100 20 3 5000 600 40 5 7000 80 90\ncpu0 1 1 1 1\n")
     with path.open("rb") as handle:
         assert other_load.busy_seconds(handle.fileno()) == (100 + 20 + 3 + 40 + 5) / TICKS
+
+
+def test_processes_that_the_server_adopted_count_with_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    server, adopted, child = 70, 71, 72
+    below = {server: [os.getpid(), adopted, child], os.getpid(): [child]}
+    monkeypatch.setattr(procfs, "descendants", lambda pid: below[pid])
+    assert OtherLoad().descendants == [child]
+    assert OtherLoad(server=server).descendants == [adopted, child]
