@@ -67,7 +67,7 @@ def ready(proxies: None) -> Iterator[Provisioned]:
     name = f"contained-{secrets.token_hex(4)}:1"
     with closing(docker.from_env()) as client:
         container = client.api.create_container(BASE, ["true"], use_config_proxy=False)["Id"]
-        client.api.commit(container, *name.split(":"), changes=list(HOSTILE_CONFIG))
+        client.api.commit(container, name.partition(":")[0], "1", changes=list(HOSTILE_CONFIG))
         client.api.remove_container(container)
         spec = Spec(environment="contained", framework="numpy", release="1", image=name)
         yield DockerBackend(ROOT / "docker").provision(spec, pytest.fail)

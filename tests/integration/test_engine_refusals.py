@@ -30,12 +30,12 @@ class Answers(BaseHTTPRequestHandler):
     """Has the image ``good:1``, and answers with ``status`` to all questions about others."""
 
     status = 500
-    asked: list[str]
+    paths: list[str]
 
     def do_GET(self) -> None:
         """Answer."""
         path = re.sub(r"^/v[0-9.]+", "", self.path)
-        self.asked.append(path)
+        self.paths.append(path)
         if path == "/version":
             self.reply(200, {"Version": "99.0", "ApiVersion": "1.41", "MinAPIVersion": "1.12"})
         elif path == "/info":
@@ -69,15 +69,15 @@ class Answers(BaseHTTPRequestHandler):
 def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Answers]]:
     """An engine of this test's own; its class says how it answers."""
 
-    class Own(Answers):
-        asked: list[str] = []  # noqa: RUF012  of this engine alone
+    class Answering(Answers):
+        paths: list[str] = []  # noqa: RUF012  of this engine alone
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Own)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     monkeypatch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{server.server_address[1]}")
     monkeypatch.delenv("DOCKER_TLS_VERIFY", raising=False)
-    yield Own
+    yield Answering
     server.shutdown()
     thread.join()
     server.server_close()
@@ -108,8 +108,8 @@ def test_status_about_one_image_is_its_own(engine: type[Answers], status: int) -
 
 def test_name_that_climbs_out_of_the_images_is_not_sent(engine: type[Answers]) -> None:
     survey = DockerBackend(ROOT / "docker").survey([image_spec("x/../../containers/some"), GOOD])
-    assert (set(survey.skips), survey.cached) == ({"bad"}, {"good"})
-    assert not [path for path in engine.asked if "containers" in path]
+    assert (list(survey.skips), list(survey.cached)) == (["bad"], ["good"])
+    assert not [path for path in engine.paths if "containers" in path]
 
 
 def test_silent_engine_is_an_engine_error(engine: type[Answers], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,7 @@ def image(docker_engine: str) -> Iterator[Callable[[str], str]]:
         yield of_mode
         for name in (tag for image in client.images.list(repository) for tag in image.tags):
             with suppress(APIError):
-                client.api.remove_volume(cache_volume(client.api.inspect_image(name)["Id"], "cpu"))
+                client.api.remove_volume(cache_volume(str(client.images.get(name).id), "cpu"))
             client.api.remove_image(name, force=True)
 
 
@@ -117,7 +117,7 @@ def test_hostile_image_fails_with_its_class_in_time_and_in_bounded_memory(
 ) -> None:
     run = f"test-{os.getpid()}-{time.monotonic_ns()}"
     with closing(docker.from_env()) as client:
-        handle = client.api.inspect_image(image(mode))["Id"]
+        handle = str(client.images.get(image(mode)).id)
         facts = {"interpreter": "python"}
         ready = Provisioned(
             environment="hostile", framework="numpy", handle=handle, digest=handle, seconds=0, cached=True, facts=facts

@@ -15,8 +15,9 @@ from runner.backends.docker.client import FOREIGN
 from runner.backends.docker.options import CACHE, CACHE_BYTES, CACHE_FOLDER, USER
 from runner.core.units import disk_size
 
-_DISK_SHARE = 2  # of the free disk, a server may take this part
+_DISK_SHARE = 2  # a server may fill one part in so many of what is free on the disk
 _CHECK_SECONDS = 1.0
+_CHECKS = 4  # of the volume, while as much of the disk is filled again as a server may
 
 
 def create_volume(client: docker.DockerClient, volume: str, environment: str) -> None:
@@ -87,7 +88,11 @@ class CacheGuard:
         self._client, self._volume, self._limit = client, volume, limit
         folder = storage_folder(client) if free is None else None
         self._free = free or (lambda: _free_bytes(folder))
-        self._free_at_start = self._free()
+        free_bytes = self._free() or 0
+        growth = min(limit, free_bytes // _DISK_SHARE)
+        self._allowed = min(limit, volume_bytes(client, volume) + growth) if 0 < growth < limit else limit
+        self._check_below = free_bytes - growth
+        self._check_step = growth // _CHECKS
         self._clock = clock
         self._checked = clock()
         self.excess = ""
@@ -99,12 +104,9 @@ class CacheGuard:
             return bool(self.excess)
         self._checked = now
         free = self._free()
-        if free is None or self._free_at_start is None:
-            return False
-        growth = min(self._limit, self._free_at_start // _DISK_SHARE)
-        if self._free_at_start - free > growth:
-            self._free_at_start = free  # if others have filled the disk, wait until as much is gone again
-            self._measure(growth)
+        if free is not None and free < self._check_below:
+            self._check_below = free - self._check_step  # others have filled the disk, if the volume is small
+            self._measure(self._allowed)
         return bool(self.excess)
 
     def _measure(self, limit: int) -> None:

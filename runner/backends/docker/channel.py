@@ -108,11 +108,13 @@ class DockerChannel:
             self._wire.settimeout(QUIET_SECONDS)
             try:
                 remaining = remaining[self._wire.send(remaining) :]
-            except TimeoutError as error:
-                if time.monotonic() >= end or not self._may_be_running():
-                    raise BrokenPipeError("the server no longer reads") from error
+                late = bool(remaining) and time.monotonic() >= end
+            except TimeoutError:
+                late = time.monotonic() >= end or not self._may_be_running()
             except OSError as error:
                 raise BrokenPipeError(str(error)) from error
+            if late:
+                raise BrokenPipeError("the server no longer reads")
 
     def receive(self, timeout: float) -> bytes | None:
         """See Channel."""

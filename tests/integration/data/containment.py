@@ -29,7 +29,7 @@ PROXIES = tuple(
     name for lower in ("http", "https", "ftp", "no", "all") for name in (f"{lower}_proxy", f"{lower}_proxy".upper())
 )
 # x86-64: what changes the kernel, or looks into other processes (asm/unistd_64.h)
-CALLS = {
+CALLS: dict[str, tuple[Any, ...]] = {
     "mount": (165, b"none", b"/tmp", b"tmpfs", 0, 0),
     "umount": (166, b"/proc", 2),
     "chroot": (161, b"/tmp"),

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 
 MIB = 1 << 20
 ESCAPES = "\x1b]0;pwned\x07\x1b[2J\u202etxt.exe\x9b31m\r\nforged: line"
@@ -60,27 +61,42 @@ def numbers() -> None:
     write(b"0.1]}\n")
 
 
-MODES = {
-    "exits before reading": lambda: sys.exit(3),
-    "exits after reading": lambda: sys.exit(hello() + 3),
+def then(*actions: Callable[[], object]) -> Callable[[], None]:
+    """Return an action that does others in order."""
+
+    def act() -> None:
+        for action in actions:
+            action()
+
+    return act
+
+
+def leave() -> None:
+    """End with exit 3."""
+    sys.exit(3)
+
+
+MODES: dict[str, Callable[[], object]] = {
+    "exits before reading": leave,
+    "exits after reading": then(hello, leave),
     "never reads": lambda: time.sleep(1000),
     "deaf": deaf,
     "yes": lambda: repeat(b"y\n" * 10_000),
     "no status": lambda: reply(reply="result"),
     "status is a list": lambda: reply(status=["ok"]),
     "facts are a number": lambda: reply(status="ok", facts=3, bytes="x"),
-    "no newline": lambda: (hello(), repeat(b"x" * MIB, 200)),
-    "never a newline": lambda: (hello(), repeat(b"x" * MIB)),
+    "no newline": then(hello, lambda: repeat(b"x" * MIB, 200)),
+    "never a newline": then(hello, lambda: repeat(b"x" * MIB)),
     "numbers": numbers,
     "long log": lambda: reply(status="failed", **{"class": "crash"}, reason="r" * 5 * MIB, log="l" * 50 * MIB),
     "escapes": lambda: reply(status="failed", **{"class": "crash"}, reason=ESCAPES, log=ESCAPES),
-    "escapes on stderr": lambda: (write(ESCAPES.encode(), 2), sys.exit(3)),
-    "stderr": lambda: (repeat(b"e" * MIB, 300, 2), sys.exit(3)),
-    "stderr for ever": lambda: (hello(), repeat(b"\0" * 60 + b"noise\n", stream=2)),
+    "escapes on stderr": then(lambda: write(ESCAPES.encode(), 2), leave),
+    "stderr": then(lambda: repeat(b"e" * MIB, 300, 2), leave),
+    "stderr for ever": then(hello, lambda: repeat(b"\0" * 60 + b"noise\n", stream=2)),
     "heartbeats": heartbeats,
-    "frames": lambda: (hello(), repeat(b"\x02\0\0\0\xff\xff\xff\xff" * 1000, 10), sys.exit(3)),
-    "nested": lambda: (hello(), write(b"[" * 200_000 + b"\n")),
-    "bytes": lambda: (hello(), write(bytes(range(256)) + b"\n")),
+    "frames": then(hello, lambda: repeat(b"\x02\0\0\0\xff\xff\xff\xff" * 1000, 10), leave),
+    "nested": then(hello, lambda: write(b"[" * 200_000 + b"\n")),
+    "bytes": then(hello, lambda: write(bytes(range(256)) + b"\n")),
 }
 
 if __name__ == "__main__":

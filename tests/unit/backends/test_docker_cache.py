@@ -116,11 +116,16 @@ def test_engine_is_asked_only_when_more_than_the_limit_is_gone_from_the_disk() -
     assert guard.excess == "its cache holds 210 MB, more than the 105 MB that it may hold"
 
 
-def test_limit_is_half_of_what_is_free() -> None:
+def test_server_may_fill_half_of_a_disk_that_is_almost_full() -> None:
     engine, disk = Engine(v=30 * MIB), Disk(50 * MIB)
     guard = disk.guard(engine)
+    engine.sizes["v"] = 54 * MIB
     assert not disk.after(guard, 26 * MIB)
-    assert disk.after(guard, 20 * MIB)
+    assert engine.walks == 1  # at the start
+    assert not disk.after(guard, 20 * MIB)  # it holds 24 MiB more than at its start, which is less than half
+    engine.sizes["v"] = 60 * MIB
+    assert disk.after(guard, 9 * MIB)
+    assert guard.excess == "its cache holds 63 MB, more than the 58 MB that it may hold"
 
 
 @pytest.mark.parametrize("free", [None, 0])

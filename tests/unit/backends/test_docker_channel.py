@@ -73,6 +73,15 @@ def test_send_to_a_full_pipe_waits_until_the_container_is_gone() -> None:
     assert pipe.sent == b"a l"
 
 
+def test_send_to_a_server_that_reads_byte_by_byte_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(channel, "SEND_SECONDS", 0.0)
+    pipe = Pipe(room=1)
+    with pytest.raises(BrokenPipeError, match="no longer reads"):
+        channel_over(pipe).send(b"a line\n")
+    assert pipe.sent == b"a"
+    channel_over(Pipe(room=7)).send(b"a line\n")
+
+
 def test_receive_ends_with_the_container_and_not_with_a_busy_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(channel, "QUIET_SECONDS", 0.01)
     out = b"\x01\0\0\0\0\0\0\x05word\n"

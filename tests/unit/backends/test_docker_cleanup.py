@@ -40,6 +40,10 @@ class Engine:
         assert v
         self.remove_image(name)
 
+    def wait(self, name: str, **_condition: Any) -> None:
+        """Return when one of them is gone."""
+        assert name in self.removed
+
     def remove_image(self, name: str) -> None:
         """Remove one of them."""
         if "stuck" in name:
