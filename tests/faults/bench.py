@@ -79,20 +79,17 @@ class Bench:
             arguments = (*arguments, "--busy-ok")
         if pause:
             program = ("tests.faults.paused", pause, str(self.marker))
-        process = subprocess.Popen(
-            [*wrap, sys.executable, "-m", *program, *arguments],
-            cwd=self.folder,
-            text=True,
-            env=self.environment,
-            **{"stdout": subprocess.PIPE, "stderr": self.printing(), **streams},
-        )
+        self.prints += 1
+        with (self.folder / f"stderr-{self.prints}").open("w") as printed:
+            process = subprocess.Popen(
+                [*wrap, sys.executable, "-m", *program, *arguments],
+                cwd=self.folder,
+                text=True,
+                env=self.environment,
+                **{"stdout": subprocess.PIPE, "stderr": printed, **streams},
+            )
         self.started.append(process)
         return process
-
-    def printing(self) -> int:
-        """Return a descriptor for what the next command prints to stderr."""
-        self.prints += 1
-        return os.open(self.folder / f"stderr-{self.prints}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC)
 
     def __call__(self, *arguments: str, **options: Any) -> "subprocess.CompletedProcess[str]":
         """Run the command line to its end."""

@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from tests.faults.bench import Bench
 
 WHEEL = "made-1.0-py3-none-any.whl"
+GONE = "gone"
 SIZE = 1_000_000
 LOCK = f"made==1.0 --hash=sha256:{sha256(b'another file').hexdigest()}\n"
 
@@ -27,6 +28,10 @@ class Index(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.how = how
         self.asked, self.released = threading.Event(), threading.Event()
+
+    def verify_request(self, *_: object) -> bool:
+        """Close connections at once when the index is gone."""
+        return self.how != GONE
 
     def handle_error(self, *_: object) -> None:
         """Print nothing where pip has gone."""
@@ -58,7 +63,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(SIZE))
         self.end_headers()
         self.wfile.write(bytes(SIZE // 2))
-        self.server.socket.close()
+        self.server.how = GONE
 
     def answer(self, kind: str, content: bytes) -> None:
         """Send a complete answer."""

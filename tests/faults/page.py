@@ -12,8 +12,8 @@ INTRODUCTION = f"""\
 # Faults
 
 `python3 -m nox -s faults` runs the real program and breaks it, in each of the {len(FAULTS)} ways below. It asserts \
-the exit code and the lines in the second column, resumes what is kept to its end, and looks for what is left behind. In \
-every row, {CLEAN}; the last column says what else is true of it. [Errors](errors.md) explains the exit codes."""
+the exit code and the lines in the second column, resumes what is kept to its end, and looks for what is left behind. \
+In every row, {CLEAN}; the last column says what else is true of it. [Errors](errors.md) explains the exit codes."""
 
 
 def page() -> str:

@@ -17,6 +17,7 @@ import sys
 MODE = {mode!r}
 HELLO = {{"facts": {{"version": "2.4.6"}}, "bytes": 1, "python": "3.11.0", "packages": {{}}, "import_seconds": 0.1}}
 GOOD = {{"seconds": [0.1, 0.1], "loss": 1.0, "agrees": True}}
+SOUND = {{"hello": HELLO, "measure": GOOD, "cold": {{"cold": {{}}}}}}
 RAW = {{"garbage": b"\\xff\\xfe\\x00\\n", "nested": b"[" * 200000 + b"\\n"}}
 ANSWERS = {{
     "import": ("hello", {{"status": "failed", "class": "import", "reason": "no module called numpy"}}),
@@ -47,7 +48,7 @@ for line in source:
         sys.exit(4)
     op, answer = ANSWERS.get(MODE, ("", {{}}))
     if op != request["op"]:
-        answer = {{"status": "ok", **{{"hello": HELLO, "measure": GOOD, "cold": {{"cold": {{}}}}}}.get(request["op"], {{}})}}
+        answer = {{"status": "ok", **SOUND.get(request["op"], {{}})}}
     out.write(json.dumps({{**answer, "reply": "result", "id": request["id"], "settles": False}}).encode() + b"\\n")
     out.flush()
 '''

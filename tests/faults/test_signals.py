@@ -110,9 +110,12 @@ def sleeping(name: str) -> list[str]:
 
 
 def send(process: "Popen[str]", fault: Fault, bench: Bench) -> None:
-    """Send the signal of a fault; a second one as soon as the first is taken."""
+    """Send the signal of a fault; a second one as soon as the first is taken. A thread that is stopped goes on then."""
     number = signal.Signals[fault.what.partition(",")[0]]
     process.send_signal(number)
+    if number == signal.SIGKILL:
+        return
+    wait_for(lambda: INTERRUPTED in bench.stderr() or process.poll() is not None)
     if "twice" in fault.id:
-        wait_for(lambda: INTERRUPTED in bench.stderr() or process.poll() is not None)
         process.send_signal(number)
+    bench.go_on()
