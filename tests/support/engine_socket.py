@@ -31,15 +31,15 @@ class EngineSocket:
         self.flowing = threading.Event()
         self.flowing.set()
         self.ends: list[socket.socket] = []
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listen()
+        self.listener = self.listen()
 
-    def listen(self) -> None:
-        """Accept connections, as an engine that has started."""
+    def listen(self) -> socket.socket:
+        """Accept connections, as an engine that has started; return the listening socket."""
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(str(self.path))
         self.listener.listen(64)
         threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()
+        return self.listener
 
     def accept(self, listener: socket.socket) -> None:
         """Connect whoever comes."""
