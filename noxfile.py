@@ -72,6 +72,13 @@ def integration(session: nox.Session) -> None:
 
 
 @nox.session
+def faults(session: nox.Session) -> None:
+    """Run the real program and break it, in every way of docs/faults.md; ``-- -k disk`` chooses."""
+    install(session, "test")
+    session.run("pytest", "tests/faults", "--run-faults", "-n", "3", *session.posargs)
+
+
+@nox.session
 def nightly(session: nox.Session) -> None:
     """Measure a night, compare with the last good runs, and fail where a regression is confirmed in turns."""
     install(session)

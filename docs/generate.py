@@ -27,9 +27,11 @@ def pages() -> dict[str, str]:
     from runner.cli import app
     from runner.matrix import load, schema
     from runner.report.coverage import coverage
+    from tests.faults.page import page as faults_page
 
     matrix = DOCS.parent / "matrix.yaml"
     return {
+        "faults.md": f"{GENERATED}\n\n{faults_page()}",
         "gpus.md": f"{GENERATED}\n\n{gpu_pages.gpus_page(DOCS / 'machines', matrix)}",
         "coverage.md": coverage_page(coverage(plan_without_images(load(matrix), matrix.parent))),
         "reference/cli.md": cli_page(app),

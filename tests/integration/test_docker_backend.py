@@ -553,6 +553,7 @@ def test_remove_abandoned_removes_the_build_of_a_killed_runner(client: docker.Do
     assert wait_until(lambda: leftovers(client, runner.pid) == [])
 
 
+@pytest.mark.usefixtures("another_host")
 def test_remove_abandoned_removes_only_what_belongs_to_dead_processes(
     client: docker.DockerClient, backend: DockerBackend
 ) -> None:
