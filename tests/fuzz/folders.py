@@ -1,0 +1,91 @@
+"""The target ``folder``: a stored run with changed files, through every command that reads runs.
+
+An input is ``{"view": NAME, "changes": [[FILE, KIND, ...], ...]}``. Kinds: ``edit`` (an edit of ``tests.fuzz.edits``),
+``text`` (other content), ``cut`` (at a byte), ``byte`` (another byte at a position), ``remove``, ``folder``, and
+``sign``, which makes the header agree with the changed plan. Files are those of the run, ``nights/...`` and
+``anchors.json`` (of the reports folder).
+"""
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from runner.plan.document import fingerprint
+from tests.fuzz.edits import edited
+from tests.fuzz.examples import EARLIER, TONIGHT, anchors, folder, night
+from tests.fuzz.values import to_json
+from tests.fuzz.views import VIEWS
+
+OF_REPORTS = ("nights/", "anchors.json")
+MEMORY = Path("/dev/shm")
+
+
+def stored_files(view: str) -> dict[str, Any]:
+    """Return the files that an input of a view can change: name -> JSON document, or a list of them."""
+    run = EARLIER if view == "nightly" else TONIGHT
+    return {**folder(run), f"nights/{EARLIER}.json": night(), "anchors.json": anchors()}
+
+
+def changed(files: Mapping[str, Any], changes: Sequence[Sequence[Any]]) -> dict[str, bytes | None]:
+    """Return name -> content of files with changes; None stands for a folder."""
+    documents, contents = dict(files), dict[str, bytes | None]()
+    for name, kind, *arguments in changes:
+        if name in documents and kind == "edit":
+            documents[name] = edited(documents[name], [arguments])
+        elif kind == "sign":
+            documents["journal.jsonl"] = _signed(documents)
+    for name, document in documents.items():
+        lines = document if name.endswith(".jsonl") and isinstance(document, list) else [document]
+        contents[name] = "".join(to_json(line) + "\n" for line in lines).encode()
+    for name, kind, *arguments in changes:
+        if kind == "remove":
+            contents.pop(name, None)
+        elif kind == "folder":
+            contents[name] = None
+        elif kind in {"text", "cut", "byte"} and (content := contents.get(name)) is not None:
+            contents[name] = _with_bytes(content, kind, arguments)
+    return contents
+
+
+def _signed(documents: Mapping[str, Any]) -> Any:
+    plan, cases, journal = documents["plan.json"], documents["cases.json"], documents["journal.jsonl"]
+    try:
+        kept = {name: value for name, value in plan.items() if name != "version"}
+        digest = fingerprint(kept, cases["cases"])
+        return edited(journal, [["set", [0, "plan"], digest]])
+    except (LookupError, TypeError, AttributeError, ValueError):
+        return journal
+
+
+def _with_bytes(content: bytes, kind: str, arguments: Sequence[Any]) -> bytes:
+    if kind == "text":
+        return str(arguments[0]).encode("utf-8", "surrogateescape")
+    position = arguments[0] % max(len(content), 1)
+    return content[:position] + (b"" if kind == "cut" else bytes([arguments[1]]) + content[position + 1 :])
+
+
+def write(reports: Path, run: str, contents: Mapping[str, bytes | None]) -> None:
+    """Write the files of a run, and those of the reports folder."""
+    for name, content in contents.items():
+        path = reports / name if name.startswith(OF_REPORTS) else reports / "runs" / run / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if content is None:
+            path.mkdir(exist_ok=True)
+        else:
+            path.write_bytes(content)
+
+
+def run_folder(value: Mapping[str, Any]) -> None:
+    """Write a folder with changes, and show what a command shows of it."""
+    view = value["view"]
+    contents = changed(stored_files(view), value["changes"])
+    reports = Path(tempfile.mkdtemp(prefix="fuzz-", dir=MEMORY if MEMORY.is_dir() else None))
+    try:
+        write(reports, EARLIER if view == "nightly" else TONIGHT, contents)
+        if view == "nightly":
+            write(reports, TONIGHT, changed(folder(TONIGHT), ()))
+        VIEWS[view](reports)
+    finally:
+        shutil.rmtree(reports)

@@ -1,0 +1,134 @@
+"""The targets ``matrix``, ``planning``, ``machine`` and ``document``: what is read before a plan, and plans themselves.
+
+- ``matrix``: bytes of a matrix file.
+- ``planning``: ``{"matrix": DOCUMENT, "machine": DOCUMENT, "options": {...}}``; the matrix is planned for the machine.
+- ``machine``: bytes of a machine file; the smallest matrix is planned for it.
+- ``document``: ``{"plan": ..., "cases": ..., "measurement": ...}``, the plan of a run as it is stored.
+"""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from runner.core.errors import RunnerError
+from runner.core.model import Past, Plan
+from runner.matrix import load, parse, select_environments
+from runner.measure.round_plan import RoundPlan
+from runner.plan.document import plan_document, read_plan
+from runner.plan.machine_file import read_machine_file
+from runner.report.coverage import coverage
+from runner.report.plan import plan_table
+from runner.workflows.listing import listing
+from runner.workflows.options import Options
+from runner.workflows.plan_elsewhere import planned
+from tests.fuzz.examples import CASE, CELLS, MEASUREMENT, plan_of_cells
+from tests.fuzz.limits import ROOT
+from tests.fuzz.values import to_json
+
+NAMES = ("torch-0.4", "torch-1.0", "torch-2.x", "tf-1.15", "theano-cudnn", "jax")
+MACHINES = tuple(sorted((ROOT / "docs" / "machines").glob("*.json")))
+
+
+@cache
+def small_matrix() -> Mapping[str, Any]:
+    """Return the shipped matrix with a few environments and one case of each workload."""
+    matrix = yaml.safe_load((ROOT / "matrix.yaml").read_text())
+    environments = {name: matrix["environments"][name] for name in NAMES}
+    cases = {"rnn-step": "*-b32-h128", "lm-lstm": "lm-small", "deepbench-gemm": "train-001-*"}
+    workloads = {name: {**matrix["workloads"][name], "cases": [glob]} for name, glob in cases.items()}
+    presets = {"quick": {"select": ["rnn-step/*", {"cases": ["*/*/train"], "environments": ["torch-*"]}], "rounds": 2}}
+    exclude = [{"select": "theano-*/rnn-step/*", "reason": "too slow"}]
+    chosen = {"environments": environments, "workloads": workloads, "presets": presets, "exclude": exclude}
+    return {**matrix, **chosen}  # type: ignore[no-any-return]
+
+
+@cache
+def machines() -> tuple[Mapping[str, Any], ...]:
+    """Return the machines of the documentation, and one without a GPU."""
+    described = [json.loads(path.read_text()) for path in MACHINES]
+    described[0]["machine"]["interpreters"] = {"3.11": "/usr/bin/python3.11", "3.6": None}
+    bare = {**described[0], "machine": {**described[0]["machine"], "gpus": [], "engine": None}}
+    return (*described, bare)
+
+
+@cache
+def _workplace() -> Path:
+    """Return a folder with the lock files that the matrix names; it stays until the process ends."""
+    from tests.fuzz.folders import MEMORY
+
+    folder = Path(tempfile.mkdtemp(prefix="fuzz-plans-", dir=MEMORY if MEMORY.is_dir() else None))
+    shutil.copytree(ROOT / "docker", folder / "docker")
+    import atexit
+
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def run_matrix(content: bytes) -> None:
+    """Read a matrix file, and list what it names."""
+    matrix = parse(content, "matrix.yaml")
+    select_environments(matrix, list(matrix.environments)[:3] or ["torch-*"])
+
+
+def run_planning(value: Mapping[str, Any]) -> None:
+    """Plan a matrix for a machine, and show the plan in every format."""
+    folder = _workplace()
+    matrix, machine = folder / "matrix.yaml", folder / "machine.json"
+    matrix.write_text(to_json(value["matrix"]))
+    machine.write_text(to_json(value["machine"]))
+    known = {field.name for field in fields(Options)}
+    options = Options(matrix=matrix, **{name: item for name, item in value["options"].items() if name in known})
+    _show(planned(options, read_machine_file(machine), lambda _: None))
+    for topic in ("environments", "presets"):
+        list(listing(topic, matrix, folder))  # type: ignore[arg-type]
+    options.to_argv()
+
+
+def _show(plan: Plan) -> None:
+    json.dumps(plan_document(plan), allow_nan=False)
+    plan_table(plan, 80, why=True, colour=True)
+    try:
+        coverage(plan)
+    except RunnerError:
+        pass
+
+
+def run_machine(content: bytes) -> None:
+    """Plan for a machine that a file describes."""
+    folder = _workplace()
+    path, matrix = folder / "described.json", folder / "smallest.yaml"
+    path.write_bytes(content)
+    if not matrix.exists():
+        text = to_json(small_matrix())
+        matrix.write_text(text)
+        load(matrix)
+    machine = read_machine_file(path)
+    options = Options(matrix=matrix, workload=["rnn-step"], precision=["fp32"], seed=0, selectors=["torch-2.x"])
+    _show(planned(options, machine, lambda _: None))
+
+
+def document() -> dict[str, Any]:
+    """Return a stored plan, its cases, and its measurement."""
+    return {"plan": plan_of_cells(), "cases": {CELLS[0].case_id: CASE}, "measurement": MEASUREMENT}
+
+
+def run_document(value: Mapping[str, Any]) -> None:
+    """Read the plan of a run as ``--resume`` does, and order its rounds."""
+    from runner.core.json import parse_object
+
+    read = parse_object(to_json(value), "plan.json", 1)
+    try:
+        plan = read_plan(read["plan"], read["cases"], read["measurement"], Past())
+    except (KeyError, TypeError) as error:  # documented; resume makes a RecordError of them
+        raise RunnerError(str(error)) from error
+    order = RoundPlan(plan, tuple(plan.frameworks), (tuple(plan.frameworks),))
+    for of_group in order.rounds(1):
+        list(order.steps(of_group, frozenset(cell for block in plan.blocks for cell in block.cells)))
+    json.dumps(plan_document(plan))
