@@ -3,7 +3,7 @@
 An edit of a document is a list: its kind, a path of keys and indices, and an argument.
 
 ======== ==========================================================
-set      replace the value
+set      replace the value, or add a key to an object
 delete   remove it
 rename   give it another key of the same object
 repeat   replace a list by so many copies, a text likewise
@@ -39,24 +39,22 @@ def edited(document: Any, edits: Sequence[Edit]) -> Any:
 def _apply(root: Any, kind: str, path: Sequence[Any], argument: Any) -> None:
     *above, key = path
     parent = _at(root, above)
-    value = parent[key]
-    if kind == "set":
+    if kind == "set" and isinstance(parent, dict):
         parent[key] = argument
-    elif kind == "delete":
-        if len(path) > 1:
-            del parent[key]
-    elif kind == "rename":
-        if isinstance(parent, dict):
-            parent[str(argument)] = parent.pop(key)
-    elif kind == "repeat":
-        if isinstance(value, (list, str)) and value:
-            parent[key] = value * min(argument, MAX_ITEMS // len(value) + 1)
-    elif kind == "wrap":
-        parent[key] = [value]
+        return
+    value = parent[key]
+    if kind == "delete" and above:
+        del parent[key]
+    elif kind == "rename" and isinstance(parent, dict):
+        parent[str(argument)] = parent.pop(key)
     elif kind == "swap":
         *other_above, other_key = [0, *argument]
         other = _at(root, other_above)
         parent[key], other[other_key] = other[other_key], value
+    elif kind in {"set", "wrap", "repeat"}:
+        parent[key] = {"set": argument, "wrap": [value], "repeat": value}[kind]
+        if kind == "repeat" and isinstance(value, (list, str)) and value:
+            parent[key] = value * min(argument, MAX_ITEMS // len(value) + 1)
 
 
 def _at(root: Any, path: Sequence[Any]) -> Any:

@@ -52,11 +52,15 @@ class Totals:
         """Yield the totals, and a line for each place."""
         yield (
             f"{self.target}: {self.inputs:,} inputs ({self.rejected:,} rejected) in {self.seconds:.0f} s; "
-            f"{sum(count for count, _, _ in self.broken.values()):,} broke something in {len(self.broken)} places; "
+            f"{sum(count for count, *_ in self.broken.values()):,} broke something in {len(self.broken)} places; "
             f"slowest {self.slowest[0]:.2f} s; peak {peak_bytes() / 1e6:.0f} MB"
         )
         for count, broken, value in sorted(self.broken.values(), key=lambda entry: -entry[0]):
-            yield f"  {count:6} {broken.where}  {broken.what}: {broken.message[:120]!r}  {to_bytes(value)[:200]!r}"
+            yield f"  {count:6} {broken.where}  {broken.what}: {broken.message[:120]!r}  {_compact(value)[:200]}"
+
+
+def _compact(value: Any) -> str:
+    return repr(value) if isinstance(value, bytes) else json.dumps(value)
 
 
 def shorter(target: str, value: Any, key: tuple[str, str]) -> Any:
@@ -71,7 +75,7 @@ def shorter(target: str, value: Any, key: tuple[str, str]) -> Any:
 
 
 def _shorter_bytes(target: str, content: bytes, key: tuple[str, str]) -> bytes:
-    """Return bytes without the pieces that do not matter: halves, then smaller pieces, at most SHORTER_TRIES of them."""
+    """Return bytes without the pieces that do not matter: halves, then smaller pieces, with at most SHORTER_TRIES."""
     size, tries = len(content) // 2, 0
     while size and tries < SHORTER_TRIES:
         start = 0
@@ -122,7 +126,9 @@ def keep(totals: Totals, folder: Path) -> None:
     suffix = ".yaml" if totals.target == "matrix" else ".json"
     names = Counter[str]()
     for (where, what), (_, broken, value) in totals.broken.items():
-        name = f"{where}-{what}".replace("/", ".").replace(": ", "-").replace(".py", "").replace("<", "").replace(">", "")
+        name = (
+            f"{where}-{what}".replace("/", ".").replace(": ", "-").replace(".py", "").replace("<", "").replace(">", "")
+        )
         names[name] += 1
         (folder / f"{name}{suffix}").write_bytes(to_bytes(value))
         (folder / f"{name}.txt").write_text(broken.traceback, errors="backslashreplace")

@@ -67,7 +67,9 @@ FACT_VALUES: Mapping[str, Any] = {
 
 def reply(**changes: Any) -> dict[str, Any]:
     """Return what the harness answers to ``measure`` when it went well, with every fact that it can have."""
-    harness = {(*fact.other_names, fact.name)[0]: FACT_VALUES[fact.name] for fact in FACTS if fact.recorder == "harness"}
+    harness = {
+        (*fact.other_names, fact.name)[0]: FACT_VALUES[fact.name] for fact in FACTS if fact.recorder == "harness"
+    }
     seconds = {"seconds": times(0.25), "warmup": [0.5, 0.3], "compile_seconds": 1.5}
     losses = {"loss": [2.0, 1.5, 1.25], "reference_loss": [2.0, 1.5, 1.25]}
     return {"reply": "result", "status": "ok", **seconds, **losses, **harness, "log": "", "settles": True, **changes}
@@ -75,7 +77,14 @@ def reply(**changes: Any) -> dict[str, Any]:
 
 def hello(**changes: Any) -> dict[str, Any]:
     """Return what a server answers to ``hello``."""
-    facts = {"version": "1.0.0", "numpy": "1.19.5", "blas": "MKL", "onednn": "2.1", "intra_op_threads": 2, "cpu": "avx2"}
+    facts = {
+        "version": "1.0.0",
+        "numpy": "1.19.5",
+        "blas": "MKL",
+        "onednn": "2.1",
+        "intra_op_threads": 2,
+        "cpu": "avx2",
+    }
     rest = {"protocol": 1, "packages": {"numpy": "1.19.5", "torch": "1.0.0"}, "import_seconds": 0.5}
     return {"reply": "result", "status": "ok", "facts": facts, **rest, "bytes": 10**8, "python": "3.6.9", **changes}
 
@@ -165,8 +174,13 @@ def night() -> dict[str, Any]:
     change = {
         "cell": of.id,
         **{name: getattr(of, name) for name in names},
-        **{"before": EARLIER, "against": "baseline", "state": "measured-again", **row},
-        **{"confirmed_in": "", "digest": "sha256:" + "cd" * 32, "again": {**row, "run": TONIGHT}},
+        "before": EARLIER,
+        "against": "baseline",
+        "state": "measured-again",
+        **row,
+        "confirmed_in": "",
+        "digest": "sha256:" + "cd" * 32,
+        "again": {**row, "run": TONIGHT},
     }
     later = {**change, "against": "anchor", "state": "environment-gone", "again": None}
     rest = {"exit_code": 1, "measured": 3, "failed": [], "compared": 2, "pairs": [], "notes": []}

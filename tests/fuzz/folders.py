@@ -30,23 +30,27 @@ def stored_files(view: str) -> dict[str, Any]:
 
 def changed(files: Mapping[str, Any], changes: Sequence[Sequence[Any]]) -> dict[str, bytes | None]:
     """Return name -> content of files with changes; None stands for a folder."""
-    documents, contents = dict(files), dict[str, bytes | None]()
+    documents = dict(files)
     for name, kind, *arguments in changes:
         if name in documents and kind == "edit":
             documents[name] = edited(documents[name], [arguments])
         elif kind == "sign":
             documents["journal.jsonl"] = _signed(documents)
-    for name, document in documents.items():
-        lines = document if name.endswith(".jsonl") and isinstance(document, list) else [document]
-        contents[name] = "".join(to_json(line) + "\n" for line in lines).encode()
+    contents: dict[str, bytes | None] = {name: _content(name, document) for name, document in documents.items()}
     for name, kind, *arguments in changes:
+        content = contents.get(name)
         if kind == "remove":
             contents.pop(name, None)
         elif kind == "folder":
             contents[name] = None
-        elif kind in {"text", "cut", "byte"} and (content := contents.get(name)) is not None:
+        elif kind in {"text", "cut", "byte"} and content is not None:
             contents[name] = _with_bytes(content, kind, arguments)
     return contents
+
+
+def _content(name: str, document: Any) -> bytes:
+    lines = document if name.endswith(".jsonl") and isinstance(document, list) else [document]
+    return "".join(to_json(line) + "\n" for line in lines).encode()
 
 
 def _signed(documents: Mapping[str, Any]) -> Any:

@@ -7,41 +7,64 @@ from typing import Any
 from hypothesis import strategies as st
 
 from runner.core.model import SKIP_CODES
+from runner.matrix import WORKLOADS
 from tests.fuzz import examples, plans, wire
 from tests.fuzz.draws import Draws
-from tests.fuzz.edits import draw_bytes, draw_edit
+from tests.fuzz.edits import Edit, draw_bytes, draw_edit, edited
 from tests.fuzz.folders import stored_files
 from tests.fuzz.limits import ROOT
-from tests.fuzz.values import RAW, TEXTS
+from tests.fuzz.values import RAW, TEXTS, to_json
 from tests.fuzz.views import VIEWS
 
-MATRIX_TOKENS = tuple(
-    word.encode("utf-8", "surrogateescape")
-    for word in (
-        *("\n", "\n  ", ": ", "- ", "[", "]", "{", "}", ",", "&a ", "*a", "<<: ", "!!python/object ", "!!int ", "? ", "| "),
-        *("> ", "'", '"', "#", "---\n", "...\n", "%YAML 1.1\n", "\t", "\x00", "\ufeff", "\udcff", "\x85", "~", "null", "@"),
-        *("version: 1\n", "environments:\n", "workloads:\n", "presets:\n", "exclude:\n", "measure:\n", "gpu:\n"),
-        *("framework: torch\n", "release: '1.0'\n", "python: 3.10\n", "requirements: [torch==1.0]\n", "image: x\n"),
-        *("select: '*'\n", "cases: ['*']\n", "phases: [train]\n", "rnn-step:\n", "2026-11-20", "1e400", ".inf", ".nan"),
-        *("0x10", "0o17", "1_000", "1:30:00", "yes", "on", "\\U00110000", '"\\ud800"', "9" * 4301, "k" * 2000 + ": 1\n"),
-        *("a: &a [*a]\n", "{a: " * 60, "[" * 60, "- " * 60, "*" * 300, "[!a-", "]*[", "é", "torch>=1.0,<2", "!torch-*"),
-    )
+
+def _tokens(escaped: str) -> tuple[bytes, ...]:
+    r"""Return the tokens of a text, with a bar between them; ``\n`` and the like are decoded."""
+    tokens = escaped.replace("\n", "").split("¦")
+    return tuple(token.encode("ascii").decode("unicode_escape").encode("utf-8", "surrogateescape") for token in tokens)
+
+
+MATRIX_TOKENS = _tokens(r"""
+\n¦\n  ¦: ¦- ¦[¦]¦{¦}¦,¦&a ¦*a¦<<: ¦!!python/object ¦!!int ¦? ¦| ¦> ¦'¦"¦#¦---\n¦...\n¦%YAML 1.1\n¦\t¦\x00¦\ufeff
+¦\udcff¦\x85¦~¦null¦@¦version: 1\n¦environments:\n¦workloads:\n¦presets:\n¦exclude:\n¦measure:\n¦gpu:\n
+¦framework: torch\n¦release: '1.0'\n¦python: 3.10\n¦requirements: [torch==1.0]\n¦image: x\n¦select: '*'\n¦cases: ['*']\n
+¦phases: [train]\n¦rnn-step:\n¦2026-11-20¦1e400¦.inf¦.nan¦0x10¦0o17¦1_000¦1:30:00¦yes¦on¦\\U00110000¦"\\ud800"
+¦a: &a [*a]\n¦[!a-¦]*[¦\xe9¦torch>=1.0,<2¦!torch-*
+""") + tuple(text.encode() for text in ("9" * 4301, "k" * 2000 + ": 1\n", "{a: " * 60, "[" * 60, "- " * 60, "*" * 300))
+JSON_TOKENS = _tokens(r"""
+[¦]¦{¦}¦,¦:¦"¦\\¦\\ud800¦\\u0000¦null¦true¦NaN¦Infinity¦-¦1e999¦ ¦\n¦//¦"version": 1,¦"machine": {¦"gpus": []¦0¦-1¦1.5
+""") + tuple(text.encode() for text in RAW.values() if len(text) < 10_000)
+SELECTORS = (
+    "torch-*",
+    "torch>=1.0,<2",
+    "framework:tf",
+    "!torch-1.0",
+    "*/nn-lstm/*",
+    "[",
+    "torch>",
+    ">=",
+    "",
+    "x",
+    "a/b",
 )
-JSON_TOKENS = tuple(
-    word.encode()
-    for word in (
-        *("[", "]", "{", "}", ",", ":", '"', "\\", "\\ud800", "\\u0000", "null", "true", "NaN", "Infinity", "-", "1e999"),
-        *(" ", "\n", "//", '"version": 1,', '"machine": {', '"gpus": []', "0", "-1", "1.5", "9" * 4301, *RAW.values()),
-    )
-    if len(word) < 10_000
-)
-SELECTORS = ("torch-*", "torch>=1.0,<2", "framework:tf", "!torch-1.0", "*/nn-lstm/*", "[", "torch>", ">=", "", "x", "a/b")
 OPTIONS: Mapping[str, Sequence[Any]] = {
     "selectors": (None, *([text] for text in (*SELECTORS, *TEXTS)), ["torch-*", "!torch-2.x"], []),
     "workload": (None, ["rnn-step"], ["rnn-step", "deepbench-gemm"], ["x"], [""]),
     "preset": (None, "quick", "full", "x", ""),
     "precision": (None, ["fp32"], ["tf32", "fp16"], ["x"]),
-    "device": (None, "cpu", "cuda", "cuda:0", "cuda:all", "cuda:9", "cuda:-1", "cuda:0,0", "GPU-1", "", "cuda:", "cuda:٣"),
+    "device": (
+        None,
+        "cpu",
+        "cuda",
+        "cuda:0",
+        "cuda:all",
+        "cuda:9",
+        "cuda:-1",
+        "cuda:0,0",
+        "GPU-1",
+        "",
+        "cuda:",
+        "cuda:٣",
+    ),
     "backend": ("auto", "docker", "venv", "host", "x"),
     "rounds": (None, 1, 3, 10**6),
     "max_rounds": (None, 1, 10**6),
@@ -53,8 +76,6 @@ OPTIONS: Mapping[str, Sequence[Any]] = {
     "allow_jit": (False, True),
     "pin": (None, True, False),
 }
-LIMIT = 40
-"""Files and replies beyond that get no change."""
 
 
 def matrix(draws: Draws) -> bytes:
@@ -85,49 +106,58 @@ _TEXTS: list[bytes] = []
 
 
 def _edited(draws: Draws, document: Any) -> Any:
-    from tests.fuzz.edits import edited
-
     return edited(document, [draw_edit(draws, document)])
 
 
 def planning(draws: Draws) -> dict[str, Any]:
-    """Return a matrix that is probably accepted, a machine and options."""
-    value = plans.small_matrix()
+    """Return changes to a matrix that is probably accepted, a machine and options."""
+    value: Any = plans.small_matrix()
+    changes: list[Edit] = []
     for _ in range(draws.below(3)):
-        value = _edited(draws, value) if draws.chance(1, 3) else _accepted(draws, value)
-    machine: Any = draws.pick(plans.machines())
-    if draws.chance(1, 4):
-        machine = _edited(draws, machine)
+        edit = draw_edit(draws, value) if draws.chance(1, 3) else _accepted(draws, value)
+        changes.append(edit)
+        value = edited(value, [edit])
+    machine = draws.below(len(plans.machines()))
+    machine_changes = [draw_edit(draws, plans.machines()[machine])] if draws.chance(1, 4) else []
     options = {name: draws.pick(OPTIONS[name]) for name in OPTIONS if draws.chance(1, 6)}
-    return {"matrix": value, "machine": machine, "options": {"seed": 0, **options}}
+    return {
+        "changes": changes,
+        "machine": machine,
+        "machine_changes": machine_changes,
+        "options": {"seed": 0, **options},
+    }
 
 
-def _accepted(draws: Draws, document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a matrix with a change that the models accept."""
-    environments, workloads = dict(document.get("environments") or {}), dict(document.get("workloads") or {})
-    kind = draws.below(6)
-    if kind == 0 and len(environments) > 1:
-        environments.pop(draws.pick(list(environments)))
-    elif kind == 1 and environments:
-        name = draws.pick(list(environments))
+def _accepted(draws: Draws, document: Any) -> Edit:
+    """Return an edit of a matrix that the models probably accept."""
+    environments = document.get("environments") if isinstance(document, dict) else None
+    if not isinstance(environments, dict) or not environments:
+        return draw_edit(draws, document)
+    kind, name = draws.below(6), draws.pick(list(environments))
+    if kind == 0:
+        return ["delete", ["environments", name], None]
+    if kind == 1 and isinstance(environments[name], dict):
         release = draws.pick(("0.1", "1.0.0", "2.99", "1.0.0rc1", "9" * 30, "1!2.0", "x", "0.1.12_2", "2.x"))
-        environments[f"{name}-{draws.below(3)}"] = {**environments[name], "release": release}
-    elif kind == 2 and workloads:
-        name = draws.pick(list(workloads))
+        return ["set", ["environments", f"{name}-{draws.below(3)}"], {**environments[name], "release": release}]
+    if kind == 2:
         phases = draws.pick((["compile"], ["train", "train"], ["compile-warm"], ["forward", "gradient"], ["x"], []))
-        workloads[name] = {"cases": draws.pick((["*"], ["?*"], ["[a-z]*"])), "phases": phases}
-    elif kind == 3 and environments:
-        reason = draws.pick(SKIP_CODES)
-        select = f"{draws.pick(list(environments))}/*"
-        return {**document, "exclude": [{"select": select, "reason": reason}]}
-    elif kind == 4:
-        selectors = [{"cases": ["*/*"], "environments": [draws.pick(("*", "!torch-*", "torch>=1", "x", "["))]}, "*/*/train"]
-        return {**document, "presets": {"quick": {"select": [draws.pick(selectors)], "rounds": 1 + draws.below(9)}}}
-    else:
-        key = draws.pick(("rounds", "max_rounds", "seconds", "timeout", "threads", "margin", "controls", "restart"))
-        value = draws.pick((1, 2, 10**9, 10**300, 0.5, 1e300, True, 1e-320, 0.999999))
-        return {**document, "measure": {**(document.get("measure") or {}), key: value}}
-    return {**document, "environments": environments, "workloads": workloads}
+        choice = {"cases": draws.pick((["*"], ["?*"], ["[a-z]*"])), "phases": phases}
+        return ["set", ["workloads", draws.pick(list(WORKLOADS))], choice]
+    if kind == 3:
+        return ["set", ["exclude"], [{"select": f"{name}/*", "reason": draws.pick(SKIP_CODES)}]]
+    return _accepted_preset(draws) if kind == 4 else _accepted_setting(draws)
+
+
+def _accepted_preset(draws: Draws) -> Edit:
+    environments = [draws.pick(("*", "!torch-*", "torch>=1", "x", "["))]
+    selector = draws.pick(({"cases": ["*/*"], "environments": environments}, "*/*/forward", "*"))
+    return ["set", ["presets", "quick"], {"select": [selector], "rounds": 1 + draws.below(9)}]
+
+
+def _accepted_setting(draws: Draws) -> Edit:
+    key = draws.pick(("rounds", "max_rounds", "seconds", "timeout", "threads", "margin", "controls", "restart"))
+    value = draws.pick((1, 2, 10**9, 10**300, 0.5, 1e300, True, 1e-320, 0.999999))
+    return ["set", ["measure", key], value]
 
 
 def machine(draws: Draws) -> bytes:
@@ -137,17 +167,12 @@ def machine(draws: Draws) -> bytes:
         return draw_bytes(draws, json.dumps(document, indent=draws.pick((None, 1))).encode(), JSON_TOKENS)
     for _ in range(1 + draws.below(3)):
         document = _edited(draws, document)
-    from tests.fuzz.values import to_json
-
     return to_json(document).encode()
 
 
-def document(draws: Draws) -> Any:
-    """Return a stored plan with changes."""
-    value: Any = plans.document()
-    for _ in range(1 + draws.below(3)):
-        value = _edited(draws, value)
-    return value
+def document(draws: Draws) -> dict[str, Any]:
+    """Return changes to a stored plan."""
+    return {"changes": [draw_edit(draws, plans.document()) for _ in range(1 + draws.below(3))]}
 
 
 def folder(draws: Draws) -> dict[str, Any]:
@@ -197,16 +222,12 @@ def conversation(draws: Draws) -> dict[str, Any]:
 
 
 _CONVERSATION = wire.conversation()
-REPLIES = (1, 2, 3, 5, 6, 7, 8, 9, 10, 12, 13, 14, 15, 16, 17, 18, 20, 25, 30)
-"""Indices of replies of a run; a result has its facts only at the end of a cell, so each edit is of all that it has."""
 
 
 def session(draws: Draws) -> dict[str, Any]:
     """Return changes to the replies of a server of a run, and what is shown of it afterwards."""
-    changes = []
     shape = {**examples.hello(), **examples.reply(), "cold": {"0": 5.0}, "stage": "turn", "id": 3}
-    for _ in range(1 + draws.below(4)):
-        changes.append(_change_of_reply(draws, draws.below(26), shape))
+    changes = [_change_of_reply(draws, draws.below(26), shape) for _ in range(1 + draws.below(4))]
     return {"changes": changes, "view": draws.pick([view for view in VIEWS if view not in {"nightly", "resume"}])}
 
 

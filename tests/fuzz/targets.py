@@ -1,7 +1,7 @@
 """The targets: what an input is given to. Each raises an error for people, or what the program should not raise."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from tests.fuzz.plans import run_document, run_machine, run_matrix, run_planning
 from tests.fuzz.runs import run_session
 from tests.fuzz.wire import run_wire
 
-TARGETS: Mapping[str, Callable[[Any], None]] = {
+TARGETS: dict[str, Callable[[Any], None]] = {
     "matrix": run_matrix,
     "planning": run_planning,
     "machine": run_machine,

@@ -89,7 +89,7 @@ class Pieces:
         self.waiting = b""
         self.reader = Lines(self._read)
 
-    def _read(self, timeout: float) -> bytes:
+    def _read(self, _timeout: float) -> bytes:
         if not self.waiting:
             line = self.lines.pop(0) if self.lines else END
             if line == SILENCE:
