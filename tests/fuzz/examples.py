@@ -47,7 +47,7 @@ FACT_VALUES: Mapping[str, Any] = {
     "dispatch_seconds": 0.0005,
     "device_seconds": 0.12,
     "device_time_method": "events",
-    "host_bound": 0.2,
+    "host_bound": False,
     "peak_bytes": 1 << 30,
     "power_watts": 250.0,
     "temperature_celsius": 60,
@@ -59,7 +59,7 @@ FACT_VALUES: Mapping[str, Any] = {
     "checked_case": None,
     "trained_weights": 1000,
     "arithmetic": "eager",
-    "gpu_affinity": [0, 1],
+    "gpu_affinity": "0-1",
     "opened_by_import": "",
 }
 """Fact of a record -> a likely value; all that the harness can report."""

@@ -2,10 +2,11 @@
 
 An input is ``{"view": NAME, "changes": [[FILE, KIND, ...], ...]}``. Kinds: ``edit`` (an edit of ``tests.fuzz.edits``),
 ``text`` (other content), ``cut`` (at a byte), ``byte`` (another byte at a position), ``remove``, ``folder``, and
-``sign``, which makes the header agree with the changed plan. Files are those of the run, ``nights/...`` and
-``anchors.json`` (of the reports folder).
+``sign``, which makes the header agree with the changed plan. Checksums agree with edits, and not with other changes.
+Files are those of the run, ``nights/...`` and ``anchors.json`` (of the reports folder).
 """
 
+import hashlib
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -36,7 +37,7 @@ def changed(files: Mapping[str, Any], changes: Sequence[Sequence[Any]]) -> dict[
             documents[name] = edited(documents[name], [arguments])
         elif kind == "sign":
             documents["journal.jsonl"] = _signed(documents)
-    contents: dict[str, bytes | None] = {name: _content(name, document) for name, document in documents.items()}
+    contents: dict[str, bytes | None] = dict(_sealed(documents))
     for name, kind, *arguments in changes:
         content = contents.get(name)
         if kind == "remove":
@@ -48,15 +49,32 @@ def changed(files: Mapping[str, Any], changes: Sequence[Sequence[Any]]) -> dict[
     return contents
 
 
-def _content(name: str, document: Any) -> bytes:
-    lines = document if name.endswith(".jsonl") and isinstance(document, list) else [document]
-    return "".join(to_json(line) + "\n" for line in lines).encode()
+def _sealed(documents: Mapping[str, Any]) -> dict[str, bytes]:
+    """Return the content of documents; where they have checksums, those agree with the changes."""
+    contents = {name: _text(document).encode() for name, document in documents.items() if not name.endswith(".jsonl")}
+    for name in documents.keys() - contents.keys():
+        lines = documents[name] if isinstance(documents[name], list) else [documents[name]]
+        for number, line in enumerate(lines):
+            if isinstance(line, dict) and "sha256" in line and str(line.get("file")) in contents:
+                digest = hashlib.sha256(contents[str(line["file"])]).hexdigest()
+                lines = [*lines[:number], {**line, "sha256": digest}, *lines[number + 1 :]]
+        contents[name] = "".join(map(_text, lines)).encode()
+    return contents
+
+
+def _text(document: Any) -> str:
+    """Return a document as ``runner.store`` writes it: its checksum, if it has one, is of what precedes it."""
+    if not isinstance(document, dict) or "checksum" not in document:
+        return to_json(document) + "\n"
+    start = to_json({name: value for name, value in document.items() if name != "checksum"})[:-1]
+    digest = hashlib.sha256(start.encode()).hexdigest()[: len(str(document["checksum"])) or 1]
+    return f'{start}, "checksum": "{digest}"}}\n'
 
 
 def _signed(documents: Mapping[str, Any]) -> Any:
     plan, cases, journal = documents["plan.json"], documents["cases.json"], documents["journal.jsonl"]
     try:
-        kept = {name: value for name, value in plan.items() if name != "version"}
+        kept = {name: value for name, value in plan.items() if name not in {"version", "checksum"}}
         digest = fingerprint(kept, cases["cases"])
         return edited(journal, [["set", [0, "plan"], digest]])
     except (LookupError, TypeError, AttributeError, ValueError):

@@ -128,7 +128,8 @@ def run_session(value: Mapping[str, Any]) -> None:
         document, cases = plan_of_cells(), {HONEST.case_id: CASE}
         stored = Run.create(reports, document, cases, MACHINE, header(document, cases), NOW)
         _measure(stored, Backend(value["changes"]))
-        good = [record for record in stored.records() if record.status == "ok" and record.cell == HONEST]
+        stored_records = list(stored.records())
+        good = [record for record in stored_records if record.status == "ok" and record.cell == HONEST]
         if len(good) != ROUNDS:
             raise BrokenPropertyError(f"{len(good)} records of the honest server, {ROUNDS} expected")
         stored.path.rename(stored.path.with_name(views.TONIGHT))
