@@ -20,6 +20,7 @@ from runner.measure.record import collect
 from runner.measure.session import Session
 from runner.store import records
 from runner.store.documents import VERSION, text, upgrade
+from runner.store.journal import Entry
 from runner.workflows.run.costs import measured_seconds
 from tests.fuzz.edits import edited
 from tests.fuzz.examples import CELLS, hello, reply
@@ -30,7 +31,7 @@ CELL = CELLS[0]
 READY = Provisioned(
     environment=CELL.environment, framework="torch", handle="h", digest="sha256:1", seconds=0.0, cached=True
 )
-REQUEST = {"key": "k", "phase": "train", "timeout": 5.0, "turns": True}
+REQUEST = {"key": "k", "phase": "train", "timeout": 5.0, "seconds": 1.0, "turns": True}
 COMMON = {"device": "cpu", "framework": "torch", "threads": 2, "environment": CELL.environment, "backend": "venv"}
 MAX_TURNS = 10
 SILENCE, END = b"silence", b"end"
@@ -135,7 +136,7 @@ def run_wire(value: Mapping[str, Any]) -> None:
             raise BrokenPropertyError(f"the stage {answer['stage']!r} is no text")
         turns += 1
         answer = session.go_on(5.0)
-    outcomes = [answer, session.ask({"op": "measure"}, 5.0)] if turns < MAX_TURNS else []
+    outcomes = [answer, session.ask({**REQUEST, "op": "measure", "turns": False}, 5.0)] if turns < MAX_TURNS else []
     builder = TableBuilder()
     for number, answered in enumerate(outcomes, 1):
         outcome = Outcome(cell=CELL, round=number, reply=answered, facts=session.facts, ready=READY)
@@ -156,7 +157,8 @@ def stored(outcome: Outcome) -> Any:
     measured_seconds(record.facts, record.seconds)
     content = text(records.encode(record, VERSION)).encode()
     document = upgrade(parse_object(content, "record.json", 1), "record.json", "record")
+    entry = Entry(record.cell.id, record.round, record.attempt, record.status, "record.json")
     try:
-        return records.decode(document, Cell.parse(record.cell.id), "record.json")
+        return records.decode(document, Cell.parse(record.cell.id), entry)
     except Exception as error:
         raise BrokenPropertyError(f"a record that was stored cannot be read: {error}") from error
