@@ -4,6 +4,7 @@ import resource
 import signal
 import time
 import traceback
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +66,8 @@ def attempt(target: Callable[[Any], object], value: Any) -> Trial:
     peak, begin, rejected = peak_bytes(), time.process_time(), False
     broken: Broken | None = None
     try:
-        target(value)
+        with warnings.catch_warnings(action="ignore"):  # about damage, and NumPy's of times such as 1e308 s
+            target(value)
     except RunnerError:
         rejected = True
     except _TooSlowError as error:

@@ -20,8 +20,6 @@ EXAMPLES = {"matrix": 150, "planning": 25, "machine": 60, "document": 200, "fold
 """Target -> new inputs; some seconds for each target on a slow machine."""
 KEPT = [(target, name, value) for target in TARGETS for name, value in corpus(target)]
 
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of times such as 1e308 s
-
 
 @pytest.mark.parametrize(
     ("target", "value"),
