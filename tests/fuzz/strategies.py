@@ -246,4 +246,9 @@ GENERATORS: Mapping[str, Callable[[Draws], Any]] = {
 def inputs(target: str) -> st.SearchStrategy[Any]:
     """Return the strategy of a target's inputs."""
     generator = GENERATORS[target]
-    return st.composite(lambda draw: generator(Draws.from_hypothesis(draw)))()
+
+    @st.composite
+    def drawn(draw: st.DrawFn) -> Any:
+        return generator(Draws.from_hypothesis(draw))
+
+    return drawn()

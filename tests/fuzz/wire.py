@@ -10,6 +10,7 @@ of ``tests.fuzz.edits``), ``line`` (other bytes), ``drop``, ``twice``, ``end`` (
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from runner.analysis.tables import TableBuilder
@@ -55,14 +56,22 @@ def conversation() -> list[dict[str, Any]]:
     ]
 
 
-def stream(messages: Sequence[Any], changes: Sequence[Sequence[Any]]) -> list[bytes]:
-    """Return the lines of a server with changes; SILENCE and END stand for what is no line."""
-    lines: list[list[bytes]] = []
-    documents = list(messages)
+@cache
+def _unchanged() -> tuple[tuple[Any, bytes], ...]:
+    """Return the messages of ``conversation``, each with its line."""
+    return tuple((message, to_json(message).encode()) for message in conversation())
+
+
+def stream(changes: Sequence[Sequence[Any]]) -> list[bytes]:
+    """Return the lines of a conversation with changes; SILENCE and END stand for what is no line."""
+    unchanged = _unchanged()
+    lines = [[line] for _, line in unchanged]
+    edits: dict[int, list[Any]] = {}
     for index, kind, *arguments in changes:
-        if kind == "edit" and documents:
-            documents[index % len(documents)] = edited(documents[index % len(documents)], [arguments])
-    lines = [[to_json(document).encode()] for document in documents]
+        if kind == "edit":
+            edits.setdefault(index % len(lines), []).append(arguments)
+    for position, of_message in edits.items():
+        lines[position] = [to_json(edited(unchanged[position][0], of_message)).encode()]
     for index, kind, *arguments in changes:
         if kind != "edit":
             position = index % len(lines)
@@ -125,7 +134,7 @@ class Pieces:
 
 def run_wire(value: Mapping[str, Any]) -> None:
     """Hold a conversation with a server, and keep the records of its two cells."""
-    session = Session(Pieces(stream(conversation(), value["changes"]), value["sizes"]), "torch-1.0#1")
+    session = Session(Pieces(stream(value["changes"]), value["sizes"]), "torch-1.0#1")
     first = session.hello("torch", 2, "cpu", 5.0)
     if first["status"] == "ok" and session.alive:
         assert_seconds(session.cold("/cache", [{"implementation": "nn-lstm"}]))
