@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
+import yaml
 from hypothesis import strategies as st
 
 from runner.core.model import SKIP_CODES
@@ -88,21 +90,18 @@ def matrix(draws: Draws) -> bytes:
     return draw_bytes(draws, draws.pick(_matrix_texts()), MATRIX_TOKENS)
 
 
+@cache
 def _matrix_texts() -> Sequence[bytes]:
-    if not _TEXTS:
-        shipped = (ROOT / "matrix.yaml").read_bytes()
-        head, _, rest = shipped.partition(b"environments:\n")
-        entries = rest.split(b"\n\n  ")
-        tail = rest[rest.index(b"\nworkloads:") :]
-        start = head + b"environments:\n"
-        few = start + b"\n\n  ".join(entries[2:6]) + b"\n" + tail
-        _TEXTS.extend((shipped, few, few, start + b"\n\n  ".join(entries[4:6]) + b"\nworkloads: {rnn-step: {}}\n"))
-        _TEXTS.append(b"version: 1\nenvironments:\n  a: {framework: numpy, release: '2', python: '3.11'}\nworkloads:\n")
-        _TEXTS.append(json.dumps(plans.small_matrix(), indent=1).encode())
-    return _TEXTS
-
-
-_TEXTS: list[bytes] = []
+    """Return matrix files of 200 bytes to 3 KB, and the shipped one once."""
+    shipped = (ROOT / "matrix.yaml").read_bytes()
+    head, _, rest = shipped.partition(b"environments:\n")
+    entries = rest.split(b"\n\n  ")
+    start, end = head + b"environments:\n", b"\nworkloads:\n  rnn-step: {phases: &p [train], precisions: [fp32]}\n"
+    few = [start + b"  " + b"\n\n  ".join(entries[at : at + 2]) + end for at in (2, 4, 6)]
+    presets = b"  lm-lstm: {phases: *p}\npresets:\n  quick: {select: ['*/*'], rounds: 2}\ngpu: {clocks: max}\n"
+    tiny = b"version: 1\nenvironments:\n  a: {framework: torch, release: '2', python: '3.11', requirements: [torch]}\n"
+    dumped = yaml.safe_dump(dict(plans.small_matrix())).encode()
+    return (shipped, *(2 * few), few[0] + presets, few[1] + presets, *(3 * [tiny + end]), tiny + end + presets, dumped)
 
 
 def _edited(draws: Draws, document: Any) -> Any:
