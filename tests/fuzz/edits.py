@@ -8,13 +8,14 @@ delete   remove it
 rename   give it another key of the same object
 repeat   replace a list by so many copies, a text likewise
 wrap     put it into a list
-swap     exchange it with the value at the path of the argument
+swap     exchange it with the value at the path of the argument, unless either holds the other
 ======== ==========================================================
 
 An edit whose path the document does not have changes nothing.
 """
 
 import copy
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +29,9 @@ MAX_ITEMS = 100_000
 def edited(document: Any, edits: Sequence[Edit]) -> Any:
     """Return a copy of a document with edits applied, one after the other."""
     root = [copy.deepcopy(document)]
-    for kind, path, argument in edits:
+    for position, (kind, path, argument) in enumerate(edits):
+        if position and edits[position - 1][0] == "repeat":
+            root = [json.loads(json.dumps(root[0]))]
         try:
             _apply(root, kind, [0, *path], argument)
         except (LookupError, TypeError, AttributeError):
@@ -48,13 +51,19 @@ def _apply(root: Any, kind: str, path: Sequence[Any], argument: Any) -> None:
     elif kind == "rename" and isinstance(parent, dict):
         parent[str(argument)] = parent.pop(key)
     elif kind == "swap":
-        *other_above, other_key = [0, *argument]
-        other = _at(root, other_above)
-        parent[key], other[other_key] = other[other_key], value
+        _swap(root, path, [0, *argument])
     elif kind in {"set", "wrap", "repeat"}:
         parent[key] = {"set": argument, "wrap": [value], "repeat": value}[kind]
         if kind == "repeat" and isinstance(value, (list, str)) and value:
-            parent[key] = value * min(argument, MAX_ITEMS // len(value) + 1)
+            parent[key] = value * min(argument, MAX_ITEMS // len(value) + 1)  # the copies are the same objects
+
+
+def _swap(root: Any, path: Sequence[Any], other_path: Sequence[Any]) -> None:
+    shorter = min(len(path), len(other_path))
+    if list(path[:shorter]) == list(other_path[:shorter]):
+        return
+    parent, other = _at(root, path[:-1]), _at(root, other_path[:-1])
+    parent[path[-1]], other[other_path[-1]] = other[other_path[-1]], parent[path[-1]]
 
 
 def _at(root: Any, path: Sequence[Any]) -> Any:
