@@ -118,7 +118,7 @@ def planning(draws: Draws) -> dict[str, Any]:
         value = edited(value, [edit])
     machine = draws.below(len(plans.machines()))
     machine_changes = [draw_edit(draws, plans.machines()[machine])] if draws.chance(1, 4) else []
-    options = {name: draws.pick(OPTIONS[name]) for name in OPTIONS if draws.chance(1, 6)}
+    options = {name: draws.pick(OPTIONS[name]) for name in OPTIONS if draws.chance(1, 15)}
     return {
         "changes": changes,
         "machine": machine,
