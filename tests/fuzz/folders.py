@@ -1,4 +1,6 @@
-"""The target ``folder``: a stored run with changed files, through every command that reads runs.
+"""The targets ``folder`` and ``document``: a stored run with changed files, through every command that reads runs.
+
+``document`` changes the plan, the cases and the header of a run only, and resumes it.
 
 An input is ``{"view": NAME, "changes": [[FILE, KIND, ...], ...]}``. Kinds: ``edit`` (an edit of ``tests.fuzz.edits``),
 ``text`` (other content), ``cut`` (at a byte), ``byte`` (another byte at a position), ``remove``, ``folder``, and

@@ -1,10 +1,9 @@
-"""The targets ``matrix``, ``planning``, ``machine`` and ``document``: what is read before a plan, and plans themselves.
+"""The targets ``matrix``, ``planning`` and ``machine``: what is read before a plan, and plans themselves.
 
 - ``matrix``: bytes of a matrix file.
 - ``planning``: ``{"changes": [EDIT, ...], "machine": INDEX, "machine_changes": [EDIT, ...], "options": {...}}``, with
   edits of the small matrix and of a machine (``tests.fuzz.edits``); the matrix is planned for the machine.
 - ``machine``: bytes of a machine file; the smallest matrix is planned for it.
-- ``document``: ``{"changes": [EDIT, ...]}``, edits of the plan of a run as it is stored.
 """
 
 import contextlib
@@ -20,10 +19,9 @@ from typing import Any
 import yaml
 
 from runner.core.errors import RunnerError
-from runner.core.model import Past, Plan
+from runner.core.model import Plan
 from runner.matrix import load, parse, select_environments
-from runner.measure.round_plan import RoundPlan
-from runner.plan.document import plan_document, read_plan
+from runner.plan.document import plan_document
 from runner.plan.machine_file import read_machine_file
 from runner.report.coverage import coverage
 from runner.report.plan import plan_table
@@ -31,7 +29,6 @@ from runner.workflows.listing import listing
 from runner.workflows.options import Options
 from runner.workflows.plan_elsewhere import planned
 from tests.fuzz.edits import edited
-from tests.fuzz.examples import CASE, CELLS, MEASUREMENT, plan_of_cells
 from tests.fuzz.limits import ROOT
 from tests.fuzz.values import to_json
 
@@ -117,23 +114,3 @@ def run_machine(content: bytes) -> None:
     machine = read_machine_file(path)
     options = Options(matrix=matrix, workload=["rnn-step"], precision=["fp32"], seed=0, selectors=["torch-2.x"])
     _show(planned(options, machine, lambda _: None))
-
-
-def document() -> dict[str, Any]:
-    """Return a stored plan, its cases, and its measurement."""
-    return {"plan": plan_of_cells(), "cases": {CELLS[0].case_id: CASE}, "measurement": MEASUREMENT}
-
-
-def run_document(value: Mapping[str, Any]) -> None:
-    """Read the plan of a run as ``--resume`` does, and order its rounds."""
-    from runner.core.json import parse_object
-
-    read = parse_object(to_json(edited(document(), value["changes"])), "plan.json", 1)
-    try:
-        plan = read_plan(read["plan"], read["cases"], read["measurement"], Past())
-    except (KeyError, TypeError) as error:  # documented; resume makes a RecordError of them
-        raise RunnerError(str(error)) from error
-    order = RoundPlan(plan, tuple(plan.frameworks), (tuple(plan.frameworks),))
-    for of_group in order.rounds(1):
-        list(order.steps(of_group, frozenset(cell for block in plan.blocks for cell in block.cells)))
-    json.dumps(plan_document(plan))

@@ -170,8 +170,18 @@ def machine(draws: Draws) -> bytes:
 
 
 def document(draws: Draws) -> dict[str, Any]:
-    """Return changes to a stored plan."""
-    return {"changes": [draw_edit(draws, plans.document()) for _ in range(1 + draws.below(3))]}
+    """Return changes to the plan of a run, its cases and its header, which agree with each other for ``--resume``."""
+    files = stored_files("resume")
+    changes: list[list[Any]] = []
+    for _ in range(1 + draws.below(3)):
+        name = draws.pick(("plan.json", "plan.json", "cases.json", "journal.jsonl"))
+        if name == "journal.jsonl":
+            kind, path, argument = draw_edit(draws, files[name][0])
+            path, argument = [0, *path], [0, *argument] if kind == "swap" else argument
+            changes.append([name, "edit", kind, path, argument])
+        else:
+            changes.append([name, "edit", *draw_edit(draws, files[name])])
+    return {"view": "resume", "changes": [*changes, ["journal.jsonl", "sign"]]}
 
 
 def folder(draws: Draws) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.fuzz.folders import run_folder
-from tests.fuzz.plans import run_document, run_machine, run_matrix, run_planning
+from tests.fuzz.plans import run_machine, run_matrix, run_planning
 from tests.fuzz.runs import run_session
 from tests.fuzz.wire import run_wire
 
@@ -14,7 +14,7 @@ TARGETS: dict[str, Callable[[Any], None]] = {
     "matrix": run_matrix,
     "planning": run_planning,
     "machine": run_machine,
-    "document": run_document,
+    "document": run_folder,
     "folder": run_folder,
     "wire": run_wire,
     "session": run_session,
