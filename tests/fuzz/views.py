@@ -137,7 +137,7 @@ def resume(reports: Path) -> None:
         journal = run.journal()
         header = read_header(run)
         check_program(run, header)
-        plan = resuming._stored_plan(run, journal, header)
+        plan = resuming.stored_plan(run, journal, header)
         header.options(Options(), tuple(plan.frameworks)).to_argv()
         resuming._budget_note(plan)
         check_machine_or_differ = check_machine, check_environments
