@@ -169,7 +169,14 @@ def night() -> dict[str, Any]:
     """Return a stored night with a change that was measured in turns, and one that was not."""
     of = CELLS[1]
     names = ("environment", "implementation", "workload", "case", "phase", "precision")
-    row = {"base_seconds": 0.2, "seconds": 0.3, "ratio": 1.5, "ratio_low": 1.4, "ratio_high": 1.6, "rounds": 9}
+    row: dict[str, Any] = {
+        "base_seconds": 0.2,
+        "seconds": 0.3,
+        "ratio": 1.5,
+        "ratio_low": 1.4,
+        "ratio_high": 1.6,
+        "rounds": 9,
+    }
     row |= {"more_rounds": 0, "p_value": 1e-5, "verdict": "slower", "code": "", "reason": ""}
     change = {
         "cell": of.id,
