@@ -41,8 +41,7 @@ def main() -> int:
 
 def _guided(options: Any) -> int:
     """Let atheris choose the draws by the branches of the program that they reach."""
-    import atheris
-
+    atheris: Any = importlib.import_module("atheris")
     with atheris.instrument_imports(include=["runner"]):
         from tests.fuzz.engine import Totals, keep
         from tests.fuzz.strategies import GENERATORS

@@ -177,7 +177,7 @@ def night() -> dict[str, Any]:
         "ratio_high": 1.6,
         "rounds": 9,
     }
-    row |= {"more_rounds": 0, "p_value": 1e-5, "verdict": "slower", "code": "", "reason": ""}
+    row |= {"rounds": 9, "more_rounds": 0, "p_value": 1e-5, "verdict": "slower", "code": "", "reason": ""}
     change = {
         "cell": of.id,
         **{name: getattr(of, name) for name in names},

@@ -25,7 +25,7 @@ from runner.plan.document import plan_document
 from runner.plan.machine_file import read_machine_file
 from runner.report.coverage import coverage
 from runner.report.plan import plan_table
-from runner.workflows.listing import listing
+from runner.workflows.listing import Topic, listing
 from runner.workflows.options import Options
 from runner.workflows.plan_elsewhere import planned
 from tests.fuzz.edits import edited
@@ -49,7 +49,7 @@ def small_matrix() -> Mapping[str, Any]:
     }
     exclude = [{"select": "theano-*/rnn-step/*", "reason": "too slow"}]
     chosen = {"environments": environments, "workloads": workloads, "presets": presets, "exclude": exclude}
-    return {**matrix, **chosen}  # type: ignore[no-any-return]
+    return {**matrix, **chosen}
 
 
 @cache
@@ -90,8 +90,9 @@ def run_planning(value: Mapping[str, Any]) -> None:
     known = {field.name for field in fields(Options)}
     options = Options(matrix=matrix, **{name: item for name, item in value["options"].items() if name in known})
     _show(planned(options, read_machine_file(machine), lambda _: None))
-    for topic in ("environments", "presets"):
-        list(listing(topic, matrix, folder))  # type: ignore[arg-type]
+    topics: tuple[Topic, ...] = ("environments", "presets")
+    for topic in topics:
+        list(listing(topic, matrix, folder))
     options.to_argv()
 
 

@@ -20,7 +20,7 @@ from runner.store.run import Run
 from runner.workflows.run.recorder import RunRecorder
 from tests.fuzz import views
 from tests.fuzz.edits import edited
-from tests.fuzz.examples import BASE, CASE, CELLS, OTHER, header, hello, plan_of_cells, reply
+from tests.fuzz.examples import BASE, CASE, CELLS, OTHER, TONIGHT, header, hello, plan_of_cells, reply
 from tests.fuzz.folders import MEMORY
 from tests.fuzz.limits import BrokenPropertyError
 from tests.fuzz.values import to_json
@@ -132,7 +132,7 @@ def run_session(value: Mapping[str, Any]) -> None:
         good = [record for record in stored_records if record.status == "ok" and record.cell == HONEST]
         if len(good) != ROUNDS:
             raise BrokenPropertyError(f"{len(good)} records of the honest server, {ROUNDS} expected")
-        stored.path.rename(stored.path.with_name(views.TONIGHT))
+        stored.path.rename(stored.path.with_name(TONIGHT))
         views.VIEWS[value["view"]](reports)
     except RecordError as error:
         raise BrokenPropertyError(f"a run that was stored cannot be read: {error}") from error

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from runner.core.errors import RecordError
 from tests.fuzz import limits
 from tests.fuzz.draws import Draws
-from tests.fuzz.edits import draw_bytes, draw_edit, edited
+from tests.fuzz.edits import Edit, draw_bytes, draw_edit, edited
 from tests.fuzz.engine import Totals, generate, keep, shorter
 from tests.fuzz.examples import reply
 from tests.fuzz.strategies import GENERATORS, inputs
@@ -100,7 +100,7 @@ def test_more_memory_than_allowed_is_a_breakage(monkeypatch: pytest.MonkeyPatch)
 
 def test_edits_change_a_copy_and_ignore_paths_that_are_not_there() -> None:
     document = {"a": [1, 2], "b": {"c": 3}}
-    edits = [
+    edits: list[Edit] = [
         ["set", ["a", 0], 9],
         ["delete", ["b", "x"], None],
         ["rename", ["b", "c"], "d"],
