@@ -111,3 +111,10 @@ def gpu(session: nox.Session) -> None:
     """Try the first day with a GPU, in half an hour: one folder, with a page that says what held and what did not."""
     install(session)
     session.run("python", "-m", "benchmarks.first_day", *session.posargs)
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Give the readers inputs that are almost right, for ten minutes each; ``-- wire --inputs 1000000`` chooses."""
+    install(session, "test")
+    session.run("python", "-m", "tests.fuzz", *(session.posargs or ["all", "--minutes", "10", "--inputs", "1000000"]))

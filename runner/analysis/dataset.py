@@ -127,8 +127,8 @@ def _provenance(plan: Mapping[str, Any], header: Mapping[str, Any]) -> dict[str,
 
 def _looks(plan: Mapping[str, Any]) -> tuple[int, ...]:
     """Return the numbers of rounds at which verdicts were taken; older runs had no extra rounds."""
-    rounds = int(plan.get("rounds", MIN_ROUNDS))
-    return statistics.looks(rounds, int(plan.get("max_rounds", rounds)))
+    rounds = max(1, int(plan.get("rounds", MIN_ROUNDS)))
+    return statistics.looks(rounds, max(1, int(plan.get("max_rounds", rounds))))
 
 
 def _with_skips(cells: Sequence[Planned], journal: Journal) -> tuple[Planned, ...]:

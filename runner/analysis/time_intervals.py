@@ -1,6 +1,7 @@
 """The 95 % intervals of the times in a report: of the median over a cell's rounds."""
 
 import math
+import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
@@ -14,6 +15,9 @@ from runner.core.model import Cell
 
 Ends = tuple[float, float]
 """Low and high end of an interval, in seconds."""
+
+LARGEST_LOG = math.log(sys.float_info.max)
+"""Of seconds: few rounds that differ by hundreds of powers of ten give a larger end."""
 
 
 def time_intervals(dataset: Dataset) -> dict[Cell, Ends | None]:
@@ -66,7 +70,7 @@ def median_interval(seconds: Sequence[float], servers: Sequence[str], level: flo
         half_width = _quantile(len(logs) - 1, level) * deviation / math.sqrt(len(logs))
         low, high = middle - half_width, middle + half_width
     shown = median(seconds)
-    return min(math.exp(low), shown), max(math.exp(high), shown)
+    return min(math.exp(low), shown), max(math.exp(min(high, LARGEST_LOG)), shown)
 
 
 @lru_cache(maxsize=256)

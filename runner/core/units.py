@@ -13,6 +13,7 @@ Three choices are made elsewhere. The unit in which the figures of a workload ar
 ``bytes`` there are memory. The harness, which imports nothing of the runner, writes the GiB of its messages itself.
 """
 
+import math
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -75,15 +76,15 @@ def parse_duration(text: str) -> float:
     """Return the seconds of a duration: a number and s, m, min or h.
 
     Raises:
-        UsageError: the text is no duration, or 0.
+        UsageError: the text is no duration, or 0, or too long for a number.
 
     >>> parse_duration("90s"), parse_duration("30m"), parse_duration("1.5h")
     (90.0, 1800.0, 5400.0)
     """
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(s|m|min|h)", text.strip())
     seconds = float(match[1]) * {"s": 1, "m": 60, "min": 60, "h": 3600}[match[2]] if match else 0.0
-    if not seconds:
-        raise UsageError(Problem(f"cannot read {text!r} as a duration above 0", hint="write 90s, 30m or 8h"))
+    if not 0 < seconds < math.inf:
+        raise UsageError(Problem(f"cannot read {text!r:.100} as a duration above 0", hint="write 90s, 30m or 8h"))
     return seconds
 
 

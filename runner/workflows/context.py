@@ -1,6 +1,7 @@
 """From the options that the user typed to the values that a workflow takes."""
 
 import difflib
+import math
 import os
 import random
 import re
@@ -159,7 +160,7 @@ def plan_request(
         capacity: cores, memory and C library of the machine.
 
     Raises:
-        UsageError, NothingSelectedError: the corpus, the preset or the selection is wrong.
+        UsageError, NothingSelectedError: the corpus, the preset, the seconds or the selection are wrong.
     """
     for kind, name, known in (
         *(("preset", name, tuple(matrix.presets)) for name in (options.preset,) if name),
@@ -170,6 +171,8 @@ def plan_request(
             close = difflib.get_close_matches(name, known, 1, CLOSE)
             hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
             raise UsageError(Problem(f"there is no {kind} {name!r}", hint=hint))
+    if options.seconds is not None and not math.isfinite(options.seconds):  # typer's minimum lets NaN pass
+        raise UsageError(Problem(f"--seconds {options.seconds} is not a time", hint="write --seconds 2"))
     gpus = device[1]
     return Request(
         environments=_environments(matrix, options.selectors or ()),

@@ -174,3 +174,8 @@ def test_a_case_that_the_budget_had_no_time_for_is_skipped_with_the_reason(tmp_p
         ("run", "", ""),  # it has a record
         ("skip", "over-budget", "3 rounds would take long"),
     ]
+
+
+@pytest.mark.parametrize("rounds", [{"rounds": 0}, {"rounds": -1}, {"rounds": 0, "max_rounds": 0}])
+def test_a_plan_without_rounds_has_one_look(rounds: dict[str, int]) -> None:
+    assert dataset._looks(rounds) == (1,)

@@ -1,5 +1,6 @@
 """The interval next to a time contains the time, and the true median as often as it says."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -86,6 +87,11 @@ def test_rounds_on_one_server_count_as_one() -> None:
     assert apart == pytest.approx(interval(np.array([1.0, 1.2, 1.1])))
     assert median_interval([1.0, 1.1], ["a", "a"], 0.05) is None
     assert median_interval([1.0], ["a"], 0.05) is None
+
+
+def test_an_end_beyond_all_numbers_is_the_largest_number() -> None:
+    ends = median_interval([1e-320, 0.2, 0.3], ["a", "b", "c"], 0.05)
+    assert ends == (0.0, pytest.approx(sys.float_info.max))
 
 
 def test_unknown_servers_do_not_count() -> None:

@@ -34,6 +34,11 @@ def test_parse_duration_refuses_anything_else(text: str) -> None:
         parse_duration(text)
 
 
+def test_parse_duration_refuses_more_than_a_number_can_be() -> None:
+    with pytest.raises(UsageError, match="cannot read '999"):
+        parse_duration("9" * 400 + "h")
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(1234.5, "1234 s"), (1.0, "1.00 s"), (0.0123, "12.3 ms"), (0.0009996, "1000 µs"), (2.5e-7, "250 ns")],

@@ -1,5 +1,6 @@
 """From what was typed to what is planned, without starting anything."""
 
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -106,6 +107,12 @@ def test_an_unknown_workload() -> None:
         "hint: there are rnn-step, rnn-sequence, asr-lstm, lm-lstm, deepbench-rnn, deepbench-gemm, deepbench-conv, "
         "deepbench-sparse, deepbench-allreduce"
     )
+
+
+@pytest.mark.parametrize("seconds", [math.nan, math.inf])
+def test_seconds_that_are_no_time(seconds: float) -> None:
+    text = message_of(replace(TYPED, seconds=seconds), UsageError)
+    assert text == f"error: --seconds {seconds} is not a time\nhint: write --seconds 2"
 
 
 def test_an_unknown_backend() -> None:

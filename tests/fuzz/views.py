@@ -1,0 +1,185 @@
+"""Everything that the program shows of stored runs: each view takes a reports folder."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tests.fuzz.examples import BASE, OTHER, TONIGHT
+
+MARGIN = 0.02
+NO_MATRIX = Path("/nowhere/matrix.yaml")
+
+
+def load(reports: Path) -> None:
+    """Read the samples, as ``runner.load_samples`` and a merge of runs do."""
+    from runner.analysis.dataset import load_samples, merge
+
+    load_samples(reports)
+    merge([reports / "runs" / TONIGHT, reports / "runs" / TONIGHT])
+
+
+def report(reports: Path) -> None:
+    """Write the report, then list the runs."""
+    from runner.workflows.listing import listing
+    from runner.workflows.results import find_run, write_report
+
+    write_report(find_run(reports, None), MARGIN)
+    list(listing("runs", NO_MATRIX, reports))
+
+
+def published(reports: Path) -> None:
+    """Write the report with published figures next to it."""
+    from runner.workflows.results import find_run, write_report
+
+    write_report(find_run(reports, TONIGHT), MARGIN, "braun2018")
+
+
+def answer(reports: Path) -> None:
+    """Show the answer and the summary of a run."""
+    from runner.report import answer_text
+    from runner.workflows.results import find_run, report_summary, run_answer
+
+    answer_text.text(run_answer(find_run(reports, None), MARGIN), width=100, colour=True)
+    report_summary(find_run(reports, TONIGHT), MARGIN)
+
+
+def compare(reports: Path) -> None:
+    """Compare two environments, and show the rows in every format."""
+    from runner.report import FORMATS, chart_file, render
+    from runner.workflows.results import comparison
+
+    for best in (False, True):
+        compared = comparison(NO_MATRIX, reports, [BASE, OTHER], best=best)
+        for name in FORMATS:
+            render(compared, name, width=80, colour=True)
+        chart_file.content([compared], ".svg", compared.releases)
+
+
+def compare_published(reports: Path) -> None:
+    """Compare an environment of a named run with a publication."""
+    from runner.report import render
+    from runner.workflows.results import comparison
+
+    names = [f"{OTHER}@{TONIGHT}", "published:braun2018/torch-0.4", BASE]
+    render(comparison(NO_MATRIX, reports, names, best=True), "table")
+
+
+def check(reports: Path) -> None:
+    """Check the run."""
+    from runner.workflows.check import check as check_run
+
+    checked = check_run(reports, None, NO_MATRIX)
+    checked.text(100, colour=True)
+    json.dumps(checked.json(), allow_nan=False)
+    assert checked.serious in {True, False}
+
+
+def accuracy(reports: Path) -> None:
+    """Show the errors against the reference."""
+    from runner.report.accuracy import text
+    from runner.workflows.results import find_run, run_accuracy
+
+    text(run_accuracy(find_run(reports, None)), 100, colour=False)
+
+
+def export(reports: Path) -> None:
+    """Export the samples, and read them back."""
+    from runner.analysis.dataset import export as export_run
+    from runner.analysis.dataset import load_samples
+    from runner.workflows.results import find_run
+
+    for suffix in (".csv", ".parquet"):
+        export_run(find_run(reports, None), reports / f"samples{suffix}")
+        load_samples(reports / f"samples{suffix}")
+
+
+def notebook(reports: Path) -> None:
+    """Read a run as a notebook does."""
+    from runner.workflows.notebook import load_run
+
+    run = load_run(reports, reports, NO_MATRIX)
+    assert str(run)
+    assert run.table is not None
+    assert run.chart.svg
+
+
+def site(reports: Path) -> None:
+    """Write the site over all runs, twice: the second time reports exist."""
+    from runner.workflows.site import write_site
+
+    for _ in range(2):
+        write_site(reports, reports / "site", MARGIN, lambda _: None)
+
+
+def accept(reports: Path) -> None:
+    """Accept a run as baseline."""
+    from runner.workflows.nightly.accept import accept as accept_cells
+
+    accept_cells(reports, ["torch-*", OTHER], None)
+
+
+def resume(reports: Path) -> None:
+    """Read a run as ``--resume`` does, up to where it would look for the engine; then continue to record it."""
+    from runner.core.progress import Progress
+    from runner.measure.batches import Batches
+    from runner.measure.round_plan import RoundPlan, abandoned_cells
+    from runner.store.run import runs
+    from runner.workflows.options import Options
+    from runner.workflows.results import find_run
+    from runner.workflows.run import resume as resuming
+    from runner.workflows.run.header import check_environments, check_program, read_header
+    from runner.workflows.run.recorder import RunRecorder
+
+    for run in runs(reports):
+        assert run.journal().unfinished in {True, False}
+    run = find_run(reports, TONIGHT)
+    with run.hold():
+        journal = run.journal()
+        header = read_header(run)
+        check_program(run, header)
+        plan = resuming.stored_plan(run, journal, header)
+        header.options(Options(), tuple(plan.frameworks)).to_argv()
+        resuming._budget_note(plan)
+        check_environments(header.digests, {}, {})
+        abandoned_cells(plan.past)
+        Batches(plan)
+        recorder = RunRecorder(plan, run, Progress(lambda _: None))
+        recorder.totals()
+        groups = plan.past.groups.get("cpu") or (tuple(plan.frameworks),)
+        order = RoundPlan(plan, tuple(plan.frameworks), groups)
+        for number in range(1, 4):
+            for of_group in order.rounds(number):
+                list(order.steps(of_group, frozenset(cell for block in plan.blocks for cell in block.cells)))
+
+
+def nightly(reports: Path) -> None:
+    """Compare tonight's run with what earlier runs, nights and anchors hold."""
+    from runner.analysis import dataset
+    from runner.workflows.nightly import anchors, baseline, candidates, drift, history, pins
+    from runner.workflows.results import find_run
+
+    tonight = find_run(reports, TONIGHT)
+    results, nights = dataset.load_dataset(tonight), history.read_history(reports)
+    cells, header = baseline.measured_cells(results), tonight.journal().header
+    anchored = anchors.find_anchors(reports, tonight, cells, nights)
+    pins.write_pins(reports, pins.device_of(header), anchored.pins)
+    pins.anchor_digests(reports)
+    accepted = {name: pin.run for name, pin in anchored.pins.items() if pin.accepted}
+    failed = ("torch-1.0/lstm-cell-fused/asr-lstm/1x320-ce-short/train/fp32",)
+    baselines = baseline.find_baselines(reports, tonight, results, failed, nights.open_cells, accepted)
+    digests = header["digests"]
+    rows = dict(baseline.compare_with_baselines(results, baselines.by_cell, MARGIN))
+    changed = [*candidates.against_baselines(rows, baselines.by_cell, nights, digests)]
+    others = candidates.anchors_to_compare(anchored.by_cell, baselines.by_cell)
+    anchor_rows = dict(baseline.compare_with_baselines(results, others, MARGIN))
+    candidates.against_anchors(anchor_rows, others, changed, nights, digests, MARGIN)
+    list(drift.drift_notes((), {}, nights, MARGIN))
+
+
+VIEWS: Mapping[str, Callable[[Path], None]] = {
+    view.__name__: view
+    for view in (
+        *(load, report, published, answer, compare, compare_published, check, accuracy, export),
+        *(notebook, site, accept, resume, nightly),
+    )
+}
