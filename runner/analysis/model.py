@@ -110,7 +110,7 @@ def once(analysis: Callable[Concatenate[Dataset, P], T]) -> Callable[Concatenate
     """Return an analysis of a run that keeps its results: comparison, quality and grade ask for the same ones."""
 
     @wraps(analysis)
-    def kept(dataset: Dataset, *arguments: P.args, **options: P.kwargs) -> T:
+    def kept(dataset: Dataset, /, *arguments: P.args, **options: P.kwargs) -> T:
         key = analysis, arguments, tuple(options.items())
         if key not in dataset.memo:
             dataset.memo[key] = analysis(dataset, *arguments, **options)
