@@ -13,7 +13,7 @@ from runner.analysis import statistics
 from runner.analysis.ar1 import effective_freedom
 from runner.analysis.cell_rounds import RoundRatios, ratios_to_first_cell, round_ratios, rounds_by_cell
 from runner.analysis.independence import SerialCorrelation, serial_correlation
-from runner.analysis.model import MIN_ROUNDS, Dataset
+from runner.analysis.model import MIN_ROUNDS, Dataset, once
 from runner.core.model.cells import is_twin, origin
 
 MIN_PAIRS = 5.0
@@ -66,6 +66,7 @@ def correlation_sentence(correlation: SerialCorrelation) -> str:
     )
 
 
+@once
 def inflation(dataset: Dataset) -> Inflation:
     """Return by how much the errors of a run are larger than they seem."""
     cells = rounds_by_cell(dataset.rounds)

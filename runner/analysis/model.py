@@ -1,9 +1,10 @@
 """The values that analysis and report share: a run as tables, quality issues, and comparisons."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar
 
 from runner.catalog.published import Figure
 from runner.core.model import Cell
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 
     from runner.analysis.quality.grade import Grade
     from runner.analysis.releases import Release
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Verdict = Literal["same", "slower", "faster", "inconclusive", "not-comparable", "not-measured"]
 VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "inconclusive", "not-comparable", "not-measured")
@@ -85,6 +89,7 @@ class Dataset:
         looks: the numbers of rounds at which its verdicts were, or could have been, taken.
         warnings: sentences about files of the run that are damaged and left out.
         provenance: what it takes to repeat the run: the journal's ``begun`` event and the plan's settings.
+        memo: results that several analyses of this run share, by their function; see ``once``.
     """
 
     run: str
@@ -98,6 +103,21 @@ class Dataset:
     looks: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    memo: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+
+def once(analysis: Callable[Concatenate[Dataset, P], T]) -> Callable[Concatenate[Dataset, P], T]:
+    """Return an analysis of a run that keeps its results: comparison, quality and grade ask for the same ones."""
+
+    @wraps(analysis)
+    def kept(dataset: Dataset, /, *arguments: P.args, **options: P.kwargs) -> T:
+        key = analysis, arguments, tuple(options.items())
+        if key not in dataset.memo:
+            dataset.memo[key] = analysis(dataset, *arguments, **options)
+        result: T = dataset.memo[key]
+        return result
+
+    return kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

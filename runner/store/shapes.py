@@ -20,7 +20,7 @@ MAX_SHOWN = 40  # characters of a value in a message
 CONFIG = ConfigDict(strict=True, extra="allow")
 
 Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e300, le=1e300)]
-Seconds = Annotated[float, Field(allow_inf_nan=False, gt=0, le=1e300)]
+Seconds = Annotated[float, Field(allow_inf_nan=False, gt=0, le=1e100)]
 Integer = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
 Positive = Annotated[int, Field(ge=1, le=LARGEST)]

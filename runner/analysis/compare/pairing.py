@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from runner.analysis.compare.sample_sizes import SampleSize, sample_sizes
-from runner.analysis.model import Dataset, Turns
+from runner.analysis.model import Dataset, Turns, once
 from runner.catalog.published import PHASE_SUFFIX, Figure
 from runner.core.facts import COMPARABLE
 from runner.core.model import Cell
@@ -80,6 +81,7 @@ class Side:
         return ", ".join(sorted({value for measured in self.measured.values() for value in measured.facts[fact]}))
 
 
+@once
 def environment_side(dataset: Dataset, environment: str) -> Side:
     """Return an environment of a run; without cells if the run does not have it."""
     rounds = dataset.rounds[dataset.rounds["environment"] == environment]
@@ -150,9 +152,9 @@ def _measured(rounds: pd.DataFrame) -> dict[Cell, Measured]:
 
 def _with_tick(measured: Measured, cell: Cell, samples: pd.DataFrame) -> Measured:
     """Return a cell with the tick of its times, if two of its rounds or turns have the same median."""
-    medians = [round(seconds, CLOCK_DIGITS) for seconds in measured.medians.values()]
-    turns = [round(seconds, CLOCK_DIGITS) for turns in measured.turns.values() for seconds in turns.medians]
-    if len(set(medians)) == len(medians) and len(set(turns)) >= len(turns) / 2:
+    medians = np.array([*measured.medians.values()]).round(CLOCK_DIGITS)
+    turns = np.array([seconds for turns in measured.turns.values() for seconds in turns.medians]).round(CLOCK_DIGITS)
+    if len(np.unique(medians)) == len(medians) and len(np.unique(turns)) >= len(turns) / 2:
         return measured
     seconds = samples["seconds"][(samples["cell"] == cell.id).to_numpy()].to_numpy()
     distinct = pd.unique(seconds.round(CLOCK_DIGITS))

@@ -119,7 +119,7 @@ def _shared_rounds(base: Side, other: Side, pair: Pair) -> list[int]:
 
 def _sizes(base: Side, other: Side, pair: Pair) -> tuple[list[SampleSize], list[SampleSize]]:
     """Return the sizes of the samples of both sides, in the rounds that are compared."""
-    shared = _shared_rounds(base, other, pair)
+    shared = set(_shared_rounds(base, other, pair))
     of_base, of_other = base.measured[pair.base].sizes, other.measured[pair.other].sizes
     return (
         [size for number, size in of_base.items() if not shared or number in shared],
