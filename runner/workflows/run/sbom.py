@@ -6,7 +6,7 @@ Scanners for known vulnerabilities and licences read such files. Format: https:/
 
 import re
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -89,14 +89,16 @@ def _packages(ready: Provisioned, facts: Mapping[str, Any]) -> Iterator[dict[str
     """Yield the packages in alphabetical order; those that the lock has in this version with its hashes."""
     lock = parse_lock(ready.lock, "lock") if ready.lock else None
     index = lock.indexes[0] if lock and lock.indexes else PYPI
-    locked = {(package.key, package.version): package for package in lock.packages} if lock else {}
+    packages = lock.packages if lock else ()
+    locked: dict[tuple[str, str], LockedPackage] = {(package.key, package.version): package for package in packages}
     reported = facts.get("packages")
-    installed = {
+    installed: dict[str, str] = {
         canonicalize_name(name): version
         for name, version in (reported.items() if isinstance(reported, Mapping) else ())
         if isinstance(name, str) and isinstance(version, str) and _NAME.fullmatch(name) and _VERSION.fullmatch(version)
     }
-    for name, version in sorted(installed.items() if installed else locked):
+    pairs: Iterable[tuple[str, str]] = installed.items() or locked
+    for name, version in sorted(pairs):
         component = _package(name, version, locked.get((name, version)), index)
         unlocked = lock is not None and (name, version) not in locked
         yield component | ({"properties": _properties({"locked": "no"})} if unlocked else {})

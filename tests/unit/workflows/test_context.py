@@ -4,6 +4,7 @@ import math
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -229,7 +230,13 @@ def test_an_environment_of_the_host_has_an_id_like_any_other(name: str) -> None:
     "answer", [{"release": "\x1b[2J"}, {"release": "x" * 5000}, {"python_version": "3"}, {"framework": "-e"}]
 )
 def test_an_interpreter_that_says_what_cannot_be_is_a_sentence(answer: dict[str, str]) -> None:
-    facts = {"python": "/p", "framework": "torch", "release": "2.8.0", "python_version": "3.11", **answer}
+    facts: dict[str, Any] = {
+        "python": "/p",
+        "framework": "torch",
+        "release": "2.8.0",
+        "python_version": "3.11",
+        **answer,
+    }
     with pytest.raises(UsageError, match="says of itself what cannot be") as caught:
         host_matrix(load(ROOT / "matrix.yaml"), Installed(**facts), "host")
     assert str(caught.value).isprintable() or "\n" in str(caught.value)

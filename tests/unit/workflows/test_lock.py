@@ -173,7 +173,7 @@ def test_uv_reads_no_settings_beside_the_matrix(tmp_path: Path, monkeypatch: pyt
         folders.append(options["cwd"])
         return subprocess.CompletedProcess([], 0, f"numpy==1.19.5 --hash=sha256:{'0' * 64}\n", "")
 
-    monkeypatch.setattr(lock.subprocess, "run", run)
+    monkeypatch.setattr("runner.workflows.lock.subprocess.run", run)
     lock.lock(request(tmp_path / "lock.txt"), DAY)
     assert folders == ["/"]
 
