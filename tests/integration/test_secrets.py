@@ -194,7 +194,8 @@ def test_containers_get_no_secret(
             try:
                 inside.extend(container.attrs["Config"]["Env"])
                 script = "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline | tr '\\0' '\\n'"
-                inside.append(str(container.exec_run(["sh", "-c", script]).output, "utf-8", "replace"))
+                output = container.exec_run(["sh", "-c", script]).output
+                inside.append(output.decode("utf-8", "replace") if isinstance(output, bytes) else "")
             except docker.errors.APIError:  # it has just ended
                 continue
         return in_command_lines()
