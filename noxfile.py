@@ -72,6 +72,13 @@ def integration(session: nox.Session) -> None:
 
 
 @nox.session
+def faults(session: nox.Session) -> None:
+    """Run the real program and break it, in every way of docs/faults.md; ``-- -k disk`` chooses."""
+    install(session, "test")
+    session.run("pytest", "tests/faults", "--run-faults", "-n", "3", *session.posargs)
+
+
+@nox.session
 def nightly(session: nox.Session) -> None:
     """Measure a night, compare with the last good runs, and fail where a regression is confirmed in turns."""
     install(session)
@@ -83,6 +90,13 @@ def pins(session: nox.Session) -> None:
     """Ask the registries what the images of the matrix stand for now, and write docker/pins.toml."""
     install(session)
     session.run("runner", "lock", "--images", *session.posargs)
+
+
+@nox.session
+def audit(session: nox.Session) -> None:
+    """Look for known vulnerabilities in what the runner depends on; where no advisory service answers, say so."""
+    install(session, "audit")
+    session.run("python", "tests/audit.py", *session.posargs)
 
 
 @nox.session

@@ -78,8 +78,9 @@ def _write_run(reports: Path) -> None:
 
     from runner.core.model import Record
     from runner.store import records
-    from runner.store.documents import JOURNAL, newest, text
-    from runner.store.journal import Entry
+    from runner.store.checksums import file_checksum
+    from runner.store.documents import text
+    from runner.store.journal_writer import line_of
     from runner.store.run import Run
 
     draw = np.random.default_rng(0)
@@ -99,17 +100,18 @@ def _write_run(reports: Path) -> None:
     planned = [{"id": cell.id, "kind": "fused", "framework": "torch", "verdict": "run"} for cell in cells]
     run = Run.create(reports, {"cells": planned}, {}, {"cpu": "a processor"}, {}, datetime.now(UTC))
     run.write_environments({name: {"framework": "torch", "release": name[6:]} for name in names})
-    lines = []
+    lines: list[bytes] = []
     for number in range(1, ROUNDS + 1):
         for cell in cells:
             seconds = tuple((0.01 * np.exp(draw.normal(0, 0.02, SAMPLES))).tolist())
             facts = _facts(cell)
             record = Record(cell=cell, run=run.id, round=number, status="ok", seconds=seconds, facts=facts)
             file = f"records/{cell.id.replace('/', '~')}.{number}.1.json"
-            (run.path / file).write_text(text(records.encode(record, 1)))
-            entry = Entry(cell.id, number, 1, "ok", file)
-            lines.append(json.dumps({"version": newest(JOURNAL), "event": "measured", **entry._asdict()}) + "\n")
-    (run.path / "journal.jsonl").write_text("".join(lines))
+            content = text(records.encode(record, 1)).encode()
+            (run.path / file).write_bytes(content)
+            entry = {"cell": cell.id, "round": number, "attempt": 1, "status": "ok", "file": file}
+            lines.append(line_of(len(lines) + 1, "measured", {**entry, "sha256": file_checksum(content)}))
+    (run.path / "journal.jsonl").write_bytes(b"".join(lines))
 
 
 def _facts(cell: Cell) -> dict[str, object]:

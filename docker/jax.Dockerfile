@@ -16,7 +16,8 @@ ARG LOCK
 COPY ${LOCK} /usr/local/share/lock.txt
 # pip before 21.3 does not know the tags of newer wheels; 21.3.1 is the last one for Python 3.6.
 RUN { python3 -c 'import pip, sys; sys.exit(tuple(map(int, pip.__version__.split(".")[:2])) < (21, 3))' \
-      || python3 -m pip install --no-cache-dir --progress-bar off pip==21.3.1; } \
+      || { echo 'pip==21.3.1 --hash=sha256:deaf32dcd9ab821e359cd8330786bcd077604b5c5730c0b096eda46f95c24a2d' > /tmp/pip.txt \
+        && python3 -m pip install --require-hashes --no-cache-dir --progress-bar off -r /tmp/pip.txt && rm /tmp/pip.txt; }; } \
  && python3 -m pip install --require-hashes --no-cache-dir --progress-bar off -r /usr/local/share/lock.txt
 
 USER 1000:1000

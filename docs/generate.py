@@ -27,9 +27,11 @@ def pages() -> dict[str, str]:
     from runner.cli import app
     from runner.matrix import load, schema
     from runner.report.coverage import coverage
+    from tests.faults.page import page as faults_page
 
     matrix = DOCS.parent / "matrix.yaml"
     return {
+        "faults.md": f"{GENERATED}\n\n{faults_page()}",
         "gpus.md": f"{GENERATED}\n\n{gpu_pages.gpus_page(DOCS / 'machines', matrix)}",
         "coverage.md": coverage_page(coverage(plan_without_images(load(matrix), matrix.parent))),
         "reference/cli.md": cli_page(app),
@@ -194,7 +196,7 @@ def _simple(value: Mapping[str, Any]) -> str:
     if "pattern" in value:
         word += f" like `{value['pattern']}`".replace("|", "\\|")
     bounds = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
-    limits = [f"{words} {value[name]:g}" for name, words in bounds.items() if name in value]
+    limits = [f"{words} {value[name]:,.16g}" for name, words in bounds.items() if name in value]
     return f"{word}, {' and '.join(limits)}" if limits else word
 
 

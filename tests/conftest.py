@@ -1,11 +1,14 @@
 """What all tests share: their options, and the guard that keeps unit tests away from processes and sockets."""
 
+import os
 import socket
 import subprocess
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
+
+from tests.support import private_folders
 
 UNIT = Path(__file__).parent / "unit"
 
@@ -14,7 +17,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--run-docker", action="store_true", help="tests that need an engine fail where none answers")
     parser.addoption("--run-browser", action="store_true", help="tests that need Chromium fail where there is none")
     parser.addoption("--run-frameworks", action="store_true", help="make the framework environments where they miss")
+    parser.addoption("--run-faults", action="store_true", help="run every fault, where CI runs a dozen")
     parser.addoption("--run-slow", action="store_true", help="run the tests that take minutes each, too")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give the session folders of its own before the first test is imported; see ``private_folders``."""
+    folder = private_folders.enter(os.environ)
+    config.add_cleanup(lambda: private_folders.leave(folder))
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """Reads run folders as tables: every sample, every round, every failure."""
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +11,10 @@ import pandas as pd
 from runner.analysis import statistics
 from runner.analysis.model import MIN_ROUNDS, Dataset, Planned
 from runner.analysis.tables import TableBuilder
-from runner.core.errors import Problem, RecordError
+from runner.core.errors import DamagedRunWarning, Problem, RecordError
 from runner.core.model import Cell
 from runner.store import samples
+from runner.store.damage import DamagedRecord
 from runner.store.documents import PLAN
 from runner.store.journal import Journal
 from runner.store.run import Run, runs
@@ -33,6 +35,8 @@ def merge(folders: Iterable[Run | Path]) -> pd.DataFrame:
 def load_dataset(folder: Run | Path) -> Dataset:
     """Return one run as tables; each record is read once.
 
+    Records and lines of the journal that are damaged are left out; a ``DamagedRunWarning`` says which.
+
     Raises:
         RecordError: a file of the run cannot be read.
     """
@@ -40,8 +44,12 @@ def load_dataset(folder: Run | Path) -> Dataset:
     machine, environments = run.machine(), run.environments()
     journal = run.journal()
     builder = TableBuilder(machine, environments)
-    for record in run.records(journal):
+    damaged: list[DamagedRecord] = []
+    for record in run.records(journal, damaged.append):
         builder.add(record)
+    sentences = run.warnings(journal, damaged)
+    for sentence in sentences:
+        warnings.warn(sentence, DamagedRunWarning, stacklevel=2)
     tables, plan = builder.tables(), run.plan()
     used = {len(cpus) for cpus in tables.rounds["cpus"] if isinstance(cpus, list)}
     if used:  # a step that is not pinned may use all of them
@@ -56,7 +64,7 @@ def load_dataset(folder: Run | Path) -> Dataset:
         environments=environments,
         canary=journal.canary,
         looks=_looks(plan),
-        warning=journal.warning,
+        warnings=sentences,
         provenance=_provenance(plan, journal.header),
     )
 

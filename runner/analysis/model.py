@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from statistics import median
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from runner.catalog.published import Figure
@@ -51,7 +50,9 @@ def log_ratio(base: Round, other: Round) -> float:
     """
     if base[1] and other[1] and base[1].name == other[1].name:
         turns = zip(base[1].medians, other[1].medians, strict=False)  # one may have been precise before the other
-        return median(math.log(other_seconds / base_seconds) for base_seconds, other_seconds in turns)
+        ratios = sorted([other_seconds / base_seconds for base_seconds, other_seconds in turns])
+        low, high = ratios[(len(ratios) - 1) // 2], ratios[len(ratios) // 2]  # the logarithm keeps the order
+        return math.log(low) if low == high else (math.log(low) + math.log(high)) / 2
     return math.log(other[0] / base[0])
 
 
@@ -82,7 +83,7 @@ class Dataset:
         environments: environment id -> facts about it, with ``framework`` and ``release`` if they are known.
         canary: (case id, round, seconds) of a fixed product, in the order measured.
         looks: the numbers of rounds at which its verdicts were, or could have been, taken.
-        warning: a warning about the files of the run, or None.
+        warnings: sentences about files of the run that are damaged and left out.
         provenance: what it takes to repeat the run: the journal's ``begun`` event and the plan's settings.
     """
 
@@ -95,7 +96,7 @@ class Dataset:
     environments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     canary: tuple[tuple[str, int, float], ...] = ()
     looks: tuple[int, ...] = ()
-    warning: str | None = None
+    warnings: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -2,10 +2,8 @@
 
 import json
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, pairwise
-from statistics import median
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,6 +12,9 @@ from runner.analysis.model import Turns
 from runner.core.facts import TEXT_COLUMNS, VALUE_COLUMNS
 from runner.core.model import Record
 from runner.store.samples import TEXT_COLUMNS as SAMPLE_TEXT_COLUMNS
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 ROUND_COLUMNS = (
     *SAMPLE_TEXT_COLUMNS,
@@ -59,8 +60,8 @@ class TableBuilder:
         self.machine = machine or {}
         self.environments = environments or {}
         self.good: list[Any] = []  # row after row, each with all of ``DERIVED`` and ``COPIED``
-        self.times, self.counts, self.medians = array("d"), list[int](), list[float]()
-        self.turns: list[Turns | None] = []
+        self.times, self.counts = array("d"), array("q")
+        self.turns: list[tuple[str, list[int]] | None] = []
         self.bad: list[Any] = []
         self.failures: list[tuple[str | None, str | None]] = []
 
@@ -71,8 +72,7 @@ class TableBuilder:
             self.good += row
             self.times.extend(record.seconds)
             self.counts.append(len(record.seconds))
-            self.medians.append(median(record.seconds))  # numpy.median takes ten times as long for 34 values
-            self.turns.append(turns_of(record))
+            self.turns.append(_turns_of(record))
         else:
             self.bad += row
             self.failures.append((record.failure, record.reason))
@@ -83,16 +83,31 @@ class TableBuilder:
         rounds = _table(columns)
         samples = self._samples(rounds)
         facts = {name: pd.Series(columns[name], dtype=object) for name in VALUE_COLUMNS}
-        medians, counts = np.array(self.medians, dtype=np.float64), np.array(self.counts, dtype=np.int64)
+        times, counts = np.array(self.times, dtype=np.float64), np.array(self.counts, dtype=np.int64)
         failures = _categories([failure for failure, _ in self.failures])
         reasons = [reason or "" for _, reason in self.failures]
         return Tables(
             samples=samples,
             rounds=rounds.assign(
-                seconds=medians, iterations=counts, turns=pd.Series(self.turns, dtype=object), **facts
+                seconds=segment_medians(times, counts),
+                iterations=counts,
+                turns=pd.Series(self._turns(times), dtype=object),
+                **facts,
             ),
             failures=_table(_columns(self.bad)).assign(failure=failures, reason=reasons),
         )
+
+    def _turns(self, times: "npt.NDArray[np.float64]") -> list[Turns | None]:
+        """Return the turns of each good record; of a record without turns, all samples are one segment."""
+        sizes = array("q")
+        for turns, count in zip(self.turns, self.counts, strict=True):
+            sizes.extend(turns[1] if turns else (count,))
+        medians = segment_medians(times, np.array(sizes, dtype=np.int64)).tolist()
+        of_records, end = list[Turns | None](), 0
+        for turns in self.turns:
+            begin, end = end, end + (len(turns[1]) if turns else 1)
+            of_records.append(Turns(turns[0], tuple(medians[begin:end])) if turns else None)
+        return of_records
 
     def _derived_columns(self, record: Record) -> tuple[Any, ...]:
         """Return the columns ``DERIVED``; a missing fact is taken from the run's environment or machine."""
@@ -130,18 +145,34 @@ class TableBuilder:
 
 def turns_of(record: Record) -> Turns | None:
     """Return the turns of a good record; None if it took none, or lacks the number of samples of each."""
+    turns = _turns_of(record)
+    return Turns(turns[0], turn_medians(record.seconds, turns[1])) if turns else None
+
+
+def _turns_of(record: Record) -> tuple[str, list[int]] | None:
+    """Return the name of the turns of a good record, and the number of samples in each."""
     counts, name = record.facts.get("turns"), record.facts.get("turns_with")
-    if not isinstance(counts, list) or not counts or not name or {type(count) for count in counts} != {int}:
+    if not isinstance(counts, list) or not counts or not name or {*map(type, counts)} != {int}:
         return None
     if min(counts) < 1 or sum(counts) != len(record.seconds):
         return None
-    return Turns(f"{name}/{record.attempt}", turn_medians(record.seconds, counts))
+    return f"{name}/{record.attempt}", counts
 
 
-def turn_medians(seconds: Sequence[float], counts: Iterable[int]) -> tuple[float, ...]:
+def turn_medians(seconds: Sequence[float], counts: Sequence[int]) -> tuple[float, ...]:
     """Return the median of each turn, given all samples in order and the number of samples in each turn."""
-    ends = accumulate(counts, initial=0)
-    return tuple(median(seconds[start:end]) for start, end in pairwise(ends))
+    return tuple(segment_medians(np.array(seconds, dtype=np.float64), np.array(counts, dtype=np.int64)).tolist())
+
+
+def segment_medians(values: "npt.NDArray[np.float64]", counts: "npt.NDArray[np.int64]") -> "npt.NDArray[np.float64]":
+    """Return the medians (S,) of S consecutive segments, given all values (N,) and the sizes (S,), each at least 1."""
+    starts = np.cumsum(counts) - counts
+    medians = np.empty(len(counts), dtype=np.float64)
+    for size in np.unique(counts).tolist():  # segments of one size are the rows of a matrix
+        rows = np.flatnonzero(counts == size)
+        ordered = np.sort(values[starts[rows][:, np.newaxis] + np.arange(size)], axis=1)
+        medians[rows] = (ordered[:, (size - 1) // 2] + ordered[:, size // 2]) / 2
+    return medians
 
 
 def _columns(values: list[Any]) -> Mapping[str, list[Any]]:

@@ -1,16 +1,23 @@
 """Environments that exist: measure what an interpreter of the user has installed, and install nothing."""
 
+import os
+import re
 import shutil
+import signal
 import subprocess
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import IO, Self
 
 from runner.backends import Installed, Resources, Say
 from runner.backends.local_channel import ProcessChannel
 from runner.core.errors import Problem, UsageError
 from runner.core.model import Limits, Provisioned, Spec, Survey
 from runner.core.model.cells import without_twin
+from runner.core.paths import shortened
+from runner.core.text import REASON_LENGTH, printable
 from runner.harness.adapters import MODULES
 
 FRAMEWORKS = (*(name for name in MODULES if name not in ("numpy", "torch7")), "numpy")
@@ -29,6 +36,10 @@ for name in names:
 """
 """Imports the first framework that it can, and prints it with those that are installed."""
 PROBE_SECONDS = 120.0
+LAST_BYTES = 64 * 1024  # of what the probe prints
+_ANSWER = re.compile(
+    r"(?P<framework>\w+) (?P<release>[\w.+!-]{1,100}) (?P<python>\d+\.\d+) (?P<installed>[\w,]+)", re.ASCII
+)
 
 
 class HostBackend:
@@ -72,25 +83,29 @@ class HostBackend:
     def installed(self) -> Installed:
         """See Backend: the framework that was asked for, else the first that the interpreter can import."""
         names = [self.framework] if self.framework else list(FRAMEWORKS)
-        command = [self.python, "-c", PROBE, *names]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PROBE_SECONDS, cwd="/")
-        except (OSError, subprocess.TimeoutExpired) as error:
+            code, out, err = _run([self.python, "-c", PROBE, *names], PROBE_SECONDS)
+        except OSError as error:
             raise UsageError(Problem(f"{self.python} cannot be started: {error}")) from error
-        answer = (done.stdout.strip().splitlines() or [""])[-1].split()  # after banners, if any
-        if done.returncode or len(answer) != 4:
-            last = "".join(f"; {line}" for line in done.stderr.strip().splitlines()[-1:])
+        except subprocess.TimeoutExpired as error:
+            what = f"did not say within {PROBE_SECONDS:g} s which frameworks it has"
+            raise UsageError(
+                Problem(f"{self.python} {what}", hint="name another interpreter with --python PATH")
+            ) from error
+        answer = _ANSWER.fullmatch((out.strip().splitlines() or [""])[-1])  # after banners, if any
+        if code or answer is None or answer["framework"] not in names:
+            last = "".join(f"; {printable(line, REASON_LENGTH)}" for line in err.strip().splitlines()[-1:])
             what = f"cannot import {self.framework}" if self.framework else "imports no framework that can be measured"
             missing = self.framework or f"one of {', '.join(names)}"
             hint = f"install {missing} for it, or name another interpreter with --python PATH"
             raise UsageError(Problem(f"{self.python} {what}{last}", hint=hint))
-        framework, release, python_version, installed = answer
+        others = [name for name in FRAMEWORKS if name in answer["installed"].split(",")]
         return Installed(
             python=self.python,
-            framework=framework,
-            release=release,
-            python_version=python_version,
-            others=tuple(name for name in installed.split(",") if name not in (framework, "numpy")),
+            framework=answer["framework"],
+            release=answer["release"],
+            python_version=answer["python"],
+            others=tuple(name for name in others if name not in (answer["framework"], "numpy")),
         )
 
     def survey(self, specs: Sequence[Spec]) -> Survey:
@@ -104,7 +119,7 @@ class HostBackend:
             environment=spec.environment,
             framework=spec.framework,
             handle=self.python,
-            digest=f"host:{self.python} {spec.framework}=={spec.release}",
+            digest=f"host:{shortened(self.python)} {spec.framework}=={spec.release}",
             seconds=0.0,
             cached=True,
         )
@@ -126,3 +141,46 @@ class HostBackend:
 
     def close(self) -> None:
         """See Backend."""
+
+
+def _run(command: Sequence[str], seconds: float) -> tuple[int, str, str]:
+    """Run a command; return its exit code and the ends of stdout and stderr, however much it prints.
+
+    Raises:
+        OSError: it cannot be started.
+        subprocess.TimeoutExpired: it did not end in time, and was killed.
+    """
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd="/",
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        ends = (bytearray(), bytearray())
+        readers = [
+            threading.Thread(target=_keep_end, args=(stream, end), daemon=True)
+            for stream, end in zip((process.stdout, process.stderr), ends, strict=True)
+        ]
+        try:
+            for reader in readers:
+                reader.start()
+            code = process.wait(seconds)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # what it started may hold the pipes open
+            for reader in readers:
+                reader.join(1.0)
+    out, err = (end.decode("utf-8", "replace") for end in ends)
+    return code, out, err
+
+
+def _keep_end(stream: IO[bytes], end: bytearray) -> None:
+    """Read a stream to its end; keep the last LAST_BYTES of it."""
+    with suppress(ValueError, OSError):  # closed meanwhile
+        while data := os.read(stream.fileno(), LAST_BYTES):
+            end += data
+            del end[:-LAST_BYTES]

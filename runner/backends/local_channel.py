@@ -1,4 +1,7 @@
-"""A harness server as a process of this machine, for the venv and host backends."""
+"""A harness server as a process of this machine, for the venv and host backends.
+
+Whatever a server writes to stderr, only its end is kept, in memory.
+"""
 
 import contextlib
 import os
@@ -7,17 +10,22 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from pathlib import Path
+from typing import IO
 
 from runner.backends import harness_archive
 from runner.backends.line_reader import Lines
 from runner.backends.visible_devices import in_process
 
 LAST_BYTES = 64 * 1024
+READ_BYTES = 1 << 20
+MAX_READS = 64  # of what a server still writes to stderr after its end was seen
 KEPT = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_HOME")
 KEPT_BY_HOST = ("PYTHONPATH", "PYTHONUSERBASE", "VIRTUAL_ENV")
 END_SECONDS = 2.0  # a server has to end by itself
-SEND_SECONDS = 30.0
+FAMILY_PASSES = 20
+SEND_SECONDS = 60.0
 
 
 class ProcessChannel:
@@ -36,7 +44,6 @@ class ProcessChannel:
             OSError: the interpreter cannot be started.
         """
         self.folder = Path(tempfile.mkdtemp(prefix="matrix-runner-"))
-        self.log = (self.folder / "stderr").open("w+b")
         kept = KEPT if isolated else (*KEPT, *KEPT_BY_HOST)
         environment = {name: os.environ[name] for name in kept if name in os.environ}
         environment["TMPDIR"] = str(self.folder)
@@ -46,7 +53,7 @@ class ProcessChannel:
                 [python, *(["-I"] if isolated else []), "-c", harness_archive.BOOTSTRAP],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=self.log,
+                stderr=subprocess.PIPE,
                 cwd=self.folder,
                 env=environment,
                 start_new_session=True,
@@ -57,8 +64,12 @@ class ProcessChannel:
             raise
         assert self.process.stdin
         assert self.process.stdout
-        self.stdin, self.stdout = self.process.stdin, self.process.stdout
+        assert self.process.stderr
+        self.stdin, self.stdout, self.stderr = self.process.stdin, self.process.stdout, self.process.stderr
         os.set_blocking(self.stdin.fileno(), False)
+        os.set_blocking(self.stderr.fileno(), False)
+        self.last_words = bytearray()
+        self.stderr_ended = False
         self.lines = Lines(self._read)
         try:
             with contextlib.suppress(BrokenPipeError):  # the server is gone: the first reply says how
@@ -68,18 +79,41 @@ class ProcessChannel:
             raise
 
     def _read(self, timeout: float) -> bytes:
-        ready, _, _ = select.select([self.stdout], [], [], timeout)
-        if not ready:
-            raise TimeoutError
-        return os.read(self.stdout.fileno(), 1 << 20)
+        deadline = time.monotonic() + timeout
+        while self.stdout not in self._wait([self.stdout], [], max(timeout, 0.0)):
+            timeout = deadline - time.monotonic()
+            if timeout <= 0:
+                raise TimeoutError
+        return os.read(self.stdout.fileno(), READ_BYTES)
 
     def send(self, data: bytes) -> None:
-        """See Channel; raises TimeoutError if the server reads nothing for SEND_SECONDS."""
-        remaining = memoryview(data)
+        """See Channel; raises TimeoutError if the server has not read all of it after SEND_SECONDS."""
+        remaining, deadline = memoryview(data), time.monotonic() + SEND_SECONDS
         while remaining:
-            if not select.select([], [self.stdin], [], SEND_SECONDS)[1]:
+            timeout = deadline - time.monotonic()
+            if timeout <= 0:
                 raise TimeoutError
-            remaining = remaining[self.stdin.write(remaining) or 0 :]
+            if self.stdin in self._wait([], [self.stdin], timeout):
+                remaining = remaining[self.stdin.write(remaining) or 0 :]
+
+    def _wait(self, readers: list[IO[bytes]], writers: list[IO[bytes]], timeout: float) -> list[IO[bytes]]:
+        """Return what can be read or written, at the latest after ``timeout`` seconds; read stderr meanwhile."""
+        watched = readers if self.stderr_ended else [*readers, self.stderr]
+        readable, writable, _ = select.select(watched, writers, [], timeout)
+        if self.stderr in readable:
+            self._read_stderr()
+        return readable + writable
+
+    def _read_stderr(self) -> bool:
+        """Read what has arrived of stderr, and keep its end; return False if there is no more."""
+        try:
+            received = os.read(self.stderr.fileno(), READ_BYTES)
+        except BlockingIOError:
+            return False
+        self.stderr_ended = not received
+        self.last_words += received
+        del self.last_words[:-LAST_BYTES]
+        return bool(received)
 
     def receive(self, timeout: float) -> bytes | None:
         """See Channel."""
@@ -87,11 +121,11 @@ class ProcessChannel:
 
     def words(self) -> str:
         """See Channel."""
-        if self.log.closed:
-            return ""
-        size = self.log.seek(0, os.SEEK_END)
-        self.log.seek(max(size - LAST_BYTES, 0))
-        return self.log.read().decode("utf-8", "replace")
+        if not self.stderr.closed:
+            for _ in range(MAX_READS):
+                if not self._read_stderr():
+                    break
+        return self.last_words.decode("utf-8", "replace")
 
     def ending(self) -> tuple[str, str]:
         """See Channel."""
@@ -101,7 +135,7 @@ class ProcessChannel:
             return "crash", "the harness server closed its output but runs"
         last = (self.words().strip().splitlines() or ["it printed nothing"])[-1]
         if code < 0:
-            return "crash", f"the harness server was killed by {signal.Signals(-code).name}; last words: {last}"
+            return "crash", f"the harness server was killed by {_signal_name(-code)}; last words: {last}"
         return "crash", f"the harness server ended with exit {code}; last words: {last}"
 
     def close(self) -> None:
@@ -114,10 +148,31 @@ class ProcessChannel:
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+            if self.process.wait() != 0:  # it could not end its children
+                _kill_family(self.folder)
             self.stdout.close()
+            self.stderr.close()
             self._clean()
 
     def _clean(self) -> None:
-        self.log.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _signal_name(number: int) -> str:
+    """Return ``SIGKILL``, or ``signal 35`` where Python has no name."""
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+
+
+def _kill_family(folder: Path) -> None:
+    """Kill what a server has left behind: the processes that were started with its temporary folder, or one in it."""
+    mark = f"\0TMPDIR={folder}".encode()
+    for _ in range(FAMILY_PASSES):
+        killed = False
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            with contextlib.suppress(OSError):
+                if mark in b"\0" + path.read_bytes():
+                    os.kill(int(path.parent.name), signal.SIGKILL)
+                    killed = True
+        if not killed:
+            return
+        time.sleep(0.01)

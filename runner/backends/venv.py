@@ -14,14 +14,18 @@ from typing import Self
 
 from runner.backends import Resources, Say, interpreters
 from runner.backends.local_channel import ProcessChannel
+from runner.backends.lock_file import LOCK_BYTES, lock_skip, read_lock
 from runner.core.errors import Problem, ProvisionError
+from runner.core.files import read_bounded
 from runner.core.locks import exclusive
 from runner.core.model import Limits, Provisioned, Skip, Spec, Survey
 
 READY = ".ready"
+LOCK_COPY = "lock.txt"
 DIGITS = 12  # of a digest in the name of a folder
 OLD_PIP = ("3.6", "3.5")
-PIP_FOR_OLD = "pip==21.3.1"  # the last for Python 3.6; that of its ensurepip does not know manylinux2014
+# The last for Python 3.6; that of its ensurepip does not know manylinux2014. The hash is that of the wheel on PyPI.
+PIP_FOR_OLD = "pip==21.3.1 --hash=sha256:deaf32dcd9ab821e359cd8330786bcd077604b5c5730c0b096eda46f95c24a2d\n"
 # A mirror may have to fetch a large wheel first; an index that does not answer costs about 2 s for each package.
 PIP_PATIENCE = ("--retries", "3", "--timeout", "60")
 LAST_LINES = 15
@@ -72,8 +76,8 @@ class VenvBackend:
     def _skip(self, spec: Spec) -> Skip | None:
         if spec.image is not None:
             return Skip("no-engine", f"it is the image {spec.image}, which needs a container engine: start Docker")
-        if spec.lock is None or not spec.lock.exists():
-            return Skip("image-unavailable", spec.missing_lock)
+        if (skip := lock_skip(spec)) is not None:
+            return skip
         if spec.python is None:
             return Skip("no-interpreter", "matrix.yaml names no python for it")
         if interpreters.find(spec.python) is None:
@@ -94,7 +98,9 @@ class VenvBackend:
         """Return the hash of the lock and of the interpreter's path, which contains its release."""
         assert spec.lock is not None
         assert spec.python is not None
-        return hashlib.sha256(spec.lock.read_bytes() + str(interpreters.find(spec.python)).encode()).hexdigest()
+        return hashlib.sha256(
+            read_bounded(spec.lock, LOCK_BYTES) + str(interpreters.find(spec.python)).encode()
+        ).hexdigest()
 
     def provision(self, spec: Spec, say: Say) -> Provisioned:
         """See Backend. If two runners need the same environment, one makes it and the other waits."""
@@ -116,6 +122,7 @@ class VenvBackend:
             digest="sha256:" + self.digest(spec),
             seconds=time.monotonic() - begin,
             cached=cached,
+            lock=read_lock(spec.lock)[0] if spec.lock else b"",
         )
 
     def _make_once(self, spec: Spec, home: Path, say: Say) -> None:
@@ -134,14 +141,19 @@ class VenvBackend:
 
     def _make(self, spec: Spec, home: Path, say: Say) -> None:
         assert spec.python is not None
+        assert spec.lock is not None
         shutil.rmtree(home, ignore_errors=True)
         python = str(home / "bin" / "python")
         pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--progress-bar", "off"]
+        pip += ["--require-hashes", "--no-input", *PIP_PATIENCE, "-r"]
+        content, _ = read_lock(spec.lock)
         try:
             self._run([str(interpreters.find(spec.python)), "-m", "venv", str(home)], say)
             if spec.python in OLD_PIP:
-                self._run([*pip, PIP_FOR_OLD], say)
-            self._run([*pip, "--require-hashes", "--no-input", *PIP_PATIENCE, "-r", str(spec.lock)], say)
+                (home / "pip.txt").write_text(PIP_FOR_OLD)
+                self._run([*pip, str(home / "pip.txt")], say)
+            (home / LOCK_COPY).write_bytes(content)  # pip reads what was checked, whatever becomes of the lock
+            self._run([*pip, str(home / LOCK_COPY)], say)
             (home / READY).touch()
         except BaseException:
             shutil.rmtree(home, ignore_errors=True)

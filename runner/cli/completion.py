@@ -9,7 +9,6 @@ from typing import Any, get_args
 
 import typer
 
-from runner.core.errors import RunnerError
 from runner.core.model import Precision
 
 Completer = Callable[[typer.Context, str], list[str]]
@@ -37,7 +36,7 @@ def runs(context: typer.Context, incomplete: str) -> list[str]:
     folder = Path(context.params.get("reports") or "reports")
     try:
         return _starting_with(incomplete, [run.id for run in stored_runs(folder)])
-    except OSError:
+    except Exception:  # noqa: BLE001  a half-typed line must not become a traceback
         return []
 
 
@@ -66,7 +65,7 @@ def _matrix(context: typer.Context, section: str) -> Iterable[str]:
 
     try:
         names: Mapping[str, Any] = getattr(load(Path(context.params.get("matrix") or "matrix.yaml")), section)
-    except (RunnerError, OSError):
+    except Exception:  # noqa: BLE001  a half-typed line must not become a traceback
         return ()
     return names
 

@@ -1,26 +1,31 @@
 """Print and exit: results go to stdout, everything else to stderr.
 
 No other module prints or exits, but for programs of their own: the canary, the guardian of a GPU's clocks, the float64
-reference, and the line that Ctrl-C prints (``signals``).
+reference, and the line that Ctrl-C prints (``signals``). ``streams`` keeps a lost reader or a full disk from ending a
+command by the way it prints.
 """
 
 import gc
 import json
 import os
+import re
 import sys
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn, Protocol, TextIO
 
 import typer
 
-from runner.cli import signals
-from runner.core.errors import Problem, RunnerError, UsageError
+from runner.cli import signals, streams
+from runner.core.errors import FILE_HINTS, DamagedRunWarning, RunnerError, UsageError, file_problem
+from runner.core.text import printable, without_credentials
 
 if TYPE_CHECKING:
     from runner.core.progress import Progress
 
-INTERRUPTED = 130  # 128 + SIGINT
+COLOURS = re.compile(r"(\x1b\[[0-9;]*m)")
+"""An escape sequence that sets colours; no other one is printed."""
 GARBAGE = (50_000, 20, 20)
 """Thresholds of Python's cycle collector. The objects of a large run live to the end of the command; with Python's own
 thresholds of 700, 10 and 10, a tenth of a report's time went into looking through them again and again.
@@ -29,80 +34,111 @@ thresholds of 700, 10 and 10, a tenth of a report's time went into looking throu
 
 def end(app: typer.Typer) -> NoReturn:
     """Run a command line and exit."""
+    streams.protect()
     gc.set_threshold(*GARBAGE)
+    note_damage()
     try:
         signals.listen()
-        code = _run(app)
+        code = run(app)
+        signals.ignore()
     except KeyboardInterrupt:
-        code = INTERRUPTED
-    signals.ignore()
-    if code == INTERRUPTED:
-        print("interrupted: finished results are kept", file=sys.stderr)
-    sys.stdout.flush()
+        code = signals.INTERRUPTED
+    signals.finish()
+    if code == signals.INTERRUPTED:
+        note("interrupted: finished results are kept")
+        code = signals.exit_code()
     sys.exit(code)
 
 
-def _run(app: typer.Typer) -> int:
-    """Run the command line; return the exit code."""
+def note_damage() -> None:
+    """Print each warning about a damaged run once, as a line of its own."""
+    show = warnings.showwarning
+
+    def show_warning(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, DamagedRunWarning):
+            note(f"warning: {message}")
+        else:
+            show(message, category, filename, lineno, file, line)
+
+    warnings.simplefilter("once", DamagedRunWarning)
+    warnings.showwarning = show_warning
+
+
+def run(app: typer.Typer) -> int:
+    """Run the command line; print its error, if it has one, and return the exit code."""
     try:
         return app(standalone_mode=False) or 0  # typer makes 130 of a KeyboardInterrupt
     except typer.Abort:
-        return INTERRUPTED
+        return signals.INTERRUPTED
     except RunnerError as error:
-        if "--traceback" in sys.argv:
-            import traceback
-
-            traceback.print_exc()
-        print(error, file=sys.stderr)
-        return error.exit_code
+        return _expected(error)
     except SystemExit as error:  # typer takes every broken pipe for one of its own stdout
         return _unexpected(error) if isinstance(error.__context__, BrokenPipeError) else int(error.code or 0)
+    except OSError as error:
+        return _expected(error) if error.errno in FILE_HINTS else _unexpected(error)
     except Exception as error:  # noqa: BLE001  the only place where unexpected errors end
         return _unexpected(error)
+
+
+def _expected(error: RunnerError | OSError) -> int:
+    """Print an error for people, after its traceback if that is asked for; return the exit code."""
+    if isinstance(error, OSError):
+        error = RunnerError(file_problem(error, action="used"))
+    if "--traceback" in sys.argv:
+        import traceback
+
+        note(traceback.format_exc())
+    note(str(error))
+    return error.exit_code
 
 
 def _unexpected(error: BaseException) -> int:
     """Print the message of a mistyped option, or the traceback of a bug; return the exit code."""
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a usage error of the option parser
         command = getattr(getattr(error, "ctx", None), "command_path", "runner")
-        print(f"error: {error.format_message()}\nhint: {command} --help", file=sys.stderr)
+        note(f"error: {error.format_message()}\nhint: {command} --help")
         return 2
     import traceback
 
-    traceback.print_exc()
-    print("this is a bug in runner: please report it with the lines above", file=sys.stderr)
+    note(traceback.format_exc())
+    note("this is a bug in runner: please report it with the lines above")
     return 70
 
 
 def emit(text: str, output: Path | None) -> None:
     """Print a result, or replace a file by it."""
     if output is None:
-        try:
-            print(text.rstrip("\n"), flush=True)
-        except BrokenPipeError:  # the reader closed the pipe, as `head` does
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return
-    save(text.rstrip("\n") + "\n", output)
+        print(visible(text.rstrip("\n"), colour=colour()), flush=True)
+    else:
+        save(text.rstrip("\n") + "\n", output)
 
 
 def emit_path(path: Path) -> None:
     """Print the path of a file; a terminal makes it a link, by OSC 8, the escape sequence for links."""
+    shown = printable(str(path))
     link = sys.stdout.isatty() and colour()
-    emit(f"\033]8;;{path.resolve().as_uri()}\033\\{path}\033]8;;\033\\" if link else str(path), None)
+    print(f"\033]8;;{path.resolve().as_uri()}\033\\{shown}\033]8;;\033\\" if link else shown, flush=True)
 
 
 def save(content: str | bytes, output: Path) -> None:
-    """Replace a file by a result.
+    """Write a result to a file, see ``files.write_output``.
 
     Raises:
         UsageError: the file cannot be written.
     """
-    from runner.core.files import write_whole
+    from runner.core.files import write_output
 
     try:
-        write_whole(output, content)
+        write_output(output, content)
     except OSError as error:
-        raise UsageError(Problem(f"{output} cannot be written: {error.strerror}")) from error
+        raise UsageError(file_problem(error)) from error
 
 
 class Result(Protocol):
@@ -158,8 +194,16 @@ def choose_colour(when: Literal["auto", "always", "never"]) -> None:
 
 
 def note(text: str) -> None:
-    """Print a line to stderr."""
-    print(text, file=sys.stderr, flush=True)
+    """Print lines to stderr, if anybody still reads it."""
+    print(visible(text, colour=colour(sys.stderr)), file=sys.stderr, flush=True)
+
+
+def visible(text: str, *, colour: bool) -> str:
+    """Return lines without passwords in addresses, and without what controls a terminal, but for colours if printed."""
+    text = without_credentials(text)
+    if not colour:
+        return printable(text, multiline=True)
+    return "".join(part if COLOURS.fullmatch(part) else printable(part, multiline=True) for part in COLOURS.split(text))
 
 
 def progress() -> "Progress":

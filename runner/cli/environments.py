@@ -1,5 +1,6 @@
 """The commands about environments and the matrix file: lock, schema."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,15 +13,21 @@ from runner.core.errors import Problem, UsageError
 app = typer.Typer()
 
 
-@app.command(short_help="Write the locks of environments, or pin the images")
+@app.command(short_help="Write the locks of environments, or pin the images; or check both")
 def lock(
     environments: Environments = None,
     matrix: MatrixFile = Path("matrix.yaml"),
     find_links: Annotated[str | None, typer.Option("--find-links", help="a folder of wheels to look in first")] = None,
     images: Annotated[bool, typer.Option("--images", help="pin all images to their registries' digests")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="only check that the locks fit the matrix; with --images the pins, too")
+    ] = False,
     traceback: Traceback = False,
 ) -> int:
     """Resolve what environments require and write their locks, with a hash for every file; or pin the images."""
+    if check:
+        _check(environments or [], matrix, images=images)
+        return 0
     if not environments and not images:
         raise UsageError(Problem("there is nothing to lock", hint="name environments, or pin all images with --images"))
     if environments:
@@ -34,6 +41,17 @@ def lock(
         for line in renew(matrix):
             console.note(line)
     return 0
+
+
+def _check(environments: Sequence[str], matrix: Path, *, images: bool) -> None:
+    """Check the locks and the pins, and say what was checked."""
+    from runner.workflows.lock_check import check_locks, check_pins
+
+    locks = check_locks(matrix, environments)
+    unpinned = check_pins(matrix, complete=images)
+    console.note(f"{locks} locks fit {matrix}")
+    if unpinned:
+        console.note(f"{len(unpinned)} images have no pin: `runner lock --images` pins them")
 
 
 @app.command(short_help="Print the JSON Schema of the matrix file")

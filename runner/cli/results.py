@@ -180,9 +180,13 @@ def export(
 ) -> int:
     """Write every sample of a run as one tidy table."""
     from runner.analysis import dataset
+    from runner.core.errors import UsageError, file_problem
     from runner.report.formatting import counted
     from runner.workflows.results import find_run
 
-    rows = dataset.export(find_run(reports, run), output)
+    try:
+        rows = dataset.export(find_run(reports, run), output)
+    except OSError as error:
+        raise UsageError(file_problem(error, output)) from error
     console.note(f"wrote {output}: {counted(rows, 'sample')}")
     return 0

@@ -9,7 +9,7 @@ import typer
 
 from runner.cli import console, measure
 from runner.cli.params import Traceback
-from runner.core.errors import Problem, UsageError
+from runner.core.errors import Problem, UsageError, file_problem
 
 app = typer.Typer()
 
@@ -38,7 +38,10 @@ def schedule(
     if output is None:
         console.emit("\n".join(units.values()), None)
     else:
-        output.mkdir(parents=True, exist_ok=True)
+        try:
+            output.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(file_problem(error, output)) from error
         for name, content in units.items():
             console.emit(content, output / name)
     console.note(advice(job, format, output))

@@ -1,10 +1,18 @@
-"""Ctrl-C and SIGTERM: raise once, so that every ``finally`` runs, then ignore signals until the clean-up has ended."""
+"""Ctrl-C, SIGTERM and SIGHUP: raise once, so that every ``finally`` runs, then ignore signals until the end."""
 
 import os
 import signal
+from contextlib import suppress
 from types import FrameType
 
-STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)
+RETRY_SECONDS = 0.01
+STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM)
+INTERRUPTED = 128 + signal.SIGINT
+"""The exit code after Ctrl-C and SIGTERM."""
+HUNG_UP = 128 + signal.SIGHUP
+"""The exit code after the terminal was closed, or a connection lost."""
+
+_received: list[int] = []
 
 
 class Interrupted(KeyboardInterrupt):
@@ -12,9 +20,10 @@ class Interrupted(KeyboardInterrupt):
 
 
 def listen() -> None:
-    """Raise Interrupted at the first signal to stop, and ignore the later ones."""
+    """Raise Interrupted at the first signal to stop, and ignore the later ones; ``nohup`` keeps SIGHUP away."""
     for number in STOP:
-        signal.signal(number, _interrupt)
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _interrupt)
 
 
 def ignore() -> None:
@@ -23,12 +32,31 @@ def ignore() -> None:
         signal.signal(number, _wait)
 
 
-def _interrupt(_number: int, frame: FrameType | None) -> None:
+def finish() -> None:
+    """Keep signals away from the end of the interpreter, which restores their default actions, and so would end by one.
+
+    They are blocked first, so that one that has arrived is still taken by its handler; an ignored one stays ignored.
+    """
+    ignore()
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP)
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
+    for number in STOP:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def exit_code() -> int:
+    """Return the exit code of a command that a signal has ended."""
+    return HUNG_UP if _received[:1] == [signal.SIGHUP] else INTERRUPTED
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    _received.append(number)
     if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
-        signal.setitimer(signal.ITIMER_REAL, 0.01)  # an import may swallow an exception raised here: try again
+        signal.setitimer(signal.ITIMER_REAL, RETRY_SECONDS)  # an import may swallow an exception raised here: try again
         return
     ignore()
-    os.write(2, b"\nInterrupted: stopping containers and processes (results so far are kept) ...\n")
+    with suppress(OSError):
+        os.write(2, b"\nInterrupted: stopping containers and processes (results so far are kept) ...\n")
     raise Interrupted
 
 

@@ -4,7 +4,8 @@
 errors for people and their exit codes. ``machine`` reads this machine's cores and memory, ``paths`` says where files
 go, ``locks`` and ``files`` protect them from other processes and from crashes, ``json`` reads them with positions in
 its errors. ``threads`` and ``timeout`` run code in parallel and bound it in time, ``progress`` shows what happens,
-``units`` formats quantities, and ``facts`` lists the facts that records keep of a measurement.
+``units`` formats quantities, ``text`` makes text from outside safe to print, and ``facts`` lists the facts that records
+keep of a measurement.
 
 This package imports no other package of runner.
 """

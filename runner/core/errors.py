@@ -1,6 +1,9 @@
 """The errors for people: a sentence, its position in a file, a hint, and the exit code of the program."""
 
-from dataclasses import dataclass
+import errno
+from dataclasses import dataclass, replace
+
+from runner.core.text import without_credentials
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +95,60 @@ class ProvisionError(RunnerError):
     """One environment could not be made; the run continues without it."""
 
     def __init__(self, code: str, *problems: Problem | str, log: str = "") -> None:
-        """Take the failure class (``image-build``, ``image-pull``, ``import``), the problems and the end of the log."""
-        super().__init__(*problems)
+        """Take the failure class (``image-build``, ``image-pull``, ``import``), the problems and the end of the log.
+
+        Records and logs keep both, so users and passwords in addresses of package indexes and proxies are taken out.
+        """
+        super().__init__(*map(_without_credentials, problems))
         self.code = code
-        self.log = log
+        self.log = without_credentials(log)
+
+
+def _without_credentials(problem: Problem | str) -> Problem:
+    if isinstance(problem, str):
+        return Problem(without_credentials(problem))
+    hint = problem.hint and without_credentials(problem.hint)
+    return replace(problem, message=without_credentials(problem.message), hint=hint)
 
 
 class InterruptedRunError(RunnerError):
-    """Ctrl-C or SIGTERM ended the command; finished results are kept."""
+    """Ctrl-C, SIGTERM or SIGHUP ended the command; finished results are kept."""
 
     exit_code = 130
+
+
+class DamagedRunWarning(UserWarning):
+    """A part of a stored run is damaged, and left out."""
+
+
+FILE_HINTS = {
+    errno.ENOENT: "check that its folder exists, and that nobody has removed it",
+    errno.ENOSPC: "make room",
+    errno.EDQUOT: "make room within your quota",
+    errno.EROFS: "choose a folder on a disk that is not read-only",
+    errno.EACCES: "use a folder of yours, or ask its owner",
+    errno.EPERM: "use a folder of yours, or ask its owner",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ENOTDIR: "a part of this path is a file: choose another path",
+    errno.EISDIR: "this is a folder: name a file",
+    errno.ELOOP: "its links lead in a circle",
+    errno.EMFILE: "raise the limit of open files: `ulimit -n`",
+    errno.ENFILE: "the machine has too many open files",
+    errno.EIO: "the disk may be failing: look into the kernel's log",
+    errno.ESTALE: "the network folder is gone: mount it again",
+}
+"""Number of an OSError that a disk, a folder or its rights cause, and no bug of this program -> what to do."""
+
+
+def file_problem(error: OSError, path: object = None, action: str = "written", then: str = "") -> Problem:
+    """Return what could not be read or written, why, and what to do.
+
+    Args:
+        error: what the operating system reported.
+        path: the file or folder, for an error that names none.
+        action: ``written``, ``read`` or ``used``.
+        then: what to do after that.
+    """
+    message = f"{error.filename or path or 'a file'} cannot be {action}: {error.strerror or error}"
+    hint = FILE_HINTS.get(error.errno or 0, "" if not then else "remove the cause")
+    return Problem(message, hint=", then ".join(filter(None, (hint, then))) or None)

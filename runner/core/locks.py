@@ -4,18 +4,22 @@
 wait, and ``is_held`` only looks.
 """
 
+import errno
 import fcntl
 import os
 import platform
+import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from runner.core.errors import Problem, RunnerError, UsageError
+from runner.core.errors import Problem, RecordError, RunnerError, UsageError
 
 WAIT_SECONDS = 0.2
+MAX_HOLDER = 200  # letters that are read of the process that holds a lock
+NOT_REGULAR = "it is not a regular file"
 
 
 @contextmanager
@@ -70,14 +74,20 @@ def hold(path: Path, name: str) -> Iterator[None]:
 
     Raises:
         UsageError: another process holds it.
+        RecordError: the file cannot be opened, or is no regular file.
     """
-    with path.open("a+") as lock:
+    try:
+        lock_file = _open_regular(path, os.O_RDWR | os.O_CREAT)
+    except OSError as error:
+        hint = None if isinstance(error, PermissionError) else f"remove {path}"
+        raise RecordError(Problem(f"{name} cannot be locked: {path}: {error.strerror}", hint=hint)) from error
+    with lock_file as lock:
         if not _try_lock(lock, fcntl.LOCK_EX):
-            lock.seek(0)
-            holder = lock.read().strip() or "another runner"
+            holder = _printable(lock.read(MAX_HOLDER)) or "another runner"
             hint = "wait until that process ends, or end it"
             raise UsageError(Problem(f"{name} is in use by {holder}", hint=hint))
         lock.truncate(0)
+        lock.seek(0)
         lock.write(f"process {os.getpid()} on {platform.node()}")
         lock.flush()
         yield
@@ -86,7 +96,7 @@ def hold(path: Path, name: str) -> Iterator[None]:
 def is_held(path: Path) -> bool:
     """Return True if a process on this machine holds a lock exclusively; False as well where it cannot be read."""
     try:
-        with path.open() as lock:
+        with _open_regular(path, os.O_RDONLY) as lock:
             return not _try_lock(lock, fcntl.LOCK_SH)
     except OSError:
         return False
@@ -95,10 +105,32 @@ def is_held(path: Path) -> bool:
 def _open(path: Path) -> TextIO:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return path.open("a")
+        return _open_regular(path, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         hint = "set XDG_CACHE_HOME to a folder that you may write to"
         raise RunnerError(Problem(f"cannot create the lock {path}: {error.strerror}", hint=hint)) from error
+
+
+def _open_regular(path: Path, flags: int) -> TextIO:
+    """Open a lock file; a link is not followed, because what it points to would be emptied.
+
+    Raises:
+        OSError: it cannot be opened, or is a link, a folder, a FIFO or a device.
+    """
+    try:
+        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY, 0o666)
+    except OSError as error:
+        if error.errno in {errno.ELOOP, errno.ENXIO, errno.EISDIR}:  # a link, a socket, a folder
+            raise OSError(error.errno, NOT_REGULAR, str(path)) from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, NOT_REGULAR, str(path))
+    return os.fdopen(descriptor, "r" if flags == os.O_RDONLY else "r+", encoding="utf-8", errors="replace")
+
+
+def _printable(text: str) -> str:
+    return "".join(filter(str.isprintable, text)).strip()
 
 
 def _try_lock(lock: TextIO, kind: int) -> bool:

@@ -1,14 +1,52 @@
 """Where this program keeps runs, and what can be rebuilt."""
 
+import os
+import pwd
 from collections.abc import Mapping
 from pathlib import Path
+
+from runner.core.errors import Problem, UsageError
+
+PROGRAM = "matrix-runner"
 
 DEFAULT_REPORTS = Path("reports")
 """The folder that holds the runs, relative to the working folder, where ``--reports`` names no other."""
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
-    """Return the folder of what can be rebuilt: ``XDG_CACHE_HOME``/matrix-runner, or below ``~/.cache``."""
+    """Return the folder of what can be rebuilt: ``XDG_CACHE_HOME``/matrix-runner, or below ``~/.cache``.
+
+    Raises:
+        UsageError: no variable names it, and this user has no home folder.
+    """
     configured = environ.get("XDG_CACHE_HOME", "")
-    home = configured if configured.startswith("/") else str(Path(environ.get("HOME", "~")).expanduser() / ".cache")
-    return Path(home) / "matrix-runner"
+    return (Path(configured) if configured.startswith("/") else home(environ, "XDG_CACHE_HOME") / ".cache") / PROGRAM
+
+
+def home(environ: Mapping[str, str], variable: str) -> Path:
+    """Return this user's home folder: ``HOME``, or what the system's list of users says.
+
+    Args:
+        environ: the environment.
+        variable: what can be set instead, for the hint of the error.
+
+    Raises:
+        UsageError: there is neither.
+    """
+    if environ.get("HOME"):
+        return Path(environ["HOME"])
+    try:
+        return Path(pwd.getpwuid(os.geteuid()).pw_dir)
+    except KeyError:
+        hint = f"set {variable} to a folder that you may write to, or HOME"
+        raise UsageError(Problem(f"user {os.geteuid()} of this machine has no home folder", hint=hint)) from None
+
+
+def shortened(path: str, environ: Mapping[str, str] = os.environ) -> str:
+    """Return a path with ``~`` in place of the home folder, so that texts for others do not name this user.
+
+    >>> shortened("/home/ann/venv/bin/python", {"HOME": "/home/ann"}), shortened("/opt/python", {"HOME": "/"})
+    ('~/venv/bin/python', '/opt/python')
+    """
+    folder = environ.get("HOME", "").rstrip("/")
+    return f"~{path.removeprefix(folder)}" if folder and path.startswith(f"{folder}/") else path

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from runner.core.text import printable, without_credentials
 from runner.core.units import duration
 
 if TYPE_CHECKING:
@@ -106,7 +107,10 @@ class LiveProgress(Progress):
         """Draw on ``console``."""
         from rich.live import Live
 
-        super().__init__(lambda text: console.print(text, markup=False, highlight=False), clock)
+        def write(text: str) -> None:
+            console.print(printable(without_credentials(text), multiline=True), markup=False, highlight=False)
+
+        super().__init__(write, clock)
         self.rows: dict[str, str] = {}
         self.live = Live(console=console, get_renderable=self.table, refresh_per_second=4, transient=True)
 
@@ -139,13 +143,14 @@ class LiveProgress(Progress):
         """Return the table as it is now."""
         from rich.progress_bar import ProgressBar
         from rich.table import Table
+        from rich.text import Text
 
         grid = Table.grid(padding=(0, 1), expand=True)
         grid.add_column(no_wrap=True)
         grid.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
         with self.lock:
             for name, text in self.rows.items():
-                grid.add_row(name, text)
+                grid.add_row(Text(printable(name)), Text(printable(without_credentials(text))))
         if self.total:
             grid.add_row(self.count(), ProgressBar(self.total, self.completed))
         return grid

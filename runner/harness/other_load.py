@@ -8,13 +8,13 @@ import os
 import resource
 import time
 
+from . import procfs
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 STAT = "/proc/stat"
-THREADS = "/proc/{}/task"
-CHILDREN = "/proc/{}/task/{}/children"  # process ids; only where the kernel has CONFIG_PROC_CHILDREN
 STAT_BYTES = 512  # more than its first line
 BUSY_COLUMNS = (0, 1, 2, 5, 6)  # user, nice, system, irq, softirq; proc(5)
 READING_SHARE = 0.003  # of the time of the turns so far; where readings take longer, the next turn is not observed
@@ -24,10 +24,14 @@ SCHEDULED_TIME = 2  # CPUCLOCK_SCHED of linux/posix-timers.h
 class OtherLoad(object):
     """Adds up the busy time of all CPUs and that of this process, between ``begin`` and ``end``."""
 
-    def __init__(self, clock: "Any" = time.perf_counter) -> "None":
-        """Open ``STAT``, which stays open, and list the processes that this one has started."""
+    def __init__(self, clock: "Any" = time.perf_counter, server: "Any" = None) -> "None":
+        """Open ``STAT``, which stays open, and list the processes that count with this one: those that it has started.
+
+        ``server`` is the id of the process that adopts them when their parent ends; all its other descendants count.
+        """
         self.clock = clock
-        self.descendants = descendants(os.getpid())
+        process = os.getpid()
+        self.descendants = [pid for pid in procfs.descendants(server or process) if pid != process]
         self.elapsed = self.observed = self.reading = self.busy = self.process_time = 0.0
         self.began = self.first = None
         self.stat = open_stat()
@@ -117,15 +121,3 @@ def process_seconds(descendants: "list") -> "float":
         except OSError:
             pass
     return seconds
-
-
-def descendants(pid: "int") -> "list":
-    """Return the ids of the processes that a process has started, and that these have started; those that still run."""
-    pids = []
-    try:
-        for thread in os.listdir(THREADS.format(pid)):
-            with open(CHILDREN.format(pid, thread), encoding="ascii") as handle:
-                pids += [int(word) for word in handle.read().split()]
-    except (OSError, ValueError):
-        pass
-    return pids + [grandchild for child in pids for grandchild in descendants(child)]

@@ -9,16 +9,19 @@ import importlib
 import os
 import shutil
 import sys
-import tempfile
 import time
+import traceback
 
-from . import compile_cache, cpu, procfs, protocol
+from . import compile_cache, cpu, leftovers, procfs, protocol
 from .supervisor import ChildSupervisor
 
 FORK_SAFE_CHECKS = ("PYTORCH_NVML_BASED_CUDA_CHECK", "TRITON_NVML_BASED_CUDA_CHECK")
 """Variables that have libraries ask NVML whether there is a GPU, instead of initialising CUDA, after which no process may
 fork. Sources: https://docs.pytorch.org/docs/stable/cuda_environment_variables.html (since 1.13 or 2.0), and
 https://github.com/triton-lang/triton/pull/10933 (proposed after Triton 3.8, which calls cuInit)."""
+
+
+END_SECONDS = 1.0  # for all processes below the server, at its end; the runner waits for longer
 
 
 class Server(object):
@@ -34,6 +37,7 @@ class Server(object):
         self.settings = {}
         self.child = None  # the last one that was forked, until it is reaped
         self.threads = 0
+        self.kept = frozenset()  # processes that the import has started
 
     def reply(self, message: "dict") -> "None":
         """Write a complete line."""
@@ -43,15 +47,29 @@ class Server(object):
 
     def serve(self) -> "None":
         """Answer requests until stdin ends."""
-        answers = {"hello": self.hello, "cold": self.cold, "reference": self.reference, "measure": self.measure}
         for line in iter(self.source.readline, b""):
-            request = protocol.decode(line)
-            answer = dict(answers[request["op"]](request), id=request["id"], reply="result")
-            self.reply(dict(answer, settles=self.child is not None))
+            answer = self.answer(line)
+            self.reply(dict(answer, reply="result", settles=self.child is not None))
             if self.child is not None:
                 self.child.reap()  # after the answer: the kernel takes a while to free much memory
                 self.child = None
                 self.reply({"reply": "gone"})
+
+    def answer(self, line: "bytes") -> "dict":
+        """Return the result of a request; a failed one if the line is none, or the server cannot do what it requests."""
+        answers = {"hello": self.hello, "cold": self.cold, "reference": self.reference, "measure": self.measure}
+        number = None
+        try:
+            request = protocol.decode(line)
+            number = request.get("id")
+            answer = answers[request["op"]](request)
+        except BrokenPipeError:
+            raise  # the runner has ended
+        except Exception as error:
+            traceback.print_exc()
+            reason = "the harness server cannot answer: {}: {}".format(type(error).__name__, error)
+            answer = {"status": "failed", "class": "crash", "reason": reason}
+        return dict(answer, id=number)
 
     def hello(self, request: "dict") -> "dict":
         """Pin CPUs, set thread counts and import the framework; return its facts, which a child reads from the device."""
@@ -69,8 +87,6 @@ class Server(object):
             if self.adapter.FORK_AFTER_IMPORT and not request.get("load_in_child"):
                 self.load()
         except Exception as error:
-            import traceback
-
             traceback.print_exc()
             return {"status": "failed", "class": "import", "reason": "{}: {}".format(type(error).__name__, error)}
         seconds = time.perf_counter() - begin
@@ -80,6 +96,7 @@ class Server(object):
             return {"status": "failed", "class": "device", "reason": reason, "opened": opened}
         from . import worker
 
+        self.kept = frozenset(procfs.descendants(os.getpid()))
         answer = self.fork(lambda _: worker.run_guarded(lambda: {"facts": self.facts()}), request)
         self.threads = procfs.thread_count()
         gc.collect()
@@ -133,11 +150,7 @@ class Server(object):
             return {"status": "failed", "class": "crash", "reason": "a thread was started in the server before the fork"}
         reference = self.references[request["key"]]
         if request["phase"] == "compile":
-            empty = tempfile.mkdtemp(prefix="cold-")
-            try:
-                return self.fork(lambda _: worker.run(dict(request, cache=empty), reference, self.load), request)
-            finally:
-                shutil.rmtree(empty, ignore_errors=True)
+            return self.fork(lambda _: worker.run_cold(request, reference, self.load), request)
         name = (request["key"], request["implementation"], request["precision"])
         if request["phase"] == "compile-warm" and name not in self.primed:
             first = self.fork(lambda _: worker.run(request, reference, self.load), request)
@@ -156,10 +169,9 @@ class Server(object):
         if self.child is not None:
             self.child.reap()  # it has filled the cache for this one
         begin = time.perf_counter()
-        self.child = ChildSupervisor(work, self.out, self.source)
-        answer = self.child.wait_for_result(
-            request["timeout"], request.get("memory"), self.beat, lambda stage: self.turn(request["id"], stage)
-        )
+        self.child = ChildSupervisor(work, self.out, self.source, self.kept)
+        turn = (lambda stage: self.turn(request["id"], stage)) if request.get("turns") else None
+        answer = self.child.wait_for_result(request["timeout"], request.get("memory"), self.beat, turn)
         answer["round_seconds"] = time.perf_counter() - begin
         return answer
 
@@ -185,7 +197,7 @@ class Server(object):
 def remove_temporary_folder() -> "None":
     """Remove the temporary folder that the runner made for this server alone; the runner may have ended already."""
     folder = os.environ.get("TMPDIR", "")
-    if os.path.basename(folder).startswith("matrix-runner-"):
+    if os.path.basename(folder).startswith(leftovers.PREFIX):
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -207,9 +219,11 @@ def main(source: "object") -> "None":
     """Serve requests from ``source`` until it ends; only replies are written to stdout."""
     out = os.dup(1)
     os.dup2(2, 1)
+    leftovers.adopt_orphans()
     try:
         Server(source, out).serve()
     except (BrokenPipeError, KeyboardInterrupt):
         pass
     finally:
+        leftovers.end_processes((), END_SECONDS)
         remove_temporary_folder()

@@ -1,6 +1,5 @@
 """Runs one forked child: reads its result and its output through pipes, gives it turns, and classifies its end."""
 
-import ctypes
 import os
 import select
 import signal
@@ -9,13 +8,16 @@ import threading
 import time
 import traceback
 
-from . import procfs, protocol
+from . import leftovers, procfs, protocol
+from .pipe import Pipe
 
 LOG_BYTES = 64 * 1024
+RESULT_BYTES = 32 << 20  # of JSON, at most: a million samples
 POLL = 0.1  # seconds between two looks at a child
 POLL_ENDING = 0.001  # the same where its end or its stop is a moment away
 HEARTBEAT = 1.0
-READ_BYTES = 1 << 20
+DRAIN_SECONDS = 1.0  # for what is left in the pipes; a process that the child started may still be writing
+END_SECONDS = 5.0  # for the end of such processes once they are killed
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 CLD_STOPPED = 5  # asm-generic/siginfo.h; Python has it since 3.9
 
@@ -28,83 +30,108 @@ BUILT, TURN, TIMED = "built", "turn", "timed"
 STAGES = {b"b": BUILT, b"t": TURN, b"d": TIMED}
 
 
-class Pipe(object):
-    """A pipe from the child, and what has been read from it."""
-
-    def __init__(self) -> "None":
-        """Open both ends."""
-        self.reader, self.writer = os.pipe()
-        self.parts = []
-        self.closed = False  # the child has closed its end
-
-    def read(self) -> "None":
-        """Keep the next bytes; blocks where there are none."""
-        part = os.read(self.reader, READ_BYTES)
-        if part:
-            self.parts.append(part)
-        else:
-            self.closed = True
-
-    def has_line(self) -> "bool":
-        """Return whether a complete line has arrived."""
-        return bool(self.parts) and self.parts[-1][-1:] == b"\n"
-
-    def text(self) -> "bytes":
-        """Return everything that has been read."""
-        return b"".join(self.parts)
-
-
 class ChildSupervisor(object):
     """A child, its pipes, and its ``state``: RUNNING, WAITING or REAPED."""
 
-    def __init__(self, work: "object", private: "int", source: "object"):
+    def __init__(self, work: "object", private: "int", source: "object", kept: "object" = ()):
         """Fork; the child runs ``work`` and sends what it returns.
 
         Args:
             work: called in the child with a function that takes a stage and returns when it is the child's turn; returns
-                a dict for JSON.
+                a dict for JSON, with ``status``.
             private: the server's reply descriptor, which the child must not hold.
             source: the server's stdin; when it ends while the child runs, so does the server.
+            kept: ids of the processes below the server that the child did not start.
         """
         sys.stdout.flush()
         sys.stderr.flush()
-        self.libc = ctypes.CDLL(None)
         server = os.getpid()
         self.source = source
+        self.kept = kept
         self.kills = procfs.out_of_memory_kills()
-        self.result, self.log, self.turns = pipes = Pipe(), Pipe(), Pipe()
+        self.token = os.urandom(16).hex()
+        self.scratch = leftovers.Scratch(leftovers.server_folders())
+        self.result, self.log, self.turns = self.pipes = Pipe(RESULT_BYTES), Pipe(LOG_BYTES, last=True), Pipe(1, last=True)
         self.state = RUNNING
         self.stage = TURN
-        self.pid = os.fork()
+        self.descendant_bytes = 0  # of memory, at the last heartbeat
+        self.pid = self.fork()
         if self.pid == 0:
             try:
-                for descriptor in [private] + [pipe.reader for pipe in pipes]:
+                for descriptor in [private] + [pipe.reader for pipe in self.pipes]:
                     os.close(descriptor)
-                self.libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))  # a child never outlives its server
+                procfs.control(PR_SET_PDEATHSIG, int(signal.SIGKILL))  # a child never outlives its server
                 if os.getppid() == server:
-                    run_child(
-                        lambda: work(lambda stage=TURN: wait_for_turn(self.turns.writer, stage)),
-                        self.result.writer,
-                        self.log.writer,
-                    )
+                    self.run_child(work)
             finally:
                 os._exit(1)
-        for pipe in pipes:
-            os.close(pipe.writer)
+        for pipe in self.pipes:
+            pipe.close_writer()
         try:
             os.setpgid(self.pid, self.pid)
         except OSError:
             pass  # the child was faster
 
-    def wait_for_result(self, timeout: "float", memory: "object", beat: "object", turn: "object") -> "dict":
+    def fork(self) -> "int":
+        """Return what os.fork does; if the kernel refuses, nothing of this child stays, and OSError is raised."""
+        try:
+            return os.fork()
+        except OSError:
+            for pipe in self.pipes:
+                pipe.close_writer()
+                pipe.close_reader()
+            self.scratch.clear()
+            raise
+
+    def run_child(self, work: "object") -> "None":
+        """Run ``work`` in the child, in a process group and a folder of its own, without stdin; never returns."""
+        code, child = 1, os.getpid()
+        try:
+            os.setpgid(0, 0)
+            null = os.open(os.devnull, os.O_RDONLY)
+            os.dup2(null, 0)
+            os.dup2(self.log.writer, 1)
+            os.dup2(self.log.writer, 2)
+            procfs.become_first_oom_victim()
+            self.scratch.enter()
+            message = work(lambda stage=TURN: wait_for_turn(self.turns.writer, stage))
+            if os.getpid() == child:  # a copy that the framework forked has no result
+                remaining = protocol.encode(dict(message, swapped_bytes=procfs.swapped_bytes(), token=self.token))
+                sys.stdout.flush()
+                sys.stderr.flush()
+                while remaining:
+                    remaining = remaining[os.write(self.result.writer, remaining) :]
+                code = 0
+        except BaseException:
+            traceback.print_exc()
+            sys.stderr.flush()
+        finally:
+            os._exit(code)
+
+    def wait_for_result(self, timeout: "float", memory: "object", beat: "object", turn: "object" = None) -> "dict":
         """Return the child's message, or a failure with its class; kill a child that exceeds its limits.
 
         Args:
             timeout: seconds, above 0; those in which it waits for its turn do not count.
-            memory: resident bytes at which the child is killed, or None where a container sets the limit.
+            memory: bytes at which the child is killed, with all that it started; None where a container sets the limit.
             beat: called about every HEARTBEAT seconds.
-            turn: called with the stage when the child waits for its turn; returns when it may continue.
+            turn: called with the stage when the child waits for its turn; returns when it may continue. None if it has none.
         """
+        try:
+            message, failure, code = self.follow(timeout, memory, beat, turn)
+            if self.state != REAPED:
+                self.kill()
+            deadline = time.monotonic() + DRAIN_SECONDS
+            while self.read_pipes(0) and time.monotonic() < deadline:
+                pass
+        finally:
+            for pipe in self.pipes:
+                pipe.close_reader()
+        log = self.log.data.decode("utf-8", "replace")
+        return dict(message or self.message() or failure or self.failure_of_exit(code, log), log=log)
+
+    def follow(self, timeout: "float", memory: "object", beat: "object", turn: "object") -> "tuple":
+        """Return (message, failure, exit code) as soon as the child has sent a message, exceeded a limit or ended."""
         start = last_beat = time.monotonic()
         failure = code = message = None
         while code is None and message is None:
@@ -113,28 +140,31 @@ class ChildSupervisor(object):
             if now - last_beat >= HEARTBEAT:
                 beat()
                 last_beat = now
-            if self.is_stopped():
+                self.watch_descendants(memory)
+            if turn is not None and self.is_stopped():
                 self.give_turn(turn)
                 last_beat, start = time.monotonic(), start + time.monotonic() - now
             message = self.message()
             if message is None:
                 failure = self.exceeded_limit(now - start, timeout, memory)
                 code = self.exit_code(kill=failure is not None)
-        if self.state != REAPED:
-            self.kill()  # processes that the child started must not outlive its answer
-        while self.read_pipes(0):
-            pass
-        for pipe in (self.result, self.log, self.turns):
-            os.close(pipe.reader)
-        log = self.log.text()[-LOG_BYTES:].decode("utf-8", "replace")
-        return dict(message or self.message() or failure or self.failure_of_exit(code, log), log=log)
+        return message, failure, code
+
+    def watch_descendants(self, memory: "object") -> "None":
+        """Reap the processes that lost their parent and have ended; add up the memory of the others, if there is a limit."""
+        leftovers.reap_orphans(set(self.kept) | {self.pid})
+        if memory:
+            pids = [pid for pid in procfs.descendants(os.getpid(), self.kept) if pid != self.pid]
+            self.descendant_bytes = sum(procfs.resident_bytes(pid) for pid in pids)
+            if pids and procfs.resident_bytes(self.pid) + self.descendant_bytes > memory:
+                self.descendant_bytes = sum(procfs.proportional_bytes(pid) for pid in pids)
 
     def is_stopped(self) -> "bool":
         """Return whether the child has announced that it waits for its turn, and the kernel has stopped all its threads."""
-        if select.select([self.turns.reader], [], [], 0)[0]:
-            announced = os.read(self.turns.reader, 1)
-            if announced:
-                self.state, self.stage = WAITING, STAGES[announced]
+        announced = bytes(self.turns.data)
+        self.turns.data.clear()
+        if announced in STAGES:
+            self.state, self.stage = WAITING, STAGES[announced]
         if self.state != WAITING:
             return False
         status = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
@@ -167,12 +197,16 @@ class ChildSupervisor(object):
         return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
     def reap(self) -> "None":
-        """Kill the child if it still runs, and wait until it and its memory are gone."""
+        """End the child and all that it started; wait until their memory is free, and remove their files."""
         self.exit_code(kill=True)
+        remaining = leftovers.end_processes(self.kept, END_SECONDS)
+        if remaining:
+            sys.stderr.write("processes of a child that cannot be killed: {}\n".format(remaining))
+        self.scratch.clear()
 
     def is_ending(self) -> "bool":
         """Return whether the result is complete or its pipe is closed: the child exits in a moment."""
-        return self.result.closed or self.result.has_line()
+        return self.result.closed or self.result.is_complete()
 
     def read_pipes(self, seconds: "float") -> "bool":
         """Read what the child wrote, waiting up to ``seconds``; return whether there was anything.
@@ -180,10 +214,9 @@ class ChildSupervisor(object):
         Raises:
             BrokenPipeError: the server's stdin has ended; the child is killed.
         """
-        pipes = {pipe.reader: pipe for pipe in (self.result, self.log) if not pipe.closed}
-        turns = [self.turns.reader] if pipes else []  # ends the wait; ``is_stopped`` reads it
+        pipes = {pipe.reader: pipe for pipe in self.pipes if not pipe.closed}
         stdin = [self.source.fileno()] if hasattr(self.source, "fileno") else []
-        ready, _, _ = select.select(list(pipes) + turns + stdin, [], [], seconds)
+        ready, _, _ = select.select(list(pipes) + stdin, [], [], seconds)
         for descriptor in ready:
             if descriptor in pipes:
                 pipes[descriptor].read()
@@ -198,19 +231,27 @@ class ChildSupervisor(object):
         """Return a failure if the child has exceeded its time or its memory, else None."""
         if seconds > timeout:
             return {"status": "failed", "class": "timeout", "reason": "not finished after {:g} s".format(timeout)}
-        if memory and procfs.resident_bytes(self.pid) > memory:
+        if memory and procfs.resident_bytes(self.pid) + self.descendant_bytes > memory:
             reason = "used more than its limit of {:.1f} GiB of memory".format(memory / 2.0 ** 30)
             return {"status": "failed", "class": "oom", "reason": reason}
         return None
 
     def message(self) -> "object":
-        """Return the dict that the child sent; None while it is missing or incomplete."""
-        if not self.result.has_line():
+        """Return the dict that the child sent, a failure if it is not the harness's; None while it is incomplete.
+
+        The token is no secret from a framework, whose code runs in the same process. It keeps what was written to the pipe
+        by mistake from being believed.
+        """
+        if not self.result.is_complete():
             return None
         try:
-            return protocol.decode(self.result.text())
-        except (ValueError, UnicodeDecodeError):
-            return None
+            message = protocol.decode(bytes(self.result.data))
+        except ValueError:
+            message = {}
+        if message.pop("token", None) == self.token and message.get("status") in ("ok", "failed"):
+            return message
+        reason = "something that is not the harness's result was written to its pipe"
+        return {"status": "failed", "class": "crash", "reason": reason}
 
     def failure_of_exit(self, code: "int", log: "str") -> "dict":
         """Return the failure of a child that ended without a result."""
@@ -218,40 +259,27 @@ class ChildSupervisor(object):
         if code == -signal.SIGKILL and procfs.out_of_memory_kills() > self.kills:
             return {"status": "failed", "class": "oom", "reason": "the kernel killed the process: out of memory"}
         if code < 0:
-            reason = "killed by signal {}; last words: {}".format(signal.Signals(-code).name, last_line)
+            reason = "killed by signal {}; last words: {}".format(signal_name(-code), last_line)
         else:
             reason = "exit {} without a result; last words: {}".format(code, last_line)
         return {"status": "failed", "class": "crash", "reason": reason}
 
     def kill(self) -> "None":
-        """Kill the child and all that it started."""
-        try:
-            os.killpg(self.pid, signal.SIGKILL)
-        except OSError:
-            pass
+        """Kill the child, which is not reaped yet, and its process group, which it may have left; in a container, all."""
+        leftovers.kill_container(self.kept)
+        for kill in (os.killpg, os.kill):
+            try:
+                kill(self.pid, signal.SIGKILL)
+            except OSError:
+                pass
 
 
-def run_child(work: "object", result: "int", log: "int") -> "None":
-    """Run ``work`` in the child, in a process group of its own, without stdin and with its output in ``log``; never returns."""
-    code = 1
+def signal_name(number: "int") -> "str":
+    """Return the name of a signal; its number if Python has no name for it, as for most real-time signals."""
     try:
-        os.setpgid(0, 0)
-        null = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(null, 0)
-        os.dup2(log, 1)
-        os.dup2(log, 2)
-        procfs.become_first_oom_victim()
-        remaining = protocol.encode(dict(work(), swapped_bytes=procfs.swapped_bytes()))
-        sys.stdout.flush()
-        sys.stderr.flush()
-        while remaining:
-            remaining = remaining[os.write(result, remaining) :]
-        code = 0
-    except BaseException:
-        traceback.print_exc()
-        sys.stderr.flush()
-    finally:
-        os._exit(code)
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)
 
 
 def wait_for_turn(turns: "int", stage: "str") -> "None":

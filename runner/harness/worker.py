@@ -1,5 +1,7 @@
 """What a forked child does: build an implementation, verify it, time a phase."""
 
+import os
+import tempfile
 import time
 import traceback
 
@@ -99,7 +101,7 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
 
 def time_call(program: "object", call: "object", request: "dict", wait: "object") -> "dict":
     """Return the times of a call, from ``timing.measure``, and the facts of its device and of the machine meanwhile."""
-    others = OtherLoad()
+    others = OtherLoad(server=os.getppid())
     if request["device"] == "cpu":
         monitor = cpu.CpuMonitor()
         turn = monitor.before_turns(others.during(wait))
@@ -167,3 +169,8 @@ def run(request: "dict", reference: "dict", load: "object", wait: "object" = Non
         return measure(request, reference, wait)
 
     return run_guarded(work)
+
+
+def run_cold(request: "dict", reference: "dict", load: "object") -> "dict":
+    """Return what ``run`` does, with empty compiler caches in the temporary folder of this child."""
+    return run(dict(request, cache=tempfile.mkdtemp(prefix="cold-")), reference, load)

@@ -10,7 +10,7 @@
 from runner.catalog.cases import WORKLOADS
 from runner.matrix.environments import Environment, Variant
 from runner.matrix.fields import FRAMEWORK_ALIASES, FRAMEWORKS, Framework, Phase, WorkloadName
-from runner.matrix.load import load, parse
+from runner.matrix.load import load, parse, position
 from runner.matrix.models import Exclude, GpuSettings, Matrix, Measure, Preset, Selector, WorkloadChoice, schema
 from runner.matrix.select import choose_cells, select_environments, split_selectors
 
@@ -33,6 +33,7 @@ __all__ = [
     "choose_cells",
     "load",
     "parse",
+    "position",
     "schema",
     "select_environments",
     "split_selectors",

@@ -8,7 +8,18 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from runner.core.model import Device
-from runner.matrix.fields import Bytes, Framework, Part, PythonVersion, Text, VariantName, WebAddress
+from runner.matrix.fields import (
+    Bytes,
+    Framework,
+    Image,
+    LockPath,
+    PackageRequirement,
+    Part,
+    PythonVersion,
+    Text,
+    VariantName,
+    WebAddress,
+)
 
 
 class BrokenRule(NamedTuple):
@@ -26,12 +37,12 @@ class BrokenRule(NamedTuple):
 
 
 class _Source(Part):
-    base: Text | None = None
+    base: Image | None = None
     """The Docker image to build on; by default python:<python>-slim."""
-    lock: Text | None = None
-    """The file with the requirements and their hashes, relative to the matrix file; `runner lock` writes it."""
-    requirements: Annotated[tuple[Text, ...], Field(strict=False)] = ()
-    """The requirements that `runner lock` resolves, in pip's notation."""
+    lock: LockPath | None = None
+    """The file with the requirements and their hashes, below the folder of the matrix file; `runner lock` writes it."""
+    requirements: Annotated[tuple[PackageRequirement, ...], Field(strict=False)] = ()
+    """The requirements that `runner lock` resolves: names and versions (PEP 508), without paths and addresses."""
     index: WebAddress | None = None
     """An extra package index; the lock names it."""
     find_links: WebAddress | None = None
@@ -49,7 +60,7 @@ class _Source(Part):
 class Variant(_Source):
     """How to build an environment for a device, cpu or cuda; several for cuda have different CUDA versions."""
 
-    image: Text | None = None
+    image: Image | None = None
     """An image to pull and use unchanged, instead of building one."""
 
 
@@ -108,7 +119,7 @@ class Environment(_Source):
     """The release as the framework spells it, such as "1.0.0"; "2.*" stands for the newest 2.x."""
     python: PythonVersion | None = None
     """The version of Python, in quotes: YAML reads 3.10 as the number 3.1."""
-    image: Text | None = None
+    image: Image | None = None
     """An image to pull and use unchanged, instead of building one."""
     variants: dict[VariantName, Variant] = Field(default={})
     """An entry for cpu and one for cuda, if the two need different packages; or cuda-12.6 and cuda-13.0, of which the

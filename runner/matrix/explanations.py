@@ -51,7 +51,9 @@ class Mistake(NamedTuple):
         if not self.path:
             return "the matrix"
         last = self.path[-1]
-        return last if isinstance(last, str) else f"an item of {self.path[-2]}"
+        if not isinstance(last, str):
+            return f"an item of {self.path[-2]}"
+        return last if last.isprintable() and len(last) <= 60 else abbreviated(last)
 
     @property
     def token(self) -> str:
@@ -139,7 +141,7 @@ def _number(what: str) -> Callable[[Mistake], _MessageAndHint]:
 
 def _bound(words: str, name: str) -> Callable[[Mistake], _MessageAndHint]:
     """Return the explanation of a number beyond its limit."""
-    return lambda mistake: (f"{mistake.name} must be {words} {mistake.limit(name):g}, found {mistake.token}", None)
+    return lambda mistake: (f"{mistake.name} must be {words} {mistake.limit(name):,.16g}, found {mistake.token}", None)
 
 
 def _literal(mistake: Mistake) -> _MessageAndHint:
@@ -179,6 +181,16 @@ def _pattern(mistake: Mistake) -> _MessageAndHint:
     )
 
 
+def _too_long(mistake: Mistake) -> _MessageAndHint:
+    return f"{mistake.name} has more than {mistake.limit('max_length')} characters", "shorten it"
+
+
+def _refused(mistake: Mistake) -> _MessageAndHint:
+    """Explain a value by the message and the hint of the check that refused it, see ``runner.matrix.fields``."""
+    value = "" if mistake.error["loc"][-1] == "[key]" else f", found {mistake.token}"
+    return f"{mistake.name} {mistake.limit('text')}{value}", mistake.limit("hint")
+
+
 def other(mistake: Mistake) -> _MessageAndHint:
     """Explain a mistake of a type that has no explanation here, in the words of pydantic."""
     message = mistake.error["msg"]
@@ -186,7 +198,6 @@ def other(mistake: Mistake) -> _MessageAndHint:
 
 
 EXPLANATIONS: dict[str, Callable[[Mistake], _MessageAndHint]] = {
-    "address": lambda mistake: (f"{mistake.name} {mistake.error['msg']}, found {mistake.token}", None),
     "dict_type": _must("a mapping"),
     "extra_forbidden": _unknown,
     "finite_number": _number("a finite number"),
@@ -195,10 +206,13 @@ EXPLANATIONS: dict[str, Callable[[Mistake], _MessageAndHint]] = {
     "greater_than_equal": _bound("at least", "ge"),
     "int_type": _number("a whole number"),
     "less_than": _bound("below", "lt"),
+    "less_than_equal": _bound("at most", "le"),
     "literal_error": _literal,
     "missing": _missing,
     "model_type": _must("a mapping"),
+    "refused": _refused,
     "string_pattern_mismatch": _pattern,
+    "string_too_long": _too_long,
     "string_too_short": lambda mistake: (f"{mistake.name} is empty", "write it between the quotes"),
     "string_type": _must("text"),
     "tuple_type": _must("a list"),

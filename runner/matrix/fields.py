@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Literal, get_args
+from pathlib import PurePosixPath
+from typing import Annotated, Literal, NoReturn, get_args
 
+from packaging.requirements import InvalidRequirement, Requirement
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
@@ -17,9 +19,72 @@ FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
 FRAMEWORK_ALIASES: Mapping[str, Framework] = {"tf": "tensorflow", "pytorch": "torch", "lasagne": "theano"}
 
 
+LONGEST_TEXT = 1000  # characters; the longest of the shipped matrix has 100
+LONGEST_ID = 64  # characters: an id is a part of file names, which have at most 255 bytes
+LONGEST_IMAGE = 255  # characters of a repository, distribution/reference, NameTotalLengthMax
+LONGEST_FILE_NAME = 255  # bytes, NAME_MAX of Linux
+ENVIRONMENT_ID = r"[a-z][a-z0-9]*(-[a-z0-9]+(\.[a-z0-9]+)*)*"
+"""Names of built images contain the id, and a part of those may not begin or end with a dot, nor have two in a row."""
+
+# What is no part of a line of text: control characters, line separators, and what changes the direction of writing.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+# pip splits the lines of a lock as a shell does, so that quotes, a backslash, a space or ${NAME} change their meaning.
+_ADDRESS = re.compile(r"https?://[A-Za-z0-9\[][A-Za-z0-9._~:/?#\[\]@!&()*+,;=%-]*")
+
+# The grammar of https://github.com/distribution/reference, regexp.go and reference.go.
+_COMPONENT = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_DOMAIN_PART = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_DOMAIN = rf"(?:{_DOMAIN_PART}(?:\.{_DOMAIN_PART})*|\[[A-Fa-f0-9:]+\])(?::[0-9]+)?"
+_DIGEST = r"sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128}"
+_IMAGE = re.compile(
+    rf"((?:{_DOMAIN}/)?{_COMPONENT}(?:/{_COMPONENT})*)(?::[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}})?(?:@(?:{_DIGEST}))?"
+)
+
+
+def _refuse(message: str, hint: str) -> NoReturn:
+    """Raise an error of pydantic with a message, to follow the name of the value, and with a hint."""
+    raise PydanticCustomError("refused", "{text}", {"text": message, "hint": hint})
+
+
+def _check_text(value: str) -> str:
+    if match := _CONTROL.search(value):
+        if match[0] in "\n\r":
+            _refuse("has a line break", "write it in one line, or begin it with '>-' instead of '>' or '|'")
+        _refuse(f"has the control character U+{ord(match[0]):04X}", "remove it")
+    return value
+
+
 def _check_web_address(value: str) -> str:
     if not value.startswith(("https://", "http://")):
-        raise PydanticCustomError("address", "must be an http:// or https:// address")
+        _refuse("must be an http:// or https:// address", "write an address such as https://example.org/wheels")
+    if not _ADDRESS.fullmatch(value):
+        _refuse("has a character that an address cannot have", "write it in percent-encoding: a space is %20")
+    return value
+
+
+def _check_image(value: str) -> str:
+    match = _IMAGE.fullmatch(value)
+    if match is None or len(match[1]) > LONGEST_IMAGE or re.fullmatch("[a-f0-9]{64}", match[1]):
+        _refuse("is not the name of a Docker image", "write it as docker pull takes it, such as python:3.11-slim")
+    return value
+
+
+def _check_requirement(value: str) -> str:
+    try:
+        requirement = Requirement(value)
+    except InvalidRequirement:
+        _refuse("is not a requirement (PEP 508)", "write a name and versions, such as numpy<2")
+    if requirement.url is not None:
+        _refuse("has an address or a path", f"write a version, such as {requirement.name}==1.0")
+    return value
+
+
+def _check_lock(value: str) -> str:
+    parts = PurePosixPath(value).parts
+    if not parts or parts[0] == "/" or ".." in parts:
+        _refuse("must be the path of a file below the matrix file's folder", "such as docker/locks/torch-2.5.txt")
+    if any(len(part.encode()) > LONGEST_FILE_NAME for part in parts):
+        _refuse(f"has a name of more than {LONGEST_FILE_NAME} bytes", "write a shorter path")
     return value
 
 
@@ -37,14 +102,17 @@ def _check_variant(value: str) -> str:
 
 VariantName = Annotated[str, AfterValidator(_check_variant)]
 WorkloadName = Annotated[str, AfterValidator(_check_workload)]
-EnvironmentId = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9.]+)*$")]
-Text = Annotated[str, Field(min_length=1)]
-PythonVersion = Annotated[str, Field(pattern=r"^[0-9]\.[0-9]+$")]
-WebAddress = Annotated[str, AfterValidator(_check_web_address)]
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=1)]
+EnvironmentId = Annotated[str, Field(pattern=f"^{ENVIRONMENT_ID}$", max_length=LONGEST_ID)]
+Text = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT), AfterValidator(_check_text)]
+PythonVersion = Annotated[str, Field(pattern=r"^[0-9]\.[0-9]{1,2}$")]
+WebAddress = Annotated[Text, AfterValidator(_check_web_address)]
+Image = Annotated[Text, AfterValidator(_check_image)]
+PackageRequirement = Annotated[Text, AfterValidator(_check_requirement)]
+LockPath = Annotated[Text, AfterValidator(_check_lock)]
+Seconds = Annotated[float, Field(gt=0, le=1e8, allow_inf_nan=False)]  # three years
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
 Rate = Annotated[float, Field(ge=1, le=1000)]  # per second
-Bytes = Annotated[int, Field(ge=0)]
+Bytes = Annotated[int, Field(ge=0, le=10**15)]  # a petabyte
 Devices = Annotated[tuple[Literal["cpu", "cuda"], ...], Field(strict=False)]
 Phases = Annotated[tuple[Phase, ...], Field(strict=False)]
 Precisions = Annotated[tuple[Precision, ...], Field(strict=False)]

@@ -4,13 +4,15 @@ from pathlib import Path as FilePath
 
 from pydantic import ValidationError
 
-from runner.core.errors import MatrixError, Problem
+from runner.core.errors import MatrixError, Problem, Where
+from runner.core.files import read_bounded
 from runner.matrix.environments import broken_rules
 from runner.matrix.errors import explain, intended_keys
 from runner.matrix.exclusions import exclusion_problems
+from runner.matrix.locks import lock_problems
 from runner.matrix.models import Matrix
-from runner.matrix.patterns import pattern_problems
-from runner.matrix.yaml_source import compose, decode
+from runner.matrix.patterns import node_at, pattern_problems
+from runner.matrix.yaml_source import MAX_BYTES, compose, decode
 from runner.matrix.yaml_tree import Path, Tree, Unread, build_tree, kind_of
 
 
@@ -21,23 +23,33 @@ def load(path: FilePath) -> Matrix:
         MatrixError: the file cannot be read, or is not a valid matrix; the error has every mistake in the file's order.
     """
     try:
-        content = path.read_bytes()
+        content = read_bounded(path, MAX_BYTES)
     except FileNotFoundError:
         raise MatrixError(Problem(f"there is no {path}", hint="name the matrix with --matrix FILE")) from None
-    except IsADirectoryError:
-        raise MatrixError(Problem(f"{path} is a directory", hint="name a file with --matrix FILE")) from None
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        message = f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
-        raise MatrixError(Problem(message, hint="name another with --matrix FILE")) from error
-    return parse(content, str(path))
+    except OSError as error:
+        message = f"cannot read {path}: {error.strerror}"
+        raise MatrixError(Problem(message, hint="name another file with --matrix FILE")) from error
+    return parse(content, str(path), path.parent)
 
 
-def parse(content: bytes, name: str) -> Matrix:
+def position(path: FilePath, keys: Path) -> Where:
+    """Return where a value of a matrix file stands, or what contains it; the file was loaded before.
+
+    Args:
+        path: the matrix file.
+        keys: the keys and list indexes that lead to the value.
+    """
+    source = decode(read_bounded(path, MAX_BYTES), str(path))
+    return source.node(node_at(build_tree(source, compose(source)), keys))
+
+
+def parse(content: bytes, name: str, folder: FilePath | None = None) -> Matrix:
     """Return the matrix in the content of a file.
 
     Args:
         content: the bytes of the file.
         name: what messages call the file.
+        folder: the folder of the file, where the locks that exist are looked at; None looks at none.
 
     Raises:
         MatrixError: the content is not a valid matrix; the error has every mistake in the file's order.
@@ -57,6 +69,7 @@ def parse(content: bytes, name: str) -> Matrix:
     problems += _rule_problems(tree, intended)
     if matrix is not None:
         problems += [*pattern_problems(tree, matrix), *exclusion_problems(tree, matrix)]
+        problems += lock_problems(tree, matrix, folder) if folder is not None else ()
     if matrix is None or problems:
         raise MatrixError(*_ordered(problems))
     return matrix

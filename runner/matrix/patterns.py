@@ -1,4 +1,4 @@
-"""Check the patterns of workloads and presets: one that matches nothing is a mistake of the file."""
+"""Check the patterns and selectors of workloads and presets: one that matches nothing is a mistake of the file."""
 
 import difflib
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +11,8 @@ from runner.catalog.cases import CASES, PHASES
 from runner.core.errors import Problem
 from runner.harness.adapters import implementations
 from runner.matrix.fields import FRAMEWORKS
-from runner.matrix.models import Matrix
+from runner.matrix.models import Matrix, Preset, Selector
+from runner.matrix.select import fits, fits_phase
 from runner.matrix.yaml_tree import Path, Tree
 
 Names = Callable[[str], Sequence[str]]
@@ -19,13 +20,54 @@ Names = Callable[[str], Sequence[str]]
 
 
 def pattern_problems(tree: Tree, matrix: Matrix) -> Iterator[Problem]:
-    """Yield a problem for each pattern of cases, environments or implementations that matches nothing."""
+    """Yield a problem for each pattern that matches nothing, else for each preset that selects nothing.
+
+    What matches is decided by the matrix and the catalog alone, not by what this machine can build or run.
+    """
+    problems = []
     for path, pattern, label, names in _patterns(matrix):
         known = names(pattern)
         if not any(fnmatchcase(name, pattern) for name in known):
-            yield Problem(
-                f"no {label} matches {pattern!r}", tree.source.node(node_at(tree, path)), nearest_name(pattern, known)
+            problems.append(
+                Problem(
+                    f"no {label} matches {pattern!r}",
+                    tree.source.node(node_at(tree, path)),
+                    nearest_name(pattern, known),
+                )
             )
+    yield from problems or _preset_problems(tree, matrix)
+
+
+def _preset_problems(tree: Tree, matrix: Matrix) -> Iterator[Problem]:
+    """Yield a problem for each preset that selects no cell of the matrix, although each of its patterns matches."""
+    for name, preset in matrix.presets.items():
+        if matrix.environments and not any(_selects(matrix, preset, selector) for selector in preset.select):
+            where = tree.source.node(node_at(tree, ("presets", name, "select")))
+            hint = "name workloads, phases, precisions and environments that this matrix lists"
+            yield Problem(f"the preset {name} selects no cell", where, hint)
+
+
+def _selects(matrix: Matrix, preset: Preset, selector: Selector) -> bool:
+    """Return True if a selector selects a case, a phase and a precision that the matrix lists, in an environment."""
+    slugs = {
+        implementation.slug
+        for name, environment in matrix.environments.items()
+        if fits(selector.environments, name)
+        for implementation in implementations(environment.framework)
+    }
+    if not any(fits(selector.implementations, slug) for slug in slugs):
+        return False
+    by_phase = any(pattern.count("/") > 1 for pattern in selector.cases)
+    for case_id, case in CASES.items():
+        choice = matrix.workloads.get(case["workload"])
+        if choice is None or not set(selector.precisions or choice.precisions) & set(choice.precisions):
+            continue
+        listed = selector.phases or preset.phases or choice.phases
+        phases = [phase for phase in case.get("phases", PHASES) if phase in listed]
+        phases = phases if by_phase else phases[:1]
+        if any(fits_phase(selector.cases, case_id, phase) for phase in phases):
+            return True
+    return False
 
 
 def _patterns(matrix: Matrix) -> Iterator[tuple[Path, str, str, Names]]:

@@ -82,8 +82,9 @@ class Batches:
     def note(self, outcome: Outcome) -> None:
         """Keep the batch of a cell that was measured; without effect if the batch was not decided by its times."""
         reply = outcome.reply
-        if reply.get("status") == "ok" and "wait_seconds" in reply and outcome.cell.protocol == "aligned":
-            self._keep(outcome.cell, self._group(outcome.round), int(reply["batch"]))
+        batch = recorded_batch(reply, outcome.cell) if reply.get("status") == "ok" else None
+        if batch is not None:
+            self._keep(outcome.cell, self._group(outcome.round), batch)
 
     def too_small(self, outcomes: Iterable[Outcome]) -> dict[Cell, int]:
         """Return the batch that each cell should have had, for those that had a smaller one; it is theirs from now on.
@@ -116,5 +117,6 @@ class Batches:
 
 
 def recorded_batch(facts: Mapping[str, Any], cell: Cell) -> int | None:
-    """Return the batch that a record has fixed, from its facts; None if its times did not decide one."""
-    return int(facts["batch"]) if "wait_seconds" in facts and cell.protocol == "aligned" else None
+    """Return the batch that a record or a reply has fixed; None if its times did not decide one."""
+    batch = facts.get("batch") if "wait_seconds" in facts and cell.protocol == "aligned" else None
+    return batch if isinstance(batch, int) and batch >= 1 else None

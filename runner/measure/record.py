@@ -1,46 +1,48 @@
-"""Turn the reply of a server into the record of a cell and round."""
+"""Turn the reply of a server, whose shape ``replies`` has checked, into the record of a cell and round."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from runner.catalog.gpu_errors import known_gpu_error
-from runner.core.facts import HARNESS_FACTS
-from runner.core.model import FAILURE_CLASSES, Outcome, Record
+from runner.core.facts import FACTS, HARNESS_FACTS
+from runner.core.model import Outcome, Record
+from runner.core.text import REASON_LENGTH, printable
+from runner.measure.session import POOL_FACTS
 
 EXPLAINED = ("crash", "import", "engine", "device", "arch")  # the other classes explain themselves
 ENVIRONMENT_FACTS = ("packages",)  # environments.json keeps them, once
+RECORDED_FACTS = frozenset(fact.name for fact in FACTS if fact.recorder in ("harness", "runner")) - {*POOL_FACTS}
+"""What a server may not report of its environment: a framework that calls itself an H200 is not measured on it."""
 
 
 def collect(outcome: Outcome, run: str, common: Mapping[str, Any]) -> tuple[Record, str]:
     """Return the record and the log of one outcome, of a good cell or a failed one.
 
-    A good reply without a time, or with a time that is not a positive number, becomes a ``crash``.
+    A good reply without a time, or with a time that is not above 0, becomes a ``crash``.
 
     Args:
         outcome: the reply of the server.
         run: id of the run.
-        common: the facts that all records of the run share.
+        common: the facts that all records of the run share. No fact of a server replaces one of them.
     """
     reply = outcome.reply
     seconds = tuple(reply.get("seconds") or ())
-    status, failure, reason = reply.get("status"), reply.get("class"), reply.get("reason")
-    if status == "ok" and not (seconds and all(isinstance(s, float) and 0 < s < math.inf for s in seconds)):
+    status, failure, reason = reply["status"], reply.get("class"), str(reply.get("reason"))
+    log = printable(str(reply.get("log", "")), multiline=True)
+    if status == "ok" and not (seconds and min(seconds) > 0):
         status, failure, reason = "failed", "crash", "the harness answered without a time"
-    if status != "ok" and failure not in FAILURE_CLASSES:
-        failure, reason = "crash", f"the harness answered {failure!r}: {reason}"
     if status != "ok" and common.get("device", "cpu") != "cpu":
-        failure, reason = _explained(failure, str(reason), str(reply.get("log", "")))
+        failure, reason = _explained(failure, reason, log)
     errors = reply.get("gradient_errors") or {}
     reported = {
-        f"{name}_reported" if name in common else name: value
+        f"{name}_reported" if name in common or name in RECORDED_FACTS else name: value
         for name, value in outcome.facts.items()
         if name not in ENVIRONMENT_FACTS
     }
     facts = {
         **reported,
-        **common,
         **{name: reply[key] for name, key in HARNESS_FACTS.items() if key in reply},
+        **common,
         "digest": outcome.ready.digest,
         "release": outcome.facts.get("version"),
         "gradient_error": max((e for e in errors.values() if e is not None), default=None),
@@ -52,7 +54,7 @@ def collect(outcome: Outcome, run: str, common: Mapping[str, Any]) -> tuple[Reco
         attempt=outcome.attempt,
         status="ok" if status == "ok" else "failed",
         failure=None if status == "ok" else failure,
-        reason=None if status == "ok" else reason,
+        reason=None if status == "ok" else printable(reason, REASON_LENGTH),
         seconds=seconds if status == "ok" else (),
         warmup=tuple(reply.get("warmup") or ()),
         compile_seconds=reply.get("compile_seconds"),
@@ -60,7 +62,7 @@ def collect(outcome: Outcome, run: str, common: Mapping[str, Any]) -> tuple[Reco
         reference_loss=tuple(reply.get("reference_loss") or ()),
         facts=facts,
     )
-    return record, str(reply.get("log", ""))
+    return record, log
 
 
 def _explained(failure: str | None, reason: str, log: str) -> tuple[str | None, str]:

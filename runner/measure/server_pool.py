@@ -111,7 +111,7 @@ class ServerPool:
         session = Session(channel, f"{name}#{self.numbers.next(name)}")
         self._add(name, session)
         reply = self._hello(name, session)
-        if reply.get("opened") and name not in self.opened_by_import:
+        if reply["status"] == "failed" and reply.get("opened") and name not in self.opened_by_import:
             self.opened_by_import[name] = reply["opened"]
             self.note(f"{name}: {reply['reason']}; each child imports the framework instead")
             self.retire(name)

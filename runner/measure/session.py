@@ -2,14 +2,21 @@
 
 import itertools
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from runner.backends import Channel
-from runner.harness import protocol
+from runner.core.text import REASON_LENGTH, printable
+from runner.harness import protocol, timing
+from runner.harness.supervisor import BUILT, TIMED, TURN
+from runner.measure import replies
 
 SILENCE = 60.0  # seconds without a heartbeat after which a server counts as hung
 GRACE = 30.0  # seconds beyond the time-out of a child, in which the server has to report it
+STAGE_ORDER = (BUILT, TURN, TIMED)
+EXTRA_TURNS = 10  # beyond those that the time budget has room for: a child takes at least 3 samples, each in a turn
+POOL_FACTS = ("server", "gpu_affinity", "opened_by_import")  # the runner's, whatever a server reports
 
 
 class Session:
@@ -21,9 +28,10 @@ class Session:
         alive: False after the server has ended or no longer answered.
     """
 
-    def __init__(self, channel: Channel, name: str) -> None:
+    def __init__(self, channel: Channel, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         """Take a channel whose server has the harness; ``name`` is different for each server of an environment."""
         self.channel = channel
+        self.clock = clock
         self.name = name
         self.alive = True
         self.facts: Mapping[str, Any] = {}
@@ -32,10 +40,13 @@ class Session:
         self.rounds = 0
         self.unsettled = False
         self._request_id = 0
+        self._request: Mapping[str, Any] = {}
+        self._stages = Counter[str]()  # at which the child has waited
+        self._seconds_used = 0.0  # by the request
         self._ids = itertools.count(1)
 
     def ask(self, message: dict[str, Any], timeout: float, silence: float = SILENCE) -> dict[str, Any]:
-        """Return the server's result; a failed one if the server ends.
+        """Return the server's result, whose shape ``replies`` has checked; a failed one if the server ends.
 
         Args:
             message: a request without its id.
@@ -44,40 +55,78 @@ class Session:
         """
         self.settle()
         self._request_id = next(self._ids)
+        self._request, self._stages, self._seconds_used = message, Counter(), 0.0
         return self._answer(dict(message, id=self._request_id), timeout, silence)
 
     def go_on(self, timeout: float) -> dict[str, Any]:
-        """Give the waiting child its turn; return as ``ask`` does."""
+        """Give the waiting child its turn; return as ``ask`` does. All turns of a request share its ``timeout``."""
         return self._answer({"op": "go", "id": self._request_id}, timeout, SILENCE)
 
     def _answer(self, message: dict[str, Any], timeout: float, silence: float) -> dict[str, Any]:
-        data = protocol.encode(message)
-        reply = self._await(lambda reply: reply.get("id") == self._request_id, timeout, silence, data)
+        begin = self.clock()
+        reply = self._await(self._result, timeout, silence, protocol.encode(message), begin - self._seconds_used)
+        self._seconds_used += self.clock() - begin
         self.unsettled = bool(reply.get("settles"))
         return reply
 
+    def _result(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the checked reply in a message; None if it does not answer the request. Raises ValueError."""
+        if message.get("id") != self._request_id:
+            return None
+        turns = bool(self._request.get("turns"))
+        reply = replies.check(message, self._request["op"], turns=turns)
+        if reply.get("reply") == "turn":
+            self._note_stage(reply["stage"])
+        return reply
+
+    def _note_stage(self, stage: str) -> None:
+        """Count the stages at which a child waits; raise ValueError for one out of order or beyond the time budget."""
+        later = STAGE_ORDER[STAGE_ORDER.index(stage) + 1 :]
+        limit = self._request["seconds"] / timing.TURN + EXTRA_TURNS if stage == TURN else 1
+        if self._stages[stage] >= limit or any(self._stages[name] for name in later):
+            raise ValueError(f"that its child waits at the stage {stage!r} after {self._stages.total()} others")
+        self._stages[stage] += 1
+
     def _await(
-        self, matches: Callable[[dict[str, Any]], bool], timeout: float, silence: float, data: bytes = b""
+        self,
+        accept: Callable[[dict[str, Any]], dict[str, Any] | None],
+        timeout: float,
+        silence: float,
+        data: bytes = b"",
+        begin: float | None = None,
     ) -> dict[str, Any]:
-        """Send data and return the first reply that matches; a failed one if the server ends."""
-        deadline = time.monotonic() + timeout
+        """Send data and return the first reply that is accepted; a failed one if the server ends.
+
+        ``timeout`` counts from ``begin``, by default from now.
+        """
+        deadline = (self.clock() if begin is None else begin) + timeout
         try:
             self.channel.send(data)
-            while (line := self.channel.receive(min(silence, _remaining(deadline)))) is not None:
-                reply = protocol.decode(line)
-                if matches(reply):
+            while (line := self.channel.receive(min(silence, self._remaining(deadline)))) is not None:
+                reply = accept(replies.parse(line))
+                if reply is not None:
                     return reply
         except TimeoutError:
-            return self._failed("timeout", f"the harness server said nothing for {min(silence, timeout):g} s")
-        except ValueError:
-            return self._failed("crash", "the harness server wrote something that is not its protocol")
+            late = self.clock() >= deadline
+            reason = f"sent no result within {timeout:g} s" if late else f"said nothing for {silence:g} s"
+            return self._failed("timeout", f"the harness server {reason}")
+        except ValueError as error:
+            return self._failed("crash", f"the harness server sent {error}")
         except BrokenPipeError:
             pass
         return self._failed(*self.channel.ending())
 
+    def _remaining(self, deadline: float) -> float:
+        """Return the seconds until a deadline; raises TimeoutError after it, whatever the server still sends."""
+        seconds = deadline - self.clock()
+        if seconds <= 0:
+            raise TimeoutError
+        return seconds
+
     def _failed(self, kind: str, reason: str) -> dict[str, Any]:
         self.alive = False
-        return {"status": "failed", "class": kind, "reason": reason, "log": self.channel.words()}
+        log = printable(self.channel.words(), multiline=True)
+        return {"status": "failed", "class": kind, "reason": printable(reason, REASON_LENGTH), "log": log}
 
     def hello(
         self, framework: str, threads: int, device: str, timeout: float, cpus: Sequence[int] = (), **settings: object
@@ -97,18 +146,19 @@ class Session:
         request |= {"cpus": list(cpus)} | settings
         reply = self.ask(request, timeout + GRACE, silence=timeout + GRACE)  # no heartbeat while it imports
         server: dict[str, Any] = {name: reply[name] for name in ("python", "import_seconds") if name in reply}
-        self.facts = {**reply.get("facts", {}), **server, "server": self.name, "packages": reply.get("packages", {})}
-        self.size = int(reply.get("bytes", 0))
+        reported = {name: fact for name, fact in reply.get("facts", {}).items() if name not in POOL_FACTS}
+        self.facts = {**reported, **server, "server": self.name, "packages": reply.get("packages", {})}
+        self.size = reply.get("bytes", 0)
         return reply
 
     def cold(self, cache: str, cells: Sequence[Mapping[str, Any]]) -> Mapping[str, float]:
-        """Return the estimated compile seconds by index of the cells that are not compiled.
+        """Return the estimated compile seconds by index, as text, of the cells that are not compiled.
 
         See ``harness.compile_cache.cold_cells``.
         """
         request = {"op": "cold", "cache": cache, "cells": list(cells)}
         seconds_by_index: Mapping[str, float] = self.ask(request, GRACE).get("cold", {})
-        return seconds_by_index
+        return {index: seconds for index, seconds in seconds_by_index.items() if int(index) < len(cells)}
 
     def measure(self, request: dict[str, Any], truth: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Measure one cell once; the reference is sent first if this server does not have it.
@@ -131,17 +181,9 @@ class Session:
         """Wait until the last child is gone and its memory is free, so that it does not disturb the next one."""
         if self.alive and self.unsettled:
             self.unsettled = False
-            self._await(lambda reply: reply.get("reply") == "gone", GRACE, GRACE)
+            self._await(lambda message: message if message.get("reply") == "gone" else None, GRACE, GRACE)
 
     def close(self) -> None:
         """End the server."""
         self.alive = False
         self.channel.close()
-
-
-def _remaining(deadline: float) -> float:
-    """Return the seconds until a deadline; raises TimeoutError after it, whatever the server still sends."""
-    seconds = deadline - time.monotonic()
-    if seconds <= 0:
-        raise TimeoutError
-    return seconds

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from runner.core.errors import Problem, UsageError
+from runner.core.files import read_bounded
 from runner.core.model import Corpus
 
+CORPUS_BYTES = 128 << 20  # text8 and enwik8 have 100 MB, http://mattmahoney.net/dc/textdata.html
 END, UNKNOWN = "<eos>", "<unk>"  # as in the Penn Treebank files of Mikolov
 
 
@@ -17,10 +19,10 @@ def read(path: Path) -> Corpus:
     """Return the text of a UTF-8 file with its SHA-256 digest; the file's name is kept, its folder is not.
 
     Raises:
-        UsageError: the file cannot be read, or is not UTF-8.
+        UsageError: the file cannot be read, is no regular file, is larger than ``CORPUS_BYTES``, or is not UTF-8.
     """
     try:
-        content = path.read_bytes()
+        content = read_bounded(path, CORPUS_BYTES)
     except OSError as error:
         message = f"cannot read the corpus {path}: {error.strerror}"
         raise UsageError(Problem(message, hint="name a text file with --corpus FILE")) from error

@@ -53,7 +53,7 @@ def _spec(name: str, environment: Environment, variant: Variant, folder: Path) -
         python=None if variant.image else environment.python,
         image=variant.image,
         base=variant.base,
-        lock=lock if lock and lock.exists() else None,
+        lock=lock if lock and lock.is_file() else None,
         download=variant.download_bytes or 0,
         disk=variant.disk_bytes or 0,
         note=environment.note or "",

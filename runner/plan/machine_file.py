@@ -10,12 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from runner.core.errors import MatrixError, Problem, RecordError, UsageError
+from runner.core.files import read_bounded
 from runner.core.json import parse_object
 from runner.core.model import Gpu
 from runner.matrix.yaml_source import Source, compose
 from runner.matrix.yaml_tree import Path as TreePath
 from runner.matrix.yaml_tree import Tree, build_tree
 
+MACHINE_BYTES = 1 << 20  # `runner doctor` writes 3 KB, and 1 KB for each GPU
 HOW_TO_MAKE = "make one with `runner doctor --format json -o FILE` on that machine"
 EXPECTED_BY_KEY: Mapping[str, str] = {
     "capability": "a list of two whole numbers, such as [9, 0]",
@@ -96,8 +98,8 @@ def read_machine_file(path: Path) -> MachineDescription:
         UsageError: the file cannot be read, or does not describe a machine; the error has every mistake with its place.
     """
     try:
-        text = path.read_text("utf-8")
-    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a NUL in the path
+        text = read_bounded(path, MACHINE_BYTES).decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
         message = f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
         raise UsageError(Problem(message, hint=HOW_TO_MAKE)) from error
     try:

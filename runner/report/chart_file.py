@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
 
 from runner.analysis.model import Comparison
 from runner.analysis.releases import Release
@@ -10,6 +9,7 @@ from runner.core.errors import Problem, UsageError
 from runner.report import pictures, wording
 from runner.report.answer import base_name, name
 from runner.report.compared_rows import ComparedRow, compared_rows, in_order
+from runner.report.formatting import escape
 
 SUFFIXES = (".svg", ".png")
 """Endings of the files that a chart can be written to."""
@@ -105,7 +105,7 @@ def svg(comparisons: Sequence[Comparison], names: Mapping[str, Release]) -> str:
     return (
         f'<svg id="{chart_id}" xmlns="http://www.w3.org/2000/svg" '
         f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'role="img" aria-label="{escape(_summary(rows), quote=True)}"><style>{style}</style>'
+        f'role="img" aria-label="{escape(_summary(rows))}"><style>{style}</style>'
         f'<rect width="100%" height="100%" fill="#fff"/>{"".join(parts)}</svg>\n'
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 from runner.analysis.model import MAX_MORE_ROUNDS, Comparison, QualityIssue, Row
 from runner.catalog.published import SOURCES, Figure
 from runner.report.quality import grade_values, json_values
+from runner.store.samples import csv_text
 
 VERSION = 1
 COLUMNS = (
@@ -72,7 +73,8 @@ def to_csv(comparison: Comparison) -> str:
     writer = csv.DictWriter(stream, ["base", *COLUMNS], lineterminator="\n")
     writer.writeheader()
     for values in rows(comparison):
-        writer.writerow({**values, "doubts": " ".join(values["doubts"])})
+        joined = {**values, "doubts": " ".join(values["doubts"])}
+        writer.writerow({name: csv_text(value) if isinstance(value, str) else value for name, value in joined.items()})
     return stream.getvalue()
 
 

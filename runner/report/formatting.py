@@ -3,6 +3,8 @@
 Units are chosen in ``runner/core/units.py``; here a value that is missing becomes a dash.
 """
 
+import functools
+import html
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,10 +14,11 @@ from runner.analysis.releases import framework_name
 from runner.catalog.cases import CASES, in_published_unit
 from runner.catalog.published import SOURCES
 from runner.core import units
+from runner.core.text import printable
 from runner.core.units import TimeUnit
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
 
 PHASES = ("compile", "compile-warm", "forward", "train", "gradient", "backward-inputs", "backward-weights")
 DASH = "\N{EN DASH}"
@@ -37,18 +40,32 @@ SELF_EXPLANATORY = ("within-margin", "beyond-margin", "beyond-one")
 """Codes whose reason only repeats what the verdict means; tables explain it once, in their legend."""
 
 
+@functools.cache
+def _console_class() -> "type[Console]":
+    """Return Rich's console with every character visible that is in what it prints; colours are no part of that."""
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class VisibleConsole(Console):
+        def render(self, renderable: "RenderableType", options: "ConsoleOptions | None" = None) -> Iterator[Segment]:
+            for segment in super().render(renderable, options):
+                text = segment.text
+                safe = text if segment.control or text.isprintable() else printable(text, multiline=True)
+                yield segment if safe is text else Segment(safe, segment.style)
+
+    return VisibleConsole
+
+
 def as_text(parts: Iterable["RenderableType"], width: int, *, colour: bool = False) -> str:
     """Return what Rich prints, as lines without trailing spaces.
 
     Args:
-        parts: a ``str`` is printed as it is and never wrapped, anything else fits ``width``.
+        parts: a ``str`` is never wrapped, anything else fits ``width``.
         width: columns.
         colour: whether the lines have ANSI colours.
     """
-    from rich.console import Console
-
     stream = io.StringIO()
-    console = Console(
+    console = _console_class()(
         file=stream,
         width=width,
         force_terminal=colour,
@@ -60,6 +77,11 @@ def as_text(parts: Iterable["RenderableType"], width: int, *, colour: bool = Fal
     for part in parts:
         console.print(part, soft_wrap=isinstance(part, str))
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
+
+
+def escape(text: str) -> str:
+    """Return text for HTML and SVG, also between quotation marks, every character visible: XML allows no others."""
+    return html.escape(printable(text))
 
 
 def columns(rows: Sequence[Sequence[str]], width: int) -> str:

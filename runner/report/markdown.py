@@ -39,7 +39,11 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
         reference: published figures of the same cases, to show next to them.
     """
     first = _first_part(page)
-    notes = [*formatting.widening_sentences(page.comparisons), *formatting.detectable_sentences(_of_releases(page))]
+    notes = [
+        *page.notes,
+        *formatting.widening_sentences(page.comparisons),
+        *formatting.detectable_sentences(_of_releases(page)),
+    ]
     needed = [
         *first,
         *([bullets(map(formatting.sentence, notes))] if notes else ()),

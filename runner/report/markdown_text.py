@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from runner.core.text import printable
+
 
 class Raw(str):
     """Text that is Markdown already."""
@@ -10,10 +12,10 @@ class Raw(str):
 
 
 def plain(value: str) -> str:
-    """Return text with Markdown's special characters escaped; ``Raw`` text as it is."""
+    """Return text with Markdown's special characters escaped, in one line that can be seen; ``Raw`` text as it is."""
     if isinstance(value, Raw):
         return value
-    return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>#|~!" else letter for letter in value.replace("\n", " "))
+    return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>#|~!" else letter for letter in printable(value))
 
 
 def bold(value: str) -> Raw:
@@ -22,8 +24,8 @@ def bold(value: str) -> Raw:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table; its cells are text unless they are ``Raw``."""
-    lines = [" | ".join(head), " | ".join("---" for _ in head)]
+    """Return a table; its head and its cells are text unless they are ``Raw``."""
+    lines = [" | ".join(map(plain, head)), " | ".join("---" for _ in head)]
     lines += [" | ".join(plain(cell) for cell in row) for row in rows]
     return "\n".join(f"| {line} |" for line in lines)
 

@@ -109,7 +109,7 @@ def arrange(dataset: Dataset, comparisons: Sequence[Comparison]) -> Page:
         machine=tuple(formatting.facts(dataset.machine)),
         samples=samples_by_cell(dataset, drawn_cells(rows)),
         provenance=tuple(provenance(dataset)),
-        notes=(dataset.warning,) if dataset.warning else (),
+        notes=dataset.warnings,
     )
 
 

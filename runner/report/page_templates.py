@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from runner.analysis.quality.grade import ADVICE
 from runner.analysis.releases import Release
+from runner.core.text import printable
 from runner.report import differences, formatting, pictures, published_bars, wording
 from runner.report.accuracy import ERRORS
 from runner.report.answer import Change
@@ -80,6 +81,7 @@ def environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
+        finalize=_seen,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -116,6 +118,11 @@ def environment() -> jinja2.Environment:
         widening_sentences=formatting.widening_sentences,
     )
     return environment
+
+
+def _seen(value: object) -> object:
+    """Return a value of a template, text without characters that cannot be seen, or that turn the direction of text."""
+    return printable(value, multiline=True) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _swatch(position: int | None) -> Markup:

@@ -6,7 +6,6 @@ All of them have faster on the right, on a logarithmic axis of the speed-up.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from runner.analysis.model import Row
 from runner.report import wording
 from runner.report.answer import Change
+from runner.report.formatting import escape
 
 WIDTH = 240
 """Units of the axis of speed-ups."""
@@ -124,7 +124,7 @@ def strip(change: Change) -> str:
         )
     label = f"speed-up of each of {len(change.rows)} tests, faster on the right: {change.scope}"
     return (
-        f'<svg class="strip" viewBox="0 0 {WIDTH} 46" role="img" aria-label="{escape(label, quote=True)}">'
+        f'<svg class="strip" viewBox="0 0 {WIDTH} 46" role="img" aria-label="{escape(label)}">'
         f"{ticks}{''.join(dots)}</svg>"
     )
 

@@ -16,7 +16,7 @@ def provenance(dataset: Dataset) -> Iterator[Fact]:
     """Yield the command of a run, its settings, and what it ran with; a fact that was not recorded is left out."""
     known = dataset.provenance
     if known.get("command") is not None and known.get("program"):
-        yield "command", shlex.join(["runner", "run", *known["command"]])
+        yield "command", " ".join(map(_word, ["runner", "run", *known["command"]]))
         yield "runner", str(known["program"])
     for name, text in (
         ("measuring code", known.get("harness")),
@@ -34,6 +34,11 @@ def provenance(dataset: Dataset) -> Iterator[Fact]:
     for environment, digest in (known.get("digests") or {}).items():
         if not is_twin(environment):
             yield environment, str(digest)
+
+
+def _word(word: str) -> str:
+    """Return a word for a shell, which still finds the home folder at its start."""
+    return f"~/{shlex.quote(word[2:])}" if word.startswith("~/") else shlex.quote(word)
 
 
 def _rounds(dataset: Dataset) -> str:

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from runner.core import units
 from runner.report import wording
+from runner.report.formatting import escape
 from runner.report.page_templates import environment
 
 MAX_TRENDS = 300
@@ -93,6 +93,6 @@ def picture(trend: Trend) -> str:
     ]
     label = f"{trend.cell} over {len(trend.runs)} runs, {units.step_time(low)} to {units.step_time(high)}"
     return (
-        f'<svg class="timeline" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label, quote=True)}">'
+        f'<svg class="timeline" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}">'
         f'<path class="trend" d="M{"L".join(points)}"/></svg>'
     )

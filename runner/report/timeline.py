@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from html import escape
 from itertools import pairwise
 
 from runner.analysis.releases import Release, framework_name
@@ -14,6 +13,7 @@ from runner.catalog.release_dates import release_date
 from runner.core import units
 from runner.core.model.cells import is_twin
 from runner.report.compared_rows import description
+from runner.report.formatting import escape
 from runner.report.times import Case, Line
 
 MIN_RELEASES = 2
@@ -152,7 +152,7 @@ def picture(line: Timeline) -> str:
     ]
     label = f"time of {line.api} in {line.test} by release, {line.years}, logarithmic"
     return (
-        f'<svg class="timeline" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label, quote=True)}">'
+        f'<svg class="timeline" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}">'
         f"{''.join(parts)}</svg>"
     )
 

@@ -2,19 +2,28 @@
 
 import json
 import math
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from runner.core.errors import Problem, RecordError
+from runner.core.errors import Problem, RecordError, file_problem
+from runner.core.files import read_bounded, write_whole
 from runner.core.json import Document, parse_object
+from runner.store.checksums import is_unchanged, with_checksum
+from runner.store.document_shapes import DOCUMENTS
+from runner.store.shapes import checked
 
 VERSION = 1
 PLAN, MACHINE, ENVIRONMENTS, JOURNAL = "plan.json", "machine.json", "environments.json", "journal.jsonl"
 CASES = "cases.json"
 
-CHUNK_BYTES = 1 << 16  # read at a time
+MAX_BYTES = 256 << 20
+"""The largest document; a plan of 100,000 cells has 60 MB."""
+
+
+class NewerVersionError(RecordError):
+    """A newer program wrote a file or a line."""
+
 
 Upgrades = Mapping[int, Callable[[Document], Document]]
 
@@ -23,7 +32,10 @@ UPGRADES: Mapping[str, Upgrades] = {
     CASES: {},
     MACHINE: {},
     ENVIRONMENTS: {},
-    JOURNAL: {1: lambda old: {"event": "measured", **old}},  # every line was a finished record
+    JOURNAL: {
+        1: lambda old: {"event": "measured", **old},  # every line was a finished record
+        2: lambda old: old,  # without number and checksum
+    },
     "record": {},
 }
 """Kind of file -> version -> function that upgrades a document to the next version."""
@@ -35,6 +47,11 @@ def text(document: Mapping[str, Any]) -> str:
         return json.dumps(document, allow_nan=False) + "\n"
     except ValueError:
         return json.dumps(_finite(document), allow_nan=False) + "\n"
+
+
+def sealed(document: Mapping[str, Any]) -> str:
+    """Return a document as JSON that ends with its checksum."""
+    return with_checksum(text(document))
 
 
 def _finite(value: object) -> object:
@@ -64,7 +81,7 @@ def upgrade(document: Document, path: Path | str, kind: str, table: Mapping[str,
         raise RecordError(Problem(f"{path} has no version", hint="it was not written by `runner run`"))
     if version > last:
         message = f"{path} has version {version}, and this program reads versions up to {last}"
-        raise RecordError(Problem(message, hint="read it with the runner that wrote it, or a newer one"))
+        raise NewerVersionError(Problem(message, hint="read it with the runner that wrote it, or a newer one"))
     while version < last:
         if version not in steps:
             raise RecordError(Problem(f"{path} has version {version}, which cannot be upgraded"))
@@ -74,25 +91,42 @@ def upgrade(document: Document, path: Path | str, kind: str, table: Mapping[str,
 
 
 def read_document(path: Path | str, kind: str) -> Document:
-    """Read a JSON object from a file, and upgrade it.
+    """Read a JSON object from a file, check that it is unchanged and has the shape of its kind, and upgrade it.
 
     Raises:
-        RecordError: it does not exist, is not a JSON object, or is newer than this program.
+        RecordError: it cannot be read, is not a JSON object, was changed, has another shape, or is newer than this
+            program.
     """
     try:
-        content = _content(path)
+        content = read_bounded(path, MAX_BYTES)
     except OSError as error:
-        raise RecordError(Problem(f"{path} cannot be read: {error}", hint="is this a run folder?")) from error
-    return upgrade(parse_object(content, path, 1), path, kind)
-
-
-def _content(path: Path | str) -> bytes:
-    """Return a file's bytes, by system calls: a large run has tens of thousands of small files."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        raise unreadable(path, error) from error
+    document = parse_object(content, path, 1)
+    if is_unchanged(content) is False:
+        message = f"{path} is damaged: it does not agree with its checksum"
+        raise RecordError(Problem(message, hint="restore it from a copy, or start a new run"))
+    document.pop("checksum", None)
+    upgraded = upgrade(document, path, kind)
     try:
-        chunks = [os.read(descriptor, CHUNK_BYTES)]
-        while len(chunks[-1]) == CHUNK_BYTES:
-            chunks.append(os.read(descriptor, CHUNK_BYTES))
-    finally:
-        os.close(descriptor)
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        return checked(upgraded, DOCUMENTS[kind])
+    except ValueError as error:
+        raise RecordError(Problem(f"{path} is damaged: {error}")) from error
+
+
+def unreadable(path: Path | str, error: OSError) -> RecordError:
+    """Return the error of a file of a run that the system, or ``read_bounded``, refuses to read."""
+    hint = "is this a run folder?" if isinstance(error, FileNotFoundError) else None
+    return RecordError(Problem(f"{path} cannot be read: {error.strerror or error}", hint=hint))
+
+
+def save(path: Path, content: str | bytes) -> None:
+    """Write a file of a reports folder atomically; its folder is created.
+
+    Raises:
+        RecordError: it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, content)
+    except OSError as error:
+        raise RecordError(file_problem(error, path)) from error

@@ -7,27 +7,36 @@ completed a round), ``times`` (where the time of a round went), ``resumed``, ``e
 
 Events that are written while cells are measured have ``spent``: the seconds of measuring so far, over all parts of the
 run. Journals of older programs lack it.
+
+Each line has its number and a checksum. A line that was changed is left out with a warning, and so are repeated lines;
+missing lines are counted. Lines that are missing at the end are noticed by the records that no line names (``run``).
 """
 
-import json
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
-from runner.core.errors import Problem, RecordError, Where
+from runner.core.errors import Problem, RecordError
+from runner.core.files import read_bounded
 from runner.core.json import Document, parse_object
-from runner.store.documents import JOURNAL, newest, upgrade
+from runner.store.checksums import is_unchanged
+from runner.store.documents import JOURNAL, NewerVersionError, unreadable, upgrade
+from runner.store.event_shapes import checked_event
+from runner.store.journal_writer import parse_line
 
-LONGEST_LINE = 64 * 1024
-"""Bytes; the longest line names every environment with its digest."""
+MAX_BYTES = 1 << 30
+"""The largest journal: three million lines."""
+MAX_LISTED = 3  # damaged lines or records that a warning names
+CHECKED_SINCE = 3
+"""The first version whose lines have a number and a checksum."""
 
 
 class Entry(NamedTuple):
     """A ``measured`` line; of several attempts at a cell in a round, the last one counts.
 
     ``elapsed`` is the time that the run had been measured for by then, in seconds; None if it was not recorded.
+    ``sha256`` is the checksum of the record's file; empty if it was not recorded.
     """
 
     cell: str
@@ -36,6 +45,7 @@ class Entry(NamedTuple):
     status: str
     file: str
     elapsed: float | None = None
+    sha256: str = ""
 
 
 class Journal(NamedTuple):
@@ -43,7 +53,7 @@ class Journal(NamedTuple):
 
     Attributes:
         entries: the finished records in the order they ended.
-        warning: a warning if the last line was cut off, otherwise None.
+        warnings: sentences about lines that were changed, repeated, cut off, or are missing.
         header: the first line, with the digests of all environments since; empty if there is none.
         groups: device -> environments that run on it at the same time; without devices that have no groups yet.
         finished: (case id, round) of every round that a case has completed.
@@ -55,7 +65,7 @@ class Journal(NamedTuple):
     """
 
     entries: tuple[Entry, ...] = ()
-    warning: str | None = None
+    warnings: tuple[str, ...] = ()
     header: Mapping[str, Any] = {}
     groups: Mapping[str, tuple[tuple[str, ...], ...]] = MappingProxyType({})
     finished: frozenset[tuple[str, int]] = frozenset()
@@ -80,40 +90,40 @@ class Journal(NamedTuple):
         return last.values()
 
 
-def append(path: Path, event: str, fields: Mapping[str, Any]) -> None:
-    """Append a line to a journal, in place of a last line that was cut off, and wait until it is on disk."""
-    line = json.dumps({"version": newest(JOURNAL), "event": event, **fields})
-    with path.open("a+b") as stream:
-        stream.truncate(_size_of_complete_lines(stream))
-        stream.write(line.encode() + b"\n")
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
 def read(path: Path) -> Journal:
-    """Read a journal; a last line that was cut off by a crash is skipped, with a warning.
+    """Read a journal; lines that were changed or cut off are left out, with a warning.
 
     Raises:
-        RecordError: any other line is not valid.
+        RecordError: the file cannot be read, no line is sound, or a newer program wrote a line.
     """
-    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-    cut = bool(lines) and _parse_line(lines[-1]) is None
-    warning = f"{path}:{len(lines)}: the last line was cut off; its record does not count" if cut else None
-    reader = _Reader()
-    for number, line in enumerate(lines[:-1] if cut else lines, start=1):
-        event = upgrade(parse_object(line, path, number), path, JOURNAL)
-        try:
-            reader.read_event(event)
-        except KeyError as error:
-            where = Where(str(path), number, 1, line.decode("utf-8", "replace").rstrip())
-            raise RecordError(Problem(f"this line has no {error.args[0]!r}", where)) from error
-    return reader.journal(warning)
+    try:
+        *lines, rest = read_bounded(path, MAX_BYTES).split(b"\n")
+    except FileNotFoundError:
+        lines, rest = [], b""
+    except OSError as error:
+        raise unreadable(path, error) from error
+    reader = _Reader(path)
+    cut = len(lines) + 1 if rest else len(lines) if lines and parse_line(lines[-1]) is None else None
+    for number, line in enumerate(lines, start=1):
+        if number != cut:
+            reader.read_line(line, number)
+    return reader.journal(cut)
 
 
 class _Reader:
-    """Collects the events of a journal."""
+    """Collects the events of a journal, and what is wrong with its lines.
 
-    def __init__(self) -> None:
+    Attributes:
+        number: the number of the last sound line; ``damaged_since``: how many lines after it are not.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.number = 0
+        self.damaged_since = 0
+        self.damaged: list[str] = []
+        self.missing = 0
+        self.repeated = 0
         self.entries: list[Entry] = []
         self.header: dict[str, Any] = {}
         self.groups: dict[str, tuple[tuple[str, ...], ...]] = {}
@@ -124,13 +134,47 @@ class _Reader:
         self.ended: str | None = None
         self.elapsed = 0.0
 
-    def read_event(self, line: Document) -> None:
-        """Add one event; unknown ones are ignored. Raises KeyError if the line lacks a key."""
-        event = line["event"]
-        self.elapsed = line.get("spent") or self.elapsed
+    def read_line(self, line: bytes, position: int) -> None:
+        """Add the event of a line, unless the line is damaged or repeated; lines count from 1."""
+        try:
+            event = self._checked(line, position)
+        except NewerVersionError:
+            raise
+        except (RecordError, ValueError) as error:
+            reason = error.problems[0].message if isinstance(error, RecordError) else error
+            self.damaged.append(f"{self.path}:{position}: {reason}")
+            self.damaged_since += 1
+            return
+        number = event.get("number", position)
+        if "number" in event and number <= self.number:
+            self.repeated += 1
+            return
+        self.missing += max(0, number - self.number - self.damaged_since - 1)
+        self.number, self.damaged_since = number, 0
+        self._read_event(event)
+
+    def _checked(self, line: bytes, position: int) -> Document:
+        """Return the event of a line; raises RecordError or ValueError if it is damaged."""
+        unchanged = is_unchanged(line)
+        if unchanged is False:
+            message = "this line does not agree with its checksum"
+            raise ValueError(message)
+        event = parse_object(line, self.path, position)
+        version = event.get("version")
+        upgraded = upgrade(event, self.path, JOURNAL)
+        if unchanged is None and isinstance(version, int) and version >= CHECKED_SINCE:
+            message = "this line lacks its checksum"
+            raise ValueError(message)
+        upgraded.pop("checksum", None)
+        return checked_event(upgraded)
+
+    def _read_event(self, line: Document) -> None:
+        """Add one event; unknown ones are ignored."""
+        event = line.get("event")
+        self.elapsed = line.get("elapsed") or self.elapsed
         if event == "measured":
             required = line["cell"], line["round"], line["attempt"], line["status"], line["file"]
-            self.entries.append(Entry(*required, line.get("spent")))
+            self.entries.append(Entry(*required, line.get("elapsed"), line.get("sha256", "")))
         elif event == "round":
             self.finished.add((line["case"], line["round"]))
         elif event == "canary":
@@ -144,7 +188,7 @@ class _Reader:
         else:
             self._read_state(event, line)
 
-    def _read_state(self, event: str, line: Document) -> None:
+    def _read_state(self, event: object, line: Document) -> None:
         """Add an event that says where the run is: it began, was resumed, or ended."""
         if event == "ended":
             self.ended = line["how"]
@@ -152,14 +196,20 @@ class _Reader:
             self.header = line
         elif event == "resumed":
             self.ended = None
-            self.header = {**self.header, "digests": {**self.header["digests"], **line["digests"]}}
+            self.header = {**self.header, "digests": {**self.header.get("digests", {}), **line["digests"]}}
 
-    def journal(self, warning: str | None) -> Journal:
-        """Return the journal that was read."""
+    def journal(self, cut: int | None) -> Journal:
+        """Return the journal that was read; ``cut`` is the number of a last line that was cut off.
+
+        Raises:
+            RecordError: no line is sound.
+        """
+        if self.damaged and not self.number:
+            raise RecordError(Problem(f"{self.path} cannot be read: no line is sound: {listed(self.damaged)}"))
         finished, canary = frozenset(self.finished), tuple(self.canary)
         return Journal(
             entries=tuple(self.entries),
-            warning=warning,
+            warnings=tuple(self._warnings(cut)),
             header=self.header,
             groups=self.groups,
             finished=finished,
@@ -170,20 +220,22 @@ class _Reader:
             skipped=self.skipped,
         )
 
+    def _warnings(self, cut: int | None) -> Iterator[str]:
+        if self.damaged:
+            yield f"{_counted(len(self.damaged))} damaged and left out: {listed(self.damaged)}"
+        if self.missing:
+            yield f"{_counted(self.missing)} missing: {self.path}"
+        if self.repeated:
+            yield f"{_counted(self.repeated)} repeated, and counted once: {self.path}"
+        if cut is not None:
+            yield f"{self.path}:{cut}: the last line was cut off; its record does not count"
 
-def _parse_line(line: bytes) -> Document | None:
-    """Return the object of a journal line, or None if the line is incomplete."""
-    try:
-        value = json.loads(line) if line.endswith(b"\n") else None
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
+
+def _counted(lines: int) -> str:
+    return "1 line of the journal is" if lines == 1 else f"{lines} lines of the journal are"
 
 
-def _size_of_complete_lines(stream: BinaryIO) -> int:
-    """Return the length in bytes of a journal up to the end of its last complete line."""
-    size = stream.seek(0, os.SEEK_END)
-    stream.seek(max(0, size - LONGEST_LINE))
-    tail = stream.read()
-    last = tail[tail.rfind(b"\n", 0, -1) + 1 :]
-    return size - len(last) if last and _parse_line(last) is None else size
+def listed(texts: Sequence[str]) -> str:
+    """Return the first of some texts, and how many more there are."""
+    rest = f"; and {len(texts) - MAX_LISTED} more" if len(texts) > MAX_LISTED else ""
+    return "; ".join(texts[:MAX_LISTED]) + rest

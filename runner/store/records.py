@@ -1,12 +1,11 @@
 """Converts records to JSON and back, and refuses records that cannot be true."""
 
-import math
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from runner.core.errors import Problem, RecordError
-from runner.core.model import FAILURE_CLASSES, Cell, Record
+from runner.core.json import Document
+from runner.core.model import Cell, Record
+from runner.store.journal import Entry
+from runner.store.record_shape import checked_record
 
 
 def encode(record: Record, version: int) -> dict[str, Any]:
@@ -29,60 +28,40 @@ def encode(record: Record, version: int) -> dict[str, Any]:
     }
 
 
-def decode(document: Mapping[str, Any], cell: Cell, path: Path | str) -> Record:
-    """Return the record in a JSON object.
+def decode(document: Document, cell: Cell, entry: Entry) -> Record:
+    """Return the record in a JSON object of the current version.
 
     Args:
-        document: of the current version.
+        document: the content of the record's file.
         cell: the cell of the record, from the journal.
-        path: the record's file, for error messages.
+        entry: the record's line of the journal.
 
     Raises:
-        RecordError: a key is missing or has the wrong type, or the record contradicts the journal or itself.
+        ValueError: a field is missing or has the wrong type, or the record contradicts the journal or itself.
     """
-    try:
-        record = Record(
-            cell=cell,
-            run=document["run"],
-            round=document["round"],
-            attempt=document["attempt"],
-            status=document["status"],
-            failure=document["class"],
-            reason=document["reason"],
-            seconds=tuple(document["seconds"]),
-            warmup=tuple(document["warmup"]),
-            compile_seconds=document["compile_seconds"],
-            loss=tuple(document["loss"]),
-            reference_loss=tuple(document["reference_loss"]),
-            facts=dict(document["facts"]),
-        )
-    except KeyError as error:
-        raise RecordError(Problem(f"{path}: the record has no {error.args[0]!r}")) from error
-    except (TypeError, ValueError) as error:
-        raise RecordError(Problem(f"{path}: a field of the record has the wrong type: {error}")) from error
-    contradiction = _contradiction(record, document.get("cell"))
-    if contradiction is not None:
-        raise RecordError(Problem(f"{path}: {contradiction}"))
-    return record
-
-
-def _contradiction(record: Record, cell: object) -> str | None:
-    """Return why a record cannot be true, or None."""
-    if cell != record.cell.id:
-        return f"the record is of {cell!r}, but the journal names {record.cell.id!r}"
-    if type(record.round) is not int or type(record.attempt) is not int:
-        return "a round or an attempt is not an integer"
-    if record.status == "failed":
-        return None if record.failure in FAILURE_CLASSES else f"there is no failure class {record.failure!r}"
-    if record.status != "ok":
-        return f"the status is {record.status!r}, neither 'ok' nor 'failed'"
-    return _bad_times(record.seconds)
-
-
-def _bad_times(seconds: tuple[float, ...]) -> str | None:
-    """Return why the times of a good record are invalid, or None."""
-    if not seconds:
-        return "the record is ok but has no seconds"
-    are_numbers = set(map(type, seconds)) <= {float, int}
-    are_valid = are_numbers and min(seconds) > 0 and math.isfinite(sum(seconds))
-    return None if are_valid else "a time is not a number of seconds above 0"
+    values = checked_record(document)
+    for name in ("cell", "round", "attempt", "status"):
+        if values[name] != getattr(entry, name):
+            message = f"its {name} is {values[name]!r:.200}, but the journal has {getattr(entry, name)!r:.200}"
+            raise ValueError(message)
+    if values["status"] == "ok" and not values["seconds"]:
+        message = "the record is ok but has no seconds"
+        raise ValueError(message)
+    if values["status"] == "failed" and values["failure"] is None:
+        message = "the record failed, but has no failure class"
+        raise ValueError(message)
+    return Record(
+        cell=cell,
+        run=values["run"],
+        round=values["round"],
+        attempt=values["attempt"],
+        status=values["status"],
+        failure=values["failure"],
+        reason=values["reason"],
+        seconds=tuple(values["seconds"]),
+        warmup=tuple(values["warmup"]),
+        compile_seconds=values["compile_seconds"],
+        loss=tuple(values["loss"]),
+        reference_loss=tuple(values["reference_loss"]),
+        facts=values["facts"],
+    )

@@ -3,27 +3,46 @@
 ``reports/runs/<run-id>/`` holds ``plan.json``, ``cases.json``, ``machine.json``, ``environments.json``, ``records/``
 (one file for each record), ``journal.jsonl`` (the events, see ``runner.store.journal``) and ``logs/<cell>.log``. The
 journal decides which records count. A record's line is appended after its file is complete, so every line names an
-existing file, and a record file without a line was never finished.
+existing file, and a record file without a line was never finished. The line has the checksum of the file.
 """
 
+import os
 import secrets
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from runner.core.errors import Problem, UsageError
-from runner.core.files import write_whole
-from runner.core.json import Document
-from runner.core.locks import hold
+from runner.core.errors import Problem, RecordError, UsageError
+from runner.core.files import read_bounded, write_whole
+from runner.core.json import Document, parse_object
+from runner.core.locks import hold, is_held
 from runner.core.model import Cell, Record
 from runner.store import records
-from runner.store.documents import CASES, ENVIRONMENTS, JOURNAL, MACHINE, PLAN, VERSION, read_document, text
-from runner.store.journal import Journal, append, read
+from runner.store.checksums import file_checksum
+from runner.store.damage import DamagedRecord, reason_of, sentences
+from runner.store.documents import (
+    CASES,
+    ENVIRONMENTS,
+    JOURNAL,
+    MACHINE,
+    PLAN,
+    VERSION,
+    NewerVersionError,
+    read_document,
+    sealed,
+    text,
+    upgrade,
+)
+from runner.store.journal import Entry, Journal, read
+from runner.store.journal_writer import append
 
 LOCK = ".lock"
+MAX_RECORD_BYTES = 64 << 20
+"""The largest record: three million samples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +72,20 @@ class Run:
             now: the time in UTC, which names the run.
         """
         path = reports / "runs" / f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        run = cls(path)
         try:
             for folder in ("records", "logs"):
                 (path / folder).mkdir(parents=True)
+            run.note("begun", **header)
+            write_whole(path / CASES, sealed({"version": VERSION, "cases": cases}))
+            write_whole(path / MACHINE, sealed({"version": VERSION, **machine}))
+            run.write_environments({})
+            write_whole(path / PLAN, sealed({"version": VERSION, **plan}))  # last: with it the folder is a run
         except OSError as error:
-            hint = "choose another folder with --reports"
-            raise UsageError(Problem(f"{reports} cannot hold runs: {error}", hint=hint)) from error
-        run = cls(path)
-        run.note("begun", **header)
-        write_whole(path / CASES, text({"version": VERSION, "cases": cases}))
-        write_whole(path / MACHINE, text({"version": VERSION, **machine}))
-        run.write_environments({})
-        write_whole(path / PLAN, text({"version": VERSION, **plan}))  # last: with it the folder is a run
+            shutil.rmtree(path, ignore_errors=True)
+            message = f"{error.filename or path} cannot be written: {error.strerror}"
+            hint = "make room there, or choose another folder with --reports"
+            raise UsageError(Problem(message, hint=hint)) from error
         return run
 
     @classmethod
@@ -106,10 +127,14 @@ class Run:
 
     def write_environments(self, environments: Mapping[str, Any]) -> None:
         """Replace the facts about the environments."""
-        write_whole(self.path / ENVIRONMENTS, text({"version": VERSION, "environments": environments}))
+        path = self.path / ENVIRONMENTS
+        with _names_path(path):
+            write_whole(path, sealed({"version": VERSION, "environments": environments}))
 
     def add(self, record: Record, log: str = "", elapsed: float | None = None) -> None:
         """Store a record: its log, its file, and then the journal line that makes it count.
+
+        An OSError has the path of the file that cannot be written.
 
         Args:
             record: a finished record.
@@ -118,10 +143,12 @@ class Run:
         """
         name = record.cell.id.replace("/", "~")
         if log:
-            with (self.path / "logs" / f"{name}.log").open("a", encoding="utf-8", errors="backslashreplace") as stream:
-                stream.write(f"--- round {record.round}, attempt {record.attempt}, {record.status}\n{log.rstrip()}\n")
+            title = f"--- round {record.round}, attempt {record.attempt}, {record.status}"
+            _append_text(self.path / "logs" / f"{name}.log", f"{title}\n{log.rstrip()}\n")
         file = f"records/{name}.{record.round}.{record.attempt}.json"
-        write_whole(self.path / file, text(records.encode(record, VERSION)))
+        content = text(records.encode(record, VERSION)).encode()
+        with _names_path(self.path / file):
+            write_whole(self.path / file, content)
         self.note(
             "measured",
             cell=record.cell.id,
@@ -129,39 +156,104 @@ class Run:
             attempt=record.attempt,
             status=record.status,
             file=file,
+            sha256=file_checksum(content),
             spent=elapsed,
         )
 
     def note(self, event: str, **fields: object) -> None:
         """Append an event to the journal; it is on disk when this returns. See ``runner.store.journal``."""
-        append(self.path / JOURNAL, event, fields)
+        with _names_path(self.path / JOURNAL):
+            append(self.path / JOURNAL, event, fields)
 
     def journal(self) -> Journal:
-        """Read the journal.
+        """Read the journal; its ``warnings`` name lines that are damaged and left out.
 
         Raises:
-            RecordError: a line other than the last is not valid.
+            RecordError: it cannot be read, or a newer program wrote it.
         """
         return read(self.path / JOURNAL)
 
-    def records(self, journal: Journal | None = None) -> Iterator[Record]:
+    def records(
+        self, journal: Journal | None = None, leave_out: Callable[[DamagedRecord], object] | None = None
+    ) -> Iterator[Record]:
         """Yield the last finished attempt at each cell and round, in the order they first ended.
 
         Args:
             journal: the result of ``journal()``, if it was read before.
+            leave_out: takes each record that is damaged, and is not yielded. By default it is an error.
 
         Raises:
-            RecordError: the journal or a record cannot be read.
+            RecordError: the journal cannot be read, a newer program wrote a record, or a record is damaged and
+                ``leave_out`` is None.
         """
         counting = (journal or self.journal()).counting()
-        cells = {name: Cell.parse(name) for name in {entry.cell for entry in counting}}
         for entry in counting:
             path = f"{self.path}/{entry.file}"  # joining Paths would take as long as reading
-            yield records.decode(read_document(path, "record"), cells[entry.cell], path)
+            try:
+                record = self._record(path, entry)
+            except NewerVersionError:
+                raise
+            except (OSError, ValueError, RecordError) as error:
+                damaged = DamagedRecord(entry, f"{path}: {reason_of(error)}")
+                if leave_out is None:
+                    raise RecordError(damaged.reason) from error
+                leave_out(damaged)
+            else:
+                yield record
+
+    def _record(self, path: str, entry: Entry) -> Record:
+        """Return a record; raises OSError, ValueError or RecordError if it is damaged."""
+        content = read_bounded(path, MAX_RECORD_BYTES)
+        if entry.sha256 and file_checksum(content) != entry.sha256:
+            message = "it does not agree with its checksum in the journal"
+            raise ValueError(message)
+        document = upgrade(parse_object(content, path, 1), path, "record")
+        return records.decode(document, Cell.parse(entry.cell), entry)
+
+    def warnings(self, journal: Journal, damaged: Sequence[DamagedRecord]) -> tuple[str, ...]:
+        """Return a sentence for each kind of damage to this run.
+
+        Args:
+            journal: the result of ``journal()``.
+            damaged: what ``records`` left out.
+        """
+        return sentences(self.path, journal, damaged, is_measuring=is_held(self.path / LOCK))
+
+
+@contextmanager
+def _names_path(path: Path) -> Iterator[None]:
+    """Give an OSError of the block the path, which errors of a write do not have."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
+
+
+def _append_text(path: Path, content: str) -> None:
+    """Append to a file; a link is not followed, and a FIFO without a reader is an error instead of a wait."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o666)
+    with _names_path(path), os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace") as stream:
+        stream.write(content)
 
 
 def runs(reports: Path) -> list[Run]:
-    """Return the runs in a reports folder, newest first; a folder without a plan is ignored."""
-    plans = list((reports / "runs").glob("[!.]*/" + PLAN))
-    plans.sort(key=lambda plan: (plan.parent.name[:15], plan.stat().st_mtime_ns), reverse=True)
-    return [Run(plan.parent) for plan in plans]
+    """Return the runs in a reports folder, newest first; a folder without a plan that can be read is ignored.
+
+    Raises:
+        UsageError: the folder cannot be read.
+    """
+    try:
+        with os.scandir(reports / "runs") as folders:
+            paths = sorted(Path(folder.path) for folder in folders if not folder.name.startswith("."))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise UsageError(Problem(f"{reports / 'runs'} cannot be read: {error.strerror}")) from error
+    times: dict[Path, int] = {}
+    for path in paths:
+        with suppress(OSError):
+            times[path] = (path / PLAN).stat().st_mtime_ns
+    return [Run(path) for path in sorted(times, key=lambda path: (path.name[:15], times[path]), reverse=True)]

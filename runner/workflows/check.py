@@ -47,7 +47,7 @@ def check(reports: Path, name: str | None, matrix: Path) -> Check:
         quality_issues=issues,
         failures=_failures(results),
         comparisons=_between_releases(comparisons),
-        notes=tuple(filter(None, (results.warning, _resume_note(state, resumable=resumable)))),
+        notes=(*results.warnings, *filter(None, [_resume_note(state, resumable=resumable)])),
         command="",
     )
     step = next_step(checked, run, journal, reports, resumable=resumable)

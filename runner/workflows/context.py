@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import get_args
 
+from pydantic import ValidationError
+
 from runner.backends import Backend, Installed, Resources, choose_backend
 from runner.core.errors import GpuError, NothingSelectedError, Problem, UsageError
 from runner.core.locks import shared
@@ -23,6 +25,7 @@ from runner.gpu.detect import present
 from runner.gpu.locality import cores_near
 from runner.gpu.selection import choose_devices
 from runner.matrix import Environment, Matrix, choose_cells, load, select_environments
+from runner.matrix.fields import ENVIRONMENT_ID, LONGEST_ID
 from runner.matrix.models import GpuSettings, Selector
 from runner.plan import corpus
 from runner.plan.compatibility.variants import choose_variants
@@ -30,7 +33,6 @@ from runner.workflows.options import Options
 from runner.workflows.preparation import QUIET_SECONDS, Prepared, RunSettings, prepare
 
 IN_USE = "in-use.lock"  # in the cache folder: shared by those that use it, exclusive for `runner clean`
-ENVIRONMENT_NAME = r"[a-z][a-z0-9]*(-[a-z0-9.]+)*"
 
 
 CLOSE = 0.8
@@ -214,16 +216,20 @@ def host_matrix(matrix: Matrix, installed: Installed, name: str) -> Matrix:
 
     Presets select for it what they select for any environment, because their environments are those of the matrix.
     """
-    if not re.fullmatch(ENVIRONMENT_NAME, name):
-        raise UsageError(Problem(f"{name!r} cannot name an environment", hint="use letters, digits, dots and dashes"))
-    environment = Environment.model_validate(
-        {
-            "framework": installed.framework,
-            "release": installed.release,
-            "python": installed.python_version,
-            "requirements": [installed.framework],
-        }
-    )
+    if len(name) > LONGEST_ID or not re.fullmatch(ENVIRONMENT_ID, name):
+        hint = "use small letters, and digits and dots after dashes, such as torch-1.0"
+        raise UsageError(Problem(f"{name[: LONGEST_ID + 1]!r} cannot name an environment", hint=hint))
+    content = {
+        "framework": installed.framework,
+        "release": installed.release,
+        "python": installed.python_version,
+        "requirements": [installed.framework],
+    }
+    try:
+        environment = Environment.model_validate(content)
+    except ValidationError as error:
+        message = f"{installed.python} says of itself what cannot be: {content!r:.300}"
+        raise UsageError(Problem(message, hint="choose another interpreter with --python")) from error
     presets = {
         key: preset.model_copy(update={"select": tuple(map(_for_any_environment, preset.select))})
         for key, preset in matrix.presets.items()

@@ -1,16 +1,19 @@
 """What there is: stored runs, and the environments, cases and presets of the matrix file."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, get_args
 
 from runner.catalog.cases import CASES
 from runner.catalog.cases.description import describe
+from runner.core.errors import RecordError
+from runner.core.files import read_bounded
+from runner.core.json import parse_object
 from runner.matrix import load
 from runner.report.formatting import date
 from runner.report.run_summary import NAME
 from runner.store.run import Run, runs
+from runner.workflows.site import MAX_SUMMARY_BYTES
 
 Topic = Literal["runs", "environments", "cases", "presets"]
 TOPICS: tuple[Topic, ...] = get_args(Topic)
@@ -42,7 +45,7 @@ def listing(topic: Topic, matrix: Path, reports: Path) -> Iterator[tuple[str, ..
 def _run(run: Run) -> tuple[str, ...]:
     """Return id, date, grade and answer of a run; a run without a report has its state instead."""
     try:
-        summary = json.loads((run.path / NAME).read_text(encoding="utf-8"))
+        summary = parse_object(read_bounded(run.path / NAME, MAX_SUMMARY_BYTES), NAME, 1)
         return run.id, date(run.id), str(summary["grade"] or ""), str(summary["title"])
-    except (OSError, ValueError, KeyError):
+    except (OSError, RecordError, KeyError):
         return run.id, date(run.id), "", "no report yet: `runner report` writes it"

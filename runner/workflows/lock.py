@@ -10,40 +10,17 @@ from pathlib import Path
 
 from uv import find_uv_bin
 
-from runner.core.errors import Problem, ProvisionError
-from runner.core.files import write_whole
-from runner.matrix import load, select_environments
+from runner.backends.lock_file import LOCK_BYTES, parse_lock
+from runner.core.errors import MatrixError, Problem, ProvisionError
+from runner.core.files import read_bounded, write_whole
+from runner.workflows.lock_requests import OWN_HEADER, LockRequest, lock_requests, target_problem
 
 _UV_SECONDS = 600.0
 _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^]]*\])?==([^\s;\\]+)", re.MULTILINE)
 _OPTION = re.compile(r"^\s*(?:-i|-f|--index-url|--extra-index-url|--find-links|--trusted-host|--no-index)\b")
+_OTHER_OPTION = re.compile(r"-(?!-hash=)")
 _USER = re.compile(r"://[^/@\s]+@")
 _REQUESTED = re.compile(r"-r -$", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LockRequest:
-    """What to resolve and where to write it.
-
-    Attributes:
-        name: the environment, ``torch-2.x``; the header and errors name it.
-        variant: the variant, ``cuda-12.6``; errors name it.
-        requirements: as pip reads them, ``torch==1.12.1``, ``numpy<2``.
-        python: minor version that the packages are for, ``3.6``; it need not be installed.
-        index: a public package index in addition to PyPI; the lock names it, so that pip uses it, too.
-        find_links: a folder of wheels that replaces ``index``; the lock never names it.
-        out: the lock file.
-        platform: uv's name of the target; wheels of other platforms are ignored, but their hashes are kept.
-    """
-
-    name: str
-    requirements: tuple[str, ...]
-    python: str
-    out: Path
-    variant: str = ""
-    index: str | None = None
-    find_links: str | None = None
-    platform: str = "x86_64-manylinux_2_28"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,14 +46,15 @@ def lock(request: LockRequest, today: date | None = None) -> LockResult:
         today: the date for the header; the current one (UTC) if not given.
 
     Raises:
-        ProvisionError: uv is missing or found no solution, or the lock would hold a path of this machine or a
-            password; class ``lock``, with uv's last lines.
+        ProvisionError: uv is missing or found no solution, or the lock would hold a path of this machine, a password
+            or an option; class ``lock``, with uv's last lines.
     """
     if request.index is not None and _USER.search(request.index):
         raise _error(request, "the address of the index contains a user name; use a public index")
     body = clean(_resolve(request), request)
     header = header_of(request, today or datetime.now(UTC).date())
     text = "\n".join([header, *([f"--extra-index-url {request.index}"] if request.index else []), body])
+    parse_lock(text.encode(), str(request.out))
     changed = not same(text, request.out)
     if changed:
         write_whole(request.out, text)
@@ -86,7 +64,7 @@ def lock(request: LockRequest, today: date | None = None) -> LockResult:
 def header_of(request: LockRequest, today: date) -> str:
     """Return the first line of a lock: the command that wrote it, its requirements and its date."""
     requirements = ", ".join(request.requirements)
-    return f"# made by `runner lock {request.name}` from: {requirements}, Python {request.python}, {today.isoformat()}"
+    return f"{OWN_HEADER}{request.name}` from: {requirements}, Python {request.python}, {today.isoformat()}"
 
 
 def command_of(uv: str, request: LockRequest) -> list[str]:
@@ -106,13 +84,17 @@ def clean(resolved: str, request: LockRequest) -> str:
     """Return uv's output without what belongs to this machine: indexes and folders.
 
     Raises:
-        ProvisionError: a package is pinned to a path or an address instead of a version, or has no hash.
+        ProvisionError: a package is pinned to a path or an address instead of a version, or has no hash; or there is
+            another option.
     """
     body = "\n".join(line for line in resolved.splitlines() if not _OPTION.match(line)).strip() + "\n"
     body = _REQUESTED.sub("(asked for)", body)
     for entry in re.split(r"^(?=[A-Za-z0-9])", body, flags=re.MULTILINE):
         first = entry.partition("\n")[0].strip(" \\")
-        if not first or first.startswith(("#", "-")):
+        option = next((each for each in map(str.strip, entry.splitlines()) if _OTHER_OPTION.match(each)), None)
+        if option is not None:
+            raise _error(request, f"a lock has no option such as {_USER.sub('://', option)!r}")
+        if not first or first.startswith("#"):
             continue
         if _PIN.match(entry) is None:
             raise _error(
@@ -132,7 +114,7 @@ def same(text: str, path: Path) -> bool:
     """Return True where a file holds this lock already, whatever its date."""
     if not path.is_file():
         return False
-    return _undated(path.read_text(encoding="utf-8")) == _undated(text)
+    return _undated(read_bounded(path, LOCK_BYTES).decode("utf-8", "replace")) == _undated(text)
 
 
 def useful_lines(stderr: str, limit: int = 12) -> str:
@@ -168,6 +150,7 @@ def _resolve(request: LockRequest) -> str:
             encoding="utf-8",
             timeout=_UV_SECONDS,
             check=False,
+            cwd=os.sep,  # a uv.toml beside somebody's matrix could name other indexes
         )
     except subprocess.TimeoutExpired as error:
         raise _error(request, f"uv gave no answer within {_UV_SECONDS:.0f} s") from error
@@ -193,29 +176,19 @@ def lock_environments(path: Path, names: Sequence[str], find_links: str | None) 
         find_links: a folder of wheels that replaces an extra index.
 
     Raises:
+        MatrixError: a lock cannot be written; nothing is resolved.
         ProvisionError: the requirements of a variant cannot be resolved; the other variants are locked.
     """
-    matrix, problems = load(path), list[Problem]()
-    for name in select_environments(matrix, names):
-        environment = matrix.environments[name]
-        for key, variant in environment.all_variants().items():
-            if not variant.requirements or environment.python is None:
-                continue
-            lock_name = f"{name}-{key}" if environment.variants else name
-            request = LockRequest(
-                name=name,
-                variant=key if environment.variants else "",
-                requirements=variant.requirements,
-                python=environment.python,
-                out=path.parent / (variant.lock or f"docker/locks/{lock_name}.txt"),
-                index=variant.index,
-                find_links=find_links or variant.find_links,
-            )
-            try:
-                result = lock(request)
-            except ProvisionError as error:
-                problems += error.problems
-                continue
-            yield result.path, result.changed
+    requests, problems = lock_requests(path, names, find_links), list[Problem]()
+    refused = [problem for request in requests if (problem := target_problem(path, request)) is not None]
+    if refused:
+        raise MatrixError(*dict.fromkeys(refused))
+    for request in requests:
+        try:
+            result = lock(request)
+        except ProvisionError as error:
+            problems += error.problems
+            continue
+        yield result.path, result.changed
     if problems:
         raise ProvisionError("lock", *problems)

@@ -1,15 +1,17 @@
 """Pins: the digests of a matrix's images, so that two machines measure in the same image."""
 
 import re
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
+from runner.backends.docker.image_names import MAX_PINS
+from runner.backends.docker.image_names import pins as read_pins
 from runner.backends.docker.survey import digests
 from runner.core.errors import Problem, ProvisionError
-from runner.core.files import write_whole
+from runner.core.files import read_bounded, write_whole
 from runner.matrix import Matrix, load
 
+PINS = Path("docker", "pins.toml")  # relative to the folder of the matrix file
 TABLE = re.compile(r"^\s*\[images\]", re.MULTILINE)
 
 
@@ -29,12 +31,13 @@ def renew(path: Path) -> Iterator[str]:
 
     Raises:
         EngineError: no engine answers.
+        UsageError: the pins of before cannot be read.
         ProvisionError: an image has no pin; the other pins are written.
     """
-    file = path.parent / "docker" / "pins.toml"
-    text = file.read_text("utf-8") if file.is_file() else ""
-    before: Mapping[str, str] = tomllib.loads(text).get("images", {})
     names = images(load(path))
+    file = path.parent / PINS
+    before = read_pins(file)
+    text = read_bounded(file, MAX_PINS).decode() if file.is_file() else ""
     resolved, refused = digests(names)
     pinned = {name: resolved.get(name) or before[name] for name in names if name in resolved or name in before}
     head = re.split(TABLE, text, maxsplit=1)[0] + "[images]\n"

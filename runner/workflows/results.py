@@ -1,6 +1,8 @@
 """What needs stored runs only: find one, write its report, compare environments."""
 
-from collections.abc import Iterator, Sequence
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +15,7 @@ from runner.analysis.quality import annotate, quality_issues
 from runner.analysis.quality.grade import Grade, grade
 from runner.analysis.releases import releases
 from runner.catalog import published
-from runner.core.errors import Problem, UsageError
-from runner.core.files import write_whole
+from runner.core.errors import DamagedRunWarning, Problem, RecordError, RunnerError, UsageError, file_problem
 from runner.core.model.cells import is_twin
 from runner.matrix import Matrix, load, select_environments
 from runner.report import report
@@ -22,6 +23,7 @@ from runner.report.accuracy import Accuracy, accuracy
 from runner.report.answer import Answer, answer
 from runner.report.markdown import summary
 from runner.report.page import arrange
+from runner.store.documents import save
 from runner.store.run import Run, runs
 
 
@@ -32,17 +34,34 @@ def find_run(reports: Path, name: str | None) -> Run:
         UsageError: there is no such run.
         RecordError: the run cannot be read.
     """
-    if name and Path(name).is_dir():
+    if name and os.path.isdir(name):  # noqa: PTH112  Path.is_dir raises for a name that is too long
         return Run.open(Path(name))
-    stored = runs(reports)
+    try:
+        stored = runs(reports)
+    except OSError as error:
+        raise UsageError(file_problem(error, reports, "read")) from error
     for run in stored:
-        if run.id == name or (name is None and run.journal().entries):
+        if run.id == name or (name is None and has_records(run)):
             return run
     known = ", ".join(run.id for run in stored[:5])
     hint = f"the newest runs are {known}" if known else "start one with `runner run`, or name another folder: --reports"
     raise UsageError(
         Problem(f"there is no run {name!r} in {reports}" if name else f"{reports} holds no run", hint=hint)
     )
+
+
+def has_records(run: Run) -> bool:
+    """Return whether a run has records; one that cannot be read has none, and a warning says so."""
+    try:
+        return bool(run.journal().entries)
+    except RecordError as error:
+        warn_unreadable(run, error)
+        return False
+
+
+def warn_unreadable(run: Run, error: RunnerError) -> None:
+    """Warn that a run is left out because it cannot be read."""
+    warnings.warn(f"run {run.id} is left out: {error.problems[0].message}", DamagedRunWarning, stacklevel=2)
 
 
 def write_report(run: Run, margin: float, source: str | None = None) -> Path:
@@ -52,10 +71,13 @@ def write_report(run: Run, margin: float, source: str | None = None) -> Path:
         run: the run to report on.
         margin: the change that counts as none, as a share.
         source: a publication whose figures are shown next to the run's.
+
+    Raises:
+        RecordError: the run cannot be read, or the report not written.
     """
     results = dataset.load_dataset(run)
     for name, content in report(results, summarise(results, margin=margin), source).items():
-        write_whole(run.path / name, content)
+        save(run.path / name, content)
     return run.path / "index.html"
 
 
@@ -125,8 +147,8 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
         if run:
             yield loaded_run(find_run(reports, run))
         else:
-            for stored_run in runs(reports):
-                yield with_facts_of(loaded_run(stored_run), pinned.get(stored_run.id, ()))
+            for results in _readable(reports, loaded_run):
+                yield with_facts_of(results, pinned.get(results.run, ()))
 
     known = tuple(loaded.environments) if loaded else ()
     compared = compare(stored(), ids[0], ids[1:], margin=matrix_margin(matrix), best=best, known=known)
@@ -139,6 +161,17 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
     }
     graded = {name: value for name, value in grades.items() if value}
     return replace(annotate(compared, issues), grades=graded, releases=by_environment)
+
+
+def _readable(reports: Path, load_run: Callable[[Run], Dataset]) -> Iterator[Dataset]:
+    """Yield the runs of a folder that can be read, newest first; a warning names each that cannot."""
+    for stored_run in runs(reports):
+        try:
+            results = load_run(stored_run)
+        except RecordError as error:
+            warn_unreadable(stored_run, error)
+        else:
+            yield results
 
 
 def _grade(results: Dataset, issues: Sequence[QualityIssue], margin: float) -> Grade | None:

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from runner.backends.venv import VenvBackend
+from runner.backends.venv import READY, VenvBackend
 from runner.core.paths import cache_folder
 from runner.matrix import load
 from runner.plan.environments import specs
 from tests.frameworks import drive
+from tests.support import private_folders
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,10 +23,13 @@ def python(environment: str, request: pytest.FixtureRequest) -> Path:
 
 
 def interpreter(environment: str, request: pytest.FixtureRequest) -> Path:
-    """Return what ``python`` is for an environment."""
+    """Return what ``python`` is for an environment: the user's if it is complete, else that of the tests."""
     backend = VenvBackend(cache_folder(os.environ))
     (spec,), _ = specs(load(ROOT / "matrix.yaml"), [environment], "cpu", ROOT)
     survey = backend.survey([spec])
+    users = VenvBackend(private_folders.users_cache())
+    if environment not in survey.skips and (users.home(spec) / READY).exists():
+        return users.home(spec) / "bin" / "python"
     if not request.config.getoption("--run-frameworks"):
         if environment in survey.skips:
             pytest.skip(survey.skips[environment].reason)

@@ -11,10 +11,11 @@ import pytest
 
 from runner.backends import harness_archive, interpreters
 from runner.backends.local_channel import ProcessChannel
-from runner.core.paths import cache_folder
+from runner.core.locks import exclusive
 from runner.harness import cases
 from runner.harness.verify.__main__ import main
 from runner.measure.session import Session
+from tests.support import private_folders
 from tests.support.cases import TINY
 
 VERSIONS = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
@@ -27,18 +28,17 @@ def environment(version: str) -> str | None:
     interpreter = interpreters.find(version)
     if interpreter is None:
         return None
-    import os
-
-    home = cache_folder(os.environ) / "tests" / f"numpy-{version}"
+    home = private_folders.kept() / f"numpy-{version}"
     python = home / "bin" / "python"
-    if not (home / ".ready").exists():
-        shutil.rmtree(home, ignore_errors=True)
-        subprocess.run([str(interpreter), "-m", "venv", str(home)], check=True, capture_output=True)
-        pip = [str(python), "-m", "pip", "install", "-q", "--retries", "1"]
-        if version == "3.6":
-            subprocess.run([*pip, "pip==21.3.1"], check=True, capture_output=True)
-        subprocess.run([*pip, "numpy"], check=True, capture_output=True)
-        (home / ".ready").touch()
+    with exclusive(home.with_name(f"{home.name}.lock"), print, "another session makes this environment"):
+        if not (home / ".ready").exists():
+            shutil.rmtree(home, ignore_errors=True)
+            subprocess.run([str(interpreter), "-m", "venv", str(home)], check=True, capture_output=True)
+            pip = [str(python), "-m", "pip", "install", "-q", "--retries", "1"]
+            if version == "3.6":
+                subprocess.run([*pip, "pip==21.3.1"], check=True, capture_output=True)
+            subprocess.run([*pip, "numpy"], check=True, capture_output=True)
+            (home / ".ready").touch()
     return str(python)
 
 
@@ -56,6 +56,21 @@ def faulty_harness(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     shutil.copytree(harness_archive.FOLDER, folder)
     shutil.copy(Path(__file__).parent / "faulty.py", folder / "adapters" / "numpy.py")
     return harness_archive.pack(folder)
+
+
+@pytest.fixture(scope="session")
+def hostile_harness(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The packed harness, with an adapter that leaves processes and files behind, or attacks its server."""
+    return harness_archive.pack(hostile_folder(tmp_path_factory.mktemp("hostile")))
+
+
+def hostile_folder(parent: Path) -> Path:
+    """Return a copy of the harness with the hostile adapter."""
+    folder = parent / "harness"
+    shutil.copytree(harness_archive.FOLDER, folder)
+    shutil.copy(Path(__file__).parent / "faulty.py", folder / "adapters" / "faulty.py")
+    shutil.copy(Path(__file__).parent / "hostile.py", folder / "adapters" / "numpy.py")
+    return folder
 
 
 @pytest.fixture(scope="session")

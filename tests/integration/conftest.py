@@ -2,8 +2,10 @@
 
 import json
 import os
+import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -83,6 +85,13 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
         if process.poll() is None:
             process.send_signal(signal.SIGKILL)
         process.communicate()
+
+
+@pytest.fixture
+def another_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host name that no runner of this machine has: a run of the user keeps its hands off what this test labels."""
+    name = f"{socket.gethostname()}-{secrets.token_hex(4)}"
+    monkeypatch.setattr(socket, "gethostname", lambda: name)
 
 
 def journal_of(run: Path) -> list[dict[str, Any]]:

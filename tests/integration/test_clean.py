@@ -181,6 +181,7 @@ def test_images_and_volumes_on_the_engine(client: docker.DockerClient, name: str
 
 
 @pytest.mark.docker
+@pytest.mark.usefixtures("another_host")
 def test_containers_of_dead_runners_on_the_engine(client: docker.DockerClient, name: str) -> None:
     host, boot, _, _ = owner().split(":")
     labels = {"dead": f"{host}:{boot}:4194305:1", "mine": owner()}

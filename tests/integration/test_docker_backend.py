@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -18,12 +19,12 @@ from typing import Any
 
 import docker
 import pytest
-from docker.errors import APIError
+from docker.errors import APIError, NotFound
 
 from runner.backends import harness_archive
 from runner.backends.docker.backend import DockerBackend, reachable
 from runner.backends.docker.channel import DockerChannel
-from runner.backends.docker.cleanup import owner
+from runner.backends.docker.cleanup import owner, unneeded_images_and_volumes
 from runner.backends.docker.options import OWNER, RUN, cache_volume
 from runner.core.errors import EngineError, GpuError, InterruptedRunError, ProvisionError
 from runner.core.model import Limits, Provisioned, Spec
@@ -105,89 +106,6 @@ def wait_until(true: Callable[[], bool], seconds: float = GONE_SECONDS) -> bool:
             return False
         time.sleep(0.05)
     return True
-
-
-def test_container_has_no_network_and_no_capabilities(inside: Callable[[str], Any]) -> None:
-    result = inside(
-        """
-        import os
-        status = dict(line.split(":", 1) for line in open("/proc/self/status"))
-        result = {name: status[name].strip() for name in ("CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp")}
-        result["uid"], result["gid"], result["groups"] = os.getuid(), os.getgid(), os.getgroups()
-        result["net"] = sorted(os.listdir("/sys/class/net"))
-        result["environment"] = {name: os.environ.get(name) for name in ("HOME", "USER", "TMPDIR")}
-        result["first"] = open("/proc/1/comm").read().strip()
-        """
-    )
-    assert result == {
-        "CapEff": "0" * 16,
-        "CapBnd": "0" * 16,
-        "CapAmb": "0" * 16,
-        "NoNewPrivs": "1",
-        "Seccomp": "2",
-        "uid": 1000,
-        "gid": 1000,
-        "groups": [1000],
-        "net": ["lo"],
-        "environment": {"HOME": "/work", "USER": "bench", "TMPDIR": "/tmp"},
-        "first": "docker-init",
-    }
-
-
-def test_container_can_write_only_temporary_folders_and_its_cache(inside: Callable[[str], Any]) -> None:
-    result = inside(
-        """
-        import os, subprocess
-        result = {}
-        for folder in ("/", "/usr/local/lib", "/etc", "/tmp", "/work", "/cache", "/dev/shm"):
-            path = os.path.join(folder, "probe")
-            try:
-                with open(path, "w") as handle:
-                    handle.write("#!/bin/sh\\nexit 7\\n")
-                os.chmod(path, 0o755)
-                try:
-                    result[folder] = "runs" if subprocess.call([path]) == 7 else "?"
-                except PermissionError:
-                    result[folder] = "writes"
-                os.remove(path)
-            except OSError as error:
-                result[folder] = error.strerror
-        """
-    )
-    closed = "Read-only file system"
-    assert result == {
-        "/": closed,
-        "/usr/local/lib": closed,
-        "/etc": closed,
-        "/tmp": "runs",
-        "/work": "runs",
-        "/cache": "runs",
-        "/dev/shm": "writes",
-    }
-
-
-def test_container_has_limits_on_memory_processes_and_shared_memory(inside: Callable[[str], Any]) -> None:
-    result = inside(
-        """
-        import os
-        def first(*paths):
-            for path in paths:
-                if os.path.exists(path):
-                    return open(path).read().strip()
-        memory = "/sys/fs/cgroup/memory"
-        room = os.statvfs("/dev/shm")
-        result = {
-            "memory": first(memory + ".max", memory + "/memory.limit_in_bytes"),
-            "swap": first(memory + ".swap.max", memory + "/memory.memsw.limit_in_bytes"),
-            "pids": first("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max"),
-            "shm": room.f_blocks * room.f_frsize,
-        }
-        """
-    )
-    assert result["memory"] == str(256 * MIB)
-    assert result["swap"] in {str(256 * MIB), "0"}  # cgroup v1 counts memory and swap together, v2 swap alone
-    assert result["pids"] == "2048"
-    assert result["shm"] == 64 * MIB
 
 
 def test_server_in_a_container_measures(backend: DockerBackend, ready: Provisioned, run: str) -> None:
@@ -440,12 +358,51 @@ def test_pulled_image_can_write_its_cache(
         client.api.remove_volume(volume)
     channel = DockerChannel(pulled, Limits(memory=256 * MIB, run=run), owner(), probe)
     try:
-        assert (
-            run_python(channel, "open('/cache/x', 'w').close(); import os; result = os.stat('/cache').st_uid") == 1000
-        )
+        assert run_python(channel, f"path = {backend.cache(pulled)!r} + '/x'; open(path, 'w').close(); result = 1") == 1
     finally:
         channel.close()
         client.api.remove_volume(volume)
+
+
+FILL = """
+import time
+with open("/cache/compilers/filler", "wb") as handle:
+    for _ in range({mebibytes}):
+        handle.write(bytes(1 << 20))
+time.sleep({seconds})
+result = "written"
+"""
+
+
+def test_server_that_fills_its_cache_is_ended_and_loses_it(
+    client: docker.DockerClient, ready: Provisioned, probe: bytes, run: str
+) -> None:
+    channel = DockerChannel(ready, Limits(memory=256 * MIB, run=run), owner(), probe, cache_bytes=50 * MIB)
+    try:
+        begin = time.monotonic()
+        assert run_python(channel, FILL.format(mebibytes=400, seconds=50)) is None
+        assert time.monotonic() - begin < 30
+        kind, sentence = channel.ending()
+        assert kind == "crash"
+        assert re.search(r"its cache holds 4\d\d MB, more than the 52 MB that it may hold", sentence)
+    finally:
+        with pytest.raises(EngineError, match="removed the cache volume"):
+            channel.close()
+    assert containers(client, run) == []
+    with pytest.raises(NotFound):
+        client.api.inspect_volume(cache_volume(ready.handle, "cpu"))
+
+
+def test_cache_that_is_too_large_in_the_end_is_removed(
+    client: docker.DockerClient, ready: Provisioned, probe: bytes, run: str
+) -> None:
+    channel = DockerChannel(ready, Limits(memory=256 * MIB, run=run), owner(), probe, cache_bytes=5 * MIB)
+    assert run_python(channel, FILL.format(mebibytes=20, seconds=0)) == "written"
+    with pytest.raises(EngineError, match="removed the cache volume"):
+        channel.close()
+    with pytest.raises(NotFound):
+        client.api.inspect_volume(cache_volume(ready.handle, "cpu"))
+    assert containers(client, run) == []
 
 
 def test_survey_skips_unavailable_images_with_a_reason(backend: DockerBackend) -> None:
@@ -507,6 +464,25 @@ def test_failed_build_has_a_reason_and_leaves_nothing(client: docker.DockerClien
     assert leftovers(client, os.getpid()) == []
 
 
+def test_build_uses_the_proxies_and_no_image_keeps_them(
+    client: docker.DockerClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxies = {"default": {"httpProxy": "http://alice:SECRETSECRET@192.0.2.1:3128", "noProxy": "localhost"}}
+    (tmp_path / "config.json").write_text(json.dumps({"proxies": proxies}))
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    backend, spec = made(tmp_path, 'RUN test "${HTTP_PROXY#*ETSECRET@}" = 192.0.2.1:3128\nRUN touch /a\n')
+    lines: list[str] = []
+    image = backend.provision(spec, lines.append)
+    try:
+        history = client.images.get(image.handle).history()  # type: ignore[no-untyped-call]
+        layers = [entry["Id"] for entry in history if entry["Id"] != "<missing>"]
+        configurations = [client.images.get(layer).attrs for layer in layers]
+        assert len(layers) > 5  # the images of the steps, too
+        assert "SECRETSECRET" not in json.dumps([history, configurations, lines, dict(image.facts)])
+    finally:
+        client.api.remove_image(image.handle)
+
+
 def test_invalid_dockerfile_is_a_failed_build(tmp_path: Path) -> None:
     backend, spec = made(tmp_path, "RUNN x\n")
     with pytest.raises(ProvisionError, match=r"(?i)unknown instruction"):
@@ -564,10 +540,20 @@ def test_remove_abandoned_removes_the_build_of_a_killed_runner(client: docker.Do
         assert leftovers(client, runner.pid)
         runner.kill()
         runner.wait()
+
+    def listed_by_clean() -> set[str]:
+        images = unneeded_images_and_volumes(client, {"made": {None}}, everything=False)
+        return {left.name for left in images if left.reason.startswith("unfinished")}
+
+    images = [item["Id"] for item in client.api.images(filters={"label": OWNER, "dangling": True})]
+    unfinished = {image for image in images if image in leftovers(client, runner.pid)}
+    assert unfinished
+    assert wait_until(lambda: unfinished <= listed_by_clean())  # its container is gone, too
     assert wait_until(lambda: bool(backend.remove_abandoned()))
     assert wait_until(lambda: leftovers(client, runner.pid) == [])
 
 
+@pytest.mark.usefixtures("another_host")
 def test_remove_abandoned_removes_only_what_belongs_to_dead_processes(
     client: docker.DockerClient, backend: DockerBackend
 ) -> None:

@@ -1,10 +1,12 @@
 """Which framework the host backend measures, of several that an interpreter has."""
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from runner.backends import host
 from runner.backends.host import HostBackend
 from runner.core.errors import UsageError
 
@@ -62,3 +64,31 @@ def test_an_unknown_framework_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no framework 'mxnet'") as caught:
         backend(tmp_path, "mxnet")
     assert "torch, tensorflow, theano, jax, keras, numpy" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "yes",
+        "yes >&2",
+        "head -c 20000000 /dev/zero; exit 1",
+        "printf '\\033]0;pwned\\007\\033[2J' >&2; exit 1",
+        "printf 'numpy 1\\033[2J 3.11 numpy\\n'",
+        "echo os 1.0 3.11 numpy",
+        "echo numpy 1.0 3.11 numpy and more",
+        "echo numpy \"$(head -c 5000 /dev/zero | tr '\\0' 1)\" 3.11 numpy",
+        "setsid sleep 60 & exit 1",
+        "trap '' TERM; sleep 60",
+    ],
+)
+def test_hostile_interpreter_is_a_usage_error(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "PROBE_SECONDS", 1.0)
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\n{program}\n")
+    python.chmod(0o755)
+    begin = time.monotonic()
+    with pytest.raises(UsageError) as caught:
+        HostBackend(str(python), tmp_path).installed()
+    assert time.monotonic() - begin < 10
+    assert caught.value.problems[0].message.isprintable()
+    assert len(str(caught.value)) < 2000

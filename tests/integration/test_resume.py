@@ -6,10 +6,8 @@
 import os
 import random
 import signal
-import socket
 import subprocess
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -22,6 +20,8 @@ import pytest
 from runner.core.model import Cell
 from runner.store.run import Run
 from tests.integration.conftest import Runner, alive, children, containers, journal_of, wait_for
+from tests.support.changed_runs import reseal
+from tests.support.engine_socket import EngineSocket
 
 KILLS = int(os.environ.get("RUNNER_KILLS", "3"))
 SEED = 20261121
@@ -221,6 +221,7 @@ def test_a_run_is_not_resumed_with_something_else(
     (path,) = runner.folder.glob(f"reports/runs/*/{name}")
     assert change[0] in path.read_text()
     path.write_text(path.read_text().replace(*change))
+    reseal(Run(path.parent))
     before = len(runner.records())
     done = runner("run", "--resume")
     assert done.returncode == 2
@@ -235,67 +236,23 @@ def test_options_that_a_run_decides_are_refused(runner: Runner) -> None:
     assert "without --backend, --rounds" in done.stderr
 
 
-class Forwarder:
-    """A second socket of the engine, which can be cut like one whose engine dies."""
-
-    def __init__(self, path: Path, target: str) -> None:
-        """Listen at ``path`` and forward everything to the socket ``target``, both ways."""
-        self.path, self.target = path, target
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(str(path))
-        self.listener.listen(64)
-        self.ends: list[socket.socket] = []
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self) -> None:
-        """Connect whoever comes."""
-        with suppress(OSError):
-            while True:
-                here, _ = self.listener.accept()
-                there = socket.socket(socket.AF_UNIX)
-                there.connect(self.target)
-                self.ends += [here, there]
-                for ends in ((here, there), (there, here)):
-                    threading.Thread(target=self.pump, args=ends, daemon=True).start()
-
-    @staticmethod
-    def pump(source: socket.socket, sink: socket.socket) -> None:
-        """Copy one direction to its end."""
-        with suppress(OSError):
-            while data := source.recv(1 << 16):
-                sink.sendall(data)
-            sink.shutdown(socket.SHUT_WR)
-
-    def cut(self) -> None:
-        """Be gone, from one moment to the next."""
-        self.path.unlink()
-        with suppress(OSError):
-            self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        for end in self.ends:
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
-
-
 @pytest.fixture
-def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Forwarder]:
-    """The engine behind a Forwarder that DOCKER_HOST names."""
+def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineSocket]:
+    """The engine behind a socket that DOCKER_HOST names."""
     host = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
     if not host.startswith("unix://"):
         pytest.skip("the engine is not at a socket of this machine")
     with tempfile.TemporaryDirectory() as folder:
-        forwarder = Forwarder(Path(folder, "docker.sock"), host.removeprefix("unix://"))
+        forwarder = EngineSocket(Path(folder, "docker.sock"), host.removeprefix("unix://"))
         monkeypatch.setenv("DOCKER_HOST", f"unix://{forwarder.path}")
         yield forwarder
-        if forwarder.path.exists():
-            forwarder.cut()
+        forwarder.cut()
 
 
 @pytest.mark.docker
 @pytest.mark.parametrize("seconds", [0.0, 0.35, 0.7])
 def test_a_run_whose_engine_dies_ends_with_its_own_code_and_goes_on_later(
-    seconds: float, runner: Runner, engine: Forwarder, monkeypatch: pytest.MonkeyPatch
+    seconds: float, runner: Runner, engine: EngineSocket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process = runner.start("run", *SMALL, "--backend", "docker")
     wait_for(lambda: len(runner.records()) >= 3, 200)

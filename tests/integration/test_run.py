@@ -98,6 +98,13 @@ def test_a_lock_that_cannot_be_installed_leaves_records_and_the_rest_goes_on(bac
     assert {record["class"] for record in failed} == {"image-build"}
     assert {record["cell"].split("/")[0] for record in failed} == {"np-old"}
     assert len([record for record in runner.records() if record["status"] == "ok"]) == 2 * 3
+    (path,) = runner.folder.glob("reports/runs/*/sbom/*")  # of the environment that was built
+    assert path.name == "np-new.cdx.json"
+    packages = {component["name"]: component for component in json.loads(path.read_text())["components"]}
+    assert packages["numpy"]["version"] == "2.4.6"
+    assert packages["numpy"]["externalReferences"][0]["hashes"]
+    assert packages["python"]["version"].startswith("3.11.")
+    assert ("python:3.11-slim" in packages) == (backend == "docker")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -168,17 +175,18 @@ def is_child(pid: int) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_venv_leaves_no_half_of_it(number: signal.Signals, runner: Runner) -> None:
-    folder = runner.folder / "slow-1.0"
+    folder = runner.folder / "matrix-runner-slow-1.0"
     folder.mkdir()
     (folder / "setup.py").write_text("import time; time.sleep(300)\n")
-    archive = runner.folder / "slow-1.0.tar.gz"
+    archive = runner.folder / "matrix-runner-slow-1.0.tar.gz"
     with tarfile.open(archive, "w:gz") as tar:
-        tar.add(folder, "slow-1.0")
+        tar.add(folder, folder.name)
     digest = sha256(archive.read_bytes()).hexdigest()
-    (runner.folder / "docker/locks/numpy.txt").write_text(f"slow @ file://{archive} --hash=sha256:{digest}\n")
+    (runner.folder / "docker/locks/numpy.txt").write_text(f"matrix-runner-slow==1.0 --hash=sha256:{digest}\n")
     cache = runner.folder / "cache"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(cache))
+        patch.setenv("PIP_FIND_LINKS", str(runner.folder))
         process = runner.start("build", "np-old", "--backend", "venv")
     wait_for(lambda: list(cache.glob("matrix-runner/venvs/np-old-*/bin/pip")))
     below = wait_for(lambda: children(process.pid))

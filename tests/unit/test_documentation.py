@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from runner import cli
 from runner.analysis.model import VERDICTS
-from runner.cli import console
+from runner.cli import signals
 from runner.core import errors
 from runner.core.errors import RunnerError
 from runner.core.facts import COMPARABLE
@@ -98,7 +98,7 @@ def test_every_exit_code_has_its_line() -> None:
         for error_class in vars(errors).values()
         if isinstance(error_class, type) and issubclass(error_class, RunnerError)
     ]
-    codes = {0, BUG, console.INTERRUPTED, *(error_class.exit_code for error_class in classes)}
+    codes = {0, BUG, signals.INTERRUPTED, signals.HUNG_UP, *(error_class.exit_code for error_class in classes)}
     assert set(map(int, re.findall(r"^\| (\d+) \|", text("errors.md"), re.MULTILINE))) == codes
     for error_class in classes:
         assert f"### {error_class.__name__} (exit {error_class.exit_code})" in text("errors.md")

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Self
 
@@ -14,13 +14,17 @@ from runner.backends.docker.build import build, image_id, inspect, pull
 from runner.backends.docker.channel import DockerChannel
 from runner.backends.docker.cleanup import owner, remove_abandoned
 from runner.backends.docker.client import Conversations, connect, reachable, talking
-from runner.backends.docker.options import UNPINNED, Recipe, pinned, pins, source_image
+from runner.backends.docker.image_names import UNPINNED, pinned, pins, source_image
+from runner.backends.docker.options import CACHE_FOLDER, Recipe
 from runner.backends.docker.survey import engine, free, image_states
+from runner.backends.lock_file import lock_skip, read_lock
 from runner.core.errors import Problem, ProvisionError
+from runner.core.files import read_bounded
 from runner.core.model import Limits, Provisioned, Skip, Spec, Survey
 
 __all__ = ["DockerBackend", "reachable"]
 
+MAX_FILE = 4 << 20  # bytes of a Dockerfile or a lock; the largest lock of this project has 60 KiB
 ANSWER_SECONDS = 20.0  # a busy engine is slow to answer, and still there
 
 
@@ -60,18 +64,27 @@ class DockerBackend:
 
     def survey(self, specs: Sequence[Spec]) -> Survey:
         """See Backend."""
+        skips: dict[str, Skip] = {}
+        cached: set[str] = set()
+        sources: dict[str, str] = {}  # environment -> the image that it is made from
+        absent: list[str] = []
         with closing(connect()) as client, talking("the container engine stopped answering"):
-            skips = {spec.environment: skip for spec in specs if (skip := self._unmakeable(spec)) is not None}
-            makeable = [spec for spec in specs if spec.environment not in skips]
-            cached = frozenset(spec.environment for spec in makeable if self._cached(client, spec) is not None)
-            new = [spec for spec in makeable if spec.environment not in cached]
-            sources = {spec.environment: name for spec in new if (name := source_image(spec, self._pins)) is not None}
-            absent = [name for name in sources.values() if image_id(client, name) is None]
+            for spec in specs:
+                try:
+                    if (skip := self._unmakeable(spec)) is not None:
+                        skips[spec.environment] = skip
+                    elif self._cached(client, spec) is not None:
+                        cached.add(spec.environment)
+                    elif (name := source_image(spec, self._pins)) is not None:
+                        absent += [name] if image_id(client, name) is None else []
+                        sources[spec.environment] = name
+                except ProvisionError as error:
+                    skips[spec.environment] = _skip(error)
             images = image_states(sources.values(), absent)
             for environment, name in sources.items():
                 if images[name].kind == "unavailable":
                     skips[environment] = Skip("image-unavailable", str(images[name]))
-            return Survey(skips=skips, cached=cached, free=free(client), images=images)
+            return Survey(skips=skips, cached=frozenset(cached), free=free(client), images=images)
 
     def describe(self) -> dict[str, object]:
         """Return the facts about the engine, see ``docker.survey.engine``, and the ``free_bytes`` of its disk."""
@@ -87,18 +100,23 @@ class DockerBackend:
         with closing(connect()) as client, talking("the container engine stopped answering"):
             for spec in specs:
                 if spec.image is None and self._unmakeable(spec) is None:
-                    base = image_id(client, source_image(spec, self._pins) or "")
-                    known = base or spec.base in self._pins
-                    tag = self._recipe(spec, base or "").tag if known else None
-                    names.setdefault(spec.environment, set()).add(tag)
+                    names.setdefault(spec.environment, set()).add(self._tag(client, spec))
         return names
+
+    def _tag(self, client: docker.DockerClient, spec: Spec) -> str | None:
+        """Return the name of an environment's built image, None if it is unknown."""
+        try:
+            base = image_id(client, source_image(spec, self._pins) or "")
+            return self._recipe(spec, base or "").tag if base or spec.base in self._pins else None
+        except ProvisionError:
+            return None
 
     def _unmakeable(self, spec: Spec) -> Skip | None:
         """Return why an environment cannot be made, None if its lock, base image and Dockerfile are there."""
         if spec.image is not None:
             return None
-        if spec.lock is None or not spec.lock.is_file():
-            return Skip("image-unavailable", spec.missing_lock)
+        if (skip := lock_skip(spec)) is not None:
+            return skip
         if spec.base is None or not self._dockerfile(spec).is_file():
             missing = "base image" if spec.base is None else f"Dockerfile {self._dockerfile(spec)}"
             return Skip("image-unavailable", f"{spec.environment} has no {missing} to be built from")
@@ -108,12 +126,13 @@ class DockerBackend:
         return self._folder / f"{spec.framework}.Dockerfile"
 
     def _recipe(self, spec: Spec, base_id: str) -> Recipe:
+        """Return what an image is built from; raises ProvisionError if the lock or the Dockerfile cannot be read."""
         assert spec.lock is not None
         assert spec.base is not None
         return Recipe(
             environment=spec.environment,
-            dockerfile=self._dockerfile(spec).read_bytes(),
-            lock=spec.lock.read_bytes(),
+            dockerfile=_content(self._dockerfile(spec)),
+            lock=read_lock(spec.lock)[0],
             base=pinned(spec.base, self._pins),
             base_id=self._pins.get(spec.base, base_id),
         )
@@ -146,6 +165,7 @@ class DockerBackend:
             seconds=time.perf_counter() - begin,
             cached=cached is not None,
             facts=self._facts(spec, details),
+            lock=read_lock(spec.lock)[0] if spec.lock else b"",
         )
 
     def _make(self, client: docker.DockerClient, spec: Spec, say: Say) -> str:
@@ -176,8 +196,9 @@ class DockerBackend:
 
     def restore(self, environment: str, digest: str) -> str | None:  # noqa: ARG002  the digest names the image
         """See Backend."""
-        with closing(connect()) as client, talking("the container engine stopped answering"):
+        with closing(connect()) as client, talking("the container engine stopped answering"), suppress(ProvisionError):
             return image_id(client, digest)
+        return None  # the engine refuses the digest
 
     def cancel(self) -> None:
         """See Backend."""
@@ -185,7 +206,7 @@ class DockerBackend:
 
     def cache(self, ready: Provisioned) -> str:  # noqa: ARG002  every container has the same
         """See Backend."""
-        return "/cache"
+        return str(CACHE_FOLDER)
 
     def open(self, ready: Provisioned, limits: Limits) -> DockerChannel:
         """See Backend."""
@@ -208,3 +229,16 @@ class DockerBackend:
 
     def close(self) -> None:
         """See Backend. There is nothing to close: each call and each channel closes its own client."""
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return read_bounded(path, MAX_FILE)
+    except OSError as error:
+        raise ProvisionError("image-build", Problem(f"{path} cannot be read: {error.strerror or error}")) from error
+
+
+def _skip(error: ProvisionError) -> Skip:
+    """Return the reason to skip an environment that the engine or a file makes impossible."""
+    problem = error.problems[0]
+    return Skip("image-unavailable", "; ".join(filter(None, (problem.message, problem.hint))))

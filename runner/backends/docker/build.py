@@ -1,7 +1,8 @@
 """Build and pull images, with progress; a build that fails or is cancelled leaves nothing on the engine."""
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -12,24 +13,36 @@ from runner.backends import Say
 from runner.backends.docker import build_log
 from runner.backends.docker.cleanup import remove_build
 from runner.backends.docker.client import FOREIGN, Conversations, connect, sentence, talking
-from runner.backends.docker.options import Recipe, repository
+from runner.backends.docker.image_names import is_image_name, repository
+from runner.backends.docker.options import Recipe
 from runner.core.errors import EngineError, InterruptedRunError, Problem, ProvisionError
+from runner.core.text import REASON_LENGTH, printable
 
+NAME_HINT = "correct the name in the matrix, and try it with `docker image inspect`"
 _ENGINE_SECONDS = 3.0  # the engine has to remove the remains of a failed build
 
 
 def image_id(client: docker.DockerClient, name: str) -> str | None:
-    """Return the id of an image, None if the engine has none of that name."""
+    """Return the id of an image, None if the engine has none of that name; raises as ``inspect`` does."""
     details = inspect(client, name)
     return None if details is None else str(details["Id"])
 
 
 def inspect(client: docker.DockerClient, name: str) -> dict[str, Any] | None:
-    """Return the engine's details of an image, None if it has none of that name."""
+    """Return the engine's details of an image, None if it has none of that name.
+
+    Raises:
+        ProvisionError: the engine answers, and refuses this name. Its class is ``image-pull``.
+    """
+    if not is_image_name(name):
+        raise ProvisionError("image-pull", Problem(f"{name!r} is not the name of an image", hint=NAME_HINT))
     try:
         return dict(client.api.inspect_image(name))  # type: ignore[no-untyped-call]
     except ImageNotFound:
         return None
+    except APIError as error:
+        message = f"the engine refuses the image {name!r}: {sentence(error)}"
+        raise ProvisionError("image-pull", Problem(message, hint=NAME_HINT)) from error
 
 
 def build(conversations: Conversations, recipe: Recipe, owner: str, say: Say) -> str:
@@ -54,19 +67,19 @@ def build(conversations: Conversations, recipe: Recipe, owner: str, say: Say) ->
         raise
 
 
-def _follow_build(client: docker.DockerClient, recipe: Recipe, builder: str, say: Say) -> Sequence[str]:
-    """Return the lines of a build's log; raises ProvisionError if the engine reports an error."""
-    lines: list[str] = []
+def _follow_build(client: docker.DockerClient, recipe: Recipe, builder: str, say: Say) -> Iterable[str]:
+    """Return the last lines of a build's log; raises ProvisionError if the engine reports an error."""
+    lines: deque[str] = deque(maxlen=build_log.KEPT_LINES)
     for message in client.api.build(**recipe.build_options(builder)):
         if "error" in message:
             raise _build_failed(recipe, lines, str(message["error"]))
-        for line in _lines(message):
+        for line in map(build_log.plain, _lines(message)):
             lines.append(line)
             _report(say, build_log.progress_line(line))
     return lines
 
 
-def _built_image(client: docker.DockerClient, recipe: Recipe, lines: Sequence[str]) -> str:
+def _built_image(client: docker.DockerClient, recipe: Recipe, lines: Iterable[str]) -> str:
     """Return the id of the image that a finished build has made."""
     image = image_id(client, recipe.tag)
     if image is None:
@@ -102,10 +115,12 @@ def pull(conversations: Conversations, name: str, say: Say) -> str:
 
 def _pull_failed(name: str, message: str) -> ProvisionError:
     hint = f"run `docker pull {name}` where the registry answers, then `docker save` there and `docker load` here"
+    message = printable(message, REASON_LENGTH)
     return ProvisionError("image-pull", Problem(f"cannot pull {name!r}: {message}", hint=hint), log=message)
 
 
-def _build_failed(recipe: Recipe, lines: Sequence[str], message: str) -> ProvisionError:
+def _build_failed(recipe: Recipe, lines: Iterable[str], message: str) -> ProvisionError:
+    lines = list(lines)
     log = "\n".join(build_log.useful([*lines, build_log.step_end(message)]))
     reason = f"cannot build {recipe.environment!r}: {build_log.reason(lines, message)}"
     return ProvisionError("image-build", Problem(reason, hint=build_log.hint(log)), log=log)

@@ -4,7 +4,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from runner.core.text import printable
+
 MAX_LINES = 15
+KEPT_LINES = 10_000  # of a log; what a build prints before them is forgotten
+LINE_LENGTH = 1000  # characters
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _STEP = re.compile(r"^Step (\d+)/(\d+) : ((?:FROM|RUN|COPY) .*)")
 _DOWNLOADING = re.compile(
@@ -30,8 +34,8 @@ _HINTS = (
 
 
 def plain(text: str) -> str:
-    """Return a line without colours and trailing spaces."""
-    return _COLOUR.sub("", text).rstrip()
+    """Return a line without colours and trailing spaces, printable, and cut to LINE_LENGTH characters."""
+    return printable(_COLOUR.sub("", text[: 2 * LINE_LENGTH]).rstrip(), LINE_LENGTH)
 
 
 def useful(lines: Sequence[str], limit: int = MAX_LINES) -> tuple[str, ...]:
@@ -47,13 +51,13 @@ def useful(lines: Sequence[str], limit: int = MAX_LINES) -> tuple[str, ...]:
 def reason(lines: Sequence[str], message: str) -> str:
     """Return the one line that says why a build failed: the last error in its log, else the engine's message."""
     errors = [line for line in map(plain, lines) if _ERROR.match(line)]
-    return errors[-1].strip() if errors else " ".join(step_end(message).split())
+    return errors[-1].strip() if errors else step_end(message)
 
 
 def step_end(message: str) -> str:
     """Return the engine's message about a failed step without the command, which it repeats in full."""
     code = _RETURNED.search(message)
-    return f"the step ended with exit {code[1]}" if code else plain(message)
+    return f"the step ended with exit {code[1]}" if code else plain(" ".join(message[: 2 * LINE_LENGTH].split()))
 
 
 def hint(text: str) -> str:

@@ -4,87 +4,44 @@ import socket
 import time
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
-import docker
 from docker.errors import NotFound
 
 from runner.backends import harness_archive
+from runner.backends.docker.cache import CacheGuard, create_folder, create_volume
 from runner.backends.docker.cleanup import remove_container
 from runner.backends.docker.client import FOREIGN, connect, sentence, talking
-from runner.backends.docker.options import CACHE, Container, cache_volume, container_name, gpu_request, owner_fix
+from runner.backends.docker.options import CACHE_BYTES, Container, cache_volume, container_name, gpu_request
+from runner.backends.docker.streams import Streams, Wire
 from runner.backends.line_reader import Lines
 from runner.backends.visible_devices import Request
 from runner.catalog.gpu_errors import known_gpu_error
 from runner.core import machine
 from runner.core.errors import EngineError, GpuError, Problem
 from runner.core.model import Limits, Provisioned
+from runner.core.text import REASON_LENGTH, printable
 
-LAST_BYTES = 64 * 1024
-HEADER = 8
-STDERR = 2
 SEND_SECONDS = 60.0
 QUIET_SECONDS = 3.0  # a server that measures sends a heartbeat every second
-MIN_TIMEOUT = 0.001  # seconds; 0 would make a socket non-blocking
 ENDING_SECONDS = 3.0
 OOM_SECONDS = 5  # between the kernel's kill and the end of the container that it caused
 KILLED = 137
 ATTACH = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
 
 
-class Wire(Protocol):
-    """The common methods of a socket, a TLS socket and a channel of paramiko."""
-
-    def settimeout(self, timeout: float | None, /) -> None: ...  # noqa: D102
-    def recv(self, size: int, /) -> bytes: ...  # noqa: D102
-    def send(self, data: memoryview, /) -> int: ...  # noqa: D102
-    def shutdown(self, how: int, /) -> None: ...  # noqa: D102
-    def close(self) -> None: ...  # noqa: D102
-
-
-class Streams:
-    """Splits the engine's frames, each with the number of a stream and a length, into stdout and stderr."""
-
-    def __init__(self, wire: Wire) -> None:
-        """Read from ``wire``."""
-        self._wire = wire
-        self._buffer = bytearray()
-        self.stderr = bytearray()
-
-    def read(self, timeout: float) -> bytes:
-        """Return some bytes of stdout, b"" at the end; keep the end of stderr. Raises TimeoutError."""
-        end = time.monotonic() + timeout
-        while True:
-            out = self._frames()
-            if out:
-                return out
-            self._wire.settimeout(max(end - time.monotonic(), MIN_TIMEOUT))
-            try:
-                received = self._wire.recv(1 << 20)
-            except TimeoutError:
-                raise
-            except OSError:  # the engine is gone; `ending` finds out
-                return b""
-            if not received:
-                return b""
-            self._buffer += received
-
-    def _frames(self) -> bytes:
-        out = bytearray()
-        while len(self._buffer) >= HEADER:
-            end = HEADER + int.from_bytes(self._buffer[4:HEADER], "big")
-            if len(self._buffer) < end:
-                break
-            (self.stderr if self._buffer[0] == STDERR else out).extend(self._buffer[HEADER:end])
-            del self._buffer[:end]
-        del self.stderr[:-LAST_BYTES]
-        return bytes(out)
-
-
 class DockerChannel:
     """A server in its own container, which is gone after ``close`` and when the runner dies."""
 
-    def __init__(self, ready: Provisioned, limits: Limits, owner: str, harness: bytes | None = None) -> None:
+    def __init__(
+        self,
+        ready: Provisioned,
+        limits: Limits,
+        owner: str,
+        harness: bytes | None = None,
+        *,
+        cache_bytes: int = CACHE_BYTES,
+    ) -> None:
         """Start a container and send it the harness.
 
         Args:
@@ -92,6 +49,7 @@ class DockerChannel:
             limits: what the container may use.
             owner: the process that the container belongs to, see ``cleanup.owner``.
             harness: see ``harness_archive.pack``; the shipped harness by default.
+            cache_bytes: what its cache volume may hold.
 
         Raises:
             EngineError: the engine refuses, or is gone.
@@ -99,11 +57,13 @@ class DockerChannel:
         """
         self.name = container_name(limits.run, ready.environment)
         self._wire: Wire | None = None
+        self._cache: CacheGuard | None = None
         self._client = connect()
         try:
             with talking(f"cannot start a container for {ready.environment!r}"):
-                self._start(ready, limits, owner)
-                self.send(harness or harness_archive.pack())
+                self._start(ready, limits, owner, cache_bytes)
+                with suppress(BrokenPipeError):  # the server has ended: the first reply says how
+                    self.send(harness or harness_archive.pack())
         except BaseException as error:
             with suppress(EngineError):
                 self.close()
@@ -113,14 +73,26 @@ class DockerChannel:
                 raise GpuError(Problem(message, hint=gpu_error.fix)) from error
             raise
 
-    def _start(self, ready: Provisioned, limits: Limits, owner: str) -> None:
+    def _start(self, ready: Provisioned, limits: Limits, owner: str, cache_bytes: int) -> None:
         gpus: Request = "uuid"
         if limits.device != "cpu":
             gpus = gpu_request(self._client.info(), limits.device, wsl=machine.is_wsl())
         python = str(ready.facts.get("interpreter", "python3"))
-        spec = Container(name=self.name, image=ready.handle, python=python, limits=limits, owner=owner, gpus=gpus)
-        prepare_cache(self._client, ready, limits.device, owner)
+        config = self._client.api.inspect_image(ready.handle).get("Config") or {}  # type: ignore[no-untyped-call]
+        spec = Container(
+            name=self.name,
+            image=ready.handle,
+            python=python,
+            limits=limits,
+            owner=owner,
+            gpus=gpus,
+            image_volumes=frozenset(config.get("Volumes") or ()),
+        )
+        volume = cache_volume(ready.handle, limits.device)
+        create_volume(self._client, volume, ready.environment)
+        self._cache = CacheGuard(self._client, volume, cache_bytes)
         container = self._client.containers.create(**spec.options())
+        create_folder(self._client, self.name)
         self._attached = self._client.api.attach_socket(self.name, params=ATTACH)
         self._wire = getattr(self._attached, "_sock", self._attached)
         self._streams = Streams(self._wire)
@@ -136,20 +108,25 @@ class DockerChannel:
             self._wire.settimeout(QUIET_SECONDS)
             try:
                 remaining = remaining[self._wire.send(remaining) :]
-            except TimeoutError as error:
-                if time.monotonic() >= end or not self._may_be_running():
-                    raise BrokenPipeError("the server no longer reads") from error
+                late = bool(remaining) and time.monotonic() >= end
+            except TimeoutError:
+                late = time.monotonic() >= end or not self._may_be_running()
             except OSError as error:
                 raise BrokenPipeError(str(error)) from error
+            if late:
+                raise BrokenPipeError("the server no longer reads")
 
     def receive(self, timeout: float) -> bytes | None:
         """See Channel."""
         return None if self._wire is None else self._lines.next(timeout)
 
     def _read(self, timeout: float) -> bytes:
-        """Return what Streams.read does; b"" if the container has ended, as an engine may keep the socket open."""
+        """Return what Streams.read does; b"" if the container has ended, as an engine may keep the socket open.
+
+        Also b"" as soon as the cache is too large; ``close`` then ends the container.
+        """
         end = time.monotonic() + timeout
-        while True:
+        while self._cache is None or not self._cache.exceeded():
             try:
                 return self._streams.read(min(max(end - time.monotonic(), 0.0), QUIET_SECONDS))
             except TimeoutError:
@@ -157,6 +134,7 @@ class DockerChannel:
                     raise
                 if not self._may_be_running():
                     return b""
+        return b""
 
     def _may_be_running(self) -> bool:
         """Return False if the container has ended; True as well while the engine is too busy to answer."""
@@ -166,17 +144,21 @@ class DockerChannel:
 
     def words(self) -> str:
         """See Channel."""
-        return self._streams.stderr.decode("utf-8", "replace")
+        return self._streams.words()
 
     def ending(self) -> tuple[str, str]:
         """See Channel. The container removes itself, so its end is read from the engine's recent events."""
+        if self._cache is not None and self._cache.excess:
+            return "crash", f"the harness server was ended: {self._cache.excess}"
+        if self._streams.invalid:
+            return "engine", f"the engine sent something that is not a frame of a stream: {self._streams.invalid}"
         try:
             with talking("the container engine stopped answering"):
                 code, out_of_memory = self._exit()
                 running = code is None and self._is_running()
         except EngineError as error:
             return "engine", error.problems[0].message
-        last = (self.words().strip().splitlines() or ["it printed nothing"])[-1]
+        last = printable((self.words().strip().splitlines() or ["it printed nothing"])[-1], REASON_LENGTH)
         if code is None:
             state = "but its container runs" if running else "and the engine no longer knows how its container ended"
             return "crash", f"the harness server closed its output, {state}; last words: {last}"
@@ -211,7 +193,11 @@ class DockerChannel:
         return list(self._client.api.events(decode=True, **query))
 
     def close(self) -> None:
-        """See Channel. The end of stdin comes first: it ends the server even if the rest is interrupted."""
+        """See Channel. The end of stdin comes first: it ends the server even if the rest is interrupted.
+
+        Raises:
+            EngineError: the engine is gone, or the cache was too large and was removed.
+        """
         wire, self._wire = self._wire, None
         if wire is not None:
             with suppress(OSError, EOFError):  # the engine closed it first
@@ -220,35 +206,14 @@ class DockerChannel:
             self._attached.close()
         try:
             remove_container(self._client, self.name)
+            cache, self._cache = self._cache, None
+            removed = cache.close() if cache is not None else ""
         except FOREIGN as error:
             raise EngineError(f"cannot remove the container {self.name!r}: {sentence(error)}") from error
         finally:
             self._client.close()
-
-
-def prepare_cache(client: docker.DockerClient, ready: Provisioned, device: str, owner: str) -> None:
-    """Create the cache volume. It has the owner of the image's /cache; in a pulled image a helper container sets it."""
-    volume = cache_volume(ready.handle, device)
-    try:
-        client.api.inspect_volume(volume)
-    except NotFound:
-        client.api.create_volume(volume, labels={CACHE: ready.environment})
-        if ready.facts.get("pulled"):
-            _set_owner(client, ready.handle, volume, owner)
-
-
-def _set_owner(client: docker.DockerClient, image: str, volume: str, owner: str) -> None:
-    helper = client.containers.create(**owner_fix(image, volume, owner))
-    code = -1
-    try:
-        helper.start()
-        code = helper.wait(timeout=60)["StatusCode"]
-    finally:
-        remove_container(client, str(helper.id))
-        if code != 0:  # the next start would use a volume that it cannot write to
-            client.api.remove_volume(volume)
-    if code != 0:
-        raise EngineError(f"cannot give the cache volume {volume!r} to uid 1000: chown ended with exit {code}")
+        if removed:
+            raise EngineError(removed)
 
 
 def _seconds(moment: str) -> float:

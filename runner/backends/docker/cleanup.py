@@ -48,15 +48,21 @@ def is_abandoned(label: str) -> bool:
 
 
 def remove_abandoned(client: docker.DockerClient) -> tuple[str, ...]:
-    """Remove the containers and unfinished images of runners that are gone; return their names."""
+    """Remove the containers and unfinished images of runners that are gone; return their names.
+
+    What the engine refuses to remove stays for the next run.
+    """
     removed = []
     for container in client.api.containers(all=True, filters={"label": OWNER}):
         if is_abandoned(container["Labels"][OWNER]):
-            remove_container(client, container["Id"])
-            removed.append(container["Names"][0].lstrip("/"))
-    images = client.api.images(filters={"label": OWNER, "dangling": True})
-    unfinished = [image["Id"] for image in images if is_abandoned(image["Labels"][OWNER])]
-    removed += [image.removeprefix("sha256:")[:12] for image in unfinished if _remove_image(client, image)]
+            with suppress(APIError):
+                remove_container(client, container["Id"])
+                removed.append(container["Names"][0].lstrip("/"))
+    for image in client.api.images(filters={"label": OWNER, "dangling": True}):
+        if is_abandoned(image["Labels"][OWNER]):
+            with suppress(APIError):
+                client.api.remove_image(image["Id"])
+                removed.append(image["Id"].removeprefix("sha256:")[:12])
     return tuple(removed)
 
 
@@ -71,13 +77,14 @@ def remove_build(client: docker.DockerClient, builder: str, seconds: float) -> N
             break
         time.sleep(_PAUSE_SECONDS)
     for image in client.api.images(filters={"label": label, "dangling": True}):
-        _remove_image(client, image["Id"])
+        with suppress(APIError):  # 404: gone; 409: a container or another image uses it
+            client.api.remove_image(image["Id"])
 
 
 def remove_container(client: docker.DockerClient, container: str) -> None:
-    """Kill and remove a container; return when it is gone."""
+    """Kill and remove a container and the volumes that its image declares; return when it is gone."""
     try:
-        client.api.remove_container(container, force=True)
+        client.api.remove_container(container, force=True, v=True)  # v: the volumes without a name
     except NotFound:
         return
     except APIError as error:
@@ -85,17 +92,6 @@ def remove_container(client: docker.DockerClient, container: str) -> None:
             raise
     with suppress(NotFound):
         client.api.wait(container, condition="removed", timeout=30)
-
-
-def _remove_image(client: docker.DockerClient, image: str) -> bool:
-    """Remove an image; return False if it is gone or something uses it."""
-    try:
-        client.api.remove_image(image)
-    except APIError as error:  # 404: gone; 409: a container or another image uses it
-        if error.status_code not in {404, 409}:
-            raise
-        return False
-    return True
 
 
 def _boot() -> str:

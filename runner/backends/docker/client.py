@@ -10,9 +10,11 @@ import urllib3
 from docker.errors import ContextException, DockerException, StreamParseError
 
 from runner.core.errors import EngineError, Problem, RunnerError
+from runner.core.text import printable
 
 QUICK = 1.0
 PATIENT = 60
+MESSAGE_LENGTH = 1000  # characters of what an engine answers
 START_HINT = (
     "start it (`systemctl start docker`), check that you may use it (group `docker`), or set DOCKER_HOST; "
     "`--backend venv` needs no engine"
@@ -56,9 +58,9 @@ def talking(what: str, hint: str | None = None) -> Iterator[None]:
 
 
 def sentence(error: BaseException) -> str:
-    """Return the engine's message on one line, without the address and the status code that the SDK adds."""
+    """Return the engine's message on one line, printable, without the address and the status code that the SDK adds."""
     message = getattr(error, "explanation", None) or getattr(error, "msg", None) or error
-    return " ".join(str(message).split()).rstrip(".") or type(error).__name__
+    return printable(" ".join(str(message).split()).rstrip("."), MESSAGE_LENGTH) or type(error).__name__
 
 
 class Conversations:

@@ -2,28 +2,31 @@
 
 import hashlib
 import io
+import posixpath
 import re
 import secrets
 import tarfile
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Any
 
-from docker.types import DeviceRequest
+from docker.types import DeviceRequest, Ulimit
 
 from runner.backends import harness_archive
 from runner.backends.visible_devices import Request, in_container
-from runner.core.model import Limits, Spec, file_name
+from runner.core.model import Limits, file_name
+from runner.harness import leftovers
 
 RUN = "io.matrix-runner.run"
 OWNER = "io.matrix-runner.owner"
 ENVIRONMENT = "io.matrix-runner.environment"
 CACHE = "io.matrix-runner.cache"
-UNPINNED = "unpinned"
 GIB = 1 << 30
 ALL = -1  # the count of a DeviceRequest for all GPUs
+CACHE_FOLDER = PurePosixPath("/cache/compilers")  # in the volume, which belongs to root
+CACHE_BYTES = 16 * GIB  # of one image on one device; CUDA's own cache ends at 4 GiB, see harness.compile_cache
+USER = (1000, 1000)  # uid and gid of the server
 PIDS = 2048  # includes threads: BLAS starts one for each core, CUDA several for each context
 
 
@@ -84,6 +87,8 @@ class Container:
         python: the interpreter, on the image's PATH.
         owner: the process that it belongs to, see ``cleanup.owner``.
         gpus: how the engine is asked for the GPUs, see ``gpu_request``.
+        image_volumes: the folders that the image declares as volumes. The engine would make each a folder on its disk,
+            of any size; here it is an empty one in memory.
     """
 
     name: str
@@ -92,6 +97,7 @@ class Container:
     limits: Limits
     owner: str
     gpus: Request = "uuid"
+    image_volumes: Collection[str] = ()
 
     def options(self) -> dict[str, Any]:
         """Return the arguments of ``containers.create``."""
@@ -104,7 +110,11 @@ class Container:
             "labels": {RUN: self.limits.run, OWNER: self.owner},
             "environment": self._environment(),
             "device_requests": device_requests(self.limits.device, self.gpus),
-            "volumes": {cache_volume(self.image, self.limits.device): {"bind": "/cache", "mode": "rw"}},
+            "tmpfs": {**self._image_volumes(), **HARDENED["tmpfs"]},
+            # nocopy: what the image has in that folder stays out of the volume
+            "volumes": {
+                cache_volume(self.image, self.limits.device): {"bind": str(CACHE_FOLDER.parent), "mode": "rw,nocopy"}
+            },
             "mem_limit": self.limits.memory,
             "memswap_limit": self.limits.memory,
             "shm_size": min(self.limits.memory // 4, GIB),
@@ -113,11 +123,17 @@ class Container:
             "log_config": {"Type": "none"},
         }
 
+    def _image_volumes(self) -> dict[str, str]:
+        paths = {posixpath.normpath(path) for path in self.image_volumes} - {str(CACHE_FOLDER.parent)}
+        return dict.fromkeys(sorted(paths), IMAGE_VOLUME)
+
     def _environment(self) -> dict[str, str]:
         visible = in_container(self.limits.device, self.gpus)
-        return {"HOME": "/work", "USER": "bench", "TMPDIR": "/tmp", **visible}  # noqa: S108  in the container
+        folders = {leftovers.FOLDERS_VARIABLE: ":".join((*HARDENED["tmpfs"], "/dev/shm"))}  # noqa: S108  in the container
+        return {"HOME": "/work", "USER": "bench", "TMPDIR": "/tmp", **folders, **visible}  # noqa: S108  in the container
 
 
+IMAGE_VOLUME = "rw,exec,nosuid,nodev,size=1g,mode=1777"
 HARDENED: Mapping[str, Any] = {
     "network_mode": "none",
     "read_only": True,
@@ -128,27 +144,15 @@ HARDENED: Mapping[str, Any] = {
     "working_dir": "/tmp",  # noqa: S108  in the container
     "cap_drop": ["ALL"],
     "security_opt": ["no-new-privileges"],
-    "user": "1000:1000",
+    "user": f"{USER[0]}:{USER[1]}",
     "pids_limit": PIDS,
     "init": True,
+    "ulimits": [Ulimit(name="core", soft=0, hard=0)],  # a core dump could hold what the framework read
+    "healthcheck": {"test": ["NONE"]},  # that of the image would run beside a measurement
+    "dns": ["127.0.0.1"],  # or the container's resolv.conf has the name servers of the host's network
+    "dns_search": ["."],
+    "use_config_proxy": False,  # the proxies of ~/.docker/config.json often hold passwords, and there is no network
 }
-
-
-def owner_fix(image: str, volume: str, owner: str) -> dict[str, Any]:
-    """Return the options of a container that gives a new cache volume, which belongs to root, to uid 1000."""
-    return {
-        "image": image,
-        "entrypoint": ["chown", "1000:1000", "/cache"],
-        "command": [],
-        "labels": {OWNER: owner},
-        "network_mode": "none",
-        "read_only": True,
-        "cap_drop": ["ALL"],
-        "cap_add": ["CHOWN"],
-        "security_opt": ["no-new-privileges"],
-        "user": "0:0",
-        "volumes": {volume: {"bind": "/cache", "mode": "rw"}},
-    }
 
 
 def container_name(run: str, environment: str) -> str:
@@ -201,43 +205,3 @@ def has_cdi(info: Mapping[str, Any], device: str) -> bool:
     """Return True if an engine's ``info`` lists the GPUs as CDI devices; engines before 28.3 list none."""
     names = {entry.get("ID") for entry in info.get("DiscoveredDevices") or []}
     return names >= {cdi_name(name) for name in device.split(",")}
-
-
-def pins(path: Path) -> dict[str, str]:
-    """Return image name -> digest from ``pins.toml``; empty if the file does not exist."""
-    if not path.is_file():
-        return {}
-    return dict(tomllib.loads(path.read_text("utf-8")).get("images", {}))
-
-
-def pinned(name: str, digests: Mapping[str, str]) -> str:
-    """Return ``repository@digest`` if an image name has a pin, else the name."""
-    digest = digests.get(name)
-    return f"{repository(name)}@{digest}" if digest else name
-
-
-def repository(name: str) -> str:
-    """Return an image's name without its tag or digest."""
-    name = name.partition("@")[0]
-    head, colon, tag = name.rpartition(":")
-    return head if colon and "/" not in tag else name
-
-
-def registry(name: str) -> str:
-    """Return the host of the registry of an image name."""
-    first, slash, _ = name.partition("/")
-    return first if slash and ("." in first or ":" in first or first == "localhost") else "docker.io"
-
-
-def by_registry(names: Sequence[str]) -> dict[str, list[str]]:
-    """Group image names by registry, each once, in order."""
-    names_by_host: dict[str, list[str]] = {}
-    for name in dict.fromkeys(names):
-        names_by_host.setdefault(registry(name), []).append(name)
-    return names_by_host
-
-
-def source_image(spec: Spec, digests: Mapping[str, str]) -> str | None:
-    """Return the image to pull for an environment, its own or its base; None if the matrix names neither."""
-    name = spec.image or spec.base
-    return None if name is None else pinned(name, digests)

@@ -5,16 +5,17 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import docker
 from docker.errors import APIError
 
+from runner.backends.docker.cache import storage_folder
 from runner.backends.docker.client import FOREIGN, connect, sentence
-from runner.backends.docker.options import by_registry
+from runner.backends.docker.image_names import by_registry
 from runner.core.errors import EngineError
 from runner.core.model.environments import ImageState
+from runner.core.text import REASON_LENGTH, printable
 
 REGISTRY_SECONDS = 5.0
 DIGEST_SECONDS = 20.0  # for the digest that an image is pinned to
@@ -59,9 +60,8 @@ def ask(name: str) -> tuple[str, bool]:
 
 def free(client: docker.DockerClient) -> int:
     """Return the free bytes where the engine keeps images; 0 if that is not a folder of this machine."""
-    root = Path(str(client.info().get("DockerRootDir") or ""))
-    local = "localhost" in str(client.api.base_url) and root.is_absolute() and root.is_dir()
-    return shutil.disk_usage(root).free if local else 0
+    root = storage_folder(client)
+    return shutil.disk_usage(root).free if root else 0
 
 
 def engine(info: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,7 +89,8 @@ def image_states(names: Iterable[str], absent: Sequence[str]) -> dict[str, Image
     states = {}
     for name in dict.fromkeys(names):
         if name in refusals:
-            reason = f"{name} is not on this engine and cannot be pulled ({_NAME_SERVER.sub('', refusals[name])})"
+            refusal = printable(_NAME_SERVER.sub("", refusals[name]), REASON_LENGTH)
+            reason = f"{name} is not on this engine and cannot be pulled ({refusal})"
             states[name] = ImageState("unavailable", reason, FETCH_ELSEWHERE)
         else:
             states[name] = ImageState("registry" if name in absent else "here")

@@ -86,6 +86,7 @@ class Provisioned:
         seconds: how long provisioning took.
         cached: it was made before; nothing was built or fetched.
         facts: what the records say of it.
+        lock: the content of the lock that it was installed from; empty for an image and an installed interpreter.
     """
 
     environment: str
@@ -95,3 +96,4 @@ class Provisioned:
     seconds: float
     cached: bool
     facts: Mapping[str, Any] = field(default_factory=dict)
+    lock: bytes = field(default=b"", repr=False)

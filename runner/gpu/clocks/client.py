@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from runner.core.errors import GpuError
+from runner.core.errors import GpuError, UsageError
 from runner.core.threads import unanswered
 from runner.gpu.clocks import journal
 from runner.gpu.clocks.protocol import COMMAND, Order
@@ -100,9 +100,9 @@ class Guard:
 
 def _log(uuid: str) -> int:
     """Return a file descriptor for the guardian's stderr, which stays empty unless it has a bug."""
-    state_folder = journal.folder(os.environ, os.geteuid())
     try:
+        state_folder = journal.folder(os.environ, os.geteuid())
         state_folder.mkdir(parents=True, exist_ok=True)
         return os.open(state_folder / f"{uuid}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    except OSError:
+    except (OSError, UsageError):  # it cannot be written, or this user has no home folder
         return subprocess.DEVNULL

@@ -41,8 +41,8 @@ def main() -> int:
     if line is None:
         return 0  # the runner ended before it sent an order
     order = read(line)
-    state_folder = journal.folder(os.environ, os.geteuid())
     try:
+        state_folder = journal.folder(os.environ, os.geteuid())
         with try_exclusive(journal.lock(state_folder, order.uuid)) as alone:
             if alone:
                 return _alone(order, state_folder)
@@ -57,9 +57,9 @@ def main() -> int:
 def _alone(order: Order, state_folder: Path) -> int:
     """Carry out the order unless another user's guardian holds the GPU, which this user's journal cannot show."""
     with sole(order.uuid) as other:
-        if not other:
+        if other is None:
             return Guardian(order, state_folder).run()
-        tell("busy", who=other)
+        tell("busy", who=other.who, trusted=other.trusted)
         return 0
 
 

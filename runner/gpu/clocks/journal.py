@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from runner.core.errors import Problem, RecordError
+from runner.core.errors import Problem, RecordError, UsageError
 from runner.core.files import write_whole
+from runner.core.paths import home
 from runner.gpu.types import Pair
 
 VERSION = 1
@@ -138,18 +139,25 @@ def folder(environ: Mapping[str, str], user: int) -> Path:
 
     A GPU has one set of clocks for all users, and most drivers let only root change them. ``sudo`` does not
     pass ``XDG_STATE_HOME`` on.
+
+    Raises:
+        UsageError: this user has no home folder.
     """
     state_home = environ.get("XDG_STATE_HOME", "")
     if state_home.startswith("/"):
         return Path(state_home) / PROGRAM
     if user == 0:
         return MACHINE / PROGRAM
-    return Path(environ.get("HOME", "~")).expanduser() / ".local/state" / PROGRAM
+    return home(environ, "XDG_STATE_HOME") / ".local/state" / PROGRAM
 
 
 def folders(environ: Mapping[str, str], user: int) -> tuple[Path, ...]:
     """Return the folders that may hold journal files of this machine: the user's, and root's."""
-    return (folder(environ, user), *(() if user == 0 else (MACHINE / PROGRAM,)))
+    of_root = () if user == 0 else (MACHINE / PROGRAM,)
+    try:
+        return (folder(environ, user), *of_root)
+    except UsageError:  # a user without a home folder has none
+        return of_root
 
 
 def files(state_folder: Path) -> Iterator[Ledger]:

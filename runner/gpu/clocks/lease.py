@@ -16,19 +16,22 @@ Say = Callable[[str], None]
 
 GRACE = 2.0  # seconds for a guardian beyond those of its child
 BUSY_SECONDS = (0.5, 10.0)  # between two tries while another runner holds the clocks: the first and the longest
+UNTRUSTED_SECONDS = 600.0
+"""How long to wait for a process of another user that is not root: any local user can take the name of a GPU's lock."""
 
 
 def start_guardian(order: Order, say: Say, seconds: float = HOLD_SECONDS) -> tuple[Guard, Answer]:
     """Start a guardian as this user, or as root if only that may and sudo has a rule; return it and its first answer.
 
-    While another runner's guardian holds the clocks, wait for its end, and announce that once.
+    While another runner's guardian holds the clocks, wait for its end, and announce that once; but no longer than
+    UNTRUSTED_SECONDS for a process of a user who is neither this one nor root.
 
     Raises:
         GpuError: no answer in time; no clocks are held.
     """
     ways = [COMMAND, *([SUDO] if sudo_usable() else [])]
     pause, longest_pause = BUSY_SECONDS
-    announced = False
+    announced, untrusted_seconds = False, 0.0
     while True:
         guard, answer = _first(order, ways, seconds)
         if answer["said"] != "busy":
@@ -37,6 +40,11 @@ def start_guardian(order: Order, say: Say, seconds: float = HOLD_SECONDS) -> tup
         if not announced:
             say(f"the GPU's clocks are held by {answer['who']}: waiting until it releases them")
         announced = True
+        if not answer.get("trusted", True):
+            if untrusted_seconds >= UNTRUSTED_SECONDS:
+                why = f"{answer['who']} still holds their lock after {untrusted_seconds / 60:.0f} min"
+                return guard, {"said": "refused", "kind": "busy", "why": f"{why}; ask its user to end it"}
+            untrusted_seconds += pause
         time.sleep(pause)
         pause = min(1.5 * pause, longest_pause)
 

@@ -5,11 +5,13 @@ outside.
 """
 
 import errno
+import os
 import pwd
 import socket
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 ADDRESS = (
     "\0matrix-runner/clocks/{}"  # abstract, unix(7): no file, so any user can bind it, and it vanishes with its holders
@@ -18,11 +20,23 @@ ASKING_SECONDS = 1.0
 PEER = struct.Struct("3i")  # struct ucred: process, user, group
 
 
+class Holder(NamedTuple):
+    """A process that holds a GPU's lock.
+
+    Attributes:
+        who: the subject of a sentence.
+        trusted: it belongs to root or to this user, so its name is no trick of somebody who wants others to wait.
+    """
+
+    who: str
+    trusted: bool
+
+
 @contextmanager
-def sole(uuid: str) -> Iterator[str]:
+def sole(uuid: str) -> Iterator[Holder | None]:
     """Hold the GPU's lock for the length of the block, and until the children forked in it have ended.
 
-    Yields who already holds it, as the subject of a sentence; empty if this process holds it now.
+    Yields who already holds it; None if this process holds it now.
     """
     with socket.socket(socket.AF_UNIX) as listener:
         try:
@@ -33,10 +47,10 @@ def sole(uuid: str) -> Iterator[str]:
             yield holder(uuid)
             return
         listener.listen()
-        yield ""
+        yield None
 
 
-def holder(uuid: str) -> str:
+def holder(uuid: str) -> Holder:
     """Return who holds the lock of a GPU, from the credentials that the kernel gives."""
     try:
         with socket.socket(socket.AF_UNIX) as asking:
@@ -44,9 +58,9 @@ def holder(uuid: str) -> str:
             asking.connect(ADDRESS.format(uuid))
             pid, user, _ = PEER.unpack(asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEER.size))
     except OSError:  # it has just ended, or its queue of connections is full
-        return "another runner"
+        return Holder("another program", trusted=False)
     try:
         name = pwd.getpwuid(user).pw_name
     except KeyError:
         name = f"#{user}"
-    return f"the guardian of a runner of {name}, process {pid}"
+    return Holder(f"the guardian of a runner of {name}, process {pid}", trusted=user in {0, os.getuid(), os.geteuid()})

@@ -10,6 +10,11 @@ import getpass
 import os
 import shlex
 import shutil
+import stat
+import sys
+import sysconfig
+from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
 from runner.gpu.clocks.protocol import COMMAND
@@ -18,6 +23,9 @@ SUDO = ("sudo", "-n", *COMMAND)
 SUDOERS = Path("/etc/sudoers.d/matrix-runner")
 COPY = Path("/etc/matrix-runner.sudoers")
 """What is in SUDOERS, for everybody to read; sudo ignores it."""
+CODE = (Path(sys.executable), *map(Path, (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), __file__)))
+"""What the rule starts as root."""
+ADVICE = "install the program where only root can write, and run it from there"
 
 
 def may_lock() -> bool:
@@ -56,7 +64,39 @@ def allow(user: int) -> str:
     """Return the command that allows a user to hold clocks, as the end of a sentence."""
     if user == 0:
         return "root needs the capability SYS_ADMIN: run on the host, or start the container with --cap-add SYS_ADMIN"
-    return f"to allow it: echo {shlex.quote(rule(user))} | sudo tee -a {SUDOERS} {COPY}"
+    command = f"echo {shlex.quote(rule(user))} | sudo tee -a {SUDOERS} {COPY}"
+    writable = writable_code(user)
+    warning = f"; careful: this rule makes everybody root who can write to {writable}, as you can: {ADVICE}"
+    return f"to allow it: {command}{warning if writable else ''}"
+
+
+def writable_code(user: int, groups: Collection[int] | None = None) -> Path | None:
+    """Return what of the code that the rule starts as root a user can change, None if nothing.
+
+    Looked at are the interpreter, its packages and this program, as named and with their links followed, and each
+    folder above, in which they could be replaced. Rights beyond owner, group and others (ACLs) are not looked at.
+
+    Args:
+        user: the number of the user.
+        groups: the numbers of the user's groups; those of this process by default.
+    """
+    groups = os.getgroups() if groups is None else groups
+    for path in dict.fromkeys(each for code in CODE for each in (code.absolute(), code.resolve())):
+        for each in (path, *path.parents):
+            with suppress(OSError):
+                if _may_change(each.stat(), user, groups):
+                    return each
+    return None
+
+
+def _may_change(status: os.stat_result, user: int, groups: Collection[int]) -> bool:
+    """Return whether a user may write to a file, or replace what is in a folder."""
+    if status.st_uid == user:
+        return True
+    if stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX:  # as /tmp: only owners replace what is in it
+        return False
+    by_group = status.st_mode & stat.S_IWGRP and status.st_gid in groups
+    return bool(status.st_mode & stat.S_IWOTH or by_group)
 
 
 def sudoers_word(word: str) -> str:

@@ -107,7 +107,7 @@ def recover(say: Say, seconds: float = HOLD_SECONDS) -> tuple[str, ...]:
 
 def restore(order: Order, state_folder: Path, seconds: float = HOLD_SECONDS) -> Outcome:
     """Start a guardian that carries out an order with the journal in a folder, as root if it is root's folder."""
-    is_users = state_folder == journal.folder(os.environ, os.geteuid())
+    is_users = state_folder == journal.folders(os.environ, os.geteuid())[0]
     if not is_users and not sudo_usable():
         return Failed(ROOT_ONLY)
     answer = Guard(order, COMMAND if is_users else SUDO).end(seconds + END_SECONDS)

@@ -131,11 +131,14 @@ def _add_run(
     if not without_baseline:
         return False
     results = dataset.load_dataset(earlier)
+    baselines.notes += [f"run {earlier.id}: {sentence}" for sentence in results.warnings]
     environments = {cell.environment for cell in without_baseline}
     baseline_of = {name: side_of_run(results, journal, name) for name in environments}
     gpus = gpu_of_case(results)
     for cell in without_baseline:
         baseline = baseline_of[cell.environment]
+        if cell not in baseline.side.measured:  # its records are damaged and left out
+            continue
         different = fact_differences(baseline.side.measured[cell], cells[cell], f"run {earlier.id}", "tonight")
         different.update(host_difference(baseline.side.host, baselines.host, f"run {earlier.id}", "tonight"))
         if different:

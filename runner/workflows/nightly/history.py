@@ -1,16 +1,63 @@
 """What earlier nights left: ``reports/nights/*.json``, read as the looks at each cell against each earlier run."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import (
+    Any,
+    NamedTuple,
+    NotRequired,  # that of Python 3.11 has no configuration
+)
+
+from pydantic import TypeAdapter, with_config
+from typing_extensions import TypedDict
+
+from runner.core.errors import RecordError
+from runner.core.files import read_bounded
+from runner.core.json import parse_object
+from runner.store.shapes import CONFIG, Count, Number, checked
 
 FOLDER = "nights"
+MAX_BYTES = 64 << 20
+"""The largest stored night that is read."""
 OPEN_STATES = frozenset({"no-time", "interrupted", "environment-gone"})
 """States of changes without a verdict in turns. Later nights compare with the same baseline."""
 WAITING_STATES = frozenset({"no-time", "interrupted"})
 """States of changes that the next night confirms before others."""
+
+
+@with_config(CONFIG)
+class StoredVerdict(TypedDict, total=False):
+    """A verdict in turns, as a stored night has it."""
+
+    verdict: str
+    ratio_low: Number | None
+    rounds: Count
+    more_rounds: Count
+
+
+@with_config(CONFIG)
+class StoredChange(TypedDict):
+    """A change, as a stored night has it."""
+
+    cell: str
+    before: str
+    state: str
+    again: StoredVerdict | None
+    against: NotRequired[str]
+    confirmed_in: NotRequired[str]
+    digest: NotRequired[str]
+
+
+@with_config(CONFIG)
+class StoredNight(TypedDict):
+    """What is read of a stored night."""
+
+    changes: list[StoredChange]
+    seconds: NotRequired[dict[str, Number]]
+
+
+NIGHT = TypeAdapter[Any](StoredNight)
 
 
 class Look(NamedTuple):
@@ -110,10 +157,8 @@ def _stored_nights(reports: Path) -> Sequence[tuple[str, Mapping[str, Any]]]:
     stored = []
     for path in (reports / FOLDER).glob("[!.]*.json"):
         try:
-            night = json.loads(path.read_text("utf-8"))
-            if all({"cell", "before", "state", "again"} <= change.keys() for change in night["changes"]):
-                stored.append((path.stem, night))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            stored.append((path.stem, checked(parse_object(read_bounded(path, MAX_BYTES), path, 1), NIGHT)))
+        except (OSError, ValueError, RecordError):
             continue
     return stored
 
@@ -142,4 +187,4 @@ def _is_open(change: Mapping[str, Any]) -> bool:
     if change.get("against", "baseline") != "baseline":
         return False
     again = change["again"]
-    return change["state"] in OPEN_STATES if again is None else again["verdict"] not in ("same", "faster")
+    return change["state"] in OPEN_STATES if again is None else again.get("verdict") not in ("same", "faster")

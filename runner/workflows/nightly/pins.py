@@ -1,18 +1,44 @@
 """``reports/anchors.json``: the run that is the anchor of each cell, for each device."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from runner.core.errors import RecordError, RunnerError
-from runner.core.files import write_whole
+from pydantic import TypeAdapter, with_config
+from typing_extensions import TypedDict  # that of Python 3.11 has no configuration
+
+from runner.core.errors import Problem, RecordError, RunnerError
+from runner.core.files import read_bounded
+from runner.core.json import parse_object
+from runner.store.documents import save
 from runner.store.run import runs
+from runner.store.shapes import CONFIG, checked
 from runner.workflows.nightly.baseline import device_kind
 
 FILE = "anchors.json"
 VERSION = 1
+MAX_BYTES = 64 << 20
+"""The largest file of anchors that is read."""
+
+
+@with_config(CONFIG)
+class StoredPin(TypedDict):
+    """The anchor of a cell, as stored."""
+
+    run: str
+    accepted: bool
+
+
+@with_config(CONFIG)
+class StoredPins(TypedDict):
+    """``anchors.json``: device -> id of a cell -> its anchor."""
+
+    devices: dict[str, dict[str, StoredPin]]
+
+
+PINS = TypeAdapter[Any](StoredPins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +55,30 @@ def read_pins(reports: Path, device: str) -> dict[str, Pin]:
     Raises:
         RunnerError: the file is damaged; overwriting it would forget what a person accepted.
     """
-    try:
-        pins = _stored(reports).get(device, {})
-        return {cell: Pin(str(pin["run"]), bool(pin["accepted"])) for cell, pin in pins.items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RunnerError(_damaged(reports, error)) from error
+    pins = _stored(reports).get(device, {})
+    return {cell: Pin(pin["run"], pin["accepted"]) for cell, pin in pins.items()}
 
 
 def write_pins(reports: Path, device: str, pins: Mapping[str, Pin]) -> None:
     """Replace the anchors of a device; those of other devices stay."""
     of_device = {cell: {"run": pin.run, "accepted": pin.accepted} for cell, pin in sorted(pins.items())}
     document = {"version": VERSION, "devices": {**_stored(reports), device: of_device}}
-    write_whole(reports / FILE, json.dumps(document, indent=1) + "\n")
+    save(reports / FILE, json.dumps(document, indent=1) + "\n")
 
 
 def _stored(reports: Path) -> Mapping[str, Any]:
+    """Return device -> id of a cell -> its anchor, as stored; raises RunnerError if the file is damaged."""
     path = reports / FILE
-    devices: Mapping[str, Any] = json.loads(path.read_text("utf-8"))["devices"] if path.exists() else {}
+    try:
+        devices: Mapping[str, Any] = checked(parse_object(read_bounded(path, MAX_BYTES), path, 1), PINS)["devices"]
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise RunnerError(_damaged(path, error.strerror or str(error))) from error
+    except RecordError as error:
+        raise RunnerError(_damaged(path, error.problems[0].message)) from error
+    except ValueError as error:
+        raise RunnerError(_damaged(path, str(error))) from error
     return devices
 
 
@@ -68,7 +101,7 @@ def anchor_digests(reports: Path) -> frozenset[Anchor]:
         RunnerError: the file of the anchors is damaged.
     """
     environments: dict[str, set[str]] = {}
-    for device in _devices(reports):
+    for device in _stored(reports):
         for cell, pin in read_pins(reports, device).items():
             environments.setdefault(pin.run, set()).add(cell.partition("/")[0])
     anchors = set()
@@ -81,13 +114,6 @@ def anchor_digests(reports: Path) -> frozenset[Anchor]:
     return frozenset(anchors)
 
 
-def _devices(reports: Path) -> Sequence[str]:
-    try:
-        return tuple(_stored(reports))
-    except (ValueError, KeyError, TypeError) as error:
-        raise RunnerError(_damaged(reports, error)) from error
-
-
-def _damaged(reports: Path, error: Exception) -> str:
+def _damaged(path: Path, reason: str) -> Problem:
     hint = "remove it: the next night makes a new one from the first good run of each cell"
-    return f"{reports / FILE} cannot be read: {error}; {hint}"
+    return Problem(f"{path} cannot be read: {reason}", hint=hint)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from runner.analysis.model import Comparison, Row
-from runner.core.files import write_whole
 from runner.core.model import Cell
+from runner.store.documents import save
 from runner.workflows.nightly.confirmed import Against
 from runner.workflows.nightly.history import FOLDER
 
@@ -151,6 +151,5 @@ def _pair(pair: Pair) -> dict[str, Any]:
 def store(night: Night, reports: Path) -> Path:
     """Write a night to ``nights/<run>.json`` below the reports, replacing the file as a whole; return its path."""
     path = reports / FOLDER / f"{night.run}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(night.json(), indent=1, allow_nan=False) + "\n")
+    save(path, json.dumps(night.json(), indent=1, allow_nan=False) + "\n")
     return path

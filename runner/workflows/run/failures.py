@@ -3,8 +3,9 @@
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
 
-from runner.core.errors import EngineError, GpuError, Problem, RecordError
+from runner.core.errors import EngineError, GpuError, Problem, RecordError, RunnerError, file_problem
 from runner.core.paths import DEFAULT_REPORTS
 from runner.core.progress import Progress
 from runner.store.run import Run
@@ -59,7 +60,7 @@ def _with_advice(error: BaseException, run: Run, command: str) -> BaseException:
             hint = f"start the engine again, then `{command}`; finished results are kept"
             return EngineError(Problem(error.problems[0].message, hint=hint))
         case OSError():
-            message = f"{run.path} cannot be written: {error.strerror}"
-            return RecordError(Problem(message, hint=f"make room, then `{command}`"))
+            of_run = error.filename is None or Path(str(error.filename)).is_relative_to(run.path)
+            return (RecordError if of_run else RunnerError)(file_problem(error, run.path, then=f"`{command}`"))
         case _:
             return error

@@ -12,6 +12,7 @@ from runner.core import machine
 from runner.core.errors import Problem, ProvisionError, RecordError, UsageError
 from runner.core.model import Gpu, Plan, Provisioned, device_id
 from runner.core.model.cells import is_twin
+from runner.core.paths import shortened
 from runner.plan.document import fingerprint, plan_document
 from runner.store.run import Run
 from runner.workflows.options import Options
@@ -38,7 +39,8 @@ class RunHeader:
         pin: whether steps on the CPU keep to cores of their own.
         harness: version of the measuring code.
         digests: environment -> digest of its content when it was first ready.
-        command: the arguments of ``runner run``; empty in runs of older programs, as is the next.
+        command: the arguments of ``runner run``, with ``~`` for the home folder, for reports show them; empty in runs
+            of older programs, as is the next.
         program: the version of the runner.
     """
 
@@ -109,6 +111,9 @@ def start_run(plan: Plan, settings: RunSettings, gpus: Sequence[Gpu], ready: Map
         settings: paths and clocks.
         gpus: the devices; none is the CPU.
         ready: the environments that were built.
+
+    Raises:
+        UsageError: the folder cannot be made.
     """
     document, cases = plan_document(plan), {block.case_id: block.spec for block in plan.blocks}
     header = RunHeader(
@@ -124,7 +129,7 @@ def start_run(plan: Plan, settings: RunSettings, gpus: Sequence[Gpu], ready: Map
         pin=settings.pin,
         harness=harness_archive.version(),
         digests=digests(ready),
-        command=settings.command,
+        command=tuple(map(shortened, settings.command)),
         program=__version__,
     )
     return Run.create(settings.reports, document, cases, machine.describe(gpus), header.event(), datetime.now(UTC))

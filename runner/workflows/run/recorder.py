@@ -21,6 +21,7 @@ from runner.core.model import (
     RoundTimes,
     device_id,
 )
+from runner.core.model.cells import is_twin
 from runner.core.progress import Progress
 from runner.core.units import duration
 from runner.gpu.device import DeviceSession
@@ -28,6 +29,8 @@ from runner.measure.record import collect
 from runner.measure.round_plan import TRANSIENT_FAILURES
 from runner.store.run import Run
 from runner.workflows.run.costs import CellCosts, measured_seconds
+from runner.workflows.run.header import now
+from runner.workflows.run.sbom import write_sbom
 
 SERVER_FACTS = ("server", "gpu_affinity", "opened_by_import")  # not of the environment
 
@@ -177,6 +180,8 @@ class RunRecorder:
                 "digest": outcome.ready.digest,
             }
             self.stored.write_environments(self.environments)
+            if not is_twin(name):
+                write_sbom(self.stored.path, outcome.ready, outcome.facts, now())
 
     def totals(self) -> Totals:
         """Return the totals by the records that count."""

@@ -19,6 +19,7 @@ from runner.measure.batches import recorded_batch
 from runner.measure.round_plan import abandoned_cells
 from runner.plan.document import read_plan
 from runner.plan.environments import specs
+from runner.store.damage import DamagedRecord
 from runner.store.journal import Journal
 from runner.store.run import Run, runs
 from runner.workflows.context import Context, setup
@@ -54,11 +55,11 @@ def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Cont
             raise NothingSelectedError(Problem(message, hint=START_NEW))
         if not journal.unfinished:
             raise NothingSelectedError(Problem(f"run {run.id} is finished", hint=START_NEW))
-        if journal.warning:
-            say(journal.warning)
+        for warning in journal.warnings:
+            say(warning)
         header = read_header(run)
         check_program(run, header)
-        plan = _stored_plan(run, journal, header)
+        plan = stored_plan(run, journal, header)
         context = setup(header.options(options, tuple(plan.frameworks)))
         context = replace(context, settings=with_header(context.settings, header))
         plan = replace(plan, devices=max(1, len(context.gpus)))
@@ -131,7 +132,7 @@ def _newest_unfinished(reports: Path, stack: ExitStack, say: Callable[[str], Non
     raise NothingSelectedError(Problem(f"no run in {reports} is unfinished", hint=hint))
 
 
-def _stored_plan(run: Run, journal: Journal, header: RunHeader) -> Plan:
+def stored_plan(run: Run, journal: Journal, header: RunHeader) -> Plan:
     """Return the plan of a run, with what it has measured already."""
     try:
         return read_plan(run.plan(), run.cases(), header.measurement, past(run, journal))
@@ -151,9 +152,10 @@ def past(run: Run, journal: Journal) -> Past:
         attempts[key] = max(attempts.get(key, 0), entry.attempt)
     servers: dict[str, int] = {}
     failed = set()
+    damaged: list[DamagedRecord] = []
     batches: dict[tuple[Cell, int], int] = {}
     seconds: dict[Cell, float] = {}
-    for record in run.records(journal):
+    for record in run.records(journal, damaged.append):
         name, _, number = str(record.facts.get("server", "")).rpartition("#")
         if name:
             servers[name] = max(servers.get(name, 0), int(number))
@@ -164,7 +166,7 @@ def past(run: Run, journal: Journal) -> Past:
         if not record.failure and (measured := measured_seconds(record.facts, record.seconds)):
             seconds[record.cell] = measured
     return Past(
-        finished=journal.finished,
+        finished=journal.finished - {(Cell.parse(each.entry.cell).case_id, each.entry.round) for each in damaged},
         attempts=attempts,
         failed=frozenset(failed),
         servers=servers,

@@ -18,7 +18,8 @@ from runner.core.model import Canary, Cell, Measurement, Outcome, Plan, PlannedC
 from runner.core.model.cells import twin
 from runner.measure.canary import PRODUCTS, WARM_UP, main
 from runner.plan import controls
-from runner.store.journal import append, read
+from runner.store.journal import read
+from runner.store.journal_writer import append
 from tests.support.fake_runs import cell, make, rounds
 from tests.support.fake_servers import FakeBackend, block, cells, events
 

@@ -9,7 +9,7 @@ import pytest
 
 import runner
 from runner.analysis import dataset
-from runner.core.errors import RecordError, UsageError
+from runner.core.errors import DamagedRunWarning, RecordError, UsageError
 from runner.store.run import Run
 from runner.store.samples import COLUMNS
 from tests.support.fake_runs import bad, cell, good, make
@@ -156,7 +156,9 @@ def test_a_place_without_samples_is_an_error(tmp_path: Path) -> None:
 def test_a_cut_off_journal_is_a_warning_of_the_results(run: Run) -> None:
     with (run.path / "journal.jsonl").open("a") as stream:
         stream.write("{")
-    assert "was cut off" in (dataset.load_dataset(run).warning or "")
+    with pytest.warns(DamagedRunWarning, match="was cut off"):
+        (warning,) = dataset.load_dataset(run).warnings
+    assert "was cut off" in warning
 
 
 def test_a_case_that_the_budget_had_no_time_for_is_skipped_with_the_reason(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ import pytest
 from docker.errors import APIError
 
 from runner.backends.docker import channel
-from runner.backends.docker.channel import DockerChannel, Streams, Wire
+from runner.backends.docker.channel import DockerChannel
+from runner.backends.docker.streams import Streams, Wire
 from runner.backends.line_reader import Lines
 
 
@@ -45,7 +46,7 @@ class Pipe(Wire):
 def channel_over(pipe: Pipe, *states: str) -> Any:
     """Return a channel over a wire; the engine says that its container is ``up`` or ``gone``, or fails at ``?``."""
     opened: Any = object.__new__(DockerChannel)
-    opened._wire, opened._streams = pipe, Streams(pipe)
+    opened._wire, opened._streams, opened._cache = pipe, Streams(pipe), None
     opened._lines = Lines(opened._read)
     remaining = iter(states)
 
@@ -70,6 +71,15 @@ def test_send_to_a_full_pipe_waits_until_the_container_is_gone() -> None:
     with pytest.raises(BrokenPipeError, match="no longer reads"):
         channel_over(pipe, "up", "?", "gone").send(b"a line\n")
     assert pipe.sent == b"a l"
+
+
+def test_send_to_a_server_that_reads_byte_by_byte_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(channel, "SEND_SECONDS", 0.0)
+    pipe = Pipe(room=1)
+    with pytest.raises(BrokenPipeError, match="no longer reads"):
+        channel_over(pipe).send(b"a line\n")
+    assert pipe.sent == b"a"
+    channel_over(Pipe(room=7)).send(b"a line\n")
 
 
 def test_receive_ends_with_the_container_and_not_with_a_busy_engine(monkeypatch: pytest.MonkeyPatch) -> None:

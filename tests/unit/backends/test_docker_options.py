@@ -14,12 +14,12 @@ import pytest
 import requests.exceptions
 import urllib3.exceptions
 from docker import errors
-from docker.types import DeviceRequest
+from docker.types import DeviceRequest, Ulimit
 
 from runner.backends import harness_archive
-from runner.backends.docker import build_log, cleanup, options
-from runner.backends.docker.channel import Streams, Wire
+from runner.backends.docker import build_log, cleanup, image_names, options
 from runner.backends.docker.client import FOREIGN, talking
+from runner.backends.docker.streams import Streams, Wire
 from runner.backends.visible_devices import Request
 from runner.core.errors import EngineError, ProvisionError
 from runner.core.model import Limits
@@ -50,11 +50,12 @@ def test_container_gets_its_cache_and_nothing_else() -> None:
             "HOME": "/work",
             "USER": "bench",
             "TMPDIR": "/tmp",
+            "MATRIX_RUNNER_FOLDERS": "/tmp:/work:/dev/shm",
             "NVIDIA_VISIBLE_DEVICES": "void",
             "CUDA_VISIBLE_DEVICES": "",
         },
         "device_requests": [],
-        "volumes": {"matrix-runner-cache-0123456789ab-cpu": {"bind": "/cache", "mode": "rw"}},
+        "volumes": {"matrix-runner-cache-0123456789ab-cpu": {"bind": "/cache", "mode": "rw,nocopy"}},
         "mem_limit": 8 << 30,
         "memswap_limit": 8 << 30,
         "shm_size": 1 << 30,
@@ -73,7 +74,22 @@ def test_container_gets_its_cache_and_nothing_else() -> None:
         "user": "1000:1000",
         "pids_limit": 2048,
         "init": True,
+        "healthcheck": {"test": ["NONE"]},
+        "dns": ["127.0.0.1"],
+        "dns_search": ["."],
+        "ulimits": [Ulimit(name="core", soft=0, hard=0)],
+        "use_config_proxy": False,
     }
+
+
+def test_volumes_of_the_image_are_in_memory_and_not_in_place_of_ours() -> None:
+    limits = Limits(memory=8 << 30, device="cpu", run="r1")
+    volumes = ("/data", "/tmp/", "/cache", "/data/")
+    spec = options.Container(
+        name="n", image=IMAGE, python="python3", limits=limits, owner="h:b:1:2", image_volumes=volumes
+    )
+    tmpfs = spec.options()["tmpfs"]
+    assert tmpfs == {"/data": "rw,exec,nosuid,nodev,size=1g,mode=1777", **container()["tmpfs"]}
 
 
 def test_container_options_are_the_same_each_time() -> None:
@@ -173,27 +189,27 @@ def test_build_labels_unfinished_images_alone_with_their_owner() -> None:
     ],
 )
 def test_repository_and_registry_are_parsed_as_the_engine_does(name: str, repository: str, registry: str) -> None:
-    assert options.repository(name) == repository
-    assert options.registry(name) == registry
+    assert image_names.repository(name) == repository
+    assert image_names.registry(name) == registry
 
 
 def test_pinned_replaces_the_tag_by_the_digest(tmp_path: Path) -> None:
     path = tmp_path / "pins.toml"
-    path.write_text('[images]\n"python:3.6-slim" = "sha256:aa"\n')
-    digests = options.pins(path)
-    assert options.pinned("python:3.6-slim", digests) == "python@sha256:aa"
-    assert options.pinned("python:3.7-slim", digests) == "python:3.7-slim"
-    assert options.pins(tmp_path / "none.toml") == {}
+    path.write_text(f'[images]\n"python:3.6-slim" = "sha256:{"0a" * 32}"\n')
+    digests = image_names.pins(path)
+    assert image_names.pinned("python:3.6-slim", digests) == "python@sha256:" + "0a" * 32
+    assert image_names.pinned("python:3.7-slim", digests) == "python:3.7-slim"
+    assert image_names.pins(tmp_path / "none.toml") == {}
 
 
 def test_shipped_pins_are_digests() -> None:
-    digests = options.pins(Path(__file__).parents[3] / "docker" / "pins.toml")
+    digests = image_names.pins(Path(__file__).parents[3] / "docker" / "pins.toml")
     assert all(len(digest) == 71 and digest.startswith("sha256:") for digest in digests.values())
 
 
 def test_by_registry_groups_names_without_repeats() -> None:
     names = ["a/b:1", "ghcr.io/x/y:1", "a/b:1", "python:3"]
-    assert options.by_registry(names) == {"docker.io": ["a/b:1", "python:3"], "ghcr.io": ["ghcr.io/x/y:1"]}
+    assert image_names.by_registry(names) == {"docker.io": ["a/b:1", "python:3"], "ghcr.io": ["ghcr.io/x/y:1"]}
 
 
 LOG = """\
@@ -297,7 +313,7 @@ def fed(*pieces: bytes) -> Streams:
 
 
 def everything(streams: Streams) -> bytes:
-    return b"".join(iter(lambda: streams.read(0.0), b""))
+    return b"".join(iter(lambda: streams.read(5.0), b""))
 
 
 def frame(stream: int, data: bytes) -> bytes:
@@ -309,7 +325,7 @@ def test_streams_are_split_wherever_frames_are_cut() -> None:
     for cut in range(1, len(data)):
         streams = fed(data[:cut], data[cut:], b"")
         assert everything(streams) == b"onetwo"
-        assert bytes(streams.stderr) == b"noise"
+        assert streams.words() == "noise"
 
 
 def test_read_times_out_without_stdout() -> None:

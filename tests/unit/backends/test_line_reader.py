@@ -76,6 +76,49 @@ def test_a_negative_timeout_still_reads_once() -> None:
     assert stream.timeouts == [0.0]
 
 
+class _Clock:
+    """Each reading of the clock is a second later."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 1.0
+        return self.now
+
+
+def test_bytes_that_never_end_a_line_do_not_move_the_deadline() -> None:
+    reads = itertools.count()
+
+    def endless(timeout: float) -> bytes:
+        assert timeout >= 0
+        assert next(reads) < 100, "it reads on after the deadline"
+        return b"x"
+
+    with pytest.raises(TimeoutError):
+        Lines(endless, clock=_Clock()).next(10.0)
+    assert next(reads) == 11
+
+
+def test_a_line_that_is_complete_after_the_deadline_is_returned() -> None:
+    assert Lines(_Stream(b"one\ntwo\n").read, clock=_Clock()).next(0.5) == b"one"
+
+
+@pytest.mark.parametrize("chunks", [[b"x" * 4] * 4, [b"x" * 11 + b"\n"]])
+def test_a_line_that_is_too_long_is_refused_and_dropped(chunks: list[bytes]) -> None:
+    reader = Lines(_Stream(*chunks).read, max_line=10)
+    with pytest.raises(ValueError, match=r"a line of more than 9\.53674e-06 MiB"):
+        reader.next(1.0)
+    assert reader.next(1.0) is None
+    assert Lines(_Stream(b"x" * 10 + b"\n").read, max_line=10).next(1.0) == b"x" * 10
+
+
+def test_the_limit_is_64_mib_in_the_sentence() -> None:
+    chunk = b"x" * (1 << 20)
+    with pytest.raises(ValueError, match="a line of more than 64 MiB"):
+        Lines(lambda _: chunk).next(60.0)
+
+
 @given(st.lists(st.binary(max_size=5).map(lambda part: part.replace(b"\n", b"")), max_size=5), st.data())
 def test_where_the_stream_is_cut_does_not_matter(expected: list[bytes], draws: st.DataObject) -> None:
     data = b"".join(line + b"\n" for line in expected)

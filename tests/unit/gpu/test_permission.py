@@ -96,9 +96,59 @@ def test_a_lease_starts_sudo_only_with_the_rule(etc: Path, *, with_rule: bool, m
     assert RefusedGuard.commands == [COMMAND, *([permission.SUDO] if with_rule else [])]
 
 
-def test_the_command_that_allows_it_can_be_pasted() -> None:
+def test_the_command_that_allows_it_can_be_pasted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(permission, "CODE", ())
     assert allow(USER) == (
         f"to allow it: echo '{rule(USER)}' | sudo tee -a /etc/sudoers.d/matrix-runner /etc/matrix-runner.sudoers"
     )
     assert "NOPASSWD" not in allow(0)
     assert sudoers_word("/a b/c:d") == "/a\\ b/c\\:d"
+
+
+@pytest.fixture
+def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Returns an interpreter in a folder of root's, which others may read; the tests run as root or as its owner."""
+    interpreter = tmp_path / "venv" / "bin" / "python"
+    interpreter.parent.mkdir(parents=True)
+    interpreter.touch(0o755)
+    monkeypatch.setattr(permission, "CODE", (interpreter,))
+    return interpreter
+
+
+OTHER = os.geteuid() + 4711
+
+
+def test_code_that_only_its_owner_can_write_is_safe(code: Path) -> None:
+    assert permission.writable_code(OTHER, groups=()) is None
+    assert "careful" not in allow(OTHER)
+    assert permission.writable_code(os.geteuid() or OTHER, groups=()) == (code if os.geteuid() else None)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o775])
+@pytest.mark.parametrize("name", ["venv", "venv/bin", "venv/bin/python"])
+def test_the_rule_warns_of_code_that_the_user_can_replace(
+    code: Path, tmp_path: Path, name: str, mode: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writable = tmp_path / name
+    writable.chmod(mode)
+    assert permission.writable_code(OTHER, groups=[writable.stat().st_gid]) == writable
+    monkeypatch.setattr(os, "getgroups", lambda: [writable.stat().st_gid])
+    assert allow(OTHER).endswith(
+        f"; careful: this rule makes everybody root who can write to {writable}, as you can: {permission.ADVICE}"
+    )
+    assert code.exists()
+
+
+def test_a_link_to_the_interpreter_is_followed(code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = tmp_path / "python"
+    link.symlink_to(code)
+    monkeypatch.setattr(permission, "CODE", (link,))
+    assert permission.writable_code(OTHER, groups=()) is None
+    code.chmod(0o757)
+    assert permission.writable_code(OTHER, groups=()) in {link, code}
+
+
+def test_a_sticky_folder_keeps_what_is_in_it(code: Path, tmp_path: Path) -> None:
+    (tmp_path / "venv").chmod(0o1777)
+    assert permission.writable_code(OTHER, groups=()) is None
+    assert code.exists()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.harness import other_load
+from runner.harness import other_load, procfs
 from runner.harness.other_load import OtherLoad
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -130,13 +130,9 @@ def test_idle_and_stolen_time_is_not_busy(tmp_path: Path) -> None:
         assert other_load.busy_seconds(handle.fileno()) == (100 + 20 + 3 + 40 + 5) / TICKS
 
 
-def test_descendants_are_listed_by_their_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    children = {(1, 1): "2 3", (1, 9): "4", (2, 2): "5", (3, 3): "", (4, 4): "", (5, 5): ""}
-    for (pid, thread), text in children.items():
-        folder = tmp_path / str(pid) / "task" / str(thread)
-        folder.mkdir(parents=True)
-        (folder / "children").write_text(text + "\n")
-    monkeypatch.setattr(other_load, "THREADS", str(tmp_path / "{}/task"))
-    monkeypatch.setattr(other_load, "CHILDREN", str(tmp_path / "{}/task/{}/children"))
-    assert sorted(other_load.descendants(1)) == [2, 3, 4, 5]
-    assert other_load.descendants(77) == []
+def test_processes_that_the_server_adopted_count_with_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    server, adopted, child = 70, 71, 72
+    below = {server: [os.getpid(), adopted, child], os.getpid(): [child]}
+    monkeypatch.setattr(procfs, "descendants", lambda pid: below[pid])
+    assert OtherLoad().descendants == [child]
+    assert OtherLoad(server=server).descendants == [adopted, child]

@@ -475,7 +475,8 @@ hint: put it in quotes: '1'""",
         """\
 m.yaml:8:12: error: index must be an http:// or https:// address, found ftp://x
     8 |     index: ftp://x
-      |            ^^^^^^^""",
+      |            ^^^^^^^
+hint: write an address such as https://example.org/wheels""",
     ),
     "a mistake behind an anchor, told once": (
         f"{GOOD}  a: &x {{framework: torch, release: 1, image: x}}\n  b: *x\n",
@@ -557,7 +558,8 @@ def test_a_missing_file_is_told_with_the_option_that_names_another(tmp_path: Pat
 def test_a_directory_is_told_to_be_one(tmp_path: Path) -> None:
     with pytest.raises(MatrixError) as caught:
         load(tmp_path)
-    assert str(caught.value) == f"error: {tmp_path} is a directory\nhint: name a file with --matrix FILE"
+    hint = "name another file with --matrix FILE"
+    assert str(caught.value) == f"error: cannot read {tmp_path}: it is a folder\nhint: {hint}"
 
 
 def test_a_hundred_environments_load_in_no_time() -> None:

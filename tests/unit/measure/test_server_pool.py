@@ -130,7 +130,7 @@ def test_a_crash_is_measured_again() -> None:
     [
         ("dies", "crash", "killed by signal SIGSEGV", 3),
         ("is-gone", "crash", "killed by signal SIGSEGV", 3),
-        ("babbles", "crash", "the harness server wrote something that is not its protocol", 3),
+        ("babbles", "crash", "the harness server sent something that is not its protocol", 3),
         ("hangs", "timeout", "the harness server said nothing for 60 s", 1),
     ],
 )

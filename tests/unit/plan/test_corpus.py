@@ -1,6 +1,7 @@
 """A user's text as the words of a language model."""
 
 import hashlib
+import os
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from runner.core.errors import UsageError
 from runner.core.model import Corpus, Plan, Request
 from runner.harness import cases
 from runner.matrix import parse
+from runner.plan import corpus
 from runner.plan.corpus import read, with_corpus, with_words
 from runner.plan.planner import plan
 from tests.support.networks import NETWORKS
@@ -131,3 +133,19 @@ def test_the_planned_blocks_of_language_models_carry_the_words_and_what_they_are
 def test_a_corpus_that_nothing_would_learn_is_refused() -> None:
     with pytest.raises(UsageError, match="--corpus is for language models, and none is selected"):
         planned(TEXT, "rnn-step")
+
+
+def test_a_corpus_is_a_regular_file_of_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "large").write_text("a b c")
+    monkeypatch.setattr(corpus, "CORPUS_BYTES", 4)
+    for path, reason in (
+        (Path("/dev/zero"), "not a regular file"),
+        (tmp_path / "fifo", "not a regular file"),
+        (tmp_path / "large", "larger than 4 bytes"),
+        (tmp_path, "a folder"),
+        (Path("a\0b"), "null byte"),
+    ):
+        with pytest.raises(UsageError, match=f"cannot read the corpus .*: .*{reason}") as caught:
+            read(path)
+        assert caught.value.problems[0].hint

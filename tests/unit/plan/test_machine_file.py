@@ -1,18 +1,21 @@
 """The description of another machine: what doctor writes can be read, and every mistake has its place."""
 
 import json
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runner.core.errors import UsageError
+from runner.core.errors import RunnerError, UsageError
 from runner.core.model import Gpu
-from runner.plan.machine_file import MachineDescription, read_machine_file
+from runner.plan.machine_file import MACHINE_BYTES, MachineDescription, read_machine_file
 from runner.workflows.doctor import Examination
+from runner.workflows.options import Options
+from runner.workflows.plan_elsewhere import planned
 from tests.unit.workflows.test_doctor import ENGINE, FACTS, H200, outlook
 
 ROOT = Path(__file__).parents[3]
@@ -138,3 +141,70 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     binary.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UsageError, match="cannot read"):
         read_machine_file(binary)
+
+
+@pytest.mark.parametrize("kind", ["/dev/zero", "fifo", "large", "folder"])
+def test_a_description_is_a_regular_file_of_bounded_size(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / kind  # an absolute kind is the path
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "large":
+        path.write_bytes(b" " * (MACHINE_BYTES + 1))
+    elif kind == "folder":
+        path.mkdir()
+    with pytest.raises(UsageError, match=r"cannot read .*: it is (not a regular file|larger than|a folder)") as caught:
+        read_machine_file(path)
+    assert caught.value.problems[0].hint
+
+
+CONFUSED = (
+    None,
+    True,
+    -1,
+    3.5,
+    10**30,
+    "",
+    "\0",
+    "\u202e",
+    "9" * 5000,
+    "1." + "9" * 5000,
+    [],
+    [[]],
+    {},
+    {"a": 1},
+    [9, 0, 1],
+    [True, False],
+)
+
+
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of every value of a document."""
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in items:
+        yield from _paths(each, (*path, key))
+
+
+def _replaced(document: Any, path: tuple[Any, ...], value: object) -> Any:
+    if not path:
+        return value
+    copied = json.loads(json.dumps(document))
+    parent = copied
+    for key in path[:-1]:
+        parent = parent[key]
+    parent[path[-1]] = value
+    return copied
+
+
+@pytest.mark.parametrize("value", CONFUSED, ids=lambda value: repr(value)[:20])
+def test_a_value_of_another_type_anywhere_is_planned_for_or_refused(tmp_path: Path, value: object) -> None:
+    shipped = json.loads((ROOT / "docs" / "machines" / "h200-580.json").read_text())
+    options = Options(
+        matrix=ROOT / "matrix.yaml", selectors=["torch-1.0", "torch-2.x"], workload=["rnn-step"], preset="quick"
+    )
+    for path in _paths(shipped):
+        file = written(tmp_path, json.dumps(_replaced(shipped, path, value)))
+        try:
+            planned(options, read_machine_file(file))
+        except RunnerError as error:
+            assert error.problems[0].message  # noqa: PT017  either is right, and nothing else is

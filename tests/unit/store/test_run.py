@@ -1,15 +1,22 @@
 """Run folders: what is written is read back, once, and what was cut off or is newer is told apart."""
 
+import errno
 import json
 import math
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from runner.core.errors import RecordError
+from runner.core.errors import RecordError, UsageError
+from runner.core.facts import VALUE_COLUMNS
 from runner.core.model import Cell
-from runner.store.documents import CHUNK_BYTES, upgrade
+from runner.store.damage import DamagedRecord
+from runner.store.documents import upgrade
+from runner.store.record_shape import NAMED_FACTS
 from runner.store.run import Run, runs
+from tests.support.changed_runs import CHECKSUM, reseal, unsealed
 from tests.support.fake_runs import NOW, bad, cell, facts, good, make, plan
 
 
@@ -103,33 +110,42 @@ def test_a_last_line_that_was_cut_off_is_a_warning_and_the_next_record_takes_its
     run = make(tmp_path, [good(cell(), 0, [1.0])])
     with (run.path / "journal.jsonl").open("a") as stream:
         stream.write(tail)
-    warning = run.journal().warning
-    assert warning is not None
+    (warning,) = run.journal().warnings
     assert "journal.jsonl:3" in warning
     run.add(good(cell(), 1, [1.0]))
-    assert run.journal().warning is None
+    assert run.journal().warnings == ()
     assert [record.round for record in run.records()] == [0, 1]
 
 
-def test_a_garbled_line_before_the_last_is_an_error_with_its_place(tmp_path: Path) -> None:
+def test_a_garbled_line_before_the_last_is_left_out_with_its_place(tmp_path: Path) -> None:
     run = make(tmp_path, [good(cell(), number, [1.0]) for number in range(3)])
     kept = lines(run)
-    (run.path / "journal.jsonl").write_text("\n".join([kept[0], "{nonsense", kept[2]]) + "\n")
-    with pytest.raises(RecordError, match=r"journal\.jsonl:2:2: error: this is not JSON"):
-        list(run.records())
+    (run.path / "journal.jsonl").write_text("\n".join([*kept[:2], "{nonsense", kept[3]]) + "\n")
+    assert [record.round for record in run.records()] == [0, 2]
+    (warning,) = run.journal().warnings
+    assert warning.startswith("1 line of the journal is damaged and left out: ")
+    assert warning.endswith("journal.jsonl:3: this is not JSON: Expecting property name enclosed in double quotes")
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"seconds": []}, "is ok but has no seconds"),
-        ({"seconds": [0.1, 0.0]}, "not a number of seconds above 0"),
-        ({"seconds": ["fast"]}, "not a number of seconds above 0"),
-        ({"seconds": 3}, "wrong type"),
-        ({"status": "fine"}, "'fine', neither 'ok' nor 'failed'"),
+        ({"seconds": [0.1, 0.0]}, r"seconds.1: it should be greater than 0, not 0.0"),
+        ({"seconds": ["fast"]}, "seconds.0: it should be a valid number, not 'fast'"),
+        ({"seconds": 3}, "seconds: it should be a valid list, not 3"),
+        ({"seconds": [10**400]}, "seconds.0"),
+        ({"status": "fine"}, "status: it should be 'ok' or 'failed', not 'fine'"),
         ({"status": "failed", "class": "sad"}, "no failure class 'sad'"),
-        ({"cell": "a/b/c/d/e/f"}, "is of 'a/b/c/d/e/f'"),
-        ({"round": "one"}, "not an integer"),
+        ({"status": "failed"}, "its status is 'failed', but the journal has 'ok'"),
+        ({"cell": "a/b/c/d/e/f"}, "its cell is 'a/b/c/d/e/f'"),
+        ({"round": "one"}, "round: it should be a valid integer, not 'one'"),
+        ({"round": 1}, "its round is 1, but the journal has 0"),
+        ({"compile_seconds": "x"}, "compile_seconds: it should be a valid number, not 'x'"),
+        ({"facts": 5}, "facts: it should be a valid dictionary, not 5"),
+        ({"facts": {"throttled": "text"}}, "facts.throttled: it should be a valid integer, not 'text'"),
+        ({"facts": {"gradient_errors": {"bias": "x"}}}, "facts.gradient_errors.bias: it should be a valid number"),
+        ({"facts": {"other": 10**400}}, "it holds a number beyond 9e\\+15"),
     ],
 )
 def test_a_record_that_cannot_be_true_is_an_error_that_names_its_file(
@@ -138,6 +154,7 @@ def test_a_record_that_cannot_be_true_is_an_error_that_names_its_file(
     run = make(tmp_path, [good(cell(), 0, [1.0])])
     (file,) = (run.path / "records").iterdir()
     file.write_text(json.dumps({**json.loads(file.read_text()), **change}))
+    reseal(run)
     with pytest.raises(RecordError, match=message) as caught:
         list(run.records())
     assert str(file) in str(caught.value)
@@ -156,34 +173,39 @@ def test_a_record_of_many_samples_is_read_to_its_end(tmp_path: Path) -> None:
     times = [1 / number for number in range(1, 20_001)]
     run = make(tmp_path, [good(cell(), 0, times), good(cell(), 1, [0.1 + 0.2])])
     (file, _) = sorted((run.path / "records").iterdir())
-    assert file.stat().st_size > 4 * CHUNK_BYTES
+    assert file.stat().st_size > 1 << 18
     assert [list(record.seconds) for record in run.records()] == [times, [0.1 + 0.2]]
 
 
 def test_a_record_whose_size_is_just_what_is_read_at_a_time_is_read(tmp_path: Path) -> None:
     run = make(tmp_path, [good(cell(), 0, [1.0])])
     (file,) = (run.path / "records").iterdir()
-    file.write_bytes(file.read_bytes().ljust(CHUNK_BYTES))
+    file.write_bytes(file.read_bytes().ljust(1 << 16))
+    reseal(run)
     assert [record.seconds for record in run.records()] == [(1.0,)]
 
 
-def test_a_text_that_only_python_reads_is_read(tmp_path: Path) -> None:
+def test_half_of_a_surrogate_pair_is_read_as_a_question_mark(tmp_path: Path) -> None:
     run = make(tmp_path, [bad(cell(), 0, "crash", "half of a pair: \ud83d")])
-    assert [record.reason for record in run.records()] == ["half of a pair: \ud83d"]
+    assert [record.reason for record in run.records()] == ["half of a pair: ?"]
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'{"version": 1,\n "cell": }', r"json:2:10: error: this is not JSON: Expecting value"),
-        (b'{"version": 1, "cell": "\xff"}', r"json:1:1: error: this is not UTF-8"),
-        (b"[1, 2]", r"json:1:1: error: this is not a JSON object"),
+        (b'{"version": 1,\n "cell": }', r"json: line 2, column 10: this is not JSON: Expecting value"),
+        (b'{"version": 1, "cell": "\xff"}', r"json: line 1, column 1: this is not UTF-8"),
+        (b"[1, 2]", r"json: line 1, column 1: this is not a JSON object"),
+        (b'{"version": ' + b"[" * 100_000, r"json: line 1, column 1: this JSON is nested too deeply"),
+        (b'{"version": 1, "x": ' + b"1" * 4400 + b"}", r"json: line 1, column 1: this is not JSON: Exceeds the limit"),
+        (b'{"version": NaN}', r"json: line 1, column 1: this is not JSON: NaN is not a JSON number"),
     ],
 )
 def test_what_is_wrong_with_a_record_is_said_with_its_place(tmp_path: Path, content: bytes, message: str) -> None:
     run = make(tmp_path, [good(cell(), 0, [1.0])])
     (file,) = (run.path / "records").iterdir()
     file.write_bytes(content)
+    reseal(run)
     with pytest.raises(RecordError, match=message):
         list(run.records())
 
@@ -240,3 +262,166 @@ def test_a_cell_is_the_cell_of_its_id() -> None:
 def test_what_is_not_the_id_of_a_cell_is_an_error(name: str) -> None:
     with pytest.raises(RecordError, match="is not the id of a cell"):
         Cell.parse(name)
+
+
+def test_a_changed_record_is_left_out_and_named(tmp_path: Path) -> None:
+    run = make(tmp_path, [good(cell(), number, [0.25]) for number in range(3)])
+    file = sorted((run.path / "records").iterdir())[1]
+    file.write_text(file.read_text().replace("0.25", "0.26", 1))
+    left_out: list[DamagedRecord] = []
+    assert [record.round for record in run.records(None, left_out.append)] == [0, 2]
+    assert [each.entry.round for each in left_out] == [1]
+    assert left_out[0].reason == f"{file}: it does not agree with its checksum in the journal"
+    assert run.warnings(run.journal(), left_out) == (f"1 record is damaged and left out: {left_out[0].reason}",)
+
+
+def test_records_that_no_line_names_are_counted(tmp_path: Path) -> None:
+    run = make(tmp_path, [good(cell(), number, [0.25]) for number in range(3)])
+    (run.path / "journal.jsonl").write_text("".join(line + "\n" for line in lines(run)[:2]))
+    (warning,) = run.warnings(run.journal(), [])
+    assert warning.startswith("2 records are not in the journal and left out: ")
+    assert warning.endswith(str(run.path))
+    with run.hold():  # the runner that measures adds the line of a record after its file
+        assert run.warnings(run.journal(), []) == ()
+
+
+def test_a_changed_line_a_missing_line_and_a_repeated_line_are_warnings(tmp_path: Path) -> None:
+    run = make(tmp_path, [good(cell(), number, [0.25]) for number in range(5)])
+    kept = lines(run)
+    changed = kept[2].replace('"round": 1', '"round": 7')
+    (run.path / "journal.jsonl").write_text("\n".join([*kept[:2], changed, kept[4], kept[4], kept[5]]) + "\n")
+    journal = run.journal()
+    assert [entry.round for entry in journal.entries] == [0, 3, 4]
+    path = run.path / "journal.jsonl"
+    assert journal.warnings == (
+        f"1 line of the journal is damaged and left out: {path}:3: this line does not agree with its checksum",
+        f"1 line of the journal is missing: {path}",
+        f"1 line of the journal is repeated, and counted once: {path}",
+    )
+
+
+def test_a_line_without_its_checksum_is_left_out(tmp_path: Path) -> None:
+    run = make(tmp_path, [good(cell(), number, [0.25]) for number in range(2)])
+    kept = lines(run)
+    (run.path / "journal.jsonl").write_text("\n".join([kept[0], CHECKSUM.sub("", kept[1]), kept[2]]) + "\n")
+    assert [entry.round for entry in run.journal().entries] == [1]
+
+
+def test_a_run_of_an_older_program_is_read_and_continued(tmp_path: Path) -> None:
+    run = make(tmp_path, [good(cell(), number, [0.25]) for number in range(2)])
+    (run.path / "journal.jsonl").write_text("".join(unsealed(line) + "\n" for line in lines(run)))
+    assert '"version": 2' in lines(run)[1]
+    assert "number" not in lines(run)[1]
+    run.add(good(cell(), 2, [0.25]))
+    assert json.loads(lines(run)[3])["number"] == 4
+    assert [record.round for record in run.records()] == [0, 1, 2]
+    assert run.warnings(run.journal(), []) == ()
+
+
+def test_a_long_line_is_found_whole_before_the_next_is_appended(tmp_path: Path) -> None:
+    run = make(tmp_path, [])
+    run.note("resumed", digests={f"environment-{number}": "ab" * 32 for number in range(3000)})
+    run.note("ended", how="done")
+    assert [json.loads(line)["number"] for line in lines(run)] == [1, 2, 3]
+    assert run.journal().ended == "done"
+
+
+@pytest.mark.parametrize("name", ["plan.json", "cases.json", "machine.json", "environments.json"])
+def test_a_changed_document_is_an_error_that_names_it(tmp_path: Path, name: str) -> None:
+    run = make(tmp_path, [])
+    path = run.path / name
+    path.write_text(path.read_text().replace('"version": 1', '"version":  1'))
+    with pytest.raises(RecordError, match=rf"{name} is damaged: it does not agree with its checksum"):
+        (run.plan(), run.cases(), run.machine(), run.environments())
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("plan.json", {"cells": 5}, "cells: it should be a valid list, not 5"),
+        ("plan.json", {"rounds": "x"}, "rounds: it should be a valid integer, not 'x'"),
+        ("machine.json", {"gpu": [1]}, "gpu: it should be a valid dictionary, not a list"),
+        ("machine.json", {"cpu": 10**400}, "a number beyond"),
+        ("environments.json", {"environments": {"a": {"packages": 5}}}, "environments.a.packages: it should be"),
+        ("cases.json", {"cases": {"a/b": 1}}, "cases: it should be a valid dictionary, not 1"),
+    ],
+)
+def test_a_document_of_another_shape_is_an_error(
+    tmp_path: Path, name: str, change: dict[str, object], message: str
+) -> None:
+    run = make(tmp_path, [])
+    path = run.path / name
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    reseal(run)
+    with pytest.raises(RecordError, match=message):
+        (run.plan(), run.cases(), run.machine(), run.environments())
+
+
+@pytest.mark.parametrize("name", ["plan.json", "cases.json", "machine.json", "environments.json", "journal.jsonl"])
+@pytest.mark.parametrize("kind", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")])
+def test_what_is_no_regular_file_is_never_read(tmp_path: Path, name: str, kind: Callable[[Path], object]) -> None:
+    run = make(tmp_path, [good(cell(), 0, [0.25])])
+    (run.path / name).unlink()
+    kind(run.path / name)
+    with pytest.raises(RecordError, match=rf"{name} cannot be read: it is (not a regular file|a folder)"):
+        (run.plan(), run.cases(), run.machine(), run.environments(), run.journal())
+
+
+def test_a_journal_names_files_in_its_folder_of_records_only(tmp_path: Path) -> None:
+    run = make(tmp_path, [good(cell(), number, [0.25]) for number in range(2)])
+    journal = run.path / "journal.jsonl"
+    for outside in ("../../../dev/zero", "records/../plan.json", "/dev/zero", "records/..json/x.json"):
+        kept = journal.read_text()
+        first = lines(run)[1]
+        journal.write_text(kept.replace(json.loads(first)["file"], outside))
+        reseal(run)
+        assert [entry.round for entry in run.journal().entries] == [1]
+        assert "file: it should match pattern" in run.journal().warnings[0]
+        journal.write_text(kept)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.ENAMETOOLONG])
+def test_a_folder_that_cannot_be_made_is_a_sentence_with_the_path_and_leaves_nothing(
+    tmp_path: Path, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("runner.store.run.append", refuse)
+    with pytest.raises(UsageError, match=rf"journal\.jsonl cannot be written: {os.strerror(code)}"):
+        Run.create(tmp_path, plan([cell()]), {}, {}, {}, NOW)
+    assert not list((tmp_path / "runs").iterdir())
+
+
+def test_what_cannot_be_written_while_measuring_names_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make(tmp_path, [])
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("runner.store.run.write_whole", refuse)
+    with pytest.raises(OSError, match="No space left") as caught:
+        run.add(good(cell(), 0, [0.25]))
+    assert caught.value.filename.startswith(f"{run.path}/records/torch-2.x~nn-lstm~")
+
+
+def test_a_log_that_is_a_fifo_or_a_link_is_not_written(tmp_path: Path) -> None:
+    run = make(tmp_path, [])
+    log = run.path / "logs" / f"{cell().id.replace('/', '~')}.log"
+    os.mkfifo(log)
+    with pytest.raises(OSError, match="No such device"):
+        run.add(good(cell(), 0, [0.25]), "a line")
+    log.unlink()
+    log.symlink_to(tmp_path / "target")
+    with pytest.raises(OSError, match="symbolic links"):
+        run.add(good(cell(), 0, [0.25]), "a line")
+    assert not (tmp_path / "target").exists()
+
+
+def test_a_reports_folder_that_is_no_folder_has_no_runs(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("")
+    assert runs(tmp_path) == []
+
+
+def test_each_fact_that_is_a_value_has_a_shape() -> None:
+    assert set(VALUE_COLUMNS) <= NAMED_FACTS

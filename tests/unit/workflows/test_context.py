@@ -218,6 +218,24 @@ def test_the_host_is_a_matrix_of_one_environment() -> None:
     assert list(matrix.environments) != ["laptop"]
 
 
+@pytest.mark.parametrize("name", ["a-..", "np-1.", "A", "a" * 65, "a/b", "a\n"])
+def test_an_environment_of_the_host_has_an_id_like_any_other(name: str) -> None:
+    torch = Installed(python="/p", framework="torch", release="2.8.0", python_version="3.11")
+    with pytest.raises(UsageError, match="cannot name an environment"):
+        host_matrix(load(ROOT / "matrix.yaml"), torch, name)
+
+
+@pytest.mark.parametrize(
+    "answer", [{"release": "\x1b[2J"}, {"release": "x" * 5000}, {"python_version": "3"}, {"framework": "-e"}]
+)
+def test_an_interpreter_that_says_what_cannot_be_is_a_sentence(answer: dict[str, str]) -> None:
+    facts = {"python": "/p", "framework": "torch", "release": "2.8.0", "python_version": "3.11", **answer}
+    with pytest.raises(UsageError, match="says of itself what cannot be") as caught:
+        host_matrix(load(ROOT / "matrix.yaml"), Installed(**facts), "host")
+    assert str(caught.value).isprintable() or "\n" in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+
+
 def test_a_choice_between_frameworks_is_announced_and_chosen() -> None:
     several = Installed(
         python="/p", framework="torch", release="2.8.0", python_version="3.11", others=("tensorflow", "jax")

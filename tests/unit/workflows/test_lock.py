@@ -1,14 +1,16 @@
 """Locks are the same on every machine, and change only when a package does."""
 
 import re
+import subprocess
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pytest
 
-from runner.core.errors import ProvisionError
+from runner.core.errors import MatrixError, ProvisionError
 from runner.workflows import lock
-from runner.workflows.lock import LockRequest
+from runner.workflows.lock_requests import LockRequest
 
 HERE = Path(__file__).parents[3]
 LOCKS = sorted((HERE / "docker" / "locks").glob("*.txt"))
@@ -92,6 +94,88 @@ def test_an_index_with_a_password_is_refused_before_uv_starts() -> None:
 def test_a_package_without_a_hash_is_refused() -> None:
     with pytest.raises(ProvisionError, match=r"'six==1\.17\.0' has no hash"):
         lock.clean("six==1.17.0\n    # via -r -\n", request())
+
+
+@pytest.mark.parametrize("option", ["-e /path", "-r /etc/hostname", "--pre", "--no-binary :all:"])
+def test_an_option_is_refused_wherever_it_stands(option: str) -> None:
+    for resolved in (option + "\n" + RESOLVED, RESOLVED + option + "\n", f"numpy==1 --hash=sha256:aa\n    {option}\n"):
+        with pytest.raises(ProvisionError, match="a lock has no option such as"):
+            lock.clean(resolved, request())
+
+
+def test_what_is_written_was_read_as_a_lock_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = f"numpy==1.19.5 --hash=sha256:{'0' * 64}\n"
+    monkeypatch.setattr(lock, "_resolve", lambda _: body)
+    result = lock.lock(request(tmp_path / "lock.txt"), DAY)
+    assert (result.changed, result.packages) == (True, (("numpy", "1.19.5"),))
+    with pytest.raises(ProvisionError, match="the lock is refused"):
+        lock.lock(replace(request(tmp_path / "other.txt"), requirements=("numpy\n-e /path",)), DAY)
+    assert not (tmp_path / "other.txt").exists()
+
+
+MATRIX = """\
+version: 1
+workloads: {rnn-step: {}}
+environments:
+  np: {framework: numpy, release: "2.0", python: "3.11", requirements: [numpy], lock: LOCK}
+  new: {framework: numpy, release: "2.0", python: "3.11", variants: {cpu: {requirements: [numpy]}}}
+"""
+
+
+def locked_paths(folder: Path, name: str, lock_path: str) -> list[Path]:
+    (folder / "matrix.yaml").write_text(MATRIX.replace("LOCK", lock_path))
+    return [path for path, _ in lock.lock_environments(folder / "matrix.yaml", [name], None)]
+
+
+def test_a_lock_is_written_below_the_folder_of_the_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "_resolve", lambda _: f"numpy==1.19.5 --hash=sha256:{'0' * 64}\n")
+    (tmp_path / "docker" / "locks").mkdir(parents=True)
+    assert locked_paths(tmp_path, "np", "np.txt") == [tmp_path / "np.txt"]
+    assert locked_paths(tmp_path, "np", "np.txt") == [tmp_path / "np.txt"]
+    assert locked_paths(tmp_path, "new", "np.txt") == [tmp_path / "docker" / "locks" / "new-cpu.txt"]
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "message"),
+    [
+        ("np", "no/such/folder/x.txt", "there is no folder"),
+        ("new", "x.txt", "there is no folder"),
+        ("np", "../x", "has to be below"),
+        ("np", "/abs/x", "has to be below"),
+        ("np", "folder", "is a folder"),
+        ("np", "outside/x", "is outside of"),
+        ("np", "link.txt", "is a link"),
+        ("np", "matrix.yaml", "is a file that `runner lock` did not write"),
+    ],
+)
+def test_a_lock_that_cannot_be_written_is_a_mistake_of_the_matrix_with_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, path: str, message: str
+) -> None:
+    folder = tmp_path / "matrix"
+    (folder / "folder").mkdir(parents=True)
+    (folder / "outside").symlink_to(tmp_path)
+    (folder / "target.txt").touch()
+    (folder / "link.txt").symlink_to("target.txt")
+    monkeypatch.setattr(lock, "_resolve", lambda _: pytest.fail("nothing is resolved"))
+    with pytest.raises(MatrixError, match=message.replace("has to be below", "below the matrix file's")) as caught:
+        locked_paths(folder, name, path)
+    (problem,) = caught.value.problems
+    assert problem.hint
+    assert problem.where is not None
+    assert (problem.where.file, problem.where.line) == (str(folder / "matrix.yaml"), 4 if name == "np" else 5)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["matrix"]
+
+
+def test_uv_reads_no_settings_beside_the_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = []
+
+    def run(_command: object, **options: object) -> subprocess.CompletedProcess[str]:
+        folders.append(options["cwd"])
+        return subprocess.CompletedProcess([], 0, f"numpy==1.19.5 --hash=sha256:{'0' * 64}\n", "")
+
+    monkeypatch.setattr(lock.subprocess, "run", run)
+    lock.lock(request(tmp_path / "lock.txt"), DAY)
+    assert folders == ["/"]
 
 
 def test_pins_are_names_and_versions() -> None:

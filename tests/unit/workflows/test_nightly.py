@@ -19,6 +19,7 @@ from runner.workflows.nightly.confirmation import confirmation_plan
 from runner.workflows.nightly.history import FOLDER, read_history
 from runner.workflows.nightly.requests import MAX_ROUNDS
 from runner.workflows.nightly.result import Change, Night, Pair, State
+from tests.support.changed_runs import change_header
 from tests.support.fake_runs import bad, cell, make, rounds
 
 FUSED, BASIC = cell("torch-2.x", "nn-lstm"), cell("torch-2.x", "lstm-cell-basic")
@@ -135,9 +136,7 @@ def test_a_run_that_may_not_be_compared_is_passed_over_and_named_where_no_other_
 
 def test_a_run_on_another_device_is_passed_over(tmp_path: Path) -> None:
     on_another_device = make(tmp_path, rounds(FUSED, STEADY))
-    journal = on_another_device.path / "journal.jsonl"
-    first, *rest = journal.read_text().splitlines(keepends=True)
-    journal.write_text(json.dumps({**json.loads(first), "device": "GPU-1"}) + "\n" + "".join(rest))
+    change_header(on_another_device, device="GPU-1")
     on_another_device.note("ended", how="done")
     assert not baselines_of(tmp_path, ended(tmp_path, {FUSED: STEADY}, later=20)).by_cell
 
@@ -160,10 +159,7 @@ def test_a_case_is_compared_with_itself_on_the_same_board_alone(tmp_path: Path, 
             [replace(record, facts={**record.facts, **facts}) for record in rounds(FUSED, STEADY)],
             later=later,
         )
-        journal = run.path / "journal.jsonl"
-        first, *rest = journal.read_text().splitlines(keepends=True)
-        names = {"device": devices, "device_name": f"{devices.count(',') + 1} x H200"}
-        journal.write_text(json.dumps({**json.loads(first), **names}) + "\n" + "".join(rest))
+        change_header(run, device=devices, device_name=f"{devices.count(',') + 1} x H200")
         run.note("ended", how="done")
         return run
 

@@ -1,0 +1,136 @@
+"""The cache volume of a server: whose it is, and how large it may become."""
+
+import io
+import shutil
+import tarfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import docker
+from docker.errors import APIError, NotFound
+
+from runner.backends.docker.client import FOREIGN
+from runner.backends.docker.options import CACHE, CACHE_BYTES, CACHE_FOLDER, USER
+from runner.core.units import disk_size
+
+_DISK_SHARE = 2  # a server may fill one part in so many of what is free on the disk
+_CHECK_SECONDS = 1.0
+_CHECKS = 4  # of the volume, while as much of the disk is filled again as a server may
+
+
+def create_volume(client: docker.DockerClient, volume: str, environment: str) -> None:
+    """Create a cache volume, unless it exists."""
+    try:
+        client.api.inspect_volume(volume)
+    except NotFound:
+        client.api.create_volume(volume, labels={CACHE: environment})
+
+
+def create_folder(client: docker.DockerClient, container: str) -> None:
+    """Create the folder of the compiler caches in the volume of a container that has not started, owned by USER.
+
+    The engine does it, as it extracts a tar archive there. So no program of the image runs as root, and a volume whose
+    first runner was killed is as good as any other.
+    """
+    entry = tarfile.TarInfo(CACHE_FOLDER.name)
+    entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+    entry.uid, entry.gid = USER
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        tar.addfile(entry)
+    client.api.put_archive(container, str(CACHE_FOLDER.parent), out.getvalue())
+
+
+def storage_folder(client: docker.DockerClient) -> Path | None:
+    """Return the folder where the engine keeps images and volumes, None if that is not a folder of this machine."""
+    root = Path(str(client.info().get("DockerRootDir") or ""))
+    local = "localhost" in str(client.api.base_url) and root.is_absolute() and root.is_dir()
+    return root if local else None
+
+
+def volume_bytes(client: docker.DockerClient, volume: str) -> int:
+    """Return the size of a volume; 0 if the engine does not say, for example while it counts for somebody else."""
+    with suppress(APIError):
+        for entry in client.df().get("Volumes") or []:
+            if entry["Name"] == volume:
+                return max(int((entry.get("UsageData") or {}).get("Size") or 0), 0)
+    return 0
+
+
+class CacheGuard:
+    """Keeps the cache volume of one server below its limit.
+
+    To say the size of a volume, an engine walks over the files of all of them, which would disturb a measurement. So
+    while the server runs, the guard watches the free space of the engine's disk, and asks the engine only if too much
+    of that is gone.
+    """
+
+    def __init__(
+        self,
+        client: docker.DockerClient,
+        volume: str,
+        limit: int = CACHE_BYTES,
+        free: Callable[[], int | None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Remember the free space of the engine's disk.
+
+        Args:
+            client: the engine.
+            volume: its name.
+            limit: bytes that it may hold.
+            free: returns the free bytes of the engine's disk, None if that is unknown; by default those of this
+                machine, if the engine is on it.
+            clock: returns seconds.
+        """
+        self._client, self._volume, self._limit = client, volume, limit
+        folder = storage_folder(client) if free is None else None
+        self._free = free or (lambda: _free_bytes(folder))
+        free_bytes = self._free() or 0
+        growth = min(limit, free_bytes // _DISK_SHARE)
+        self._allowed = min(limit, volume_bytes(client, volume) + growth) if 0 < growth < limit else limit
+        self._check_below = free_bytes - growth
+        self._check_step = growth // _CHECKS
+        self._clock = clock
+        self._checked = clock()
+        self.excess = ""
+
+    def exceeded(self) -> bool:
+        """Return True as soon as the volume is known to be too large; ``excess`` then says so in a sentence."""
+        now = self._clock()
+        if self.excess or now - self._checked < _CHECK_SECONDS:
+            return bool(self.excess)
+        self._checked = now
+        free = self._free()
+        if free is not None and free < self._check_below:
+            self._check_below = free - self._check_step  # others have filled the disk, if the volume is small
+            self._measure(self._allowed)
+        return bool(self.excess)
+
+    def _measure(self, limit: int) -> None:
+        with suppress(*FOREIGN):
+            size = volume_bytes(self._client, self._volume)
+            if size > limit:
+                self.excess = f"its cache holds {disk_size(size)}, more than the {disk_size(limit)} that it may hold"
+
+    def close(self) -> str:
+        """Remove the volume if it is too large; its container has to be gone. Return a sentence if it was removed."""
+        if not self.excess:
+            self._measure(self._limit)
+        if not self.excess:
+            return ""
+        try:
+            self._client.api.remove_volume(self._volume)
+        except APIError as error:
+            if error.status_code not in {404, 409}:  # 404: gone; 409: a twin's container uses it
+                raise
+            return ""
+        return f"removed the cache volume {self._volume!r}: {self.excess}"
+
+
+def _free_bytes(folder: Path | None) -> int | None:
+    with suppress(OSError):
+        return shutil.disk_usage(folder).free if folder is not None else None
+    return None

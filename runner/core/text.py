@@ -1,0 +1,54 @@
+"""Text from outside, made safe to print: what a server, an engine or a file wrote must not control a terminal."""
+
+import re
+
+REASON_LENGTH = 500
+"""Characters of a reason that is kept and shown."""
+
+_UNPRINTABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f"  # C0 with ESC and BEL, DEL, C1 with CSI
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # change the direction of the text after them, see Unicode TR 9
+    "\u2028\u2029\ufeff"  # further line ends; a byte order mark
+    "\ud800-\udfff]"  # lone surrogates, which no encoding can write
+)
+_LINE_ENDS = re.compile("\r\n?")
+
+
+def printable(text: str, limit: int | None = None, *, multiline: bool = False) -> str:
+    r"""Return text in which every character that is not visible is written as its escape.
+
+    >>> printable("red \x1b[31m text\nnext"), printable("a long reason", 7)
+    ('red \\x1b[31m text next', 'a long…')
+
+    Args:
+        text: any text.
+        limit: the most characters that are returned; a longer text ends in an ellipsis. None: all of them.
+        multiline: keep line ends and tabs, and make each carriage return a line end. False: each becomes a space.
+    """
+    if limit is not None:
+        text = text[: limit + 1]
+    text = _LINE_ENDS.sub("\n", text)
+    if not multiline:
+        text = text.replace("\n", " ").replace("\t", " ")
+    text = _UNPRINTABLE.sub(_escape, text)
+    return text if limit is None or len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match.group()
+    if character in "\n\t":
+        return character
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
+_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s'\"<>]*@")
+
+
+def without_credentials(text: str) -> str:
+    """Return text whose addresses name no user and no password.
+
+    >>> without_credentials("Looking in indexes: https://ann:secret@pypi.example/simple")
+    'Looking in indexes: https://****@pypi.example/simple'
+    """
+    return _CREDENTIALS.sub("****@", text) if "://" in text else text

@@ -1,0 +1,166 @@
+"""What the child of a server leaves behind, processes and files, and their end."""
+
+import os
+import signal
+import tempfile
+import time
+
+from . import procfs
+
+PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h, since Linux 3.4
+PAUSE = 0.001  # seconds between two passes over the processes
+FOLDERS_VARIABLE = "MATRIX_RUNNER_FOLDERS"
+"""Names the folders that belong to a server alone, with colons between them; its container sets it."""
+PREFIX = "matrix-runner-"  # of the temporary folder that a server outside of a container has to itself
+
+
+def adopt_orphans() -> "bool":
+    """Become the parent of each descendant whose parent ends, instead of process 1; return whether the kernel can do that."""
+    return procfs.control(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def reap_orphans(excluded: "object") -> "None":
+    """Wait for the adopted processes that have ended; up to the first that is in ``excluded``."""
+    while True:
+        try:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is None or ended.si_pid in excluded:
+                return
+            os.waitpid(ended.si_pid, os.WNOHANG)
+        except ChildProcessError:
+            return
+
+
+def end_processes(kept: "object", seconds: "float") -> "list":
+    """Kill all descendants of this process but those in ``kept``, and wait for them.
+
+    Each pass kills a container or entire process groups, in which no process can escape by a fork, and passes follow each
+    other until one meets nothing. Returns the ids of the processes that still exist after ``seconds``.
+    """
+    deadline = time.monotonic() + seconds
+    while kept or has_children():
+        pids = procfs.descendants(os.getpid(), kept)
+        if not kill_container(kept):
+            for pid in pids:
+                kill(pid)
+        for pid in pids:
+            try:
+                os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:
+                pass  # its parent is about to end
+        if not pids or time.monotonic() > deadline:
+            return pids
+        time.sleep(PAUSE)
+    return []
+
+
+def kill_container(kept: "object") -> "bool":
+    """Kill all processes of the container but this one and the first, by one system call, which no fork escapes.
+
+    Returns False, having done nothing, outside of a container of the server's, and where processes in ``kept`` have to stay.
+    """
+    if kept or FOLDERS_VARIABLE not in os.environ or 1 not in (os.getpid(), os.getppid()):
+        return False
+    try:
+        os.kill(-1, signal.SIGKILL)
+    except OSError:
+        pass  # there is none
+    return True
+
+
+def has_children() -> "bool":
+    """Return whether this process has a child, running or ended."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def kill(pid: "int") -> "None":
+    """Kill a process and its group, unless that is the group of this process."""
+    try:
+        group = os.getpgid(pid)
+        if group != os.getpgid(0):
+            os.killpg(group, signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
+    except OSError:
+        pass  # it is gone
+
+
+def server_folders() -> "list":
+    """Return the folders that belong to this server alone; none if nobody made them for it."""
+    temporary = os.environ.get("TMPDIR", "")
+    if os.path.basename(temporary).startswith(PREFIX):
+        return [temporary]
+    return [folder for folder in os.environ.get(FOLDERS_VARIABLE, "").split(":") if folder]
+
+
+class Scratch(object):
+    """The temporary folder of a child. With it goes what appeared in the server's folders since: memory, in a container."""
+
+    def __init__(self, folders: "list") -> "None":
+        """Make the folder; list what is in ``folders``, the server's folders, before."""
+        self.folders = folders
+        self.before = set(os.path.join(parent, name) for parent, name in entries(folders))
+        self.folder = tempfile.mkdtemp(prefix="cell-")
+
+    def enter(self) -> "None":
+        """Make it the working directory of this process, and where it and its libraries put temporary files."""
+        os.environ["TMPDIR"] = tempfile.tempdir = self.folder
+        os.chdir(self.folder)
+
+    def clear(self) -> "None":
+        """Remove it, and what is new in the server's folders."""
+        remove(self.folder)
+        for parent, name in entries(self.folders, self.before):
+            remove(os.path.join(parent, name))
+
+
+def entries(folders: "list", known: "object" = None) -> "object":
+    """Yield (folder, name) of everything below some folders; with ``known``, paths, only of what is not in it.
+
+    What is below a new folder is left out.
+    """
+    for top in folders:
+        for parent, folder_names, names in os.walk(top):
+            for name in folder_names + names:
+                if known is None or os.path.join(parent, name) not in known:
+                    yield parent, name
+            if known is not None:
+                folder_names[:] = [name for name in folder_names if os.path.join(parent, name) in known]
+
+
+def remove(path: "str") -> "None":
+    """Remove a file, or a folder with everything in it, however deep; what cannot be removed stays.
+
+    Folders inside move up before they are emptied, so that no path is too long for the kernel.
+    """
+    if os.path.islink(path) or not os.path.isdir(path):
+        unlink(path)
+        return
+    pending = [path]
+    while pending:
+        folder = pending.pop()
+        try:
+            os.chmod(folder, 0o700)
+            for name in os.listdir(folder):
+                entry = os.path.join(folder, name)
+                if os.path.islink(entry) or not os.path.isdir(entry):
+                    unlink(entry)
+                    continue
+                os.chmod(entry, 0o700)
+                moved = os.path.join(os.path.dirname(path), PREFIX + os.urandom(8).hex())
+                os.rename(entry, moved)
+                pending.append(moved)
+            os.rmdir(folder)
+        except OSError:
+            pass
+
+
+def unlink(path: "str") -> "None":
+    """Remove a file, a link or a socket, if that is possible."""
+    try:
+        os.unlink(path)
+    except OSError:
+        pass

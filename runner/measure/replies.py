@@ -1,0 +1,221 @@
+"""The shape of a server's replies: nothing reads a reply that was not checked here, where it arrives.
+
+A server is a program that somebody else has packed, so it may send anything. What has the wrong shape costs the cell
+that was measured, and the server, but never the run. Fields without a line here are dropped. Text is made printable.
+"""
+
+import json
+import reprlib
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, FailFast, Field, ValidationError
+
+from runner.core.text import REASON_LENGTH, printable
+from runner.harness import protocol
+
+MAX_VALUES = 1_500_000  # in a line: as Python objects these take 260 MB at most
+MAX_SAMPLES = 500_000
+"""Of a cell in a round. A sample lasts 1000 readings of the clock or more (``harness.timing.CLOCK_SHARE``), some 50 us,
+so these are 25 s without a pause; a measurement ends after a quarter of its time budget if its median is precise."""
+MAX_SECONDS = 1e7  # four months
+MAX_ENTRIES = 10_000  # of a mapping
+MAX_DEPTH = 8
+MAX_NUMBER = 1e300
+FACTS_LENGTH = 256 * 1024  # characters of a server's facts as JSON
+TEXT_LENGTH = 2_000
+LOG_LENGTH = 64 * 1024  # the harness keeps as many bytes of a child's output
+
+
+def _few(value: object) -> object:
+    if isinstance(value, dict) and len(value) > MAX_ENTRIES:
+        raise ValueError(f"at most {MAX_ENTRIES} entries")
+    return value
+
+
+def _plain(value: object, depth: int = 0) -> object:
+    """Return a JSON value with printable text; raises ValueError for one that is nested too deeply or not finite."""
+    if depth > MAX_DEPTH:
+        raise ValueError(f"at most {MAX_DEPTH} levels")
+    if isinstance(value, str):
+        return printable(value, TEXT_LENGTH)
+    if isinstance(value, dict):
+        return {printable(name, TEXT_LENGTH): _plain(item, depth + 1) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item, depth + 1) for item in value]
+    if isinstance(value, float | int) and not abs(value) < MAX_NUMBER:
+        raise ValueError("finite numbers")
+    return value
+
+
+def _small(value: object) -> object:
+    """Return a JSON value as ``_plain`` does; raises ValueError as well for one that is too long."""
+    plain = _plain(value)
+    if len(json.dumps(plain)) > FACTS_LENGTH:
+        raise ValueError(f"at most {FACTS_LENGTH} characters")
+    return plain
+
+
+def _with_version(facts: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(facts.get("version", ""), str):
+        raise ValueError("a text as version")  # noqa: TRY004  pydantic turns ValueErrors into its own
+    return facts
+
+
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Seconds = Annotated[float, Field(ge=0, le=MAX_SECONDS, allow_inf_nan=False)]
+Samples = Annotated[list[Seconds], FailFast(), Field(max_length=MAX_SAMPLES)]
+Losses = Annotated[list[Number | None], FailFast(), Field(max_length=MAX_ENTRIES)]
+Count = Annotated[int, Field(ge=0, le=2**53)]
+Counts = Annotated[list[Count], FailFast(), Field(max_length=MAX_SAMPLES)]
+Text = Annotated[str, AfterValidator(lambda text: printable(text, TEXT_LENGTH))]
+Texts = Annotated[list[Text], FailFast(), Field(max_length=MAX_ENTRIES)]
+Errors = Annotated[dict[Text, Number | None], BeforeValidator(_few)]
+Json = Annotated[object, AfterValidator(_small)]
+Facts = Annotated[dict[str, Any], BeforeValidator(_few), AfterValidator(_small), AfterValidator(_with_version)]
+Failure = Literal["import", "arch", "oom", "nan", "wrong-result", "timeout", "crash", "device"]
+"""The failure classes that a server can know of."""
+
+
+class Turn(BaseModel):
+    """A child waits, see ``harness.supervisor.STAGES``."""
+
+    model_config = ConfigDict(strict=True)
+
+    id: int
+    reply: Literal["turn"]
+    stage: Literal["built", "turn", "timed"]
+
+
+class Result(BaseModel):
+    """The result of any request, and of ``reference``."""
+
+    model_config = ConfigDict(strict=True)
+
+    reply: Literal["result"] = "result"
+    status: Literal["ok", "failed"]
+    failure: Failure | None = Field(None, alias="class")
+    reason: Annotated[str, AfterValidator(lambda text: printable(text, REASON_LENGTH))] | None = None
+    log: Annotated[str, AfterValidator(lambda text: printable(text[-LOG_LENGTH:], multiline=True))] = ""
+    settles: bool = False
+
+
+class Hello(Result):
+    """The result of ``hello``."""
+
+    facts: Facts = {}
+    packages: Annotated[dict[Text, Text | None], BeforeValidator(_few)] = {}
+    bytes: Count = 0
+    python: Text = ""
+    import_seconds: Seconds = 0.0
+    opened: Text = ""
+
+
+class Cold(Result):
+    """The result of ``cold``: estimated seconds by the index of a cell."""
+
+    cold: Annotated[dict[Annotated[str, Field(pattern=r"^[0-9]{1,6}$")], Seconds], BeforeValidator(_few)] = {}
+
+
+class Measured(Result):
+    """The result of ``measure``; docs/reference/records.md says what the fields mean."""
+
+    seconds: Samples = []
+    warmup: Samples = []
+    leads: Samples = []
+    turns: Counts = []
+    compile_seconds: Seconds | None = None
+    loss: Losses = []
+    reference_loss: Losses = []
+    loss_error: Number | None = None
+    forward_error: Number | None = None
+    gradient_errors: Errors = {}
+    digest: Text | None = None
+    checked_case: Json = None
+    trained_weights: Json = None
+    arithmetic: Json = None
+    batch: Annotated[int, Field(ge=1, le=2**31)] = 1
+    clock_seconds: Seconds | None = None
+    warmup_seconds: Seconds | None = None
+    steady: bool | None = None
+    swapped_bytes: Count | None = None
+    build_seconds: Seconds | None = None
+    check_seconds: Seconds | None = None
+    child_seconds: Seconds | None = None
+    round_seconds: Seconds | None = None
+    cpus: Counts = []
+    load: Number | None = None
+    others_busy: Number | None = None
+    os_threads: Count | None = None
+    preempted: Count | None = None
+    stolen: Number | None = None
+    clock_mhz: Annotated[list[Number], Field(min_length=3, max_length=3)] | None = None
+    throttled: Count | None = None
+    held_back: Texts = []
+    ended: Number = 0.0
+    waited_after: Text | None = None
+    wait_seconds: Seconds | None = None
+    latency_seconds: Seconds | None = None
+    dispatch_seconds: Seconds | None = None
+    device_seconds: Seconds | None = None
+    device_time_method: Text | None = None
+    host_bound: bool | None = None
+    peak_bytes: Count | None = None
+
+
+RESULTS: Mapping[str, type[Result]] = {"hello": Hello, "cold": Cold, "reference": Result, "measure": Measured}
+"""Request -> the shape of its result."""
+
+
+def parse(line: bytes) -> dict[str, Any]:
+    """Return the message in a line, whose shape is not checked yet.
+
+    Raises:
+        ValueError: it is not a message, or too large; the text can follow "sent".
+    """
+    if line.count(b",") + line.count(b"[") + line.count(b"{") > MAX_VALUES:
+        raise ValueError(f"a line with more than {MAX_VALUES} values")
+    try:
+        return protocol.decode(line)
+    except ValueError as error:
+        raise ValueError("something that is not its protocol") from error
+
+
+def check(message: Mapping[str, Any], op: str, *, turns: bool = False) -> dict[str, Any]:
+    """Return the fields of a reply that are known, each with the right shape.
+
+    Args:
+        message: the reply.
+        op: of the request that it answers, a key of ``RESULTS``.
+        turns: the reply may be that the child waits for its turn.
+
+    Raises:
+        ValueError: a field is missing or has the wrong shape; the text can follow "sent".
+    """
+    if turns and message.get("reply") == "turn":
+        return _validated(Turn, message)
+    reply = _validated(RESULTS[op], message)
+    if reply["status"] == "failed" and not {"class", "reason"} <= {name for name, value in reply.items() if value}:
+        raise ValueError("that it failed, without a class and a reason")
+    return reply
+
+
+def _validated(model: type[BaseModel], message: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return model.model_validate(message).model_dump(by_alias=True, exclude_unset=True)
+    except ValidationError as error:
+        raise ValueError(_sentence(error)) from error
+
+
+def _sentence(error: ValidationError) -> str:
+    """Return what the first mistake of a reply is."""
+    first = error.errors(include_url=False)[0]
+    name = ".".join(map(str, first["loc"]))
+    if first["type"] == "missing":
+        return f"a reply without {name}"
+    expected = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ").replace("a valid ", "a ")
+    return printable(f"{name} = {_SHORT.repr(first['input'])}, expected {expected}", REASON_LENGTH)
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60

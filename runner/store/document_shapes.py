@@ -1,0 +1,111 @@
+"""The shapes of the documents of a run: plan, cases, machine, environments."""
+
+from collections.abc import Mapping
+from typing import (
+    Any,
+    Literal,
+    Required,  # that of Python 3.11 has no configuration
+)
+
+from pydantic import TypeAdapter, with_config
+from typing_extensions import TypedDict
+
+from runner.store.shapes import CONFIG, CellId, Count, Integer, Number, RoundNumber, Seconds
+
+
+@with_config(CONFIG)
+class PlannedCell(TypedDict, total=False):
+    """A cell of ``plan.json``."""
+
+    id: Required[CellId]
+    verdict: Required[Literal["run", "skip"]]
+    environment: str
+    framework: str | None
+    implementation: str
+    kind: str | None
+    workload: str
+    case: str
+    phase: str
+    precision: str
+    device: str | None
+    code: str | None
+    reason: str | None
+    source: str | None
+    nearest: list[str] | None
+    jit: str | None
+    deferred: str | None
+    seconds: Number
+
+
+@with_config(CONFIG)
+class Plan(TypedDict, total=False):
+    """``plan.json``."""
+
+    device: str | None
+    backend: str | None
+    rounds: RoundNumber
+    max_rounds: RoundNumber
+    budget: Number | None
+    seconds: Seconds
+    threads: Count
+    seed: Integer
+    cells: Required[list[PlannedCell]]
+
+
+@with_config(CONFIG)
+class Cases(TypedDict):
+    """``cases.json``."""
+
+    cases: dict[str, dict[str, Any]]
+
+
+@with_config(CONFIG)
+class Gpu(TypedDict):
+    """A GPU of ``machine.json``."""
+
+    uuid: str
+    name: str
+    driver: str | None
+
+
+@with_config(CONFIG)
+class Machine(TypedDict, total=False):
+    """``machine.json``."""
+
+    host: str | None
+    kernel: str | None
+    cpu: str | None
+    cores: Count | None
+    logical_cores: Count | None
+    online_cpus: Count | None
+    memory_bytes: Count | None
+    governor: str | None
+    load_average: list[Number] | None
+    gpu: Gpu | None
+    gpus: list[dict[str, Any]]
+
+
+@with_config(CONFIG)
+class Environment(TypedDict, total=False):
+    """The facts about an environment that are calculated with."""
+
+    framework: str | None
+    release: str | None
+    version: str | None
+    digest: str | None
+    packages: dict[str, str | None] | None
+
+
+@with_config(CONFIG)
+class Environments(TypedDict):
+    """``environments.json``."""
+
+    environments: dict[str, Environment]
+
+
+DOCUMENTS: Mapping[str, TypeAdapter[Any]] = {
+    "plan.json": TypeAdapter(Plan),
+    "cases.json": TypeAdapter(Cases),
+    "machine.json": TypeAdapter(Machine),
+    "environments.json": TypeAdapter(Environments),
+}

@@ -1,0 +1,172 @@
+"""The shapes of the lines of a journal, by event."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, NotRequired, Required  # that of Python 3.11 has no configuration
+
+from pydantic import Field, TypeAdapter, with_config
+from typing_extensions import TypedDict
+
+from runner.core.json import Document
+from runner.store.shapes import (
+    CONFIG,
+    CellId,
+    Count,
+    Integer,
+    Number,
+    Positive,
+    RoundNumber,
+    Seconds,
+    checked,
+    validated,
+)
+
+RecordFile = Annotated[str, Field(pattern=r"^records/[^/\x00-\x1f]+\.json$", max_length=4096)]
+Digests = dict[str, str]
+
+
+@with_config(CONFIG)
+class Measurement(TypedDict, total=False):
+    """The settings of the measurement in the header of a run."""
+
+    rounds: Annotated[int, Field(ge=1, le=10**9)]
+    max_rounds: RoundNumber | None
+    budget: Number | None
+    seconds: Seconds
+    timeout: Seconds
+    threads: Positive
+    seed: Integer
+    restart: Count
+
+
+@with_config(CONFIG)
+class Clocks(TypedDict, total=False):
+    """The clock policy in the header of a run."""
+
+    sm: Required[Literal["base", "max", "leave"] | Positive]
+    memory: Required[Literal["max", "leave"] | Positive]
+    force: bool
+
+
+@with_config(CONFIG)
+class Event(TypedDict, total=False):
+    """A line of the journal, of any event."""
+
+    version: Integer
+    event: str
+    number: Positive
+    elapsed: Annotated[Number | None, Field(alias="spent")]
+
+
+@with_config(CONFIG)
+class Header(Event, total=False):
+    """The first line, the header of a run."""
+
+    at: str
+    plan: str
+    measurement: Measurement
+    backend: str
+    device: str
+    device_name: str
+    driver: str | None
+    matrix: str
+    python: str | None
+    framework: str | None
+    clocks: Clocks | None
+    pin: bool
+    harness: str
+    digests: Digests
+    command: list[str]
+    program: str
+
+
+@with_config(CONFIG)
+class Groups(Event):
+    """The environments that run at the same time on a device."""
+
+    device: NotRequired[str]
+    groups: list[list[str]]
+
+
+@with_config(CONFIG)
+class CaseRound(Event):
+    """A case has completed a round."""
+
+    case: str
+    round: RoundNumber
+
+
+@with_config(CONFIG)
+class CanaryTime(CaseRound):
+    """The time of a fixed product."""
+
+    seconds: Seconds
+
+
+@with_config(CONFIG)
+class Skipped(Event):
+    """The budget has no time for a case."""
+
+    case: str
+    reason: str
+
+
+@with_config(CONFIG)
+class Times(Event):
+    """Where the time of a round went."""
+
+    round: RoundNumber
+    seconds: dict[str, Number]
+
+
+@with_config(CONFIG)
+class Measured(Event):
+    """A record counts."""
+
+    cell: CellId
+    round: RoundNumber
+    attempt: Positive
+    status: Literal["ok", "failed"]
+    file: RecordFile
+    sha256: NotRequired[Annotated[str, Field(pattern="^[0-9a-f]{64}$")]]
+
+
+@with_config(CONFIG)
+class Resumed(Event):
+    """A run continues."""
+
+    digests: Digests
+
+
+@with_config(CONFIG)
+class Ended(Event):
+    """A run ended."""
+
+    how: str
+
+
+EVENTS: Mapping[str, TypeAdapter[Any]] = {
+    name: TypeAdapter(shape)
+    for name, shape in {
+        "begun": Header,
+        "groups": Groups,
+        "canary": CanaryTime,
+        "skipped": Skipped,
+        "measured": Measured,
+        "round": CaseRound,
+        "times": Times,
+        "resumed": Resumed,
+        "ended": Ended,
+    }.items()
+}
+"""Event of the journal -> its shape; other events have that of ``OTHER_EVENT``."""
+OTHER_EVENT = TypeAdapter[Any](Event)
+MEASURED_FIELDS = frozenset({*Event.__annotations__, *Measured.__annotations__, "spent"})
+
+
+def checked_event(document: Document) -> Document:
+    """Return a line of the journal as ``shapes.checked`` does; those of records have only fields with a shape."""
+    event = document.get("event")
+    shape = EVENTS.get(event, OTHER_EVENT) if isinstance(event, str) else OTHER_EVENT
+    if event == "measured" and document.keys() <= MEASURED_FIELDS:
+        return validated(document, shape)
+    return checked(document, shape)

@@ -1,0 +1,81 @@
+"""The shapes of stored files: the fields that are read back, and what each may hold. Anything else is damaged.
+
+``record_shape``, ``event_shapes`` and ``document_shapes`` declare them, and pydantic compiles them. Fields that no
+shape names may hold any JSON value without numbers beyond ``LARGEST``: frameworks add facts, and newer programs fields.
+An optional field may be missing or null; a number that is not finite is stored as null.
+"""
+
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from runner.core.json import Document
+
+LARGEST = 2**53
+"""The largest integer that is also a float; larger ones do not fit the columns of the tables."""
+MAX_DEPTH = 100
+MAX_SHOWN = 40  # characters of a value in a message
+
+CONFIG = ConfigDict(strict=True, extra="allow")
+
+Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e300, le=1e300)]
+Seconds = Annotated[float, Field(allow_inf_nan=False, gt=0, le=1e300)]
+Integer = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
+Count = Annotated[int, Field(ge=0, le=LARGEST)]
+Positive = Annotated[int, Field(ge=1, le=LARGEST)]
+RoundNumber = Annotated[int, Field(ge=0, le=10**9)]
+CellId = Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+def checked(document: Document, shape: TypeAdapter[Any]) -> Document:
+    """Return a document of a shape, with integers as floats where the shape has floats.
+
+    Raises:
+        ValueError: it has another shape; with the field and what it holds.
+    """
+    if not is_bounded(document):
+        raise ValueError(UNBOUNDED)
+    return validated(document, shape)
+
+
+UNBOUNDED = f"it holds a number beyond {LARGEST:.0e}, or is nested more than {MAX_DEPTH} deep"
+
+
+def is_bounded(value: object, depth: int = MAX_DEPTH) -> bool:
+    """Return True for a JSON value without huge numbers, infinite ones, and deep nesting."""
+    kind = type(value)
+    if kind is str or value is None or kind is bool:
+        return True
+    if kind is float:
+        return -1e300 <= value <= 1e300  # type: ignore[operator]
+    if kind is int:
+        return -LARGEST <= value <= LARGEST  # type: ignore[operator]
+    items = value.values() if isinstance(value, dict) else value
+    return depth > 0 and all(is_bounded(item, depth - 1) for item in items)  # type: ignore[attr-defined]
+
+
+def validated(document: Document, shape: TypeAdapter[Any]) -> Document:
+    """Return a document of a shape as ``checked`` does, without looking for huge numbers; raises ValueError."""
+    try:
+        document_of_shape: Document = shape.validate_python(document)
+    except ValidationError as error:
+        raise ValueError(_sentence(error.errors(include_url=False)[0])) from error
+    return document_of_shape
+
+
+def _sentence(error: ErrorDetails) -> str:
+    """Return what is wrong with a field: its name, what it should be, and what it is."""
+    names = [str(part) for part in error["loc"] if str(part).isidentifier() or str(part).isdigit()]
+    field = ".".join(names) or "the file"
+    if error["type"] == "missing":
+        return f"{field} is missing"
+    _, should, rest = error["msg"].partition(" should ")
+    return f"{field}: {f'it should {rest}' if should else error['msg']}, not {_shown(error['input'])}"
+
+
+def _shown(value: object) -> str:
+    """Return the start of a value as ASCII, without control characters."""
+    if isinstance(value, (dict, list)):
+        return "an object" if isinstance(value, dict) else "a list"
+    return ascii(value)[:MAX_SHOWN]

@@ -1,0 +1,89 @@
+"""What ``runner lock`` resolves for the environments of a matrix, and where it may write the locks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.backends.lock_file import LOCK_BYTES
+from runner.core.errors import Problem
+from runner.core.files import read_bounded
+from runner.matrix import load, position, select_environments
+from runner.matrix.locks import lock_mistake
+
+OWN_HEADER = "# made by `runner lock "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockRequest:
+    """What to resolve and where to write it.
+
+    Attributes:
+        name: the environment, ``torch-2.x``; the header and errors name it.
+        variant: the variant, ``cuda-12.6``; errors name it.
+        requirements: as pip reads them, ``torch==1.12.1``, ``numpy<2``.
+        python: minor version that the packages are for, ``3.6``; it need not be installed.
+        index: a public package index in addition to PyPI; the lock names it, so that pip uses it, too.
+        find_links: a folder of wheels that replaces ``index``; the lock never names it.
+        out: the lock file; ``named`` is whether the matrix names it.
+        platform: uv's name of the target; wheels of other platforms are ignored, but their hashes are kept.
+    """
+
+    name: str
+    requirements: tuple[str, ...]
+    python: str
+    out: Path
+    variant: str = ""
+    index: str | None = None
+    find_links: str | None = None
+    named: bool = True
+    platform: str = "x86_64-manylinux_2_28"
+
+
+def lock_requests(path: Path, names: Sequence[str], find_links: str | None = None) -> list[LockRequest]:
+    """Return what to resolve for each variant of the named environments that has requirements."""
+    matrix = load(path)
+    folder_of_wheels = str(Path(find_links).resolve()) if find_links and "://" not in find_links else find_links
+    requests = []
+    for name in select_environments(matrix, names):
+        environment = matrix.environments[name]
+        for key, variant in environment.all_variants().items():
+            if not variant.requirements or environment.python is None:
+                continue
+            lock_name = f"{name}-{key}" if environment.variants else name
+            lock_file = variant.lock or f"docker/locks/{lock_name}.txt"
+            requests.append(
+                LockRequest(
+                    name=name,
+                    variant=key if environment.variants else "",
+                    requirements=variant.requirements,
+                    python=environment.python,
+                    out=path.parent / lock_file,
+                    index=variant.index,
+                    find_links=folder_of_wheels or variant.find_links,
+                    named=variant.lock is not None,
+                )
+            )
+    return requests
+
+
+def target_problem(matrix: Path, request: LockRequest) -> Problem | None:
+    """Return why a lock cannot be written, with the place of its name in the matrix; None if it can."""
+    out = request.out
+    message, hint = lock_mistake(matrix.parent, str(out.relative_to(matrix.parent)))
+    if not message and not out.parent.is_dir():
+        message, hint = f"cannot be written: there is no folder {out.parent}", f"mkdir -p {out.parent}"
+    elif not message and out.is_symlink():
+        message, hint = "is a link, which would be replaced", f"remove it, or name {out.resolve()}"
+    elif not message and out.exists() and not _is_lock(out):
+        message, hint = "is a file that `runner lock` did not write", "remove it, or name another file"
+    if not message:
+        return None
+    variant = ("variants", request.variant) if request.variant else ()
+    where = position(matrix, ("environments", request.name, *variant, "lock"))
+    return Problem(f"the lock {out} {message}", where, hint)
+
+
+def _is_lock(path: Path) -> bool:
+    """Return True if a file is empty, or one that this program wrote."""
+    content = read_bounded(path, LOCK_BYTES)
+    return not content or content.startswith(OWN_HEADER.encode())

@@ -1,0 +1,54 @@
+"""The faults of signals: each signal, once and twice, at each stage of a run."""
+
+import signal
+
+from tests.faults.fault import CLEAN, Fault, Kept
+
+STAGES = {
+    "plan": ("while it plans", Kept.NOTHING),
+    "build": ("before it builds", Kept.NOTHING),
+    "folder": ("while it makes the run folder", Kept.NOTHING),
+    "lock": ("while it waits for another run", Kept.RESUMABLE),
+    "reference": ("while it computes a reference", Kept.RESUMABLE),
+    "server": ("while a server imports its framework", Kept.RESUMABLE),
+    "measure": ("while it measures", Kept.RESUMABLE),
+    "record": ("between a record and its line in the journal", Kept.RESUMABLE),
+    "report": ("while it writes the report", Kept.PAGE),
+}
+"""Stage of a run with the host backend -> when that is, and what is kept."""
+OTHER_STAGES = {
+    "venv-build": ("while pip builds a virtual environment", Kept.NOTHING),
+    "docker-build": ("while the engine builds an image", Kept.NOTHING),
+    "docker-measure": ("while it measures in containers", Kept.RESUMABLE),
+    "further": ("in a further round", Kept.RESUMABLE),
+}
+CODES = {"SIGKILL": -signal.SIGKILL, "SIGTERM": 130, "SIGINT": 130, "SIGHUP": 129}
+SMOKE = ("sigkill-record", "sigterm-measure", "sigint-twice-reference", "sigkill-docker-measure")
+FOLDER = f"{CLEAN}, but a folder without a plan, which every command ignores"
+INTERRUPTED = "Interrupted: stopping containers and processes"
+
+
+def signals(stages: dict[str, tuple[str, Kept]]) -> list[Fault]:
+    """Return the faults of signals at some stages."""
+    return [
+        Fault(
+            id=f"{name.lower()}{'-twice' if twice else ''}-{stage}",
+            group="Signals",
+            what=name if name == "SIGKILL" else f"{name}, once or twice",
+            stage=when,
+            exits=(code,),
+            sees=() if name == "SIGKILL" else _lines(stage, kept),
+            kept=kept,
+            cleaned=FOLDER if stage == "folder" else CLEAN,
+            smoke=f"{name.lower()}{'-twice' if twice else ''}-{stage}" in SMOKE,
+        )
+        for stage, (when, kept) in stages.items()
+        for name, code in CODES.items()
+        for twice in ((False,) if name == "SIGKILL" else (False, True))
+    ]
+
+
+def _lines(stage: str, kept: Kept) -> tuple[str, ...]:
+    """Return what is printed at a stage."""
+    advice = ("`runner run --resume ",) if kept is Kept.RESUMABLE else ()
+    return (INTERRUPTED, *advice, "interrupted: finished results are kept")

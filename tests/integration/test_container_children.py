@@ -1,0 +1,67 @@
+"""Children that exhaust what their container has: the next cell of the same server is sound."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runner.backends.docker.backend import DockerBackend
+from runner.backends.docker.channel import DockerChannel
+from runner.backends.docker.cleanup import owner
+from runner.core.model import Limits, Provisioned, Spec
+from runner.measure.session import Session
+from tests.harness.conftest import hostile_harness, request
+
+__all__ = ["hostile_harness"]
+
+pytestmark = pytest.mark.docker
+
+ROOT = Path(__file__).parents[2]
+SPEC = Spec(
+    environment="numpy", framework="numpy", release="2.*", base="python:3.11-slim", lock=ROOT / "docker/locks/numpy.txt"
+)
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def ready(docker_engine: str) -> Provisioned:
+    """The NumPy environment."""
+    assert docker_engine
+    return DockerBackend(ROOT / "docker").provision(SPEC, lambda _line: None)
+
+
+@pytest.fixture
+def session(ready: Provisioned, hostile_harness: bytes) -> Iterator[Session]:
+    """A server in a container of 400 MiB."""
+    limits = Limits(memory=400 * MIB, run=f"test-{os.getpid()}-{time.monotonic_ns()}")
+    session = Session(DockerChannel(ready, limits, owner(), hostile_harness), "test#1")
+    try:
+        assert session.hello("numpy", 1, "cpu", 60)["status"] == "ok"
+        yield session
+    finally:
+        session.close()
+
+
+CACHE = Path("/cache")
+
+
+def test_files_that_fill_a_container_cost_no_other_cell(session: Session) -> None:
+    for _ in range(2):
+        reply = request(session, "fills-folders", CACHE)
+        assert reply["class"] == "oom", reply
+        assert request(session, "sound", CACHE)["status"] == "ok"
+
+
+def test_fork_bomb_costs_no_other_cell(session: Session) -> None:
+    reply = request(session, "fork-bomb", CACHE, timeout=1.0)
+    assert reply["class"] in ("oom", "timeout"), reply
+    assert request(session, "sound", CACHE)["status"] == "ok"
+
+
+def test_daemons_of_a_child_end_in_a_container(session: Session) -> None:
+    for slug in ("leaves-daemon", "leaves-200", "leaves-hoppers"):
+        assert request(session, slug, CACHE)["status"] == "ok"
+    reply = request(session, "counts-processes", CACHE)
+    assert "processes: 3" in reply["log"]  # docker-init, the server and its child

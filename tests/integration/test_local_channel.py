@@ -1,0 +1,62 @@
+"""A server of this machine that writes without an end, to either stream."""
+
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from runner.backends.local_channel import LAST_BYTES, ProcessChannel
+
+ENDLESS = 'yes "$0" | tr -d "\\n"'
+
+
+@contextmanager
+def channel(folder: Path, script: str) -> Iterator[ProcessChannel]:
+    """Lend the channel of a shell script in place of an interpreter."""
+    path = folder / "python"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    with closing(ProcessChannel(str(path), "cpu", b"")) as opened:
+        yield opened
+
+
+def test_an_endless_stderr_moves_no_deadline_and_only_its_end_is_kept(tmp_path: Path) -> None:
+    with channel(tmp_path, f"{ENDLESS} >&2") as server:
+        begin = time.monotonic()
+        with pytest.raises(TimeoutError):
+            server.receive(0.5)
+        assert time.monotonic() - begin < 5
+        assert len(server.words()) == LAST_BYTES
+        assert not list(server.folder.iterdir())
+
+
+def test_an_endless_line_ends_at_its_longest_length(tmp_path: Path) -> None:
+    with channel(tmp_path, ENDLESS) as server, pytest.raises(ValueError, match="a line of more than 64 MiB"):
+        server.receive(60.0)
+
+
+def test_lines_arrive_while_stderr_is_full(tmp_path: Path) -> None:
+    with channel(tmp_path, 'head -c 3000000 /dev/zero >&2; echo one; echo "last words" >&2; exit 3') as server:
+        assert server.receive(30.0) == b"one"
+        assert server.receive(30.0) is None
+        assert server.ending() == ("crash", f"the harness server ended with exit 3; last words: {tail(server)}")
+        assert server.words().endswith("last words\n")
+
+
+def tail(server: ProcessChannel) -> str:
+    return server.words().strip().splitlines()[-1]
+
+
+def test_a_server_is_told_apart_by_the_signal_that_killed_it(tmp_path: Path) -> None:
+    for number, name in ((9, "SIGKILL"), (35, "signal 35")):
+        with channel(tmp_path, f"kill -{number} $$") as server:
+            assert server.receive(30.0) is None
+            assert server.ending()[1] == f"the harness server was killed by {name}; last words: it printed nothing"
+
+
+def test_what_a_server_does_not_read_is_not_sent_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.backends.local_channel.SEND_SECONDS", 0.3)
+    with channel(tmp_path, "exec sleep 60") as server, pytest.raises(TimeoutError):
+        server.send(b"x" * (4 << 20))
