@@ -21,7 +21,8 @@ so these are 25 s without a pause; a measurement ends after a quarter of its tim
 MAX_SECONDS = 1e7  # four months
 MAX_ENTRIES = 10_000  # of a mapping
 MAX_DEPTH = 8
-MAX_NUMBER = 1e300
+MAX_NUMBER = 1e300  # the store reads no larger ones, and no larger integers
+MAX_INTEGER = 2**53
 FACTS_LENGTH = 256 * 1024  # characters of a server's facts as JSON
 TEXT_LENGTH = 2_000
 LOG_LENGTH = 64 * 1024  # the harness keeps as many bytes of a child's output
@@ -43,8 +44,8 @@ def _plain(value: object, depth: int = 0) -> object:
         return {printable(name, TEXT_LENGTH): _plain(item, depth + 1) for name, item in value.items()}
     if isinstance(value, list):
         return [_plain(item, depth + 1) for item in value]
-    if isinstance(value, float | int) and not abs(value) < MAX_NUMBER:
-        raise ValueError("finite numbers")
+    if isinstance(value, float | int) and not abs(value) <= (MAX_NUMBER if isinstance(value, float) else MAX_INTEGER):
+        raise ValueError("numbers that are not too large")
     return value
 
 
@@ -62,7 +63,7 @@ def _with_version(facts: dict[str, Any]) -> dict[str, Any]:
     return facts
 
 
-Number = Annotated[float, Field(allow_inf_nan=False)]
+Number = Annotated[float, Field(ge=-MAX_NUMBER, le=MAX_NUMBER, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=0, le=MAX_SECONDS, allow_inf_nan=False)]
 Samples = Annotated[list[Seconds], FailFast(), Field(max_length=MAX_SAMPLES)]
 Losses = Annotated[list[Number | None], FailFast(), Field(max_length=MAX_ENTRIES)]

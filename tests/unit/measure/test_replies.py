@@ -71,7 +71,7 @@ def test_numbers_that_no_float_holds_are_refused() -> None:
     huge = int("9" * 400)
     with pytest.raises(ValueError, match=r"seconds\.0 = 9999.*, expected a number"):
         replies.check({**MEASURED, "seconds": [huge]}, "measure")
-    with pytest.raises(ValueError, match="expected finite numbers"):
+    with pytest.raises(ValueError, match="expected numbers that are not too large"):
         replies.check({"status": "ok", "facts": {"a": [huge]}}, "hello")
 
 
@@ -196,3 +196,13 @@ def test_every_fact_of_the_harness_has_a_shape() -> None:
     runners_own = {"turns_with"}
     assert set(HARNESS_FACTS.values()) - runners_own <= set(replies.Measured.model_fields)
     assert not list(itertools.filterfalse(str.isidentifier, replies.Measured.model_fields))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("loss_error", 1e308), ("load", -1e301), ("gradient_errors", {"a": 1e301}), ("arithmetic", [2**54])],
+)
+def test_numbers_that_the_store_cannot_read_are_refused(field: str, value: object) -> None:
+    with pytest.raises(ValueError, match=field):
+        replies.check({**MEASURED, field: value}, "measure")
+    assert replies.check({**MEASURED, "arithmetic": [2**53, 1e300]}, "measure")["arithmetic"] == [2**53, 1e300]
