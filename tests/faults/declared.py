@@ -174,11 +174,11 @@ DISK_FAULTS = (
     Fault(
         id="disk-full-venv",
         group=DISK,
-        what="the disk of the cache is full",
-        stage="while pip builds a virtual environment",
+        what="the disk of the cache has 4 MB",
+        stage="before it builds a virtual environment",
         exits=(1,),
-        sees=("np-old: image-build: ", "0 cells measured"),
-        kept=Kept.FAILED,
+        sees=("not enough disk space for np-old", "hint: select fewer environments, or free disk space"),
+        kept=Kept.NOTHING,
     ),
     Fault(
         id="disk-full-tmp",
