@@ -183,11 +183,9 @@ DISK_FAULTS = (
     Fault(
         id="disk-full-tmp",
         group=DISK,
-        what="the disk of `TMPDIR` is full",
-        stage="while it measures",
-        exits=(1,),
-        sees=(NO_SPACE, "0 cells measured"),
-        kept=Kept.FAILED,
+        what="the disk of `TMPDIR` is full: `/tmp` is taken instead",
+        exits=(0,),
+        kept=Kept.COMPLETE,
     ),
     Fault(
         id="readonly-reports",
@@ -214,7 +212,7 @@ DISK_FAULTS = (
         what="the reports folder belongs to another user",
         stage="at the start",
         exits=(2,),
-        sees=("reports cannot hold runs: ", "Permission denied"),
+        sees=("path 'reports' is not readable",),
         kept=Kept.NOTHING,
     ),
     Fault(

@@ -21,6 +21,7 @@ PENDING: dict[str, str] = {
     "inodes-full-folder": "console: exit 70",
     "disk-full-report": "console: exit 70",
     "disk-full-cache": "console: the message blames the reports folder",
+    "foreign-run": "store: exit 70",
     "child-raise": "console: 5 MB and escape sequences reach the terminal",
     "child-setsid": "children: the process outlives the run",
     "piece-lock-folder": "store: exit 70",

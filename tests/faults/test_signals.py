@@ -61,7 +61,7 @@ def stopped_in(stage: str, bench: Bench) -> Iterator["Popen[str]"]:
         if stage == "venv-build":
             server = stack.enter_context(index(bench, "stalls"))
             process = bench.start("build", "np-old", "--backend", "venv")
-            bench.reached(process, server.asked.is_set)
+            bench.reached(process, server.requested.is_set)
         elif stage == "docker-build":
             dockerfile = bench.folder / "docker" / "numpy.Dockerfile"
             text = dockerfile.read_text().replace("RUN useradd", f"RUN sleep 300 # {bench.folder}\nRUN useradd", 1)
