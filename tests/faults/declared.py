@@ -198,15 +198,6 @@ DISK_FAULTS = (
         smoke=True,
     ),
     Fault(
-        id="readonly-measure",
-        group=DISK,
-        what="the reports folder becomes read-only",
-        stage="while it measures",
-        exits=(6,),
-        sees=("cannot be written: Read-only file system", RESUME),
-        kept=Kept.RESUMABLE,
-    ),
-    Fault(
         id="foreign-reports",
         group=DISK,
         what="the reports folder belongs to another user",
@@ -291,8 +282,8 @@ CLOCK_FAULTS = (
         group=CLOCK,
         what="the kernel kills a measurement because memory is short",
         stage="while it measures",
-        exits=(1,),
-        sees=("SIGKILL",),
+        exits=(0,),
+        sees=(": crash: killed by signal SIGKILL",),
         kept=Kept.OTHERS,
     ),
 )
@@ -467,7 +458,7 @@ PAIR_FAULTS = (
         group=PAIR,
         what="two builds of one environment",
         exits=(0,),
-        sees=("another runner makes this environment: waiting for it",),
+        sees=("np-old: another runner makes this environment",),
         kept=Kept.NOTHING,
     ),
 )
