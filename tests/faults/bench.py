@@ -236,9 +236,10 @@ class Bench:
     def close(self) -> None:
         """End what is still running; a test that failed may leave something."""
         for process in self.started:
-            if process.poll() is None:
-                process.kill()
-            process.communicate()
+            process.kill()
+            process.wait()
+            if process.stdout:
+                process.stdout.close()
         for pid in self.processes():
             os.kill(pid, signal.SIGKILL)
 

@@ -68,8 +68,9 @@ ENGINE_FAULTS = (
         group=ENGINE,
         what="the engine drops all connections and answers again at once",
         stage="while it measures",
-        exits=(0, 1, 4),
-        kept=Kept.RESUMABLE,
+        exits=(0,),
+        sees=(": crash: the harness server's container ended",),
+        kept=Kept.OTHERS,
     ),
     Fault(
         id="engine-stalls-measure",
@@ -109,7 +110,8 @@ ENGINE_FAULTS = (
         group=ENGINE,
         what="`docker kill` of a server's container",
         stage="while it measures",
-        exits=(0, 1),
+        exits=(0,),
+        sees=(": crash: the harness server's container ended with exit 137",),
         kept=Kept.OTHERS,
     ),
 )
@@ -382,7 +384,7 @@ BUILD_FAULTS = (
         what="the base image changes under its tag",
         stage="between run and resume",
         exits=(2,),
-        sees=("np-old has changed since",),
+        sees=("has changed since the run started", "hint: restore it, or start a new run"),
         kept=Kept.UNCHANGED,
     ),
     Fault(
@@ -391,7 +393,7 @@ BUILD_FAULTS = (
         what="the lock of an environment changes",
         stage="between run and resume",
         exits=(2,),
-        sees=("np-old has changed since",),
+        sees=("has changed since the run started", "hint: restore it, or start a new run"),
         kept=Kept.UNCHANGED,
     ),
     Fault(
