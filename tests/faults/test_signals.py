@@ -69,10 +69,8 @@ def stopped_in(stage: str, bench: Bench) -> Iterator["Popen[str]"]:
             process = bench.start("run", *SMALL, "np-old", "--backend", "docker", "--seconds", "0.3")
             bench.measured(process)
         else:
-            matrix = bench.folder / "matrix.yaml"
-            matrix.write_text(matrix.read_text().replace("controls: false", "controls: false, margin: 0.001"))
-            options = ("--seconds", "0.05", "--max-rounds", "4", "--backend", "venv")
-            process = bench.start("run", *SMALL, *options)
+            options = (*OPTIONS, "--seconds", "0.2", "--max-rounds", "4")
+            process = bench.start("run", *options, program=("tests.faults.open_verdicts",))
             bench.reached(process, lambda: bench.events("further"))
         yield process
 
