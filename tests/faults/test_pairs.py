@@ -41,7 +41,7 @@ def two_runs(bench: Bench) -> None:
 
 
 def resume_beside(bench: Bench, unfinished: Path) -> None:
-    first = RUN
+    first: tuple[str, ...] = RUN
     if bench.fault.id == "two-resumes":
         shutil.copytree(unfinished, bench.reports)
         first = ("run", "--resume")
