@@ -23,11 +23,15 @@ BOOTSTRAP = (
 
 @functools.cache
 def pack(folder: Path = FOLDER) -> bytes:
-    """Return the bytes that a new server reads from stdin: the length of the archive, a newline, the archive."""
+    """Return the bytes that a new server reads from stdin: the length of the archive, a newline, the archive.
+
+    The bytes do not depend on the time, which a zip archive cannot hold before 1980: a machine may start in 1970.
+    """
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(out, "w") as archive:
         for path in sorted(folder.rglob("*.py")):
-            archive.writestr(f"harness/{path.relative_to(folder).as_posix()}", path.read_bytes())
+            entry = zipfile.ZipInfo(f"harness/{path.relative_to(folder).as_posix()}")  # its date is 1 January 1980
+            archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
     data = out.getvalue()
     return f"{len(data)}\n".encode("ascii") + data
 

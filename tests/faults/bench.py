@@ -236,9 +236,10 @@ class Bench:
     def close(self) -> None:
         """End what is still running; a test that failed may leave something."""
         for process in self.started:
-            if process.poll() is None:
-                process.kill()
-            process.communicate()
+            process.kill()
+            process.wait()
+            if process.stdout:
+                process.stdout.close()
         for pid in self.processes():
             os.kill(pid, signal.SIGKILL)
 
@@ -255,9 +256,9 @@ def variables(folder: Path) -> dict[str, str]:
     names = {"XDG_CACHE_HOME": "cache", "XDG_STATE_HOME": "state", "TMPDIR": "tmp"}
     for name in names.values():
         (folder / name).mkdir()
-    own = {variable: str(folder / name) for variable, name in names.items()}
+    private_paths = {variable: str(folder / name) for variable, name in names.items()}
     shared = cache_folder(os.environ) / "venvs"
     private = folder / "cache" / "matrix-runner"
     private.mkdir()
     (private / "venvs").symlink_to(shared)
-    return {**os.environ, **own, "PYTHONPATH": str(ROOT)}
+    return {**os.environ, **private_paths, "PYTHONPATH": str(ROOT)}

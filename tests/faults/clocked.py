@@ -27,7 +27,7 @@ def main() -> None:
             return cls.fromtimestamp(wrong(), tz)
 
     time.time = wrong
-    header.datetime = Clock  # type: ignore[misc]
+    header.datetime = Clock  # type: ignore[attr-defined]
     sys.argv = ["runner", *arguments]
     from runner.cli import main as command_line
 

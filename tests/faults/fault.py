@@ -13,7 +13,7 @@ class Kept(Enum):
     COMPLETE = "everything: the run is complete"
     OTHERS = "all other measurements; the run is complete, and a record holds the reason of the failure"
     FAILED = "a record with the reason for each cell of the environment; the run is complete"
-    UNCHANGED = "the run folder as it was"
+    UNCHANGED = "every file of the run as it was; the journal may note the attempt"
     PAGE = "the run, which is complete; `runner run --resume` or `runner report` writes the page"
 
 

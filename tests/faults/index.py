@@ -17,7 +17,7 @@ LOCK = f"made==1.0 --hash=sha256:{sha256(b'another file').hexdigest()}\n"
 class Index(ThreadingHTTPServer):
     """Lists one package; ``how`` is what happens to its file: vanishes, error, other-file or stalls.
 
-    ``asked`` is set by the first request of any kind; a stalled request waits for ``released``.
+    ``requested`` is set by the first request of any kind; a stalled request waits for ``released``.
     """
 
     daemon_threads = True
@@ -27,7 +27,7 @@ class Index(ThreadingHTTPServer):
         """Listen on a free port."""
         super().__init__(("127.0.0.1", 0), Handler)
         self.how = how
-        self.asked, self.released = threading.Event(), threading.Event()
+        self.requested, self.released = threading.Event(), threading.Event()
 
     def verify_request(self, *_: object) -> bool:
         """Close connections at once when the index is gone."""
@@ -44,7 +44,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer as the index is told to."""
-        self.server.asked.set()
+        self.server.requested.set()
         if self.server.how == "stalls":
             self.server.released.wait(60)
         elif self.server.how == "error":

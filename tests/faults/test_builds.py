@@ -43,7 +43,7 @@ def half_environments(bench: Bench) -> list[Path]:
 def killed_then_run(bench: Bench) -> None:
     with index(bench, "stalls") as server:
         process = bench.start("build", "np-old", "--backend", "venv")
-        bench.reached(process, server.asked.is_set)
+        bench.reached(process, server.requested.is_set)
         process.kill()
         process.communicate()
     assert half_environments(bench)

@@ -134,18 +134,6 @@ def readonly_reports(bench: Bench) -> None:
     bench.check_kept(*RUN[1:])
 
 
-def readonly_measure(bench: Bench) -> None:
-    with disk(bench.reports, "size=8m"):
-        process = bench.start(*LONG)
-        bench.measured(process)
-        subprocess.run(["mount", "-o", "remount,ro", str(bench.reports)], check=True)
-        done = bench.end(process)
-        bench.check_seen(done)
-        subprocess.run(["mount", "-o", "remount,rw", str(bench.reports)], check=True)
-        bench.check_cleaned()
-        bench.check_kept()
-
-
 def foreign(bench: Bench) -> None:
     path = bench.reports if bench.fault.id == "foreign-reports" else bench.folder / "foreign"
     path.mkdir()
@@ -197,7 +185,6 @@ ACTIONS: Mapping[str, Callable[[Bench], None]] = {
     "disk-full-venv": full_venv,
     "disk-full-tmp": full_tmp,
     "readonly-reports": readonly_reports,
-    "readonly-measure": readonly_measure,
     "foreign-reports": foreign,
     "foreign-cache": foreign,
     "run-folder-removed": run_folder_removed,

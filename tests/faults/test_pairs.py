@@ -16,40 +16,40 @@ MEASURED = "runner.store.run:append@measured#3"
 NIGHT = ("nightly", *SMALL, "np-old", "--backend", "venv", "--budget", "3m")
 
 
-def beside(bench: Bench, first: tuple[str, ...], second: tuple[str, ...], waits: str = "", pause: str = "") -> None:
+def run_both(bench: Bench, first: tuple[str, ...], second: tuple[str, ...], waits: str = "", pause: str = "") -> None:
     """Start a command, a second one while the first measures, and hold the second to the declaration."""
-    one = bench.start(*first, pause=pause or MEASURED)
-    bench.paused(one)
-    two = bench.start(*second)
+    first_process = bench.start(*first, pause=pause or MEASURED)
+    bench.paused(first_process)
+    second_process = bench.start(*second)
     if waits:
-        bench.printed(two, waits)
+        bench.printed(second_process, waits)
         bench.go_on()
-    done = bench.end(two)
+    done = bench.end(second_process)
     bench.check_seen(done)
     bench.go_on()
-    bench.end(one)
-    assert one.returncode == 0
+    bench.end(first_process)
+    assert first_process.returncode == 0
     bench.check_cleaned()
     bench.check_kept()
 
 
 def two_runs(bench: Bench) -> None:
-    beside(bench, RUN, RUN, "another runner measures on this machine")
+    run_both(bench, RUN, RUN, "another runner measures on this machine")
     assert len(runs(bench.reports)) == 2
     for run in runs(bench.reports):
         bench.check_complete(run)
 
 
 def resume_beside(bench: Bench, unfinished: Path) -> None:
-    first = RUN
+    first: tuple[str, ...] = RUN
     if bench.fault.id == "two-resumes":
         shutil.copytree(unfinished, bench.reports)
         first = ("run", "--resume")
-    beside(bench, first, ("run", "--resume"), pause="runner.store.run:append@measured")
+    run_both(bench, first, ("run", "--resume"), pause="runner.store.run:append@measured")
 
 
 def beside_night(bench: Bench) -> None:
-    beside(bench, NIGHT, RUN, "another runner measures on this machine")
+    run_both(bench, NIGHT, RUN, "another runner measures on this machine")
     assert len(runs(bench.reports)) == 2
     for run in runs(bench.reports):
         bench.check_complete(run)
@@ -58,19 +58,19 @@ def beside_night(bench: Bench) -> None:
 def clean_beside(bench: Bench) -> None:
     (bench.cache / "venvs").unlink()
     bench.environment["DOCKER_HOST"] = f"unix://{bench.folder}/none.sock"
-    beside(bench, RUN, ("clean", "--all"))
+    run_both(bench, RUN, ("clean", "--all"))
     assert list((bench.cache / "references").iterdir())
 
 
 def report_beside(bench: Bench) -> None:
-    beside(bench, RUN, ("report",))
+    run_both(bench, RUN, ("report",))
 
 
 def two_builds(bench: Bench) -> None:
     (bench.cache / "venvs").unlink()
     build = ("build", "np-old", "--backend", "venv")
     pause = "runner.backends.venv:VenvBackend._make"
-    beside(bench, build, build, "np-old: another runner makes this", pause)
+    run_both(bench, build, build, "np-old: another runner makes this", pause)
     assert len(list((bench.cache / "venvs").glob("np-old-*/.ready"))) == 1
 
 

@@ -16,7 +16,7 @@ import sys
 
 MODE = {mode!r}
 HELLO = {{"facts": {{"version": "2.4.6"}}, "bytes": 1, "python": "3.11.0", "packages": {{}}, "import_seconds": 0.1}}
-GOOD = {{"seconds": [0.1, 0.1], "loss": 1.0, "agrees": True}}
+GOOD = {{"seconds": [0.1, 0.1], "loss": [1.0, 1.0], "agrees": True}}
 SOUND = {{"hello": HELLO, "measure": GOOD, "cold": {{"cold": {{}}}}}}
 RAW = {{"garbage": b"\\xff\\xfe\\x00\\n", "nested": b"[" * 200000 + b"\\n"}}
 ANSWERS = {{

@@ -10,6 +10,7 @@ import pytest
 from runner.core.locks import try_exclusive
 from tests.faults.bench import HOST, SMALL, Bench
 from tests.faults.fault import Fault, Kept
+from tests.faults.images import image_build, sleeping
 from tests.faults.index import index
 from tests.faults.signals import INTERRUPTED, OTHER_STAGES, STAGES, signals
 from tests.integration.conftest import wait_for
@@ -61,21 +62,15 @@ def stopped_in(stage: str, bench: Bench) -> Iterator["Popen[str]"]:
         if stage == "venv-build":
             server = stack.enter_context(index(bench, "stalls"))
             process = bench.start("build", "np-old", "--backend", "venv")
-            bench.reached(process, server.asked.is_set)
+            bench.reached(process, server.requested.is_set)
         elif stage == "docker-build":
-            dockerfile = bench.folder / "docker" / "numpy.Dockerfile"
-            text = dockerfile.read_text().replace("RUN useradd", f"RUN sleep 300 # {bench.folder}\nRUN useradd", 1)
-            dockerfile.write_text(text)
-            process = bench.start("build", "np-old", "--backend", "docker")
-            bench.printed(process, "sleep 300")
+            process = image_build(bench)
         elif stage == "docker-measure":
             process = bench.start("run", *SMALL, "np-old", "--backend", "docker", "--seconds", "0.3")
             bench.measured(process)
         else:
-            matrix = bench.folder / "matrix.yaml"
-            matrix.write_text(matrix.read_text().replace("controls: false", "controls: false, margin: 0.001"))
-            options = ("--seconds", "0.05", "--max-rounds", "4", "--backend", "venv")
-            process = bench.start("run", *SMALL, *options)
+            options = (*OPTIONS, "--seconds", "0.2", "--max-rounds", "4")
+            process = bench.start("run", *options, program=("tests.faults.open_verdicts",))
             bench.reached(process, lambda: bench.events("further"))
         yield process
 
@@ -95,18 +90,6 @@ def test_a_signal_at_another_stage(fault: Fault, bench: Bench, request: pytest.F
         assert not [path for path in (bench.cache / "venvs").iterdir() if path.is_dir()]
     if stage == "docker-build":
         wait_for(lambda: not sleeping(str(bench.folder)), 30)
-
-
-def sleeping(name: str) -> list[str]:
-    """Return the containers of build steps with a name in their commands."""
-    import docker
-
-    client = docker.from_env()
-    try:
-        listed = client.containers.list(all=True, ignore_removed=True)
-        return [str(container.id) for container in listed if name in str(container.attrs["Args"])]
-    finally:
-        client.close()
 
 
 def send(process: "Popen[str]", fault: Fault, bench: Bench) -> None:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,8 @@ RUN = ("run", *SMALL, *HOST)
 def reader_gone(bench: Bench) -> None:
     reader, writer = os.pipe()
     stream = bench.fault.id.partition("-")[0]
-    process = bench.start(*RUN, "--seconds", "0.2", **{stream: writer})
+    streams: dict[str, Any] = {stream: writer}
+    process = bench.start(*RUN, "--seconds", "0.2", **streams)
     os.close(writer)
     bench.measured(process)
     os.close(reader)
