@@ -474,7 +474,7 @@ def test_build_uses_the_proxies_and_no_image_keeps_them(
     lines: list[str] = []
     image = backend.provision(spec, lines.append)
     try:
-        history = client.images.get(image.handle).history()  # type: ignore[no-untyped-call]
+        history = client.images.get(image.handle).history()
         layers = [entry["Id"] for entry in history if entry["Id"] != "<missing>"]
         configurations = [client.images.get(layer).attrs for layer in layers]
         assert len(layers) > 5  # the images of the steps, too

@@ -157,7 +157,7 @@ def test_a_description_is_a_regular_file_of_bounded_size(tmp_path: Path, kind: s
     assert caught.value.problems[0].hint
 
 
-CONFUSED = (
+CONFUSED: tuple[object, ...] = (
     None,
     True,
     -1,
