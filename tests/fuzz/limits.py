@@ -1,6 +1,6 @@
 """What an input may cost: an error for people at most, 2 s of computing, and 500 MB."""
 
-import resource
+import re
 import signal
 import time
 import traceback
@@ -63,7 +63,7 @@ def attempt(target: Callable[[Any], object], value: Any) -> Trial:
     """Give an input to a target, and return how it ended."""
     before = signal.signal(signal.SIGALRM, _stop)
     signal.setitimer(signal.ITIMER_REAL, WAIT_SECONDS)
-    peak, begin, rejected = peak_bytes(), time.process_time(), False
+    size, begin, rejected = reset_peak(), time.process_time(), False
     broken: Broken | None = None
     try:
         with warnings.catch_warnings(action="ignore"):  # about damage, and NumPy's of times such as 1e308 s
@@ -80,14 +80,22 @@ def attempt(target: Callable[[Any], object], value: Any) -> Trial:
     seconds = time.process_time() - begin
     if broken is None and seconds > SECONDS:
         broken = Broken(where=f"{getattr(target, '__name__', target)}", what="slow", message=f"{seconds:.1f} s")
-    if broken is None and peak_bytes() > max(BYTES, peak):
-        broken = Broken(where=f"{getattr(target, '__name__', target)}", what="memory", message=f"{peak_bytes():,} B")
+    if broken is None and (growth := peak_bytes() - size) > BYTES:
+        broken = Broken(where=f"{getattr(target, '__name__', target)}", what="memory", message=f"{growth:,} B")
     return Trial(seconds, rejected, broken)
 
 
+def reset_peak() -> int:
+    """Make the present resident size of this process its largest one, and return it; see proc(5), ``clear_refs``."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return peak_bytes()
+
+
 def peak_bytes() -> int:
-    """Return the largest resident size of this process so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    """Return the largest resident size of this process since the last ``reset_peak``."""
+    peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert peak is not None
+    return int(peak[1]) * 1024
 
 
 def describe(error: BaseException, what: str = "") -> Broken:

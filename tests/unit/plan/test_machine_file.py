@@ -133,7 +133,7 @@ def test_a_capability_is_two_numbers(tmp_path: Path, capability: object) -> None
 
 
 def test_what_cannot_be_read(tmp_path: Path) -> None:
-    for path, words in ((tmp_path / "none.json", "No such file"), (tmp_path, "Is a directory")):
+    for path, words in ((tmp_path / "none.json", "No such file"), (tmp_path, "it is a folder")):
         with pytest.raises(UsageError, match=words) as caught:
             read_machine_file(path)
         assert "runner doctor --format json" in str(caught.value)

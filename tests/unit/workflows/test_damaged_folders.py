@@ -155,10 +155,10 @@ def test_a_report_that_cannot_be_written_is_a_sentence(run: Run, code: int, monk
         write_site(run.path.parent.parent, run.path / "site", 0.03, print)
 
 
-@pytest.mark.parametrize(("code", "hint"), [(errno.ENOSPC, "make room"), (errno.ENAMETOOLONG, "remedy this")])
+@pytest.mark.parametrize(("code", "hint"), [(errno.ENOSPC, "make room"), (errno.ENAMETOOLONG, "choose a shorter name")])
 def test_a_file_that_cannot_be_written_while_measuring_is_named(run: Run, code: int, hint: str) -> None:
     progress = Progress(lambda _: None)
     message = "/cache/file cannot be written: refused"
-    with pytest.raises(RecordError, match=message) as caught, recorded_ending(run, progress):
+    with pytest.raises(RunnerError, match=message) as caught, recorded_ending(run, progress):
         raise OSError(code, "refused", "/cache/file")
     assert f"hint: {hint}, then `runner run --resume" in str(caught.value)

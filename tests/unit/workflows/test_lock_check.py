@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from runner import cli
-from runner.backends.docker.image_names import pins
+from runner.backends.docker.image_names import MAX_PINS, pins
 from runner.backends.lock_file import parse_lock
 from runner.core.errors import ProvisionError, UsageError
 from runner.workflows.lock_check import check_locks, check_pins, mismatches
@@ -141,7 +141,7 @@ def test_pins_are_of_images_that_the_matrix_names(path: Path) -> None:
     "content",
     [
         *(b"[images", b"images = 'x'", b"[images]\n'x' = 1", b"[images]\n'x' = 'sha256:00'", b"images = 3", b"\xff"),
-        *(b"images = " + b"[" * 3000, b"images = [[]]", b"[images]\nx.y = 'z'", b"#" * (1 << 18) + b"#"),
+        *(b"images = " + b"[" * 3000, b"images = [[]]", b"[images]\nx.y = 'z'", b"#" * (MAX_PINS + 1)),
     ],
 )
 def test_pins_that_cannot_be_read_are_a_sentence(tmp_path: Path, content: bytes) -> None:
