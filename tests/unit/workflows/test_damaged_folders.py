@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runner.cli import console
-from runner.core.errors import DamagedRunWarning, RecordError
+from runner.core.errors import DamagedRunWarning, RecordError, RunnerError
 from runner.core.progress import Progress
 from runner.store.run import Run
 from runner.workflows.check import check
