@@ -140,19 +140,24 @@ class ProcessChannel:
 
     def close(self) -> None:
         """See Channel. The end of stdin ends a server; after END_SECONDS it is killed with every process it started."""
-        self.stdin.close()
         try:
-            self.process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            pass
-        finally:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process.pid, signal.SIGKILL)
-            if self.process.wait() != 0:  # it could not end its children
-                _kill_family(self.folder)
-            self.stdout.close()
-            self.stderr.close()
-            self._clean()
+            self.stdin.close()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(END_SECONDS)
+            self._remove()
+        except BaseException:  # a signal interrupts once, anywhere in here
+            self._remove()
+            raise
+
+    def _remove(self) -> None:
+        """Kill what still runs, and remove the folder; it does no harm twice."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        if self.process.wait() != 0:  # it could not end its children
+            _kill_family(self.folder)
+        self.stdout.close()
+        self.stderr.close()
+        self._clean()
 
     def _clean(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -271,14 +271,17 @@ class ServerPool:
         Raises:
             EngineError: the engine is gone.
         """
-        session = self.sessions.pop(name, None)
+        session = self.sessions.get(name)
         if session is None:
             return
         try:
             session.close()
         except EngineError as error:
+            del self.sessions[name]
             self._must_answer(error.problems[0].message)
             self.say(error.problems[0].message)
+        else:
+            del self.sessions[name]  # not before: ``close`` ends a session whose end a signal has interrupted
 
     def close(self) -> None:
         """End every server, even if one of them cannot be ended; the next run removes what a lost engine keeps."""

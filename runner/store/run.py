@@ -6,6 +6,7 @@ journal decides which records count. A record's line is appended after its file 
 existing file, and a record file without a line was never finished. The line has the checksum of the file.
 """
 
+import errno
 import os
 import secrets
 import shutil
@@ -84,8 +85,8 @@ class Run:
         except OSError as error:
             shutil.rmtree(path, ignore_errors=True)
             message = f"{error.filename or path} cannot be written: {error.strerror}"
-            hint = "make room there, or choose another folder with --reports"
-            raise UsageError(Problem(message, hint=hint)) from error
+            remedy = "make room, or choose" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "choose"
+            raise UsageError(Problem(message, hint=f"{remedy} another folder with --reports")) from error
         return run
 
     @classmethod

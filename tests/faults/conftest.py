@@ -12,7 +12,6 @@ import pytest
 
 from tests.faults.bench import HOST, SMALL, Bench, variables
 from tests.faults.fault import Fault, Kept
-from tests.faults.pending import PENDING, SOMETIMES
 from tests.integration.conftest import ROOT
 from tests.support.engine_socket import EngineSocket
 
@@ -37,14 +36,12 @@ def beside_matrix(folder: Path) -> Path:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the faults that the program does not survive yet, and leave out what is not for CI without --run-faults."""
+    """Mark what CI runs, and leave out the rest without --run-faults."""
     left_out = []
     for item in items:
         fault = item.callspec.params.get("fault") if hasattr(item, "callspec") else None
         if not isinstance(fault, Fault):
             continue
-        if fault.id in PENDING:
-            item.add_marker(pytest.mark.xfail(strict=fault.id not in SOMETIMES, reason=PENDING[fault.id]))
         if fault.smoke:
             item.add_marker(pytest.mark.faults_smoke)
         elif not config.getoption("--run-faults"):

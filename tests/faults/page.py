@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from tests.faults.declared import FAULTS
 from tests.faults.fault import CLEAN, Fault
-from tests.faults.pending import PENDING
 
 INTRODUCTION = f"""\
 # Faults
@@ -38,8 +37,7 @@ def _section(name: str, faults: Sequence[Fault]) -> str:
 def _seen(fault: Fault) -> str:
     """Return what a user sees: the exit code, and the lines."""
     lines = [_code(sentence) for sentence in fault.sees if sentence]
-    pending = [f"not yet: {PENDING[fault.id]}"] if fault.id in PENDING else []
-    return "; ".join([" or ".join(map(_exit, fault.exits)), *lines, *pending])
+    return "; ".join([" or ".join(map(_exit, fault.exits)), *lines])
 
 
 def _exit(code: int) -> str:

@@ -137,7 +137,7 @@ def resume(reports: Path) -> None:
         journal = run.journal()
         header = read_header(run)
         check_program(run, header)
-        plan = resuming.stored_plan(run, journal, header)
+        plan = resuming.stored_plan(run, journal, header, print)
         header.options(Options(), tuple(plan.frameworks)).to_argv()
         resuming._budget_note(plan)
         check_environments(header.digests, {}, {})

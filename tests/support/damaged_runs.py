@@ -179,7 +179,7 @@ def commands(reports: Path, run: Run, other: Run) -> Mapping[str, Callable[[], o
         journal = run.journal()
         header = read_header(run)
         check_program(run, header)
-        return stored_plan(run, journal, header), past(run, journal)
+        return stored_plan(run, journal, header, print), past(run, journal)
 
     def night() -> object:
         return find_baselines(reports, other, dataset.load_dataset(other), (), read_history(reports).open_cells)

@@ -55,11 +55,9 @@ def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Cont
             raise NothingSelectedError(Problem(message, hint=START_NEW))
         if not journal.unfinished:
             raise NothingSelectedError(Problem(f"run {run.id} is finished", hint=START_NEW))
-        for warning in journal.warnings:
-            say(warning)
         header = read_header(run)
         check_program(run, header)
-        plan = stored_plan(run, journal, header)
+        plan = stored_plan(run, journal, header, say)
         context = setup(header.options(options, tuple(plan.frameworks)))
         context = replace(context, settings=with_header(context.settings, header))
         plan = replace(plan, devices=max(1, len(context.gpus)))
@@ -132,19 +130,24 @@ def _newest_unfinished(reports: Path, stack: ExitStack, say: Callable[[str], Non
     raise NothingSelectedError(Problem(f"no run in {reports} is unfinished", hint=hint))
 
 
-def stored_plan(run: Run, journal: Journal, header: RunHeader) -> Plan:
-    """Return the plan of a run, with what it has measured already."""
+def stored_plan(run: Run, journal: Journal, header: RunHeader, say: Callable[[str], None]) -> Plan:
+    """Return the plan of a run, with what it has measured already; ``say`` takes sentences about damage."""
     try:
-        return read_plan(run.plan(), run.cases(), header.measurement, past(run, journal))
+        return read_plan(run.plan(), run.cases(), header.measurement, past(run, journal, say))
     except (KeyError, TypeError) as error:
         raise RecordError(Problem(f"{run.path}: the plan cannot be read: {error}")) from error
 
 
-def past(run: Run, journal: Journal) -> Past:
-    """Return what a run has measured already.
+def past(run: Run, journal: Journal, say: Callable[[str], None] = lambda _: None) -> Past:
+    """Return what a run has measured already; the rounds of damaged records are measured again.
+
+    Args:
+        run: the run.
+        journal: its journal.
+        say: takes a sentence for each kind of damage.
 
     Raises:
-        RecordError: a record that counts cannot be read.
+        RecordError: a newer program wrote a record.
     """
     attempts: dict[tuple[str, int], int] = {}
     for entry in journal.entries:
@@ -165,6 +168,8 @@ def past(run: Run, journal: Journal) -> Past:
             batches[record.cell, record.round] = batch
         if not record.failure and (measured := measured_seconds(record.facts, record.seconds)):
             seconds[record.cell] = measured
+    for sentence in run.warnings(journal, damaged):
+        say(sentence)
     return Past(
         finished=journal.finished - {(Cell.parse(each.entry.cell).case_id, each.entry.round) for each in damaged},
         attempts=attempts,
