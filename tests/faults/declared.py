@@ -69,7 +69,6 @@ ENGINE_FAULTS = (
         what="the engine drops all connections and answers again at once",
         stage="while it measures",
         exits=(0,),
-        sees=(": engine: the container engine stopped answering",),
         kept=Kept.OTHERS,
     ),
     Fault(
