@@ -9,12 +9,14 @@ from pathlib import Path
 from runner.analysis import dataset
 from runner.analysis.compare import compare
 from runner.analysis.compare.summary import summarise
+from runner.analysis.error_inflation import inflation
 from runner.analysis.model import MARGIN, Comparison, Dataset, QualityIssue
 from runner.analysis.of_run import of_run, split, with_facts_of
 from runner.analysis.quality import annotate, quality_issues
-from runner.analysis.quality.grade import Grade, grade
+from runner.analysis.quality.grade import grade
 from runner.analysis.releases import releases
 from runner.catalog import published
+from runner.core.background import begin, collector_paused
 from runner.core.errors import DamagedRunWarning, Problem, RecordError, RunnerError, UsageError, file_problem
 from runner.core.model.cells import is_twin
 from runner.matrix import Matrix, load, select_environments
@@ -64,6 +66,7 @@ def warn_unreadable(run: Run, error: RunnerError) -> None:
     warnings.warn(f"run {run.id} is left out: {error.problems[0].message}", DamagedRunWarning, stacklevel=2)
 
 
+@collector_paused()
 def write_report(run: Run, margin: float, source: str | None = None) -> Path:
     """Write a run's report into its folder; return the path of the page.
 
@@ -110,6 +113,7 @@ def run_accuracy(run: Run) -> tuple[Accuracy, ...]:
     return tuple(row for row in accuracy(dataset.load_dataset(run)) if not is_twin(row.environment))
 
 
+@collector_paused()
 def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool, run: str | None = None) -> Comparison:
     """Compare environments by the newest runs that hold them, with the margin of the matrix file.
 
@@ -128,8 +132,7 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
     loaded = load(matrix) if matrix.exists() else None
     ids = list(dict.fromkeys(environment for name in names for environment in _selected(name, loaded)))
     datasets: dict[str, Dataset] = {}
-    issues: dict[str, tuple[QualityIssue, ...]] = {}
-
+    issues_of: dict[str, Callable[[], tuple[QualityIssue, ...]]] = {}
     pinned: dict[str, list[str]] = {}
     for name in ids:
         environment, of = split(name)
@@ -138,7 +141,7 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
 
     def loaded_run(stored_run: Run) -> Dataset:
         results = datasets[stored_run.id] = dataset.load_dataset(stored_run)
-        issues[stored_run.id] = quality_issues(results)
+        issues_of[stored_run.id] = begin_quality_issues(results)
         return results
 
     def stored() -> Iterator[Dataset]:
@@ -153,7 +156,9 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
     known = tuple(loaded.environments) if loaded else ()
     compared = compare(stored(), ids[0], ids[1:], margin=matrix_margin(matrix), best=best, known=known)
     used = dict.fromkeys(name for row in compared.rows for name in row.runs)
-    grades = {name: _grade(datasets[name], issues[name], matrix_margin(matrix)) for name in used}
+    comparisons = {name: summarise(datasets[name], margin=matrix_margin(matrix)) for name in used}
+    issues = {name: result() for name, result in issues_of.items()}
+    grades = {name: grade(datasets[name], issues[name], comparisons[name]) for name in used}
     by_environment = {
         name: release
         for each in used
@@ -174,9 +179,12 @@ def _readable(reports: Path, load_run: Callable[[Run], Dataset]) -> Iterator[Dat
             yield results
 
 
-def _grade(results: Dataset, issues: Sequence[QualityIssue], margin: float) -> Grade | None:
-    """Return the grade of a run, from the comparisons that its report shows."""
-    return grade(results, issues, summarise(results, margin=margin))
+def begin_quality_issues(results: Dataset) -> Callable[[], tuple[QualityIssue, ...]]:
+    """Start the checks of a run's quality, in a second process for a large run; return what waits for the issues."""
+    is_large = len(results.rounds) >= dataset.LARGE_RUN
+    if is_large:
+        inflation(results)  # both processes need it
+    return begin(lambda: quality_issues(results), is_large=is_large)
 
 
 def _selected(name: str, matrix: Matrix | None) -> Sequence[str]:
