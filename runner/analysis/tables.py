@@ -203,10 +203,15 @@ def _table(columns: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
 
 def _categories(values: Sequence[object]) -> "pd.Categorical[Any]":
     """Return facts as text, with sorted categories."""
-    texts = [value if type(value) is str else _text(value) for value in values]
-    categories = sorted(set(texts))
-    code_of = {text: code for code, text in enumerate(categories)}
-    codes = np.fromiter(map(code_of.__getitem__, texts), dtype=np.int64, count=len(texts))
+    if {*map(type, values)} <= {str, type(None)}:  # each distinct value is converted once; 1 and True are equal, too
+        text_of: dict[Any, str] = {value: _text(value) for value in set(values)}
+    else:
+        values = [_text(value) for value in values]
+        text_of = {text: text for text in set(values)}
+    categories = sorted(set(text_of.values()))
+    code_of_text = {text: code for code, text in enumerate(categories)}
+    code_of = {value: code_of_text[text] for value, text in text_of.items()}
+    codes = np.fromiter(map(code_of.__getitem__, values), dtype=np.int64, count=len(values))
     return pd.Categorical.from_codes(codes, categories=pd.Index(categories))
 
 

@@ -9,14 +9,13 @@ from pathlib import Path
 from runner.analysis import dataset
 from runner.analysis.compare import compare
 from runner.analysis.compare.summary import summarise
-from runner.analysis.error_inflation import inflation
 from runner.analysis.model import MARGIN, Comparison, Dataset, QualityIssue
 from runner.analysis.of_run import of_run, split, with_facts_of
 from runner.analysis.quality import annotate, quality_issues
 from runner.analysis.quality.grade import grade
 from runner.analysis.releases import releases
 from runner.catalog import published
-from runner.core.background import begin, collector_paused
+from runner.core.background import collector_paused
 from runner.core.errors import DamagedRunWarning, Problem, RecordError, RunnerError, UsageError, file_problem
 from runner.core.model.cells import is_twin
 from runner.matrix import Matrix, load, select_environments
@@ -132,7 +131,7 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
     loaded = load(matrix) if matrix.exists() else None
     ids = list(dict.fromkeys(environment for name in names for environment in _selected(name, loaded)))
     datasets: dict[str, Dataset] = {}
-    issues_of: dict[str, Callable[[], tuple[QualityIssue, ...]]] = {}
+    issues: dict[str, tuple[QualityIssue, ...]] = {}
     pinned: dict[str, list[str]] = {}
     for name in ids:
         environment, of = split(name)
@@ -141,7 +140,7 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
 
     def loaded_run(stored_run: Run) -> Dataset:
         results = datasets[stored_run.id] = dataset.load_dataset(stored_run)
-        issues_of[stored_run.id] = begin_quality_issues(results)
+        issues[stored_run.id] = quality_issues(results)
         return results
 
     def stored() -> Iterator[Dataset]:
@@ -157,7 +156,6 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
     compared = compare(stored(), ids[0], ids[1:], margin=matrix_margin(matrix), best=best, known=known)
     used = dict.fromkeys(name for row in compared.rows for name in row.runs)
     comparisons = {name: summarise(datasets[name], margin=matrix_margin(matrix)) for name in used}
-    issues = {name: result() for name, result in issues_of.items()}
     grades = {name: grade(datasets[name], issues[name], comparisons[name]) for name in used}
     by_environment = {
         name: release
@@ -177,14 +175,6 @@ def _readable(reports: Path, load_run: Callable[[Run], Dataset]) -> Iterator[Dat
             warn_unreadable(stored_run, error)
         else:
             yield results
-
-
-def begin_quality_issues(results: Dataset) -> Callable[[], tuple[QualityIssue, ...]]:
-    """Start the checks of a run's quality, in a second process for a large run; return what waits for the issues."""
-    is_large = len(results.rounds) >= dataset.LARGE_RUN
-    if is_large:
-        inflation(results)  # both processes need it
-    return begin(lambda: quality_issues(results), is_large=is_large)
 
 
 def _selected(name: str, matrix: Matrix | None) -> Sequence[str]:
