@@ -71,7 +71,7 @@ def _processors() -> set[int]:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Let Python not look for reference cycles: among millions of values of a large run that takes a quarter of the time.
+    """Let Python not look for reference cycles: in a large run that takes a quarter of the time.
 
     Values without cycles are still freed as soon as nothing refers to them.
     """
