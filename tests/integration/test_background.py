@@ -57,10 +57,13 @@ def test_two_processes_read_the_tables_and_the_damage_that_one_reads(
     with pytest.warns(match="2 records are damaged"):
         by_one = dataset.load_dataset(run)
     monkeypatch.setattr(dataset, "LARGE_RUN", 2)
-    pids: list[int] = []
-    monkeypatch.setattr(
-        dataset, "begin", lambda work, is_large: pids.append(is_large) or begin(work, is_large=is_large)
-    )
+    begun: list[bool] = []
+
+    def counted(work: Callable[[], Any], *, is_large: bool) -> Callable[[], Any]:
+        begun.append(is_large)
+        return begin(work, is_large=is_large)
+
+    monkeypatch.setattr(dataset, "begin", counted)
     with pytest.warns(match="2 records are damaged"):
         by_two = dataset.load_dataset(run)
     assert begun == [True]
