@@ -206,8 +206,8 @@ def _categories(values: Sequence[object]) -> "pd.Categorical[Any]":
     if {*map(type, values)} <= {str, type(None)}:  # each distinct value is converted once; 1 and True are equal, too
         text_of: dict[Any, str] = {value: _text(value) for value in set(values)}
     else:
-        values = [_text(value) for value in values]
-        text_of = {text: text for text in set(values)}
+        texts = [_text(value) for value in values]
+        values, text_of = texts, {text: text for text in set(texts)}
     categories = sorted(set(text_of.values()))
     code_of_text = {text: code for code, text in enumerate(categories)}
     code_of = {value: code_of_text[text] for value, text in text_of.items()}
