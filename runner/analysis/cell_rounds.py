@@ -1,9 +1,11 @@
 """The good rounds of a run by cell, and the log ratios of two cells in the rounds that both have."""
 
-from collections.abc import Hashable, Mapping
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from runner.analysis.model import Turns, log_ratio
+from runner.analysis.model import Round, Turns, log_ratio
 from runner.core.model import Cell
 
 if TYPE_CHECKING:
@@ -51,9 +53,29 @@ def rounds_by_cell(rounds: "pd.DataFrame") -> dict[Cell, dict[int, CellRound]]:
 def round_ratios(base: Mapping[int, CellRound], other: Mapping[int, CellRound]) -> RoundRatios:
     """Return the log ratios of other over base in the rounds that both have."""
     shared = sorted(base.keys() & other.keys())
-    log_ratios = {number: log_ratio(base[number][:2], other[number][:2]) for number in shared}
+    values = log_ratios([base[number][:2] for number in shared], [other[number][:2] for number in shared])
     servers = tuple((base[number].server, other[number].server) for number in shared)
-    return RoundRatios(log_ratios, servers if all(map(all, servers)) else None)
+    return RoundRatios(dict(zip(shared, values, strict=True)), servers if all(map(all, servers)) else None)
+
+
+def log_ratios(base: Sequence[Round], other: Sequence[Round]) -> list[float]:
+    """Return ``log_ratio`` of each of R rounds; the ratios of turns are calculated at once if all have as many."""
+    import numpy as np
+
+    pairs = [
+        (base_turns.medians, other_turns.medians)
+        for (_, base_turns), (_, other_turns) in zip(base, other, strict=True)
+        if base_turns and other_turns and base_turns.name == other_turns.name
+    ]
+    sizes = {len(medians) for pair in pairs for medians in pair}
+    if len(pairs) < len(base) or len(sizes) != 1:
+        return list(map(log_ratio, base, other))
+    (size,) = sizes
+    values = np.fromiter(chain.from_iterable(chain.from_iterable(pairs)), np.float64, 2 * size * len(pairs))
+    turns = values.reshape(-1, 2, size)
+    ratios = np.sort(turns[:, 1] / turns[:, 0], axis=1)
+    ends = zip(ratios[:, (size - 1) // 2].tolist(), ratios[:, size // 2].tolist(), strict=True)
+    return [math.log(low) if low == high else (math.log(low) + math.log(high)) / 2 for low, high in ends]
 
 
 def ratios_to_first_cell(cells: Mapping[Cell, Mapping[int, CellRound]]) -> dict[Cell, RoundRatios]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from runner.analysis.cell_rounds import RoundRatios, round_ratios, rounds_by_cell
-from runner.analysis.model import Dataset, QualityIssue
+from runner.analysis.model import Dataset, QualityIssue, once
 from runner.core.model import Cell
 from runner.core.model.cells import is_twin, origin
 
@@ -42,6 +42,8 @@ def aa_pairs(rounds: "pd.DataFrame", looks: tuple[int, ...] = ()) -> Iterator[AA
 
     from runner.analysis import statistics
 
+    if not any(map(is_twin, rounds["environment"].unique())):
+        return
     cells = rounds_by_cell(rounds)
     for cell, measured in cells.items():
         base = cells.get(origin(cell), {}) if is_twin(cell.environment) else {}
@@ -51,6 +53,12 @@ def aa_pairs(rounds: "pd.DataFrame", looks: tuple[int, ...] = ()) -> Iterator[AA
             evidence = statistics.paired(np.array(list(ratios.log_ratios.values())), ratios.servers)
             p_value = float(statistics.p_value(evidence, looks or (count,)))
             yield AAPair(cell, float(np.exp(_estimate(ratios, evidence))), p_value)
+
+
+@once
+def aa_pairs_of_run(dataset: Dataset) -> tuple[AAPair, ...]:
+    """Return the A/A pairs of a run, as ``aa_pairs`` does."""
+    return tuple(aa_pairs(dataset.rounds, dataset.looks))
 
 
 def _estimate(ratios: RoundRatios, evidence: "Evidence") -> float:
@@ -104,7 +112,7 @@ def canary_drift(canary: Sequence[tuple[str, int, float]]) -> float | None:
 
 def control_issues(dataset: Dataset) -> Iterator[QualityIssue]:
     """Yield a quality issue for each control of a run that shows a difference."""
-    for pair in different_pairs(list(aa_pairs(dataset.rounds, dataset.looks))):
+    for pair in different_pairs(aa_pairs_of_run(dataset)):
         change = max(pair.ratio, 1 / pair.ratio) - 1
         original = origin(pair.twin)
         yield QualityIssue(

@@ -95,12 +95,11 @@ def aa_factor(rows: Sequence[Mapping[int, float]]) -> float:
     Args:
         rows: of each pair, round -> log ratio, MIN_ROUNDS or more.
     """
-    from scipy.optimize import brentq
-    from scipy.special import chdtri, ndtri, stdtr
-
     rows = [row for row in rows if len(set(row.values())) > 1]
     if len(rows) < MIN_PAIRS:
         return 1.0
+    from scipy.special import chdtri, ndtri, stdtr
+
     evidence = [statistics.paired(np.array(list(row.values()))) for row in rows]
     t = np.array([abs(float(each.mean / each.error)) for each in evidence])
     freedom = np.array([float(each.freedom) for each in evidence])
@@ -114,6 +113,8 @@ def aa_factor(rows: Sequence[Mapping[int, float]]) -> float:
         return 1.0
     if mean_square(MAX_FACTOR) > 1:
         return MAX_FACTOR
+    from scipy.optimize import brentq  # takes a quarter of a second
+
     return float(brentq(lambda factor: mean_square(factor) - 1, 1.0, MAX_FACTOR))
 
 

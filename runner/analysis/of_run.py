@@ -40,7 +40,12 @@ def of_run(dataset: Dataset, environments: Collection[str]) -> Dataset:
 
 
 def with_facts_of(dataset: Dataset, environments: Collection[str]) -> Dataset:
-    """Return a dataset that also has the facts of some environments as ``environment@run``."""
+    """Return a dataset that also has the facts of some environments as ``environment@run``.
+
+    Without environments it is the same one, with the results that its analyses share.
+    """
+    if not environments:
+        return dataset
     names = {name: f"{name}{SEPARATOR}{dataset.run}" for name in environments}
     return replace(dataset, environments=_facts(dataset, names))
 

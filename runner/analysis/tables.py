@@ -77,6 +77,15 @@ class TableBuilder:
             self.bad += row
             self.failures.append((record.failure, record.reason))
 
+    def empty(self) -> "TableBuilder":
+        """Return a builder for records of the same run, without records."""
+        return TableBuilder(self.machine, self.environments)
+
+    def extend(self, later: "TableBuilder") -> None:
+        """Add the records of another builder after those of this one."""
+        for name in ("good", "times", "counts", "turns", "bad", "failures"):
+            getattr(self, name).extend(getattr(later, name))
+
     def tables(self) -> Tables:
         """Return the tables of all records that were added."""
         columns = _columns(self.good)
@@ -194,10 +203,15 @@ def _table(columns: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
 
 def _categories(values: Sequence[object]) -> "pd.Categorical[Any]":
     """Return facts as text, with sorted categories."""
-    texts = [value if type(value) is str else _text(value) for value in values]
-    categories = sorted(set(texts))
-    code_of = {text: code for code, text in enumerate(categories)}
-    codes = np.fromiter(map(code_of.__getitem__, texts), dtype=np.int64, count=len(texts))
+    if {*map(type, values)} <= {str, type(None)}:  # each distinct value is converted once; 1 and True are equal, too
+        text_of: dict[Any, str] = {value: _text(value) for value in set(values)}
+    else:
+        texts = [_text(value) for value in values]
+        values, text_of = texts, {text: text for text in set(texts)}
+    categories = sorted(set(text_of.values()))
+    code_of_text = {text: code for code, text in enumerate(categories)}
+    code_of = {value: code_of_text[text] for value, text in text_of.items()}
+    codes = np.fromiter(map(code_of.__getitem__, values), dtype=np.int64, count=len(values))
     return pd.Categorical.from_codes(codes, categories=pd.Index(categories))
 
 

@@ -39,13 +39,16 @@ def compare(
     traceback: Traceback = False,
 ) -> int:
     """Compare environments by their stored results: faster, slower, same or inconclusive, and why."""
-    from runner.report import chart_file, render
+    from runner.report import render
     from runner.workflows.results import comparison
 
     compared = comparison(matrix, reports, environments, best=best, run=run)
-    if output is not None and output.suffix in chart_file.SUFFIXES:
-        console.save(chart_file.content([compared], output.suffix, compared.releases), output)
-        return 0
+    if output is not None:
+        from runner.report import chart_file
+
+        if output.suffix in chart_file.SUFFIXES:
+            console.save(chart_file.content([compared], output.suffix, compared.releases), output)
+            return 0
     colour = output is None and console.colour()
     console.emit(render(compared, format, width=console.width(), colour=colour), output)
     return 0

@@ -11,6 +11,7 @@ from runner.analysis.model import Comparison, Dataset
 from runner.analysis.quality import quality_issues
 from runner.analysis.quality.grade import grade
 from runner.backends import harness_archive
+from runner.core.background import collector_paused
 from runner.core.locks import is_held
 from runner.core.model.cells import is_twin
 from runner.report.check import Check, Counts, Failure
@@ -20,6 +21,7 @@ from runner.workflows.results import find_run, matrix_margin
 from runner.workflows.suggest import next_step
 
 
+@collector_paused()
 def check(reports: Path, name: str | None, matrix: Path) -> Check:
     """Return the quality issues of a run, its failures, its open comparisons, and the command to run next.
 

@@ -12,9 +12,10 @@ from runner.analysis.compare.summary import summarise
 from runner.analysis.model import MARGIN, Comparison, Dataset, QualityIssue
 from runner.analysis.of_run import of_run, split, with_facts_of
 from runner.analysis.quality import annotate, quality_issues
-from runner.analysis.quality.grade import Grade, grade
+from runner.analysis.quality.grade import grade
 from runner.analysis.releases import releases
 from runner.catalog import published
+from runner.core.background import collector_paused
 from runner.core.errors import DamagedRunWarning, Problem, RecordError, RunnerError, UsageError, file_problem
 from runner.core.model.cells import is_twin
 from runner.matrix import Matrix, load, select_environments
@@ -64,6 +65,7 @@ def warn_unreadable(run: Run, error: RunnerError) -> None:
     warnings.warn(f"run {run.id} is left out: {error.problems[0].message}", DamagedRunWarning, stacklevel=2)
 
 
+@collector_paused()
 def write_report(run: Run, margin: float, source: str | None = None) -> Path:
     """Write a run's report into its folder; return the path of the page.
 
@@ -110,6 +112,7 @@ def run_accuracy(run: Run) -> tuple[Accuracy, ...]:
     return tuple(row for row in accuracy(dataset.load_dataset(run)) if not is_twin(row.environment))
 
 
+@collector_paused()
 def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool, run: str | None = None) -> Comparison:
     """Compare environments by the newest runs that hold them, with the margin of the matrix file.
 
@@ -129,7 +132,6 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
     ids = list(dict.fromkeys(environment for name in names for environment in _selected(name, loaded)))
     datasets: dict[str, Dataset] = {}
     issues: dict[str, tuple[QualityIssue, ...]] = {}
-
     pinned: dict[str, list[str]] = {}
     for name in ids:
         environment, of = split(name)
@@ -153,7 +155,8 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
     known = tuple(loaded.environments) if loaded else ()
     compared = compare(stored(), ids[0], ids[1:], margin=matrix_margin(matrix), best=best, known=known)
     used = dict.fromkeys(name for row in compared.rows for name in row.runs)
-    grades = {name: _grade(datasets[name], issues[name], matrix_margin(matrix)) for name in used}
+    comparisons = {name: summarise(datasets[name], margin=matrix_margin(matrix)) for name in used}
+    grades = {name: grade(datasets[name], issues[name], comparisons[name]) for name in used}
     by_environment = {
         name: release
         for each in used
@@ -172,11 +175,6 @@ def _readable(reports: Path, load_run: Callable[[Run], Dataset]) -> Iterator[Dat
             warn_unreadable(stored_run, error)
         else:
             yield results
-
-
-def _grade(results: Dataset, issues: Sequence[QualityIssue], margin: float) -> Grade | None:
-    """Return the grade of a run, from the comparisons that its report shows."""
-    return grade(results, issues, summarise(results, margin=margin))
 
 
 def _selected(name: str, matrix: Matrix | None) -> Sequence[str]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from runner.analysis.compare.geometric_mean import geometric_means
 from runner.analysis.compare.pairing import environment_side, pairs
 from runner.analysis.compare.verdicts import draft
-from runner.analysis.controls import aa_pairs
+from runner.analysis.controls import aa_pairs_of_run
 from runner.analysis.model import MIN_ROUNDS, Dataset, GeometricMean, Row
 from runner.core.model.cells import is_twin, without_twin
 
@@ -41,7 +41,7 @@ def noise_floors(dataset: Dataset) -> dict[Work, Floor]:
     of the noise that the intervals contain already.
     """
     floors: dict[Work, Floor] = {}
-    for pair in aa_pairs(dataset.rounds, dataset.looks):
+    for pair in aa_pairs_of_run(dataset):
         if pair.p_value > FLOOR_LEVEL:
             continue
         cell = pair.twin

@@ -7,13 +7,14 @@ from types import MappingProxyType
 import numpy as np
 
 from runner.analysis import paired_tests, statistics
+from runner.analysis.cell_rounds import log_ratios
 from runner.analysis.compare.drafts import Draft, freedom, variance_factor
 from runner.analysis.compare.forecasts import with_forecasts
 from runner.analysis.compare.pairing import Measured, Pair, Side
 from runner.analysis.compare.published import note, with_comparable_facts
 from runner.analysis.compare.sample_sizes import SampleSize, batch_difference
 from runner.analysis.error_inflation import Inflation
-from runner.analysis.model import Round, Row, log_ratio
+from runner.analysis.model import Round, Row
 from runner.core.facts import COMPARABLE
 
 FACT_NAMES = {"clocks": "clock request", "threads": "thread count", "harness": "harness version"}
@@ -131,7 +132,7 @@ def _draft_with_evidence(base: Side, other: Side, pair: Pair) -> Draft:
     base_cell, other_cell = base.measured[pair.base], other.measured[pair.other]
     shared = _shared_rounds(base, other, pair)
     if shared:
-        ratios = [log_ratio(_round(base_cell, number), _round(other_cell, number)) for number in shared]
+        ratios = log_ratios(_rounds(base_cell, shared), _rounds(other_cell, shared))
         servers = [(base_cell.servers[number], other_cell.servers[number]) for number in shared]
         recorded = servers if all(map(all, servers)) else None
         evidence = statistics.paired(np.array(ratios), recorded)
@@ -164,8 +165,8 @@ def _relative_tick(cell: Measured) -> float:
     return cell.tick / cell.seconds
 
 
-def _round(cell: Measured, number: int) -> Round:
-    return cell.medians[number], cell.turns.get(number)
+def _rounds(cell: Measured, numbers: Sequence[int]) -> list[Round]:
+    return [(cell.medians[number], cell.turns.get(number)) for number in numbers]
 
 
 def _decided_rows(drafts: Sequence[Draft], margin: float, inflations: Mapping[str, Inflation]) -> list[Row]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal, NamedTuple, get_args
 
-from runner.analysis.controls import aa_pairs, different_pairs
+from runner.analysis.controls import aa_pairs_of_run, different_pairs
 from runner.analysis.model import Comparison, Dataset, QualityIssue, Row
 from runner.analysis.quality.cells import cell_samples
 from runner.analysis.quality.run import measured_side_by_side, online_cpus, others_busy
@@ -125,7 +125,7 @@ def grade(dataset: Dataset, issues: Sequence[QualityIssue], comparisons: Sequenc
 
 
 def _figures(dataset: Dataset, issues: Sequence[QualityIssue], comparisons: Sequence[Comparison]) -> Figures:
-    pairs = list(aa_pairs(dataset.rounds, dataset.looks))
+    pairs = aa_pairs_of_run(dataset)
     changes = [max(pair.ratio, 1 / pair.ratio) - 1 for pair in pairs]
     far = {pair.twin for pair, change in zip(pairs, changes, strict=True) if change > FAR_AA_PAIR}
     rows = [row for each in comparisons for row in each.rows if row.ratio and not is_twin(row.environment)]
