@@ -11,17 +11,13 @@ import pandas as pd
 from runner.analysis import statistics
 from runner.analysis.model import MIN_ROUNDS, Dataset, Planned
 from runner.analysis.tables import TableBuilder
-from runner.core.background import begin
 from runner.core.errors import DamagedRunWarning, Problem, RecordError
 from runner.core.model import Cell
 from runner.store import samples
 from runner.store.damage import DamagedRecord
 from runner.store.documents import PLAN
-from runner.store.journal import Entry, Journal
+from runner.store.journal import Journal
 from runner.store.run import Run, runs
-
-LARGE_RUN = 5000
-"""Records that take as long to read as a process takes to start and to send them, and more."""
 
 
 def merge(folders: Iterable[Run | Path]) -> pd.DataFrame:
@@ -47,7 +43,10 @@ def load_dataset(folder: Run | Path) -> Dataset:
     run = folder if isinstance(folder, Run) else Run.open(folder)
     machine, environments = run.machine(), run.environments()
     journal = run.journal()
-    builder, damaged = _read_records(run, journal, TableBuilder(machine, environments))
+    builder = TableBuilder(machine, environments)
+    damaged: list[DamagedRecord] = []
+    for record in run.records(journal, damaged.append):
+        builder.add(record)
     sentences = run.warnings(journal, damaged)
     for sentence in sentences:
         warnings.warn(sentence, DamagedRunWarning, stacklevel=2)
@@ -68,24 +67,6 @@ def load_dataset(folder: Run | Path) -> Dataset:
         warnings=sentences,
         provenance=_provenance(plan, journal.header),
     )
-
-
-def _read_records(run: Run, journal: Journal, builder: TableBuilder) -> tuple[TableBuilder, list[DamagedRecord]]:
-    """Add the records of a run to a builder, and return those that are damaged; two processes read a large run."""
-    entries = tuple(journal.counting())
-    middle = len(entries) // 2 if len(entries) >= LARGE_RUN else len(entries)
-
-    def read(part: Sequence[Entry], builder: TableBuilder) -> tuple[TableBuilder, list[DamagedRecord]]:
-        damaged: list[DamagedRecord] = []
-        for record in run.records(journal._replace(entries=tuple(part)), damaged.append):
-            builder.add(record)
-        return builder, damaged
-
-    second_half = begin(lambda: read(entries[middle:], builder.empty()), is_large=middle < len(entries))
-    builder, damaged = read(entries[:middle], builder)
-    rest, damaged_rest = second_half()
-    builder.extend(rest)
-    return builder, [*damaged, *damaged_rest]
 
 
 def load_samples(path: str | Path) -> pd.DataFrame:

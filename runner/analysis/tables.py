@@ -77,15 +77,6 @@ class TableBuilder:
             self.bad += row
             self.failures.append((record.failure, record.reason))
 
-    def empty(self) -> "TableBuilder":
-        """Return a builder for records of the same run, without records."""
-        return TableBuilder(self.machine, self.environments)
-
-    def extend(self, later: "TableBuilder") -> None:
-        """Add the records of another builder after those of this one."""
-        for name in ("good", "times", "counts", "turns", "bad", "failures"):
-            getattr(self, name).extend(getattr(later, name))
-
     def tables(self) -> Tables:
         """Return the tables of all records that were added."""
         columns = _columns(self.good)

@@ -11,7 +11,7 @@ from runner.analysis.model import Comparison, Dataset
 from runner.analysis.quality import quality_issues
 from runner.analysis.quality.grade import grade
 from runner.backends import harness_archive
-from runner.core.background import collector_paused
+from runner.core.collector import collector_paused
 from runner.core.locks import is_held
 from runner.core.model.cells import is_twin
 from runner.report.check import Check, Counts, Failure

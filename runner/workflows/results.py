@@ -15,7 +15,7 @@ from runner.analysis.quality import annotate, quality_issues
 from runner.analysis.quality.grade import grade
 from runner.analysis.releases import releases
 from runner.catalog import published
-from runner.core.background import collector_paused
+from runner.core.collector import collector_paused
 from runner.core.errors import DamagedRunWarning, Problem, RecordError, RunnerError, UsageError, file_problem
 from runner.core.model.cells import is_twin
 from runner.matrix import Matrix, load, select_environments
