@@ -68,7 +68,7 @@ def check_nothing_is_left(session: Session) -> None:
     assert family(session) == {session.channel.process.pid}
     assert files(session) == set()
     links = (path.readlink() for path in Path(f"/proc/{session.channel.process.pid}/fd").iterdir())
-    assert sum(str(link).startswith("pipe:") for link in links) == 2  # stdin and stdout
+    assert sum(str(link).startswith("pipe:") for link in links) == 4  # stdin, the replies, stdout and stderr
 
 
 def resident(session: Session) -> int:

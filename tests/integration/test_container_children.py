@@ -10,6 +10,7 @@ import pytest
 from runner.backends.docker.backend import DockerBackend
 from runner.backends.docker.channel import DockerChannel
 from runner.backends.docker.cleanup import owner
+from runner.backends.docker.options import CACHE_FOLDER
 from runner.core.model import Limits, Provisioned, Spec
 from runner.measure.session import Session
 from tests.harness.conftest import hostile_harness, request
@@ -44,7 +45,7 @@ def session(ready: Provisioned, hostile_harness: bytes) -> Iterator[Session]:
         session.close()
 
 
-CACHE = Path("/cache")
+CACHE = Path(CACHE_FOLDER)
 
 
 def test_files_that_fill_a_container_cost_no_other_cell(session: Session) -> None:

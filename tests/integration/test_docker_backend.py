@@ -154,7 +154,7 @@ def test_failed_start_leaves_no_container(
     with pytest.raises(EngineError, match="memory"):
         backend.open(ready, Limits(memory=1, run=run))
     assert containers(client, run) == []
-    client.api.remove_volume(cache_volume("0" * 12, "cpu"))
+    assert client.volumes.list(filters={"name": cache_volume("0" * 12, "cpu")}) == []
 
 
 def test_image_without_its_interpreter_is_a_crash_that_names_it(
