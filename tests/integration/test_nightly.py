@@ -145,7 +145,8 @@ def test_a_night_that_is_interrupted_keeps_its_half(runner: Runner) -> None:
     assert process.returncode == 130
     assert "`runner run --resume " in err
     (half,) = runner.folder.glob("reports/runs/*")
-    assert journal_of(half)[-1] == {"version": 2, "event": "ended", "how": "interrupted"}
+    ended = journal_of(half)[-1]
+    assert (ended["event"], ended["how"]) == ("ended", "interrupted")
     records = [record for record in runner.records() if record["status"] == "ok"]
     assert len(records) >= 5
 
