@@ -19,6 +19,7 @@ UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U0001000
 
 # Pattern of PyYAML's message, our message, our hint, and whether to point at the start of the construct.
 _MISTAKES = (
+    ("exceeded maximum nesting depth", f"nested more than {MAX_DEPTH} deep", "close the brackets before it", False),
     (r"'\\t' that cannot start", "a tab cannot indent in YAML", "indent with spaces", False),
     (r"character '(.)' that cannot start", "text cannot start with {0!r} in YAML", "put the text in quotes", False),
     (r"mapping values are not allowed", "a second ': ' in one line", "put text that holds ': ' in quotes", False),
