@@ -42,7 +42,7 @@ def of_run(dataset: Dataset, environments: Collection[str]) -> Dataset:
 def with_facts_of(dataset: Dataset, environments: Collection[str]) -> Dataset:
     """Return a dataset that also has the facts of some environments as ``environment@run``.
 
-    Without environments it is the same one, with the results that its analyses share.
+    Without environments it returns ``dataset`` itself, so that cached results of its analyses stay shared.
     """
     if not environments:
         return dataset

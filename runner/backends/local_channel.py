@@ -169,7 +169,7 @@ def _signal_name(number: int) -> str:
 
 
 def _kill_family(folder: Path) -> None:
-    """Kill what a server has left behind: the processes that were started with its temporary folder, or one in it."""
+    """Kill the remaining processes of a server: those whose ``TMPDIR`` is its temporary folder or lies below it."""
     mark = f"\0TMPDIR={folder}".encode()
     for _ in range(FAMILY_PASSES):
         killed = False

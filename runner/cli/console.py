@@ -72,7 +72,7 @@ def note_damage() -> None:
 
 
 def run(app: typer.Typer) -> int:
-    """Run the command line; print its error, if it has one, and return the exit code."""
+    """Run the command line, print the error if it fails, and return the exit code."""
     try:
         return app(standalone_mode=False) or 0  # typer makes 130 of a KeyboardInterrupt
     except typer.Abort:

@@ -84,7 +84,7 @@ class ChildSupervisor(object):
             raise
 
     def run_child(self, work: "object") -> "None":
-        """Run ``work`` in the child, in a process group and a folder of its own, without stdin; never returns."""
+        """Run ``work`` in the child, in a new process group and the scratch folder, without stdin; never returns."""
         code, child = 1, os.getpid()
         try:
             os.setpgid(0, 0)

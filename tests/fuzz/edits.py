@@ -72,7 +72,7 @@ def _at(root: Any, path: Sequence[Any]) -> Any:
 
 
 def draw_path(draws: Draws, document: Any) -> list[Any]:
-    """Return the path of a value in a document: each level is left with a chance of one in eight."""
+    """Return the path of a random value in a document; the descent stops at each level with probability 1/8."""
     path: list[Any] = []
     while isinstance(document, (dict, list)) and document and (not path or not draws.chance(1, 8)):
         key = draws.pick(list(document)) if isinstance(document, dict) else draws.below(len(document))

@@ -121,7 +121,7 @@ def run(target: str, inputs: int, seconds: float, seed: int, kept: list[Any], sa
 
 
 def keep(totals: Totals, folder: Path) -> None:
-    """Write the shortest input of each place into a folder, named by the place, and a summary of the run."""
+    """Write the shortest input for each distinct failure, named after where it was raised, and a summary of the run."""
     folder.mkdir(parents=True, exist_ok=True)
     suffix = ".yaml" if totals.target == "matrix" else ".json"
     names = Counter[str]()

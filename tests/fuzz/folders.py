@@ -65,7 +65,7 @@ def _sealed(documents: Mapping[str, Any]) -> dict[str, bytes]:
 
 
 def _text(document: Any) -> str:
-    """Return a document as ``runner.store`` writes it: its checksum, if it has one, is of what precedes it."""
+    """Return a document as ``runner.store`` writes it; a ``checksum`` field is recomputed over the text before it."""
     if not isinstance(document, dict) or "checksum" not in document:
         return to_json(document) + "\n"
     start = to_json({name: value for name, value in document.items() if name != "checksum"})[:-1]

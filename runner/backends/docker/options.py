@@ -87,8 +87,8 @@ class Container:
         python: the interpreter, on the image's PATH.
         owner: the process that it belongs to, see ``cleanup.owner``.
         gpus: how the engine is asked for the GPUs, see ``gpu_request``.
-        image_volumes: the folders that the image declares as volumes. The engine would make each a folder on its disk,
-            of any size; here it is an empty one in memory.
+        image_volumes: the folders that the image declares as volumes. The engine would store each on its disk,
+            without a limit; the container gets an empty tmpfs at each path instead.
     """
 
     name: str

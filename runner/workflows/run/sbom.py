@@ -21,7 +21,6 @@ from runner.store.documents import text as json_text
 
 FOLDER = "sbom"
 SCHEMA = "http://cyclonedx.org/schema/bom-1.6.schema.json"
-PYPI = "https://pypi.org/simple"
 ALGORITHMS: Mapping[str, str] = {"sha256": "SHA-256", "sha384": "SHA-384", "sha512": "SHA-512"}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")  # what an environment reports is checked: it may be hostile
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,199}")
@@ -88,7 +87,6 @@ def _platform(ready: Provisioned, facts: Mapping[str, Any]) -> Iterator[dict[str
 def _packages(ready: Provisioned, facts: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the packages in alphabetical order; those that the lock has in this version with its hashes."""
     lock = parse_lock(ready.lock, "lock") if ready.lock else None
-    index = lock.indexes[0] if lock and lock.indexes else PYPI
     packages = lock.packages if lock else ()
     locked: dict[tuple[str, str], LockedPackage] = {(package.key, package.version): package for package in packages}
     reported = facts.get("packages")
@@ -99,20 +97,21 @@ def _packages(ready: Provisioned, facts: Mapping[str, Any]) -> Iterator[dict[str
     }
     pairs: Iterable[tuple[str, str]] = installed.items() or locked
     for name, version in sorted(pairs):
-        component = _package(name, version, locked.get((name, version)), index)
+        component = _package(name, version, locked.get((name, version)))
         unlocked = lock is not None and (name, version) not in locked
         yield component | ({"properties": _properties({"locked": "no"})} if unlocked else {})
 
 
-def _package(name: str, version: str, locked: LockedPackage | None, index: str) -> dict[str, Any]:
+def _package(name: str, version: str, locked: LockedPackage | None) -> dict[str, Any]:
     purl = f"pkg:pypi/{name}@{quote(version, safe='')}"
     component = {"type": "library", "bom-ref": purl, "name": name, "version": version, "purl": purl}
     if locked is None:
         return component
     # A lock has a hash for each file of the version, so they are those of its distributions, not of the component.
+    # Their address is the package URL: a lock does not say which index a file comes from.
     pairs = [text.split(":") for text in locked.hashes]
     hashes = [{"alg": ALGORITHMS[kind], "content": value} for kind, value in pairs]
-    distribution = {"type": "distribution", "url": f"{index}/{name}/", "hashes": hashes}
+    distribution = {"type": "distribution", "url": purl, "hashes": hashes}
     return component | {"externalReferences": [distribution]}
 
 

@@ -161,7 +161,7 @@ def look() -> dict[str, Any]:
         "connect to an address": connect(socket.AF_INET, socket.SOCK_STREAM, ("192.0.2.1", 80)),
         "connect to the bridge": connect(socket.AF_INET, socket.SOCK_STREAM, ("172.17.0.1", 22)),
         "send to a name server": connect(socket.AF_INET, socket.SOCK_DGRAM, ("192.0.2.1", 53)),
-        "resolve a name": error_of(lambda: socket.getaddrinfo("pypi.org", 443)),
+        "resolve a name": error_of(lambda: socket.getaddrinfo("example.org", 443)),
         "packet socket": error_of(packet_socket),
         "engine's socket": [path for path in ("/var/run/docker.sock", "/run/docker.sock") if os.path.exists(path)],
         "write": {folder: write_to(folder) for folder in (*CLOSED_FOLDERS, *OPEN_FOLDERS)},
