@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TextIO
 
 from runner.core.errors import Problem, RecordError, RunnerError, UsageError
+from runner.core.text import printable
 
 WAIT_SECONDS = 0.2
 MAX_HOLDER = 200  # letters that are read of the process that holds a lock
@@ -83,7 +84,7 @@ def hold(path: Path, name: str) -> Iterator[None]:
         raise RecordError(Problem(f"{name} cannot be locked: {path}: {error.strerror}", hint=hint)) from error
     with lock_file as lock:
         if not _try_lock(lock, fcntl.LOCK_EX):
-            holder = _printable(lock.read(MAX_HOLDER)) or "another runner"
+            holder = printable(lock.read(MAX_HOLDER)).strip() or "another runner"
             hint = "wait until that process ends, or end it"
             raise UsageError(Problem(f"{name} is in use by {holder}", hint=hint))
         lock.truncate(0)
@@ -127,10 +128,6 @@ def _open_regular(path: Path, flags: int) -> TextIO:
         os.close(descriptor)
         raise OSError(errno.EINVAL, NOT_REGULAR, str(path))
     return os.fdopen(descriptor, "r" if flags == os.O_RDONLY else "r+", encoding="utf-8", errors="replace")
-
-
-def _printable(text: str) -> str:
-    return "".join(filter(str.isprintable, text)).strip()
 
 
 def _try_lock(lock: TextIO, kind: int) -> bool:

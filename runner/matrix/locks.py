@@ -46,9 +46,8 @@ def lock_mistake(folder: Path, lock: str) -> tuple[str, str]:
         lock: its path.
     """
     path, inside = folder / lock, Path(os.path.realpath(folder))
-    if not Path(os.path.realpath(path)).is_relative_to(
-        inside
-    ):  # Path.resolve raises RuntimeError where links form a circle
+    target = Path(os.path.realpath(path))  # Path.resolve raises RuntimeError where links form a circle
+    if not target.is_relative_to(inside):
         return f"is outside of {inside}", INSIDE
     try:
         mode = path.stat().st_mode

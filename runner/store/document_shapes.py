@@ -1,14 +1,10 @@
 """The shapes of the documents of a run: plan, cases, machine, environments."""
 
 from collections.abc import Mapping
-from typing import (
-    Any,
-    Literal,
-    Required,  # that of Python 3.11 has no configuration
-)
+from typing import Any, Literal, Required
 
 from pydantic import TypeAdapter, with_config
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
 from runner.store.shapes import CONFIG, CellId, Count, Integer, Number, RoundNumber, Seconds
 

@@ -1,10 +1,10 @@
 """The shapes of the lines of a journal, by event."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NotRequired, Required  # that of Python 3.11 has no configuration
+from typing import Annotated, Any, Literal, NotRequired, Required
 
 from pydantic import Field, TypeAdapter, with_config
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
 from runner.core.json import Document
 from runner.store.shapes import (

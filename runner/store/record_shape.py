@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, with_config
-from typing_extensions import TypedDict  # that of Python 3.11 has no configuration
+from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
 from runner.core.json import Document
 from runner.core.model import FAILURE_CLASSES

@@ -3,14 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import (
-    Any,
-    NamedTuple,
-    NotRequired,  # that of Python 3.11 has no configuration
-)
+from typing import Any, NamedTuple, NotRequired
 
 from pydantic import TypeAdapter, with_config
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
 from runner.core.errors import RecordError
 from runner.core.files import read_bounded
