@@ -10,13 +10,19 @@ nox.options.reuse_existing_virtualenvs = True
 nox.options.sessions = ["lint", "tests"]
 
 
+CONSTRAINTS = "constraints.txt"
+"""The version of every package that a session may install; ``nox -s lock`` renews it."""
+GROUPS = ("audit", "bench", "docs", "lint", "test")
+
+
 def install(session: nox.Session, *groups: str) -> None:
-    """Install this project and dependency groups, once for each pyproject.toml: a second run needs no network."""
-    arguments = ["-e", ".", *(word for group in groups for word in ("--group", group))]
+    """Install this project and dependency groups in the versions of CONSTRAINTS, again only if one of them changed."""
+    arguments = ["-c", CONSTRAINTS, "-e", ".", *(word for group in groups for word in ("--group", group))]
     made = Path(session.virtualenv.location, "installed")
-    digest = hashlib.sha256(Path("pyproject.toml").read_bytes() + " ".join(arguments).encode()).hexdigest()
+    declared = Path("pyproject.toml").read_bytes() + Path(CONSTRAINTS).read_bytes()
+    digest = hashlib.sha256(declared + " ".join(arguments).encode()).hexdigest()
     if not made.exists() or made.read_text() != digest:
-        session.install("pip>=25.1")  # the first that knows dependency groups
+        session.install("-c", CONSTRAINTS, "pip>=25.1")  # the first that knows dependency groups
         session.install(*arguments)
         made.write_text(digest)
 
@@ -90,6 +96,16 @@ def pins(session: nox.Session) -> None:
     """Ask the registries what the images of the matrix stand for now, and write docker/pins.toml."""
     install(session)
     session.run("runner", "lock", "--images", *session.posargs)
+
+
+@nox.session
+def lock(session: nox.Session) -> None:
+    """Write the newest versions that pyproject.toml allows to CONSTRAINTS; ``-- -P NAME`` renews one package."""
+    session.install("uv>=0.7")
+    words = [word for group in GROUPS for word in ("--group", group)]
+    words += ["--universal", "--python-version", "3.11", "--no-annotate", "--custom-compile-command", "nox -s lock"]
+    renewed = session.posargs or ["--upgrade"]
+    session.run("uv", "pip", "compile", "pyproject.toml", "--all-extras", *words, "-q", "-o", CONSTRAINTS, *renewed)
 
 
 @nox.session

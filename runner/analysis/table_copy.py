@@ -39,6 +39,8 @@ MIN_RECORDS = 5_000
 """Records from which a run gets a copy; fewer are read in less than half a second."""
 MAX_BYTES = 4 << 30
 DIGEST_BYTES = 32
+LISTS = ("samples", "turns", "turns_name")
+"""Columns of the good records that are not columns of their table."""
 SOURCES = (
     *("analysis/table_copy.py", "analysis/tables.py", "analysis/model.py", "core/facts.py", "core/json.py"),
     *("store/journal.py", "store/records.py", "store/record_shape.py", "store/event_shapes.py", "store/shapes.py"),
@@ -200,17 +202,16 @@ def _journal(lines: "pa.Table", rest: Mapping[str, Any]) -> Journal:
 
 
 def _tables(good: "pa.Table", bad: "pa.Table") -> Tables:
-    columns = {name: _column(name, good[name]) for name in good.column_names if name != "samples"}
+    columns = {name: _column(name, good[name]) for name in good.column_names if name not in LISTS}
     columns["turns"] = pd.Series(_turns(good), dtype=object)
-    del columns["turns_name"]
     rounds = pd.DataFrame(columns)
     times = good["samples"].combine_chunks().flatten().to_numpy()
     return Tables(
         samples=samples_of(rounds, times, rounds["iterations"].to_numpy()),
         rounds=rounds[[*ROUND_COLUMNS, "seconds", "iterations", "turns", *VALUE_COLUMNS]],
-        failures=pd.DataFrame(
-            {name: _column(name, bad[name]) for name in bad.column_names if name != "reason"}
-        ).assign(reason=bad["reason"].to_pylist()),
+        failures=pd.DataFrame({name: _column(name, bad[name]) for name in bad.column_names if name != "reason"}).assign(
+            reason=bad["reason"].to_pylist()
+        ),
     )
 
 
@@ -236,4 +237,3 @@ def _column(name: str, column: "pa.ChunkedArray[Any]") -> Sequence[Any]:
     values_by_code = np.empty(len(texts), dtype=object)
     values_by_code[:] = [json.loads(text) for text in texts]
     return pd.Series(values_by_code[codes], dtype=object)
-

@@ -132,9 +132,7 @@ class TableBuilder:
         )
 
 
-def samples_of(
-    rounds: pd.DataFrame, times: "npt.NDArray[np.float64]", counts: "npt.NDArray[np.int64]"
-) -> pd.DataFrame:
+def samples_of(rounds: pd.DataFrame, times: "npt.NDArray[np.float64]", counts: "npt.NDArray[np.int64]") -> pd.DataFrame:
     """Return good records with one row for each of their times, which are in the order of the records.
 
     Args:
