@@ -12,6 +12,8 @@ nox.options.sessions = ["lint", "tests"]
 
 CONSTRAINTS = "constraints.txt"
 """The version of every package that a session may install; ``nox -s lock`` renews it."""
+PARALLEL = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
+"""Two files of tests at a time, in the order of their names: the slow ones do not come last."""
 GROUPS = ("audit", "bench", "docs", "lint", "test")
 
 
@@ -36,9 +38,12 @@ def matrix(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run all tests that need no GPU and no framework; with ``-- --run-docker`` a missing engine is a failure."""
+    """Run all tests that need no GPU and no framework, two files at a time.
+
+    With ``-- --run-docker`` a missing engine is a failure; ``-- -n 0`` runs one test at a time.
+    """
     install(session, "test")
-    session.run("pytest", "--ignore=tests/frameworks", *session.posargs)
+    session.run("pytest", "--ignore=tests/frameworks", *PARALLEL, *session.posargs)
 
 
 @nox.session
@@ -74,7 +79,7 @@ def frameworks(session: nox.Session) -> None:
 def integration(session: nox.Session) -> None:
     """Run the tests that need an engine; a missing one is a failure."""
     install(session, "test")
-    session.run("pytest", "tests/integration", "--run-docker", *session.posargs)
+    session.run("pytest", "tests/integration", "--run-docker", *PARALLEL, *session.posargs)
 
 
 @nox.session

@@ -124,11 +124,11 @@ def test_facts_of_the_environments_that_changed_count(run: Run) -> None:
     assert (run.path / table_copy.FILE).read_bytes() != before
 
 
-@pytest.mark.parametrize("place", [0, 40, -40, -1])
-def test_a_damaged_copy_is_not_read(run: Run, place: int) -> None:
+@pytest.mark.parametrize("position", [0, 40, -40, -1])
+def test_a_damaged_copy_is_not_read(run: Run, position: int) -> None:
     expected, path = without_copy(run), run.path / table_copy.FILE
     content = bytearray(path.read_bytes())
-    content[place] ^= 1
+    content[position] ^= 1
     path.write_bytes(content)
     assert_same(dataset.load_dataset(run), expected)
     assert path.read_bytes() != bytes(content)  # it was written again
