@@ -217,10 +217,13 @@ def _tables(good: "pa.Table", bad: "pa.Table") -> Tables:
 
 def _turns(good: "pa.Table") -> list[Turns | None]:
     """Return the turns of each good record."""
-    return [
-        None if name is None else Turns(name, tuple(medians))
-        for name, medians in zip(good["turns_name"].to_pylist(), good["turns"].to_pylist(), strict=True)
-    ]
+    lists = good["turns"].combine_chunks()
+    medians, sizes = lists.flatten().to_numpy().tolist(), lists.value_lengths().fill_null(0).to_pylist()
+    turns, begin = list[Turns | None](), 0
+    for name, size in zip(good["turns_name"].to_pylist(), sizes, strict=True):
+        turns.append(None if name is None else Turns(name, tuple(medians[begin : begin + size])))
+        begin += size
+    return turns
 
 
 def _column(name: str, column: "pa.ChunkedArray[Any]") -> Sequence[Any]:
