@@ -117,9 +117,10 @@ def full_venv(bench: Bench) -> None:
 
 
 def full_pip(bench: Bench) -> None:
+    """A build starts only if more than 1 GB stay free."""
     venvs = bench.cache / "venvs"
     venvs.unlink()
-    with disk(venvs, "size=600m"):
+    with disk(venvs, "size=1300m"):
         process = bench.start("run", *SMALL, "np-old", "--backend", "venv")
         bench.reached(process, lambda: list(venvs.glob("*/bin/pip")))
         fill(venvs)
