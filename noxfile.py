@@ -10,13 +10,21 @@ nox.options.reuse_existing_virtualenvs = True
 nox.options.sessions = ["lint", "tests"]
 
 
+CONSTRAINTS = "constraints.txt"
+"""The version of every package that a session may install; ``nox -s lock`` renews it."""
+PARALLEL = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
+"""Two files of tests at a time, in the order of their names: the slow ones do not come last."""
+GROUPS = ("audit", "bench", "docs", "lint", "test")
+
+
 def install(session: nox.Session, *groups: str) -> None:
-    """Install this project and dependency groups, once for each pyproject.toml: a second run needs no network."""
-    arguments = ["-e", ".", *(word for group in groups for word in ("--group", group))]
+    """Install this project and dependency groups in the versions of CONSTRAINTS, again only if one of them changed."""
+    arguments = ["-c", CONSTRAINTS, "-e", ".", *(word for group in groups for word in ("--group", group))]
     made = Path(session.virtualenv.location, "installed")
-    digest = hashlib.sha256(Path("pyproject.toml").read_bytes() + " ".join(arguments).encode()).hexdigest()
+    declared = Path("pyproject.toml").read_bytes() + Path(CONSTRAINTS).read_bytes()
+    digest = hashlib.sha256(declared + " ".join(arguments).encode()).hexdigest()
     if not made.exists() or made.read_text() != digest:
-        session.install("pip>=25.1")  # the first that knows dependency groups
+        session.install("-c", CONSTRAINTS, "pip>=25.1")  # the first that knows dependency groups
         session.install(*arguments)
         made.write_text(digest)
 
@@ -30,9 +38,12 @@ def matrix(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run all tests that need no GPU and no framework; with ``-- --run-docker`` a missing engine is a failure."""
+    """Run all tests that need no GPU and no framework, two files at a time.
+
+    With ``-- --run-docker`` a missing engine is a failure; ``-- -n 0`` runs one test at a time.
+    """
     install(session, "test")
-    session.run("pytest", "--ignore=tests/frameworks", *session.posargs)
+    session.run("pytest", "--ignore=tests/frameworks", *PARALLEL, *session.posargs)
 
 
 @nox.session
@@ -68,7 +79,7 @@ def frameworks(session: nox.Session) -> None:
 def integration(session: nox.Session) -> None:
     """Run the tests that need an engine; a missing one is a failure."""
     install(session, "test")
-    session.run("pytest", "tests/integration", "--run-docker", *session.posargs)
+    session.run("pytest", "tests/integration", "--run-docker", *PARALLEL, *session.posargs)
 
 
 @nox.session
@@ -90,6 +101,16 @@ def pins(session: nox.Session) -> None:
     """Ask the registries what the images of the matrix stand for now, and write docker/pins.toml."""
     install(session)
     session.run("runner", "lock", "--images", *session.posargs)
+
+
+@nox.session
+def lock(session: nox.Session) -> None:
+    """Write the newest versions that pyproject.toml allows to CONSTRAINTS; ``-- -P NAME`` renews one package."""
+    session.install("uv>=0.7")
+    words = [word for group in GROUPS for word in ("--group", group)]
+    words += ["--universal", "--python-version", "3.11", "--no-annotate", "--custom-compile-command", "nox -s lock"]
+    renewed = session.posargs or ["--upgrade"]
+    session.run("uv", "pip", "compile", "pyproject.toml", "--all-extras", *words, "-q", "-o", CONSTRAINTS, *renewed)
 
 
 @nox.session

@@ -75,18 +75,14 @@ def expected_correlations(rounds: int) -> Floats:
     nodes, weights = np.polynomial.legendre.leggauss(QUADRATURE_NODES)
     share = (nodes + 1) / 2  # of [0, 1): t = share / (1 - share)
     t, weights = share / (1 - share), weights / 2 / (1 - share) ** 2
-    expectations = []
-    for phi in GRID:
-        covariance = phi ** np.abs(np.subtract.outer(np.arange(rounds), np.arange(rounds)))
-        root = np.linalg.cholesky(covariance)
-        eigenvalues, vectors = np.linalg.eigh(root.T @ centre @ root)
-        eigenvalues = np.maximum(eigenvalues, 0) / max(eigenvalues.mean(), 1e-300)
-        scale = np.trace(root.T @ centre @ root) / rounds
-        forms = np.einsum("ij,jk,ki->i", vectors.T, root.T @ centre @ neighbours @ centre @ root, vectors) / scale
-        spread = 1 + 2 * t[:, None] * eigenvalues
-        integrand = (forms / spread).sum(axis=1) / np.sqrt(spread).prod(axis=1)
-        expectations.append(float(integrand @ weights))
-    return np.array(expectations)
+    root = np.linalg.cholesky(GRID[:, None, None] ** np.abs(np.subtract.outer(np.arange(rounds), np.arange(rounds))))
+    residuals = centre @ root
+    eigenvalues, vectors = np.linalg.eigh(residuals.mT @ residuals)  # of all coefficients at once
+    scale = np.maximum(eigenvalues.mean(axis=1, keepdims=True), 1e-300)
+    directions = residuals @ vectors
+    forms = (directions * (neighbours @ directions)).sum(axis=1) / scale
+    spread = 1 + 2 * t[:, None] * (np.maximum(eigenvalues, 0) / scale)[:, None, :]
+    return np.asarray((forms[:, None, :] / spread).sum(axis=2) / np.sqrt(spread).prod(axis=2) @ weights)
 
 
 def estimate_phi(correlation: float, rows_by_rounds: Mapping[int, int]) -> float:

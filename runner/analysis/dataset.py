@@ -8,8 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from runner.analysis import statistics
+from runner.analysis import statistics, table_copy
 from runner.analysis.model import MIN_ROUNDS, Dataset, Planned
+from runner.analysis.table_copy import Copy
 from runner.analysis.tables import TableBuilder
 from runner.core.errors import DamagedRunWarning, Problem, RecordError
 from runner.core.model import Cell
@@ -42,15 +43,13 @@ def load_dataset(folder: Run | Path) -> Dataset:
     """
     run = folder if isinstance(folder, Run) else Run.open(folder)
     machine, environments = run.machine(), run.environments()
-    journal = run.journal()
-    builder = TableBuilder(machine, environments)
     damaged: list[DamagedRecord] = []
-    for record in run.records(journal, damaged.append):
-        builder.add(record)
+    copy = table_copy.read(run, machine, environments) or _read_records(run, machine, environments, damaged)
+    journal, tables = copy
     sentences = run.warnings(journal, damaged)
     for sentence in sentences:
         warnings.warn(sentence, DamagedRunWarning, stacklevel=2)
-    tables, plan = builder.tables(), run.plan()
+    plan = run.plan()
     used = {len(cpus) for cpus in tables.rounds["cpus"] if isinstance(cpus, list)}
     if used:  # a step that is not pinned may use all of them
         machine = {**machine, "processors_used": " or ".join(map(str, sorted(used)))}
@@ -67,6 +66,21 @@ def load_dataset(folder: Run | Path) -> Dataset:
         warnings=sentences,
         provenance=_provenance(plan, journal.header),
     )
+
+
+def _read_records(
+    run: Run, machine: Mapping[str, Any], environments: Mapping[str, Any], damaged: list[DamagedRecord]
+) -> Copy:
+    """Read the journal and the records of a run, and copy them if it is large, complete, and nothing is damaged."""
+    key = table_copy.key_of(run, machine, environments)
+    journal = run.journal()
+    builder = TableBuilder(machine, environments)
+    for record in run.records(journal, damaged.append):
+        builder.add(record)
+    copy = Copy(journal, builder.tables())
+    if not damaged and table_copy.is_worth_it(journal) and not run.is_held():
+        table_copy.write(run, key, copy)
+    return copy
 
 
 def load_samples(path: str | Path) -> pd.DataFrame:

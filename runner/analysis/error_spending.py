@@ -24,12 +24,14 @@ def levels(at: tuple[int, ...], alpha: float) -> NDArray[np.float64]:
         at: numbers of rounds, ascending; the last one is the maximum.
         alpha: between 0 and 1.
     """
+    if len(at) == 1:
+        return np.array([alpha])
     from scipy.optimize import brentq
     from scipy.special import ndtr, ndtri
 
     times = np.asarray(at) / at[-1]
     steps = np.diff(alpha * times**SPENDING_POWER, prepend=0.0)
-    nodes, weights = np.polynomial.legendre.leggauss(QUADRATURE_NODES)
+    nodes, weights = _quadrature()
     positions, density, previous = np.zeros(1), np.ones(1), 0.0  # of the sums that have crossed no bound yet
     nominal = []
     for time, step in zip(times, steps, strict=True):
@@ -45,3 +47,9 @@ def levels(at: tuple[int, ...], alpha: float) -> NDArray[np.float64]:
         kernel = np.exp(-(((grid[:, None] - positions) / move) ** 2) / 2) / (move * np.sqrt(2 * np.pi))
         positions, density, previous = grid, (kernel @ density) * bound * weights, time
     return np.array(nominal)
+
+
+@lru_cache(maxsize=1)
+def _quadrature() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the nodes and the weights of an integral from -1 to 1 (Gauss and Legendre)."""
+    return np.polynomial.legendre.leggauss(QUADRATURE_NODES)

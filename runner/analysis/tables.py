@@ -81,13 +81,12 @@ class TableBuilder:
         """Return the tables of all records that were added."""
         columns = _columns(self.good)
         rounds = _table(columns)
-        samples = self._samples(rounds)
         facts = {name: pd.Series(columns[name], dtype=object) for name in VALUE_COLUMNS}
         times, counts = np.array(self.times, dtype=np.float64), np.array(self.counts, dtype=np.int64)
         failures = _categories([failure for failure, _ in self.failures])
         reasons = [reason or "" for _, reason in self.failures]
         return Tables(
-            samples=samples,
+            samples=samples_of(rounds, times, counts),
             rounds=rounds.assign(
                 seconds=segment_medians(times, counts),
                 iterations=counts,
@@ -132,15 +131,21 @@ class TableBuilder:
             record.compile_seconds,
         )
 
-    def _samples(self, rounds: pd.DataFrame) -> pd.DataFrame:
-        """Return the good records with one row for each of their times."""
-        counts = np.array(self.counts, dtype=np.int64)
-        rows = np.repeat(np.arange(len(counts)), counts)
-        columns: dict[str, Any] = {name: rounds[name].array.take(rows) for name in SAMPLE_TEXT_COLUMNS}
-        columns["round"] = rounds["round"].to_numpy()[rows]
-        columns["iteration"] = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-        columns["seconds"] = np.array(self.times, dtype=np.float64)
-        return pd.DataFrame(columns)
+
+def samples_of(rounds: pd.DataFrame, times: "npt.NDArray[np.float64]", counts: "npt.NDArray[np.int64]") -> pd.DataFrame:
+    """Return good records with one row for each of their times, which are in the order of the records.
+
+    Args:
+        rounds: a row for each record.
+        times: in seconds, (N,).
+        counts: how many of the times are of each record.
+    """
+    rows = np.repeat(np.arange(len(counts)), counts)
+    columns: dict[str, Any] = {name: rounds[name].array.take(rows) for name in SAMPLE_TEXT_COLUMNS}
+    columns["round"] = rounds["round"].to_numpy()[rows]
+    columns["iteration"] = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    columns["seconds"] = times
+    return pd.DataFrame(columns)
 
 
 def turns_of(record: Record) -> Turns | None:

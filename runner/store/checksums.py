@@ -6,6 +6,9 @@ file is in its line of the journal. They protect from accidents: whoever changes
 
 import hashlib
 import re
+from collections.abc import Mapping
+
+from runner.core.files import read_bounded
 
 _KEY = b', "checksum": "'
 _END = re.compile(rb'([0-9a-f]{16})"\}\s*')
@@ -32,3 +35,16 @@ def is_unchanged(content: bytes) -> bool | None:
 def file_checksum(content: bytes) -> str:
     """Return the SHA-256 of a file's content, as ``sha256sum`` prints it."""
     return hashlib.sha256(content).hexdigest()
+
+
+def have_checksums(checksums: Mapping[str, str], limit: int) -> bool:
+    """Read files, and return whether each can be read and has its ``file_checksum``.
+
+    Args:
+        checksums: path -> checksum.
+        limit: the largest size of a file, in bytes.
+    """
+    try:
+        return all(file_checksum(read_bounded(path, limit)) == checksum for path, checksum in checksums.items())
+    except OSError:
+        return False

@@ -108,6 +108,10 @@ class Run:
         """Lock this run against other runners for the length of a block; UsageError if one is running it."""
         return hold(self.path / LOCK, f"run {self.id}")
 
+    def is_held(self) -> bool:
+        """Return whether a process measures or changes this run now."""
+        return is_held(self.path / LOCK)
+
     def plan(self) -> Document:
         """Return the plan as ``runner plan --format json`` printed it."""
         return read_document(self.path / PLAN, PLAN)
@@ -218,7 +222,7 @@ class Run:
             journal: the result of ``journal()``.
             damaged: what ``records`` left out.
         """
-        return sentences(self.path, journal, damaged, is_measuring=is_held(self.path / LOCK))
+        return sentences(self.path, journal, damaged, is_measuring=self.is_held())
 
 
 @contextmanager

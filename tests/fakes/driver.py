@@ -23,7 +23,9 @@ TDP = 0xFFFFFF01
 ARCHITECTURES = {"Kepler": 2, "Maxwell": 3, "Pascal": 4, "Volta": 5, "Turing": 6, "Ampere": 7, "Ada": 8, "Hopper": 9}
 CAPABILITIES = {"Kepler": (3, 7), "Maxwell": (5, 2), "Pascal": (6, 1), "Volta": (7, 0), "Turing": (7, 5)}
 CAPABILITIES |= {"Ampere": (8, 0), "Ada": (8, 9), "Hopper": (9, 0)}
-SUITE = os.environ.setdefault("NVML_STANDIN_SUITE", secrets.token_hex(4))  # a GPU has one guardian on a machine
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
+SUITE = os.environ.setdefault(f"NVML_STANDIN_SUITE{WORKER}", secrets.token_hex(4))
+"""Part of a GPU's UUID: a GPU has one guardian on a machine, and workers of pytest-xdist have GPUs of their own."""
 UUID = f"GPU-{SUITE}-0000-0000-0000-00000000000{{}}"
 
 u32, u64 = ctypes.c_uint32, ctypes.c_uint64

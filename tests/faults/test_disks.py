@@ -116,6 +116,30 @@ def full_venv(bench: Bench) -> None:
         bench.check_kept()
 
 
+def full_pip(bench: Bench) -> None:
+    """A build starts only if more than 1 GB stay free."""
+    venvs = bench.cache / "venvs"
+    venvs.unlink()
+    with disk(venvs, "size=1300m"):
+        process = bench.start("run", *SMALL, "np-old", "--backend", "venv")
+        bench.reached(process, lambda: list(venvs.glob("*/bin/pip")))
+        fill(venvs)
+        done = bench.end(process)
+        bench.check_seen(done)
+        bench.check_cleaned()
+        empty(venvs)
+        assert not [path for path in venvs.iterdir() if path.is_dir()]
+        bench.check_kept()
+
+
+def full_image(bench: Bench) -> None:
+    """A step writes to a disk of 64 MB: the disk of the engine is not ours to fill."""
+    dockerfile = bench.folder / "docker" / "numpy.Dockerfile"
+    step = f"RUN cat /dev/zero > /dev/shm/filler # {bench.folder}\nRUN useradd"
+    dockerfile.write_text(dockerfile.read_text().replace("RUN useradd", step, 1))
+    bench.check(bench("run", *SMALL, "np-old", "--backend", "docker"))
+
+
 def full_tmp(bench: Bench) -> None:
     with disk(bench.temporary, "size=64k,nr_inodes=50"):
         fill(bench.temporary)
@@ -183,6 +207,8 @@ ACTIONS: Mapping[str, Callable[[Bench], None]] = {
     "disk-full-report": full_report,
     "disk-full-cache": full_cache,
     "disk-full-venv": full_venv,
+    "disk-full-pip": full_pip,
+    "disk-full-image": full_image,
     "disk-full-tmp": full_tmp,
     "readonly-reports": readonly_reports,
     "foreign-reports": foreign,

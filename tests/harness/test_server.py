@@ -4,6 +4,7 @@ import ast
 import contextlib
 import os
 import signal
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -359,11 +360,13 @@ def sleepers() -> list[str]:
 
 
 def command_lines() -> list[str]:
-    """Return the command line of every process."""
+    """Return the command lines of the servers of this test session and of what they started, by their TMPDIR."""
+    mark = f"\0TMPDIR={tempfile.gettempdir()}/".encode()
     lines: list[str] = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
+    for path in Path("/proc").glob("[0-9]*"):
         try:
-            lines.append(path.read_bytes().replace(b"\0", b" ").decode())
+            if mark in b"\0" + (path / "environ").read_bytes():
+                lines.append((path / "cmdline").read_bytes().replace(b"\0", b" ").decode())
         except OSError:
             continue
     return lines

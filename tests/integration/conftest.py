@@ -113,6 +113,15 @@ def containers(*runs: str) -> list[str]:
         client.close()
 
 
+def leftovers(client: Any, pid: int) -> list[str]:
+    """Return the containers and unfinished images of a process's builds; other runners may use the engine, too."""
+    from runner.backends.docker.options import OWNER
+
+    containers = client.api.containers(all=True, filters={"label": OWNER})
+    images = client.api.images(filters={"label": OWNER, "dangling": True})
+    return [item["Id"] for item in (*containers, *images) if f":{pid}:" in item["Labels"][OWNER]]
+
+
 def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> Any:
     """Return the first true value of ``found``; fails after ``seconds``."""
     end = time.monotonic() + seconds

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import secrets
 import shutil
 import signal
 import socket
@@ -31,6 +32,7 @@ from runner.core.model import Limits, Provisioned, Spec
 from runner.harness import cases
 from runner.harness.verify import __main__ as packed_truth
 from runner.measure.session import Session
+from tests.integration.conftest import leftovers
 from tests.support.cases import TINY
 
 pytestmark = pytest.mark.docker
@@ -149,12 +151,13 @@ def test_close_removes_the_container_and_may_be_repeated(
 def test_failed_start_leaves_no_container(
     client: docker.DockerClient, backend: DockerBackend, ready: Provisioned, run: str
 ) -> None:
+    missing = secrets.token_hex(32)  # other sessions may use the engine, too
     with pytest.raises(EngineError, match="No such image"):
-        backend.open(replace(ready, handle="sha256:" + "0" * 64), Limits(memory=256 * MIB, run=run))
+        backend.open(replace(ready, handle=f"sha256:{missing}"), Limits(memory=256 * MIB, run=run))
     with pytest.raises(EngineError, match="memory"):
         backend.open(ready, Limits(memory=1, run=run))
     assert containers(client, run) == []
-    assert client.volumes.list(filters={"name": cache_volume("0" * 12, "cpu")}) == []
+    assert client.volumes.list(filters={"name": cache_volume(missing[:12], "cpu")}) == []
 
 
 def test_image_without_its_interpreter_is_a_crash_that_names_it(
@@ -439,13 +442,6 @@ def made(folder: Path, instructions: str) -> tuple[DockerBackend, Spec]:
     (folder / "lock.txt").write_text(f"# {time.time_ns()}\n")
     lock = folder / "lock.txt"
     return DockerBackend(folder), Spec(environment="made", framework="numpy", release="1", base=BASE, lock=lock)
-
-
-def leftovers(client: docker.DockerClient, pid: int) -> list[str]:
-    """Return the containers and unfinished images of a process's builds; other runners may use the engine, too."""
-    containers = client.api.containers(all=True, filters={"label": OWNER})
-    images = client.api.images(filters={"label": OWNER, "dangling": True})
-    return [item["Id"] for item in (*containers, *images) if f":{pid}:" in item["Labels"][OWNER]]
 
 
 def test_failed_build_has_a_reason_and_leaves_nothing(client: docker.DockerClient, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The lock of a GPU across users: who holds it, and whether that can be a trick."""
 
 import os
+import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ import pytest
 
 from runner.gpu.clocks.machine_lock import sole
 
-UUID = "GPU-5a0b7e1c-test"
+UUID = f"GPU-{secrets.token_hex(4)}-test"
 NOBODY = 65534
 HOLD = """
 import os, socket, sys

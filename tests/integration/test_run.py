@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import runner as package
-from tests.integration.conftest import Runner, alive, children, containers, journal_of, wait_for
+from tests.integration.conftest import Runner, alive, children, containers, journal_of, leftovers, wait_for
 
 BACKENDS = ("venv", pytest.param("docker", marks=pytest.mark.docker))
 TINY = ("--preset", "tiny", "--device", "cpu", "--threads", "1")
@@ -205,14 +205,14 @@ def test_an_interrupted_build_leaves_no_container_and_no_image(number: signal.Si
     dockerfile = runner.folder / "docker" / "numpy.Dockerfile"
     dockerfile.write_text(dockerfile.read_text() + f"RUN sleep 300 # {runner.folder.name} {number}\n")
     client = docker.from_env()
-    before = {image.id for image in client.images.list()}
     process = runner.start("build", "np-old", "--backend", "docker")
-    wait_for(lambda: sleepers(client), 200)
+    wait_for(lambda: sleepers(client, process.pid), 200)
+    assert len(leftovers(client, process.pid)) >= 2  # the container of the step, and the image of those before it
     process.send_signal(number)
     process.communicate(timeout=30)
     assert process.returncode == 130
-    wait_for(lambda: not sleepers(client))
-    assert {image.id for image in client.images.list()} <= before
+    wait_for(lambda: not sleepers(client, process.pid))
+    assert not leftovers(client, process.pid)
     client.close()
 
 
@@ -242,7 +242,8 @@ def test_a_folder_that_is_no_place_for_an_unknown_selector_says_what_there_is(ru
     assert "did you mean 'np-old'?" in done.stderr or "np-old" in done.stderr
 
 
-def sleepers(client: Any) -> list[str]:
-    """Return the ids of the containers in which a build step sleeps."""
+def sleepers(client: Any, pid: int) -> list[str]:
+    """Return the ids of the containers in which a build step of a process sleeps."""
+    of_builds = set(leftovers(client, pid))
     containers = client.containers.list(all=True, ignore_removed=True)
-    return [str(each.id) for each in containers if "sleep 300" in str(each.attrs["Args"])]
+    return [str(each.id) for each in containers if each.id in of_builds and "sleep 300" in str(each.attrs["Args"])]

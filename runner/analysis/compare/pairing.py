@@ -121,33 +121,30 @@ def _by_cell(frame: pd.DataFrame, column: str) -> Iterable[tuple[Cell, str]]:
 
 
 def _measured(rounds: pd.DataFrame) -> dict[Cell, Measured]:
-    medians: dict[Cell, dict[int, float]] = defaultdict(dict)
-    servers: dict[Cell, dict[int, str]] = defaultdict(dict)
-    turns: dict[Cell, dict[int, Turns]] = defaultdict(dict)
-    facts: dict[Cell, set[tuple[str, ...]]] = defaultdict(set)
-    known = zip(*(rounds[name].tolist() for name in COMPARABLE), strict=True)
-    numbers = zip(*(rounds[name].tolist() for name in ("round", "seconds", "server", "turns")), strict=True)
-    for cell, values, (number, seconds, server, taken) in zip(_cells(rounds), known, numbers, strict=True):
-        medians[cell][number] = seconds
-        servers[cell][number] = server
-        if taken is not None:
-            turns[cell][number] = taken
-        facts[cell].add(values)
+    rows_by_cell: dict[str, list[int]] = defaultdict(list)
+    for row, cell_id in enumerate(rounds["cell"].tolist()):
+        rows_by_cell[cell_id].append(row)
+    known = list(zip(*(rounds[name].tolist() for name in COMPARABLE), strict=True))
+    numbers, times, servers, turns = (rounds[name].tolist() for name in ("round", "seconds", "server", "turns"))
     sizes: dict[Cell, dict[int, SampleSize]] = defaultdict(dict)
     for (cell, number), size in sample_sizes(rounds).items():
         sizes[cell][number] = size
-    values_of = {values: _values(values) for values in {frozenset(values) for values in facts.values()}}
-    return {
-        cell: Measured(
-            by_round,
-            median(by_round.values()),
-            values_of[frozenset(facts[cell])],
-            servers[cell],
-            turns[cell],
+    values_of: dict[frozenset[tuple[str, ...]], dict[str, frozenset[str]]] = {}
+    measured = {}
+    for cell_id, rows in rows_by_cell.items():
+        cell, facts = Cell.parse(cell_id), frozenset(known[row] for row in rows)
+        if facts not in values_of:
+            values_of[facts] = _values(facts)
+        medians = {numbers[row]: times[row] for row in rows}
+        measured[cell] = Measured(
+            medians,
+            median(medians.values()),
+            values_of[facts],
+            {numbers[row]: servers[row] for row in rows},
+            {numbers[row]: turns[row] for row in rows if turns[row] is not None},
             sizes=sizes[cell],
         )
-        for cell, by_round in medians.items()
-    }
+    return measured
 
 
 def _with_tick(measured: Measured, cell: Cell, samples: pd.DataFrame) -> Measured:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import docker
 from docker.errors import APIError, NotFound
@@ -17,6 +18,9 @@ from runner.core.units import disk_size
 
 _DISK_SHARE = 2  # a server may fill one part in so many of what is free on the disk
 _CHECK_SECONDS = 1.0
+_COUNTING = "disk usage operation is already running"
+"""How an engine refuses a second client (https://github.com/moby/moby, ``daemon/disk_usage.go``)."""
+_USAGE_ATTEMPTS, _USAGE_PAUSE = 25, 0.2  # seconds between attempts
 _CHECKS = 4  # of the volume, while as much of the disk is filled again as a server may
 
 
@@ -50,10 +54,34 @@ def storage_folder(client: docker.DockerClient) -> Path | None:
     return root if local else None
 
 
+def disk_usage(client: docker.DockerClient, wait: Callable[[float], object] = time.sleep) -> dict[str, Any]:
+    """Return what ``docker system df`` shows: the sizes of all images, containers and volumes.
+
+    An engine counts for one client at a time, and refuses the others: they try again for some seconds.
+
+    Args:
+        client: the engine.
+        wait: waits for some seconds.
+
+    Raises:
+        APIError: the engine refuses for another reason, or still counts for another client.
+    """
+    for _ in range(_USAGE_ATTEMPTS - 1):
+        try:
+            usage: dict[str, Any] = client.df()
+        except APIError as error:
+            if _COUNTING not in (error.explanation or ""):
+                raise
+            wait(_USAGE_PAUSE)
+        else:
+            return usage
+    return dict(client.df())
+
+
 def volume_bytes(client: docker.DockerClient, volume: str) -> int:
-    """Return the size of a volume; 0 if the engine does not say, for example while it counts for somebody else."""
+    """Return the size of a volume; 0 if the engine does not say."""
     with suppress(APIError):
-        for entry in client.df().get("Volumes") or []:
+        for entry in disk_usage(client).get("Volumes") or []:
             if entry["Name"] == volume:
                 return max(int((entry.get("UsageData") or {}).get("Size") or 0), 0)
     return 0

@@ -22,6 +22,7 @@ from typing import Any
 import docker
 from docker.errors import APIError, NotFound
 
+from runner.backends.docker.cache import disk_usage
 from runner.backends.docker.options import CACHE, ENVIRONMENT, OWNER, volume_image
 from runner.core.model import Leftover
 
@@ -140,7 +141,7 @@ def unneeded_images_and_volumes(
         container["ImageID"] for container in containers if not is_abandoned((container["Labels"] or {}).get(OWNER, ""))
     }
     used |= set(kept)
-    disk = client.df()
+    disk = disk_usage(client)
     images = disk["Images"] or []
     removable: dict[str, Leftover] = {}
     for image in images:

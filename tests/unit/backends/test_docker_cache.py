@@ -8,7 +8,7 @@ import pytest
 from docker.errors import APIError, NotFound
 
 from runner.backends.docker import cache
-from runner.backends.docker.cache import CacheGuard, create_folder, create_volume, volume_bytes
+from runner.backends.docker.cache import CacheGuard, create_folder, create_volume, disk_usage, volume_bytes
 
 MIB = 1 << 20
 
@@ -21,8 +21,11 @@ class Response:
         self.status_code = code
 
 
-def refusal(code: int) -> APIError:
-    return APIError("no", response=Response(code))  # type: ignore[arg-type]
+def refusal(code: int, explanation: str | None = None) -> APIError:
+    return APIError("no", response=Response(code), explanation=explanation)  # type: ignore[arg-type]
+
+
+COUNTING = refusal(500, "a disk usage operation is already running")
 
 
 class Engine:
@@ -34,6 +37,7 @@ class Engine:
         self.archives: list[tuple[str, str, bytes]] = []
         self.walks = 0
         self.walk_fails = False
+        self.other_walks = 0
         self.in_use: set[str] = set()
         self.api = self
 
@@ -63,7 +67,29 @@ class Engine:
         self.walks += 1
         if self.walk_fails:
             raise refusal(500)
+        if self.walks <= self.other_walks:
+            raise COUNTING
         return {"Volumes": [{"Name": name, "UsageData": {"Size": size}} for name, size in self.sizes.items()]}
+
+
+def test_an_engine_that_counts_for_another_client_is_asked_again() -> None:
+    engine: Any = Engine(one=MIB)
+    engine.other_walks, waits = 3, list[float]()
+    assert disk_usage(engine, waits.append)["Volumes"][0]["UsageData"]["Size"] == MIB
+    assert len(waits) == 3
+    assert 0 < sum(waits) < 1
+
+
+def test_an_engine_that_always_counts_for_another_or_fails_is_not_asked_for_ever() -> None:
+    engine: Any = Engine(one=MIB)
+    engine.other_walks, waits = 1000, list[float]()
+    with pytest.raises(APIError):
+        disk_usage(engine, waits.append)
+    assert 1 < sum(waits) < 10
+    engine.walk_fails, before = True, engine.walks
+    with pytest.raises(APIError):
+        disk_usage(engine, waits.append)
+    assert engine.walks == before + 1
 
 
 def test_folder_of_the_caches_belongs_to_the_server() -> None:

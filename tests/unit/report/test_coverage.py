@@ -1,5 +1,6 @@
 """The coverage tables agree with the plan, and refuse a plan that they cannot show."""
 
+import functools
 import re
 import runpy
 from collections.abc import Mapping
@@ -157,6 +158,7 @@ def test_a_gpu_with_a_too_old_driver_is_shown_as_needs_gpu() -> None:
     assert by_framework["rnn-step", "torch"] == "needs-gpu"
 
 
+@functools.cache
 def shipped() -> Plan:
     plan: Plan = runpy.run_path(str(ROOT / "docs" / "generate.py"))["plan_without_images"](
         load(ROOT / "matrix.yaml"), ROOT
