@@ -133,7 +133,7 @@ def start_run(plan: Plan, settings: RunSettings, gpus: Sequence[Gpu], ready: Map
         digests=digests(ready),
         command=tuple(map(shortened, settings.command)),
         program=__version__,
-        locks={name: str(path) for name, path in settings.locks.items()},
+        locks={name: str(path.absolute()) for name, path in settings.locks.items()},
     )
     name = settings.run or datetime.now(UTC)
     return Run.create(settings.reports, document, cases, machine.describe(gpus), header.event(), name)
