@@ -114,6 +114,15 @@ def current_locks(followed: Sequence[Followed]) -> dict[str, Path]:
     return {each.environment: each.lock for each in followed if each.lock and each.lock != each.matrix_lock}
 
 
+def current_specs(matrix: Matrix, folder: Path, reports: Path) -> tuple[Spec, ...]:
+    """Return what nights build instead of what the matrix's locks say, on any device; see ``followed_environments``."""
+    followed_specs: list[Spec] = []
+    for device in ("cpu", "cuda"):
+        locks = current_locks(followed_environments(matrix, list(matrix.environments), device, folder, reports))
+        followed_specs += with_locks(specs(matrix, list(locks), device, folder)[0], locks)
+    return tuple(dict.fromkeys(followed_specs))
+
+
 def update(context: Context, followed: Sequence[Followed], progress: Progress) -> tuple[dict[str, Path], list[str]]:
     """Lock and build the newest releases of the followed packages.
 

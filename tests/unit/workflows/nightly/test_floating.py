@@ -209,6 +209,16 @@ def test_an_environment_without_a_lock_gets_its_first_one(folder: Path, index: I
     assert night(folder, Engine(), ["jax"])[1][0].endswith("it has no earlier release, so nothing of it is measured")
 
 
+def test_cleaning_keeps_what_nights_use(folder: Path, index: Index) -> None:
+    of = context(folder, Engine())
+    assert floating.current_specs(of.matrix, folder, of.settings.reports) == ()
+    index.newest["torch-2.x"] = lock_text(torch="2.9.1")
+    night(folder, Engine())
+    (spec,) = floating.current_specs(of.matrix, folder, of.settings.reports)
+    assert (spec.environment, spec.python) == ("torch-2.x", "3.11")
+    assert spec.lock == releases.lock_of(of.settings.reports, FOLDER, "2.9.1")
+
+
 def test_an_engine_that_is_gone_ends_the_night(folder: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(*_: object) -> Provisioned:
         raise EngineError("the engine stopped answering")
