@@ -13,6 +13,7 @@ Steps, each of which takes values and returns values:
 ``accept`` makes a run the baseline and the anchor of cells; ``schedule`` runs nights.
 """
 
+import os
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -24,6 +25,7 @@ from runner.core.model import Cell
 from runner.core.model.cells import TWIN
 from runner.core.progress import Progress
 from runner.core.units import parse_duration
+from runner.workflows import alerts
 from runner.workflows import run as pipeline
 from runner.workflows.context import Context, prepared
 from runner.workflows.nightly import result
@@ -64,6 +66,7 @@ def nightly(options: Options, progress: Progress) -> Night:
         RunnerError: whatever ``workflows.run.run`` raises; or the file of the anchors is damaged.
     """
     budget = parse_duration(options.budget or BUDGET)
+    targets = alerts.targets_of_night(os.environ, progress.note)
     context, first = prepared(replace(options, budget=f"{(1 - CONFIRMATION_SHARE) * budget:.3f}s"), progress.note)
     read_pins(context.settings.reports, "")  # a damaged file is a mistake that does not wait for the morning
     deadline = time.monotonic() + budget
@@ -71,11 +74,14 @@ def nightly(options: Options, progress: Progress) -> Night:
     deadline = max(deadline, time.monotonic() + CONFIRMATION_SHARE * budget)  # the budget excludes building
     results = dataset.load_dataset(totals.run)
     history = read_history(context.settings.reports)
-    night, candidates = _compare(_night(totals, results), totals, results, history, context)
+    night, candidates, compared = _compare(_night(totals, results), totals, results, history, context)
     confirmation = Confirmation(
         first=first, run=night.run, pace=_pace(totals, first), context=context, progress=progress
     )
-    return _confirm_all(night, candidates, confirmation, history, deadline)
+    night = _confirm_all(night, candidates, confirmation, history, deadline)
+    digests = totals.run.journal().header["digests"]
+    reports, note = context.settings.reports, progress.note
+    return alerts.deliver(night, reports, targets, compared=compared, digests=digests, note=note)
 
 
 def _measure(first: Prepared, context: Context, progress: Progress) -> Totals:
@@ -116,8 +122,12 @@ def _night(totals: Totals, results: Dataset) -> Night:
 
 def _compare(
     night: Night, totals: Totals, results: Dataset, history: History, context: Context
-) -> tuple[Night, list[Candidate]]:
-    """Compare the cells with their baselines and anchors; return the night, and the candidates to be confirmed."""
+) -> tuple[Night, list[Candidate], frozenset[str]]:
+    """Compare the cells with their baselines and anchors.
+
+    Returns:
+        The night, the candidates to be confirmed, and the ids of the cells that were compared with their baselines.
+    """
     reports, margin = context.settings.reports, context.settings.margin
     cells, header = measured_cells(results), totals.run.journal().header
     anchors = find_anchors(reports, totals.run, cells, history)
@@ -134,7 +144,8 @@ def _compare(
     candidates += against_anchors(anchor_rows, other_anchors, changed, history, digests, margin)
     changes = tuple(_unchanged(candidate) for candidate in in_order(unchanged, margin))
     notes = (*baselines.notes, *anchors.notes, *_notes(cells, baselines))
-    return replace(night, compared=len(rows), changes=changes, notes=notes), candidates
+    compared = frozenset(cell.id for cell in rows)
+    return replace(night, compared=len(rows), changes=changes, notes=notes), candidates, compared
 
 
 def _unchanged(candidate: Candidate) -> Change:
