@@ -24,7 +24,7 @@ def alerts(
     output: Output = None,
     traceback: Traceback = False,
 ) -> int:
-    """Show the confirmed regressions that still stand. MATRIX_RUNNER_ALERTS, or a private file, names who gets alerts."""
+    """Show the regressions that nights confirmed and that still stand; MATRIX_RUNNER_ALERTS names who gets alerts."""
     from runner.workflows.alerts import overview
 
     if test and issue is not None:

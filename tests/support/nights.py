@@ -7,7 +7,7 @@ from typing import Any
 
 from runner.analysis.model import Comparison, Difference, Row, Verdict
 from runner.core.model import Cell
-from runner.workflows.alerts import deliver
+from runner.workflows.alerts.delivery import Delivery
 from runner.workflows.alerts.sending import Message
 from runner.workflows.alerts.targets import Target
 from runner.workflows.nightly.confirmed import Against
@@ -120,5 +120,7 @@ def ended(
 ) -> Night:
     """Store a night, deliver its alerts, and return it."""
     store(tonight, reports)
-    context = {"compared": frozenset(tonight.seconds), "digests": {"torch-2.x": "sha256:new"}, **context}
-    return deliver(tonight, reports, targets, note=lambda _: None, send=receivers, **context)
+    compared = context.pop("compared", frozenset(tonight.seconds))
+    digests = context.pop("digests", {"torch-2.x": "sha256:new"})
+    delivery = Delivery(reports=reports, targets=tuple(targets), note=lambda _: None, send=receivers, **context)
+    return delivery.of(tonight, compared, digests)

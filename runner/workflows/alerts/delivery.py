@@ -6,7 +6,7 @@ night, which a receiver then has twice; no message is lost.
 
 import time
 from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,8 +54,6 @@ def deliver(
     compared: Collection[str],
     digests: Mapping[str, str],
     note: Note,
-    send: Send = send,
-    clock: Callable[[], float] = time.monotonic,
 ) -> "Night":
     """Open, close and send the alerts of a night that is done; return the night with its alerts, stored again.
 
@@ -68,48 +66,79 @@ def deliver(
         compared: ids of the cells that were compared with their last good runs.
         digests: environment -> what pins its content tonight.
         note: shows a line.
-        send: sends a message.
-        clock: seconds, monotonic.
 
     Raises:
         RecordError: the night cannot be stored.
     """
-    from runner.workflows.nightly import result
-
-    nights = read_nights(reports)
-    nights.pop(night.run, None)
-    state = state_after(nights)
-    tonight = Tonight(
-        night=night.json(),
-        compared=compared,
-        digests=digests,
-        accepted=_accepted(reports, night),
-        digest_in=lambda run, environment: _digest_in(reports, run, environment),
-    )
-    entries = actions(state, nights, tonight)
-    closed = {entry.key for entry in entries if entry.action == "closed"}
-    entries += [entry for entry in state.undelivered if entry.key not in closed]
-    night = _with(night, [_intended(entry, targets) for entry in entries])
-    result.store(night, reports)
-    nights[night.run] = night.json()
-    deadline = clock() + BUDGET
-    for index, entry in enumerate(night.alerts):
-        if entry.delivered or not targets:
-            continue
-        message = _message(entry, state, nights)
-        sent = _sent(entry, message, targets, lambda: deadline - clock(), send)
-        note(_outcome(sent))
-        night = _with(night, [*night.alerts[:index], sent, *night.alerts[index + 1 :]])
-        result.store(night, reports)
-    failures = [_outcome(entry) for entry in night.alerts if targets and not entry.delivered]
-    if failures:
-        night = replace(night, notes=(*night.notes, *failures))
-        result.store(night, reports)
-    return night
+    return Delivery(reports=reports, targets=tuple(targets), note=note).of(night, compared, digests)
 
 
-def _with(night: "Night", entries: Sequence[AlertEntry]) -> "Night":
-    return replace(night, alerts=tuple(entries))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """The delivery of a night's alerts; see ``deliver``.
+
+    Attributes:
+        reports, targets, note: as there.
+        send: sends a message.
+        clock: seconds, monotonic.
+    """
+
+    reports: Path
+    targets: tuple[Target, ...]
+    note: Note
+    send: Send = send
+    clock: Callable[[], float] = time.monotonic
+
+    def of(self, night: "Night", compared: Collection[str], digests: Mapping[str, str]) -> "Night":
+        """Deliver the alerts of a night; return it with them."""
+        nights = read_nights(self.reports)
+        nights.pop(night.run, None)
+        state = state_after(nights)
+        tonight = Tonight(
+            night=night.json(),
+            compared=compared,
+            digests=digests,
+            accepted=_accepted(self.reports, night),
+            digest_in=lambda run, environment: _digest_in(self.reports, run, environment),
+        )
+        entries = actions(state, nights, tonight)
+        closed = {entry.key for entry in entries if entry.action == "closed"}
+        entries += [entry for entry in state.undelivered if entry.key not in closed]
+        night = self._stored(night, [_intended(entry, self.targets) for entry in entries])
+        night = self._sent(night, state, {**nights, night.run: night.json()})
+        failures = [_outcome(entry) for entry in night.alerts if self.targets and not entry.delivered]
+        return self._stored(replace(night, notes=(*night.notes, *failures)), night.alerts) if failures else night
+
+    def _stored(self, night: "Night", entries: Sequence[AlertEntry]) -> "Night":
+        """Store a night with its alerts; return it."""
+        from runner.workflows.nightly import result
+
+        night = replace(night, alerts=tuple(entries))
+        result.store(night, self.reports)
+        return night
+
+    def _sent(self, night: "Night", state: State, nights: Nights) -> "Night":
+        """Send the messages of a night, and store it after each; return it."""
+        deadline = self.clock() + BUDGET
+        for index, entry in enumerate(night.alerts):
+            if entry.delivered or not self.targets:
+                continue
+            outcome = self._outcome_of(entry, _message(entry, state, nights), deadline - self.clock())
+            self.note(_outcome(outcome))
+            night = self._stored(night, [*night.alerts[:index], outcome, *night.alerts[index + 1 :]])
+        return night
+
+    def _outcome_of(self, entry: AlertEntry, message: Message | None, seconds: float) -> AlertEntry:
+        """Send the message of an entry to those who do not have it; return the entry with the outcome."""
+        if message is None:
+            return replace(entry, delivered=True, reason="its nights are gone")
+        has_it = {name for name, failure in entry.targets.items() if not failure}
+        missing = [target for target in self.targets if target.name not in has_it]
+        names = [target.name for target in missing]
+        failures = self.send(message, missing, seconds) if seconds > 0 else dict.fromkeys(names, NO_TIME)
+        outcome = {target.name: failures.get(target.name, "") for target in self.targets}
+        reasons = [f"{name}: {failure}" for name, failure in outcome.items() if failure]
+        return replace(entry, targets=outcome, delivered=not reasons, reason="; ".join(reasons))
 
 
 def _intended(entry: AlertEntry, targets: Sequence[Target]) -> AlertEntry:
@@ -117,23 +146,6 @@ def _intended(entry: AlertEntry, targets: Sequence[Target]) -> AlertEntry:
     if entry.delivered:
         return entry
     return replace(entry, reason=INTENDED if targets else NO_TARGETS)
-
-
-def _sent(
-    entry: AlertEntry, message: Message | None, targets: Sequence[Target], seconds: Callable[[], float], send: Send
-) -> AlertEntry:
-    """Send the message of an entry to those who do not have it; return the entry with the outcome."""
-    has_it = {name for name, failure in entry.targets.items() if not failure}
-    missing = [target for target in targets if target.name not in has_it]
-    if message is None:
-        return replace(entry, delivered=True, reason="its nights are gone")
-    if seconds() <= 0:
-        failed = dict.fromkeys((target.name for target in missing), NO_TIME)
-    else:
-        failed = dict(send(message, missing, seconds()))
-    outcome = {**{target.name: "" for target in targets if target.name in has_it}, **failed}
-    reasons = [f"{name}: {failure}" for name, failure in outcome.items() if failure]
-    return replace(entry, targets=outcome, delivered=not reasons, reason="; ".join(reasons))
 
 
 def _message(entry: AlertEntry, state: State, nights: Nights) -> Message | None:
