@@ -14,7 +14,7 @@ from runner.workflows.alerts import sender
 from runner.workflows.alerts.sender import NO_APPRISE, TOO_SLOW, UNKNOWN
 from runner.workflows.alerts.targets import VARIABLE, Target
 
-DEADLINE = 15.0
+DEADLINE = 20.0
 """Seconds that a receiver has to accept a message."""
 SENDER = (sys.executable, "-P", sender.__file__)
 
