@@ -11,7 +11,6 @@ from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-
 SMTP_REPLIES = {
     "EHLO": b"250-loopback\r\n250 AUTH PLAIN\r\n",
     "AUTH": b"235 accepted\r\n",

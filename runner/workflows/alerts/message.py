@@ -34,7 +34,7 @@ def closed_message(entry: AlertEntry, known: Evidence | None) -> Message:
     device = f" on {known.device}" if known else ""
     what = printable(f"{entry.environment}: no longer slower: {cells}{device}", TITLE_LENGTH)
     because = printable(entry.because, 600)
-    return Message(title=_safe(what), body=_safe(f"Alert {entry.key} is closed. {because}"), kind="success")
+    return Message(title=_safe(what), body=_safe(f"Alert {entry.key} is closed: {because}."), kind="success")
 
 
 TEST_MESSAGE = Message(
@@ -55,10 +55,10 @@ def issue(known: Evidence) -> str:
     """Return the body of an issue, in Markdown; whatever an environment reported is escaped."""
     parts = [f"# {plain(title(known))}", plain(_summary(known))]
     for step in known.steps:
-        rows = [(name_of(change), ratio_text(change)) for change in step.changes[:ISSUE_CELLS]]
+        rows = [(_safe(name_of(change)), ratio_text(change)) for change in step.changes[:ISSUE_CELLS]]
         parts += [f"## Slower than {plain(_since(step))}", table(("cell", "ratio, with its 95 % interval"), rows)]
         parts += [plain(_more(step, ISSUE_CELLS))] if len(step.changes) > ISSUE_CELLS else []
-        parts += [bullets(_fact_lines(step))]
+        parts += [bullets(map(_safe, _fact_lines(step)))]
     blocks = [f"{what}:\n\n```sh\n{command}\n```" for what, command in commands(known)]
     return Raw("\n\n".join([*filter(None, parts), *blocks, f"Alert `{known.key.replace('`', '')}`."]) + "\n")
 
@@ -72,7 +72,8 @@ def commands(known: Evidence) -> Iterator[tuple[str, str]]:
     if step.release_before and step.release:
         good, bad = step.release_before, step.release
         yield "Find the release", _command("runner", "bisect", cell, "--good", good, "--bad", bad)
-    yield "Accept", _command("runner", "history", "accept", known.environment, "--reason", "...")
+    accepted = cell if known.cells == 1 else known.environment
+    yield "Accept", _command("runner", "history", "accept", accepted, "--reason", "REASON")
 
 
 def _command(*words: str) -> str:
