@@ -55,6 +55,8 @@ class NightFile:
         try:
             yield
         except BaseException as error:
+            if self.night.stage == "alert":  # the file has the entire night, and which alerts were sent
+                raise
             interrupted = isinstance(error, KeyboardInterrupt)
             reason = "was interrupted" if interrupted else f"failed: {_reason(error)}"
             left = left_by(self.reports, self.night.run, self.night.stage)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from runner.analysis.model import Comparison, Row
 from runner.core.model import Cell
 from runner.store.documents import save
+from runner.workflows.alerts.entry import AlertEntry
 from runner.workflows.nightly.confirmed import Against
 from runner.workflows.nightly.history import FOLDER
 
@@ -73,6 +74,7 @@ class Night:
         compared: how many cells were compared with their baselines.
         seconds: id of a cell -> median seconds of its first run.
         notes: other findings, as sentences.
+        alerts: what was done about alerts.
     """
 
     run: str
@@ -89,6 +91,7 @@ class Night:
     changes: tuple[Change, ...] = ()
     pairs: tuple[Pair, ...] = ()
     notes: tuple[str, ...] = ()
+    alerts: tuple[AlertEntry, ...] = ()
 
     @property
     def slower(self) -> tuple[Change, ...]:
@@ -116,6 +119,7 @@ class Night:
             "pairs": [_pair(pair) for pair in self.pairs],
             "seconds": dict(self.seconds),
             "notes": list(self.notes),
+            "alerts": [entry.json() for entry in self.alerts],
         }
 
     def text(self, width: int = 100, *, colour: bool = False) -> str:  # noqa: ARG002  its lines are not laid out
@@ -153,7 +157,9 @@ def _pair(pair: Pair) -> dict[str, Any]:
         "environment": pair.environment,
         "base": pair.comparison.base,
         "folder": str(pair.folder),
-        "differences": [{"name": fact.name, "base": fact.base, "other": fact.other} for fact in different],
+        "differences": [
+            {"name": fact.name, "base": fact.base, "other": fact.other, "kind": fact.kind} for fact in different
+        ],
     }
 
 
