@@ -186,13 +186,13 @@ def _build(
     """Build the environments of releases; yield (environment, error) for each that cannot be built."""
     locks = {candidate.followed.environment: candidate.lock for candidate in candidates}
     complete, _ = specs(context.matrix, list(locks), context.request.device, context.settings.matrix)
-    wanted = with_locks(complete, locks)
-    if not wanted:
+    requested = with_locks(complete, locks)
+    if not requested:
         return
-    survey = context.backend.survey(wanted)
+    survey = context.backend.survey(requested)
     for name, skip in survey.skips.items():
         yield name, RunnerError(skip.reason)
-    buildable = tuple(spec for spec in wanted if spec.environment not in survey.skips)
+    buildable = tuple(spec for spec in requested if spec.environment not in survey.skips)
     try:
         cost = announce(buildable, survey)
     except RunnerError as error:  # the disk has too little room

@@ -77,6 +77,7 @@ def left_by(reports: Path, run: str, stage: str) -> str:
     """Return what a night left that ended too early, as the end of a sentence."""
     stored = Run(reports / "runs" / run)
     try:
+        stored.plan()  # a run that was killed while its folder was made is none
         journal = stored.journal()
     except (RecordError, OSError):
         return "nothing was measured"

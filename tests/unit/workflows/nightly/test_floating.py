@@ -154,9 +154,11 @@ def test_the_locks_of_earlier_releases_stay(folder: Path, index: Index) -> None:
 
 def test_a_release_that_was_withdrawn_returns_to_the_lock_that_the_earlier_one_had(folder: Path, index: Index) -> None:
     first = lock_text(torch="2.9.1", numpy="2.3.0")
-    for text in (first, lock_text(torch="2.10.0"), lock_text(torch="2.9.1", numpy="2.4.0")):
+    for text in (first, lock_text(torch="2.10.0")):
         index.newest["torch-2.x"] = text
-        locks, notes = night(folder, Engine())
+        night(folder, Engine())
+    index.newest["torch-2.x"] = lock_text(torch="2.9.1", numpy="2.4.0")
+    locks, notes = night(folder, Engine())
     assert locks["torch-2.x"].read_text() == first
     assert "torch 2.9.1, was 2.10.0" in notes[0]
     index.newest["torch-2.x"] = lock_text(torch="2.9.0", numpy="2.4.0")

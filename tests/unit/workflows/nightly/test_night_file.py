@@ -8,7 +8,6 @@ import pytest
 
 from runner.core.errors import EngineError, RecordError
 from runner.core.model import Cell
-from runner.workflows.nightly import night_file
 from runner.workflows.nightly.history import read_history
 from runner.workflows.nightly.night_file import NightFile, killed_nights
 from runner.workflows.nightly.result import Night, Stage
@@ -88,7 +87,7 @@ def test_a_full_disk_does_not_hide_the_error_of_the_night(tmp_path: Path, monkey
         raise RecordError("no space left on device")
 
     with pytest.raises(EngineError), file.recorded(list[str]().append):  # noqa: PT012  the disk is full from then on
-        monkeypatch.setattr(night_file.result, "store", full)
+        monkeypatch.setattr("runner.workflows.nightly.result.store", full)
         raise EngineError("gone")
 
 
