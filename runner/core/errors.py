@@ -91,6 +91,12 @@ class RecordError(RunnerError):
     exit_code = 6
 
 
+class HistoryError(RunnerError):
+    """The database of the history cannot be opened, read or written, or a newer program wrote it."""
+
+    exit_code = 6
+
+
 class ProvisionError(RunnerError):
     """One environment could not be made; the run continues without it."""
 
