@@ -137,12 +137,42 @@ def _print_answer(measured: "Run", context: "Context") -> None:
 
 @app.command(short_help="Measure, and confirm what changed since the last run")
 @planning
-def nightly(options: "Options", format: TableOrJson = "table", output: Output = None) -> int:
+def nightly(
+    options: "Options",
+    base: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--base", help="measure this environment in turns with all others, instead of nightly.base of the matrix"
+        ),
+    ] = None,
+    no_update: Annotated[
+        bool, typer.Option("--no-update", help="do not look for new releases of environments that follow a package")
+    ] = False,
+    if_missed: Annotated[
+        str | None,
+        typer.Option("--if-missed", help="start only if no night has started since this time of day, such as 02:30"),
+    ] = None,
+    format: TableOrJson = "table",
+    output: Output = None,
+) -> int:
     """Measure, compare with the last good run, and measure again in turns what looks changed; 8 h unless --budget."""
     from runner.workflows.context import cache_in_use
     from runner.workflows.nightly import nightly as measure_night
 
+    if if_missed is not None and (reason := _not_missed(options.reports, if_missed)):
+        console.note(reason)
+        return 0
     with console.progress() as progress, cache_in_use():
-        night = measure_night(options, progress)
+        night = measure_night(options, progress, bases=base, update=not no_update)
     console.show(night, format, output)
     return night.exit_code
+
+
+def _not_missed(reports: Path, at: str) -> str:
+    """Return why no night was missed, as a sentence; empty if one was."""
+    from datetime import datetime
+
+    from runner.workflows.nightly.schedule import clock
+    from runner.workflows.nightly.turn import missed
+
+    return missed(reports, clock(at), datetime.now().astimezone())[1]

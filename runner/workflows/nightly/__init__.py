@@ -2,6 +2,8 @@
 
 Steps, each of which takes values and returns values:
 
+0. ``turn`` lets no night run beside another, ``start`` plans it with its bases, ``floating`` gets new releases, and
+   ``night_file`` writes what the night does.
 1. ``history`` reads what earlier nights left. ``baseline`` and ``anchors`` choose the runs to compare each cell with:
    the last good one, and a pinned one.
 2. ``baseline.compare_with_baselines``: tonight's rows against them; their rounds were not in turns, so a difference is
@@ -18,6 +20,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from runner.analysis import dataset
 from runner.analysis.model import Dataset
@@ -25,22 +28,27 @@ from runner.core.model import Cell
 from runner.core.model.cells import TWIN
 from runner.core.progress import Progress
 from runner.core.units import parse_duration
+from runner.store.run import new_id
 from runner.workflows import alerts
 from runner.workflows import run as pipeline
-from runner.workflows.context import Context, prepared
-from runner.workflows.nightly import result
+from runner.workflows.alerts.targets import Target
+from runner.workflows.context import Context, setup
 from runner.workflows.nightly.anchors import find_anchors
 from runner.workflows.nightly.baseline import Baselines, compare_with_baselines, find_baselines, measured_cells
 from runner.workflows.nightly.candidates import against_anchors, against_baselines, anchors_to_compare
 from runner.workflows.nightly.confirmation import Confirmation
 from runner.workflows.nightly.drift import drift_notes
 from runner.workflows.nightly.history import History, read_history
+from runner.workflows.nightly.night_file import NightFile, killed_nights
 from runner.workflows.nightly.pins import device_of, read_pins, write_pins
 from runner.workflows.nightly.requests import Candidate, in_order
 from runner.workflows.nightly.result import Change, Night
+from runner.workflows.nightly.start import Start, start, with_bases
+from runner.workflows.nightly.turn import only_night
 from runner.workflows.options import Options
 from runner.workflows.preparation import NIGHT_QUIET_SECONDS, Prepared
 from runner.workflows.results import write_report
+from runner.workflows.run.header import device_fields
 from runner.workflows.run.recorder import Totals
 
 __all__ = ["nightly"]
@@ -57,36 +65,79 @@ SAME_ENVIRONMENT = "{} is the same as in run {}: the machine has changed, or is 
 NOT_CONFIRMED_YET = "the night was interrupted before it was confirmed"
 
 
-def nightly(options: Options, progress: Progress) -> Night:
+def nightly(options: Options, progress: Progress, *, bases: Sequence[str] | None = None, update: bool = True) -> Night:
     """Measure a night within its budget, and store what it found.
 
     What was measured is kept, however the night ends; the first run of an interrupted night can be resumed.
 
+    Args:
+        options: what to measure.
+        progress: shows the work.
+        bases: environments that are measured in turns with all others; None takes those of the matrix.
+        update: whether environments that follow a package move to its newest release.
+
     Raises:
-        RunnerError: whatever ``workflows.run.run`` raises; or the file of the anchors is damaged.
+        NightRunningError: another night measures into the same reports folder.
+        RunnerError: whatever ``workflows.run.run`` raises; or a file of the nights is damaged.
     """
     budget = parse_duration(options.budget or BUDGET)
     targets = alerts.targets_of_night(os.environ, progress.note)
-    context, first = prepared(replace(options, budget=f"{(1 - CONFIRMATION_SHARE) * budget:.3f}s"), progress.note)
-    read_pins(context.settings.reports, "")  # a damaged file is a mistake that does not wait for the morning
+    with only_night(options.reports):
+        context = setup(replace(options, budget=f"{(1 - CONFIRMATION_SHARE) * budget:.3f}s"))
+        for note in context.notes:
+            progress.note(note)
+        read_pins(context.settings.reports, "")  # a damaged file is a mistake that does not wait for the morning
+        night = start(with_bases(context, bases))
+        file = NightFile(_opened(night.context), context.settings.reports)
+        with file.recorded(progress.note):
+            for _, note in killed_nights(context.settings.reports, file.night.run):
+                file.enter("resolve", note)
+            if update:
+                night, notes = night.updated(progress)
+                file.enter("resolve", *notes)
+            return _measured_night(night, file, targets, budget, progress)
+
+
+def _opened(context: Context) -> Night:
+    """Return the night as it is before anything is measured."""
+    now = datetime.now(UTC)
+    fields = device_fields(context.gpus)
+    return Night(
+        run=new_id(now),
+        at=f"{now:%Y-%m-%dT%H:%M:%SZ}",
+        device=fields["device"],
+        device_name=fields["device_name"],
+        backend=context.backend.name,
+        state="running",
+        stage="resolve",
+    )
+
+
+def _measured_night(
+    start: Start, file: NightFile, targets: Sequence[Target], budget: float, progress: Progress
+) -> Night:
+    """Measure, compare, confirm and send alerts; each stage is written before it begins."""
+    context, first = start.context, start.prepared
+    file.enter("measure")
     deadline = time.monotonic() + budget
-    totals = _measure(first, context, progress)
+    totals = _measure(first, context, file.night.run, progress)
     deadline = max(deadline, time.monotonic() + CONFIRMATION_SHARE * budget)  # the budget excludes building
+    file.enter("compare")
     results = dataset.load_dataset(totals.run)
     history = read_history(context.settings.reports)
-    night, candidates, compared = _compare(_night(totals, results), totals, results, history, context)
+    night, candidates, compared = _compare(_counted(file.night, totals, results), totals, results, history, context)
     confirmation = Confirmation(
         first=first, run=night.run, pace=_pace(totals, first), context=context, progress=progress
     )
-    night = _confirm_all(night, candidates, confirmation, history, deadline)
+    _confirm_all(night, candidates, confirmation, history, deadline, file)
     digests = totals.run.journal().header["digests"]
-    reports, note = context.settings.reports, progress.note
-    return alerts.deliver(night, reports, targets, compared=compared, digests=digests, note=note)
+    file.enter("alert")
+    return alerts.deliver(file.night, file, targets, compared=compared, digests=digests, note=progress.note)
 
 
-def _measure(first: Prepared, context: Context, progress: Progress) -> Totals:
-    """Measure everything once, and write the report of that run."""
-    settings = context.settings
+def _measure(first: Prepared, context: Context, run: str, progress: Progress) -> Totals:
+    """Measure everything once, in a run of this id, and write its report."""
+    settings = replace(context.settings, run=run)
     if settings.quiet_seconds:
         settings = replace(settings, quiet_seconds=NIGHT_QUIET_SECONDS)
     totals = pipeline.run(first, context.backend, settings, progress, context.gpus)
@@ -104,20 +155,11 @@ def _pace(totals: Totals, first: Prepared) -> float:
     return journal.elapsed / estimated if estimated and journal.elapsed else 1.0
 
 
-def _night(totals: Totals, results: Dataset) -> Night:
-    """Return the night as it is after its first run."""
-    header = totals.run.journal().header
+def _counted(night: Night, totals: Totals, results: Dataset) -> Night:
+    """Return the night with what its first run measured."""
     cells = measured_cells(results)
-    return Night(
-        run=totals.run.id,
-        at=header["at"],
-        device=header["device"],
-        device_name=header["device_name"],
-        backend=header["backend"],
-        good=len(cells),
-        bad=totals.bad,
-        seconds={cell.id: float(measured.seconds) for cell, measured in cells.items()},
-    )
+    seconds = {cell.id: float(measured.seconds) for cell, measured in cells.items()}
+    return replace(night, good=len(cells), bad=totals.bad, seconds=seconds)
 
 
 def _compare(
@@ -143,7 +185,7 @@ def _compare(
     anchor_rows = dict(compare_with_baselines(results, other_anchors, margin))
     candidates += against_anchors(anchor_rows, other_anchors, changed, history, digests, margin)
     changes = tuple(_unchanged(candidate) for candidate in in_order(unchanged, margin))
-    notes = (*baselines.notes, *anchors.notes, *_notes(cells, baselines))
+    notes = (*night.notes, *baselines.notes, *anchors.notes, *_notes(cells, baselines))
     compared = frozenset(cell.id for cell in rows)
     return replace(night, compared=len(rows), changes=changes, notes=notes), candidates, compared
 
@@ -162,28 +204,33 @@ def _unchanged(candidate: Candidate) -> Change:
 
 
 def _confirm_all(
-    night: Night, candidates: Sequence[Candidate], confirmation: Confirmation, history: History, deadline: float
+    night: Night,
+    candidates: Sequence[Candidate],
+    confirmation: Confirmation,
+    history: History,
+    deadline: float,
+    file: NightFile,
 ) -> Night:
-    """Confirm the candidates until the deadline; the night is stored before, and whatever happens."""
+    """Confirm the candidates until the deadline; the night is stored before, after each run in turns, and at the end.
+
+    An interrupt, an error or SIGKILL leaves what was confirmed until then.
+    """
     settings = confirmation.context.settings
     unconfirmed = {
         (candidate.cell, candidate.baseline.run): confirmation.change(candidate, "interrupted", NOT_CONFIRMED_YET)
         for candidate in in_order(candidates, settings.margin)
     }
-    result.store(
-        replace(night, changes=(*night.changes, *unconfirmed.values())), settings.reports
-    )  # SIGKILL may follow
-    try:
-        for changes, pair in confirmation.confirm(candidates, deadline):
-            for change in changes:
-                del unconfirmed[change.cell, change.before]
-            pairs = (*night.pairs, pair) if pair else night.pairs
-            night = replace(night, changes=(*night.changes, *changes), pairs=pairs)
-        notes = drift_notes(night.changes, night.seconds, history, settings.margin)
-        night = replace(night, state="done", notes=(*night.notes, *notes))
-    finally:
-        night = replace(night, changes=(*night.changes, *unconfirmed.values()))
-        confirmation.progress.note(f"writing {result.store(night, settings.reports)}")
+    night = replace(night, stage="confirm")
+    file.write(replace(night, changes=(*night.changes, *unconfirmed.values())))
+    for changes, pair in confirmation.confirm(candidates, deadline):
+        for change in changes:
+            del unconfirmed[change.cell, change.before]
+        pairs = (*night.pairs, pair) if pair else night.pairs
+        night = replace(night, changes=(*night.changes, *changes), pairs=pairs)
+        file.write(replace(night, changes=(*night.changes, *unconfirmed.values())))
+    notes = drift_notes(night.changes, night.seconds, history, settings.margin)
+    night = replace(night, state="done", notes=(*night.notes, *notes))
+    confirmation.progress.note(f"writing {file.write(night)}")
     return night
 
 

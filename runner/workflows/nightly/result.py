@@ -15,6 +15,10 @@ from runner.workflows.nightly.history import FOLDER
 
 VERSION = 2
 
+Stage = Literal["resolve", "measure", "compare", "confirm", "alert"]
+"""What a night does, in this order: it looks for releases, measures, compares, confirms in turns, and sends alerts."""
+End = Literal["running", "done", "interrupted", "failed", "killed"]
+"""How a night ended: ``failed`` by an error, ``killed`` without a word, as the next night finds out."""
 State = Literal["measured-again", "same-environment", "environment-gone", "no-time", "interrupted"]
 """How a change ended: measured in turns (``measured-again``), or why it was not."""
 
@@ -64,7 +68,8 @@ class Night:
 
     Attributes:
         run: the id of its first run, and ``at`` when that started.
-        state: ``done``, or ``interrupted`` where candidates were left unconfirmed.
+        state: how it ended; candidates were left unconfirmed unless that is ``done``.
+        stage: what it did then.
         good: how many cells have a good record; ``bad`` the ids of those without one.
         compared: how many cells were compared with their baselines.
         seconds: id of a cell -> median seconds of its first run.
@@ -77,8 +82,9 @@ class Night:
     device: str
     device_name: str
     backend: str
-    state: Literal["done", "interrupted"] = "interrupted"
-    good: int
+    state: End = "interrupted"
+    stage: Stage = "compare"
+    good: int = 0
     bad: tuple[str, ...] = ()
     compared: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -101,7 +107,10 @@ class Night:
         """Return the night as docs/how-to/nightly.md describes it."""
         return {
             "version": VERSION,
-            **{name: getattr(self, name) for name in ("run", "at", "device", "device_name", "backend", "state")},
+            **{
+                name: getattr(self, name)
+                for name in ("run", "at", "device", "device_name", "backend", "state", "stage")
+            },
             "exit_code": self.exit_code,
             "measured": self.good,
             "failed": list(self.bad),

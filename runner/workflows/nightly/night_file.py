@@ -1,0 +1,109 @@
+"""``reports/nights/<run>.json`` from the start of a night to its end, so that what a killed night left is visible.
+
+While a night runs, its file says so, and what it does. The next night holds the lock on the folder, so a file that
+still says ``running`` then is of a night that was killed.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from runner.core.errors import RecordError, RunnerError
+from runner.core.files import read_bounded
+from runner.core.json import parse_object
+from runner.report.formatting import counted
+from runner.store.documents import save
+from runner.store.run import Run
+from runner.workflows.nightly import result
+from runner.workflows.nightly.history import EARLY_STAGES, FOLDER, MAX_BYTES
+from runner.workflows.nightly.result import Night, Stage
+from runner.workflows.run.failures import run_name
+
+ACTIVITY: dict[str, str] = {
+    "resolve": "looked for new releases",
+    "measure": "measured",
+    "compare": "compared with earlier runs",
+    "confirm": "confirmed changes",
+    "alert": "sent alerts",
+}
+"""Stage -> what the night did, to follow ``while it``."""
+
+
+@dataclass(slots=True)
+class NightFile:
+    """The file of a night that runs: each change is written at once."""
+
+    night: Night
+    reports: Path
+
+    def write(self, night: Night) -> Path:
+        """Replace the night; return the path of its file."""
+        self.night = night
+        return result.store(night, self.reports)
+
+    def enter(self, stage: Stage, *notes: str) -> None:
+        """Note what the night does from now on."""
+        self.write(replace(self.night, stage=stage, notes=(*self.night.notes, *notes)))
+
+    @contextmanager
+    def recorded(self, say: Callable[[str], None]) -> Iterator[None]:
+        """Write how the block ended where that was too early, and say what the night leaves."""
+        self.write(self.night)
+        try:
+            yield
+        except BaseException as error:
+            interrupted = isinstance(error, KeyboardInterrupt)
+            reason = "was interrupted" if interrupted else f"failed: {_reason(error)}"
+            left = left_by(self.reports, self.night.run, self.night.stage)
+            note = f"the night {reason} while it {ACTIVITY[self.night.stage]}; {left}"
+            state: result.End = "interrupted" if interrupted else "failed"
+            with suppress(RunnerError):  # the disk may be full
+                self.write(replace(self.night, state=state, notes=(*self.night.notes, note)))
+            say(f"the night ended while it {ACTIVITY[self.night.stage]}; {left}")
+            raise
+
+
+def _reason(error: BaseException) -> str:
+    text = error.problems[0].message if isinstance(error, RunnerError) else f"{type(error).__name__}: {error}"
+    return " ".join(text.split()).rstrip(".")
+
+
+def left_by(reports: Path, run: str, stage: str) -> str:
+    """Return what a night left that ended too early, as the end of a sentence."""
+    stored = Run(reports / "runs" / run)
+    try:
+        journal = stored.journal()
+    except (RecordError, OSError):
+        return "nothing was measured"
+    good = [entry for entry in journal.counting() if entry.status == "ok"]
+    cells = len({entry.cell for entry in good})
+    kept = f"{counted(len(good), 'record')} of {counted(cells, 'cell')} are kept in run {run}" if good else ""
+    if stage in EARLY_STAGES and journal.unfinished:
+        command = f"`runner run --resume {run_name(stored)}` continues it"
+        return f"{kept}; {command}" if kept else f"it kept no record; {command}"
+    return f"{kept}; the next night confirms what was left" if kept else "it kept no record"
+
+
+def killed_nights(reports: Path, tonight: str) -> Iterator[tuple[str, str]]:
+    """Mark the nights that were killed, each once; yield (run, sentence) for each. The caller holds the lock on nights.
+
+    Raises:
+        RecordError: a file cannot be written.
+    """
+    for path in sorted((reports / FOLDER).glob("[!.]*.json")):
+        try:
+            stored: dict[str, Any] = parse_object(read_bounded(path, MAX_BYTES), path, 1)
+        except (OSError, ValueError, RecordError):
+            continue
+        if stored.get("state") != "running" or path.stem == tonight:
+            continue
+        stage = str(stored.get("stage"))
+        left = left_by(reports, path.stem, stage)
+        note = f"night {path.stem} was killed while it {ACTIVITY.get(stage, 'ran')}; {left}"
+        notes = stored.get("notes")
+        notes = [*notes, note] if isinstance(notes, list) else [note]
+        save(path, json.dumps({**stored, "state": "killed", "notes": notes}, indent=1) + "\n")
+        yield path.stem, note
