@@ -172,7 +172,7 @@ def _not_missed(reports: Path, at: str) -> str:
     """Return why no night was missed, as a sentence; empty if one was."""
     from datetime import datetime
 
-    from runner.workflows.nightly.schedule import clock
     from runner.workflows.nightly.turn import missed
+    from runner.workflows.schedule import clock
 
     return missed(reports, clock(at), datetime.now().astimezone())[1]
