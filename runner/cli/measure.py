@@ -157,18 +157,21 @@ def nightly(
         str | None,
         typer.Option("--if-missed", help="start only if no night has started since this time of day, such as 02:30"),
     ] = None,
+    history: HistoryUrl = None,
     format: TableOrJson = "table",
     output: Output = None,
 ) -> int:
     """Measure, compare with the last good run, and measure again in turns what looks changed; 8 h unless --budget."""
     from runner.workflows.context import cache_in_use
+    from runner.workflows.history.add import history_url
     from runner.workflows.nightly import nightly as measure_night
 
+    url = history_url(options.reports, history)
     if if_missed is not None and (reason := _not_missed(options.reports, if_missed)):
         console.note(reason)
         return 0
     with console.progress() as progress, cache_in_use():
-        night = measure_night(options, progress, bases=base, update=not no_update)
+        night = measure_night(options, progress, url, bases=base, update=not no_update)
     console.show(night, format, output)
     return night.exit_code
 
@@ -177,7 +180,7 @@ def _not_missed(reports: Path, at: str) -> str:
     """Return why no night was missed, as a sentence; empty if one was."""
     from datetime import datetime
 
-    from runner.workflows.nightly.schedule import clock
     from runner.workflows.nightly.turn import missed
+    from runner.workflows.schedule import clock
 
     return missed(reports, clock(at), datetime.now().astimezone())[1]

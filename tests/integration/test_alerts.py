@@ -15,7 +15,7 @@ from runner.workflows.alerts import overview
 from runner.workflows.alerts.delivery import Delivery
 from runner.workflows.alerts.sending import Message, send
 from runner.workflows.alerts.targets import Target, read_targets
-from runner.workflows.nightly.result import store
+from runner.workflows.nightly.night_file import NightFile
 from tests.integration.conftest import Runner, children
 from tests.integration.test_secrets import MARK, USER, content_of, in_command_lines, leaking_files, leaks, watched
 from tests.support.nights import change, many, night, run_of
@@ -168,8 +168,7 @@ def test_a_night_delivers_and_stores_no_address(http: Received, tmp_path: Path) 
     reports = tmp_path / "reports"
     cells = many(3)
     tonight = night(1, [change(of, run_of(1)) for of in cells], cells)
-    store(tonight, reports)
-    delivery = Delivery(reports=reports, targets=receivers, note=notes.append)
+    delivery = Delivery(file=NightFile(tonight, reports), targets=receivers, note=notes.append)
     tonight = delivery.of(tonight, frozenset(tonight.seconds), {})
     assert json.loads(http.requests[0][1])["title"] == "torch-2.x up to 10.0 % slower: 3 cells, on NVIDIA H200"
     assert tonight.alerts[0].targets == {"1 json": "", "2 json": "it answered with HTTP status 500"}

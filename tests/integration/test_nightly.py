@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -173,20 +172,3 @@ def test_a_night_that_is_interrupted_while_it_measures_again_says_so(runner: Run
     resumed = runner("run", "--resume")
     assert resumed.returncode == 3
     assert "unfinished" in resumed.stderr
-
-
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze on this machine")
-def test_systemd_takes_the_units(runner: Runner) -> None:
-    odd = runner.folder / 'od d%50 "$x'
-    odd.mkdir()
-    (runner.folder / "matrix.yaml").rename(odd / "matrix.yaml")
-    runner.folder = odd
-    made = runner(
-        "schedule", "-o", "units", "--", "np-*", "--preset", "tiny", "--budget", "6h", "--name", 'a b%c"$d\\e'
-    )
-    assert made.returncode == 0, made.stderr
-    units = [str(path) for path in odd.glob("units/*")]
-    assert len(units) == 2
-    checked = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True, check=False)
-    assert checked.returncode == 0, checked.stderr
-    assert "matrix-runner" not in checked.stderr

@@ -11,7 +11,8 @@ from runner.workflows.alerts.delivery import Delivery
 from runner.workflows.alerts.sending import Message
 from runner.workflows.alerts.targets import Target
 from runner.workflows.nightly.confirmed import Against
-from runner.workflows.nightly.result import Change, Night, Pair, store
+from runner.workflows.nightly.night_file import NightFile
+from runner.workflows.nightly.result import Change, Night, Pair
 from tests.support.fake_runs import cell
 
 SLACK, MAIL = Target("1 slack", "slack://n0bodymayread"), Target("2 mailto", "mailto://u:n0bodymayread@h")
@@ -119,8 +120,9 @@ def ended(
     **context: Any,
 ) -> Night:
     """Store a night, deliver its alerts, and return it."""
-    store(tonight, reports)
+    file = NightFile(tonight, reports)
+    file.write(tonight)
     compared = context.pop("compared", frozenset(tonight.seconds))
     digests = context.pop("digests", {"torch-2.x": "sha256:new"})
-    delivery = Delivery(reports=reports, targets=tuple(targets), note=lambda _: None, send=receivers, **context)
+    delivery = Delivery(file=file, targets=tuple(targets), note=lambda _: None, send=receivers, **context)
     return delivery.of(tonight, compared, digests)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from runner.core.errors import RecordError, RunnerError
 from runner.report import formatting
@@ -34,6 +34,17 @@ Note = Callable[[str], None]
 Nights = Mapping[str, Mapping[str, object]]
 
 
+class NightFile(Protocol):
+    """The file of a night that runs."""
+
+    @property
+    def reports(self) -> Path:
+        """The folder that holds the nights."""
+
+    def write(self, night: "Night") -> object:
+        """Replace the night; raises RecordError if it cannot be stored."""
+
+
 def targets_of_night(environ: MutableMapping[str, str], note: Note) -> tuple[Target, ...]:
     """Return the receivers of alerts; where they cannot be read, note why and return none: the night goes on.
 
@@ -48,7 +59,7 @@ def targets_of_night(environ: MutableMapping[str, str], note: Note) -> tuple[Tar
 
 def deliver(
     night: "Night",
-    reports: Path,
+    file: NightFile,
     targets: Sequence[Target],
     *,
     compared: Collection[str],
@@ -61,7 +72,7 @@ def deliver(
 
     Args:
         night: tonight, with its confirmed regressions.
-        reports: the folder that holds the nights.
+        file: of the night.
         targets: the receivers; without any, the alerts are kept and nothing is sent.
         compared: ids of the cells that were compared with their last good runs.
         digests: environment -> what pins its content tonight.
@@ -70,7 +81,7 @@ def deliver(
     Raises:
         RecordError: the night cannot be stored.
     """
-    return Delivery(reports=reports, targets=tuple(targets), note=note).of(night, compared, digests)
+    return Delivery(file=file, targets=tuple(targets), note=note).of(night, compared, digests)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,12 +89,12 @@ class Delivery:
     """The delivery of a night's alerts; see ``deliver``.
 
     Attributes:
-        reports, targets, note: as there.
+        file, targets, note: as there.
         send: sends a message.
         clock: seconds, monotonic.
     """
 
-    reports: Path
+    file: NightFile
     targets: tuple[Target, ...]
     note: Note
     send: Send = send
@@ -91,15 +102,15 @@ class Delivery:
 
     def of(self, night: "Night", compared: Collection[str], digests: Mapping[str, str]) -> "Night":
         """Deliver the alerts of a night; return it with them."""
-        nights = read_nights(self.reports)
+        nights = read_nights(self.file.reports)
         nights.pop(night.run, None)
         state = state_after(nights)
         tonight = Tonight(
             night=night.json(),
             compared=compared,
             digests=digests,
-            accepted=_accepted(self.reports, night),
-            digest_in=lambda run, environment: _digest_in(self.reports, run, environment),
+            accepted=_accepted(self.file.reports, night),
+            digest_in=lambda run, environment: _digest_in(self.file.reports, run, environment),
         )
         entries = actions(state, nights, tonight)
         closed = {entry.key for entry in entries if entry.action == "closed"}
@@ -111,10 +122,8 @@ class Delivery:
 
     def _stored(self, night: "Night", entries: Sequence[AlertEntry]) -> "Night":
         """Store a night with its alerts; return it."""
-        from runner.workflows.nightly import result
-
         night = replace(night, alerts=tuple(entries))
-        result.store(night, self.reports)
+        self.file.write(night)
         return night
 
     def _sent(self, night: "Night", state: State, nights: Nights) -> "Night":

@@ -17,7 +17,7 @@ Steps, each of which takes values and returns values:
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -26,7 +26,7 @@ from runner.analysis.model import Dataset
 from runner.core.model.cells import TWIN
 from runner.core.progress import Progress
 from runner.core.units import parse_duration
-from runner.store.run import new_id
+from runner.store.run import Run, new_id
 from runner.workflows import alerts
 from runner.workflows import run as pipeline
 from runner.workflows.alerts.targets import Target
@@ -61,7 +61,14 @@ rounds of three cells: the environment as it was, as it is, and the A/A pair. Wi
 NOT_CONFIRMED_YET = "the night was interrupted before it was confirmed"
 
 
-def nightly(options: Options, progress: Progress, *, bases: Sequence[str] | None = None, update: bool = True) -> Night:
+def nightly(
+    options: Options,
+    progress: Progress,
+    history: str,
+    *,
+    bases: Sequence[str] | None = None,
+    update: bool = True,
+) -> Night:
     """Measure a night within its budget, and store what it found.
 
     What was measured is kept, however the night ends; the first run of an interrupted night can be resumed.
@@ -69,6 +76,7 @@ def nightly(options: Options, progress: Progress, *, bases: Sequence[str] | None
     Args:
         options: what to measure.
         progress: shows the work.
+        history: URL of the history that the night is added to, see ``workflows.history.add.history_url``.
         bases: environments that are measured in turns with all others; None takes those of the matrix.
         update: whether environments that follow a package move to its newest release.
 
@@ -84,14 +92,22 @@ def nightly(options: Options, progress: Progress, *, bases: Sequence[str] | None
             progress.note(note)
         read_pins(context.settings.reports, "")  # a damaged file is a mistake that does not wait for the morning
         night = start(with_bases(context, bases))
-        file = NightFile(_opened(night.context), context.settings.reports)
+        file = NightFile(_opened(night.context), context.settings.reports, _remember(context, history, progress))
         with file.recorded(progress.note):
-            for _, note in killed_nights(context.settings.reports, file.night.run):
+            for run, note in killed_nights(context.settings.reports, file.night.run):
                 file.enter("resolve", note)
+                file.remember(run)
             if update:
                 night, notes = night.updated(progress)
                 file.enter("resolve", *notes)
             return _measured_night(night, file, budget, targets, progress)
+
+
+def _remember(context: Context, history: str, progress: Progress) -> Callable[[Run], object]:
+    """Return a function that adds a run to the history, whatever became of its night."""
+    from runner.workflows.history.add import add_run  # it imports this package
+
+    return lambda run: add_run(run, context.settings.margin, history, progress.note)
 
 
 def _opened(context: Context) -> Night:
@@ -110,15 +126,16 @@ def _opened(context: Context) -> Night:
 
 
 def _measured_night(
-    start: Start, file: NightFile, budget: float, targets: Sequence[Target], progress: Progress
+    planned: Start, file: NightFile, budget: float, targets: Sequence[Target], progress: Progress
 ) -> Night:
     """Measure, compare, confirm and alert; each stage is written before it begins."""
-    context, first = start.context, start.prepared
+    context, first = planned.context, planned.prepared
     file.enter("measure")
     deadline = time.monotonic() + budget
     totals = _measure(first, context, file.night.run, progress)
     deadline = max(deadline, time.monotonic() + CONFIRMATION_SHARE * budget)  # the budget excludes building
     file.enter("compare")
+    file.remember(totals.run.id)
     results = dataset.load_dataset(totals.run)
     history = read_history(context.settings.reports)
     night, candidates, compared = compare(_counted(file.night, totals, results), totals, results, history, context)
@@ -126,12 +143,12 @@ def _measured_night(
         first=first, run=night.run, pace=_pace(totals, first), context=context, progress=progress
     )
     night = _confirm_all(night, candidates, confirmation, history, deadline, file)
-    file.write(replace(night, stage="alert"))
-    digests, done = totals.run.journal().header["digests"], replace(night, stage="alert", state="done")
-    reports, note = context.settings.reports, progress.note
-    night = alerts.deliver(done, reports, targets, compared=compared, digests=digests, note=note)
+    file.write(night)
+    file.remember(night.run)  # with its changes
+    night = replace(night, stage="alert", state="done")  # its alerts are sent by the next night if this one is killed
     progress.note(f"writing {file.write(night)}")
-    return night
+    digests = totals.run.journal().header["digests"]
+    return alerts.deliver(night, file, targets, compared=compared, digests=digests, note=progress.note)
 
 
 def _measure(first: Prepared, context: Context, run: str, progress: Progress) -> Totals:

@@ -34,10 +34,17 @@ ACTIVITY: dict[str, str] = {
 
 @dataclass(slots=True)
 class NightFile:
-    """The file of a night that runs: each change is written at once."""
+    """The file of a night that runs: each change is written at once.
+
+    Attributes:
+        night: what the file has.
+        reports: the folder that holds the nights.
+        add: adds a run to the history.
+    """
 
     night: Night
     reports: Path
+    add: Callable[[Run], object]
 
     def write(self, night: Night) -> Path:
         """Replace the night; return the path of its file."""
@@ -47,6 +54,12 @@ class NightFile:
     def enter(self, stage: Stage, *notes: str) -> None:
         """Note what the night does from now on."""
         self.write(replace(self.night, stage=stage, notes=(*self.night.notes, *notes)))
+
+    def remember(self, run: str) -> None:
+        """Add a run of the reports to the history if it has a good record, whether it ended or not."""
+        stored = Run(self.reports / "runs" / run)
+        if _good_cells(stored):
+            self.add(stored)
 
     @contextmanager
     def recorded(self, say: Callable[[str], None]) -> Iterator[None]:
@@ -64,6 +77,8 @@ class NightFile:
             state: result.End = "interrupted" if interrupted else "failed"
             with suppress(RunnerError):  # the disk may be full
                 self.write(replace(self.night, state=state, notes=(*self.night.notes, note)))
+            with suppress(RunnerError):
+                self.remember(self.night.run)
             say(f"the night ended while it {ACTIVITY[self.night.stage]}; {left}")
             raise
 
@@ -76,18 +91,23 @@ def _reason(error: BaseException) -> str:
 def left_by(reports: Path, run: str, stage: str) -> str:
     """Return what a night left that ended too early, as the end of a sentence."""
     stored = Run(reports / "runs" / run)
-    try:
-        stored.plan()  # a run that was killed while its folder was made is none
-        journal = stored.journal()
-    except (RecordError, OSError):
+    good = _good_cells(stored)
+    if good is None:
         return "nothing was measured"
-    good = [entry for entry in journal.counting() if entry.status == "ok"]
-    cells = len({entry.cell for entry in good})
-    kept = f"{counted(len(good), 'record')} of {counted(cells, 'cell')} are kept in run {run}" if good else ""
-    if stage in EARLY_STAGES and journal.unfinished:
+    kept = f"{counted(len(good), 'record')} of {counted(len(set(good)), 'cell')} are kept in run {run}" if good else ""
+    if stage in EARLY_STAGES and stored.journal().unfinished:
         command = f"`runner run --resume {run_name(stored)}` continues it"
         return f"{kept}; {command}" if kept else f"it kept no record; {command}"
     return f"{kept}; the next night confirms what was left" if kept else "it kept no record"
+
+
+def _good_cells(run: Run) -> list[str] | None:
+    """Return the cell of each good record of a run; None if there is no such run, or it cannot be read."""
+    try:
+        run.plan()  # a run that was killed while its folder was made is none
+        return [entry.cell for entry in run.journal().counting() if entry.status == "ok"]
+    except (RecordError, OSError):
+        return None
 
 
 def killed_nights(reports: Path, tonight: str) -> Iterator[tuple[str, str]]:

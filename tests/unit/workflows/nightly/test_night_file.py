@@ -26,7 +26,7 @@ def the_file(reports: Path, run: str, stage: Stage = "resolve") -> NightFile:
         state="running",
         stage=stage,
     )
-    return NightFile(night, reports)
+    return NightFile(night, reports, lambda _: None)
 
 
 def stored(reports: Path, run: str) -> dict[str, Any]:
