@@ -104,12 +104,17 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.send_error(404)
 
+    def do_HEAD(self) -> None:
+        """Answer as to GET: uv asks for the size of a wheel first."""
+        self.do_GET()
+
     def _answer(self, kind: str, content: bytes) -> None:
         self.send_response(200)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        self.wfile.write(content)
+        if self.command != "HEAD":
+            self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
         """Print nothing."""
