@@ -10,7 +10,9 @@ import signal
 import sqlite3
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -70,6 +72,11 @@ def check_kept(runner: Runner) -> None:
             assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
+def none_left(runs: Sequence[str]) -> bool:
+    """Return True if no container of some runs is there."""
+    return not containers(*runs)
+
+
 def states(runner: Runner) -> Counter[str]:
     """Return how many nights have each state."""
     return Counter(night["state"] for night in nights(runner))
@@ -104,8 +111,7 @@ def test_a_killed_night_leaves_no_container(runner: Runner) -> None:
         if stage == "confirm":
             lock.write_text(lock.read_text() + LOCK_COMMENT.format(number))
         print(f"{stage}: {kill_in(runner, stage, 1.0, *words)}")  # noqa: T201
-        runs = [path.name for path in runner.folder.glob("reports/**/runs/*")]
-        wait_for(lambda runs=runs: not containers(*runs))
+        wait_for(partial(none_left, [path.name for path in runner.folder.glob("reports/**/runs/*")]))
     done: dict[str, Any] = runner.json(*words, "--format", "json")
     assert done["state"] == "done"
     assert "was killed" in " ".join(done["notes"])

@@ -39,12 +39,12 @@ class NightFile:
     Attributes:
         night: what the file has.
         reports: the folder that holds the nights.
-        add: adds a run to the history.
+        add: adds a run to the history; by default there is none.
     """
 
     night: Night
     reports: Path
-    add: Callable[[Run], object]
+    add: Callable[[Run], object] = lambda _: None
 
     def write(self, night: Night) -> Path:
         """Replace the night; return the path of its file."""
