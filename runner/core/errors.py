@@ -97,6 +97,12 @@ class NightRunningError(RunnerError):
     exit_code = 75
 
 
+class HistoryError(RunnerError):
+    """The database of the history cannot be opened, read or written, or a newer program wrote it."""
+
+    exit_code = 6
+
+
 class ProvisionError(RunnerError):
     """One environment could not be made; the run continues without it."""
 

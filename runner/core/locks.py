@@ -83,8 +83,8 @@ def hold(path: Path, name: str, refusal: type[RunnerError] = UsageError, hint: s
     try:
         lock_file = _open_regular(path, os.O_RDWR | os.O_CREAT)
     except OSError as error:
-        hint = None if isinstance(error, PermissionError) else f"remove {path}"
-        raise RecordError(Problem(f"{name} cannot be locked: {path}: {error.strerror}", hint=hint)) from error
+        remedy = None if isinstance(error, PermissionError) else f"remove {path}"
+        raise RecordError(Problem(f"{name} cannot be locked: {path}: {error.strerror}", hint=remedy)) from error
     with lock_file as lock:
         if not _try_lock(lock, fcntl.LOCK_EX):
             holder = printable(lock.read(MAX_HOLDER)).strip() or "another runner"

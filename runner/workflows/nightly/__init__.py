@@ -4,8 +4,8 @@ Steps, each of which takes values and returns values:
 
 0. ``turn`` lets no night run beside another, ``start`` plans it with its bases, ``floating`` gets new releases, and
    ``night_file`` writes what the night does.
-1. ``history`` reads what earlier nights left. ``baseline`` and ``anchors`` choose the runs to compare each cell with:
-   the last good one, and a pinned one.
+1. ``history`` reads what earlier nights left. In ``compared``, ``baseline`` and ``anchors`` choose the runs to compare
+   each cell with: the last good one, and a pinned one.
 2. ``baseline.compare_with_baselines``: tonight's rows against them; their rounds were not in turns, so a difference is
    a suspicion.
 3. ``requests`` says which suspicions are measured in turns, and ``confirmation`` does so.
@@ -17,14 +17,12 @@ Steps, each of which takes values and returns values:
 
 import os
 import time
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from runner.analysis import dataset
 from runner.analysis.model import Dataset
-from runner.core.model import Cell
 from runner.core.model.cells import TWIN
 from runner.core.progress import Progress
 from runner.core.units import parse_duration
@@ -33,16 +31,15 @@ from runner.workflows import alerts
 from runner.workflows import run as pipeline
 from runner.workflows.alerts.targets import Target
 from runner.workflows.context import Context, setup
-from runner.workflows.nightly.anchors import find_anchors
-from runner.workflows.nightly.baseline import Baselines, compare_with_baselines, find_baselines, measured_cells
-from runner.workflows.nightly.candidates import against_anchors, against_baselines, anchors_to_compare
+from runner.workflows.nightly.baseline import measured_cells
+from runner.workflows.nightly.compared import compare
 from runner.workflows.nightly.confirmation import Confirmation
 from runner.workflows.nightly.drift import drift_notes
 from runner.workflows.nightly.history import History, read_history
 from runner.workflows.nightly.night_file import NightFile, killed_nights
-from runner.workflows.nightly.pins import device_of, read_pins, write_pins
+from runner.workflows.nightly.pins import read_pins
 from runner.workflows.nightly.requests import Candidate, in_order
-from runner.workflows.nightly.result import Change, Night
+from runner.workflows.nightly.result import Night
 from runner.workflows.nightly.start import Start, start, with_bases
 from runner.workflows.nightly.turn import only_night
 from runner.workflows.options import Options
@@ -61,7 +58,6 @@ Runs of two nights show nothing by themselves, so the first run needs few rounds
 rounds of three cells: the environment as it was, as it is, and the A/A pair. With this share, half of 20 cells that are
 5 % slower are reported within two nights even if the first run uses all of its own share (benchmarks/nights.py).
 """
-SAME_ENVIRONMENT = "{} is the same as in run {}: the machine has changed, or is noisy"
 NOT_CONFIRMED_YET = "the night was interrupted before it was confirmed"
 
 
@@ -95,7 +91,7 @@ def nightly(options: Options, progress: Progress, *, bases: Sequence[str] | None
             if update:
                 night, notes = night.updated(progress)
                 file.enter("resolve", *notes)
-            return _measured_night(night, file, targets, budget, progress)
+            return _measured_night(night, file, budget, targets, progress)
 
 
 def _opened(context: Context) -> Night:
@@ -114,9 +110,9 @@ def _opened(context: Context) -> Night:
 
 
 def _measured_night(
-    start: Start, file: NightFile, targets: Sequence[Target], budget: float, progress: Progress
+    start: Start, file: NightFile, budget: float, targets: Sequence[Target], progress: Progress
 ) -> Night:
-    """Measure, compare, confirm and send alerts; each stage is written before it begins."""
+    """Measure, compare, confirm and alert; each stage is written before it begins."""
     context, first = start.context, start.prepared
     file.enter("measure")
     deadline = time.monotonic() + budget
@@ -125,14 +121,16 @@ def _measured_night(
     file.enter("compare")
     results = dataset.load_dataset(totals.run)
     history = read_history(context.settings.reports)
-    night, candidates, compared = _compare(_counted(file.night, totals, results), totals, results, history, context)
+    night, candidates, compared = compare(_counted(file.night, totals, results), totals, results, history, context)
     confirmation = Confirmation(
         first=first, run=night.run, pace=_pace(totals, first), context=context, progress=progress
     )
-    _confirm_all(night, candidates, confirmation, history, deadline, file)
-    digests = totals.run.journal().header["digests"]
-    file.enter("alert")
-    return alerts.deliver(file.night, file, targets, compared=compared, digests=digests, note=progress.note)
+    night = _confirm_all(night, candidates, confirmation, history, deadline, file)
+    file.write(replace(night, stage="alert"))
+    digests, done = totals.run.journal().header["digests"], replace(night, stage="alert", state="done")
+    night = alerts.deliver(done, file, targets, compared=compared, digests=digests, note=progress.note)
+    progress.note(f"writing {file.write(night)}")
+    return night
 
 
 def _measure(first: Prepared, context: Context, run: str, progress: Progress) -> Totals:
@@ -162,47 +160,6 @@ def _counted(night: Night, totals: Totals, results: Dataset) -> Night:
     return replace(night, good=len(cells), bad=totals.bad, seconds=seconds)
 
 
-def _compare(
-    night: Night, totals: Totals, results: Dataset, history: History, context: Context
-) -> tuple[Night, list[Candidate], frozenset[str]]:
-    """Compare the cells with their baselines and anchors.
-
-    Returns:
-        The night, the candidates to be confirmed, and the ids of the cells that were compared with their baselines.
-    """
-    reports, margin = context.settings.reports, context.settings.margin
-    cells, header = measured_cells(results), totals.run.journal().header
-    anchors = find_anchors(reports, totals.run, cells, history)
-    write_pins(reports, device_of(header), anchors.pins)
-    accepted = {name: pin.run for name, pin in anchors.pins.items() if pin.accepted}
-    baselines = find_baselines(reports, totals.run, results, totals.bad, history.open_cells, accepted)
-    digests = header["digests"]
-    rows = dict(compare_with_baselines(results, baselines.by_cell, margin))
-    changed = [*against_baselines(rows, baselines.by_cell, history, digests)]
-    unchanged = [candidate for candidate in changed if candidate.baseline.digest == candidate.digest]
-    candidates = [candidate for candidate in changed if candidate.baseline.digest != candidate.digest]
-    other_anchors = anchors_to_compare(anchors.by_cell, baselines.by_cell)
-    anchor_rows = dict(compare_with_baselines(results, other_anchors, margin))
-    candidates += against_anchors(anchor_rows, other_anchors, changed, history, digests, margin)
-    changes = tuple(_unchanged(candidate) for candidate in in_order(unchanged, margin))
-    notes = (*night.notes, *baselines.notes, *anchors.notes, *_notes(cells, baselines))
-    compared = frozenset(cell.id for cell in rows)
-    return replace(night, compared=len(rows), changes=changes, notes=notes), candidates, compared
-
-
-def _unchanged(candidate: Candidate) -> Change:
-    """Return a difference of times without a difference of environments, which nothing can confirm."""
-    reason = SAME_ENVIRONMENT.format(candidate.cell.environment, candidate.baseline.run)
-    return Change(
-        cell=candidate.cell,
-        before=candidate.baseline.run,
-        row=candidate.row,
-        state="same-environment",
-        digest=candidate.digest,
-        reason=reason,
-    )
-
-
 def _confirm_all(
     night: Night,
     candidates: Sequence[Candidate],
@@ -229,20 +186,4 @@ def _confirm_all(
         night = replace(night, changes=(*night.changes, *changes), pairs=pairs)
         file.write(replace(night, changes=(*night.changes, *unconfirmed.values())))
     notes = drift_notes(night.changes, night.seconds, history, settings.margin)
-    night = replace(night, state="done", notes=(*night.notes, *notes))
-    confirmation.progress.note(f"writing {file.write(night)}")
-    return night
-
-
-def _notes(cells: Collection[Cell], baselines: Baselines) -> Iterator[str]:
-    """Yield a sentence for what could not be compared, and for each cell that failed for the first time."""
-    known = {*baselines.by_cell, *baselines.refused}
-    new = Counter(cell.environment for cell in cells if cell not in known)
-    for environment, count in new.items():
-        verb = "1 cell has" if count == 1 else f"{count} cells have"
-        yield f"{environment}: {verb} no earlier run on this device: nothing to compare with"
-    refused = Counter((cell.environment, why) for cell, why in baselines.refused.items())
-    for (environment, why), count in refused.items():
-        yield f"{environment}: {count} cell{'s' * (count > 1)} not compared: {why}"
-    for name, run in sorted(baselines.newly_failed.items()):
-        yield f"{name} failed, and succeeded in run {run}"
+    return replace(night, notes=(*night.notes, *notes))

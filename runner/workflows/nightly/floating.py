@@ -114,6 +114,15 @@ def current_locks(followed: Sequence[Followed]) -> dict[str, Path]:
     return {each.environment: each.lock for each in followed if each.lock and each.lock != each.matrix_lock}
 
 
+def current_specs(matrix: Matrix, folder: Path, reports: Path) -> tuple[Spec, ...]:
+    """Return what nights build instead of what the matrix's locks say, on any device; see ``followed_environments``."""
+    followed_specs: list[Spec] = []
+    for device in ("cpu", "cuda"):
+        locks = current_locks(followed_environments(matrix, list(matrix.environments), device, folder, reports))
+        followed_specs += with_locks(specs(matrix, list(locks), device, folder)[0], locks)
+    return tuple(dict.fromkeys(followed_specs))
+
+
 def update(context: Context, followed: Sequence[Followed], progress: Progress) -> tuple[dict[str, Path], list[str]]:
     """Lock and build the newest releases of the followed packages.
 
@@ -177,13 +186,13 @@ def _build(
     """Build the environments of releases; yield (environment, error) for each that cannot be built."""
     locks = {candidate.followed.environment: candidate.lock for candidate in candidates}
     complete, _ = specs(context.matrix, list(locks), context.request.device, context.settings.matrix)
-    wanted = with_locks(complete, locks)
-    if not wanted:
+    requested = with_locks(complete, locks)
+    if not requested:
         return
-    survey = context.backend.survey(wanted)
+    survey = context.backend.survey(requested)
     for name, skip in survey.skips.items():
         yield name, RunnerError(skip.reason)
-    buildable = tuple(spec for spec in wanted if spec.environment not in survey.skips)
+    buildable = tuple(spec for spec in requested if spec.environment not in survey.skips)
     try:
         cost = announce(buildable, survey)
     except RunnerError as error:  # the disk has too little room

@@ -55,6 +55,8 @@ class NightFile:
         try:
             yield
         except BaseException as error:
+            if self.night.stage == "alert":  # the file has the entire night, and which alerts were sent
+                raise
             interrupted = isinstance(error, KeyboardInterrupt)
             reason = "was interrupted" if interrupted else f"failed: {_reason(error)}"
             left = left_by(self.reports, self.night.run, self.night.stage)
@@ -75,6 +77,7 @@ def left_by(reports: Path, run: str, stage: str) -> str:
     """Return what a night left that ended too early, as the end of a sentence."""
     stored = Run(reports / "runs" / run)
     try:
+        stored.plan()  # a run that was killed while its folder was made is none
         journal = stored.journal()
     except (RecordError, OSError):
         return "nothing was measured"

@@ -8,7 +8,6 @@ import pytest
 
 from runner.core.errors import EngineError, RecordError
 from runner.core.model import Cell
-from runner.workflows.nightly import night_file
 from runner.workflows.nightly.history import read_history
 from runner.workflows.nightly.night_file import NightFile, killed_nights
 from runner.workflows.nightly.result import Night, Stage
@@ -72,6 +71,14 @@ def test_a_night_that_ends_half_way_keeps_its_half_and_says_so(
     assert f"3 records of 2 cells are kept in run {run}; `runner run --resume" in lines[-1]
 
 
+def test_an_interrupt_while_alerts_are_sent_keeps_what_was_sent(tmp_path: Path) -> None:
+    file = the_file(tmp_path, TONIGHT, "alert")
+    with pytest.raises(KeyboardInterrupt), file.recorded(list[str]().append):  # noqa: PT012  the alerts store it
+        (tmp_path / "nights" / f"{TONIGHT}.json").write_text('{"state": "done", "alerts": [1]}')
+        raise KeyboardInterrupt
+    assert stored(tmp_path, TONIGHT) == {"state": "done", "alerts": [1]}
+
+
 def test_a_full_disk_does_not_hide_the_error_of_the_night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = the_file(tmp_path, TONIGHT)
     file.write(file.night)
@@ -80,7 +87,7 @@ def test_a_full_disk_does_not_hide_the_error_of_the_night(tmp_path: Path, monkey
         raise RecordError("no space left on device")
 
     with pytest.raises(EngineError), file.recorded(list[str]().append):  # noqa: PT012  the disk is full from then on
-        monkeypatch.setattr(night_file.result, "store", full)
+        monkeypatch.setattr("runner.workflows.nightly.result.store", full)
         raise EngineError("gone")
 
 
