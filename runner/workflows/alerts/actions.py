@@ -17,7 +17,7 @@ RECOVERED = "recovered: {} in turns"
 SAME = "its times are the same as in its last good run"
 AS_IT_WAS = "the environment is again as in run {}"
 STALE = "no night has measured it for 30 days"
-ACCEPTED = "run {} was accepted"
+ACCEPTED = "run {} was accepted: {}"
 WORSE_START = "it became slower again"
 WORSE = WORSE_START + ": see {}"
 
@@ -30,7 +30,7 @@ class Tonight:
         night: as its file has it.
         compared: ids of the cells that were compared with their last good runs.
         digests: environment -> what pins its content tonight.
-        accepted: id of a cell -> the run that a person accepted, and the reason, which may be empty.
+        accepted: id of a cell -> the run that a person accepted, and who did so and why.
         digest_in: (run, environment) -> what pinned its content in that run; empty if unknown.
     """
 
@@ -119,7 +119,7 @@ def _why_left(
     before = reported.get("before", "")
     run, reason = tonight.accepted.get(cell, ("", ""))
     if run > before:  # ids of runs start with their times
-        return ACCEPTED.format(run) + (f": {reason}" if reason else "")
+        return ACCEPTED.format(run, reason)
     if cell not in tonight.night.get("seconds", {}):
         return STALE if _is_stale(cell, nights, tonight) else ""
     again = next((each["again"] for each in tonight.night["changes"] if each["cell"] == cell and each["again"]), None)

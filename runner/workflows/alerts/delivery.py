@@ -182,12 +182,16 @@ def _outcome(entry: AlertEntry) -> str:
 
 
 def _accepted(reports: Path, night: "Night") -> dict[str, tuple[str, str]]:
-    """Return id of a cell -> the run that a person accepted on the night's device, and the reason."""
-    from runner.workflows.nightly.pins import device_of, read_pins
+    """Return id of a cell -> the run that a person last accepted on the night's device, and who did so and why."""
+    from runner.workflows.nightly.pins import acceptances, device_of
 
     device = device_of({"backend": night.backend, "device_name": night.device_name})
-    pins = read_pins(reports, device)
-    return {cell: (pin.run, getattr(pin, "reason", "")) for cell, pin in pins.items() if pin.accepted}
+    return {
+        cell: (accepted.run, f"{accepted.reason} ({accepted.person})")
+        for accepted in acceptances(reports)
+        if accepted.device == device
+        for cell in accepted.cells
+    }
 
 
 def _digest_in(reports: Path, run: str, environment: str) -> str:

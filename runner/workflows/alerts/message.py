@@ -124,4 +124,4 @@ def _few(items: Sequence[str]) -> str:
 
 def _safe(text: str) -> str:
     """Return text in which nothing mentions everybody of a chat, or is a link."""
-    return text.translate(_MENTIONS)
+    return text.translate(_MENTIONS).replace("://", ":")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runner.workflows.alerts import overview
-from runner.workflows.nightly.pins import Pin, write_pins
+from runner.workflows.nightly.pins import Acceptance, Pin, write_pins
 from runner.workflows.nightly.result import Night, store
 from tests.support.fake_runs import make, rounds
 from tests.support.nights import MAIL, SLACK, Receivers, change, ended, many, night, run_of
@@ -29,6 +29,13 @@ def stored(reports: Path, day: int) -> list[dict[str, Any]]:
     """Return the alerts that the file of a night has."""
     entries: list[dict[str, Any]] = json.loads((reports / f"nights/{run_of(day)}.json").read_text())["alerts"]
     return entries
+
+
+def accept(reports: Path, run: str, reason: str) -> None:
+    """Accept all cells of a run, as `runner history accept` does."""
+    cells = tuple(of.id for of in CELLS)
+    acceptance = Acceptance(device=DEVICE, run=run, cells=cells, at="", reason=reason, person="ann")
+    write_pins(reports, DEVICE, dict.fromkeys(cells, Pin(run, accepted=True)), acceptance)
 
 
 def test_200_slower_cells_are_one_message_and_nights_do_not_repeat_it(tmp_path: Path) -> None:
@@ -92,13 +99,13 @@ def test_a_creep_is_over_when_the_environment_is_the_anchor_s_again(tmp_path: Pa
 
 def test_an_accepted_regression_is_closed_with_its_reason(tmp_path: Path) -> None:
     receivers = Receivers()
-    write_pins(tmp_path, DEVICE, {of.id: Pin("20261101-023000-aaaa", accepted=True) for of in CELLS})
+    accept(tmp_path, "20261101-023000-aaaa", "an older level")
     ended(tmp_path, slower(1), receivers)
     ended(tmp_path, night(2, [], CELLS), receivers, compared=frozenset())
     assert overview.overview(tmp_path).alerts, "a level that was accepted before is no answer to this regression"
-    write_pins(tmp_path, DEVICE, {of.id: Pin(run_of(1), accepted=True) for of in CELLS})
+    accept(tmp_path, run_of(1), "a safer kernel")
     tonight = ended(tmp_path, night(3, [], CELLS), receivers)
-    assert [entry.because for entry in tonight.alerts] == [f"run {run_of(1)} was accepted"]
+    assert [entry.because for entry in tonight.alerts] == [f"run {run_of(1)} was accepted: a safer kernel (ann)"]
     assert receivers.titles()[-1] == f"2 mailto: {CLOSED}"
 
 
