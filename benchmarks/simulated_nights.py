@@ -125,7 +125,8 @@ class Simulation:
     def _add_points(self, night: int) -> None:
         """Add a night to the series: each cell in turns with the pinned base."""
         for position, cell in enumerate(self.cells):
-            logs = self.scenario.log_times[night, position] + self.scenario.noise(self.draw, ROUNDS)
+            level = self.scenario.log_times[night, position] + self._effect(night, position)
+            logs = level + self.scenario.noise(self.draw, ROUNDS)
             interval = statistics.interval(statistics.paired(logs), 1 - statistics.CONFIDENCE)
             ratio, low, high = np.exp([float(interval.estimate), float(interval.low), float(interval.high)]).tolist()
             self.points[cell.id].append(_point(self.ids[night], ratio, low, high))
@@ -156,6 +157,10 @@ class Simulation:
         log_times = self.scenario.log_times
         return float(log_times[night, position] - log_times[self.ids.index(before), position])
 
+    def _effect(self, night: int, position: int) -> float:
+        effects = self.scenario.night_effects
+        return 0.0 if effects is None else float(effects[night, position])
+
     def _rows(self, night: int, earlier: Mapping[Cell, Baseline]) -> dict[Cell, Row]:
         """Return tonight's rows against earlier runs, of which the rounds did not take turns."""
         drafts = []
@@ -163,7 +168,9 @@ class Simulation:
             if cell in earlier:
                 before = earlier[cell].run
                 difference = self._difference(night, before, position)
-                difference += self.effects[night] - self.effects[self.ids.index(before)]
+                then = self.ids.index(before)
+                difference += self.effects[night] - self.effects[then]
+                difference += self._effect(night, position) - self._effect(then, position)
                 logs = self.draw.normal(0.0, self.scenario.sd / np.sqrt(2), (2, ROUNDS))
                 evidence = statistics.unpaired(logs[0], logs[1] + difference)
                 row = Row(base=cell, other=cell, verdict="inconclusive", code="different-runs")

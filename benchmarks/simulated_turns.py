@@ -53,6 +53,8 @@ class Scenario:
         cells_of_a_case: how many cells share a case, and so an A/A pair.
         controls: whether there are A/A pairs.
         base: whether each night measures a pinned base, so that there are series.
+        night_effects: (N, P): what moves a cell in a night but not its base, as a log ratio; not seen in turns, where
+            both sides are the same cell. None without.
     """
 
     log_times: Floats
@@ -62,6 +64,7 @@ class Scenario:
     cells_of_a_case: int = 1
     controls: bool = True
     base: bool = True
+    night_effects: Floats | None = None
 
     @property
     def cells(self) -> tuple[Cell, ...]:

@@ -88,7 +88,8 @@ class Confirmation:
                 costs = [turn_seconds(cells, seconds, limit, twins=twins) for cells in groups[index:]]
                 share = max(deadline - self.clock(), 0.0) * costs[0] / sum(costs)
                 yield self._measured(group, kept[_pair_of(group[0])], share)
-            queue = [candidate for candidate in queue if candidate not in batch]
+            measured = {(candidate.cell, candidate.baseline.run) for candidate in batch}
+            queue = [candidate for candidate in queue if (candidate.cell, candidate.baseline.run) not in measured]
             is_first = False
         yield [self.change(candidate, "no-time", NO_TIME) for candidate in queue], None
 
@@ -186,7 +187,7 @@ def confirmation_plan(planned: Plan, cells: Sequence[Cell], earlier: str, budget
     measurement = planned.measurement
     rounds = max(measurement.rounds, MIN_ROUNDS)
     planned_cells = {planned_cell.cell: planned_cell for planned_cell in planned.cells}
-    environment = cells[0].environment
+    environment, chosen = cells[0].environment, frozenset(cells)
 
     def as_planned(cell: Cell, name: str) -> PlannedCell:
         seconds = planned_cells[cell].seconds / measurement.rounds * rounds
@@ -194,7 +195,7 @@ def confirmation_plan(planned: Plan, cells: Sequence[Cell], earlier: str, budget
 
     blocks = []
     for block in planned.blocks:
-        of_block = [cell for cell in block.cells if cell in cells]
+        of_block = [cell for cell in block.cells if cell in chosen]
         if of_block:
             both = tuple(replace(cell, environment=name) for name in (earlier, environment) for cell in of_block)
             blocks.append(replace(block, cells=both))
