@@ -270,9 +270,7 @@ def with_support(
     return [
         candidate._replace(supported=support(points, candidate.baseline.run)) if points else candidate
         for candidate in candidates
-        for points in [
-            comparable_points(series.get(candidate.cell.id, ()), night, accepted.get(candidate.cell.id, ""))
-        ]
+        for points in [comparable_points(series.get(candidate.cell.id, ()), night, accepted.get(candidate.cell.id, ""))]
     ]
 
 
