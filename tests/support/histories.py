@@ -51,7 +51,9 @@ def night(number: int, *cells: CellEntry, **changes: object) -> RunEntry:
 
 def many_cells(count: int, seconds: float = 0.5) -> tuple[CellEntry, ...]:
     """Return ``count`` cells of an environment."""
-    return tuple(measured(f"torch-2.x/nn-lstm/rnn-step/lstm-b32-h{index}/train/fp32", seconds) for index in range(count))
+    return tuple(
+        measured(f"torch-2.x/nn-lstm/rnn-step/lstm-b32-h{index}/train/fp32", seconds) for index in range(count)
+    )
 
 
 def change(cell: str = CELL, **changes: object) -> ChangeEntry:
@@ -62,5 +64,7 @@ def change(cell: str = CELL, **changes: object) -> ChangeEntry:
 
 def level(run: str, **changes: object) -> LevelEntry:
     """Return an accepted level of CELL."""
-    entry = LevelEntry(cell=CELL, device=DEVICE, run=run, at="2026-03-01T08:00:00Z", reason="a new kernel", person="ann")
+    entry = LevelEntry(
+        cell=CELL, device=DEVICE, run=run, at="2026-03-01T08:00:00Z", reason="a new kernel", person="ann"
+    )
     return replace(entry, **changes)  # type: ignore[arg-type]

@@ -179,4 +179,3 @@ def test_an_upgrade_that_fails_leaves_nothing(url: str, monkeypatch: pytest.Monk
     monkeypatch.undo()
     with History.open(url) as history:
         assert history.add(night(1))
-

@@ -99,9 +99,14 @@ def test_what_fails_in_the_middle_of_a_run_leaves_nothing_of_it(url: str) -> Non
     with History.open(url) as history:
         history.add(night(1))
     engine = engine_of(url)
-    with pytest.raises(ZeroDivisionError), writing(engine, url) as connection:
-        writes.add_run(connection, night(2, *many_cells(5)))
-        _ = 1 / 0
+
+    def fail() -> None:
+        with writing(engine, url) as connection:
+            writes.add_run(connection, night(2, *many_cells(5)))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
     engine.dispose()
     with History.open(url) as history:
         assert [row.run for row in history.runs()] == [night(1).run]
@@ -113,11 +118,16 @@ def test_a_server_that_stops_in_the_middle_of_a_write_is_a_sentence(server: Serv
     with History.open(url) as history:
         history.add(night(1, *many_cells(CELLS)))
         engine = engine_of(url)
-        try:
-            with pytest.raises(HistoryError) as stopped, writing(engine, url) as connection:
+
+        def write() -> None:
+            with writing(engine, url) as connection:
                 writes.add_run(connection, night(2, *many_cells(CELLS)))
                 server.stop()
                 writes.add_run(connection, night(3, *many_cells(CELLS)))
+
+        try:
+            with pytest.raises(HistoryError) as stopped:
+                write()
             with pytest.raises(HistoryError, match="cannot be written"):
                 history.add(night(4, *many_cells(CELLS)))
             with pytest.raises(HistoryError, match="cannot be read"):
@@ -132,8 +142,7 @@ def test_a_server_that_stops_in_the_middle_of_a_write_is_a_sentence(server: Serv
         complete(history)
 
 
-def test_another_writer_is_waited_for(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runner.history.engine.WAIT_SECONDS", 1.0)
+def test_another_writer_is_waited_for(url: str) -> None:
     with History.open(url) as history:
         engine = engine_of(url)
         with ThreadPoolExecutor(1) as pool:
@@ -154,4 +163,3 @@ def test_a_reader_sees_a_run_as_it_was_when_it_began(url: str) -> None:
         with History.open(url) as other:
             other.add(night(2, measured(), *many_cells(3)))
         assert [len(points) for _, _, points in (first, *series)] == [1] * 4
-
