@@ -71,7 +71,20 @@ def test_without_ratios_the_trend_is_of_times() -> None:
     text = trend_text(alone, 80, colour=False)
     assert "median of a step in ms" in text
     assert "ratio" not in text
-    assert alone.change == pytest.approx(2.0)
+    assert "+100.0 %" in list_text([alone], 100, colour=False)
+
+
+def test_ratios_to_another_base_are_another_series() -> None:
+    """The base of a confirmation is the environment as it was, and its ratio says nothing of the level."""
+    before = replace(trend(0.5, 0.5), points=trend(0.9, 0.9, base="torch-0.4/rest").points)
+    confirmed = trend(1.1).points[0]._replace(kind="confirmation", base="torch-2.x@20260101-023000-ab12/rest")
+    shown = replace(before, points=(*before.points, *trend(0.5, 0.51, 0.5).points, confirmed))
+    assert [mark.value for mark in shown.marks] == [0.5, 0.51, 0.5]
+    assert "+0.0 %" in list_text([shown], 100, colour=False)
+    text = trend_text(shown, 100, colour=False)
+    assert "time over that of torch-1.0" in text
+    assert "1 confirmation not shown" in text
+    assert [line.split()[-1] for line in text.splitlines()[-6:-1]] == [*["torch-0.4"] * 2, *["torch-1.0"] * 3]
 
 
 def test_an_accepted_level_has_its_reason_and_shows_no_escape() -> None:
