@@ -13,13 +13,15 @@ from pathlib import Path
 
 import numpy as np
 from asv.step_detect import detect_steps
+from numpy.typing import NDArray
 from otava.analysis import compute_change_points
 
 TARGET = Path(__file__).with_name("change_points.json")
 SD = 0.01
+Floats = NDArray[np.float64]
 
 
-def levels(*parts):
+def levels(*parts: tuple[int, float]) -> Floats:
     """Return log ratios without noise, given (number of nights, ratio) of each level."""
     return np.concatenate([np.full(count, np.log(ratio)) for count, ratio in parts])
 
@@ -34,7 +36,7 @@ SHAPES = {
 }
 
 
-def autoregressive(draw, count):
+def autoregressive(draw: np.random.Generator, count: int) -> Floats:
     """Return AR(1) noise of coefficient 0.5."""
     values = draw.normal(0, SD, count)
     for index in range(1, count):
@@ -42,7 +44,7 @@ def autoregressive(draw, count):
     return values
 
 
-def two_modes(draw, count):
+def two_modes(draw: np.random.Generator, count: int) -> Floats:
     """Return noise of nights of which 3 in 10 are slower by 4 %."""
     return draw.normal(0, SD / 2, count) + 0.04 * (draw.random(count) < 0.3)
 
@@ -54,7 +56,7 @@ NOISES = {
 }
 
 
-def main():
+def main() -> None:
     """Write the file."""
     entries = []
     for shape_number, (shape, log_ratios) in enumerate(SHAPES.items()):
