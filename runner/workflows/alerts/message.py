@@ -15,6 +15,8 @@ SHOWN_CELLS = 5
 ISSUE_CELLS = 100
 SHOWN_NAMES = 8
 TITLE_LENGTH = 100
+EARLIER = {"baseline": "the last good run", "anchor": "the anchor", "series": "the level of earlier nights"}
+"""What a change was compared with -> its words."""
 _MENTIONS = str.maketrans({"<": "(", ">": ")", "@": " at "})
 """What chat services read as a mention or a link; ids of cells, releases and commands have none of them."""
 
@@ -89,8 +91,8 @@ def _summary(known: Evidence) -> str:
 
 
 def _since(step: Step) -> str:
-    kind = "the anchor" if step.is_anchor else "the last good run"
-    return f"{kind}, {step.before} of {formatting.date(step.before) or 'an unknown time'}"
+    earlier, date = EARLIER.get(step.against, EARLIER["baseline"]), formatting.date(step.before) or "an unknown time"
+    return f"{earlier}, {step.before} of {date}"
 
 
 def _step_lines(step: Step, known: Evidence) -> Iterator[str]:

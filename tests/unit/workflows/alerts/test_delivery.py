@@ -1,5 +1,6 @@
 """One message when a regression starts and one when it ends, whatever happens to receivers and to nights in between."""
 
+import importlib.util
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from runner.workflows.alerts import overview
+from runner.workflows.alerts import overview, sending
+from runner.workflows.alerts.message import TEST_MESSAGE
 from runner.workflows.nightly.pins import Acceptance, Pin, write_pins
 from runner.workflows.nightly.result import Night, store
 from tests.support.fake_runs import make, rounds
@@ -256,3 +258,11 @@ def test_a_receiver_that_takes_all_the_time_does_not_hold_up_the_night(tmp_path:
     tonight = ended(tmp_path, night(1, changes, CELLS), receivers, targets=(MAIL,), clock=lambda: now[0])
     assert [entry.delivered for entry in tonight.alerts] == [True, False]
     assert "took too long" in tonight.alerts[1].reason
+
+
+def test_without_apprise_a_receiver_has_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda *_: None)
+    assert sending.send(TEST_MESSAGE, (SLACK, MAIL)) == {
+        "1 slack": "apprise is not installed: `pip install 'matrix-runner[alerts]'`",
+        "2 mailto": "apprise is not installed: `pip install 'matrix-runner[alerts]'`",
+    }
