@@ -15,9 +15,10 @@ Steps, each of which takes values and returns values:
 ``accept`` makes a run the baseline and the anchor of cells; ``schedule`` runs nights.
 """
 
+import functools
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -26,18 +27,18 @@ from runner.analysis.model import Dataset
 from runner.core.model.cells import TWIN
 from runner.core.progress import Progress
 from runner.core.units import parse_duration
-from runner.store.run import Run, new_id
+from runner.store.run import new_id
 from runner.workflows import alerts
 from runner.workflows import run as pipeline
 from runner.workflows.alerts.targets import Target
 from runner.workflows.context import Context, setup
 from runner.workflows.nightly.baseline import measured_cells
-from runner.workflows.nightly.compared import compare
+from runner.workflows.nightly.compared import compare, read_series
 from runner.workflows.nightly.confirmation import Confirmation
 from runner.workflows.nightly.drift import drift_notes
 from runner.workflows.nightly.history import History, read_history
 from runner.workflows.nightly.night_file import NightFile, killed_nights
-from runner.workflows.nightly.pins import read_pins
+from runner.workflows.nightly.pins import device_of, read_pins
 from runner.workflows.nightly.requests import Candidate, in_order
 from runner.workflows.nightly.result import Night
 from runner.workflows.nightly.start import Start, start, with_bases
@@ -84,6 +85,8 @@ def nightly(
         NightRunningError: another night measures into the same reports folder.
         RunnerError: whatever ``workflows.run.run`` raises; or a file of the nights is damaged.
     """
+    from runner.workflows.history.add import add_run  # it imports this package
+
     budget = parse_duration(options.budget or BUDGET)
     targets = alerts.targets_of_night(os.environ, progress.note)
     with only_night(options.reports):
@@ -92,7 +95,8 @@ def nightly(
             progress.note(note)
         read_pins(context.settings.reports, "")  # a damaged file is a mistake that does not wait for the morning
         night = start(with_bases(context, bases))
-        file = NightFile(_opened(night.context), context.settings.reports, _remember(context, history, progress))
+        add = functools.partial(add_run, margin=context.settings.margin, url=history, note=progress.note)
+        file = NightFile(_opened(night.context), context.settings.reports, add, history)
         with file.recorded(progress.note):
             for run, note in killed_nights(context.settings.reports, file.night.run):
                 file.enter("resolve", note)
@@ -101,13 +105,6 @@ def nightly(
                 night, notes = night.updated(progress)
                 file.enter("resolve", *notes)
             return _measured_night(night, file, budget, targets, progress)
-
-
-def _remember(context: Context, history: str, progress: Progress) -> Callable[[Run], object]:
-    """Return a function that adds a run to the history, whatever became of its night."""
-    from runner.workflows.history.add import add_run  # it imports this package
-
-    return lambda run: add_run(run, context.settings.margin, history, progress.note)
 
 
 def _opened(context: Context) -> Night:
@@ -138,7 +135,9 @@ def _measured_night(
     file.remember(totals.run.id)
     results = dataset.load_dataset(totals.run)
     history = read_history(context.settings.reports)
-    night, candidates, compared = compare(_counted(file.night, totals, results), totals, results, history, context)
+    series = read_series(file.url, device_of(totals.run.journal().header), progress.note)
+    night = _counted(file.night, totals, results)
+    night, candidates, compared = compare(night, totals, results, history, series, context)
     confirmation = Confirmation(
         first=first, run=night.run, pace=_pace(totals, first), context=context, progress=progress
     )

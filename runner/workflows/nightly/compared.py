@@ -1,11 +1,13 @@
-"""Compare the cells of a night with their baselines and anchors, and choose what is confirmed in turns."""
+"""Compare the cells of a night with their baselines, anchors and series, and choose what is confirmed in turns."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from runner.analysis.model import Dataset
+from runner.core.errors import HistoryError
 from runner.core.model import Cell
+from runner.history.entries import Point
 from runner.workflows.context import Context
 from runner.workflows.nightly.anchors import find_anchors
 from runner.workflows.nightly.baseline import Baselines, compare_with_baselines, find_baselines, measured_cells
@@ -14,15 +16,26 @@ from runner.workflows.nightly.history import History
 from runner.workflows.nightly.pins import device_of, write_pins
 from runner.workflows.nightly.requests import Candidate, in_order
 from runner.workflows.nightly.result import Change, Night
+from runner.workflows.nightly.series import against_series, level_changes, with_support
 from runner.workflows.run.recorder import Totals
 
+Series = Mapping[str, Sequence[Point]]
+"""Id of a cell -> its points in the history, oldest first."""
 SAME_ENVIRONMENT = "{} is the same as in run {}: the machine has changed, or is noisy"
 
 
 def compare(
-    night: Night, totals: Totals, results: Dataset, history: History, context: Context
+    night: Night, totals: Totals, results: Dataset, history: History, series: Series, context: Context
 ) -> tuple[Night, list[Candidate], frozenset[str]]:
-    """Compare the cells with their baselines and anchors.
+    """Compare the cells with their baselines and anchors, and look for changes of level in their series.
+
+    Args:
+        night: tonight.
+        totals: of its first run.
+        results: of that run.
+        history: the earlier nights.
+        series: id of a cell -> its points on tonight's device, oldest first, tonight's as the last.
+        context: folder of the reports and margin.
 
     Returns:
         The night, the candidates to be confirmed, and the ids of the cells that were compared with their baselines.
@@ -36,15 +49,37 @@ def compare(
     digests = header["digests"]
     rows = dict(compare_with_baselines(results, baselines.by_cell, margin))
     changed = [*against_baselines(rows, baselines.by_cell, history, digests)]
-    unchanged = [candidate for candidate in changed if candidate.baseline.digest == candidate.digest]
-    candidates = [candidate for candidate in changed if candidate.baseline.digest != candidate.digest]
     other_anchors = anchors_to_compare(anchors.by_cell, baselines.by_cell)
     anchor_rows = dict(compare_with_baselines(results, other_anchors, margin))
-    candidates += against_anchors(anchor_rows, other_anchors, changed, history, digests, margin)
+    suspects = [*changed, *against_anchors(anchor_rows, other_anchors, changed, history, digests, margin)]
+    device = device_of(header)
+    levels = level_changes(((device, *of) for of in series.items()), night.run, accepted, margin)
+    suspects += against_series(levels, cells, reports, totals.run, suspects, history, digests)
+    suspects = with_support(suspects, series, night.run, accepted)
+    unchanged = [candidate for candidate in suspects if candidate.baseline.digest == candidate.digest]
+    candidates = [candidate for candidate in suspects if candidate.baseline.digest != candidate.digest]
     changes = tuple(_unchanged(candidate) for candidate in in_order(unchanged, margin))
     notes = (*night.notes, *baselines.notes, *anchors.notes, *_notes(cells, baselines))
     compared = frozenset(cell.id for cell in rows)
     return replace(night, compared=len(rows), changes=changes, notes=notes), candidates, compared
+
+
+def read_series(url: str, device: str, note: Callable[[str], object]) -> Series:
+    """Return the series of a device; empty if the history cannot be read, which is a note.
+
+    Args:
+        url: of the history.
+        device: as ``pins.device_of`` names it.
+        note: takes the reason.
+    """
+    from runner.history.database import History as Database
+
+    try:
+        with Database.open(url) as database:
+            return {cell: points for _, cell, points in database.all_series(device=device)}
+    except HistoryError as error:
+        note(f"no series are looked at: {error.problems[0].message}")
+        return {}
 
 
 def _unchanged(candidate: Candidate) -> Change:
@@ -53,6 +88,7 @@ def _unchanged(candidate: Candidate) -> Change:
     return Change(
         cell=candidate.cell,
         before=candidate.baseline.run,
+        against=candidate.against,
         row=candidate.row,
         state="same-environment",
         digest=candidate.digest,

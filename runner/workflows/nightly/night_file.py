@@ -39,12 +39,13 @@ class NightFile:
     Attributes:
         night: what the file has.
         reports: the folder that holds the nights.
-        add: adds a run to the history; by default there is none.
+        add: adds a run to the history at ``url``; by default there is none.
     """
 
     night: Night
     reports: Path
     add: Callable[[Run], object] = lambda _: None
+    url: str = ""
 
     def write(self, night: Night) -> Path:
         """Replace the night; return the path of its file."""
