@@ -81,6 +81,17 @@ def test_a_creep_is_over_when_the_environment_is_the_anchor_s_again(tmp_path: Pa
     assert [entry.because for entry in tonight.alerts] == [f"the environment is again as in run {anchor.id}"]
 
 
+def test_to_be_the_same_as_the_last_good_run_does_not_end_a_creep(tmp_path: Path) -> None:
+    receivers = Receivers()
+    of = CELLS[0]
+    ended(tmp_path, slower(1, [of], against="anchor"), receivers)
+    since_yesterday = change(of, run_of(2), 1.0, before=run_of(1), stands=False)
+    assert ended(tmp_path, night(2, [since_yesterday], CELLS), receivers).alerts == ()
+    since_the_anchor = change(of, run_of(3), 1.0, against="anchor", stands=False)
+    ended(tmp_path, night(3, [since_the_anchor], CELLS), receivers)
+    assert overview.overview(tmp_path).alerts == ()
+
+
 def test_an_accepted_regression_is_closed_with_its_reason(tmp_path: Path) -> None:
     receivers = Receivers()
     accept(tmp_path, "20261101-023000-aaaa", "an older level")
