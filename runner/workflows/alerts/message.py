@@ -69,7 +69,7 @@ def commands(known: Evidence) -> Iterator[tuple[str, str]]:
     """Yield what to do next, and the command for the cell with the largest change."""
     cell, step = known.largest["cell"], known.steps[0]
     yield "Look", _command("runner", "history", cell)
-    yield "Reproduce", _command("runner", "reproduce", cell, "--run", known.largest["night"])
+    yield "Reproduce", _command("runner", "reproduce", f"{known.largest['night']}/{cell}")
     if step.release_before and step.release:
         good, bad = step.release_before, step.release
         yield "Find the release", _command("runner", "bisect", cell, "--good", good, "--bad", bad)

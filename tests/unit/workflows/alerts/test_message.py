@@ -44,7 +44,7 @@ def test_a_message_says_what_where_since_when_and_what_to_do(tmp_path: Path) -> 
 def test_the_commands_are_about_the_largest_change(tmp_path: Path) -> None:
     assert {what: shlex.split(command) for what, command in commands(known(tmp_path))} == {
         "Look": ["runner", "history", LARGEST],
-        "Reproduce": ["runner", "reproduce", LARGEST, "--run", run_of(1)],
+        "Reproduce": ["runner", "reproduce", f"{run_of(1)}/{LARGEST}"],
         "Find the release": ["runner", "bisect", LARGEST, "--good", "2.9.0", "--bad", "2.9.1"],
         "Accept": ["runner", "history", "accept", "torch-2.x", "--reason", "REASON"],
     }
