@@ -11,7 +11,7 @@ Six tables. sd is the standard deviation of a round's log ratio in turns; every 
 """
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -136,7 +136,7 @@ def budgets(draw: np.random.Generator, histories: int) -> None:
 def main() -> None:
     """Simulate and print."""
     tables = {"steps": steps, "creep": creeps, "false-alarms": false_alarms, "budget": budgets}
-    of_lines = {"sixty": sixty_nights.lines, "series": series_noise.lines}
+    of_lines: Mapping[str, Callable[[int], Iterable[str]]] = {"sixty": sixty_nights.lines, "series": series_noise.lines}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=", ".join([*tables, *of_lines]))
     parser.add_argument("--histories", type=int, default=40)
