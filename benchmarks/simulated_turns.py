@@ -51,6 +51,8 @@ class Scenario:
         sd: of a round's log ratio between two runs.
         share: of the budget for the second look, where the first part uses all of its share; None without a limit.
         cells_of_a_case: how many cells share a case, and so an A/A pair.
+        controls: whether there are A/A pairs.
+        base: whether each night measures a pinned base, so that there are series.
     """
 
     log_times: Floats
@@ -59,6 +61,7 @@ class Scenario:
     share: float | None = None
     cells_of_a_case: int = 1
     controls: bool = True
+    base: bool = True
 
     @property
     def cells(self) -> tuple[Cell, ...]:

@@ -32,7 +32,7 @@ from runner.workflows.results import write_report
 
 GONE = "cannot be confirmed: the environment of run {} no longer exists"
 NO_TIME = "the budget has no time to confirm it: the next night does so first"
-ONCE = "slower in this night alone: another night has to confirm it"
+ONCE = "slower in this night alone: another night, or the series of nights, has to confirm it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ class Confirmation:
     def change(self, candidate: Candidate, state: State, reason: str, again: Row | None = None) -> Change:
         """Return a candidate as the night reports it, with the confirmation that stands."""
         against, margin = candidate.against, self.context.settings.margin
-        confirmed_in = confirming_night(self.run, against, again, candidate.looks, margin)
+        confirmed_in = confirming_night(self.run, against, again, candidate.looks, margin, candidate.supported)
         if again is not None and again.verdict == "slower" and not confirmed_in:
             reason = ONCE
         return Change(

@@ -22,9 +22,10 @@ class Candidate(NamedTuple):
         cell: in tonight's environment.
         row: tonight against the earlier run; the two did not take turns.
         baseline: the earlier run.
-        against: whether that is the last good run, or the anchor.
+        against: whether that is the last good run, the anchor, or the run before the series changed its level.
         digest: what pins the environment's content tonight.
         looks: of earlier nights at the same pair, oldest first.
+        supported: whether the series of ratios to the pinned base bears out that the cell is slower; None without one.
     """
 
     cell: Cell
@@ -33,6 +34,7 @@ class Candidate(NamedTuple):
     against: Against = "baseline"
     digest: str = ""
     looks: tuple[Look, ...] = ()
+    supported: bool | None = None
 
     @property
     def suspicion(self) -> float:
