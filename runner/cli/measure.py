@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from runner.cli import console
-from runner.cli.params import Output, TableOrJson, planning
+from runner.cli.params import HistoryUrl, Output, TableOrJson, planning
 
 if TYPE_CHECKING:
     from runner.core.model import Plan
@@ -94,12 +94,15 @@ def run(
             help="resume a run by id; by default the newest unfinished one that no other process is running",
         ),
     ] = False,
+    history: HistoryUrl = None,
 ) -> int:
-    """Build the environments, measure the cells, store the records and write the report."""
+    """Build the environments, measure the cells, store the records, write the report, and add it to the history."""
     from runner.workflows import run as pipeline
     from runner.workflows.context import cache_in_use, prepared
+    from runner.workflows.history.add import add_run, history_url
     from runner.workflows.results import write_report
 
+    url = history_url(options.reports, history)
     with console.progress() as progress, cache_in_use(), contextlib.ExitStack() as stack:
         if resume:
             from runner.workflows.run.resume import resumed
@@ -110,6 +113,8 @@ def run(
         totals = pipeline.run(preparation, context.backend, context.settings, progress, context.gpus, stored)
         progress.note("writing the report")
         page = write_report(totals.run, context.matrix.measure.margin) if totals.good else totals.run.path
+        if totals.good:
+            add_run(totals.run, context.matrix.measure.margin, url, progress.note)
     from runner.report.formatting import counted
 
     console.note(f"{counted(totals.good, 'cell')} measured, {len(totals.bad)} failed")

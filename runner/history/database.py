@@ -214,7 +214,9 @@ def _points() -> Select[Any]:
     times = (BuildTable.release, BuildTable.digest, of.seconds, of.seconds_low, of.seconds_high, of.rounds)
     base = (func.coalesce(column, "") for column in (base_cell.cell, base_build.release, base_build.digest))
     columns = (CellTable.cell, *origin, *times, *base, of.ratio, of.ratio_low, of.ratio_high, of.verdict)
-    query = select(*columns).select_from(of).join(CellTable, CellTable.id == of.cell_id).join(run, run.id == of.run_id)
+    query: Select[Any] = (
+        select(*columns).select_from(of).join(CellTable, CellTable.id == of.cell_id).join(run, run.id == of.run_id)
+    )
     query = query.join(BuildTable, BuildTable.id == of.build_id)
     query = query.outerjoin(base_cell, base_cell.id == of.base_id)
     return query.outerjoin(base_build, base_build.id == of.base_build_id)

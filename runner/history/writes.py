@@ -168,7 +168,7 @@ def _build_ids(connection: Connection, cells: Sequence[CellEntry]) -> dict[Build
 
 
 def _known_builds(connection: Connection, builds: Collection[Build]) -> dict[Build, int]:
-    known = {}
+    known: dict[Build, int] = {}
     for some in _batches({release for release, _ in builds}):
         query = select(BuildTable.release, BuildTable.digest, BuildTable.id).where(BuildTable.release.in_(some))
         known |= {(release, digest): key for release, digest, key in connection.execute(query)}

@@ -42,6 +42,8 @@ from runner.store.journal import Entry, Journal, read
 from runner.store.journal_writer import append
 
 LOCK = ".lock"
+NIGHTS = "nights"
+"""The folder in the reports that holds a file for each night, and the runs that confirmed its changes."""
 MAX_RECORD_BYTES = 64 << 20
 """The largest record: three million samples."""
 

@@ -11,9 +11,10 @@ from typing_extensions import TypedDict  # typing has no TypedDict that pydantic
 from runner.core.errors import RecordError
 from runner.core.files import read_bounded
 from runner.core.json import parse_object
+from runner.store.run import NIGHTS
 from runner.store.shapes import CONFIG, Count, Number, checked
 
-FOLDER = "nights"
+FOLDER = NIGHTS
 MAX_BYTES = 64 << 20
 """The largest stored night that is read."""
 OPEN_STATES = frozenset({"no-time", "interrupted", "environment-gone"})
