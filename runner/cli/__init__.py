@@ -2,8 +2,8 @@
 
 Each module holds a group of commands: ``measure`` (plan, build, run, nightly), ``results`` (compare, check, report,
 accuracy, export), ``history`` (trends of stored runs), ``imports`` (import), ``machine`` (doctor, tune, clocks, clean),
-``environments`` (lock, schema) and ``schedule``. ``params`` declares the options that they share, ``console`` prints and
-sets the exit code, ``signals`` handles Ctrl-C.
+``environments`` (lock, schema) and ``schedule``. ``params`` declares the options that they share, ``console`` prints
+and sets the exit code, ``signals`` handles Ctrl-C.
 
 A command imports what it needs inside its function, so that ``runner --help`` starts as fast as a help text should.
 """

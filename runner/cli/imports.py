@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from runner.cli import console
-from runner.cli.params import MatrixFile, Reports, Traceback
+from runner.cli.params import HistoryUrl, MatrixFile, Reports, Traceback
 
 app = typer.Typer()
 
@@ -26,7 +26,7 @@ def import_results(
         typer.Option("--format", help="the format of the files; auto looks at them"),
     ] = "auto",
     release: Annotated[str, typer.Option("--release", help="what was measured, where the files do not say it")] = "",
-    history: Annotated[str | None, typer.Option("--history", help="the URL of the history")] = None,
+    history: HistoryUrl = None,
     matrix: MatrixFile = Path("matrix.yaml"),
     reports: Reports = Path("reports"),
     traceback: Traceback = False,

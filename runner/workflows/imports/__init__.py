@@ -5,8 +5,8 @@ copies the runs of other machines, with ``archives``. ``stored`` keeps what was 
 ``runner history rebuild``.
 """
 
+import functools
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,6 @@ from typing import Literal
 from runner.catalog.published import is_published
 from runner.core.errors import Problem, RunnerError
 from runner.history.entries import RunEntry
-from runner.history.location import database_url
 from runner.report.formatting import counted
 from runner.workflows.imports import asv, published, pyperf, pytest_benchmark, run_folders, tables, torch_benchmark
 from runner.workflows.imports.archives import is_archive, runs_in_folder
@@ -96,9 +95,12 @@ def import_files(
         UsageError: ``history`` is no URL of a history.
     """
     from runner.history.database import History
+    from runner.workflows.history.add import history_url
 
-    url = database_url(reports, history, os.environ)
-    runs, notes, failures = [], [], []
+    url = history_url(reports, history)
+    runs: list[tuple[str, RunEntry, bool]] = []
+    notes: list[tuple[str, str]] = []
+    failures: list[Problem] = []
     reports.mkdir(parents=True, exist_ok=True)
     with History.open(url) as database:
         for name, reading in _readings(names, format, failures):
@@ -130,7 +132,7 @@ def _readings(names: Sequence[str], format_name: Format, failures: list[Problem]
 def _readings_of(name: str, format_name: Format) -> Iterator[tuple[str, Reading]]:
     path = Path(name)
     if is_published(name):
-        yield name, lambda _reports, _margin, _release: published.read(name)
+        yield name, lambda *_: published.read(name)
     elif path.is_dir():
         if runs_in_folder(path) or format_name == "runs":
             yield name, lambda reports, margin, _: run_folders.read_folder(path, reports, margin)
@@ -139,12 +141,16 @@ def _readings_of(name: str, format_name: Format) -> Iterator[tuple[str, Reading]
             if not files or not any((folder / asv.BENCHMARKS).is_file() for folder in (path, path.parent)):
                 raise damaged(path, "it holds no run, and no results of asv", ACCEPTED)
             for file in files:
-                yield str(file), lambda _reports, _margin, release, file=file: asv.read(file, release)
+                yield str(file), functools.partial(_read_file, asv.read, file)
     elif format_name == "runs" or (format_name == "auto" and is_archive(path)):
         yield name, lambda reports, margin, _: run_folders.read_archive(path, reports, margin)
     else:
         reader = READERS[format_of(path) if format_name == "auto" else format_name]
-        yield name, lambda _reports, _margin, release: reader(path, release)
+        yield name, functools.partial(_read_file, reader, path)
+
+
+def _read_file(reader: Callable[[Path, str], Read], path: Path, _reports: Path, _margin: float, release: str) -> Read:
+    return reader(path, release)
 
 
 def format_of(path: Path) -> str:

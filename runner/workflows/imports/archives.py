@@ -126,7 +126,7 @@ def unpack(archive: Path, target: Path, budget: Budget) -> int:
     try:
         with _BoundedGzip(archive) as stream, tarfile.open(fileobj=stream, mode="r:") as members:
             while (member := members.next()) is not None:
-                members.members = []  # it would keep all of them
+                vars(members)["members"] = []  # it would keep all of them
                 name = _name(member)
                 if name is None:
                     left_out += not member.isdir()

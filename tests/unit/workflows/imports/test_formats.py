@@ -229,7 +229,7 @@ def _replace(document: Any, draw: random.Random) -> None:
             return
         key = draw.choice(keys)
         if not isinstance(document[key], (dict, list)) or draw.random() < 0.3:
-            values = [
+            values: list[Any] = [
                 None,
                 -1,
                 0,
