@@ -53,7 +53,7 @@ class Chart(NamedTuple):
 
     kind: Kind
     svg: Markup
-    values: tuple[Label, ...]
+    ticks: tuple[Label, ...]
     dates: tuple[Label, ...]
     releases: tuple[Label, ...]
     changes: tuple[Label, ...]
@@ -98,7 +98,7 @@ def chart(trend: Trend, kind: Kind) -> Chart:
     return Chart(
         kind=kind,
         svg=Markup(svg),  # noqa: S704  numbers, and names that are escaped
-        values=tuple(Label(100 * up(value) / HEIGHT, text) for value, text in ticks),
+        ticks=tuple(Label(100 * up(value) / HEIGHT, text) for value, text in ticks),
         dates=_dates(trend),
         releases=_spaced([Label(across(index) / 10, name) for index, name in trend.releases[-MAX_LINES:]]),
         changes=_spaced([Label(across(each.index) / 10, percent(each.ratio), _word(each.ratio)) for each in changes]),
@@ -133,12 +133,14 @@ class _Axis(NamedTuple):
 
 
 def _up(values: Sequence[_Value]) -> _Axis:
-    """Return the axis: all values, and the ends of nine intervals of ten."""
+    """Return the axis: all values with their intervals, but where these would make the values small, nine of ten."""
     lows = sorted(each.low or each.value for each in values)
     highs = sorted(each.high or each.value for each in values)
-    low = min(*(each.value for each in values), lows[len(lows) // 10])
-    high = max(*(each.value for each in values), highs[-1 - len(highs) // 10])
-    middle, half = math.log(low * high) / 2, max(math.log(high / low) * 1.15, MIN_SPAN) / 2
+    shown = [each.value for each in values]
+    is_wide = math.log(highs[-1] / lows[0]) > max(3 * math.log(max(shown) / min(shown)), 3 * MIN_SPAN)
+    cut = len(values) // 10 if is_wide else 0
+    low, high = min(*shown, lows[cut]), max(*shown, highs[-1 - cut])
+    middle, half = math.log(low * high) / 2, max(math.log(high / low) * 1.08, MIN_SPAN) / 2
     return _Axis(math.exp(middle - half), math.exp(middle + half))
 
 
@@ -205,12 +207,12 @@ def _dates(trend: Trend) -> tuple[Label, ...]:
 
 
 def _spaced(labels: Sequence[Label]) -> tuple[Label, ...]:
-    """Return labels that do not overlap, the newest first chosen."""
+    """Return labels that do not overlap; of two that would, the one that comes first in the list is left out."""
     kept: list[Label] = []
     for label in reversed(labels):
         if all(abs(label.at - other.at) >= LABEL_DISTANCE for other in kept):
             kept.append(label)
-    return tuple(reversed(kept))
+    return tuple(sorted(kept))
 
 
 def _ticks(low: float, high: float, kind: Kind) -> list[tuple[float, str]]:

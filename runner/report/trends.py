@@ -87,7 +87,7 @@ class Trend:
         return f"{slug(self.cell)[:80]}-{_digits(self.cell, self.device, self.host)}.html"
 
     @property
-    def place_page(self) -> str:
+    def device_page(self) -> str:
         """The name of the page of its device and host."""
         return f"device-{slug(self.device)[:60]}-{_digits(self.device, self.host)}.html"
 
@@ -217,6 +217,11 @@ class Week:
     releases: dict[tuple[str, str, str, str], None] = field(default_factory=dict)
     accepted: list[tuple["Row", LevelEntry]] = field(default_factory=list)
 
+    @classmethod
+    def before(cls, newest: datetime) -> "Week":
+        """Return the week that ends with the newest run."""
+        return cls(newest - WEEK)
+
     def add(self, trend: Trend, row: "Row") -> None:
         """Add what changed in a trend."""
         for change in trend.changes_since(self.since):
@@ -237,7 +242,7 @@ class Row:
     """A trend in short, for lists; ``spark`` has the values of at most 60 points.
 
     Attributes:
-        cell: its id; ``device`` with its host; ``page`` the file of its trend, ``place_page`` that of its device.
+        cell: its id; ``device`` with its host; ``page`` the file of its trend, ``device_page`` that of its device.
         release: the newest one.
         points: how many.
         date: of the newest point.
@@ -248,7 +253,7 @@ class Row:
     cell: str
     device: str
     page: str
-    place_page: str
+    device_page: str
     release: str
     points: int
     date: str
@@ -269,7 +274,7 @@ def row_of(trend: Trend) -> Row:
         cell=trend.cell,
         device=device_title(trend.device, trend.host),
         page=trend.page,
-        place_page=trend.place_page,
+        device_page=trend.device_page,
         release=last.release,
         points=len(trend.points) + trend.left_out,
         date=last.at[:10],
