@@ -5,12 +5,13 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
+from runner.analysis.model import MARGIN
 from runner.core import units
 from runner.report import wording
 from runner.report.formatting import date
 from runner.report.page_templates import environment
 from runner.report.trend_charts import Chart, chart, percent, spark
-from runner.report.trends import Row, Trend, Week, device_title, row_of
+from runner.report.trends import Row, Trend, Week, device_title, is_within, row_of
 
 PAGE_ROWS = 500
 """Cells on a page of a device; more go to further pages."""
@@ -28,16 +29,19 @@ Summary = Mapping[str, Any]
 """The content of a run's ``summary.json``."""
 
 
-def site(trends: Iterable[Trend], summaries: Sequence[Summary], newest: datetime | None) -> Iterator[tuple[str, str]]:
+def site(
+    trends: Iterable[Trend], summaries: Sequence[Summary], newest: datetime | None, margin: float = MARGIN
+) -> Iterator[tuple[str, str]]:
     """Yield file name and content of each page: those of the cells, then those of the devices, and the index last.
 
     Args:
         trends: of the history, in any order; each is drawn and forgotten.
         summaries: of the runs, newest first; each run has its page at ``runs/<run>/index.html``.
         newest: when the newest run of the history started; None without a run.
+        margin: the relative change that counts as none.
     """
     rows: list[Row] = []
-    week = Week.before(newest) if newest else None
+    week = Week.before(newest, margin) if newest else None
     for trend in trends:
         row = row_of(trend)
         rows.append(row)
@@ -48,7 +52,7 @@ def site(trends: Iterable[Trend], summaries: Sequence[Summary], newest: datetime
     for row in sorted(rows, key=lambda row: row.rank):
         by_device.setdefault(row.device_page, []).append(row)
     for of_device in by_device.values():
-        yield from _device_pages(of_device)
+        yield from _device_pages(of_device, margin)
     regressions = [row for row in sorted(rows, key=lambda row: row.rank) if row.regression]
     yield (
         "index.html",
@@ -97,10 +101,11 @@ def _breaks(trend: Trend) -> Iterator[tuple[int, int]]:
         yield before[-1], after[0]
 
 
-def _device_pages(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
+def _device_pages(rows: Sequence[Row], margin: float) -> Iterator[tuple[str, str]]:
     stem = rows[0].device_page.removesuffix(".html")
     parts = [rows[start : start + PAGE_ROWS] for start in range(0, len(rows), PAGE_ROWS)]
     names = [rows[0].device_page, *(f"{stem}-{number}.html" for number in range(2, len(parts) + 1))]
     for name, part in zip(names, parts, strict=True):
-        content = _page("trends", device=rows[0].device, rows=part, pages=names, name=name, total=len(rows))
+        shown = [(row, is_within(row.change, margin)) for row in part]
+        content = _page("trends", device=rows[0].device, rows=shown, pages=names, name=name, total=len(rows))
         yield f"{FOLDER}/{name}", content

@@ -101,7 +101,12 @@ def chart(trend: Trend, kind: Kind) -> Chart:
         ticks=tuple(Label(100 * up(value) / HEIGHT, text) for value, text in ticks),
         dates=_dates(trend),
         releases=_spaced([Label(across(index) / 10, name) for index, name in trend.releases[-MAX_LINES:]]),
-        changes=_spaced([Label(across(each.index) / 10, percent(each.ratio), _word(each.ratio)) for each in changes]),
+        changes=_spaced(
+            [
+                *(Label(across(index) / 10, "accepted", "open") for index in accepted),
+                *(Label(across(each.index) / 10, percent(each.ratio), _word(each.ratio)) for each in changes),
+            ]
+        ),
         has_intervals=any(each.low and each.high for each in values),
         has_accepted=bool(accepted),
     )

@@ -206,26 +206,33 @@ class Week:
 
     Attributes:
         since: the start of the week.
+        margin: the relative change that counts as none.
         slower: (trend's row, change) of the levels that rose; ``faster`` of those that fell.
+        small: how many levels changed by less than the margin.
         releases: (device, environment, release before, release) of environments that changed.
         accepted: levels that were accepted.
     """
 
     since: datetime
+    margin: float
     slower: list[tuple["Row", LevelChange]] = field(default_factory=list)
     faster: list[tuple["Row", LevelChange]] = field(default_factory=list)
+    small: int = 0
     releases: dict[tuple[str, str, str, str], None] = field(default_factory=dict)
     accepted: list[tuple["Row", LevelEntry]] = field(default_factory=list)
 
     @classmethod
-    def before(cls, newest: datetime) -> "Week":
+    def before(cls, newest: datetime, margin: float) -> "Week":
         """Return the week that ends with the newest run."""
-        return cls(newest - WEEK)
+        return cls(newest - WEEK, margin)
 
     def add(self, trend: Trend, row: "Row") -> None:
         """Add what changed in a trend."""
         for change in trend.changes_since(self.since):
-            (self.slower if change.ratio > 1 else self.faster).append((row, change))
+            if is_within(change.ratio, self.margin):
+                self.small += 1
+            else:
+                (self.slower if change.ratio > 1 else self.faster).append((row, change))
         for (_, before), (index, release) in pairwise(trend.releases):
             if time_of(trend.points[index]) >= self.since:
                 self.releases[row.device, trend.environment, before, release] = None
@@ -234,7 +241,7 @@ class Week:
     @property
     def is_quiet(self) -> bool:
         """Whether nothing changed."""
-        return not (self.slower or self.faster or self.releases or self.accepted)
+        return not (self.slower or self.faster or self.small or self.releases or self.accepted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,7 +296,17 @@ def row_of(trend: Trend) -> Row:
     )
 
 
+def is_within(ratio: float, margin: float) -> bool:
+    """Return whether a ratio counts as no change.
+
+    >>> is_within(1.01, 0.02), is_within(0.97, 0.02)
+    (True, False)
+    """
+    return abs(math.log(ratio)) <= math.log1p(margin)
+
+
 SPARK_POINTS = 60
+"""Values of the small line of a trend in a list."""
 
 
 def _thinned(values: Sequence[float]) -> tuple[float, ...]:

@@ -91,7 +91,7 @@ def write_site(
     with History.open(url) as database:
         if is_new:
             rebuild(reports, database, margin, note)
-        for name, content in site(_trends(database), summaries, _newest(database)):
+        for name, content in site(_trends(database), summaries, _newest(database), margin):
             save(folder / name, content)
     note(f"{counted(len(summaries), 'run')} in {folder}")
     return folder / "index.html"
@@ -107,7 +107,9 @@ def _trends(history: "History") -> Iterator[Trend]:
 
 def _regressions(history: "History") -> dict[tuple[str, str, str], ChangeEntry]:
     """Return (cell, device, host) -> the confirmed change of the last night of the device that still stands."""
-    last = {(series_device(row.backend, row.device_name), row.host): row.run for row in history.runs() if _is_night(row)}
+    last = {
+        (series_device(row.backend, row.device_name), row.host): row.run for row in history.runs() if _is_night(row)
+    }
     return {
         (change.cell, device, host): change
         for (device, host), run in last.items()
