@@ -253,7 +253,7 @@ def percent(ratio: float) -> str:
     if ratio >= 2:
         return f"{ratio:.{1 if ratio < 10 else 0}f} times"
     change = 100 * (ratio - 1)
-    return f"{'+' if change >= 0 else MINUS}{abs(change):.{0 if abs(change) >= 10 else 1}f} %"
+    return f"{'+' if change >= 0 else MINUS}{abs(change):.{0 if abs(change) >= 9.95 else 1}f} %"
 
 
 def spark(values: Sequence[float]) -> Markup:

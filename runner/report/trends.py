@@ -319,7 +319,8 @@ def _thinned(values: Sequence[float]) -> tuple[float, ...]:
 
 def device_title(device: str, host: str) -> str:
     """Return a device with its host, if its name does not have that."""
-    return device if not host or device.endswith(f" of {host}") else f"{device} of {host}"
+    name = device.strip() or "unknown device"
+    return name if not host or name.endswith(f" of {host}") else f"{name} of {host}"
 
 
 def slug(text: str) -> str:

@@ -117,7 +117,7 @@ def test_a_planted_slow_down_is_named_and_other_changes_are_not(runner: Runner, 
         assert "digest" in {entry["name"] for entry in pair["differences"]}
         assert Path(runner.folder, pair["folder"], "index.html").exists()
 
-    accepted = runner("accept", "np-old")
+    accepted = runner("history", "accept", "np-old", "--reason", "the new kernel")
     assert accepted.returncode == 0, accepted.stderr
     assert len(accepted.stdout.splitlines()) == night["measured"]
     after = runner(*NIGHT, *QUICK)
