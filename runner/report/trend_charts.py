@@ -20,8 +20,10 @@ TITLED_POINTS = 200
 """Points up to which each has its own element, which names it."""
 MIN_SPAN = 0.06
 """Of the axis, as a logarithm: smaller changes are drawn small."""
-LABEL_DISTANCE = 24.0
-"""Per cent of the width between two labels, so that they do not overlap on a phone."""
+LETTER, LONGEST = 2.3, 50.0
+"""Width of a letter and of the longest label, in per cent of a chart on a phone: 6.4 and 140 of 280 pixels."""
+GAP = 2.0
+"""Per cent of the width between two labels."""
 MINUS = "\N{MINUS SIGN}"
 MAX_LINES = 60
 """Releases that are marked, the newest ones."""
@@ -43,9 +45,21 @@ class Label(NamedTuple):
     style: str = ""
 
     @property
+    def width(self) -> float:
+        """How wide it is on a phone at most, in per cent of the chart."""
+        return min(LETTER * len(self.text), LONGEST)
+
+    @property
     def side(self) -> str:
-        """The class that keeps the text within the picture."""
-        return "left" if self.at < 12 else "right" if self.at > 80 else "middle"
+        """The class that keeps the text within the chart."""
+        half = self.width / 2
+        return "left" if self.at < half else "right" if self.at > 100 - half else "middle"
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Where it begins and ends on a phone, in per cent of the chart."""
+        start = self.at - self.width * {"left": 0.0, "middle": 0.5, "right": 1.0}[self.side]
+        return start, start + self.width
 
 
 class Chart(NamedTuple):
@@ -62,7 +76,7 @@ class Chart(NamedTuple):
 
 
 class _Value(NamedTuple):
-    index: int
+    number: int
     value: float
     low: float | None
     high: float | None
@@ -161,7 +175,7 @@ def _release_lines(trend: Trend, across: Callable[[int], float]) -> list[str]:
 
 def _bands(trend: Trend, values: Sequence[_Value], across: Callable[[int], float], up: _Axis) -> list[str]:
     """Return the intervals: a bar for each point where there are few, else a band for each part measured alike."""
-    known = {each.index: (each.low, each.high) for each in values if each.low and each.high}
+    known = {each.number: (each.low, each.high) for each in values if each.low and each.high}
     if len(values) <= TITLED_POINTS // 2:
         return [
             f'<path class="bar" d="M{_n(across(index))} {_n(up(low or 1))}V{_n(up(high or 1))}"/>'
@@ -178,10 +192,10 @@ def _bands(trend: Trend, values: Sequence[_Value], across: Callable[[int], float
 
 
 def _dots(trend: Trend, values: Sequence[_Value], across: Callable[[int], float], up: _Axis, kind: Kind) -> list[str]:
-    places = [f"M{_n(across(each.index))} {_n(up(each.value))}h0" for each in values]
+    places = [f"M{_n(across(each.number))} {_n(up(each.value))}h0" for each in values]
     if len(values) > TITLED_POINTS:
         return [f'<path class="dots" d="{"".join(places)}"/>']
-    titles = (_title(trend.points[each.index], each, kind) for each in values)
+    titles = (_title(trend.points[each.number], each, kind) for each in values)
     return [
         f'<path class="dot" d="{place}"><title>{escape(title)}</title></path>'
         for place, title in zip(places, titles, strict=True)
@@ -215,7 +229,8 @@ def _spaced(labels: Sequence[Label]) -> tuple[Label, ...]:
     """Return labels that do not overlap; of two that would, the one that comes first in the list is left out."""
     kept: list[Label] = []
     for label in reversed(labels):
-        if all(abs(label.at - other.at) >= LABEL_DISTANCE for other in kept):
+        start, end = label.ends
+        if all(end + GAP <= other.ends[0] or other.ends[1] + GAP <= start for other in kept):
             kept.append(label)
     return tuple(sorted(kept))
 

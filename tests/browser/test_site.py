@@ -13,9 +13,10 @@ PAPER = 718
 """Pixels across an A4 page within its margins, at 96 to the inch."""
 PAGES = ("index", "device", "cell", "short cell")
 OVERLAPS = """() => [...document.querySelectorAll('.xs, .ys')].flatMap((row) => {
-  const boxes = [...row.querySelectorAll('span')].map((each) => each.getBoundingClientRect());
-  return boxes.filter((box) => box.width).flatMap((box, index) => boxes.slice(index + 1).filter((other) =>
-    other.width && box.left < other.right - 1 && other.left < box.right - 1
+  const all = [...row.querySelectorAll('span')].map((each) => each.getBoundingClientRect());
+  const boxes = all.filter((box) => box.width);
+  return boxes.flatMap((box, index) => boxes.slice(index + 1).filter((other) =>
+    box.left < other.right - 1 && other.left < box.right - 1
     && box.top < other.bottom - 3 && other.top < box.bottom - 3));
 }).length"""
 """Returns how many labels of axes lie on others."""

@@ -6,6 +6,7 @@ import random
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -219,7 +220,7 @@ def test_without_a_base_the_trend_is_of_times_and_without_an_interval_none_is_dr
 def test_charts_of_unusual_series_have_numbers_within_the_picture(points: list[Point]) -> None:
     of_cell = trend(points)
     for kind in ("ratio", "seconds") if any(each.ratio for each in points) else ("seconds",):
-        drawn = chart(of_cell, kind)  # type: ignore[arg-type]
+        drawn = chart(of_cell, kind)
         assert "nan" not in drawn.svg
         assert "inf" not in drawn.svg
         assert drawn.ticks
@@ -228,6 +229,16 @@ def test_charts_of_unusual_series_have_numbers_within_the_picture(points: list[P
         assert all(-20 <= number <= 1020 for number in numbers)
     assert "nan" not in spark(row_of(of_cell).spark)
     assert written(of_cell)
+
+
+def test_labels_do_not_overlap_on_a_phone() -> None:
+    nightly = trend([point(night, release=f"2.11.0.dev202609{night:02}") for night in range(30)])
+    shown = chart(nightly, "ratio").releases
+    assert 1 <= len(shown) <= 3
+    assert shown[-1].text == "2.11.0.dev20260929", "the newest release always has its label"
+    ends = [label.ends for label in shown]
+    assert all(before[1] < after[0] for before, after in pairwise(ends))
+    assert all(-1 <= start < end <= 101 for start, end in ends)
 
 
 def test_pages_of_a_device_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
