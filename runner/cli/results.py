@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from runner.cli import completion, console
-from runner.cli.params import MatrixFile, Output, Reports, RunName, TableOrJson, Traceback
+from runner.cli.params import HistoryUrl, MatrixFile, Output, Reports, RunName, TableOrJson, Traceback
 
 app = typer.Typer()
 
@@ -71,7 +71,7 @@ def check(
     return 1 if checked.serious else 0
 
 
-@app.command(short_help="Write the report of a run, or a site over all runs")
+@app.command(short_help="Write the report of a run, or a site over the history")
 def report(
     run: RunName = None,
     matrix: MatrixFile = Path("matrix.yaml"),
@@ -83,8 +83,9 @@ def report(
         bool, typer.Option("--summary", help="print the answer as Markdown instead, for the page of a CI job")
     ] = False,
     site: Annotated[
-        Path | None, typer.Option("--site", help="write a static site over all runs into this folder instead")
+        Path | None, typer.Option("--site", help="write a static site over the history into this folder instead")
     ] = None,
+    history: HistoryUrl = None,
     traceback: Traceback = False,
 ) -> int:
     """Write the report of a run (index.html, report.md, samples.csv) and print its path."""
@@ -93,7 +94,7 @@ def report(
     if site is not None:
         from runner.workflows.site import write_site
 
-        console.emit_path(write_site(reports, site, matrix_margin(matrix), console.note))
+        console.emit_path(write_site(reports, site, matrix_margin(matrix), console.note, history))
         return 0
     if summary:
         from runner.workflows.results import report_summary

@@ -45,7 +45,7 @@ def report(
         "index.html": html.page_text(page, reference),
         "report.md": markdown.page_text(page, reference),
         "samples.csv": samples.to_csv(dataset.samples),
-        run_summary.NAME: run_summary.to_json(page, dataset),
+        run_summary.NAME: run_summary.to_json(page),
     }
 
 

@@ -1,98 +1,111 @@
-"""A static site over runs: an index, and the trends of each test over the runs that were measured alike."""
+"""A static site over the history: what changed, the trend of each cell by device, and the page of each run."""
 
-import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
 
-from markupsafe import Markup
-
+from runner.analysis.model import MARGIN
 from runner.core import units
 from runner.report import wording
-from runner.report.formatting import escape
+from runner.report.formatting import date
 from runner.report.page_templates import environment
+from runner.report.trend_charts import Chart, chart, percent, spark
+from runner.report.trends import Row, Trend, Week, device_title, is_within, row_of
 
-MAX_TRENDS = 300
-"""Trends that the page draws, those with the largest change from the first run to the last."""
-WIDTH, HEIGHT = 300, 70
+PAGE_ROWS = 500
+"""Cells on a page of a device; more go to further pages."""
+MAX_RUNS = 500
+"""Runs that the index lists, the newest ones."""
+MAX_LISTED = 50
+"""Changes of a kind that the index lists."""
+MAX_RELEASES = 100
+"""Releases that the page of a cell lists, the newest ones."""
+LISTED_POINTS = 30
+"""Points that the table of a trend lists, the newest ones."""
+FOLDER = "trends"
 
 Summary = Mapping[str, Any]
 """The content of a run's ``summary.json``."""
 
 
-class Trend(NamedTuple):
-    """A test of an environment over runs that were measured alike.
-
-    Attributes:
-        cell: its id.
-        runs: the ids of the runs, oldest first; ``seconds`` are its times in them.
-    """
-
-    cell: str
-    runs: tuple[str, ...]
-    seconds: tuple[float, ...]
-
-    @property
-    def last(self) -> str:
-        """The newest time, and the oldest."""
-        return f"{units.step_time(self.seconds[0])} → {units.step_time(self.seconds[-1])}"
-
-    @property
-    def change(self) -> float:
-        """How far the newest time is from the oldest: the absolute logarithm of their quotient."""
-        return abs(math.log(self.seconds[-1] / self.seconds[0]))
-
-
-def site(summaries: Sequence[Summary]) -> dict[str, str]:
-    """Return file name -> content of the pages of a site.
+def site(
+    trends: Iterable[Trend], summaries: Sequence[Summary], newest: datetime | None, margin: float = MARGIN
+) -> Iterator[tuple[str, str]]:
+    """Yield file name and content of each page: those of the cells, then those of the devices, and the index last.
 
     Args:
+        trends: of the history, in any order; each is drawn and forgotten.
         summaries: of the runs, newest first; each run has its page at ``runs/<run>/index.html``.
+        newest: when the newest run of the history started; None without a run.
+        margin: the relative change that counts as none.
     """
-    trends = trends_by_kind(summaries)
-    names = environment()
-    pictures = {"trend_picture": lambda trend: Markup(picture(trend))}  # noqa: S704  numbers only
-    shown = {kind: of_kind[:MAX_TRENDS] for kind, of_kind in trends.items()}
-    left_out = sum(map(len, trends.values())) - sum(map(len, shown.values()))
-    return {
-        "index.html": names.get_template("site.html.j2").render(
-            summaries=summaries, counted_words=wording.counted_words, has_trends=bool(trends)
+    rows: list[Row] = []
+    week = Week.before(newest, margin) if newest else None
+    for trend in trends:
+        row = row_of(trend)
+        rows.append(row)
+        if week:
+            week.add(trend, row)
+        yield f"{FOLDER}/{row.page}", _page("trend", **_trend_content(trend))
+    by_device: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: row.rank):
+        by_device.setdefault(row.device_page, []).append(row)
+    for of_device in by_device.values():
+        yield from _device_pages(of_device, margin)
+    regressions = [row for row in sorted(rows, key=lambda row: row.rank) if row.regression]
+    yield (
+        "index.html",
+        _page(
+            "site",
+            summaries=summaries[:MAX_RUNS],
+            more_runs=max(len(summaries) - MAX_RUNS, 0),
+            counted_words=wording.counted_words,
+            devices=sorted(by_device.values(), key=lambda of_device: of_device[0].device),
+            regressions=regressions,
+            week=week,
+            listed=MAX_LISTED,
+            folder=FOLDER,
+            night_date=date,
         ),
-        "trends.html": names.get_template("trends.html.j2").render(trends=shown, left_out=left_out, **pictures),
-    }
-
-
-def trends_by_kind(summaries: Sequence[Summary]) -> dict[str, list[Trend]]:
-    """Return the trends of the tests with two runs or more, by what the runs have alike; the largest change first."""
-    series: dict[str, dict[str, list[tuple[str, float]]]] = {}
-    for summary in reversed(summaries):
-        of_kind = series.setdefault(summary["alike"], {})
-        for cell, (seconds, *_) in summary["cells"].items():
-            of_kind.setdefault(cell, []).append((summary["run"], seconds))
-    trends = {
-        kind: sorted(
-            (
-                Trend(cell, tuple(run for run, _ in points), tuple(seconds for _, seconds in points))
-                for cell, points in of_kind.items()
-                if len(points) > 1
-            ),
-            key=lambda trend: -trend.change,
-        )
-        for kind, of_kind in series.items()
-    }
-    return {kind: of_kind for kind, of_kind in trends.items() if of_kind}
-
-
-def picture(trend: Trend) -> str:
-    """Return the line of a trend: runs across, in their order; the time of a step up, on a logarithmic axis."""
-    low, high = min(trend.seconds), max(trend.seconds)
-    span = math.log(high / low) or 1.0
-    step = (WIDTH - 20) / (len(trend.seconds) - 1)
-    points = [
-        f"{10 + index * step:.0f} {HEIGHT - 10 - math.log(seconds / low) / span * (HEIGHT - 20):.0f}"
-        for index, seconds in enumerate(trend.seconds)
-    ]
-    label = f"{trend.cell} over {len(trend.runs)} runs, {units.step_time(low)} to {units.step_time(high)}"
-    return (
-        f'<svg class="timeline" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}">'
-        f'<path class="trend" d="M{"L".join(points)}"/></svg>'
     )
+
+
+def _page(template_name: str, **content: object) -> str:
+    template = environment().get_template(f"{template_name}.html.j2")
+    return template.render(**content, percent=percent, spark=spark, step_time=units.step_time)
+
+
+def _trend_content(trend: Trend) -> dict[str, Any]:
+    releases = trend.releases[-MAX_RELEASES:]
+    following = [index for index, _ in releases[1:]] + [len(trend.points)]
+    bases = list(dict.fromkeys(point.base.partition("/")[0] for point in trend.points if point.base))
+    charts: list[Chart] = [chart(trend, "ratio")] if any(point.ratio for point in trend.points) else []
+    return {
+        "trend": trend,
+        "device": device_title(trend.device, trend.host),
+        "charts": [*charts, chart(trend, "seconds")],
+        "bases": bases,
+        "releases": [
+            (name, trend.points[start], stop - start)
+            for (start, name), stop in reversed(list(zip(releases, following, strict=True)))
+        ],
+        "points": trend.points[: -LISTED_POINTS - 1 : -1],
+        "bounds": [(trend.points[before], trend.points[after]) for before, after in _breaks(trend)],
+    }
+
+
+def _breaks(trend: Trend) -> Iterator[tuple[int, int]]:
+    """Yield the last point of each part that was measured alike, and the first of the next."""
+    for before, after in pairwise(trend.segments):
+        yield before[-1], after[0]
+
+
+def _device_pages(rows: Sequence[Row], margin: float) -> Iterator[tuple[str, str]]:
+    stem = rows[0].device_page.removesuffix(".html")
+    parts = [rows[start : start + PAGE_ROWS] for start in range(0, len(rows), PAGE_ROWS)]
+    names = [rows[0].device_page, *(f"{stem}-{number}.html" for number in range(2, len(parts) + 1))]
+    for name, part in zip(names, parts, strict=True):
+        shown = [(row, is_within(row.change, margin)) for row in part]
+        content = _page("trends", device=rows[0].device, rows=shown, pages=names, name=name, total=len(rows))
+        yield f"{FOLDER}/{name}", content

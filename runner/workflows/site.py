@@ -1,23 +1,32 @@
-"""Writes a static site over the stored runs: an index, trends, and the page of each run."""
+"""Writes a static site: what changed, the trends of the history, and the page of each stored run."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import AfterValidator, TypeAdapter, with_config
+from pydantic import TypeAdapter, with_config
 from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
 from runner.core.errors import Problem, RecordError, RunnerError, UsageError
 from runner.core.files import read_bounded
 from runner.core.json import parse_object
+from runner.history.entries import ChangeEntry, LevelEntry, RunRow, series_device
+from runner.history.location import sqlite_path
 from runner.report.formatting import counted
 from runner.report.run_summary import NAME, VERSION
 from runner.report.site import site
+from runner.report.trends import Trend, trends_of
 from runner.store.documents import MAX_BYTES, save, unreadable
 from runner.store.run import Run, runs
-from runner.store.shapes import CONFIG, Count, Number, checked
+from runner.store.shapes import CONFIG, Count, checked
+from runner.workflows.history.add import history_url
+from runner.workflows.history.rebuild import rebuild
 from runner.workflows.results import has_records, write_report
+
+if TYPE_CHECKING:
+    from runner.history.database import History
 
 COPIED = ("index.html", "report.md", "plan.json")
 """Files of a run that the site has, too; samples and logs stay in the run's folder."""
@@ -25,13 +34,6 @@ LINKS_OF_FOLDER = ', <a href="samples.csv">samples.csv</a>, <a href="plan.json">
 LINK_TO_LOG = re.compile(r'<a href="logs/[^"]*">([^<]*)</a>')
 MAX_SUMMARY_BYTES = 64 << 20
 LINKS_OF_SITE = ', <a href="plan.json">plan.json</a>'
-
-
-def _starts_with_a_time(times: list[float | None]) -> list[float | None]:
-    if not times or times[0] is None or times[0] <= 0:
-        message = "the first number has to be a time"
-        raise ValueError(message)
-    return times
 
 
 @with_config(CONFIG)
@@ -44,30 +46,38 @@ class StoredSummary(TypedDict):
     title: str
     grade: str | None
     device: str
-    alike: str
     tests: Count
     failed: Count
     words: dict[str, Count]
-    cells: dict[str, Annotated[list[Number | None], AfterValidator(_starts_with_a_time)]]
 
 
 SUMMARY = TypeAdapter[Any](StoredSummary)
 
 
-def write_site(reports: Path, folder: Path, margin: float, note: Callable[[str], None]) -> Path:
+def write_site(
+    reports: Path, folder: Path, margin: float, note: Callable[[str], None], history: str | None = None
+) -> Path:
     """Write the site; return the path of its index.
+
+    A history that does not exist yet is made of the stored runs.
 
     Args:
         reports: the folder that holds the runs.
         folder: where the site goes; created if it is missing, and files of the same names are replaced.
         margin: the change that counts as none, for runs whose report has to be written first.
         note: prints a line for people.
+        history: the URL of the history, as ``--history`` gives it.
 
     Raises:
-        UsageError: there is no run, or the site cannot be written.
+        UsageError: there is neither a run nor a history, or the site cannot be written.
+        HistoryError: the history cannot be read.
     """
+    from runner.history.database import History
+
+    url = history_url(reports, history)
+    path = sqlite_path(url)
     stored = [run for run in runs(reports) if has_records(run)]
-    if not stored:
+    if not stored and path and not path.exists():
         raise UsageError(Problem(f"{reports} holds no run with results", hint="start one with `runner run`"))
     summaries = []
     for run in stored:
@@ -77,10 +87,44 @@ def write_site(reports: Path, folder: Path, margin: float, note: Callable[[str],
             note(f"run {run.id} is left out: {error.problems[0].message}")
             continue
         _copy(run, folder / "runs" / run.id)
-    for name, content in site(summaries).items():
-        save(folder / name, content)
+    is_new = path is not None and not path.exists()
+    with History.open(url) as database:
+        if is_new:
+            rebuild(reports, database, margin, note)
+        for name, content in site(_trends(database), summaries, _newest(database), margin):
+            save(folder / name, content)
     note(f"{counted(len(summaries), 'run')} in {folder}")
     return folder / "index.html"
+
+
+def _trends(history: "History") -> Iterator[Trend]:
+    """Yield the trends of a history, with accepted levels and the regressions that stand."""
+    levels: dict[tuple[str, str], list[LevelEntry]] = {}
+    for level in history.levels():
+        levels.setdefault((level.cell, level.device), []).append(level)
+    return trends_of(history.all_series(), levels, _regressions(history))
+
+
+def _regressions(history: "History") -> dict[tuple[str, str, str], ChangeEntry]:
+    """Return (cell, device, host) -> the confirmed change of the last night of the device that still stands."""
+    last = {
+        (series_device(row.backend, row.device_name), row.host): row.run for row in history.runs() if _is_night(row)
+    }
+    return {
+        (change.cell, device, host): change
+        for (device, host), run in last.items()
+        for _, change in history.changes(run)
+        if change.confirmed_in
+    }
+
+
+def _is_night(row: RunRow) -> bool:
+    return row.kind == "night" or row.changes > 0
+
+
+def _newest(history: "History") -> datetime | None:
+    """Return when the newest run started; None without a run."""
+    return max((datetime.fromisoformat(row.at) for row in history.runs()), default=None)
 
 
 def _summary(run: Run, margin: float) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Self
 
@@ -14,11 +15,16 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from runner.catalog.cases import CASES
 from runner.core.model import Skip
+from runner.history.database import History
+from runner.history.entries import CellEntry, ChangeEntry, LevelEntry, RunEntry
 from tests.support.fake_runs import bad, cell, good, make, realistic
 
 EVIL = "<script>document.title='owned'</script>\"'&" + "x" * 200 + "\u202eabc"
 """A name with an element, quotes, 200 letters, and a mark that turns the rest of a line from right to left."""
 SLUGS = {"gemm": "matmul", "conv": "conv2d", "rnn": "nn-lstm", "sparse": "sparse-matmul", "allreduce": "allreduce-gloo"}
+NIGHTLY = "torch-2.x/nn-lstm/rnn-sequence/lstm-b32-h1024-t50/train/fp32"
+REGRESSION = "torch-2.x/lstm-cell-basic/asr-lstm/1x320-ce-short/train/fp32"
+FIRST_NIGHT = -150
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -46,13 +52,69 @@ def report_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a site over three runs, written by ``runner report --site``."""
+    """The folder of a site over three runs, 60 nights and 150 others, written by ``runner report --site``."""
     reports = tmp_path_factory.mktemp("runs")
     for seed in range(3):
         realistic(reports, seed=seed, number=3)
-    command = [sys.executable, "-m", "runner", "report", "--site", str(reports / "site"), "--reports", str(reports)]
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    for arguments in (["history", "rebuild"], ["report", "--site", str(reports / "site")]):
+        if arguments[0] == "report":
+            add_nights(reports)
+        command = [sys.executable, "-m", "runner", *arguments, "--reports", str(reports)]
+        subprocess.run(command, check=True, capture_output=True, timeout=120)
     return reports / "site"
+
+
+def add_nights(reports: Path) -> None:
+    """Add nights to a history: a cell becomes slower and is accepted, another is a regression; one has 150 nights."""
+    with History.open(f"sqlite:///{reports / 'history.db'}") as history:
+        for night in range(FIRST_NIGHT, 60):
+            history.add(simulated_night(night))
+        history.accept(
+            LevelEntry(
+                cell=NIGHTLY,
+                device="docker H200",
+                run=simulated_night(20).run,
+                at="2026-09-21T08:00:00Z",
+                reason="the new check of shapes",
+                person="ann",
+            )
+        )
+
+
+def simulated_night(night: int) -> RunEntry:
+    """Return a night of two cells, or of one before night 0."""
+    draw = random.Random(night)
+    at = datetime(2026, 9, 1, 2, 30, tzinfo=UTC) + timedelta(days=night)
+    slower = {NIGHTLY: 1.1 if night >= 20 else 1.0, REGRESSION: 1.06 if night >= 55 else 1.0}
+    ratios = {name: 0.8 * value * math.exp(draw.gauss(0, 0.006)) for name, value in slower.items()}
+    run = f"{at:%Y%m%d-%H%M%S}-{night % 65536:04x}"
+    change = ChangeEntry(cell=REGRESSION, before=run, ratio=1.06, confirmed_in=run)
+    return RunEntry(
+        run=run,
+        at=at.isoformat(),
+        kind="night",
+        device="GPU-1",
+        device_name="H200",
+        backend="docker",
+        host="bench1",
+        cells=tuple(
+            CellEntry(
+                cell=name,
+                release=f"2.{10 + (night - FIRST_NIGHT) // 20}.0",
+                seconds=0.01 * ratio,
+                seconds_low=0.0099 * ratio,
+                seconds_high=0.0101 * ratio,
+                rounds=5,
+                base=name.replace("2.x", "1.13"),
+                ratio=ratio,
+                ratio_low=0.99 * ratio,
+                ratio_high=1.01 * ratio,
+            )
+            for name, ratio in ratios.items()
+            if name == NIGHTLY or night >= 0
+        ),
+        changes=(change,) if night == 59 else (),
+    )
 
 
 @pytest.fixture(scope="session")

@@ -55,17 +55,6 @@ def test_nothing_is_cut_on_paper(chromium: Browser, report_page: Path) -> None:
         assert opened.page.locator("#filter").is_hidden()
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ["index.html", "trends.html"])
-def test_the_site_over_runs_fits_every_width(chromium: Browser, site: Path, name: str, width: int) -> None:
-    with Opened(chromium, site / name, width) as opened:
-        assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
-        narrow = [each for each in opened.page.locator(".runs td:nth-child(2)").all() if each.bounding_box()]
-        assert all((each.bounding_box() or {"width": 0})["width"] > 200 for each in narrow)
-        assert opened.console == []
-        assert opened.requests == [(site / name).as_uri()]
-
-
 def test_dark_mode_has_its_palette(chromium: Browser, report_page: Path) -> None:
     grounds = []
     for dark in (False, True):

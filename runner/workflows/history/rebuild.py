@@ -11,6 +11,7 @@ from runner.store.run import Run, runs
 from runner.workflows.history.accept import stored_levels
 from runner.workflows.history.add import with_confirmations
 from runner.workflows.history.entries import run_entry
+from runner.workflows.imports.stored import stored_entries
 from runner.workflows.results import warn_unreadable
 
 
@@ -48,7 +49,7 @@ class Rebuilt:
 
 
 def rebuild(reports: Path, history: History, margin: float, note: Callable[[str], object]) -> Rebuilt:
-    """Add every run of a reports folder to a history; runs of other folders and machines stay as they are.
+    """Add every run of a reports folder to a history, and what was imported into that; other runs stay as they are.
 
     Each run is one transaction, so that a rebuild that is interrupted keeps what it added, and the next one goes on.
 
@@ -80,6 +81,10 @@ def rebuild(reports: Path, history: History, margin: float, note: Callable[[str]
             unchanged += 1
         if count % 100 == 0:
             note(f"{count} runs read")
+    for entry in stored_entries(reports, margin):
+        seen.add(entry.run)
+        is_new = history.add(entry)
+        changed, unchanged = changed + is_new, unchanged + (not is_new)
     folder = f"{reports.absolute()}/"
     gone = tuple(row.run for row in history.runs() if row.source.startswith(folder) and row.run not in seen)
     return Rebuilt(

@@ -1,0 +1,44 @@
+"""The command that imports runs and results of other machines and programs."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from runner.cli import console
+from runner.cli.params import HistoryUrl, MatrixFile, Reports, Traceback
+
+app = typer.Typer()
+
+
+@app.command("import", short_help="Import runs of other machines, tables, and results of other programs")
+def import_results(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PATH...",
+            help="run folders, .tar.gz files of them, tables, or results of asv, pytest-benchmark, pyperf and "
+            "torch.utils.benchmark; published:braun2018 is a publication",
+        ),
+    ],
+    format: Annotated[
+        Literal["auto", "runs", "table", "asv", "pytest-benchmark", "pyperf", "torch-benchmark"],
+        typer.Option("--format", help="the format of the files; auto looks at them"),
+    ] = "auto",
+    release: Annotated[str, typer.Option("--release", help="what was measured, where the files do not say it")] = "",
+    history: HistoryUrl = None,
+    matrix: MatrixFile = Path("matrix.yaml"),
+    reports: Reports = Path("reports"),
+    traceback: Traceback = False,
+) -> int:
+    """Add results of other machines and programs to the history, each as a series of its own."""
+    from runner.core.errors import RecordError
+    from runner.workflows.imports import import_files
+    from runner.workflows.results import matrix_margin
+
+    imported = import_files(paths, reports, matrix_margin(matrix), format=format, release=release, history=history)
+    if imported.runs:
+        console.emit(imported.text(), None)
+    if imported.failures:
+        raise RecordError(*imported.failures)
+    return 0

@@ -1,0 +1,286 @@
+"""The chart of a trend: time across, a ratio or the time of a step up, on a logarithmic axis.
+
+The picture stretches to the width of the window, and its strokes do not, so a dot is a line of no length with round
+ends. Labels are text of the page, at positions in per cent, so that they are as large on a phone as on a screen.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+from markupsafe import Markup
+
+from runner.core import units
+from runner.history.entries import Point
+from runner.report.formatting import escape
+from runner.report.trends import Trend, time_of
+
+WIDTH, HEIGHT = 1000, 240
+TITLED_POINTS = 200
+"""Points up to which each has its own element, which names it."""
+MIN_SPAN = 0.06
+"""Of the axis, as a logarithm: smaller changes are drawn small."""
+LETTER, LONGEST = 2.3, 50.0
+"""Width of a letter and of the longest label, in per cent of a chart on a phone: 6.4 and 140 of 280 pixels."""
+GAP = 2.0
+"""Per cent of the width between two labels."""
+MINUS = "\N{MINUS SIGN}"
+MAX_LINES = 60
+"""Releases that are marked, the newest ones."""
+
+Kind = Literal["ratio", "seconds"]
+
+
+class Label(NamedTuple):
+    """A text at a position.
+
+    Attributes:
+        at: per cent of the width, or of the height from the top.
+        text: what it says.
+        style: a class of the style sheet.
+    """
+
+    at: float
+    text: str
+    style: str = ""
+
+    @property
+    def width(self) -> float:
+        """How wide it is on a phone at most, in per cent of the chart."""
+        return min(LETTER * len(self.text), LONGEST)
+
+    @property
+    def side(self) -> str:
+        """The class that keeps the text within the chart."""
+        half = self.width / 2
+        return "left" if self.at < half else "right" if self.at > 100 - half else "middle"
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Where it begins and ends on a phone, in per cent of the chart."""
+        start = self.at - self.width * {"left": 0.0, "middle": 0.5, "right": 1.0}[self.side]
+        return start, start + self.width
+
+
+class Chart(NamedTuple):
+    """A chart: the picture, and the labels of its axes, of the releases above it, and of the changes of level."""
+
+    kind: Kind
+    svg: Markup
+    ticks: tuple[Label, ...]
+    dates: tuple[Label, ...]
+    releases: tuple[Label, ...]
+    changes: tuple[Label, ...]
+    has_intervals: bool
+    has_accepted: bool
+
+
+class _Value(NamedTuple):
+    number: int
+    value: float
+    low: float | None
+    high: float | None
+
+
+def chart(trend: Trend, kind: Kind) -> Chart:
+    """Return the chart of a trend; of ``kind`` ratio the trend has to have at least one."""
+    values = [each for index, point in enumerate(trend.points) if (each := _value(index, point, kind))]
+    across, up = _across(trend), _up(values)
+    is_of_levels = (kind == "ratio") == trend.has_ratios
+    ticks = _ticks(up.low, up.high, kind)
+    parts = [f'<path class="grid" d="M0 {_n(up(value))}H{WIDTH}"/>' for value, _ in ticks]
+    parts += _release_lines(trend, across)
+    parts += _bands(trend, values, across, up)
+    if is_of_levels:
+        parts += [
+            f'<path class="level" d="M{_n(across(first))} {_n(up(mean))}H{_n(across(last))}"/>'
+            for first, last, mean in trend.level_means
+            if first != last
+        ]
+    parts += _dots(trend, values, across, up, kind)
+    changes = trend.changes if is_of_levels else ()
+    parts += [
+        f'<path class="shift {_word(change.ratio)}" d="M{_n(across(change.index))} 0V{HEIGHT}"/>' for change in changes
+    ]
+    accepted = [index for index, point in enumerate(trend.points) if point.run in {each.run for each in trend.levels}]
+    parts += [f'<path class="accepted" d="M{_n(across(index))} 0V{HEIGHT}"/>' for index in accepted]
+    label = f"{trend.cell}: {'ratio to the base' if kind == 'ratio' else 'time of a step'} over {len(values)} runs"
+    svg = (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img" aria-label="{escape(label)}">'
+        f"{''.join(parts)}</svg>"
+    )
+    return Chart(
+        kind=kind,
+        svg=Markup(svg),  # noqa: S704  numbers, and names that are escaped
+        ticks=tuple(Label(100 * up(value) / HEIGHT, text) for value, text in ticks),
+        dates=_dates(trend),
+        releases=_spaced([Label(across(index) / 10, name) for index, name in trend.releases[-MAX_LINES:]]),
+        changes=_spaced(
+            [
+                *(Label(across(index) / 10, "accepted", "open") for index in accepted),
+                *(Label(across(each.index) / 10, percent(each.ratio), _word(each.ratio)) for each in changes),
+            ]
+        ),
+        has_intervals=any(each.low and each.high for each in values),
+        has_accepted=bool(accepted),
+    )
+
+
+def _value(index: int, point: Point, kind: Kind) -> _Value | None:
+    if kind == "seconds":
+        return _Value(index, point.seconds, point.seconds_low, point.seconds_high)
+    return None if point.ratio is None else _Value(index, point.ratio, point.ratio_low, point.ratio_high)
+
+
+def _across(trend: Trend) -> Callable[[int], float]:
+    """Return what gives the position of a point by its time; equal times are spread evenly."""
+    times = [time_of(point).timestamp() for point in trend.points]
+    span = times[-1] - times[0]
+    inner = WIDTH - 20
+    if span <= 0:
+        return lambda index: 10 + inner * (index + 0.5) / len(times)
+    return lambda index: 10 + inner * (times[index] - times[0]) / span
+
+
+class _Axis(NamedTuple):
+    low: float
+    high: float
+
+    def __call__(self, value: float) -> float:
+        share = math.log(value / self.low) / math.log(self.high / self.low)
+        return HEIGHT * (1 - min(max(share, -0.05), 1.05))
+
+
+def _up(values: Sequence[_Value]) -> _Axis:
+    """Return the axis: all values with their intervals, but where these would make the values small, nine of ten."""
+    lows = sorted(each.low or each.value for each in values)
+    highs = sorted(each.high or each.value for each in values)
+    shown = [each.value for each in values]
+    is_wide = math.log(highs[-1] / lows[0]) > max(3 * math.log(max(shown) / min(shown)), 3 * MIN_SPAN)
+    cut = len(values) // 10 if is_wide else 0
+    low, high = min(*shown, lows[cut]), max(*shown, highs[-1 - cut])
+    middle, half = math.log(low * high) / 2, max(math.log(high / low) * 1.08, MIN_SPAN) / 2
+    return _Axis(math.exp(middle - half), math.exp(middle + half))
+
+
+def _n(number: float) -> str:
+    return f"{number:.1f}".removesuffix(".0")
+
+
+def _release_lines(trend: Trend, across: Callable[[int], float]) -> list[str]:
+    return [
+        f'<path class="release" d="M{_n(across(index))} 0V{HEIGHT}"/>' for index, _ in trend.releases[1:][-MAX_LINES:]
+    ]
+
+
+def _bands(trend: Trend, values: Sequence[_Value], across: Callable[[int], float], up: _Axis) -> list[str]:
+    """Return the intervals: a bar for each point where there are few, else a band for each part measured alike."""
+    known = {each.number: (each.low, each.high) for each in values if each.low and each.high}
+    if len(values) <= TITLED_POINTS // 2:
+        return [
+            f'<path class="bar" d="M{_n(across(index))} {_n(up(low or 1))}V{_n(up(high or 1))}"/>'
+            for index, (low, high) in known.items()
+        ]
+    bands = []
+    for segment in trend.segments:
+        there = [index for index in segment if index in known]
+        if len(there) > 1:
+            upper = [f"{_n(across(index))} {_n(up(known[index][1] or 1))}" for index in there]
+            lower = [f"{_n(across(index))} {_n(up(known[index][0] or 1))}" for index in reversed(there)]
+            bands.append(f'<path class="interval" d="M{"L".join([*upper, *lower])}Z"/>')
+    return bands
+
+
+def _dots(trend: Trend, values: Sequence[_Value], across: Callable[[int], float], up: _Axis, kind: Kind) -> list[str]:
+    places = [f"M{_n(across(each.number))} {_n(up(each.value))}h0" for each in values]
+    if len(values) > TITLED_POINTS:
+        return [f'<path class="dots" d="{"".join(places)}"/>']
+    titles = (_title(trend.points[each.number], each, kind) for each in values)
+    return [
+        f'<path class="dot" d="{place}"><title>{escape(title)}</title></path>'
+        for place, title in zip(places, titles, strict=True)
+    ]
+
+
+def _title(point: Point, each: _Value, kind: Kind) -> str:
+    shown = f"{each.value:.3f}" if kind == "ratio" else units.step_time(each.value)
+    ends = (
+        ""
+        if not (each.low and each.high)
+        else (
+            f", 95 % {each.low:.3f} to {each.high:.3f}"
+            if kind == "ratio"
+            else f", 95 % {units.step_time(each.low)} to {units.step_time(each.high)}"
+        )
+    )
+    return f"{point.at[:10]}, {point.release}: {shown}{ends}"
+
+
+def _dates(trend: Trend) -> tuple[Label, ...]:
+    """Return the dates below the axis: the ends, and what is between them by a third."""
+    first, last = time_of(trend.points[0]), time_of(trend.points[-1])
+    if (last - first).days < 1:
+        return (Label(50.0, f"{first:%Y-%m-%d}"),)
+    shares = (0.0, 1 / 3, 2 / 3, 1.0) if (last - first).days >= 6 else (0.0, 1.0)
+    return tuple(Label(1 + 98 * share, f"{first + share * (last - first):%Y-%m-%d}") for share in shares)
+
+
+def _spaced(labels: Sequence[Label]) -> tuple[Label, ...]:
+    """Return labels that do not overlap; of two that would, the one that comes first in the list is left out."""
+    kept: list[Label] = []
+    for label in reversed(labels):
+        start, end = label.ends
+        if all(end + GAP <= other.ends[0] or other.ends[1] + GAP <= start for other in kept):
+            kept.append(label)
+    return tuple(sorted(kept))
+
+
+def _ticks(low: float, high: float, kind: Kind) -> list[tuple[float, str]]:
+    """Return (value, text) of 2 to 6 round values on an axis."""
+    unit = units.time_unit([low])
+    scale = 1.0 if kind == "ratio" else unit.scale
+    step = _round_step((high - low) * scale / 4)
+    if high / low > 8:
+        values = [base * 10.0**power for power in range(-12, 13) for base in (1, 3)]
+        inner = [value for value in values if low * scale <= value <= high * scale][:8]
+        return [(value / scale, f"{value:g}{'' if kind == 'ratio' else f' {unit.name}'}") for value in inner]
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    first = math.ceil(low * scale / step)
+    values = [step * number for number in range(first, math.floor(high * scale / step) + 1)]
+    return [(value / scale, f"{value:.{decimals}f}{'' if kind == 'ratio' else f' {unit.name}'}") for value in values]
+
+
+def _round_step(step: float) -> float:
+    power = 10.0 ** math.floor(math.log10(step))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= step * 0.999)
+
+
+def _word(ratio: float) -> str:
+    return "slower" if ratio > 1 else "faster"
+
+
+def percent(ratio: float) -> str:
+    """Return a ratio of times as a change.
+
+    >>> percent(1.052), percent(3.2)
+    ('+5.2 %', '3.2 times')
+    """
+    if ratio >= 2:
+        return f"{ratio:.{1 if ratio < 10 else 0}f} times"
+    change = 100 * (ratio - 1)
+    return f"{'+' if change >= 0 else MINUS}{abs(change):.{0 if abs(change) >= 9.95 else 1}f} %"
+
+
+def spark(values: Sequence[float]) -> Markup:
+    """Return a small line of values, on a logarithmic axis."""
+    low, high = min(values), max(values)
+    middle, half = math.log(low * high) / 2, max(math.log(high / low), MIN_SPAN) / 2
+    step = 116 / max(len(values) - 1, 1)
+    points = [
+        f"{2 + index * step:.0f} {14 - (math.log(value) - middle) / half * 11:.0f}"
+        for index, value in enumerate(values)
+    ]
+    line = f"M{points[0]}h0" if len(points) == 1 else f"M{'L'.join(points)}"
+    return Markup(  # noqa: S704  numbers only
+        f'<svg class="spark" viewBox="0 0 120 28" aria-hidden="true"><path class="trend" d="{line}"/></svg>'
+    )

@@ -1,0 +1,357 @@
+"""The series of the history as trends: their levels, what changed this week, and which are slower."""
+
+import hashlib
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+from itertools import groupby, pairwise
+
+from scipy.special import stdtrit
+
+from runner.analysis.change_points import change_points
+from runner.history.entries import ChangeEntry, LevelEntry, Point
+
+MAX_POINTS = 1000
+"""Points of a trend that are drawn, the newest ones."""
+MIN_LEVEL_POINTS = 4
+"""Points that were measured alike, from which a series may show a change of level."""
+WEEK = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelChange:
+    """A change of level of a series.
+
+    Attributes:
+        index: of the first point of the new level, and ``point`` that point.
+        release_before: the release of the last point of the level before.
+        ratio: the new level over that before; above 1 is slower; with the ends of its 95 % interval.
+    """
+
+    index: int
+    point: Point
+    release_before: str
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trend:
+    """The series of a cell on a device of a host.
+
+    Attributes:
+        cell: its id.
+        device: as ``history.entries.series_device`` names it.
+        host: the name of the machine.
+        points: oldest first, at least one; without runs that confirm changes.
+        left_out: older points that are not shown.
+        levels: those that a person accepted, oldest first.
+        regression: the change that a night confirmed and that still stands; None without.
+    """
+
+    cell: str
+    device: str
+    host: str
+    points: tuple[Point, ...]
+    left_out: int = 0
+    levels: tuple[LevelEntry, ...] = ()
+    regression: ChangeEntry | None = None
+
+    @property
+    def has_ratios(self) -> bool:
+        """Whether most points have a ratio to a base in turns; levels are those of the ratios then, else of times."""
+        return sum(point.ratio is not None for point in self.points) * 2 > len(self.points)
+
+    @property
+    def environment(self) -> str:
+        """The environment of the cell."""
+        return self.cell.partition("/")[0]
+
+    @property
+    def test(self) -> str:
+        """The cell without its environment."""
+        return self.cell.partition("/")[2]
+
+    @property
+    def last(self) -> Point:
+        """The newest point."""
+        return self.points[-1]
+
+    @property
+    def page(self) -> str:
+        """The name of its page."""
+        return f"{slug(self.cell)[:80]}-{_digits(self.cell, self.device, self.host)}.html"
+
+    @property
+    def device_page(self) -> str:
+        """The name of the page of its device and host."""
+        return f"device-{slug(self.device)[:60]}-{_digits(self.device, self.host)}.html"
+
+    @cached_property
+    def segments(self) -> tuple[tuple[int, ...], ...]:
+        """Indices of the points with a value, in parts that were measured alike: the same base and measuring code."""
+        valued = [index for index, point in enumerate(self.points) if self.value(point) is not None]
+        return tuple(tuple(group) for _, group in groupby(valued, key=lambda index: _circumstances(self.points[index])))
+
+    @cached_property
+    def changes(self) -> tuple[LevelChange, ...]:
+        """The changes of level, oldest first."""
+        return tuple(change for segment in self.segments for change in self._changes_of(segment))
+
+    def _changes_of(self, segment: Sequence[int]) -> Iterator[LevelChange]:
+        if len(segment) < MIN_LEVEL_POINTS:
+            return
+        points = [self.points[index] for index in segment]
+        values = [math.log(self.value(point) or 1.0) for point in points]
+        for change in change_points(values, [_variance(point) for point in points] if self._has_intervals else None):
+            yield LevelChange(
+                index=segment[change.index],
+                point=points[change.index],
+                release_before=points[change.index - 1].release,
+                ratio=change.ratio,
+                ratio_low=change.ratio_low,
+                ratio_high=change.ratio_high,
+            )
+
+    @cached_property
+    def _has_intervals(self) -> bool:
+        return self.has_ratios and all(
+            point.ratio_low and point.ratio_high and point.rounds > 1 for point in self.points if point.ratio
+        )
+
+    def value(self, point: Point) -> float | None:
+        """Return the value of a point of which the levels are."""
+        return point.ratio if self.has_ratios else point.seconds
+
+    @cached_property
+    def level_means(self) -> tuple[tuple[int, int, float], ...]:
+        """(first index, last index, geometric mean) of each level, oldest first."""
+        means = []
+        starts = {change.index for change in self.changes}
+        for segment in self.segments:
+            bounds = [0, *(position for position, index in enumerate(segment) if index in starts), len(segment)]
+            for start, stop in pairwise(bounds):
+                logs = [math.log(self.value(self.points[index]) or 1.0) for index in segment[start:stop]]
+                means.append((segment[start], segment[stop - 1], math.exp(sum(logs) / len(logs))))
+        return tuple(means)
+
+    @property
+    def change(self) -> float:
+        """The newest level over the one that counts as good: the accepted one, or the first measured alike; 1 without.
+
+        Above 1 is slower.
+        """
+        since = self._accepted_index
+        return math.prod(each.ratio for each in self.changes if self.segments[-1][0] <= each.index > since)
+
+    @property
+    def _accepted_index(self) -> int:
+        """The index of the point that was accepted last; -1 without."""
+        runs = {level.run for level in self.levels}
+        return max((index for index, point in enumerate(self.points) if point.run in runs), default=-1)
+
+    @property
+    def releases(self) -> tuple[tuple[int, str], ...]:
+        """(index, release) of the first point of each release, in order."""
+        names = [point.release for point in self.points]
+        return tuple((index, name) for index, name in enumerate(names) if index == 0 or names[index - 1] != name)
+
+    def changes_since(self, day: datetime) -> tuple[LevelChange, ...]:
+        """Return the changes of level since a day."""
+        return tuple(change for change in self.changes if time_of(change.point) >= day)
+
+    @property
+    def rank(self) -> tuple[bool, float, str]:
+        """A sort key: confirmed regressions first, then what became slowest."""
+        return (self.regression is None, -self.change, self.cell)
+
+
+def trends_of(
+    series: Iterable[tuple[str, str, Sequence[Point]]],
+    levels: Mapping[tuple[str, str], Sequence[LevelEntry]],
+    regressions: Mapping[tuple[str, str, str], ChangeEntry],
+) -> Iterator[Trend]:
+    """Yield a trend for each cell, device and host.
+
+    Args:
+        series: device, cell, and its points, oldest first (``History.all_series``).
+        levels: (cell, device) -> accepted levels, oldest first.
+        regressions: (cell, device, host) -> the confirmed change that still stands.
+    """
+    for device, cell, points in series:
+        hosts: dict[str, list[Point]] = {}
+        for point in points:
+            if point.kind != "confirmation":
+                hosts.setdefault(point.host, []).append(point)
+        for host, of_host in hosts.items():
+            runs = {point.run for point in of_host}
+            yield Trend(
+                cell=cell,
+                device=device,
+                host=host,
+                points=tuple(of_host[-MAX_POINTS:]),
+                left_out=max(len(of_host) - MAX_POINTS, 0),
+                levels=tuple(level for level in levels.get((cell, device), ()) if level.run in runs),
+                regression=regressions.get((cell, device, host)),
+            )
+
+
+@dataclass(slots=True)
+class Week:
+    """What changed in the last week of a history.
+
+    Attributes:
+        since: the start of the week.
+        margin: the relative change that counts as none.
+        slower: (trend's row, change) of the levels that rose; ``faster`` of those that fell.
+        small: how many levels changed by less than the margin.
+        releases: (device, environment, release before, release) of environments that changed.
+        accepted: levels that were accepted.
+    """
+
+    since: datetime
+    margin: float
+    slower: list[tuple["Row", LevelChange]] = field(default_factory=list)
+    faster: list[tuple["Row", LevelChange]] = field(default_factory=list)
+    small: int = 0
+    releases: dict[tuple[str, str, str, str], None] = field(default_factory=dict)
+    accepted: list[tuple["Row", LevelEntry]] = field(default_factory=list)
+
+    @classmethod
+    def before(cls, newest: datetime, margin: float) -> "Week":
+        """Return the week that ends with the newest run."""
+        return cls(newest - WEEK, margin)
+
+    def add(self, trend: Trend, row: "Row") -> None:
+        """Add what changed in a trend."""
+        for change in trend.changes_since(self.since):
+            if is_within(change.ratio, self.margin):
+                self.small += 1
+            else:
+                (self.slower if change.ratio > 1 else self.faster).append((row, change))
+        for (_, before), (index, release) in pairwise(trend.releases):
+            if time_of(trend.points[index]) >= self.since:
+                self.releases[row.device, trend.environment, before, release] = None
+        self.accepted += [(row, level) for level in trend.levels if _time(level.at) >= self.since]
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing changed."""
+        return not (self.slower or self.faster or self.small or self.releases or self.accepted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A trend in short, for lists; ``spark`` has the values of at most 60 points.
+
+    Attributes:
+        cell: its id; ``device`` with its host; ``page`` the file of its trend, ``device_page`` that of its device.
+        release: the newest one.
+        points: how many.
+        date: of the newest point.
+        change: see ``Trend.change``; ``regression`` the confirmed change that stands, None without.
+        rank: see ``Trend.rank``.
+    """
+
+    cell: str
+    device: str
+    page: str
+    device_page: str
+    release: str
+    points: int
+    date: str
+    seconds: float
+    ratio: float | None
+    ratio_low: float | None
+    ratio_high: float | None
+    change: float
+    regression: ChangeEntry | None
+    rank: tuple[bool, float, str]
+    spark: tuple[float, ...]
+
+
+def row_of(trend: Trend) -> Row:
+    """Return a trend in short."""
+    last = trend.last
+    return Row(
+        cell=trend.cell,
+        device=device_title(trend.device, trend.host),
+        page=trend.page,
+        device_page=trend.device_page,
+        release=last.release,
+        points=len(trend.points) + trend.left_out,
+        date=last.at[:10],
+        seconds=last.seconds,
+        ratio=last.ratio,
+        ratio_low=last.ratio_low,
+        ratio_high=last.ratio_high,
+        change=trend.change,
+        regression=trend.regression,
+        rank=trend.rank,
+        spark=_thinned([value for point in trend.points if (value := trend.value(point)) is not None]),
+    )
+
+
+def is_within(ratio: float, margin: float) -> bool:
+    """Return whether a ratio counts as no change.
+
+    >>> is_within(1.01, 0.02), is_within(0.97, 0.02)
+    (True, False)
+    """
+    return abs(math.log(ratio)) <= math.log1p(margin)
+
+
+SPARK_POINTS = 60
+"""Values of the small line of a trend in a list."""
+
+
+def _thinned(values: Sequence[float]) -> tuple[float, ...]:
+    """Return at most SPARK_POINTS values: medians of as many parts."""
+    if len(values) <= SPARK_POINTS:
+        return tuple(values)
+    bounds = [len(values) * part // SPARK_POINTS for part in range(SPARK_POINTS + 1)]
+    return tuple(sorted(values[start:stop])[(stop - start) // 2] for start, stop in pairwise(bounds))
+
+
+def device_title(device: str, host: str) -> str:
+    """Return a device with its host, if its name does not have that."""
+    name = device.strip() or "unknown device"
+    return name if not host or name.endswith(f" of {host}") else f"{name} of {host}"
+
+
+def slug(text: str) -> str:
+    """Return a text as a part of a file's name.
+
+    >>> slug("torch-2.x/nn-lstm/asr-lstm"), slug("venv AMD EPYC")
+    ('torch-2.x-nn-lstm-asr-lstm', 'venv-amd-epyc')
+    """
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "_"
+
+
+def _digits(*names: str) -> str:
+    return hashlib.sha256("\0".join(names).encode(errors="replace")).hexdigest()[:10]
+
+
+def time_of(point: Point) -> datetime:
+    """Return when a point was measured, in UTC."""
+    return _time(point.at)
+
+
+def _time(at: str) -> datetime:
+    return datetime.fromisoformat(at)
+
+
+def _circumstances(point: Point) -> tuple[str, ...]:
+    return point.base, point.base_digest, point.base_release, point.harness
+
+
+def _variance(point: Point) -> float:
+    """Return the squared standard error of a log ratio, by its interval."""
+    if not point.ratio_low or not point.ratio_high or point.rounds < 2:
+        return 0.0
+    half_width = math.log(point.ratio_high / point.ratio_low) / 2
+    return float(half_width / stdtrit(point.rounds - 1, 0.975)) ** 2
