@@ -1,10 +1,12 @@
 """What nights report, by the program's own functions on a made clock: ``python -m benchmarks.nights``.
 
-Four tables. sd is the standard deviation of a round's log ratio in turns; every night has another environment.
+Six tables. sd is the standard deviation of a round's log ratio in turns; every night has another environment.
 
 - steps: a slow-down that comes in the second night and stays; no limit of time;
 - creep: 5 of 20 cells become 0.5 % slower each night; no limit of time;
 - false alarms: equal cells, under several kinds of noise; no limit of time;
+- sixty: 60 nights of 200 cells, some of which become slower, under four kinds of noise (``sixty_nights``);
+- series: what the change points of the series detect by themselves (``series_noise``);
 - budget: half of 20 cells become 5 % slower in the third night; the first run uses all of its share of the budget.
 """
 
@@ -13,6 +15,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from benchmarks import series_noise, sixty_nights
 from benchmarks.simulated_nights import Outcome, simulate
 from benchmarks.simulated_turns import Floats, Noise, Scenario, normal
 from runner.workflows.nightly import CONFIRMATION_SHARE
@@ -133,14 +136,18 @@ def budgets(draw: np.random.Generator, histories: int) -> None:
 def main() -> None:
     """Simulate and print."""
     tables = {"steps": steps, "creep": creeps, "false-alarms": false_alarms, "budget": budgets}
+    of_lines = {"sixty": sixty_nights.lines, "series": series_noise.lines}
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tables", nargs="*", metavar="TABLE", help=", ".join(tables))
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help=", ".join([*tables, *of_lines]))
     parser.add_argument("--histories", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    for name in arguments.tables or tables:
+    for name in arguments.tables or [*tables, *of_lines]:
         print(f"\n{name}\n")
-        tables[name](np.random.default_rng(arguments.seed), arguments.histories)
+        if name in tables:
+            tables[name](np.random.default_rng(arguments.seed), arguments.histories)
+        for line in of_lines[name](arguments.seed) if name in of_lines else ():
+            print(line, flush=True)
 
 
 if __name__ == "__main__":

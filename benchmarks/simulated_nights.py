@@ -1,7 +1,7 @@
 """Nights on a made clock: the program's functions choose, order, stop, judge and remember; only the times are drawn.
 
-Every night has another environment, the worst case. The runs of two nights differ by an effect that all cells of a night
-share. A pinned base takes turns with each cell in each night, so that effect is not in the series of its ratios.
+Every night has another environment, the worst case. The runs of two nights differ by an effect that all cells of a
+night share. A pinned base takes turns with each cell in each night, so that effect is not in the series of its ratios.
 """
 
 import dataclasses
@@ -201,9 +201,20 @@ class Simulation:
 
 def _point(run: str, ratio: float, low: float, high: float) -> Point:
     """Return a point of a series: a night of ROUNDS rounds in turns with the pinned base."""
-    fields = {name: "" for name in Point._fields}
+    fields = dict.fromkeys(Point._fields, "")
     numbers = {"seconds": ratio, "seconds_low": None, "seconds_high": None, "rounds": ROUNDS}
-    return Point(**{**fields, **numbers, "run": run, "digest": run, "kind": "night", "ratio": ratio, "ratio_low": low, "ratio_high": high})
+    return Point(
+        **{
+            **fields,
+            **numbers,
+            "run": run,
+            "digest": run,
+            "kind": "night",
+            "ratio": ratio,
+            "ratio_low": low,
+            "ratio_high": high,
+        }
+    )
 
 
 def simulate(draw: np.random.Generator, scenario: Scenario) -> Outcome:

@@ -5,8 +5,10 @@ change point, at a fixed level; a detection starts a new segment. So a change po
 when later nights are added; only its position may become more exact.
 
 The error rate is that of a night: in a series without a change, each night detects one with a probability of at most
-``LEVEL``, that is one false detection in 1 / LEVEL nights or more. It is a bound for each night by itself, whatever the
-nights have in common, so testing again every night needs no further correction. Within a night, the splits of the
+``LEVEL``, that is one false detection in 1 / LEVEL nights or more. It is a bound for each night by itself, so testing
+again every night needs no further correction. It holds for nights that are independent; for an AR(1) process with the
+coefficient 0.5 there are about 5 times as many (benchmarks/series_noise.py), because a few nights do not show their
+correlation. So what a night detects is measured in turns before it is reported. Within a night, the splits of the
 series share the level (weighted Bonferroni: the split that leaves m nights after it gets a share in proportion to
 1 / (m - 1), because a change should be detected soon).
 

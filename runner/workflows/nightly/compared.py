@@ -54,7 +54,7 @@ def compare(
     suspects = [*changed, *against_anchors(anchor_rows, other_anchors, changed, history, digests, margin)]
     device = device_of(header)
     levels = level_changes(((device, *of) for of in series.items()), night.run, accepted, margin)
-    suspects += against_series(levels, cells, reports, totals.run, suspects, history, digests)
+    suspects += against_series(levels, cells, reports, totals.run, suspects, history)
     suspects = with_support(suspects, series, night.run, accepted)
     unchanged = [candidate for candidate in suspects if candidate.baseline.digest == candidate.digest]
     candidates = [candidate for candidate in suspects if candidate.baseline.digest != candidate.digest]

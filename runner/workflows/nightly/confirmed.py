@@ -27,12 +27,14 @@ def confirming_night(
     again: Row | None,
     looks: Sequence[Look],
     margin: float,
+    *,
     supported: bool | None = None,
 ) -> str:
     """Return the night whose confirmation of a regression stands after tonight; empty if there is none.
 
-    - Tonight's verdict ``slower`` needs a second witness. Where there is no series, that is the last night that measured
-      the pair in turns, if that leaned the same way; or an interval that decides and is entirely beyond the margin.
+    - Tonight's verdict ``slower`` needs a second witness. Where there is no series, that is the last night that
+      measured the pair in turns, if it leaned the same way; or an interval that decides and is entirely beyond the
+      margin.
     - A series that bears it out confirms the first test against a baseline, or the first since one that decided
       otherwise. Further tests, and those against anchors and series, are repeated every few nights for ever: they
       need the same as without a series.

@@ -6,13 +6,15 @@ never a regression.
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from runner.analysis.level_shift import level_shift
+import numpy as np
+
+from runner.analysis.slower_level import slower_level
 from runner.report import formatting
 from runner.workflows.nightly.history import History
 from runner.workflows.nightly.result import Change
 
-LEVEL = 0.001
-"""The level of the test, for each cell. Nights are not independent, so the notes are more than this."""
+LEVEL = 0.01
+"""The level of a night's test of a cell. Nights that did not take turns are not independent, so notes are more."""
 
 
 def drift_notes(
@@ -31,11 +33,12 @@ def drift_notes(
         if change.against != "anchor" or change.state != "environment-gone" or name not in seconds:
             continue
         nights = [night for night in history.seconds.get(name, ()) if night[0] >= change.before]
-        shift = level_shift([*(median for _, median in nights), seconds[name]])
-        if shift and shift.p_value <= LEVEL and shift.ratio > 1 + margin:
-            since = nights[shift.before][0] if shift.before < len(nights) else ""
+        medians = [*(median for _, median in nights), seconds[name]]
+        slower = slower_level(np.log(medians), None, LEVEL)
+        if slower and slower.ratio > 1 + margin:
+            since = nights[slower.since][0] if slower.since < len(nights) else ""
             date = formatting.date(since)[:10] or "tonight"
             yield (
-                f"{name}: the medians of {len(nights) + 1} nights are {shift.ratio - 1:.1%} slower since {date} "
-                f"(p = {shift.p_value:.1g}); they did not take turns, so the machine may be the cause"
+                f"{name}: the medians of {len(nights) + 1} nights are {slower.ratio - 1:.1%} slower since {date} "
+                f"(p = {slower.p_value:.1g}); they did not take turns, so the machine may be the cause"
             )

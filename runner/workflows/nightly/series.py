@@ -9,7 +9,7 @@ candidates. ``support`` says whether the series bears out what one night measure
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from math import exp, log
+from math import log
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from runner.analysis import dataset
-from runner.analysis.change_points import ChangePoint, change_points
+from runner.analysis.change_points import Floats
 from runner.analysis.model import Row
+from runner.analysis.slower_level import slower_level
 from runner.core.errors import RecordError
 from runner.core.model import Cell
 from runner.history.entries import Point
@@ -31,18 +32,12 @@ from runner.workflows.nightly.requests import Candidate
 CANDIDATE_LEVEL = 0.02
 """The level of a night's test of a series. It may be ten times that of ``change_points.LEVEL``: what it suspects is
 measured in turns before anything is reported."""
-TREND_LEVEL = 0.05
-"""The one-sided level at which the level before a change counts as a slow-down of its own, a creep."""
-MIN_TREND = 4
-"""Points of a level that may show a trend."""
 SUPPORT_LEVEL = 0.1
 """The one-sided level at which a series bears out a slow-down."""
 MIN_SUPPORT = 6
 """Fewer points do not show how much nights scatter."""
 REFERENCE = 8
 """Points up to the earlier run with which tonight is compared."""
-
-Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
 class LevelChange(NamedTuple):
@@ -112,47 +107,16 @@ def level_changes(
 def level_change(points: Sequence[Point], margin: float) -> LevelChange | None:
     """Return how the level of tonight is slower than the fastest level before; None if the series does not show that.
 
-    A creep is a row of small changes, so the fastest level counts and not the last one. If that level rose itself, the
-    run to compare with is its first, else its last: the night before the change.
-
     Args:
         points: that may be compared, oldest first (``comparable_points``).
         margin: the relative change that counts as none.
     """
-    logs = log_ratios(points)
-    detected = change_points(logs.tolist(), variances(points), level=CANDIDATE_LEVEL)
-    if not detected:
+    slower = slower_level(log_ratios(points), variances(points), CANDIDATE_LEVEL) if points else None
+    if slower is None or slower.ratio_high <= 1 + margin:
         return None
-    bounds = [0, *(change.index for change in detected), len(points)]
-    means = [float(logs[start:stop].mean()) for start, stop in zip(bounds, bounds[1:], strict=False)]
-    fastest = int(np.argmin(means[:-1]))
-    ratio, low, high = _total(detected[fastest:])
-    if ratio <= 1 or high <= 1 + margin:
-        return None
-    start, stop = bounds[fastest], bounds[fastest + 1]
-    before = points[start if _rises(logs[start:stop]) else stop - 1]
-    since = points[stop].run
-    p_value = min(change.p_value for change in detected[fastest:])
-    return LevelChange(before.run, before.digest, since, ratio, low, high, p_value, len(points) - stop)
-
-
-def _total(changes: Sequence[ChangePoint]) -> tuple[float, float, float]:
-    """Return the ratio of several changes in a row, with the ends of its interval; their errors add as squares."""
-    value = sum(log(change.ratio) for change in changes)
-    half_width = sum(log(change.ratio_high / change.ratio_low) ** 2 for change in changes) ** 0.5 / 2
-    return exp(value), exp(value - half_width), exp(value + half_width)
-
-
-def _rises(logs: Floats) -> bool:
-    """Return True if values rise along a straight line, by the correlation with their order."""
-    if len(logs) < MIN_TREND or np.ptp(logs) == 0:
-        return False
-    from scipy.special import stdtr
-
-    correlation = float(np.corrcoef(np.arange(len(logs)), logs)[0, 1])
-    freedom = len(logs) - 2
-    t = correlation * (freedom / max(1 - correlation**2, 1e-12)) ** 0.5
-    return bool(stdtr(freedom, -t) <= TREND_LEVEL)
+    before, since = points[slower.before], points[slower.since]
+    nights = len(points) - slower.since
+    return LevelChange(before.run, before.digest, since.run, *slower[2:], nights)
 
 
 def log_ratios(points: Sequence[Point]) -> Floats:
@@ -211,7 +175,6 @@ def against_series(
     tonight: Run,
     candidates: Collection[Candidate],
     history: History,
-    digests: Mapping[str, str],
 ) -> Iterator[Candidate]:
     """Yield the cells that their series suspect, with the run to compare with, where no other candidate says the same.
 
@@ -224,10 +187,10 @@ def against_series(
         tonight: tonight's run.
         candidates: those against baselines and anchors.
         history: the earlier nights.
-        digests: environment -> what pins its content tonight.
     """
     suspected = suspects(changes, cells, candidates, history)
     baselines = dict(_measured_before(suspected, reports, tonight))
+    digests = tonight.journal().header["digests"]
     for cell, change in suspected:
         if cell in baselines:
             looks, digest = history.of(cell.id, change.before), digests.get(cell.environment, "")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import noise
-from runner.analysis.change_points import LEVEL, ChangePoint, change_points
+from runner.analysis.change_points import LEVEL, change_points
 
 ORACLES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "data/change_points.json").read_text())["series"]
 SD = 0.01
@@ -108,9 +108,49 @@ def test_a_step_without_any_noise_is_a_change() -> None:
     assert change.index == 10
 
 
-def of(shape: str, *noises: str) -> list[dict[str, Any]]:
-    return [entry for entry in ORACLES if entry["shape"] == shape and entry["noise"] in noises]
+def positions(entry: dict[str, Any]) -> list[int]:
+    """Return the change points of a stored series."""
+    return [change.index for change in change_points(entry["log_ratios"])]
 
 
-def positions(changes: tuple[ChangePoint, ...]) -> list[int]:
-    return [change.index for change in changes]
+def of(*shapes: str) -> list[dict[str, Any]]:
+    """Return the stored series of some shapes."""
+    return [entry for entry in ORACLES if entry["shape"] in shapes]
+
+
+@pytest.mark.parametrize(
+    "entry", of("step of 5 %", "step of 10 %, late", "faster by 5 %"), ids=lambda entry: entry["noise"]
+)
+def test_a_clear_step_is_where_the_other_programs_see_it(entry: dict[str, Any]) -> None:
+    (truth,) = entry["truth"]
+    assert truth in positions(entry)
+    assert truth in entry["otava"]
+    assert entry["asv"] in ([], [truth])
+
+
+@pytest.mark.parametrize(
+    "entry", of("two steps", "step and back"), ids=lambda entry: f"{entry['shape']} {entry['noise']}"
+)
+def test_both_changes_are_detected_within_two_nights_of_their_position(entry: dict[str, Any]) -> None:
+    detected = positions(entry)
+    assert all(min(abs(index - truth) for index in detected) <= 2 for truth in entry["truth"])
+
+
+def extra(detected: list[int], truth: list[int]) -> int:
+    """Return how many change points are farther than two nights from each true one."""
+    return sum(all(abs(index - each) > 2 for each in truth) for index in detected)
+
+
+def test_there_are_fewer_false_changes_than_e_divisive_means_show() -> None:
+    ours, otava = (
+        sum(extra(changes(entry), entry["truth"]) for entry in ORACLES)
+        for changes in (positions, lambda entry: entry["otava"])
+    )
+    assert ours <= otava
+    assert sum(bool(positions(entry)) for entry in of("noise")) <= 1
+
+
+def test_a_step_and_back_is_seen_more_often_than_by_the_other_programs() -> None:
+    series = of("step and back")
+    complete = [sum(len(changes(entry)) >= 2 for entry in series) for changes in (positions, lambda e: e["otava"])]
+    assert complete[0] == len(series) > complete[1]

@@ -50,9 +50,9 @@ LEANING = (look("inconclusive", leans=True),)
     ],
 )
 def test_a_confirmation_takes_a_second_witness(
-    against: Against, looks: tuple[Look, ...], supported: bool | None, expected: str
+    against: Against, looks: tuple[Look, ...], *, supported: bool | None, expected: str
 ) -> None:
-    assert confirming_night(TONIGHT, against, row("slower"), looks, 0.02, supported) == expected
+    assert confirming_night(TONIGHT, against, row("slower"), looks, 0.02, supported=supported) == expected
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,10 @@ def test_a_confirmation_stands_until_the_ratio_is_within_the_margin(
     ],
 )
 def test_an_interval_beyond_the_margin_needs_no_other_witness_unless_the_series_denies_it(
-    against: Against, supported: bool | None, looks: tuple[Look, ...], expected: str
+    against: Against, looks: tuple[Look, ...], *, supported: bool | None, expected: str
 ) -> None:
     clear = replace(row("slower"), code="beyond-margin")
-    assert confirming_night(TONIGHT, against, clear, looks, 0.02, supported) == expected
+    assert confirming_night(TONIGHT, against, clear, looks, 0.02, supported=supported) == expected
 
 
 def test_what_was_never_confirmed_is_not_confirmed_by_silence() -> None:

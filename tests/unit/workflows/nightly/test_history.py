@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runner.analysis.level_shift import MIN_VALUES, level_shift
 from runner.analysis.model import Row
 from runner.workflows.nightly import result
 from runner.workflows.nightly.drift import drift_notes
@@ -74,20 +73,6 @@ def test_only_the_last_nights_without_time_count(states: tuple[str, ...], waitin
 
 def medians(draw: np.random.Generator, count: int, creep: float) -> list[float]:
     return [float(seconds) for seconds in np.exp(draw.normal(0, 0.01, count) + creep * np.arange(count))]
-
-
-def test_medians_of_equal_nights_change_their_level_as_seldom_as_the_level_says() -> None:
-    draw = np.random.default_rng(0)
-    shifts = [level_shift(medians(draw, 20, 0.0)) for _ in range(1000)]
-    assert sum(shift is not None and shift.p_value <= 0.05 for shift in shifts) <= 80
-    assert all(shift is not None and 0 < shift.before < 20 for shift in shifts)
-
-
-def test_too_few_or_equal_medians_show_no_shift() -> None:
-    assert level_shift([1.0] * (MIN_VALUES - 1)) is None
-    shift = level_shift([1.0] * MIN_VALUES)
-    assert shift is not None
-    assert shift.p_value == 1.0
 
 
 @pytest.mark.parametrize(("creep", "count"), [(0.005, 1), (0.0, 0)])
