@@ -1,7 +1,7 @@
 """Nights on a made clock: the program's functions choose, order, stop, judge and remember; only the times are drawn.
 
-Every night has another environment, the worst case. The log ratio of a round in turns is normal around the true one;
-the runs of two nights differ by a further effect that all cells of a night share.
+Every night has another environment, the worst case. The runs of two nights differ by an effect that all cells of a night
+share. A pinned base takes turns with each cell in each night, so that effect is not in the series of its ratios.
 """
 
 import dataclasses
@@ -30,12 +30,15 @@ from runner.analysis.compare.verdicts import with_verdicts
 from runner.analysis.model import MARGIN, Row
 from runner.core.model import Cell, Survey
 from runner.core.progress import Progress
+from runner.history.entries import Point
 from runner.workflows.context import Context
 from runner.workflows.nightly import result
 from runner.workflows.nightly.baseline import Baseline
 from runner.workflows.nightly.candidates import against_anchors, against_baselines, anchors_to_compare
-from runner.workflows.nightly.history import read_history
+from runner.workflows.nightly.history import History, read_history
+from runner.workflows.nightly.requests import Candidate
 from runner.workflows.nightly.result import Night
+from runner.workflows.nightly.series import level_changes, series_row, suspects, with_support
 from runner.workflows.preparation import Prepared
 
 
@@ -56,6 +59,7 @@ class Outcome:
         creep: likewise against the anchor.
         in_turns: the night measured the cell in turns.
         no_time: the night left the cell for the next one.
+        suspected: the series of the cell changed its level, as far as the night knows.
         seconds: (N,), of the second look.
     """
 
@@ -63,6 +67,7 @@ class Outcome:
     creep: Floats
     in_turns: Floats
     no_time: Floats
+    suspected: Floats
     seconds: Floats
 
 
@@ -79,8 +84,10 @@ class Simulation:
         self.baselines = {
             name: Baseline(run=name, side=Side(environment=ENVIRONMENT), digest=name, facts={}) for name in self.ids
         }
-        empty = [np.zeros((nights, count)) for _ in range(4)]
-        self.outcome = Outcome(empty[0], empty[1], empty[2], empty[3], np.zeros(nights))
+        empty = [np.zeros((nights, count)) for _ in range(5)]
+        self.outcome = Outcome(*empty, np.zeros(nights))
+        self.points: dict[str, list[Point]] = {cell.id: [] for cell in self.cells}
+        self._add_points(0)
         result.store(self._night(0), reports)
 
     def measure(self, night: int) -> None:
@@ -98,6 +105,7 @@ class Simulation:
         digests = {ENVIRONMENT: self.ids[night]}
         candidates = [*against_baselines(self._rows(night, baselines), baselines, history, digests)]
         candidates += against_anchors(self._rows(night, anchors), anchors, candidates, history, digests, MARGIN)
+        candidates = self._with_series(night, candidates, history)
         clock, deadline = Clock(), self.scenario.second_look_seconds
         changes = [
             change
@@ -114,6 +122,32 @@ class Simulation:
             self.outcome.in_turns[at] = max(self.outcome.in_turns[at], change.again is not None)
             self.outcome.no_time[at] = max(self.outcome.no_time[at], change.state == "no-time")
 
+    def _add_points(self, night: int) -> None:
+        """Add a night to the series: each cell in turns with the pinned base."""
+        for position, cell in enumerate(self.cells):
+            level = self.scenario.log_times[night, position] + self._effect(night, position)
+            logs = level + self.scenario.noise(self.draw, ROUNDS)
+            interval = statistics.interval(statistics.paired(logs), 1 - statistics.CONFIDENCE)
+            ratio, low, high = np.exp([float(interval.estimate), float(interval.low), float(interval.high)]).tolist()
+            self.points[cell.id].append(_point(self.ids[night], ratio, low, high))
+
+    def _with_series(self, night: int, candidates: list[Candidate], history: History) -> list[Candidate]:
+        """Return candidates with those of the series, each with what its series says of it."""
+        self._add_points(night)
+        if not self.scenario.base:
+            return candidates
+        series = [("docker CPU", name, tuple(points)) for name, points in self.points.items()]
+        changes = level_changes(series, self.ids[night], {}, MARGIN)
+        suspected = suspects(changes, self.cells, candidates, history)
+        digest = self.ids[night]
+        for cell, change in suspected:
+            looks = history.of(cell.id, change.before)
+            baseline = self.baselines[change.before]
+            candidates.append(Candidate(cell, series_row(cell, change), baseline, "series", digest, looks))
+        for position, cell in enumerate(self.cells):
+            self.outcome.suspected[night, position] = cell.id in changes
+        return with_support(candidates, self.points, self.ids[night])
+
     def _night(self, night: int) -> Night:
         return Night(
             run=self.ids[night], at="", device="cpu", device_name="CPU", backend="docker", good=len(self.cells)
@@ -123,6 +157,10 @@ class Simulation:
         log_times = self.scenario.log_times
         return float(log_times[night, position] - log_times[self.ids.index(before), position])
 
+    def _effect(self, night: int, position: int) -> float:
+        effects = self.scenario.night_effects
+        return 0.0 if effects is None else float(effects[night, position])
+
     def _rows(self, night: int, earlier: Mapping[Cell, Baseline]) -> dict[Cell, Row]:
         """Return tonight's rows against earlier runs, of which the rounds did not take turns."""
         drafts = []
@@ -130,7 +168,9 @@ class Simulation:
             if cell in earlier:
                 before = earlier[cell].run
                 difference = self._difference(night, before, position)
-                difference += self.effects[night] - self.effects[self.ids.index(before)]
+                then = self.ids.index(before)
+                difference += self.effects[night] - self.effects[then]
+                difference += self._effect(night, position) - self._effect(then, position)
                 logs = self.draw.normal(0.0, self.scenario.sd / np.sqrt(2), (2, ROUNDS))
                 evidence = statistics.unpaired(logs[0], logs[1] + difference)
                 row = Row(base=cell, other=cell, verdict="inconclusive", code="different-runs")
@@ -157,6 +197,13 @@ class Simulation:
             differences=differences,
             made_clock=clock,
         )
+
+
+def _point(run: str, ratio: float, low: float, high: float) -> Point:
+    """Return a point of a series: a night of ROUNDS rounds in turns with the pinned base."""
+    fields = {name: "" for name in Point._fields}
+    numbers = {"seconds": ratio, "seconds_low": None, "seconds_high": None, "rounds": ROUNDS}
+    return Point(**{**fields, **numbers, "run": run, "digest": run, "kind": "night", "ratio": ratio, "ratio_low": low, "ratio_high": high})
 
 
 def simulate(draw: np.random.Generator, scenario: Scenario) -> Outcome:

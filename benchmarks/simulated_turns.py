@@ -51,6 +51,10 @@ class Scenario:
         sd: of a round's log ratio between two runs.
         share: of the budget for the second look, where the first part uses all of its share; None without a limit.
         cells_of_a_case: how many cells share a case, and so an A/A pair.
+        controls: whether there are A/A pairs.
+        base: whether each night measures a pinned base, so that there are series.
+        night_effects: (N, P): what moves a cell in a night but not its base, as a log ratio; not seen in turns, where
+            both sides are the same cell. None without.
     """
 
     log_times: Floats
@@ -59,6 +63,8 @@ class Scenario:
     share: float | None = None
     cells_of_a_case: int = 1
     controls: bool = True
+    base: bool = True
+    night_effects: Floats | None = None
 
     @property
     def cells(self) -> tuple[Cell, ...]:

@@ -1,7 +1,8 @@
 """The command line: options in, text and exit codes out.
 
 Each module holds a group of commands: ``measure`` (plan, build, run, nightly), ``results`` (compare, check, report,
-accept, accuracy, export), ``machine`` (doctor, tune, clocks, clean), ``environments`` (lock, schema) and ``schedule``.
+accuracy, export), ``history`` (trends of stored runs), ``machine`` (doctor, tune, clocks, clean), ``environments``
+(lock, schema), ``alerts`` and ``schedule``.
 ``params`` declares the options that they share, ``console`` prints and sets the exit code, ``signals`` handles Ctrl-C.
 
 A command imports what it needs inside its function, so that ``runner --help`` starts as fast as a help text should.
@@ -11,7 +12,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from runner.cli import console, environments, machine, measure, results, schedule
+from runner.cli import alerts, console, environments, history, machine, measure, results, schedule
 
 __all__ = ["app", "main"]
 
@@ -20,8 +21,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Is this release of a framework faster or slower than that one, on this device, for these networks?",
 )
-for group in (measure, machine, environments, results, schedule):
+for group in (measure, machine, environments, results, alerts, schedule):
     app.add_typer(group.app)  # without a name: the commands of a group are commands of the program
+app.add_typer(history.app, name="history")
 
 
 def _print_version(requested: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from runner.cli import console
-from runner.cli.params import Output, TableOrJson, planning
+from runner.cli.params import HistoryUrl, Output, TableOrJson, planning
 
 if TYPE_CHECKING:
     from runner.core.model import Plan
@@ -94,12 +94,15 @@ def run(
             help="resume a run by id; by default the newest unfinished one that no other process is running",
         ),
     ] = False,
+    history: HistoryUrl = None,
 ) -> int:
-    """Build the environments, measure the cells, store the records and write the report."""
+    """Build the environments, measure the cells, store the records, write the report, and add it to the history."""
     from runner.workflows import run as pipeline
     from runner.workflows.context import cache_in_use, prepared
+    from runner.workflows.history.add import add_run, history_url
     from runner.workflows.results import write_report
 
+    url = history_url(options.reports, history)
     with console.progress() as progress, cache_in_use(), contextlib.ExitStack() as stack:
         if resume:
             from runner.workflows.run.resume import resumed
@@ -110,6 +113,8 @@ def run(
         totals = pipeline.run(preparation, context.backend, context.settings, progress, context.gpus, stored)
         progress.note("writing the report")
         page = write_report(totals.run, context.matrix.measure.margin) if totals.good else totals.run.path
+        if totals.good:
+            add_run(totals.run, context.matrix.measure.margin, url, progress.note)
     from runner.report.formatting import counted
 
     console.note(f"{counted(totals.good, 'cell')} measured, {len(totals.bad)} failed")
@@ -137,12 +142,45 @@ def _print_answer(measured: "Run", context: "Context") -> None:
 
 @app.command(short_help="Measure, and confirm what changed since the last run")
 @planning
-def nightly(options: "Options", format: TableOrJson = "table", output: Output = None) -> int:
+def nightly(
+    options: "Options",
+    base: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--base", help="measure this environment in turns with all others, instead of nightly.base of the matrix"
+        ),
+    ] = None,
+    no_update: Annotated[
+        bool, typer.Option("--no-update", help="do not look for new releases of environments that follow a package")
+    ] = False,
+    if_missed: Annotated[
+        str | None,
+        typer.Option("--if-missed", help="start only if no night has started since this time of day, such as 02:30"),
+    ] = None,
+    history: HistoryUrl = None,
+    format: TableOrJson = "table",
+    output: Output = None,
+) -> int:
     """Measure, compare with the last good run, and measure again in turns what looks changed; 8 h unless --budget."""
     from runner.workflows.context import cache_in_use
+    from runner.workflows.history.add import history_url
     from runner.workflows.nightly import nightly as measure_night
 
+    url = history_url(options.reports, history)
+    if if_missed is not None and (reason := _not_missed(options.reports, if_missed)):
+        console.note(reason)
+        return 0
     with console.progress() as progress, cache_in_use():
-        night = measure_night(options, progress)
+        night = measure_night(options, progress, url, bases=base, update=not no_update)
     console.show(night, format, output)
     return night.exit_code
+
+
+def _not_missed(reports: Path, at: str) -> str:
+    """Return why no night was missed, as a sentence; empty if one was."""
+    from datetime import datetime
+
+    from runner.workflows.nightly.turn import missed
+    from runner.workflows.schedule import clock
+
+    return missed(reports, clock(at), datetime.now().astimezone())[1]

@@ -17,6 +17,15 @@ Reports = Annotated[Path, typer.Option("--reports", help="the folder that holds 
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="write to this file instead of stdout")]
 Traceback = Annotated[bool, typer.Option("--traceback", help="show the traceback of an error")]
 Device = Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:0,1, cuda:all or a UUID")]
+HistoryUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--history",
+        metavar="URL",
+        help="the database of the history: sqlite:///FILE or postgresql://USER@HOST/DATABASE; "
+        "by default that of MATRIX_RUNNER_HISTORY, or history.db in the folder of the runs",
+    ),
+]
 RunName = Annotated[
     str | None,
     typer.Argument(metavar="RUN", help="a run's id or folder; the newest by default", autocompletion=completion.runs),

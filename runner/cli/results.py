@@ -1,4 +1,4 @@
-"""The commands about stored runs: compare, check, report, accept, accuracy, export. They need no GPU and no engine."""
+"""The commands about stored runs: compare, check, report, accuracy, export. They need no GPU and no engine."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -141,25 +141,6 @@ def list_what_there_is(
         console.note(f"there are no {topic}")
         return 0
     console.emit(columns(entries, console.width()), None)
-    return 0
-
-
-@app.command(short_help="Accept the times of cells as the new baseline")
-def accept(
-    cells: Annotated[
-        list[str],
-        typer.Argument(metavar="CELLS...", help="ids of environments, or globs over cell ids: 'torch-2.x/*/train/*'"),
-    ],
-    run: Annotated[str | None, typer.Option("--run", help="a run's id; the newest by default")] = None,
-    reports: Reports = Path("reports"),
-    traceback: Traceback = False,
-) -> int:
-    """Accept the times of cells in a run: later nights compare with it, and report no regression against older runs."""
-    from runner.workflows.nightly.accept import accept as accept_cells
-
-    accepted_run, accepted = accept_cells(reports, cells, run)
-    console.emit("\n".join(accepted), None)
-    console.note(f"{len(accepted)} cells: run {accepted_run} is the baseline and the anchor of later nights")
     return 0
 
 

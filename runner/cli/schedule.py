@@ -14,20 +14,24 @@ from runner.core.errors import Problem, UsageError, file_problem
 app = typer.Typer()
 
 
-@app.command(short_help="Print a timer or crontab line for `runner nightly`")
+@app.command(short_help="Print a timer, crontab lines or a CI workflow for `runner nightly`")
 def schedule(
     nightly_options: Annotated[
         list[str] | None, typer.Argument(metavar="-- OPTION...", help="the options of `runner nightly`")
     ] = None,
-    at: Annotated[str, typer.Option("--at", help="the time of day, by this machine's clock")] = "02:30",
-    format: Annotated[Literal["systemd", "cron"], typer.Option(help="what to print")] = "systemd",
+    at: Annotated[
+        str, typer.Option("--at", help="the time of day, by this machine's clock; by UTC for github and gitlab")
+    ] = "02:30",
+    format: Annotated[
+        Literal["systemd", "cron", "github", "gitlab"], typer.Option("--format", help="what to print")
+    ] = "systemd",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="write systemd's units into this folder instead")
+        Path | None, typer.Option("--output", "-o", help="write the files below this folder instead; not for cron")
     ] = None,
     traceback: Traceback = False,
 ) -> int:
-    """Print a systemd service and timer, or a crontab line, that runs `runner nightly` here; nothing is installed."""
-    from runner.workflows.nightly.schedule import Job, advice, clock, files
+    """Print a systemd timer, crontab lines or a CI workflow that runs `runner nightly` here; nothing is installed."""
+    from runner.workflows.schedule import Job, advice, clock, files
 
     if output and format == "cron":
         raise UsageError(Problem("a crontab line cannot be written into a folder", hint="leave out --output"))
@@ -38,12 +42,13 @@ def schedule(
     if output is None:
         console.emit("\n".join(units.values()), None)
     else:
-        try:
-            output.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UsageError(file_problem(error, output)) from error
         for name, content in units.items():
-            console.emit(content, output / name)
+            path = output / name
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise UsageError(file_problem(error, path.parent)) from error
+            console.emit(content, path)
     console.note(advice(job, format, output))
     return 0
 

@@ -91,6 +91,18 @@ class RecordError(RunnerError):
     exit_code = 6
 
 
+class NightRunningError(RunnerError):
+    """Another night measures into the same reports folder; EX_TEMPFAIL of sysexits.h: try again later."""
+
+    exit_code = 75
+
+
+class HistoryError(RunnerError):
+    """The database of the history cannot be opened, read or written, or a newer program wrote it."""
+
+    exit_code = 6
+
+
 class ProvisionError(RunnerError):
     """One environment could not be made; the run continues without it."""
 

@@ -28,18 +28,42 @@ def read_bounded(path: Path | str, limit: int) -> bytes:
         UnreadableFileError: the path is a folder, a device, a FIFO or a socket, or the file is larger than the limit.
         OSError: the system cannot open or read it; also for a path that no file can have.
     """
+    descriptor = _open(path)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        return _read_regular(descriptor, path, limit)
+    finally:
+        os.close(descriptor)
+
+
+def read_private(path: Path | str, limit: int) -> bytes:
+    """Return the content of a file that only this user may read; else as ``read_bounded``.
+
+    Raises:
+        UnreadableFileError: also where the file belongs to another user, or its mode lets others read or write it.
+    """
+    descriptor = _open(path)
+    try:
+        status = os.fstat(descriptor)
+        if status.st_uid != os.geteuid():
+            raise UnreadableFileError(errno.EPERM, "it belongs to another user", str(path))
+        if status.st_mode & 0o077 and stat.S_ISREG(status.st_mode):
+            mode = f"its mode is {stat.S_IMODE(status.st_mode):04o}, so that others may use it"
+            raise UnreadableFileError(errno.EPERM, mode, str(path))
+        return _read_regular(descriptor, path, limit)
+    finally:
+        os.close(descriptor)
+
+
+def _open(path: Path | str) -> int:
+    """Return a descriptor for reading; nothing waits for a writer."""
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except ValueError as error:  # a NUL, or a letter that the file system's encoding lacks
         raise UnreadableFileError(errno.EINVAL, str(error), ascii(str(path))) from error
     except OSError as error:
         if error.errno == errno.ENXIO:  # a socket, or a device without a driver
             raise UnreadableFileError(errno.ENXIO, "it is not a regular file", str(path)) from error
         raise
-    try:
-        return _read_regular(descriptor, path, limit)
-    finally:
-        os.close(descriptor)
 
 
 def _read_regular(descriptor: int, path: Path | str, limit: int) -> bytes:

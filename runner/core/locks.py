@@ -20,6 +20,7 @@ from runner.core.text import printable
 
 WAIT_SECONDS = 0.2
 MAX_HOLDER = 200  # letters that are read of the process that holds a lock
+WAIT_OR_END = "wait until that process ends, or end it"
 NOT_REGULAR = "it is not a regular file"
 
 
@@ -66,27 +67,28 @@ def try_exclusive(path: Path) -> Iterator[bool]:
 
 
 @contextmanager
-def hold(path: Path, name: str) -> Iterator[None]:
+def hold(path: Path, name: str, refusal: type[RunnerError] = UsageError, hint: str = WAIT_OR_END) -> Iterator[None]:
     """Hold a lock for the length of the block, or fail at once and name the process that holds it.
 
     Args:
         path: the lock file; its folder must exist.
         name: what the lock protects, for the message.
+        refusal: the class of the error if another process holds it.
+        hint: what to do then.
 
     Raises:
-        UsageError: another process holds it.
+        RunnerError: another process holds it; of the class ``refusal``.
         RecordError: the file cannot be opened, or is no regular file.
     """
     try:
         lock_file = _open_regular(path, os.O_RDWR | os.O_CREAT)
     except OSError as error:
-        hint = None if isinstance(error, PermissionError) else f"remove {path}"
-        raise RecordError(Problem(f"{name} cannot be locked: {path}: {error.strerror}", hint=hint)) from error
+        remedy = None if isinstance(error, PermissionError) else f"remove {path}"
+        raise RecordError(Problem(f"{name} cannot be locked: {path}: {error.strerror}", hint=remedy)) from error
     with lock_file as lock:
         if not _try_lock(lock, fcntl.LOCK_EX):
             holder = printable(lock.read(MAX_HOLDER)).strip() or "another runner"
-            hint = "wait until that process ends, or end it"
-            raise UsageError(Problem(f"{name} is in use by {holder}", hint=hint))
+            raise refusal(Problem(f"{name} is in use by {holder}", hint=hint))
         lock.truncate(0)
         lock.seek(0)
         lock.write(f"process {os.getpid()} on {platform.node()}")

@@ -29,6 +29,10 @@ class TimeUnit(NamedTuple):
 
 
 SECONDS, MILLISECONDS = TimeUnit(1.0, "s"), TimeUnit(1e3, "ms")
+MAX_SECONDS = 1e8
+"""The longest time that a matrix or an option may state: three years. Sums over every cell stay finite."""
+MAX_COUNT = 1_000_000
+"""The largest number of rounds, warm-ups or threads that a matrix or an option may state."""
 TIME_UNITS = (SECONDS, MILLISECONDS, TimeUnit(1e6, "µs"), TimeUnit(1e9, "ns"))
 
 

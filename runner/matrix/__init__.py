@@ -11,7 +11,17 @@ from runner.catalog.cases import WORKLOADS
 from runner.matrix.environments import Environment, Variant
 from runner.matrix.fields import FRAMEWORK_ALIASES, FRAMEWORKS, Framework, Phase, WorkloadName
 from runner.matrix.load import load, parse, position
-from runner.matrix.models import Exclude, GpuSettings, Matrix, Measure, Preset, Selector, WorkloadChoice, schema
+from runner.matrix.models import (
+    Exclude,
+    GpuSettings,
+    Matrix,
+    Measure,
+    Nightly,
+    Preset,
+    Selector,
+    WorkloadChoice,
+    schema,
+)
 from runner.matrix.select import choose_cells, select_environments, split_selectors
 
 __all__ = [
@@ -24,6 +34,7 @@ __all__ = [
     "GpuSettings",
     "Matrix",
     "Measure",
+    "Nightly",
     "Phase",
     "Preset",
     "Selector",

@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
@@ -43,6 +45,9 @@ class _Source(Part):
     """The file with the requirements and their hashes, below the folder of the matrix file; `runner lock` writes it."""
     requirements: Annotated[tuple[PackageRequirement, ...], Field(strict=False)] = ()
     """The requirements that `runner lock` resolves: names and versions (PEP 508), without paths and addresses."""
+    follow: PackageRequirement | None = None
+    """The releases of a package of `requirements` that nights follow, such as "torch>=2,<3": `runner nightly` locks and
+    builds each new release, and measures it. Other commands use the `lock`."""
     index: WebAddress | None = None
     """An extra package index; the lock names it."""
     find_links: WebAddress | None = None
@@ -87,6 +92,7 @@ def broken_rules(keys: Mapping[str, object]) -> tuple[BrokenRule, ...]:
         rules.append(BrokenRule("python", "does not say what to install", hint))
     if {"image", "lock"} <= present:
         rules.append(BrokenRule("lock", "has both an image and a lock", "an image is pulled as it is: remove one"))
+    rules += _broken_follow("follow", keys, "") if "variants" not in present else []
     if {"image", "variants"} <= present:
         rules.append(
             BrokenRule("variants", "has both an image and variants", "an image is pulled as it is: remove one")
@@ -98,10 +104,46 @@ def broken_rules(keys: Mapping[str, object]) -> tuple[BrokenRule, ...]:
     return tuple(rules)
 
 
+def _broken_follow(key: str, keys: Mapping[str, object], where: str) -> list[BrokenRule]:
+    """Return the broken rule where an environment or a variant follows a package that it does not require.
+
+    Args:
+        key: the key to point at.
+        keys: those of the environment or the variant, as written or as read.
+        where: the variant, to follow the name of the environment; empty for the environment.
+    """
+    follow, requirements = keys.get("follow"), keys.get("requirements")
+    if not isinstance(follow, str):
+        return []
+    if keys.get("image"):
+        message = f"{where}follows a package, and an image is pulled as it is"
+        return [BrokenRule(key, message, "remove follow: or image:")]
+    written = requirements if isinstance(requirements, (list, tuple)) else ()
+    names = {package_name(each) for each in written if isinstance(each, str)}
+    if package_name(follow) and package_name(follow) not in names:
+        message = f"{where}follows {package_name(follow)}, which is not in its requirements"
+        return [BrokenRule(key, message, f"add {package_name(follow)} to requirements:")]
+    return []
+
+
+def package_name(requirement: str) -> str:
+    """Return the normalized name of the package of a requirement; empty if it cannot be read.
+
+    >>> package_name("Tensorflow_CPU[and-cuda]>=2,<3")
+    'tensorflow-cpu'
+    """
+    try:
+        return canonicalize_name(Requirement(requirement).name)
+    except InvalidRequirement:
+        return ""
+
+
 def _broken_variants(variants: object) -> list[BrokenRule]:
-    """Return a rule for each variant whose name has another CUDA version than its key ``cuda``."""
+    """Return a rule for each variant that follows what it does not require, or whose CUDA is not that of its key."""
     rules = []
     for name, variant in variants.items() if isinstance(variants, Mapping) else ():
+        written = variant if isinstance(variant, Mapping) else dict(variant) if isinstance(variant, Variant) else {}
+        rules += _broken_follow("variants", written, f"in the variant {name} ")
         version = str(name).partition("-")[2]
         cuda = variant.get("cuda") if isinstance(variant, Mapping) else getattr(variant, "cuda", None)
         if version and cuda != version:

@@ -22,6 +22,7 @@ _MODELS: dict[tuple[str, int], type[BaseModel]] = {
     ("presets", 2): models.Preset,
     ("presets", 4): models.Selector,
     ("measure", 1): models.Measure,
+    ("nightly", 1): models.Nightly,
     ("gpu", 1): models.GpuSettings,
     ("exclude", 2): models.Exclude,
 }

@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from runner.catalog.cases import WORKLOADS
 from runner.core.model import Precision
+from runner.core.units import MAX_COUNT, MAX_SECONDS
 
 Framework = Literal["torch", "tensorflow", "keras", "theano", "jax", "torch7", "numpy"]
 Phase = Literal["compile", "compile-warm", "forward", "gradient", "train", "backward-weights", "backward-inputs"]
@@ -109,8 +110,8 @@ WebAddress = Annotated[Text, AfterValidator(_check_web_address)]
 Image = Annotated[Text, AfterValidator(_check_image)]
 PackageRequirement = Annotated[Text, AfterValidator(_check_requirement)]
 LockPath = Annotated[Text, AfterValidator(_check_lock)]
-Seconds = Annotated[float, Field(gt=0, le=1e8, allow_inf_nan=False)]  # three years
-Count = Annotated[int, Field(ge=1, le=1_000_000)]
+Seconds = Annotated[float, Field(gt=0, le=MAX_SECONDS, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 Rate = Annotated[float, Field(ge=1, le=1000)]  # per second
 Bytes = Annotated[int, Field(ge=0, le=10**15)]  # a petabyte
 Devices = Annotated[tuple[Literal["cpu", "cuda"], ...], Field(strict=False)]

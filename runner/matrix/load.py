@@ -11,6 +11,7 @@ from runner.matrix.errors import explain, intended_keys
 from runner.matrix.exclusions import exclusion_problems
 from runner.matrix.locks import lock_problems
 from runner.matrix.models import Matrix
+from runner.matrix.nightly import base_problems
 from runner.matrix.patterns import node_at, pattern_problems
 from runner.matrix.yaml_source import MAX_BYTES, compose, decode
 from runner.matrix.yaml_tree import Path, Tree, Unread, build_tree, kind_of
@@ -68,7 +69,7 @@ def parse(content: bytes, name: str, folder: FilePath | None = None) -> Matrix:
         intended = intended_keys(error.errors(include_url=False))
     problems += _rule_problems(tree, intended)
     if matrix is not None:
-        problems += [*pattern_problems(tree, matrix), *exclusion_problems(tree, matrix)]
+        problems += [*pattern_problems(tree, matrix), *exclusion_problems(tree, matrix), *base_problems(tree, matrix)]
         problems += lock_problems(tree, matrix, folder) if folder is not None else ()
     if matrix is None or problems:
         raise MatrixError(*_ordered(problems))

@@ -115,6 +115,19 @@ class GpuSettings(Part):
     """Readings per second of clocks, power, temperature and throttling; 0 reads nothing."""
 
 
+def _as_tuple(value: object) -> object:
+    """Return a text as a tuple with it; any other value unchanged."""
+    return (value,) if isinstance(value, str) else value
+
+
+class Nightly(Part):
+    """What `runner nightly` measures beyond the selected cells."""
+
+    base: Annotated[tuple[EnvironmentId, ...], BeforeValidator(_as_tuple), Field(strict=False)] = ()
+    """The environments, one for each framework, that every night measures in turns with all others: a release that
+    stays, so that the ratios to it can be compared over nights. A text alone is one of them."""
+
+
 class Matrix(Part):
     """The environments, what they compute, and how to measure it."""
 
@@ -128,6 +141,8 @@ class Matrix(Part):
     """Selections by name, for `--preset`."""
     measure: Measure = Measure()
     """How much to measure, and which difference counts as none."""
+    nightly: Nightly = Nightly()
+    """What nights measure beyond the selected cells."""
     gpu: GpuSettings = GpuSettings()
     """The settings of GPUs, which are undone after a run."""
     exclude: Annotated[tuple[Exclude, ...], Field(strict=False)] = ()

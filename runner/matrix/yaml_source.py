@@ -144,7 +144,7 @@ def _mistake(source: Source, error: Exception) -> Problem:
         yaml.compose(source.text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as python_error:
         error = python_error
-    except (ValueError, IndexError, RecursionError):
+    except (yaml.YAMLError, ValueError, IndexError, RecursionError):
         pass
     mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
     if not isinstance(error, yaml.MarkedYAMLError) or mark is None:

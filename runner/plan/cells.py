@@ -1,8 +1,8 @@
 """Select the cells of a plan from the matrix and the request."""
 
 import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 
 from runner.catalog.cases import CASES, ORIGINAL_PHASES, PHASES, PUBLISHED
@@ -23,7 +23,30 @@ def selected_cells(matrix: Matrix, request: Request) -> Iterator[Cell]:
     Raises:
         UsageError: no case of a workload has a phase that the matrix lists for it.
     """
-    return (cell for cell in _all_cells(matrix, request) if request.chosen is None or request.chosen(cell.id))
+    cells = (cell for cell in _all_cells(matrix, request) if request.chosen is None or request.chosen(cell.id))
+    return with_bases(matrix, request.bases, cells) if request.bases else cells
+
+
+def with_bases(matrix: Matrix, bases: Sequence[str], cells: Iterable[Cell]) -> Iterator[Cell]:
+    """Yield cells by case, each case with the cells of the bases first that another environment has in it.
+
+    Args:
+        matrix: the checked matrix.
+        bases: environments, one for each framework. They get each cell of another environment of their framework, and
+            keep those that are selected for themselves.
+        cells: ordered by case.
+    """
+    base_of = {matrix.environments[name].framework: name for name in bases}
+    for _, of_case in itertools.groupby(cells, key=lambda cell: cell.case_id):
+        selected = list(of_case)
+        frameworks = [matrix.environments[cell.environment].framework for cell in selected]
+        mirrored = [
+            replace(cell, environment=base_of[framework])
+            for cell, framework in zip(selected, frameworks, strict=True)
+            if framework in base_of
+        ]
+        by_base = sorted(dict.fromkeys(mirrored), key=lambda cell: bases.index(cell.environment))
+        yield from dict.fromkeys([*by_base, *selected])
 
 
 @cache

@@ -13,7 +13,7 @@ from runner.core.errors import MatrixError, Problem, RecordError, UsageError
 from runner.core.files import read_bounded
 from runner.core.json import parse_object
 from runner.core.model import Gpu
-from runner.matrix.yaml_source import Source, compose
+from runner.matrix.yaml_source import UNPRINTABLE, Source, compose
 from runner.matrix.yaml_tree import Path as TreePath
 from runner.matrix.yaml_tree import Tree, build_tree
 
@@ -129,8 +129,11 @@ def _gpu(number: int, gpu: _Gpu) -> Gpu:
 
 
 def _tree(text: str, path: Path) -> Tree:
-    """Return the place of every value: JSON is a subset of YAML, whose parser keeps the places."""
-    source = Source(str(path), text)
+    """Return the place of every value: JSON is a subset of YAML, whose parser keeps the places.
+
+    JSON allows a few characters that YAML does not, such as U+007F. They do not move a place.
+    """
+    source = Source(str(path), UNPRINTABLE.sub("\ufffd", text))
     try:
         return build_tree(source, compose(source))
     except MatrixError as error:

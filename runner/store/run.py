@@ -42,8 +42,15 @@ from runner.store.journal import Entry, Journal, read
 from runner.store.journal_writer import append
 
 LOCK = ".lock"
+NIGHTS = "nights"
+"""The folder in the reports that holds a file for each night, and the runs that confirmed its changes."""
 MAX_RECORD_BYTES = 64 << 20
 """The largest record: three million samples."""
+
+
+def new_id(now: datetime) -> str:
+    """Return an id for a run that starts now, in UTC: ``20261120-023005-50a1``."""
+    return f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +67,7 @@ class Run:
         cases: Mapping[str, Any],
         machine: Mapping[str, Any],
         header: Mapping[str, Any],
-        now: datetime,
+        now: datetime | str,
     ) -> "Run":
         """Create the folder of a new run.
 
@@ -70,9 +77,9 @@ class Run:
             cases: case id -> its specification, as the harness gets it.
             machine: facts about this machine.
             header: the journal's first event: what it takes to resume the run.
-            now: the time in UTC, which names the run.
+            now: the time in UTC, which names the run; or an id that ``new_id`` returned.
         """
-        path = reports / "runs" / f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        path = reports / "runs" / (new_id(now) if isinstance(now, datetime) else now)
         run = cls(path)
         try:
             for folder in ("records", "logs"):

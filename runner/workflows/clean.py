@@ -23,6 +23,7 @@ from runner.matrix import load
 from runner.measure.references import code_hash
 from runner.plan.environments import all_specs
 from runner.workflows.context import IN_USE
+from runner.workflows.nightly.floating import current_specs
 from runner.workflows.nightly.pins import Anchor, anchor_digests
 
 ON_ENGINE = ("container", "image", "volume")
@@ -49,12 +50,13 @@ def leftovers(matrix: Path, cache: Path, reports: Path, *, everything: bool) -> 
     Args:
         matrix: the matrix file, which says what is needed.
         cache: the folder that ``core.paths.cache_folder`` returns.
-        reports: the folder of the runs; the environments of its nights' anchors stay.
+        reports: the folder of the runs; the environments of its nights' anchors stay, and those of the releases that
+            its nights follow.
         everything: include what the matrix needs, which can be built again, and the environments of anchors.
     """
     loaded = load(matrix)
     anchors = frozenset() if everything else anchor_digests(reports)
-    needed = list(all_specs(loaded, matrix.parent))
+    needed = [*all_specs(loaded, matrix.parent), *current_specs(loaded, matrix.parent, reports)]
     with try_exclusive(cache / IN_USE) as alone:
         removable: list[Leftover] = []
         notes = [] if alone else [IN_USE_NOTE]

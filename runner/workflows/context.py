@@ -1,7 +1,6 @@
 """From the options that the user typed to the values that a workflow takes."""
 
 import difflib
-import math
 import os
 import random
 import re
@@ -19,7 +18,7 @@ from runner.core.machine import Capacity, is_wsl
 from runner.core.machine import capacity as machine_capacity
 from runner.core.model import Device, Gpu, Precision, Request
 from runner.core.paths import cache_folder
-from runner.core.units import parse_duration
+from runner.core.units import MAX_SECONDS, parse_duration
 from runner.gpu.clocks.policy import LEAVE, ClockPolicy
 from runner.gpu.detect import present
 from runner.gpu.locality import cores_near
@@ -171,7 +170,7 @@ def plan_request(
             close = difflib.get_close_matches(name, known, 1, CLOSE)
             hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
             raise UsageError(Problem(f"there is no {kind} {name!r}", hint=hint))
-    if options.seconds is not None and not math.isfinite(options.seconds):  # typer's minimum lets NaN pass
+    if options.seconds is not None and not options.seconds <= MAX_SECONDS:  # typer's limits let NaN pass
         raise UsageError(Problem(f"--seconds {options.seconds} is not a time", hint="write --seconds 2"))
     gpus = device[1]
     return Request(

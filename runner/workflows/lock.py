@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from uv import find_uv_bin
 
-from runner.backends.lock_file import LOCK_BYTES, parse_lock
+from runner.backends.lock_file import LOCK_BYTES, parse_lock, read_lock
 from runner.core.errors import MatrixError, Problem, ProvisionError
 from runner.core.files import read_bounded, write_whole
 from runner.workflows.lock_requests import OWN_HEADER, LockRequest, lock_requests, target_problem
@@ -49,16 +50,22 @@ def lock(request: LockRequest, today: date | None = None) -> LockResult:
         ProvisionError: uv is missing or found no solution, or the lock would hold a path of this machine, a password
             or an option; class ``lock``, with uv's last lines.
     """
+    text = resolved(request, today)
+    changed = not same(text, request.out)
+    if changed:
+        write_whole(request.out, text)
+    return LockResult(path=request.out, changed=changed, packages=pins(text))
+
+
+def resolved(request: LockRequest, today: date | None = None) -> str:
+    """Return the lock of an environment's requirements; see ``lock``. Nothing is written."""
     if request.index is not None and _USER.search(request.index):
         raise _error(request, "the address of the index contains a user name; use a public index")
     body = clean(_resolve(request), request)
     header = header_of(request, today or datetime.now(UTC).date())
     text = "\n".join([header, *([f"--extra-index-url {request.index}"] if request.index else []), body])
     parse_lock(text.encode(), str(request.out))
-    changed = not same(text, request.out)
-    if changed:
-        write_whole(request.out, text)
-    return LockResult(path=request.out, changed=changed, packages=pins(text))
+    return text
 
 
 def header_of(request: LockRequest, today: date) -> str:
@@ -77,6 +84,8 @@ def command_of(uv: str, request: LockRequest) -> list[str]:
     elif request.index is not None:
         # pip's strategy: the best version of all indexes. PyTorch's index holds old copies of NumPy and other packages.
         command += ["--index", request.index, "--index-strategy", "unsafe-best-match"]
+    if request.upgrade:
+        command += ["--upgrade-package", request.upgrade]
     return command
 
 
@@ -141,9 +150,21 @@ def _resolve(request: LockRequest) -> str:
         uv = os.fspath(find_uv_bin())
     except FileNotFoundError as error:
         raise _error(request, "uv is not installed beside the runner", "python -m pip install uv") from error
+    command = command_of(uv, request)
+    if request.versions is None:
+        return _output_of(command, request)
+    with tempfile.TemporaryDirectory(prefix="matrix-runner-lock-") as folder:
+        copy = Path(folder, "lock.txt")  # uv reads the versions that it keeps from the file that it writes
+        copy.write_bytes(read_lock(request.versions)[0])
+        _output_of([*command, "--output-file", str(copy)], request)
+        return read_bounded(copy, LOCK_BYTES).decode("utf-8", "replace")
+
+
+def _output_of(command: Sequence[str], request: LockRequest) -> str:
+    """Return what uv printed; raises ProvisionError where it fails."""
     try:
         done = subprocess.run(
-            command_of(uv, request),
+            command,
             input="\n".join(request.requirements) + "\n",
             capture_output=True,
             text=True,

@@ -1,13 +1,13 @@
 """What ``runner lock`` resolves for the environments of a matrix, and where it may write the locks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner.backends.lock_file import LOCK_BYTES
 from runner.core.errors import Problem
 from runner.core.files import read_bounded
-from runner.matrix import load, position, select_environments
+from runner.matrix import Environment, load, position, select_environments
 from runner.matrix.locks import lock_mistake
 
 OWN_HEADER = "# made by `runner lock "
@@ -26,6 +26,8 @@ class LockRequest:
         find_links: a folder of wheels that replaces ``index``; the lock never names it.
         out: the lock file; ``named`` is whether the matrix names it.
         platform: uv's name of the target; wheels of other platforms are ignored, but their hashes are kept.
+        versions: a lock whose versions are kept where they fit, but for the package ``upgrade``; None keeps none.
+        upgrade: the package that is resolved to its newest version although ``versions`` has it.
     """
 
     name: str
@@ -37,6 +39,8 @@ class LockRequest:
     find_links: str | None = None
     named: bool = True
     platform: str = "x86_64-manylinux_2_28"
+    versions: Path | None = None
+    upgrade: str = ""
 
 
 def lock_requests(path: Path, names: Sequence[str], find_links: str | None = None) -> list[LockRequest]:
@@ -46,24 +50,41 @@ def lock_requests(path: Path, names: Sequence[str], find_links: str | None = Non
     requests = []
     for name in select_environments(matrix, names):
         environment = matrix.environments[name]
-        for key, variant in environment.all_variants().items():
-            if not variant.requirements or environment.python is None:
-                continue
-            lock_name = f"{name}-{key}" if environment.variants else name
-            lock_file = variant.lock or f"docker/locks/{lock_name}.txt"
-            requests.append(
-                LockRequest(
-                    name=name,
-                    variant=key if environment.variants else "",
-                    requirements=variant.requirements,
-                    python=environment.python,
-                    out=path.parent / lock_file,
-                    index=variant.index,
-                    find_links=folder_of_wheels or variant.find_links,
-                    named=variant.lock is not None,
-                )
-            )
+        for key in environment.all_variants():
+            request = lock_request(path.parent, name, environment, key)
+            if request is not None:
+                requests.append(replace(request, find_links=folder_of_wheels or request.find_links))
     return requests
+
+
+def lock_request(folder: Path, name: str, environment: Environment, key: str) -> LockRequest | None:
+    """Return what to resolve for a variant of an environment; None if it has no requirements.
+
+    Args:
+        folder: that of the matrix file.
+        name: the environment's id.
+        environment: its entry.
+        key: the variant, one of ``environment.all_variants()``.
+    """
+    variant = environment.all_variants()[key]
+    if not variant.requirements or environment.python is None:
+        return None
+    lock_file = variant.lock or f"docker/locks/{lock_name(name, environment, key)}.txt"
+    return LockRequest(
+        name=name,
+        variant=key if environment.variants else "",
+        requirements=variant.requirements,
+        python=environment.python,
+        out=folder / lock_file,
+        index=variant.index,
+        find_links=variant.find_links,
+        named=variant.lock is not None,
+    )
+
+
+def lock_name(name: str, environment: Environment, key: str) -> str:
+    """Return what files call a variant of an environment: ``torch-2.x-cpu``, or ``torch-1.0`` without variants."""
+    return f"{name}-{key}" if environment.variants else name
 
 
 def target_problem(matrix: Path, request: LockRequest) -> Problem | None:

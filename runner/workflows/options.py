@@ -9,6 +9,7 @@ import typer
 
 from runner.core.model import Protocol
 from runner.core.paths import DEFAULT_REPORTS
+from runner.core.units import MAX_COUNT, MAX_SECONDS
 
 SELECTOR = "an id, a glob (torch-*), a range (torch>=1.0,<2), framework:tf, or a glob over cell ids; !X excludes X"
 
@@ -37,19 +38,22 @@ class Options:
     ] = None
     name: Annotated[str, typer.Option("--name", help="the id of the environment of --backend host")] = "host"
     rounds: Annotated[
-        int | None, typer.Option("--rounds", min=1, help="how often to measure each cell, in a new process")
+        int | None,
+        typer.Option("--rounds", min=1, max=MAX_COUNT, help="how often to measure each cell, in a new process"),
     ] = None
     max_rounds: Annotated[
-        int | None, typer.Option("--max-rounds", min=1, help="upper limit of rounds for undecided comparisons")
+        int | None,
+        typer.Option("--max-rounds", min=1, max=MAX_COUNT, help="upper limit of rounds for undecided comparisons"),
     ] = None
     budget: Annotated[
         str | None, typer.Option("--budget", help="time limit for measuring the whole run: 90s, 30m, 8h")
     ] = None
     seconds: Annotated[
-        float | None, typer.Option("--seconds", min=0.01, help="time budget per cell and round, in seconds")
+        float | None,
+        typer.Option("--seconds", min=0.01, max=MAX_SECONDS, help="time budget per cell and round, in seconds"),
     ] = None
     threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="CPU threads per process; default: all cores")
+        int | None, typer.Option("--threads", min=1, max=MAX_COUNT, help="CPU threads per process; default: all cores")
     ] = None
     protocol: Annotated[
         Protocol | None, typer.Option("--protocol", help="published repeats what the original programs did")

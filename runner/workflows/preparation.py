@@ -1,7 +1,7 @@
 """What is known before anything is built: the settings of a run, its plan, and the environments that the plan needs."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from runner.backends import Backend
@@ -33,6 +33,8 @@ class RunSettings:
         telemetry: readings of a GPU per second.
         quiet_seconds: how long to wait for a quiet machine before measuring; 0 does not look.
         command: the arguments of ``runner run`` that ask for the same again.
+        run: the id of the run that is started; empty for a new one.
+        locks: environment -> the lock that a night uses instead of the matrix's.
     """
 
     file: Path
@@ -47,6 +49,8 @@ class RunSettings:
     telemetry: float = 0.0
     quiet_seconds: float = 0.0
     command: tuple[str, ...] = ()
+    run: str = ""
+    locks: Mapping[str, Path] = field(default_factory=dict)
 
     @property
     def matrix(self) -> Path:
@@ -74,7 +78,21 @@ class Prepared:
 def prepare(matrix: Matrix, request: Request, backend: Backend, settings: RunSettings, gpu: Gpu | None) -> Prepared:
     """Survey this machine and plan by it; nothing is downloaded or built."""
     complete, incomplete = specs(matrix, request.environments, request.device, settings.matrix)
+    complete = with_locks(complete, settings.locks)
     survey = backend.survey(complete)
     planned = plan(matrix, request, {**survey.skips, **incomplete}, gpu)
     needed = {cell.environment for block in planned.blocks for cell in block.cells}
     return Prepared(plan=planned, specs=tuple(spec for spec in complete if spec.environment in needed), survey=survey)
+
+
+def with_locks(specs: Sequence[Spec], locks: Mapping[str, Path]) -> tuple[Spec, ...]:
+    """Return what to build, with other locks for some environments; a lock that does not exist is left out.
+
+    Args:
+        specs: what to build.
+        locks: environment -> its lock.
+    """
+    return tuple(
+        replace(spec, lock=lock.absolute()) if (lock := locks.get(spec.environment)) and lock.is_file() else spec
+        for spec in specs
+    )

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,9 @@ import pytest
 from runner.backends.venv import READY, VenvBackend
 from runner.core.model import Spec
 from runner.core.paths import cache_folder
+from runner.report.formatting import counted
 from tests.integration.conftest import Runner, journal_of, wait_for
+from tests.support.receivers import Received, http_server
 
 NIGHT = ("nightly", "np-old", "--preset", "tiny", "--device", "cpu", "--threads", "1", "--backend", "venv")
 QUICK = ("--seconds", "0.1", "--budget", "3m")
@@ -85,7 +86,15 @@ def last_night(runner: Runner) -> dict[str, Any]:
     return night
 
 
-def test_a_planted_slow_down_is_named_and_other_changes_are_not(runner: Runner, change: Change) -> None:
+@pytest.fixture
+def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Received]:
+    """A webhook that gets the alerts of all nights."""
+    with http_server() as received:
+        monkeypatch.setenv("MATRIX_RUNNER_ALERTS", f"json://127.0.0.1:{received.port}/hook")
+        yield received
+
+
+def test_a_planted_slow_down_is_named_and_other_changes_are_not(runner: Runner, change: Change, hook: Received) -> None:
     first = runner(*NIGHT, *QUICK)
     assert first.returncode == 0, first.stderr
     assert "nothing to compare with" in first.stdout
@@ -116,13 +125,24 @@ def test_a_planted_slow_down_is_named_and_other_changes_are_not(runner: Runner, 
     for pair in night["pairs"]:
         assert "digest" in {entry["name"] for entry in pair["differences"]}
         assert Path(runner.folder, pair["folder"], "index.html").exists()
+    ((_, alert),) = hook.requests
+    title, text = (json.loads(alert)[name] for name in ("title", "message"))
+    assert title.startswith("np-old ")
+    assert "% slower" in title
+    assert "in turns" in text
+    (opened,) = night["alerts"]
+    assert runner("alerts", "--issue", opened["key"]).stdout.startswith(f"# {title}")
 
-    accepted = runner("accept", "np-old")
+    accepted = runner("history", "accept", "np-old", "--reason", "as planted")
     assert accepted.returncode == 0, accepted.stderr
     assert len(accepted.stdout.splitlines()) == night["measured"]
     after = runner(*NIGHT, *QUICK)
     assert after.returncode == 0, after.stdout + after.stderr
     assert {entry["before"] for entry in last_night(runner)["changes"]} <= {night["run"]}
+    assert [json.loads(body)["title"].partition(":")[2] for _, body in hook.requests[1:]] == [
+        f" no longer slower: {counted(len(opened['cells']), 'cell')} on {night['device_name']}"
+    ]
+    assert runner("alerts").stdout == "no alert is open\n"
 
 
 def test_a_removed_environment_confirms_nothing(runner: Runner, change: Change) -> None:
@@ -173,20 +193,3 @@ def test_a_night_that_is_interrupted_while_it_measures_again_says_so(runner: Run
     resumed = runner("run", "--resume")
     assert resumed.returncode == 3
     assert "unfinished" in resumed.stderr
-
-
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze on this machine")
-def test_systemd_takes_the_units(runner: Runner) -> None:
-    odd = runner.folder / 'od d%50 "$x'
-    odd.mkdir()
-    (runner.folder / "matrix.yaml").rename(odd / "matrix.yaml")
-    runner.folder = odd
-    made = runner(
-        "schedule", "-o", "units", "--", "np-*", "--preset", "tiny", "--budget", "6h", "--name", 'a b%c"$d\\e'
-    )
-    assert made.returncode == 0, made.stderr
-    units = [str(path) for path in odd.glob("units/*")]
-    assert len(units) == 2
-    checked = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True, check=False)
-    assert checked.returncode == 0, checked.stderr
-    assert "matrix-runner" not in checked.stderr

@@ -152,7 +152,8 @@ class Request:
     """What a command asks the planner for.
 
     Attributes:
-        environments: ids, in file order.
+        environments: ids, in file order, bases first.
+        bases: environments of which the cells are measured that another environment of their framework has.
         chosen: returns True for the id of a selected cell; None selects all.
         workloads: names of the selected workloads; empty for all.
         preset: name of a preset of the matrix; None selects all that the matrix lists.
@@ -170,6 +171,7 @@ class Request:
     """
 
     environments: tuple[str, ...]
+    bases: tuple[str, ...] = ()
     chosen: Callable[[str], bool] | None = None
     workloads: tuple[str, ...] = ()
     preset: str | None = None

@@ -32,7 +32,7 @@ from runner.workflows.results import write_report
 
 GONE = "cannot be confirmed: the environment of run {} no longer exists"
 NO_TIME = "the budget has no time to confirm it: the next night does so first"
-ONCE = "slower in this night alone: another night has to confirm it"
+ONCE = "slower in this night alone: another night, or the series of nights, has to confirm it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,14 +88,15 @@ class Confirmation:
                 costs = [turn_seconds(cells, seconds, limit, twins=twins) for cells in groups[index:]]
                 share = max(deadline - self.clock(), 0.0) * costs[0] / sum(costs)
                 yield self._measured(group, kept[_pair_of(group[0])], share)
-            queue = [candidate for candidate in queue if candidate not in batch]
+            measured = {(candidate.cell, candidate.baseline.run) for candidate in batch}
+            queue = [candidate for candidate in queue if (candidate.cell, candidate.baseline.run) not in measured]
             is_first = False
         yield [self.change(candidate, "no-time", NO_TIME) for candidate in queue], None
 
     def change(self, candidate: Candidate, state: State, reason: str, again: Row | None = None) -> Change:
         """Return a candidate as the night reports it, with the confirmation that stands."""
         against, margin = candidate.against, self.context.settings.margin
-        confirmed_in = confirming_night(self.run, against, again, candidate.looks, margin)
+        confirmed_in = confirming_night(self.run, against, again, candidate.looks, margin, candidate.supported)
         if again is not None and again.verdict == "slower" and not confirmed_in:
             reason = ONCE
         return Change(
@@ -186,7 +187,7 @@ def confirmation_plan(planned: Plan, cells: Sequence[Cell], earlier: str, budget
     measurement = planned.measurement
     rounds = max(measurement.rounds, MIN_ROUNDS)
     planned_cells = {planned_cell.cell: planned_cell for planned_cell in planned.cells}
-    environment = cells[0].environment
+    environment, chosen = cells[0].environment, frozenset(cells)
 
     def as_planned(cell: Cell, name: str) -> PlannedCell:
         seconds = planned_cells[cell].seconds / measurement.rounds * rounds
@@ -194,7 +195,7 @@ def confirmation_plan(planned: Plan, cells: Sequence[Cell], earlier: str, budget
 
     blocks = []
     for block in planned.blocks:
-        of_block = [cell for cell in block.cells if cell in cells]
+        of_block = [cell for cell in block.cells if cell in chosen]
         if of_block:
             both = tuple(replace(cell, environment=name) for name in (earlier, environment) for cell in of_block)
             blocks.append(replace(block, cells=both))

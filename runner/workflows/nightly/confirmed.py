@@ -1,7 +1,8 @@
 """When a night confirms a regression, and when an earlier confirmation still stands.
 
-A cell that stays open is tested again every night, so each further night would add its false alarms. Hence only the
-first test of a change may confirm it by itself; every further one needs a night before it that leaned the same way.
+Rounds of a night may depend on each other without showing it, and a cell that stays open is tested again every night.
+Hence a confirmation takes two witnesses that do not share a night's errors: the series of ratios to the pinned base, or
+an earlier night that leaned the same way.
 
 References:
     benchmarks/nights.py: false alarms and power of these rules.
@@ -16,17 +17,26 @@ from runner.workflows.nightly.history import Look, last_in_turns
 CLEAR = "beyond-margin"
 """The code of a verdict of which the entire interval is beyond the margin; chance hardly ever does that."""
 
-Against = Literal["baseline", "anchor"]
-"""What a cell is compared with: its last good run, or its pinned one."""
+Against = Literal["baseline", "anchor", "series"]
+"""What a cell is compared with: its last good run, its pinned one, or the run before its series changed its level."""
 
 
-def confirming_night(night: str, against: Against, again: Row | None, looks: Sequence[Look], margin: float) -> str:
+def confirming_night(
+    night: str,
+    against: Against,
+    again: Row | None,
+    looks: Sequence[Look],
+    margin: float,
+    supported: bool | None = None,
+) -> str:
     """Return the night whose confirmation of a regression stands after tonight; empty if there is none.
 
-    - Tonight's verdict ``slower`` confirms by itself if the entire interval that decides is beyond the margin, if it is
-      the first test against a baseline, or the first since one that decided otherwise. Else the last night that
-      measured the pair in turns has to have leaned the same way. So a creep that has just left the margin, which is
-      tested every few nights for ever, is confirmed by two nights.
+    - Tonight's verdict ``slower`` needs a second witness. Where there is no series, that is the last night that measured
+      the pair in turns, if that leaned the same way; or an interval that decides and is entirely beyond the margin.
+    - A series that bears it out confirms the first test against a baseline, or the first since one that decided
+      otherwise. Further tests, and those against anchors and series, are repeated every few nights for ever: they
+      need the same as without a series.
+    - A series that does not bear it out leaves both: the night before, and an interval beyond the margin.
     - A confirmation stands while nobody could measure again, and while an open verdict has a ratio beyond the margin.
       ``same``, ``faster`` and a ratio within the margin end it.
 
@@ -36,6 +46,7 @@ def confirming_night(night: str, against: Against, again: Row | None, looks: Seq
         again: the row in turns; None if there is none.
         looks: of earlier nights at the same pair, oldest first.
         margin: the relative change that counts as none.
+        supported: whether the series bears out that the cell is slower (``series.support``); None without a series.
     """
     standing = looks[-1].confirmed_in if looks else ""
     verdict = again.verdict if again else "not-measured"
@@ -48,5 +59,11 @@ def confirming_night(night: str, against: Against, again: Row | None, looks: Seq
     last = last_in_turns(looks)
     is_first = against == "baseline" and (last is None or last.verdict in ("same", "faster"))
     leaned_before = last is not None and last.leans_slower
-    is_confirmed = again.code == CLEAR or is_first or leaned_before
-    return standing or (night if is_confirmed else "")
+    return standing or (night if _has_witness(again.code == CLEAR, is_first, leaned_before, supported) else "")
+
+
+def _has_witness(is_clear: bool, is_first: bool, leaned_before: bool, supported: bool | None) -> bool:  # noqa: FBT001
+    """Return True where more than tonight's rounds say that a cell is slower."""
+    if supported is None:
+        return is_clear or leaned_before
+    return is_clear or is_first or leaned_before if supported else is_clear and leaned_before

@@ -11,13 +11,16 @@ from typing_extensions import TypedDict  # typing has no TypedDict that pydantic
 from runner.core.errors import RecordError
 from runner.core.files import read_bounded
 from runner.core.json import parse_object
+from runner.store.run import NIGHTS
 from runner.store.shapes import CONFIG, Count, Number, checked
 
-FOLDER = "nights"
+FOLDER = NIGHTS
 MAX_BYTES = 64 << 20
 """The largest stored night that is read."""
 OPEN_STATES = frozenset({"no-time", "interrupted", "environment-gone"})
 """States of changes without a verdict in turns. Later nights compare with the same baseline."""
+EARLY_STAGES = frozenset({"resolve", "measure"})
+"""Stages of a night before it compares: one that ended there says nothing about any cell."""
 WAITING_STATES = frozenset({"no-time", "interrupted"})
 """States of changes that the next night confirms before others."""
 
@@ -51,6 +54,7 @@ class StoredNight(TypedDict):
 
     changes: list[StoredChange]
     seconds: NotRequired[dict[str, Number]]
+    stage: NotRequired[str]
 
 
 NIGHT = TypeAdapter[Any](StoredNight)
@@ -153,9 +157,10 @@ def _stored_nights(reports: Path) -> Sequence[tuple[str, Mapping[str, Any]]]:
     stored = []
     for path in (reports / FOLDER).glob("[!.]*.json"):
         try:
-            stored.append((path.stem, checked(parse_object(read_bounded(path, MAX_BYTES), path, 1), NIGHT)))
+            night = checked(parse_object(read_bounded(path, MAX_BYTES), path, 1), NIGHT)
         except (OSError, ValueError, RecordError):
             continue
+        stored += [(path.stem, night)] if night.get("stage") not in EARLY_STAGES else []
     return stored
 
 

@@ -1,10 +1,14 @@
-"""``reports/anchors.json``: the run that is the anchor of each cell, for each device."""
+"""``reports/anchors.json``: the run that is the anchor of each cell, for each device; and what people accepted.
+
+An anchor moves on when a night is faster. The reason for which a person accepted it is kept: acceptances are a list
+that only grows.
+"""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NotRequired
 
 from pydantic import TypeAdapter, with_config
 from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
@@ -32,10 +36,23 @@ class StoredPin(TypedDict):
 
 
 @with_config(CONFIG)
+class StoredAcceptance(TypedDict):
+    """What a person accepted, as stored; see ``Acceptance``."""
+
+    device: str
+    run: str
+    cells: list[str]
+    at: str
+    reason: str
+    person: str
+
+
+@with_config(CONFIG)
 class StoredPins(TypedDict):
-    """``anchors.json``: device -> id of a cell -> its anchor."""
+    """``anchors.json``: device -> id of a cell -> its anchor; and all acceptances, oldest first."""
 
     devices: dict[str, dict[str, StoredPin]]
+    accepted: NotRequired[list[StoredAcceptance]]
 
 
 PINS = TypeAdapter[Any](StoredPins)
@@ -49,37 +66,85 @@ class Pin:
     accepted: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acceptance:
+    """What a person accepted at once.
+
+    Attributes:
+        device: as ``device_of`` names it.
+        run: the run whose times are good from then on.
+        cells: the ids of the cells.
+        at: when, ISO 8601 with an offset.
+        reason: why, in the person's words.
+        person: the login name.
+    """
+
+    device: str
+    run: str
+    cells: tuple[str, ...]
+    at: str
+    reason: str
+    person: str
+
+
 def read_pins(reports: Path, device: str) -> dict[str, Pin]:
     """Return id of a cell -> its anchor on a device; empty without a file.
 
     Raises:
         RunnerError: the file is damaged; overwriting it would forget what a person accepted.
     """
-    pins = _stored(reports).get(device, {})
+    pins = _stored(reports)["devices"].get(device, {})
     return {cell: Pin(pin["run"], pin["accepted"]) for cell, pin in pins.items()}
 
 
-def write_pins(reports: Path, device: str, pins: Mapping[str, Pin]) -> None:
-    """Replace the anchors of a device; those of other devices stay."""
+def write_pins(reports: Path, device: str, pins: Mapping[str, Pin], acceptance: Acceptance | None = None) -> None:
+    """Replace the anchors of a device; those of other devices stay, and so do acceptances.
+
+    Args:
+        reports: the folder that holds the runs.
+        device: as ``device_of`` names it.
+        pins: id of a cell -> its anchor.
+        acceptance: what a person accepts at the same time; it is added to the others.
+    """
     of_device = {cell: {"run": pin.run, "accepted": pin.accepted} for cell, pin in sorted(pins.items())}
-    document = {"version": VERSION, "devices": {**_stored(reports), device: of_device}}
+    stored = _stored(reports)
+    document = {**stored, "version": VERSION, "devices": {**stored["devices"], device: of_device}}
+    if acceptance is not None:
+        document["accepted"] = [*stored.get("accepted", []), asdict(acceptance)]
     save(reports / FILE, json.dumps(document, indent=1) + "\n")
 
 
+def acceptances(reports: Path) -> tuple[Acceptance, ...]:
+    """Return everything that was accepted, oldest first; raises RunnerError if the file is damaged."""
+    stored = _stored(reports).get("accepted", [])
+    names = Acceptance.__dataclass_fields__
+    return tuple(Acceptance(**{name: _tuple(entry[name]) for name in names}) for entry in stored)
+
+
+def anchor_runs(reports: Path) -> frozenset[str]:
+    """Return the ids of all anchors and of all runs that were accepted; raises RunnerError if the file is damaged."""
+    pins = (pin for device in _stored(reports)["devices"].values() for pin in device.values())
+    return frozenset(pin["run"] for pin in pins) | {acceptance.run for acceptance in acceptances(reports)}
+
+
+def _tuple(value: object) -> Any:  # noqa: ANN401  text, or a list of texts
+    return tuple(value) if isinstance(value, list) else value
+
+
 def _stored(reports: Path) -> Mapping[str, Any]:
-    """Return device -> id of a cell -> its anchor, as stored; raises RunnerError if the file is damaged."""
+    """Return the document with the anchors; raises RunnerError if the file is damaged."""
     path = reports / FILE
     try:
-        devices: Mapping[str, Any] = checked(parse_object(read_bounded(path, MAX_BYTES), path, 1), PINS)["devices"]
+        document: Mapping[str, Any] = checked(parse_object(read_bounded(path, MAX_BYTES), path, 1), PINS)
     except FileNotFoundError:
-        return {}
+        return {"version": VERSION, "devices": {}}
     except OSError as error:
         raise RunnerError(_damaged(path, error.strerror or str(error))) from error
     except RecordError as error:
         raise RunnerError(_damaged(path, error.problems[0].message)) from error
     except ValueError as error:
         raise RunnerError(_damaged(path, str(error))) from error
-    return devices
+    return document
 
 
 def device_of(header: Mapping[str, Any]) -> str:
@@ -101,7 +166,7 @@ def anchor_digests(reports: Path) -> frozenset[Anchor]:
         RunnerError: the file of the anchors is damaged.
     """
     environments: dict[str, set[str]] = {}
-    for device in _stored(reports):
+    for device in _stored(reports)["devices"]:
         for cell, pin in read_pins(reports, device).items():
             environments.setdefault(pin.run, set()).add(cell.partition("/")[0])
     anchors = set()

@@ -1,6 +1,7 @@
 """Which cells a night measures in turns, in which order, and how many the remaining time brings to a verdict."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import log, log1p
 from typing import NamedTuple
 
@@ -22,9 +23,10 @@ class Candidate(NamedTuple):
         cell: in tonight's environment.
         row: tonight against the earlier run; the two did not take turns.
         baseline: the earlier run.
-        against: whether that is the last good run, or the anchor.
+        against: whether that is the last good run, the anchor, or the run before the series changed its level.
         digest: what pins the environment's content tonight.
         looks: of earlier nights at the same pair, oldest first.
+        supported: whether the series of ratios to the pinned base bears out that the cell is slower; None without one.
     """
 
     cell: Cell
@@ -33,6 +35,7 @@ class Candidate(NamedTuple):
     against: Against = "baseline"
     digest: str = ""
     looks: tuple[Look, ...] = ()
+    supported: bool | None = None
 
     @property
     def suspicion(self) -> float:
@@ -73,6 +76,40 @@ def _forecast(row: Row) -> int:
     return row.rounds + row.more_rounds if row.more_rounds else 0
 
 
+@dataclass(slots=True)
+class Turns:
+    """The estimated seconds until each of some candidates has a verdict.
+
+    Attributes:
+        seconds: cell -> seconds of one round of it.
+        limit: the largest number of rounds.
+        twins: whether each case of a pair of environments has an A/A pair: a third cell.
+        total: of the candidates so far.
+    """
+
+    seconds: Mapping[Cell, float]
+    limit: int
+    twins: bool
+    total: float = 0.0
+    _of_twins: dict[tuple[str, str, str], float] = field(default_factory=dict)
+
+    def cost(self, candidate: Candidate) -> float:
+        """Return the seconds that a further candidate takes."""
+        side = verdict_rounds(candidate, self.limit) * self.seconds[candidate.cell]
+        of_twin = max(side - self._of_twins.get(_block(candidate), 0.0), 0.0)
+        return 2 * side + of_twin * self.twins
+
+    def add(self, candidate: Candidate) -> None:
+        """Count a candidate."""
+        self.total += self.cost(candidate)
+        side = verdict_rounds(candidate, self.limit) * self.seconds[candidate.cell]
+        self._of_twins[_block(candidate)] = max(self._of_twins.get(_block(candidate), 0.0), side)
+
+
+def _block(candidate: Candidate) -> tuple[str, str, str]:
+    return candidate.cell.environment, candidate.baseline.run, candidate.cell.case_id
+
+
 def turn_seconds(candidates: Collection[Candidate], seconds: Mapping[Cell, float], limit: int, *, twins: bool) -> float:
     """Return the estimated seconds until each of some candidates has a verdict.
 
@@ -82,14 +119,10 @@ def turn_seconds(candidates: Collection[Candidate], seconds: Mapping[Cell, float
         limit: the largest number of rounds.
         twins: whether each case of a pair of environments has an A/A pair: a third cell.
     """
-    total = 0.0
-    of_twins: dict[tuple[str, str, str], float] = {}
+    turns = Turns(seconds, limit, twins)
     for candidate in candidates:
-        side = verdict_rounds(candidate, limit) * seconds[candidate.cell]
-        total += 2 * side
-        block = candidate.cell.environment, candidate.baseline.run, candidate.cell.case_id
-        of_twins[block] = max(of_twins.get(block, 0.0), side)
-    return total + sum(of_twins.values()) * twins
+        turns.add(candidate)
+    return turns.total
 
 
 def affordable(
@@ -107,8 +140,10 @@ def affordable(
         twins: as for ``turn_seconds``.
     """
     chosen: list[Candidate] = []
+    turns = Turns(seconds, limit, twins)
     for candidate in candidates:
-        if turn_seconds([*chosen, candidate], seconds, limit, twins=twins) <= budget:
+        if turns.total + turns.cost(candidate) <= budget:
+            turns.add(candidate)
             chosen.append(candidate)
     return chosen
 

@@ -9,11 +9,16 @@ from typing import Any, Literal
 from runner.analysis.model import Comparison, Row
 from runner.core.model import Cell
 from runner.store.documents import save
+from runner.workflows.alerts.entry import AlertEntry
 from runner.workflows.nightly.confirmed import Against
 from runner.workflows.nightly.history import FOLDER
 
 VERSION = 2
 
+Stage = Literal["resolve", "measure", "compare", "confirm", "alert"]
+"""What a night does, in this order: it looks for releases, measures, compares, confirms in turns, and sends alerts."""
+End = Literal["running", "done", "interrupted", "failed", "killed"]
+"""How a night ended: ``failed`` by an error, ``killed`` without a word, as the next night finds out."""
 State = Literal["measured-again", "same-environment", "environment-gone", "no-time", "interrupted"]
 """How a change ended: measured in turns (``measured-again``), or why it was not."""
 
@@ -63,11 +68,13 @@ class Night:
 
     Attributes:
         run: the id of its first run, and ``at`` when that started.
-        state: ``done``, or ``interrupted`` where candidates were left unconfirmed.
+        state: how it ended; candidates were left unconfirmed unless that is ``done``.
+        stage: what it did then.
         good: how many cells have a good record; ``bad`` the ids of those without one.
         compared: how many cells were compared with their baselines.
         seconds: id of a cell -> median seconds of its first run.
         notes: other findings, as sentences.
+        alerts: what was done about alerts.
     """
 
     run: str
@@ -75,14 +82,16 @@ class Night:
     device: str
     device_name: str
     backend: str
-    state: Literal["done", "interrupted"] = "interrupted"
-    good: int
+    state: End = "interrupted"
+    stage: Stage = "compare"
+    good: int = 0
     bad: tuple[str, ...] = ()
     compared: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
     pairs: tuple[Pair, ...] = ()
     notes: tuple[str, ...] = ()
+    alerts: tuple[AlertEntry, ...] = ()
 
     @property
     def slower(self) -> tuple[Change, ...]:
@@ -98,7 +107,10 @@ class Night:
         """Return the night as docs/how-to/nightly.md describes it."""
         return {
             "version": VERSION,
-            **{name: getattr(self, name) for name in ("run", "at", "device", "device_name", "backend", "state")},
+            **{
+                name: getattr(self, name)
+                for name in ("run", "at", "device", "device_name", "backend", "state", "stage")
+            },
             "exit_code": self.exit_code,
             "measured": self.good,
             "failed": list(self.bad),
@@ -107,6 +119,7 @@ class Night:
             "pairs": [_pair(pair) for pair in self.pairs],
             "seconds": dict(self.seconds),
             "notes": list(self.notes),
+            "alerts": [entry.json() for entry in self.alerts],
         }
 
     def text(self, width: int = 100, *, colour: bool = False) -> str:  # noqa: ARG002  its lines are not laid out
@@ -144,7 +157,9 @@ def _pair(pair: Pair) -> dict[str, Any]:
         "environment": pair.environment,
         "base": pair.comparison.base,
         "folder": str(pair.folder),
-        "differences": [{"name": fact.name, "base": fact.base, "other": fact.other} for fact in different],
+        "differences": [
+            {"name": fact.name, "base": fact.base, "other": fact.other, "kind": fact.kind} for fact in different
+        ],
     }
 
 

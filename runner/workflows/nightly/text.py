@@ -1,10 +1,20 @@
 """A night as text for a terminal or a mail."""
 
 from collections import Counter
+from collections.abc import Mapping
 
 from runner.analysis.model import Row
 from runner.report import differences, formatting
+from runner.workflows.nightly.confirmed import Against
 from runner.workflows.nightly.result import Change, Night, Pair
+
+
+BETWEEN: Mapping[Against, str] = {
+    "baseline": "between the runs",
+    "anchor": "between the run and its anchor",
+    "series": "in the ratio to the base, since {} nights",
+}
+"""What a cell was compared with -> what its ratio is the ratio of, when it did not take turns."""
 
 
 def night_text(night: Night) -> str:
@@ -48,9 +58,7 @@ def _line(change: Change) -> str:
     """Return a change as one line: its verdict in turns, then the ratio of the two runs."""
     cell, row, again = change.cell, change.row, change.again
     name = f"{cell.implementation} {cell.case_id} {cell.phase} {cell.precision}"
-    between = _between(row)
-    if change.against == "anchor":
-        between = between.replace("between the runs", "between the run and its anchor")
+    between = _between(row).replace("between the runs", BETWEEN[change.against].format(row.rounds))
     word = "creep" if change.against == "anchor" else "slower"
     if again is None:
         confirmed = f"{word}: {name}: confirmed by night {change.confirmed_in}"

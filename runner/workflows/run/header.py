@@ -1,7 +1,7 @@
 """The header of a run: what it depends on, and what it takes to resume it. It is the first event of the journal."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ class RunHeader:
         command: the arguments of ``runner run``, with ``~`` for the home folder, for reports show them; empty in runs
             of older programs, as is the next.
         program: the version of the runner.
+        locks: environment -> the lock that a night used instead of the matrix's.
     """
 
     at: str
@@ -60,6 +61,7 @@ class RunHeader:
     command: Sequence[str] = ()
     program: str = ""
     framework: str | None = None
+    locks: Mapping[str, str] = field(default_factory=dict)
 
     def event(self) -> dict[str, Any]:
         """Return the fields of the ``begun`` event."""
@@ -121,7 +123,7 @@ def start_run(plan: Plan, settings: RunSettings, gpus: Sequence[Gpu], ready: Map
         plan=fingerprint(document, cases),
         measurement=asdict(plan.measurement),
         backend=plan.backend,
-        **_device_fields(gpus),
+        **device_fields(gpus),
         matrix=str(settings.file.absolute()),
         python=settings.python,
         framework=settings.framework,
@@ -131,8 +133,10 @@ def start_run(plan: Plan, settings: RunSettings, gpus: Sequence[Gpu], ready: Map
         digests=digests(ready),
         command=tuple(map(shortened, settings.command)),
         program=__version__,
+        locks={name: str(path.absolute()) for name, path in settings.locks.items()},
     )
-    return Run.create(settings.reports, document, cases, machine.describe(gpus), header.event(), datetime.now(UTC))
+    name = settings.run or datetime.now(UTC)
+    return Run.create(settings.reports, document, cases, machine.describe(gpus), header.event(), name)
 
 
 def digests(ready: Mapping[str, Provisioned]) -> dict[str, str]:
@@ -157,7 +161,7 @@ def check_program(run: Run, header: RunHeader) -> None:
 
 def check_machine(run: Run, header: RunHeader, gpus: Sequence[Gpu]) -> None:
     """Raise UsageError where the device or its driver has changed."""
-    for name, current in _device_fields(gpus).items():
+    for name, current in device_fields(gpus).items():
         before = getattr(header, name)
         if current != before:
             message = f"the {name.replace('_', ' ')} of run {run.id} was {before}, and is {current} now"
@@ -184,7 +188,8 @@ def check_environments(
         raise UsageError(*(Problem(problem, hint=f"restore it, or {START_NEW}") for problem in problems))
 
 
-def _device_fields(gpus: Sequence[Gpu]) -> dict[str, Any]:
+def device_fields(gpus: Sequence[Gpu]) -> dict[str, Any]:
+    """Return what a header says of the devices: ``device``, ``device_name`` and ``driver``."""
     count = f"{len(gpus)} x " if len(gpus) > 1 else ""
     return {
         "device": device_id(*gpus),

@@ -5,7 +5,7 @@ The journal names every record that counts, and every case that is finished in a
 of the round, as the next attempt. ``RoundScheduler`` repeats the choice of extra rounds.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from runner.store.journal import Journal
 from runner.store.run import Run, runs
 from runner.workflows.context import Context, setup
 from runner.workflows.options import Options
-from runner.workflows.preparation import Prepared, RunSettings
+from runner.workflows.preparation import Prepared, RunSettings, with_locks
 from runner.workflows.results import find_run
 from runner.workflows.run.costs import measured_seconds
 from runner.workflows.run.header import RunHeader, check_machine, check_program, read_header
@@ -64,7 +64,7 @@ def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Cont
         check_machine(run, header, context.gpus)
         count = len(tuple(journal.counting()))
         say(f"resuming run {run.id}: {count} records are stored{_budget_note(plan)}")
-        yield context, _prepared(plan, context), run
+        yield context, _prepared(plan, context, {name: Path(lock) for name, lock in header.locks.items()}), run
 
 
 def with_header(settings: RunSettings, header: RunHeader) -> RunSettings:
@@ -182,7 +182,7 @@ def past(run: Run, journal: Journal, say: Callable[[str], None] = lambda _: None
     )
 
 
-def _prepared(plan: Plan, context: Context) -> Prepared:
+def _prepared(plan: Plan, context: Context, locks: Mapping[str, Path]) -> Prepared:
     """Return the plan with the environments that have cells left to measure."""
     abandoned = abandoned_cells(plan.past)
     needed = {cell.environment for block in plan.blocks for cell in block.cells if cell not in abandoned}
@@ -191,4 +191,5 @@ def _prepared(plan: Plan, context: Context) -> Prepared:
     for name, skip in incomplete.items():
         message = f"{name} of the run cannot be built any more: {skip.reason}"
         raise UsageError(Problem(message, hint="restore the matrix file"))
+    complete = with_locks(complete, locks)
     return Prepared(plan=plan, specs=complete, survey=context.backend.survey(complete))

@@ -119,6 +119,7 @@ def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
         (machine(cores=True), "m.json:4:12: error: cores must be a whole number, found true"),
         (machine(gpus={}), "m.json:6:11: error: gpus must be a list, found {}"),
         (machine(engine="docker"), 'm.json:16:13: error: engine must be an object, found "docker"'),
+        (machine(cores=0).replace("machine", "machi\x7fne", 1), "m.json:1:1: error: key 'machine' is missing"),
         (machine(interpreters={"3.6": 1}), "m.json:17:11: error: 3.6 must be text, found 1"),
     ],
 )

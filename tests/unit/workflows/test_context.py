@@ -110,7 +110,7 @@ def test_an_unknown_workload() -> None:
     )
 
 
-@pytest.mark.parametrize("seconds", [math.nan, math.inf])
+@pytest.mark.parametrize("seconds", [math.nan, math.inf, 1e308])
 def test_seconds_that_are_no_time(seconds: float) -> None:
     text = message_of(replace(TYPED, seconds=seconds), UsageError)
     assert text == f"error: --seconds {seconds} is not a time\nhint: write --seconds 2"

@@ -1,14 +1,17 @@
-"""What systemd and cron are told is what they read back: paths with spaces, percent signs and quotes among it."""
+"""What systemd, cron and CI services are told is what they read back: paths with spaces, percent signs and quotes."""
 
 import re
 import shlex
 from pathlib import Path
+from typing import get_args
 
 import pytest
+import yaml
 
 from runner.cli.schedule import schedule
 from runner.core.errors import MatrixError, UsageError
-from runner.workflows.nightly.schedule import Job, advice, clock, files, quoted
+from runner.workflows.schedule import Form, Job, advice, clock, files
+from runner.workflows.schedule.systemd import quoted
 
 ODD = ("--corpus", 'a b%c"$HOME\\d', "np-*", "it's")
 
@@ -56,17 +59,22 @@ def test_the_service_runs_this_installation_in_this_folder() -> None:
     assert setting(service, "KillMode") == ["mixed"]
     assert not setting(service, "SuccessExitStatus")  # a slow-down is to fail the unit
     assert setting(timer, "OnCalendar") == ["*-*-* 02:05:00"]
+    assert setting(timer, "Persistent") == ["true"]
 
 
 def test_the_line_of_a_crontab_is_read_back() -> None:
     words = (*ODD, "back\\%slash", "100%", "\\\\%")
-    (line,) = files(job(words=words, PATH="/bin:/a%b"), "cron").values()
+    (lines,) = files(job(words=words, PATH="/bin:/a%b"), "cron").values()
+    comment, line, if_missed = lines.splitlines()
+    assert comment.startswith("# matrix-runner-od-d-50-x: ")
     assert line.startswith("5 2 * * * ")
-    command = as_cron(line)
-    assert shlex.split(command) == [
+    assert if_missed.startswith("35 * * * * ")
+    start = [
         *("cd", "/srv/od d%50 $x", "&&", "exec", "env", "PATH=/bin:/a%b"),
-        *("/opt/a b/python", "-m", "runner", "nightly", *words),
+        *("/opt/a b/python", "-m", "runner", "nightly"),
     ]
+    assert shlex.split(as_cron(line)) == [*start, *words]
+    assert shlex.split(as_cron(if_missed)) == [*start, "--if-missed", "02:05", *words]
 
 
 @pytest.mark.parametrize("text", ["25:00", "2:60", "noon", "", "02:30:00"])
@@ -118,5 +126,49 @@ def test_units_are_written_into_a_folder(
     assert "03:00:00" in timer.read_text()
     assert schedule(format="cron") == 0
     out, err = capsys.readouterr()
-    assert out.startswith("30 2 * * * cd ")
+    assert "\n30 2 * * * cd " in out
     assert "systemctl --user enable --now" in err
+    assert schedule(["--budget", "6h"], format="github", output=tmp_path / "repository") == 0
+    assert "cron:" in (tmp_path / "repository/.github/workflows/nightly.yml").read_text()
+
+
+SECRETS = {
+    "MATRIX_RUNNER_ALERTS": "json://n0bodymayread@host",
+    "MATRIX_RUNNER_HISTORY": "postgresql://ann:n0bodymayread@host/db",
+}
+
+
+@pytest.mark.parametrize("form", get_args(Form))
+def test_no_file_and_no_advice_has_a_secret_of_this_shell(form: Form) -> None:
+    secret = job(MATRIX_RUNNER_ALERTS_FILE="/srv/alerts", XDG_CONFIG_HOME="/srv/config", **SECRETS)
+    text = "\n".join(files(secret, form).values()) + advice(secret, form, None)
+    assert "n0bodymayread" not in text
+    assert "MATRIX_RUNNER_ALERTS" in text, "where it goes instead is there"
+    open_history = job(MATRIX_RUNNER_HISTORY="postgresql://ann@host/db")
+    assert ("postgresql://ann@host/db" in "".join(files(open_history, form).values())) == (form in ("systemd", "cron"))
+
+
+def test_a_workflow_of_github_runs_the_command_and_no_expression_of_an_option() -> None:
+    words = ("--budget", "6h", "--name", "it's ${{ secrets.X }} $HOME")
+    (text,) = files(job(words=words), "github").values()
+    workflow = yaml.load(text, yaml.BaseLoader)
+    assert workflow["on"]["schedule"] == [{"cron": "5 2 * * *"}]
+    assert workflow["concurrency"] == {"group": "matrix-runner-od-d-50-x", "cancel-in-progress": "false"}
+    nightly = workflow["jobs"]["nightly"]
+    _, measure, reset = nightly["steps"]
+    assert measure["env"]["MATRIX_RUNNER_ALERTS"] == "${{ secrets.MATRIX_RUNNER_ALERTS }}"
+    command = measure["run"].replace("${{ '${{' }}", "${{")  # as GitHub evaluates it
+    reports = "$HOME/.local/share/matrix-runner/matrix-runner-od-d-50-x/reports"
+    assert shlex.split(command) == ["/opt/a b/python", "-m", "runner", "nightly", *words, "--reports", reports]
+    assert (reset["if"], shlex.split(reset["run"])[-2:]) == ("always()", ["clocks", "reset"])
+
+
+def test_a_job_of_gitlab_runs_the_command_when_its_schedule_says_so() -> None:
+    (text,) = files(job(words=("--reports=/srv/reports",)), "gitlab").values()
+    nightly = yaml.safe_load(text)["nightly"]
+    assert nightly["rules"] == [{"if": '$CI_PIPELINE_SOURCE == "schedule"'}]
+    assert nightly["resource_group"] == "matrix-runner-od-d-50-x"
+    (command,), (after,) = nightly["script"], nightly["after_script"]
+    assert shlex.split(command) == ["/opt/a b/python", "-m", "runner", "nightly", "--reports=/srv/reports"]
+    assert after.endswith("clocks reset\n")
+    assert "Pipeline schedules): 5 2 * * *" in text

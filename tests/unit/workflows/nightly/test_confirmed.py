@@ -23,26 +23,36 @@ def look(verdict: str, *, leans: bool = False, confirmed_in: str = "", state: st
     return Look(BEFORE, state, verdict, leans_slower=leans, confirmed_in=confirmed_in)
 
 
+LEANING = (look("inconclusive", leans=True),)
+
+
 @pytest.mark.parametrize(
-    ("against", "looks", "expected"),
+    ("against", "looks", "supported", "expected"),
     [
-        ("baseline", (), TONIGHT),
-        ("baseline", (look("same"),), TONIGHT),
-        ("baseline", (look("faster"),), TONIGHT),
-        ("baseline", (look("", state="no-time"),), TONIGHT),
-        ("baseline", (look("inconclusive"),), ""),
-        ("baseline", (look("inconclusive", leans=True),), TONIGHT),
-        ("baseline", (look("inconclusive", leans=True), look("", state="no-time")), TONIGHT),
-        ("anchor", (), ""),
-        ("anchor", (look("same"),), ""),
-        ("anchor", (look("slower", leans=True),), TONIGHT),
-        ("anchor", (look("slower", leans=True, confirmed_in=BEFORE),), BEFORE),
+        ("baseline", (), True, TONIGHT),
+        ("baseline", (look("same"),), True, TONIGHT),
+        ("baseline", (look("faster"),), True, TONIGHT),
+        ("baseline", (look("", state="no-time"),), True, TONIGHT),
+        ("baseline", (look("inconclusive"),), True, ""),
+        ("baseline", (), None, ""),
+        ("baseline", (look("inconclusive"),), None, ""),
+        ("baseline", LEANING, None, TONIGHT),
+        ("baseline", (*LEANING, look("", state="no-time")), None, TONIGHT),
+        ("baseline", (), False, ""),
+        ("baseline", LEANING, False, ""),
+        ("anchor", (), True, ""),
+        ("series", (), True, ""),
+        ("anchor", (look("same"),), True, ""),
+        ("anchor", (look("slower", leans=True),), True, TONIGHT),
+        ("series", LEANING, True, TONIGHT),
+        ("anchor", (look("slower", leans=True, confirmed_in=BEFORE),), None, BEFORE),
+        ("anchor", (look("slower", leans=True, confirmed_in=BEFORE),), False, BEFORE),
     ],
 )
-def test_only_the_first_test_against_a_baseline_confirms_alone(
-    against: Against, looks: tuple[Look, ...], expected: str
+def test_a_confirmation_takes_a_second_witness(
+    against: Against, looks: tuple[Look, ...], supported: bool | None, expected: str
 ) -> None:
-    assert confirming_night(TONIGHT, against, row("slower"), looks, 0.02) == expected
+    assert confirming_night(TONIGHT, against, row("slower"), looks, 0.02, supported) == expected
 
 
 @pytest.mark.parametrize(
@@ -65,10 +75,21 @@ def test_a_confirmation_stands_until_the_ratio_is_within_the_margin(
     assert confirming_night(TONIGHT, against, again, looks, 0.02) == expected
 
 
-@pytest.mark.parametrize("against", ["baseline", "anchor"])
-def test_an_interval_beyond_the_margin_confirms_alone(against: Against) -> None:
+@pytest.mark.parametrize("against", ["baseline", "anchor", "series"])
+@pytest.mark.parametrize(
+    ("supported", "looks", "expected"),
+    [
+        (None, (look("inconclusive"),), TONIGHT),
+        (True, (look("inconclusive"),), TONIGHT),
+        (False, (look("inconclusive"),), ""),
+        (False, LEANING, TONIGHT),
+    ],
+)
+def test_an_interval_beyond_the_margin_needs_no_other_witness_unless_the_series_denies_it(
+    against: Against, supported: bool | None, looks: tuple[Look, ...], expected: str
+) -> None:
     clear = replace(row("slower"), code="beyond-margin")
-    assert confirming_night(TONIGHT, against, clear, (look("inconclusive"),), 0.02) == TONIGHT
+    assert confirming_night(TONIGHT, against, clear, looks, 0.02, supported) == expected
 
 
 def test_what_was_never_confirmed_is_not_confirmed_by_silence() -> None:

@@ -1,0 +1,134 @@
+"""The commands about the history of stored runs: show, rebuild, prune, accept."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from typer.core import TyperGroup
+
+from runner.cli import console
+from runner.cli.params import HistoryUrl, MatrixFile, Output, Reports, Traceback
+
+
+class GroupWithDefault(TyperGroup):
+    """A group that shows the history where its first word names no command: `runner history 'torch-2.x/*'`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  its class differs between versions
+        """Put the default command before other words."""
+        if not args or (args[0] not in self.commands and args[0] != "--help"):
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=GroupWithDefault,
+    short_help="Show how cells changed over all stored runs",
+    help="The history of all stored runs. `runner history CELL` is short for `runner history show CELL`.",
+)
+
+
+@app.command(short_help="Show the trend of a cell, or a list of cells")
+def show(
+    pattern: Annotated[
+        str, typer.Argument(metavar="[CELL]", help="the id of a cell, an environment, or a glob over cell ids")
+    ] = "*",
+    reports: Reports = Path("reports"),
+    history: HistoryUrl = None,
+    device: Annotated[str, typer.Option("--device", help="only this device, as the history names it")] = "",
+    last: Annotated[int, typer.Option("--last", min=1, help="how many runs the table of a cell lists")] = 30,
+    format: Annotated[
+        Literal["table", "json", "csv"], typer.Option("--format", help="how to print it; json and csv have every run")
+    ] = "table",
+    output: Output = None,
+    traceback: Traceback = False,
+) -> int:
+    """Show the trend of a cell over all runs, or the first and last value of each cell that matches."""
+    from runner.history.database import History
+    from runner.workflows.history.add import history_url
+    from runner.workflows.history.show import existing, shown
+
+    with History.open(existing(history_url(reports, history))) as opened:
+        result = shown(opened, pattern, device=device, last=last)
+    if format == "csv":
+        console.emit(result.csv(), output)
+    else:
+        console.show(result, format, output)
+    return 0
+
+
+@app.command(short_help="Add every stored run to the history again")
+def rebuild(
+    matrix: MatrixFile = Path("matrix.yaml"),
+    reports: Reports = Path("reports"),
+    history: HistoryUrl = None,
+    traceback: Traceback = False,
+) -> int:
+    """Add every run of the reports folder to the history; damaged ones are left out, and other runs stay."""
+    from runner.history.database import History
+    from runner.workflows.history.add import history_url
+    from runner.workflows.history.rebuild import rebuild as rebuild_history
+    from runner.workflows.results import matrix_margin
+
+    url = history_url(reports, history)
+    margin = matrix_margin(matrix)
+    with History.open(url) as opened:
+        result = rebuild_history(reports, opened, margin, console.note)
+    console.emit(result.text(), None)
+    return 1 if result.damaged else 0
+
+
+@app.command(short_help="Remove old runs from the history")
+def prune(
+    reports: Reports = Path("reports"),
+    history: HistoryUrl = None,
+    days: Annotated[int, typer.Option("--days", min=0, help="days of which every run stays")] = 90,
+    folders: Annotated[bool, typer.Option("--folders", help="remove the folders of these runs, too")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="only list what would be removed")] = False,
+    traceback: Traceback = False,
+) -> int:
+    """Remove runs older than --days, but the newest of each week, imports, anchors, accepted and confirmed runs."""
+    from datetime import UTC, datetime
+
+    from runner.history.database import History
+    from runner.history.retention import Policy
+    from runner.workflows.history import prune as pruning
+    from runner.workflows.history.add import history_url
+    from runner.workflows.history.show import existing
+
+    with History.open(existing(history_url(reports, history))) as opened:
+        policy = Policy(now=datetime.now(UTC), days=days, dry_run=dry_run)
+        pruned = pruning.prune(reports, opened, policy)
+        name = opened.name
+    removed = pruning.remove_folders(reports, pruned.removed) if folders and not dry_run else ()
+    console.emit(pruning.pruned_text(pruned, name, len(removed), dry_run=dry_run), None)
+    return 0
+
+
+@app.command(short_help="Accept the times of cells as the new baseline")
+def accept(
+    cells: Annotated[
+        list[str],
+        typer.Argument(metavar="CELLS...", help="ids of environments, or globs over cell ids: 'torch-2.x/*/train/*'"),
+    ],
+    reason: Annotated[str, typer.Option("--reason", help="why these times are good from now on; it is kept")],
+    run: Annotated[str | None, typer.Option("--run", help="a run's id; the newest by default")] = None,
+    reports: Reports = Path("reports"),
+    history: HistoryUrl = None,
+    traceback: Traceback = False,
+) -> int:
+    """Accept the times of cells in a run: later nights compare with it, and report no regression against older runs."""
+    import getpass
+    from datetime import UTC, datetime
+
+    from runner.workflows.history.accept import Request, add_levels, levels_of
+    from runner.workflows.history.accept import accept as accept_cells
+    from runner.workflows.history.add import history_url
+
+    url = history_url(reports, history)
+    at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    request = Request(patterns=tuple(cells), run=run, reason=reason, person=getpass.getuser(), at=at)
+    acceptance = accept_cells(reports, request)
+    add_levels(levels_of(acceptance), url, console.note)
+    console.emit("\n".join(acceptance.cells), None)
+    console.note(f"{len(acceptance.cells)} cells: run {acceptance.run} is the baseline and the anchor of later nights")
+    return 0

@@ -1,0 +1,247 @@
+"""The history: the cells of every stored run, in one database."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from fnmatch import fnmatchcase
+from itertools import groupby
+from types import TracebackType
+from typing import Any, Self
+
+from sqlalchemy import Connection, Engine, RowMapping, Select, func, select
+from sqlalchemy.orm import aliased
+
+from runner.core.errors import HistoryError, Problem
+from runner.history import writes
+from runner.history.engine import engine_of, reading, writing
+from runner.history.entries import ChangeEntry, LevelEntry, Point, RunEntry, RunRow
+from runner.history.location import url_name
+from runner.history.retention import Policy, Pruned, removable
+from runner.history.schema import BuildTable, CellTable, ChangeTable, LevelTable, MeasurementTable, RunTable
+from runner.history.upgrade import upgrade
+
+MAX_NAMED = 500
+"""Cells that a query names; of more, it reads every cell, and the others are left out afterwards."""
+
+
+class History:
+    """An open history; a context manager that closes its connections."""
+
+    def __init__(self, engine: Engine, url: str) -> None:
+        """Take an engine whose database has the newest tables; ``open`` is the way to get one."""
+        self._engine = engine
+        self._url = url
+
+    @classmethod
+    def open(cls, url: str) -> Self:
+        """Open a history; create or upgrade its tables where that is necessary.
+
+        Args:
+            url: ``sqlite:///FILE``, or ``postgresql://USER@HOST/DATABASE``.
+
+        Raises:
+            HistoryError: it cannot be opened, or a newer program wrote it.
+        """
+        engine = engine_of(url)
+        try:
+            upgrade(engine, url)
+        except BaseException:
+            engine.dispose()
+            raise
+        return cls(engine, url)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"History({self.name!r})"
+
+    @property
+    def name(self) -> str:
+        """The database as messages name it, without user and password."""
+        return url_name(self._url)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    def add(self, entry: RunEntry) -> bool:
+        """Add a run, or replace it; return whether the history changed.
+
+        The run enters whole or not at all. The same entry again changes nothing. An entry with other content replaces
+        the one that is there, unless it has fewer rounds or changes: a resumed run that has more replaces the former.
+
+        Raises:
+            HistoryError: the history cannot be written; or the entry has a cell twice, or a time that is no number.
+        """
+        checked = writes.checked(entry)
+        with self._writing() as connection:
+            return writes.add_run(connection, checked)
+
+    def series(self, cell: str, *, device: str = "", backend: str = "") -> tuple[Point, ...]:
+        """Return the points of a cell, oldest first.
+
+        Args:
+            cell: its id.
+            device: only of this device, as ``entries.series_device`` names it; empty for all.
+            backend: only of this backend; empty for all.
+        """
+        query = _narrowed(_points().where(CellTable.cell == cell), device, backend)
+        with self._reading() as connection:
+            rows = connection.execute(query.order_by(RunTable.at, RunTable.run)).all()
+        return tuple(Point._make(row[1:]) for row in rows)
+
+    def all_series(
+        self, pattern: str = "*", *, device: str = "", backend: str = ""
+    ) -> Iterator[tuple[str, str, tuple[Point, ...]]]:
+        """Yield (device, cell, points) of each series with at least one point, its points oldest first.
+
+        All of it is one query. The order of the cells is that in which they were first added.
+
+        Args:
+            pattern: an environment, the id of a cell, or a glob over ids of cells.
+            device: only of this device, as for ``series``.
+            backend: only of this backend; empty for all.
+        """
+        names = self.cells(pattern)
+        query = _narrowed(_points(), device, backend)
+        if pattern != "*" and len(names) <= MAX_NAMED:
+            query = query.where(CellTable.cell.in_(names))
+        query = query.order_by(MeasurementTable.cell_id, RunTable.series_device, RunTable.at, RunTable.run)
+        wanted_names = frozenset(names)
+        with self._reading() as connection:
+            rows = connection.execute(query.execution_options(yield_per=5000))
+            for (cell, of), group in groupby(rows, key=lambda row: (row[0], row[4])):
+                if cell in wanted_names:
+                    yield of, cell, tuple(Point._make(row[1:]) for row in group)
+
+    def cells(self, pattern: str = "*") -> tuple[str, ...]:
+        """Return the ids of the cells that have been measured, sorted.
+
+        Args:
+            pattern: an environment, the id of a cell, or a glob over ids of cells.
+        """
+        measured = select(MeasurementTable.cell_id).where(MeasurementTable.cell_id == CellTable.id).exists()
+        with self._reading() as connection:
+            names = connection.execute(select(CellTable.cell).where(measured)).scalars().all()
+        return tuple(sorted(name for name in names if matches(name, pattern)))
+
+    def runs(self) -> tuple[RunRow, ...]:
+        """Return the runs, oldest first."""
+        with self._reading() as connection:
+            return _runs(connection)
+
+    def changes(self, run: str = "") -> tuple[tuple[str, ChangeEntry], ...]:
+        """Return (run, change) of the changes of a night, or of all nights, oldest first."""
+        names = [name for name in ChangeEntry.__dataclass_fields__ if name != "cell"]
+        columns = (RunTable.run.label("night"), CellTable.cell, *(getattr(ChangeTable, name) for name in names))
+        query = select(*columns).select_from(ChangeTable).join(RunTable).join(CellTable)
+        if run:
+            query = query.where(RunTable.run == run)
+        with self._reading() as connection:
+            rows = connection.execute(query.order_by(RunTable.at, RunTable.run, ChangeTable.position)).mappings().all()
+        return tuple((row["night"], ChangeEntry(**_without(row, "night"))) for row in rows)
+
+    def levels(self, pattern: str = "*") -> tuple[LevelEntry, ...]:
+        """Return the accepted levels of the cells that match, oldest first; the last of a cell and device counts."""
+        names = [name for name in LevelEntry.__dataclass_fields__ if name != "cell"]
+        columns = (CellTable.cell, *(getattr(LevelTable, name) for name in names))
+        query = select(*columns).select_from(LevelTable).join(CellTable).order_by(LevelTable.at, LevelTable.id)
+        with self._reading() as connection:
+            rows = connection.execute(query).mappings().all()
+        return tuple(LevelEntry(**row) for row in rows if matches(row["cell"], pattern))
+
+    def accept(self, *levels: LevelEntry) -> int:
+        """Add accepted levels, all or none of them; return how many are new. The same level twice is one."""
+        with self._writing() as connection:
+            return writes.add_levels(connection, levels)
+
+    def prune(self, policy: Policy) -> Pruned:
+        """Remove the runs that a policy does not keep, in one transaction; see ``retention``.
+
+        Accepted runs stay, and so do the runs that confirmed a regression, and those they were compared with.
+        """
+        with self._reading() if policy.dry_run else self._writing() as connection:
+            runs = _runs(connection)
+            removed = removable(runs, policy, _evidence(connection))
+            if removed and not policy.dry_run:
+                writes.remove_runs(connection, [run.run for run in removed])
+        if removed and not policy.dry_run and self._engine.dialect.name == "sqlite":
+            self._vacuum()
+        return Pruned(removed, len(runs) - len(removed))
+
+    def remove(self, *runs: str) -> int:
+        """Remove runs by their ids, in one transaction; return how many there were."""
+        with self._writing() as connection:
+            return writes.remove_runs(connection, runs)
+
+    def _vacuum(self) -> None:
+        """Give the disk back what removed runs took."""
+        connection = self._engine.raw_connection()
+        try:
+            connection.cursor().execute("VACUUM")
+        except Exception as error:
+            raise HistoryError(Problem(f"{self.name} was pruned, but not made smaller: {error}")) from error
+        finally:
+            connection.close()
+
+    def _reading(self) -> AbstractContextManager[Connection]:
+        return reading(self._engine, self._url)
+
+    def _writing(self) -> AbstractContextManager[Connection]:
+        return writing(self._engine, self._url)
+
+
+def matches(cell: str, pattern: str) -> bool:
+    """Return whether the id of a cell matches: an environment, an id, or a glob over ids.
+
+    >>> matches("torch-2.x/nn-lstm/asr-lstm/1x320/train/fp32", "torch-2.x")
+    True
+    """
+    return pattern in ("*", cell, cell.partition("/")[0]) or fnmatchcase(cell, pattern)
+
+
+def _points() -> Select[Any]:
+    """Return the query of (cell, fields of a point), not ordered yet."""
+    base_cell, base_build = aliased(CellTable), aliased(BuildTable)
+    run, of = RunTable, MeasurementTable
+    origin = (run.run, run.at, run.kind, run.series_device, run.host, run.harness, run.driver)
+    times = (BuildTable.release, BuildTable.digest, of.seconds, of.seconds_low, of.seconds_high, of.rounds)
+    base = (func.coalesce(column, "") for column in (base_cell.cell, base_build.release, base_build.digest))
+    columns = (CellTable.cell, *origin, *times, *base, of.ratio, of.ratio_low, of.ratio_high, of.verdict)
+    query: Select[Any] = (
+        select(*columns).select_from(of).join(CellTable, CellTable.id == of.cell_id).join(run, run.id == of.run_id)
+    )
+    query = query.join(BuildTable, BuildTable.id == of.build_id)
+    query = query.outerjoin(base_cell, base_cell.id == of.base_id)
+    return query.outerjoin(base_build, base_build.id == of.base_build_id)
+
+
+def _narrowed(query: Select[Any], device: str, backend: str) -> Select[Any]:
+    if device:
+        query = query.where(RunTable.series_device == device)
+    return query.where(RunTable.backend == backend) if backend else query
+
+
+def _runs(connection: Connection) -> tuple[RunRow, ...]:
+    columns = (getattr(RunTable, name) for name in RunRow._fields)
+    return tuple(map(RunRow._make, connection.execute(select(*columns).order_by(RunTable.at, RunTable.run)).all()))
+
+
+def _evidence(connection: Connection) -> frozenset[str]:
+    """Return the ids of the runs that were accepted, that confirmed a regression, and that it was measured against."""
+    kept: dict[str, set[str]] = defaultdict(set)
+    kept["accepted"].update(connection.execute(select(LevelTable.run)).scalars())
+    confirmed = select(ChangeTable.confirmed_in, ChangeTable.before).where(ChangeTable.confirmed_in != "")
+    for night, before in connection.execute(confirmed):
+        kept["confirmed"] |= {night, before}
+    return frozenset().union(*kept.values())
+
+
+def _without(row: RowMapping, name: str) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key != name}

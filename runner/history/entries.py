@@ -1,0 +1,196 @@
+"""What the history holds, as values: runs with their cells and changes, accepted levels, and points of a series."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Literal, NamedTuple
+
+Kind = Literal["run", "night", "confirmation", "import"]
+"""Where a run comes from: ``runner run``; the first run of ``runner nightly``; a run in turns that confirms the changes
+of a night; or a file of another program or machine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellEntry:
+    """What a run measured of a cell.
+
+    Attributes:
+        cell: its id, as ``Cell.id``.
+        release: the exact version of the framework that ran, such as ``2.9.1``.
+        digest: what pins the content of the environment; empty if it was not recorded.
+        seconds: median over the rounds of the time of a step; ``seconds_low`` and ``seconds_high`` are the ends of its
+            95 % interval, None without one.
+        rounds: how many rounds have a good record.
+        base: the id of the cell that it took turns with; empty without one, as are its release and digest.
+        ratio: seconds over those of the base, in turns in the same run, with the ends of its 95 % interval; None
+            without a base, or where the two are not comparable.
+        verdict: of that ratio, one of ``analysis.model.VERDICTS``; empty without a base.
+    """
+
+    cell: str
+    release: str
+    digest: str = ""
+    seconds: float
+    seconds_low: float | None = None
+    seconds_high: float | None = None
+    rounds: int
+    base: str = ""
+    base_release: str = ""
+    base_digest: str = ""
+    ratio: float | None = None
+    ratio_low: float | None = None
+    ratio_high: float | None = None
+    verdict: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeEntry:
+    """A change of a night.
+
+    Attributes:
+        cell: the id of the cell.
+        before: the run that it was compared with.
+        against: ``baseline``, ``anchor`` or ``series``: why it was compared with that run.
+        state: how it ended, see ``workflows.nightly.result.State``.
+        verdict: in turns; empty if it was not measured in turns.
+        ratio: tonight over before, in turns where that was measured, else between the two runs; with the ends of its
+            95 % interval.
+        rounds: rounds of that ratio.
+        confirmed_in: the night that confirmed a regression that still stands; else empty.
+        digest: what pinned the content of tonight's environment; empty if unknown.
+    """
+
+    cell: str
+    before: str
+    against: str = "baseline"
+    state: str = ""
+    verdict: str = ""
+    ratio: float | None = None
+    ratio_low: float | None = None
+    ratio_high: float | None = None
+    rounds: int = 0
+    confirmed_in: str = ""
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEntry:
+    """A run.
+
+    Attributes:
+        run: its id, unique in a history.
+        at: when it started, ISO 8601 with an offset; the history keeps it in UTC.
+        kind: where it comes from.
+        device: ``cpu``, or the UUIDs of its GPUs with commas between them.
+        device_name: the processor or the GPU; ``2 x H200`` for two.
+        backend: ``docker``, ``venv`` or ``host``; or the program that an import comes from.
+        host: the name of the machine; ``driver`` the GPU's, ``harness`` the version of the measuring code. Empty if
+            unknown.
+        source: the folder or the file that it came from.
+        cells: what it measured; a cell once.
+        changes: of a night.
+    """
+
+    run: str
+    at: str
+    kind: Kind
+    device: str
+    device_name: str
+    backend: str
+    host: str = ""
+    driver: str = ""
+    harness: str = ""
+    source: str = ""
+    cells: tuple[CellEntry, ...]
+    changes: tuple[ChangeEntry, ...] = ()
+
+    @property
+    def series_device(self) -> str:
+        """The device as series and levels name it, see ``series_device``."""
+        return series_device(self.backend, self.device_name)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the content, as hexadecimal digits: the same entry has the same digest, wherever it is made."""
+        content = {name: value for name, value in asdict(self).items() if name != "source"}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """How much there is of the run: the rounds of all its cells, and the number of its changes."""
+        return sum(cell.rounds for cell in self.cells), len(self.changes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelEntry:
+    """A level that a person accepted: from this run on, the times of the cell count as good.
+
+    Attributes:
+        cell: the id of the cell.
+        device: as ``series_device``.
+        run: the run that measured the level.
+        at: when it was accepted, ISO 8601 with an offset.
+        reason: why, in the person's words.
+        person: the login name.
+    """
+
+    cell: str
+    device: str
+    run: str
+    at: str
+    reason: str
+    person: str
+
+
+class Point(NamedTuple):
+    """A cell in one run, as a point of its series; the fields are those of ``CellEntry`` and ``RunEntry``.
+
+    ``device`` is the device as ``series_device`` names it.
+    """
+
+    run: str
+    at: str
+    kind: Kind
+    device: str
+    host: str
+    harness: str
+    driver: str
+    release: str
+    digest: str
+    seconds: float
+    seconds_low: float | None
+    seconds_high: float | None
+    rounds: int
+    base: str
+    base_release: str
+    base_digest: str
+    ratio: float | None
+    ratio_low: float | None
+    ratio_high: float | None
+    verdict: str
+
+
+class RunRow(NamedTuple):
+    """A run of the history without its cells; ``cells`` and ``changes`` are their numbers."""
+
+    run: str
+    at: str
+    kind: Kind
+    device: str
+    device_name: str
+    backend: str
+    host: str
+    driver: str
+    harness: str
+    source: str
+    cells: int
+    changes: int
+
+
+def series_device(backend: str, device_name: str) -> str:
+    """Return the device of a series: the backend and the kind of device, for several GPUs share the cases of a run.
+
+    >>> series_device("docker", "3 x H200")
+    'docker H200'
+    """
+    return f"{backend} {device_name.rpartition(' x ')[2]}"

@@ -1,0 +1,85 @@
+"""Where the history is: the URL of its database, and how messages name it."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote
+
+from runner.core.errors import Problem, UsageError
+
+VARIABLE = "MATRIX_RUNNER_HISTORY"
+"""The environment variable with the URL, for a team's database."""
+FILE = "history.db"
+SQLITE = "sqlite:///"
+POSTGRESQL = re.compile(r"postgres(ql)?(\+psycopg)?://")
+FORMS = f"write {SQLITE}FILE or postgresql://USER@HOST/DATABASE"
+
+
+def database_url(reports: Path, option: str | None, environ: Mapping[str, str]) -> str:
+    """Return the URL of the history: of ``--history``, of the variable, or of the file in the folder of the reports.
+
+    Args:
+        reports: the folder that holds the runs.
+        option: the value of ``--history``; None without.
+        environ: the environment variables.
+
+    Raises:
+        UsageError: the option holds a password, which every user of the machine could read; or no such database exists.
+    """
+    if option is None:
+        url = environ.get(VARIABLE) or f"{SQLITE}{reports / FILE}"
+    elif secrets_of(option):
+        hint = f"put the URL into the variable {VARIABLE}, or the password into ~/.pgpass"
+        raise UsageError(Problem("every user of this machine can read a password in --history", hint=hint))
+    else:
+        url = option
+    if sqlite_path(url) is None and not POSTGRESQL.match(url):
+        message = f"a history cannot be at {url_name(url)!r}: it is no URL of SQLite or PostgreSQL"
+        raise UsageError(Problem(message, hint=FORMS))
+    return url
+
+
+def sqlite_path(url: str) -> Path | None:
+    """Return the file of a URL of SQLite; None for another URL.
+
+    >>> sqlite_path("sqlite:///reports/history.db"), sqlite_path("sqlite:////srv/history.db")
+    (PosixPath('reports/history.db'), PosixPath('/srv/history.db'))
+    """
+    name = url.removeprefix(SQLITE)
+    return Path(name) if name and name != url and "\0" not in name else None
+
+
+def url_name(url: str) -> str:
+    """Return how messages name a database: the path of its file, or host and name without user, password and options.
+
+    >>> url_name("sqlite:///reports/history.db"), url_name("postgresql://ann:secret@db.example:5432/bench?sslmode=require")
+    ('reports/history.db', 'postgresql://db.example:5432/bench')
+    """
+    path = sqlite_path(url)
+    if path is not None:
+        return str(path)
+    scheme, separator, rest = url.partition("://")
+    address = rest.partition("?")[0].partition("#")[0].rpartition("@")[2]
+    return f"{scheme}{separator}{address}" if separator else "a text that is no URL"
+
+
+def secrets_of(url: str) -> frozenset[str]:
+    """Return the passwords that a URL holds, as it writes them and decoded.
+
+    >>> sorted(secrets_of("postgresql://ann:p%40ss@db/bench?password=other"))
+    ['other', 'p%40ss', 'p@ss']
+    """
+    if sqlite_path(url) is not None or "://" not in url:
+        return frozenset()
+    user_info = url.partition("://")[2].partition("?")[0].rpartition("@")[0]
+    written = user_info.partition(":")[2]
+    query = url.partition("?")[2]
+    options = {value for name, value in parse_qsl(query, keep_blank_values=True) if "password" in name.lower()}
+    return frozenset({written, unquote(written), *options} - {""})
+
+
+def without_secrets(text: str, url: str) -> str:
+    """Return a text in which the passwords of a URL are replaced."""
+    for secret in sorted(secrets_of(url), key=len, reverse=True):
+        text = text.replace(secret, "****")
+    return text

@@ -1,0 +1,60 @@
+"""Creates and upgrades the tables of the history with Alembic; the migrations are part of this package."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, Engine, inspect, text
+
+from runner.core.errors import HistoryError, Problem
+from runner.history.engine import reading, writing
+from runner.history.location import url_name
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+REVISION = "0001"
+"""The newest migration. A database that has it is used as it is, without loading Alembic."""
+KNOWN = frozenset({"0001"})
+"""All migrations."""
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+def upgrade(engine: Engine, url: str) -> None:
+    """Bring the tables of a database to the newest version, all or none of it.
+
+    Raises:
+        HistoryError: the database cannot be opened, a newer program wrote it, or it is the database of another program.
+    """
+    with reading(engine, url) as connection:
+        if _revision(connection, url) == REVISION:
+            return
+    with writing(engine, url) as connection:
+        if _revision(connection, url) != REVISION:  # another process may have upgraded it meanwhile
+            from alembic import command
+
+            command.upgrade(config(connection), "head")
+
+
+def config(connection: Connection) -> "Config":
+    """Return Alembic's configuration for a connection."""
+    from alembic.config import Config
+
+    settings = Config()
+    settings.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    settings.attributes["connection"] = connection
+    return settings
+
+
+def _revision(connection: Connection, url: str) -> str:
+    """Return the migration that a database has; empty for an empty database."""
+    tables = set(inspect(connection).get_table_names())
+    if "alembic_version" not in tables:
+        if tables & {"runs", "cells", "builds", "measurements", "changes", "levels"}:
+            hint = "name a database of its own with --history"
+            raise HistoryError(Problem(f"{url_name(url)} is the database of another program", hint=hint))
+        return ""
+    revision = str(connection.execute(text("SELECT version_num FROM alembic_version")).scalar() or "")
+    if revision and revision not in KNOWN:
+        hint = "update this program, or name another database with --history"
+        raise HistoryError(Problem(f"a newer version of this program wrote the history {url_name(url)}", hint=hint))
+    return revision

@@ -1,0 +1,186 @@
+"""What a transaction of a writer does; no other writer is active meanwhile, so it may look before it inserts."""
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, delete, insert, select
+
+from runner.core.errors import HistoryError, Problem
+from runner.history.entries import CellEntry, LevelEntry, RunEntry
+from runner.history.schema import BuildTable, CellTable, ChangeTable, LevelTable, MeasurementTable, RunTable
+
+BATCH = 500
+"""Values that a query names at once; SQLite takes 32,766."""
+T = TypeVar("T")
+Build = tuple[str, str]
+"""The release and the digest of an environment."""
+
+
+def checked(entry: RunEntry) -> RunEntry:
+    """Return an entry with its time in UTC.
+
+    Raises:
+        HistoryError: its time cannot be read, it has a cell twice, or a time or a ratio that is no positive number.
+    """
+    names = [cell.cell for cell in entry.cells]
+    if len(set(names)) < len(names):
+        raise HistoryError(Problem(f"run {entry.run} was not added to the history: it has a cell twice"))
+    for cell in entry.cells:
+        numbers = (cell.seconds, cell.seconds_low, cell.seconds_high, cell.ratio, cell.ratio_low, cell.ratio_high)
+        if not all(number is None or (number > 0 and math.isfinite(number)) for number in numbers):
+            reason = f"{cell.cell} has a time or a ratio that is no positive number"
+            raise HistoryError(Problem(f"run {entry.run} was not added to the history: {reason}"))
+    return replace(entry, at=in_utc(entry.at, f"run {entry.run}"))
+
+
+def in_utc(at: str, what: str) -> str:
+    """Return a time as the history keeps it, ``2026-11-20T02:30:00Z``, so that text sorts as time does.
+
+    Raises:
+        HistoryError: it is no time, or it has no offset.
+    """
+    try:
+        time = datetime.fromisoformat(at)
+    except ValueError:
+        time = None
+    if time is None or time.tzinfo is None:
+        hint = "a time is written as 2026-11-20T02:30:00Z"
+        raise HistoryError(Problem(f"{what} was not added to the history: it is of {at!r}", hint=hint))
+    return f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def add_run(connection: Connection, entry: RunEntry) -> bool:
+    """Add a run that was checked, or replace it; return whether anything changed."""
+    stored = connection.execute(
+        select(RunTable.id, RunTable.content, RunTable.rounds, RunTable.changes).where(RunTable.run == entry.run)
+    ).one_or_none()
+    if stored is not None:
+        rounds, changes = entry.extent
+        if stored.content == entry.digest or rounds < stored.rounds or changes < stored.changes:
+            return False
+        _delete(connection, [stored.id])
+    _insert(connection, entry)
+    return True
+
+
+def _insert(connection: Connection, entry: RunEntry) -> None:
+    names = [cell.cell for cell in entry.cells] + [cell.base for cell in entry.cells if cell.base]
+    cells = _cell_ids(connection, [*names, *(change.cell for change in entry.changes)])
+    builds = _build_ids(connection, entry.cells)
+    columns = ("run", "at", "kind", "device", "device_name", "backend", "host", "driver", "harness", "source")
+    (run,) = connection.execute(
+        insert(RunTable).returning(RunTable.id),
+        {
+            **{name: getattr(entry, name) for name in columns},
+            "series_device": entry.series_device,
+            "content": entry.digest,
+            "rounds": entry.extent[0],
+            "cells": len(entry.cells),
+            "changes": len(entry.changes),
+        },
+    ).scalars()
+    if entry.cells:
+        connection.execute(insert(MeasurementTable), [_measurement(cell, run, cells, builds) for cell in entry.cells])
+    if entry.changes:
+        rows = [
+            {**asdict(change), "cell_id": cells[change.cell], "run_id": run, "position": position}
+            for position, change in enumerate(entry.changes)
+        ]
+        connection.execute(insert(ChangeTable), [_without_cell(row) for row in rows])
+
+
+def _measurement(cell: CellEntry, run: int, cells: dict[str, int], builds: dict[Build, int]) -> dict[str, Any]:
+    names = ("seconds", "seconds_low", "seconds_high", "rounds", "ratio", "ratio_low", "ratio_high", "verdict")
+    return {
+        "run_id": run,
+        "cell_id": cells[cell.cell],
+        "build_id": builds[cell.release, cell.digest],
+        "base_id": cells[cell.base] if cell.base else None,
+        "base_build_id": builds[cell.base_release, cell.base_digest] if cell.base else None,
+        **{name: getattr(cell, name) for name in names},
+    }
+
+
+def add_levels(connection: Connection, levels: Sequence[LevelEntry]) -> int:
+    """Add the accepted levels that are not stored; return their number."""
+    cells = _cell_ids(connection, [level.cell for level in levels])
+    keys = (LevelTable.cell_id, LevelTable.device, LevelTable.run, LevelTable.at)
+    stored = {tuple(row) for row in connection.execute(select(*keys))}
+    added = 0
+    for level in levels:
+        at = in_utc(level.at, f"the level of {level.cell}")
+        key = (cells[level.cell], level.device, level.run, at)
+        if key not in stored:
+            row = {**asdict(level), "at": at, "cell_id": cells[level.cell]}
+            connection.execute(insert(LevelTable), _without_cell(row))
+            stored.add(key)
+            added += 1
+    return added
+
+
+def remove_runs(connection: Connection, runs: Collection[str]) -> int:
+    """Remove runs by their ids, and builds that no other run has; return how many there were."""
+    ids = [
+        row
+        for names in _batches(runs)
+        for row in connection.execute(select(RunTable.id).where(RunTable.run.in_(names))).scalars()
+    ]
+    _delete(connection, ids)
+    return len(ids)
+
+
+def _delete(connection: Connection, ids: Collection[int]) -> None:
+    for some in _batches(ids):
+        for table in (MeasurementTable, ChangeTable):
+            connection.execute(delete(table).where(table.run_id.in_(some)))
+        connection.execute(delete(RunTable).where(RunTable.id.in_(some)))
+
+
+def _cell_ids(connection: Connection, names: Iterable[str]) -> dict[str, int]:
+    """Return name -> key of cells; those that are missing are added, in the order of their names."""
+    ordered = sorted(set(names))
+    known = _known_cells(connection, ordered)
+    missing = [{"cell": name} for name in ordered if name not in known]
+    if missing:
+        connection.execute(insert(CellTable), missing)
+        known |= _known_cells(connection, [row["cell"] for row in missing])
+    return known
+
+
+def _known_cells(connection: Connection, names: Sequence[str]) -> dict[str, int]:
+    queries = (select(CellTable.cell, CellTable.id).where(CellTable.cell.in_(some)) for some in _batches(names))
+    return {name: key for query in queries for name, key in connection.execute(query)}
+
+
+def _build_ids(connection: Connection, cells: Sequence[CellEntry]) -> dict[Build, int]:
+    """Return (release, digest) -> key of the environments of cells and of their bases; missing ones are added."""
+    builds = {(cell.release, cell.digest) for cell in cells}
+    builds |= {(cell.base_release, cell.base_digest) for cell in cells if cell.base}
+    known = _known_builds(connection, builds)
+    missing = [{"release": release, "digest": digest} for release, digest in sorted(builds - known.keys())]
+    if missing:
+        connection.execute(insert(BuildTable), missing)
+        known |= _known_builds(connection, builds)
+    return known
+
+
+def _known_builds(connection: Connection, builds: Collection[Build]) -> dict[Build, int]:
+    known: dict[Build, int] = {}
+    for some in _batches({release for release, _ in builds}):
+        query = select(BuildTable.release, BuildTable.digest, BuildTable.id).where(BuildTable.release.in_(some))
+        known |= {(release, digest): key for release, digest, key in connection.execute(query)}
+    return {build: key for build, key in known.items() if build in builds}
+
+
+def _batches(values: Collection[T]) -> Iterator[list[T]]:
+    """Yield values in lists of at most BATCH."""
+    listed = list(values)
+    for start in range(0, len(listed), BATCH):
+        yield listed[start : start + BATCH]
+
+
+def _without_cell(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name != "cell"}

@@ -1,0 +1,186 @@
+"""The history for a terminal: the trend of a cell as a chart and a table, and cells as a list."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from runner.core.units import TimeUnit, time_unit
+from runner.history.entries import LevelEntry, Point
+from runner.report import formatting
+from runner.report.answer_text import WORD_STYLES
+from runner.report.history_chart import Mark, chart, sparkline
+
+SHOWN = 30
+"""Points of a trend that its table lists, the newest ones."""
+TIME_INTERVAL_WIDTH = 88
+"""Columns of a terminal from which the interval of the time fits."""
+RATIO_INTERVAL_WIDTH = 72
+"""Columns from which the interval of the ratio fits."""
+LIST_WIDTH = 100
+"""Columns from which first and last time stand in the line of a cell."""
+WORDS = {"inconclusive": "can't tell", "not-comparable": "not comparable", "not-measured": "not measured"}
+"""Verdict -> its word, where they differ."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trend:
+    """The series of a cell on a device.
+
+    Attributes:
+        cell: its id.
+        device: as ``history.entries.series_device`` names it.
+        points: oldest first, at least one.
+        levels: accepted levels of the cell on the device, oldest first.
+    """
+
+    cell: str
+    device: str
+    points: tuple[Point, ...]
+    levels: tuple[LevelEntry, ...] = ()
+
+    @property
+    def is_of_ratios(self) -> bool:
+        """Whether the trend is of ratios to a base that took turns, as most points have one; else it is of times."""
+        return sum(point.ratio is not None for point in self.points) * 2 > len(self.points)
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """The points of the chart."""
+        return tuple(_mark(point, is_ratio=self.is_of_ratios) for point in self.points if self._is_drawn(point))
+
+    @property
+    def change(self) -> float:
+        """The last value of the chart over the first one; above 1 is slower."""
+        return self.marks[-1].value / self.marks[0].value
+
+    def _is_drawn(self, point: Point) -> bool:
+        return point.ratio is not None or not self.is_of_ratios
+
+
+def _mark(point: Point, *, is_ratio: bool) -> Mark:
+    times = (point.seconds, point.seconds_low, point.seconds_high)
+    value, low, high = (point.ratio or 1.0, point.ratio_low, point.ratio_high) if is_ratio else times
+    return Mark(
+        value=value,
+        low=low,
+        high=high,
+        verdict=point.verdict if is_ratio else "",
+        date=point.at[:10],
+        release=point.release,
+    )
+
+
+def trend_text(trend: Trend, width: int, *, colour: bool, shown: int = SHOWN) -> str:
+    """Return the trend of a cell: a chart of all points, and a table of the newest.
+
+    Args:
+        trend: the series.
+        width: columns.
+        colour: whether the lines have ANSI colours.
+        shown: how many points the table lists.
+    """
+    return formatting.as_text(_trend_parts(trend, width, shown), width, colour=colour) + "\n"
+
+
+def _trend_parts(trend: Trend, width: int, shown: int) -> Iterator[RenderableType]:
+    points = trend.points[-shown:]
+    unit = time_unit(point.seconds for point in trend.points)
+    yield Text(trend.cell, style="bold")
+    yield Text(f"on {trend.device}, {formatting.counted(len(trend.points), 'run')}", style="dim")
+    yield ""
+    bases = list(dict.fromkeys(point.base.partition("/")[0] for point in trend.points if point.base))
+    if trend.is_of_ratios:
+        yield Text(f"time over that of {formatting.few(bases)}, in turns in the same run", style="dim")
+    else:
+        yield Text(f"median of a step in {unit.name}", style="dim")
+    yield from chart(trend.marks, width, 1.0 if trend.is_of_ratios else unit.scale)
+    yield ""
+    yield _table(trend, points, unit, width)
+    if len(points) < len(trend.points):
+        earlier = formatting.counted(len(trend.points) - len(points), "earlier run")
+        yield Text(f"{earlier} not listed: --last {len(trend.points)}, or --format csv", style="dim")
+    for level in trend.levels:
+        yield Text(f"accepted: run {level.run} on {level.at[:10]} by {level.person}: {level.reason}")
+
+
+def _table(trend: Trend, points: Sequence[Point], unit: TimeUnit, width: int) -> Table:
+    table = Table(box=None, header_style="bold dim", padding=(0, 2 if width >= LIST_WIDTH else 1, 0, 0))
+    columns = list(_columns(trend, unit, width))
+    for column in columns:
+        table.add_column(Text(column.head), justify="right" if column.is_number else "left", overflow="fold")
+    for point in points:
+        table.add_row(*(column.field(point) for column in columns))
+    return table
+
+
+class Column(NamedTuple):
+    """A column of the table: its head, what it shows of a point, and whether that is a number."""
+
+    head: str
+    field: Callable[[Point], Text | str]
+    is_number: bool = False
+
+
+def _columns(trend: Trend, unit: TimeUnit, width: int) -> Iterator[Column]:
+    """Yield the columns that fit, without those that say the same of every point."""
+    yield Column("date", lambda point: point.at[:10])
+    if width >= RATIO_INTERVAL_WIDTH and any(point.kind != "night" for point in trend.points):
+        yield Column("from", lambda point: point.kind)
+    if len({point.host for point in trend.points}) > 1:
+        yield Column("host", lambda point: point.host)
+    yield Column("release", lambda point: point.release)
+    yield Column(unit.name, lambda point: formatting.without_unit(point.seconds, unit), is_number=True)
+    if width >= TIME_INTERVAL_WIDTH:
+        yield Column("95 % interval", lambda point: _time_interval(point, unit))
+    if any(point.base for point in trend.points):
+        yield Column("ratio", lambda point: formatting.ratio(point.ratio), is_number=True)
+        if width >= RATIO_INTERVAL_WIDTH:
+            yield Column("95 % interval", lambda point: formatting.interval(point.ratio_low, point.ratio_high))
+        yield Column("verdict", _verdict)
+
+
+def _time_interval(point: Point, unit: TimeUnit) -> str:
+    if point.seconds_low is None or point.seconds_high is None:
+        return ""
+    low, high = (formatting.without_unit(end, unit) for end in (point.seconds_low, point.seconds_high))
+    return f"{low} {formatting.DASH} {high}"
+
+
+def _verdict(point: Point) -> Text:
+    word = WORDS.get(point.verdict, point.verdict)
+    styles: dict[str, str] = {**WORD_STYLES}
+    return Text(word, style=styles.get(word, ""))
+
+
+def list_text(trends: Sequence[Trend], width: int, *, colour: bool) -> str:
+    """Return a line for each trend: the cell that became slowest first."""
+    return formatting.as_text(_list_parts(trends, width), width, colour=colour) + "\n"
+
+
+def _list_parts(trends: Sequence[Trend], width: int) -> Iterator[RenderableType]:
+    table = Table(box=None, header_style="bold dim", padding=(0, 2 if width >= LIST_WIDTH else 1, 0, 0))
+    several_devices = len({trend.device for trend in trends}) > 1
+    table.add_column("cell", overflow="fold", ratio=1)
+    if several_devices:
+        table.add_column("device", overflow="fold", max_width=20)
+    table.add_column("runs", justify="right", no_wrap=True)
+    if width >= LIST_WIDTH:
+        table.add_column("first", justify="right", no_wrap=True)
+        table.add_column("last", justify="right", no_wrap=True)
+    table.add_column("change", justify="right", no_wrap=True)
+    room = 20 if width >= LIST_WIDTH else 10
+    table.add_column("trend", no_wrap=True, min_width=room)
+    for trend in sorted(trends, key=lambda trend: (-trend.change, trend.cell, trend.device)):
+        marks, unit = trend.marks, None
+        fields = [trend.cell, *([trend.device] if several_devices else []), str(len(trend.points))]
+        if width >= LIST_WIDTH:
+            ends = (marks[0].value, marks[-1].value)
+            fields += [formatting.ratio(end) if trend.is_of_ratios else formatting.step_time(end, unit) for end in ends]
+        fields += [f"{trend.change - 1:+.1%}".replace("%", " %"), sparkline([mark.value for mark in marks], room)]
+        table.add_row(*map(Text, fields))
+    yield table
+    yield Text("change: the last value over the first; + is slower. Values are ratios to a base in turns, or times.")

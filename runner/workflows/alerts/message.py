@@ -1,0 +1,127 @@
+"""The text of alerts: messages in plain text, and the body of an issue in Markdown."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from runner.core.text import printable
+from runner.report import formatting
+from runner.report.markdown_text import Raw, bullets, plain, table
+from runner.workflows.alerts.entry import AlertEntry
+from runner.workflows.alerts.evidence import Evidence, Step, name_of, ratio_of, ratio_text
+from runner.workflows.alerts.sending import Message
+
+SHOWN_CELLS = 5
+"""Cells of a message, for each earlier run; many services cut off a message after 2,000 characters."""
+ISSUE_CELLS = 100
+SHOWN_NAMES = 8
+TITLE_LENGTH = 100
+_MENTIONS = str.maketrans({"<": "(", ">": ")", "@": " at "})
+"""What chat services read as a mention or a link; ids of cells, releases and commands have none of them."""
+
+
+def opened_message(known: Evidence) -> Message:
+    """Return the message that opens an alert."""
+    lines = [_summary(known), ""]
+    for step in known.steps:
+        lines += [*_step_lines(step, known), ""]
+    lines += [f"{what}: {command}" for what, command in commands(known)]
+    return Message(title=title(known), body=_safe("\n".join(lines)), kind="failure")
+
+
+def closed_message(entry: AlertEntry, known: Evidence | None) -> Message:
+    """Return the message that closes an alert."""
+    cells = formatting.counted(len(entry.cells), "cell")
+    device = f" on {known.device}" if known else ""
+    what = printable(f"{entry.environment}: no longer slower: {cells}{device}", TITLE_LENGTH)
+    because = printable(entry.because, 600)
+    return Message(title=_safe(what), body=_safe(f"Alert {entry.key} is closed: {because}."), kind="success")
+
+
+TEST_MESSAGE = Message(
+    title="matrix-runner: a test of alerts",
+    body="`runner alerts --test` sent this message. Alerts about confirmed regressions will come the same way.",
+)
+
+
+def title(known: Evidence) -> str:
+    """Return the title of an alert and of its issue: what, how many, how much, where."""
+    slower = f"{(ratio_of(known.largest) - 1) * 100:.1f} %"
+    amount = f"{slower} slower" if known.cells == 1 else f"up to {slower} slower"
+    cells = name_of(known.largest) if known.cells == 1 else formatting.counted(known.cells, "cell")
+    return _safe(printable(f"{known.environment} {amount}: {cells}, on {known.device}", TITLE_LENGTH))
+
+
+def issue(known: Evidence) -> str:
+    """Return the body of an issue, in Markdown; whatever an environment reported is escaped."""
+    parts = [f"# {plain(title(known))}", plain(_summary(known))]
+    for step in known.steps:
+        rows = [(_safe(name_of(change)), ratio_text(change)) for change in step.changes[:ISSUE_CELLS]]
+        parts += [f"## Slower than {plain(_since(step))}", table(("cell", "ratio, with its 95 % interval"), rows)]
+        parts += [plain(_more(step, ISSUE_CELLS))] if len(step.changes) > ISSUE_CELLS else []
+        parts += [bullets(map(_safe, _fact_lines(step)))]
+    blocks = [f"{what}:\n\n```sh\n{command}\n```" for what, command in commands(known)]
+    return Raw("\n\n".join([*filter(None, parts), *blocks, f"Alert `{known.key.replace('`', '')}`."]) + "\n")
+
+
+def commands(known: Evidence) -> Iterator[tuple[str, str]]:
+    """Yield what to do next, and the command for the cell with the largest change."""
+    cell, step = known.largest["cell"], known.steps[0]
+    yield "Look", _command("runner", "history", cell)
+    run = (known.largest["again"] or {}).get("run") or known.night
+    yield "Reproduce", _command("runner", "reproduce", cell, "--run", run)
+    if step.release_before and step.release:
+        good, bad = step.release_before, step.release
+        yield "Find the release", _command("runner", "bisect", cell, "--good", good, "--bad", bad)
+    accepted = cell if known.cells == 1 else known.environment
+    yield "Accept", _command("runner", "history", "accept", accepted, "--reason", "REASON")
+
+
+def _command(*words: str) -> str:
+    """Return a command for a shell; a word that a stored night made up stays a word."""
+    return shlex.join(printable(word, 300) for word in words)
+
+
+def _summary(known: Evidence) -> str:
+    cells = formatting.counted(known.cells, "cell")
+    verb = "is" if known.cells == 1 else "are"
+    night = f"the night of {formatting.date(known.night) or known.night}"
+    return f"{cells} of {known.environment} {verb} slower on {known.device}, {known.backend}: confirmed by {night}."
+
+
+def _since(step: Step) -> str:
+    kind = "the anchor" if step.is_anchor else "the last good run"
+    return f"{kind}, {step.before} of {formatting.date(step.before) or 'an unknown time'}"
+
+
+def _step_lines(step: Step, known: Evidence) -> Iterator[str]:
+    yield f"Against {_since(step)}:"
+    for change in step.changes[:SHOWN_CELLS]:
+        yield f"  {name_of(change)}: {ratio_text(change)}"
+    if len(step.changes) > SHOWN_CELLS:
+        yield f"  {_more(step, SHOWN_CELLS)}: `runner alerts --issue {known.key}` prints them"
+    yield from (f"  {line}" for line in _fact_lines(step))
+
+
+def _more(step: Step, shown: int) -> str:
+    return f"and {formatting.counted(len(step.changes) - shown, 'more cell')}"
+
+
+def _fact_lines(step: Step) -> Iterator[str]:
+    """Yield what differs between the two states of the environment."""
+    facts = [f"{name} {before} → {after}" for name, before, after in step.facts]
+    if facts:
+        yield f"differs: {_few(facts)}"
+    if step.packages:
+        yield f"{formatting.counted(len(step.packages), 'package')} in other versions: {_few(step.packages)}"
+    if not facts and not step.packages:
+        yield "what differs was not recorded"
+
+
+def _few(items: Sequence[str]) -> str:
+    shown = ", ".join(items[:SHOWN_NAMES])
+    return shown if len(items) <= SHOWN_NAMES else f"{shown} and {len(items) - SHOWN_NAMES} more"
+
+
+def _safe(text: str) -> str:
+    """Return text in which nothing mentions everybody of a chat, or is a link."""
+    return text.translate(_MENTIONS).replace("://", ":")

@@ -1,0 +1,217 @@
+"""A run folder as an entry of the history: the median of each cell, its ratio to the run's base, and a night's changes.
+
+The numbers are those of the run's report: ``analysis.compare.summary`` compares, and ``analysis.time_intervals`` has
+the intervals. A/A twins are left out, and so are environments as they were (``torch-2.x@RUN``): they are only bases.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NotRequired
+
+from pydantic import TypeAdapter, with_config
+from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
+
+from runner.analysis import dataset
+from runner.analysis.compare.summary import summarise
+from runner.analysis.model import Dataset, Row
+from runner.analysis.of_run import split
+from runner.analysis.releases import Release, releases
+from runner.analysis.time_intervals import Ends, time_intervals
+from runner.core.errors import Problem, RecordError
+from runner.core.files import read_bounded
+from runner.core.json import parse_object
+from runner.core.model import Cell
+from runner.core.model.cells import is_twin
+from runner.history.entries import CellEntry, ChangeEntry, Kind, RunEntry
+from runner.store.documents import MAX_BYTES
+from runner.store.run import NIGHTS, Run
+from runner.store.shapes import CONFIG, Count, Number, checked
+
+RUN_ID = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-")
+
+
+@with_config(CONFIG)
+class StoredRatio(TypedDict):
+    """A ratio with its verdict, as a stored night has it."""
+
+    verdict: str
+    ratio: NotRequired[Number | None]
+    ratio_low: NotRequired[Number | None]
+    ratio_high: NotRequired[Number | None]
+    rounds: NotRequired[Count]
+
+
+@with_config(CONFIG)
+class StoredChange(StoredRatio):
+    """A change: its ratio is that of the two runs, and ``again`` the one in turns."""
+
+    cell: str
+    before: str
+    state: str
+    again: StoredRatio | None
+    against: NotRequired[str]
+    confirmed_in: NotRequired[str]
+    digest: NotRequired[str]
+
+
+@with_config(CONFIG)
+class StoredNight(TypedDict):
+    """What the history has of a stored night."""
+
+    changes: list[StoredChange]
+
+
+NIGHT = TypeAdapter[Any](StoredNight)
+
+
+def run_entry(run: Run, margin: float, results: Dataset | None = None) -> RunEntry:
+    """Return a run as an entry of the history.
+
+    Its place says what kind of run it is: below ``nights/<night>/runs`` it confirms changes of a night, and where
+    ``nights/<run>.json`` exists it is a night itself.
+
+    Args:
+        run: the run, in ``<reports>/runs`` or below ``<reports>/nights``.
+        margin: the relative change that counts as none.
+        results: the run as tables, if it was read before.
+
+    Raises:
+        RecordError: the run or its night cannot be read, or nothing says when it started.
+    """
+    results = results or dataset.load_dataset(run)
+    header = results.provenance
+    night = night_file(run)
+    kind: Kind = "confirmation" if is_confirmation(run) else "night" if night.exists() else "run"
+    return RunEntry(
+        run=run.id,
+        at=_started(run, header),
+        kind=kind,
+        device=_text(header, "device"),
+        device_name=_text(header, "device_name"),
+        backend=_text(header, "backend"),
+        host=_text(results.machine, "host"),
+        driver=_text(header, "driver"),
+        harness=_text(header, "harness"),
+        source=str(run.path.absolute()),
+        cells=tuple(_cells(results, margin)),
+        changes=stored_changes(night) if kind == "night" else (),
+    )
+
+
+def night_file(run: Run) -> Path:
+    """Return the file of the night whose first run this is; it exists only if there was such a night."""
+    return run.path.parent.parent / NIGHTS / f"{run.id}.json"
+
+
+def is_confirmation(run: Run) -> bool:
+    """Return whether a run confirms changes of a night, by its path: ``nights/<night>/runs/<run>``."""
+    return run.path.parent.parent.parent.name == NIGHTS
+
+
+def stored_changes(path: Path) -> tuple[ChangeEntry, ...]:
+    """Return the changes of a stored night; raises RecordError if its file cannot be read."""
+    try:
+        night = checked(parse_object(read_bounded(path, MAX_BYTES), path, 1), NIGHT)
+    except OSError as error:
+        raise RecordError(Problem(f"{path} cannot be read: {error.strerror}")) from error
+    except ValueError as error:
+        raise RecordError(Problem(f"{path} is damaged: {error}")) from error
+    return tuple(_change(change, path.stem) for change in night["changes"])
+
+
+def _change(change: Mapping[str, Any], night: str) -> ChangeEntry:
+    """Return a change; version 1 had no ``confirmed_in`` for what a night confirmed itself."""
+    again = change["again"]
+    ratio = again if again and again.get("ratio") else change
+    confirmed_before = "against" not in change and again is not None and again["verdict"] == "slower"
+    return ChangeEntry(
+        cell=change["cell"],
+        before=change["before"],
+        against=change.get("against", "baseline"),
+        state=change["state"],
+        verdict=again["verdict"] if again else "",
+        ratio=ratio.get("ratio"),
+        ratio_low=ratio.get("ratio_low"),
+        ratio_high=ratio.get("ratio_high"),
+        rounds=ratio.get("rounds", 0),
+        confirmed_in=night if confirmed_before else change.get("confirmed_in", ""),
+        digest=change.get("digest", ""),
+    )
+
+
+def _cells(results: Dataset, margin: float) -> Iterator[CellEntry]:
+    """Yield the cells with a good record, in the order measured."""
+    grouped = results.rounds.assign(cell=results.rounds["cell"].astype(str)).groupby("cell", sort=False)["seconds"]
+    medians, counts = grouped.median().to_dict(), grouped.size().to_dict()
+    intervals = time_intervals(results)
+    rows = {row.other: row for each in summarise(results, margin=margin) for row in each.rows if _has_base(row)}
+    builds = _Builds(results)
+    for name, seconds in medians.items():
+        cell = Cell.parse(str(name))
+        if not is_twin(cell.environment) and not split(cell.environment)[1]:
+            yield _cell(cell, float(seconds), int(counts[name]), intervals.get(cell), rows.get(cell), builds)
+
+
+def _has_base(row: Row) -> bool:
+    """Return whether both sides of a row were measured, and it is no A/A pair."""
+    return row.base_seconds is not None and row.seconds is not None and not is_twin(row.other.environment)
+
+
+class _Builds:
+    """The release of each environment of a run, and what pins its content."""
+
+    def __init__(self, results: Dataset) -> None:
+        self.releases: Mapping[str, Release] = releases(results)
+        self.digests: Mapping[str, Any] = results.provenance.get("digests") or {}
+        self.environments = results.environments
+
+    def release(self, environment: str) -> str:
+        return self.releases[environment].version
+
+    def digest(self, environment: str) -> str:
+        facts = self.environments.get(environment, {})
+        return str(self.digests.get(environment) or facts.get("digest") or "")
+
+
+def _cell(
+    cell: Cell, seconds: float, rounds: int, interval: Ends | None, row: Row | None, builds: _Builds
+) -> CellEntry:
+    low, high = interval or (None, None)
+    entry = CellEntry(
+        cell=cell.id,
+        release=builds.release(cell.environment),
+        digest=builds.digest(cell.environment),
+        seconds=seconds,
+        seconds_low=low,
+        seconds_high=high,
+        rounds=rounds,
+    )
+    if row is None:
+        return entry
+    return replace(
+        entry,
+        base=row.base.id,
+        base_release=builds.release(row.base.environment),
+        base_digest=builds.digest(row.base.environment),
+        ratio=row.ratio,
+        ratio_low=row.ratio_low,
+        ratio_high=row.ratio_high,
+        verdict=row.verdict,
+    )
+
+
+def _started(run: Run, header: Mapping[str, Any]) -> str:
+    """Return when a run started, in UTC: by its header, else by its name."""
+    at = header.get("at")
+    if isinstance(at, str) and at:
+        return at
+    match = RUN_ID.match(run.id)
+    if match is None:
+        raise RecordError(Problem(f"nothing in {run.path} says when the run started"))
+    return "{}-{}-{}T{}:{}:{}Z".format(*match.groups())
+
+
+def _text(values: Mapping[str, Any], name: str) -> str:
+    return str(values.get(name) or "")

@@ -1,0 +1,99 @@
+"""`runner history rebuild`: add every run of a reports folder to the history again."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.core.errors import RecordError
+from runner.history.database import History
+from runner.report.formatting import counted
+from runner.store.run import Run, runs
+from runner.workflows.history.accept import stored_levels
+from runner.workflows.history.add import with_confirmations
+from runner.workflows.history.entries import run_entry
+from runner.workflows.results import warn_unreadable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuilt:
+    """What a rebuild did.
+
+    Attributes:
+        name: the history, as messages name it.
+        changed: runs that are new or changed; ``unchanged`` those that were there.
+        damaged: ids of runs that cannot be read.
+        empty: runs without a good record, which have nothing to add.
+        levels: accepted levels that are new.
+        gone: ids of runs of the history that have no folder in these reports any more; they stay.
+    """
+
+    name: str
+    changed: int
+    unchanged: int
+    damaged: tuple[str, ...]
+    empty: int
+    levels: int
+    gone: tuple[str, ...]
+
+    def text(self) -> str:
+        """Return it as lines."""
+        lines = [f"{self.name}: {counted(self.changed, 'run')} added or changed, {self.unchanged} unchanged"]
+        lines += [f"{counted(self.empty, 'run')} without a good record"] if self.empty else []
+        lines += [f"{counted(self.levels, 'accepted level')} added"] if self.levels else []
+        lines += [f"{counted(len(self.damaged), 'damaged run')} left out: {', '.join(self.damaged)}"] * bool(
+            self.damaged
+        )
+        lines += [f"{counted(len(self.gone), 'run')} without a folder kept"] if self.gone else []
+        return "\n".join(lines)
+
+
+def rebuild(reports: Path, history: History, margin: float, note: Callable[[str], object]) -> Rebuilt:
+    """Add every run of a reports folder to a history; runs of other folders and machines stay as they are.
+
+    Each run is one transaction, so that a rebuild that is interrupted keeps what it added, and the next one goes on.
+
+    Args:
+        reports: the folder that holds the runs.
+        history: an open history.
+        margin: the relative change that counts as none.
+        note: takes a sentence about the progress every hundred runs.
+
+    Raises:
+        HistoryError: the history cannot be written.
+        RunnerError: the file of the anchors is damaged.
+    """
+    changed = unchanged = empty = 0
+    damaged, seen = [], set()
+    for count, run in enumerate(stored_runs(reports), 1):
+        seen.add(run.id)
+        try:
+            entry = run_entry(run, margin)
+        except RecordError as error:
+            warn_unreadable(run, error)
+            damaged.append(run.id)
+            continue
+        if not entry.cells:
+            empty += 1
+        elif history.add(entry):
+            changed += 1
+        else:
+            unchanged += 1
+        if count % 100 == 0:
+            note(f"{count} runs read")
+    folder = f"{reports.absolute()}/"
+    gone = tuple(row.run for row in history.runs() if row.source.startswith(folder) and row.run not in seen)
+    return Rebuilt(
+        name=history.name,
+        changed=changed,
+        unchanged=unchanged,
+        damaged=tuple(damaged),
+        empty=empty,
+        levels=history.accept(*stored_levels(reports)),
+        gone=gone,
+    )
+
+
+def stored_runs(reports: Path) -> Iterator[Run]:
+    """Yield every run of a reports folder, oldest first, those of each night's confirmation after it."""
+    for run in reversed(runs(reports)):
+        yield from with_confirmations(run)

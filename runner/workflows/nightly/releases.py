@@ -1,0 +1,116 @@
+"""The locks of the releases that nights followed: ``reports/locks/<environment>/<release>.txt``.
+
+``current.json`` names the lock that nights use now instead of the matrix's. A lock that a person writes with
+``runner lock`` counts again from then on, because the content of the matrix's lock is noted, too.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, with_config
+from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
+
+from runner.backends.lock_file import LOCK_BYTES
+from runner.core.errors import Problem, RecordError, RunnerError
+from runner.core.files import read_bounded
+from runner.core.json import parse_object
+from runner.store.documents import save
+from runner.store.shapes import CONFIG, checked
+
+FOLDER = "locks"
+FILE = "current.json"
+VERSION = 1
+MAX_BYTES = 1 << 20
+"""The largest ``current.json`` that is read."""
+
+_RELEASE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,100}")
+
+
+@with_config(CONFIG)
+class StoredRelease(TypedDict):
+    """The release that nights use, and the hash of the matrix's lock at that time; empty without one."""
+
+    release: str
+    instead_of: str
+
+
+@with_config(CONFIG)
+class StoredReleases(TypedDict):
+    """``current.json``: folder of an environment's locks -> its release."""
+
+    environments: dict[str, StoredRelease]
+
+
+RELEASES = TypeAdapter[Any](StoredReleases)
+
+
+def lock_of(reports: Path, folder: str, release: str) -> Path:
+    """Return the path of the lock of a release.
+
+    Args:
+        reports: the folder that holds the runs.
+        folder: what files call the environment, see ``lock_requests.lock_name``.
+        release: a version.
+    """
+    return reports / FOLDER / folder / f"{release}.txt"
+
+
+def kept_locks(reports: Path, folder: str) -> dict[str, Path]:
+    """Return release -> lock, for each release of an environment that nights have built; in no order."""
+    paths = (reports / FOLDER / folder).glob("[!.]*.txt")
+    return {path.stem: path for path in paths if _RELEASE.fullmatch(path.stem)}
+
+
+def current_lock(reports: Path, folder: str, matrix_lock: Path | None) -> Path | None:
+    """Return the lock that nights use instead of the matrix's; None where they use the matrix's.
+
+    Raises:
+        RunnerError: ``current.json`` is damaged.
+    """
+    stored = _stored(reports).get(folder)
+    if stored is None or stored["instead_of"] != lock_hash(matrix_lock) or not _RELEASE.fullmatch(stored["release"]):
+        return None
+    lock = lock_of(reports, folder, stored["release"])
+    return lock if lock.is_file() else None
+
+
+def use(reports: Path, folder: str, release: str, matrix_lock: Path | None) -> None:
+    """Have nights use the lock of a release instead of the matrix's; an empty release has them use the matrix's."""
+    stored = {name: of for name, of in _stored(reports).items() if name != folder}
+    if release:
+        stored[folder] = {"release": release, "instead_of": lock_hash(matrix_lock)}
+    save(reports / FOLDER / FILE, json.dumps({"version": VERSION, "environments": stored}, indent=1) + "\n")
+
+
+def lock_hash(lock: Path | None) -> str:
+    """Return the SHA-256 of a lock as hexadecimal digits; empty without one."""
+    try:
+        return sha256(read_bounded(lock, LOCK_BYTES)).hexdigest() if lock else ""
+    except OSError:
+        return ""
+
+
+def _stored(reports: Path) -> Mapping[str, Any]:
+    path = reports / FOLDER / FILE
+    try:
+        environments: Mapping[str, Any] = checked(parse_object(read_bounded(path, MAX_BYTES), path, 1), RELEASES)[
+            "environments"
+        ]
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise RunnerError(_damaged(path, error.strerror or str(error))) from error
+    except RecordError as error:
+        raise RunnerError(_damaged(path, error.problems[0].message)) from error
+    except ValueError as error:
+        raise RunnerError(_damaged(path, str(error))) from error
+    return environments
+
+
+def _damaged(path: Path, reason: str) -> Problem:
+    hint = "remove it: the next night starts from the locks of the matrix, and finds the newest releases again"
+    return Problem(f"{path} cannot be read: {reason}", hint=hint)
