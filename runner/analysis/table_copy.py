@@ -12,7 +12,7 @@ The file holds the SHA-256 of what follows it, and three Arrow streams
 import hashlib
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import resources
@@ -43,8 +43,8 @@ LISTS = ("samples", "turns", "turns_name")
 """Columns of the good records that are not columns of their table."""
 SOURCES = (
     *("analysis/table_copy.py", "analysis/tables.py", "analysis/model.py", "core/facts.py", "core/json.py"),
-    *("store/journal.py", "store/records.py", "store/record_shape.py", "store/event_shapes.py", "store/shapes.py"),
-    "store/documents.py",
+    *("core/model/cells.py", "store/run.py", "store/samples.py", "store/journal.py", "store/records.py"),
+    *("store/record_shape.py", "store/event_shapes.py", "store/shapes.py", "store/documents.py"),
 )
 """Files of this program that decide what the tables of records hold: a copy by others is not read."""
 
@@ -226,14 +226,13 @@ def _turns(good: "pa.Table") -> list[Turns | None]:
     return turns
 
 
-def _column(name: str, column: "pa.ChunkedArray[Any]") -> Sequence[Any]:
+def _column(name: str, column: "pa.ChunkedArray[Any]") -> Any:  # noqa: ANN401  what a table takes as a column
     """Return a column as ``_array`` got it."""
     import pyarrow as pa
 
     array = column.combine_chunks()
     if not pa.types.is_dictionary(array.type):
-        values: Sequence[Any] = array.to_numpy()
-        return values
+        return array.to_numpy()
     codes, texts = array.indices.to_numpy(), array.dictionary.to_pylist()
     if name not in VALUE_COLUMNS:
         return pd.Categorical.from_codes(codes, categories=pd.Index(texts))

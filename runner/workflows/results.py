@@ -129,6 +129,7 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
         RunnerError: nothing can be compared.
     """
     loaded = load(matrix) if matrix.exists() else None
+    margin = loaded.measure.margin if loaded else MARGIN
     ids = list(dict.fromkeys(environment for name in names for environment in _selected(name, loaded)))
     datasets: dict[str, Dataset] = {}
     issues: dict[str, tuple[QualityIssue, ...]] = {}
@@ -153,9 +154,9 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
                 yield with_facts_of(results, pinned.get(results.run, ()))
 
     known = tuple(loaded.environments) if loaded else ()
-    compared = compare(stored(), ids[0], ids[1:], margin=matrix_margin(matrix), best=best, known=known)
+    compared = compare(stored(), ids[0], ids[1:], margin=margin, best=best, known=known)
     used = dict.fromkeys(name for row in compared.rows for name in row.runs)
-    comparisons = {name: summarise(datasets[name], margin=matrix_margin(matrix)) for name in used}
+    comparisons = {name: summarise(datasets[name], margin=margin) for name in used}
     grades = {name: grade(datasets[name], issues[name], comparisons[name]) for name in used}
     by_environment = {
         name: release
