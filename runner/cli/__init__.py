@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from runner.cli import console, environments, machine, measure, results, schedule
+from runner.cli import bisect, console, environments, machine, measure, results, schedule
 
 __all__ = ["app", "main"]
 
@@ -20,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Is this release of a framework faster or slower than that one, on this device, for these networks?",
 )
-for group in (measure, machine, environments, results, schedule):
+for group in (measure, bisect, machine, environments, results, schedule):
     app.add_typer(group.app)  # without a name: the commands of a group are commands of the program
 
 

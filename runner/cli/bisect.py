@@ -1,0 +1,56 @@
+"""The commands that ask a question about the past: bisect and reproduce."""
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from runner.cli import completion, console
+from runner.cli.params import Output, TableOrJson, planning
+
+if TYPE_CHECKING:
+    from runner.workflows.options import Options
+
+app = typer.Typer()
+
+
+@app.command(short_help="Search the release in which a cell became slower or faster")
+@planning
+def bisect(
+    options: "Options",
+    good: Annotated[
+        str,
+        typer.Option(
+            "--good",
+            help="the first release: an environment, or a version such as 1.4.0",
+            autocompletion=completion.environments,
+        ),
+    ] = "",
+    bad: Annotated[
+        str | None,
+        typer.Option(
+            "--bad", help="the last release; by default the cell's environment", autocompletion=completion.environments
+        ),
+    ] = None,
+    axis: Annotated[
+        Literal["release", "nightly", "cuda", "cudnn"], typer.Option("--axis", help="what varies")
+    ] = "release",
+    every: Annotated[bool, typer.Option("--all", help="compare each release with the one before it")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="keep the environments that are built for the search")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="print the candidates and what the search takes; measure nothing")
+    ] = False,
+    format: TableOrJson = "table",
+    output: Output = None,
+) -> int:
+    """Search the release in which a CELL changed, in turns; the same command continues an interrupted search."""
+    from runner.workflows import bisect as workflow
+    from runner.workflows.context import cache_in_use
+
+    ends = workflow.Ends(good=good, bad=bad or "", axis=axis, every=every, keep=keep)
+    if dry_run:
+        console.show(workflow.dry_run(options, ends), format, output)
+        return 0
+    with console.progress() as progress, cache_in_use():
+        result = workflow.bisect(options, ends, progress)
+    console.show(result, format, output)
+    return result.exit_code
