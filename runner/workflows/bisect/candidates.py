@@ -28,6 +28,9 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
 }
 """Framework -> the packages that a requirement may name it by; the first one where a matrix lists no requirements."""
 
+COMPANIONS: Mapping[str, tuple[str, ...]] = {"jax": ("jaxlib",)}
+"""Package -> those that each of its releases chooses itself; a pin of the template would make it run on an old one."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
@@ -71,7 +74,7 @@ def package_of(variant: Variant, framework: str) -> Requirement:
 
 
 def exact_release(environment: Environment, device: Device, folder: Path) -> str:
-    """Return the version of the framework in an environment: of its lock, its requirement, or what the matrix says.
+    """Return the version of the framework in an environment: what the matrix says, or its lock where that floats.
 
     Args:
         environment: of the matrix.
@@ -79,19 +82,14 @@ def exact_release(environment: Environment, device: Device, folder: Path) -> str
         folder: what the paths of locks are relative to.
     """
     variant = environment.variant(device)
-    if variant is None:
+    if "*" not in environment.release or variant is None or not variant.lock:
         return environment.release
     package = canonicalize_name(package_of(variant, environment.framework).name)
-    if variant.lock:
-        try:
-            packages = read_lock(folder / variant.lock)[1].packages
-        except ProvisionError:
-            packages = ()
-        for locked in packages:
-            if locked.key == package:
-                return locked.version
-    pins = [each.version for each in package_of(variant, environment.framework).specifier if each.operator == "=="]
-    return pins[0] if pins and not variant.image else environment.release
+    try:
+        packages = read_lock(folder / variant.lock)[1].packages
+    except ProvisionError:
+        return environment.release
+    return next((locked.version for locked in packages if locked.key == package), environment.release)
 
 
 def of_matrix(matrix: Matrix, framework: str, device: Device, folder: Path) -> Iterator[Candidate]:
@@ -126,21 +124,24 @@ def made_from(template: Candidate, pin: Requirement, version: str, device: Devic
     """
     variant = template.environment.variant(device)
     assert variant is not None
-    others = [text for text in variant.requirements if canonicalize_name(Requirement(text).name) != _key(pin)]
+    is_framework = not _key(pin).startswith("nvidia-")
+    dropped = {_key(pin)}
+    if is_framework:
+        dropped |= {_key(package_of(variant, template.environment.framework)), *COMPANIONS.get(_key(pin), ())}
+    others = [text for text in variant.requirements if canonicalize_name(Requirement(text).name) not in dropped]
     extras = f"[{','.join(sorted(pin.extras))}]" if pin.extras else ""
     changes = {
         "lock": None,
         "requirements": (f"{pin.name}{extras}=={version}", *others),
         "index": index or variant.index,
     }
-    is_framework = _key(pin) in PACKAGES.get(template.environment.framework, ())
-    release = version if is_framework or index else template.environment.release
+    release = version if is_framework else template.environment.release
     update: dict[str, object] = {"release": release}
     if template.environment.variants:
         update["variants"] = {device: variant.model_copy(update=changes)}
     else:
         update |= changes
-    stem = template.environment.framework if is_framework or index else f"{template.name}-{pin.name}"
+    stem = template.environment.framework if is_framework else f"{template.name}-{pin.name}"
     return Candidate(
         name=_identifier(f"{stem}-{version}"),
         release=version,
