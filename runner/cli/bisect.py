@@ -1,11 +1,12 @@
 """The commands that ask a question about the past: bisect and reproduce."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from runner.cli import completion, console
-from runner.cli.params import Output, TableOrJson, planning
+from runner.cli.params import Device, MatrixFile, Output, Reports, TableOrJson, Traceback, planning
 
 if TYPE_CHECKING:
     from runner.workflows.options import Options
@@ -52,5 +53,45 @@ def bisect(
         return 0
     with console.progress() as progress, cache_in_use():
         result = workflow.bisect(options, ends, progress)
+    console.show(result, format, output)
+    return result.exit_code
+
+
+@app.command(short_help="Measure a stored record again in the same environment")
+def reproduce(
+    record: Annotated[
+        str,
+        typer.Argument(
+            metavar="RECORD",
+            help="a record's file, a run, or RUN/CELL with a cell or a glob over cells",
+            autocompletion=completion.runs,
+        ),
+    ],
+    against: Annotated[
+        str,
+        typer.Option(
+            "--against",
+            help="measure the stored environment in turns with this one",
+            autocompletion=completion.environments,
+        ),
+    ] = "",
+    matrix: MatrixFile = Path("matrix.yaml"),
+    reports: Reports = Path("reports"),
+    device: Device = None,
+    busy_ok: Annotated[
+        bool, typer.Option("--busy-ok", help="measure at once, even while other programs keep the machine busy")
+    ] = False,
+    format: TableOrJson = "table",
+    output: Output = None,
+    traceback: Traceback = False,
+) -> int:
+    """Build the environment of a stored record again, measure its cells with the same settings, and compare."""
+    from runner.workflows.context import cache_in_use
+    from runner.workflows.options import Options
+    from runner.workflows.reproduce import reproduce as measure_again
+
+    options = Options(matrix=matrix, reports=reports, device=device, busy_ok=busy_ok)
+    with console.progress() as progress, cache_in_use():
+        result = measure_again(options, record, progress, against)
     console.show(result, format, output)
     return result.exit_code

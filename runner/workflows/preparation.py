@@ -1,8 +1,9 @@
 """What is known before anything is built: the settings of a run, its plan, and the environments that the plan needs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from runner.backends import Backend
 from runner.core.model import Gpu, Plan, Provisioned, Request, Spec, Survey
@@ -71,9 +72,26 @@ class Prepared:
     also: Mapping[str, Provisioned] = field(default_factory=dict)
 
 
-def prepare(matrix: Matrix, request: Request, backend: Backend, settings: RunSettings, gpu: Gpu | None) -> Prepared:
-    """Survey this machine and plan by it; nothing is downloaded or built."""
+def prepare(
+    matrix: Matrix,
+    request: Request,
+    backend: Backend,
+    settings: RunSettings,
+    gpu: Gpu | None,
+    locks: Mapping[str, Path] = MappingProxyType({}),
+) -> Prepared:
+    """Survey this machine and plan by it; nothing is downloaded or built.
+
+    Args:
+        matrix: the checked matrix.
+        request: what was asked for.
+        backend: builds environments.
+        settings: the folder of the matrix counts.
+        gpu: stands for all GPUs; None on a CPU.
+        locks: environment -> absolute path of its lock, where that is not the one that the matrix names.
+    """
     complete, incomplete = specs(matrix, request.environments, request.device, settings.matrix)
+    complete = tuple(replace(spec, lock=locks.get(spec.environment, spec.lock)) for spec in complete)
     survey = backend.survey(complete)
     planned = plan(matrix, request, {**survey.skips, **incomplete}, gpu)
     needed = {cell.environment for block in planned.blocks for cell in block.cells}

@@ -10,6 +10,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import cast
 
 from runner.analysis.bisection import Answer, Outcome, Pair, Search, bisection, every_neighbour, expected_comparisons
 from runner.analysis.releases import framework_name
@@ -17,7 +18,6 @@ from runner.core.errors import Problem, RunnerError, UsageError
 from runner.core.locks import hold
 from runner.core.model import Cell, device_id
 from runner.core.progress import Progress
-from runner.core.units import duration
 from runner.matrix import load
 from runner.report.formatting import counted
 from runner.workflows.bisect import package_index
@@ -70,7 +70,7 @@ def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = 
         UsageError: the cell, an end or the axis does not exist.
         RunnerError: an end cannot be measured; or whatever ``workflows.run.run`` raises.
     """
-    context, question = _asked(options, ends)
+    context, question = _requested(options, ends)
     for note in context.notes:
         progress.note(note)
     state = unfinished(options.reports, question) or new_state(options.reports, question, datetime.now(UTC))
@@ -102,7 +102,7 @@ def bisect(options: Options, ends: Ends, progress: Progress, versions: Lister = 
 
 def dry_run(options: Options, ends: Ends, versions: Lister = package_index.versions) -> Forecast:
     """Return the candidates of a search and what it takes; nothing is locked, built or measured."""
-    context, question = _asked(options, ends)
+    context, question = _requested(options, ends)
     notes: list[str] = []
     axes = Axes(
         matrix=load(options.matrix),
@@ -117,19 +117,25 @@ def dry_run(options: Options, ends: Ends, versions: Lister = package_index.versi
     return forecast(candidates, measuring, notes, every=question.every)
 
 
-def _asked(options: Options, ends: Ends) -> tuple[Context, Question]:
+def _requested(options: Options, ends: Ends) -> tuple[Context, Question]:
     """Return the context and the question of what the user typed."""
     if len(options.selectors or ()) != 1:
-        raise UsageError(Problem("bisect takes one cell", hint="runner bisect CELL --good ENVIRONMENT --bad ENVIRONMENT"))
+        raise UsageError(
+            Problem("bisect takes one cell", hint="runner bisect CELL --good ENVIRONMENT --bad ENVIRONMENT")
+        )
     if options.backend == "host":
-        raise UsageError(Problem("bisect builds environments, and the backend host builds none", hint="use venv or docker"))
+        raise UsageError(
+            Problem("bisect builds environments, and the backend host builds none", hint="use venv or docker")
+        )
     environment, cell = split_cell((options.selectors or [""])[0])
     bad = ends.bad or environment
     if not ends.good or not bad:
         hint = "name two environments or versions, such as --good torch-2.1 --bad torch-2.x"
         raise UsageError(Problem(f"bisect needs {'--bad' if ends.good else '--good'}", hint=hint))
     if ends.axis in LABELS and not environment:
-        raise UsageError(Problem(f"the axis {ends.axis} needs the environment of the cell", hint="write ENVIRONMENT/CELL"))
+        raise UsageError(
+            Problem(f"the axis {ends.axis} needs the environment of the cell", hint="write ENVIRONMENT/CELL")
+        )
     context = setup(replace(options, selectors=None))
     return context, Question(
         cell=cell,
@@ -153,7 +159,7 @@ def split_cell(text: str) -> tuple[str, str]:
         UsageError: it is not a cell.
     """
     parts = text.split("/")
-    if len(parts) == 5:  # noqa: PLR2004  implementation, workload, case, phase, precision
+    if len(parts) == 5:
         parts = ["", *parts]
     try:
         cell = Cell.parse("/".join([parts[0] or "any", *parts[1:]]))
@@ -192,7 +198,7 @@ def _searched(candidates: Sequence[Candidate], measuring: Measuring, *, keep: bo
                 measuring.remove(by_name, _needed(candidates, state.steps, pair))
             pair = search.send(_measured(candidates, measuring, pair))
     except StopIteration as end:
-        answer = end.value
+        answer = cast("Answer", end.value)
     if not keep:
         measuring.remove(by_name, set())
     return answer

@@ -19,6 +19,8 @@ from runner.workflows.bisect.candidates import Candidate, in_between, made_from,
 from runner.workflows.bisect.package_index import Lister
 from runner.workflows.bisect.state import Question
 
+DEFAULT = "default"
+"""Stands for the default package index."""
 MOST_CANDIDATES = 500
 """Candidates beyond which a search is refused: 500 releases take nine halvings."""
 NIGHTLY_PACKAGES = {"tensorflow-cpu": "tf-nightly-cpu", "tensorflow": "tf-nightly"}
@@ -128,22 +130,24 @@ class Axes:
         usable = of.templates(known, self.device)
         if not usable:
             self.notes.append("no environment of the matrix is made of packages: only those of the matrix are measured")
+        axis = "nightly" if nightly else "release"
         for template in usable:
-            pin, index = self._pin(template, "nightly" if nightly else "release"), ""
-            if nightly:
-                index = self._nightly_index(template)
-            python = template.environment.python or ""
-            names, problem = self.versions(pin.name, python, index, nightly)
+            pin, python = self._pin(template, axis), template.environment.python or ""
+            names, problem = self.versions(
+                pin.name, python, self._nightly_index(template) or DEFAULT if nightly else ""
+            )
             listed[template.name] = {name for name in names if not nightly or release_key(name).is_devrelease}  # type: ignore[union-attr]  # pip lists versions
             if problem:
                 kind = "nightly builds" if nightly else "releases"
                 self.notes.append(f"{kind} of {pin.name} for Python {python} cannot be listed: {problem}")
         order = sorted({name for names in listed.values() for name in names}, key=of.version_key)  # type: ignore[arg-type]
         for version in order:
-            near = sorted(usable, key=lambda each: _distance(order, each.release, version))  # noqa: B023 - called here
+            near = sorted(usable, key=lambda each: _distance(order, each.release, version))
             template = next(each for each in near if version in listed[each.name])
             index = self._nightly_index(template) if nightly else ""
-            yield made_from(template, self._pin(template, "nightly" if nightly else "release"), version, self.device, index)
+            yield made_from(
+                template, self._pin(template, "nightly" if nightly else "release"), version, self.device, index
+            )
 
     def _pin(self, template: Candidate, axis: str) -> Requirement:
         variant = template.environment.variant(self.device)
@@ -196,7 +200,7 @@ class Axes:
         self._needs_gpu("cudnn")
         template = self._candidate(question.environment)
         pin = self._cudnn_package(template)
-        names, problem = self.versions(pin.name, template.environment.python or "", "", False)  # noqa: FBT003
+        names, problem = self.versions(pin.name, template.environment.python or "", "")
         if problem:
             raise UsageError(Problem(f"the versions of {pin.name} cannot be listed: {problem}"))
         known = [made_from(template, pin, name, self.device) for name in names]

@@ -151,19 +151,6 @@ def made_from(template: Candidate, pin: Requirement, version: str, device: Devic
     )
 
 
-def with_lock(candidate: Candidate, lock: Path, device: Device) -> Candidate:
-    """Return a candidate of the index with the path of its lock."""
-    from dataclasses import replace
-
-    environment = candidate.environment
-    if environment.variants:
-        variant = environment.variants[device].model_copy(update={"lock": str(lock)})
-        environment = environment.model_copy(update={"variants": {device: variant}})
-    else:
-        environment = environment.model_copy(update={"lock": str(lock)})
-    return replace(candidate, environment=environment)
-
-
 def in_between(candidates: Sequence[Candidate], good: Candidate, bad: Candidate) -> tuple[Candidate, ...]:
     """Return both ends and the candidates between them, each release once, from the good end to the bad one.
 

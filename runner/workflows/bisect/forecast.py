@@ -50,10 +50,9 @@ class Forecast:
             for each in self.candidates
         ]
         download = f", about {disk_size(self.download)} to download" if self.download else ""
-        summary = (
-            f"about {formatting.counted(self.steps, 'step')}, at most {formatting.counted(self.builds, 'build')}{download}, "
-            f"and at least {duration(self.seconds)} of measuring"
-        )
+        steps, builds = formatting.counted(self.steps, "step"), formatting.counted(self.builds, "build")
+        measuring = f"at least {duration(self.seconds)} of measuring"
+        summary = f"about {steps}, at most {builds}{download}, and {measuring}"
         notes = [f"note: {note}" for note in self.notes]
         return "\n".join([formatting.columns(rows, width).rstrip(), *notes, summary])
 

@@ -18,7 +18,7 @@ from runner.core.progress import Progress
 from runner.plan.environments import specs
 from runner.report import differences
 from runner.workflows import run as pipeline
-from runner.workflows.bisect.candidates import Candidate, with_lock
+from runner.workflows.bisect.candidates import Candidate
 from runner.workflows.bisect.removal import leftovers_of
 from runner.workflows.bisect.state import State, Step
 from runner.workflows.clean import remove
@@ -32,7 +32,7 @@ OUTCOMES: Mapping[str, Outcome] = {"same": "same", "slower": "changed", "faster"
 """Verdict -> what it says to the search; a pair without one stays open, and one without a record is missing."""
 
 
-class Unmeasurable(RunnerError):
+class UnmeasurableError(RunnerError):
     """A candidate cannot be locked, built or measured; the search goes on without it."""
 
 
@@ -53,7 +53,7 @@ class Measuring:
     cell: str
     progress: Progress
     clock: Callable[[], float] = time.monotonic
-    locked: dict[str, Candidate] = field(default_factory=dict)
+    locks: dict[str, Path] = field(default_factory=dict)
 
     def step(self, base: Candidate, other: Candidate) -> Step:
         """Measure two candidates in turns, and return what that shows of the second.
@@ -63,13 +63,17 @@ class Measuring:
         """
         begin = self.clock()
         try:
-            prepared = self.prepared(self._locked(base, base), self._locked(other, base))
+            self._lock(base, base)
+            self._lock(other, base)
+            prepared = self.prepared(base, other)
             self._check_plan(prepared, base, other)
             self._build(prepared, base, other)
             comparison, run = self._measured(prepared, other)
-        except Unmeasurable as error:
+        except UnmeasurableError as error:
             reason = error.problems[0].message
-            return Step(base=base.name, other=other.name, outcome="missing", reason=reason, seconds=self.clock() - begin)
+            return Step(
+                base=base.name, other=other.name, outcome="missing", reason=reason, seconds=self.clock() - begin
+            )
         return replace(_step(base, other, comparison, run), seconds=round(self.clock() - begin, 1))
 
     def prepared(self, *candidates: Candidate) -> Prepared:
@@ -82,14 +86,13 @@ class Measuring:
             chosen=lambda cell: cell.partition("/")[2] == self.cell,
         )
         settings = replace(self.context.settings, reports=self.state.path)
-        return prepare(matrix, request, self.context.backend, settings, self.context.gpu)
+        return prepare(matrix, request, self.context.backend, settings, self.context.gpu, self.locks)
 
-    def _locked(self, candidate: Candidate, base: Candidate) -> Candidate:
-        """Return a candidate with its lock, which is written below the search if it is not there."""
-        if candidate.source == "matrix" or candidate.name in self.locked:
-            return self.locked.get(candidate.name, candidate)
-        path = (self.state.path / LOCKS / f"{candidate.name}.txt").resolve()
-        device = self.context.request.device
+    def _lock(self, candidate: Candidate, base: Candidate) -> None:
+        """Write the lock of a candidate of the index below the search, if it is not there."""
+        if candidate.source == "matrix":
+            return
+        path = self._lock_of(candidate)
         if not path.exists():
             self.progress.note(f"{candidate.name}: locking")
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,11 +100,13 @@ class Measuring:
                 _lock(candidate, path, self.context)
             except ProvisionError as error:
                 raise _failure(candidate, base, error.problems[0].message) from error
-        self.locked[candidate.name] = with_lock(candidate, path, device)
-        return self.locked[candidate.name]
+        self.locks[candidate.name] = path
+
+    def _lock_of(self, candidate: Candidate) -> Path:
+        return (self.state.path / LOCKS / f"{candidate.name}.txt").resolve()
 
     def _check_plan(self, prepared: Prepared, base: Candidate, other: Candidate) -> None:
-        """Raise Unmeasurable if the plan does not run the second candidate, RunnerError for the base."""
+        """Raise UnmeasurableError if the plan does not run the second candidate, RunnerError for the base."""
         planned = {cell.cell.environment: cell for cell in prepared.plan.cells}
         for candidate in (base, other):
             cell = planned.get(candidate.name)
@@ -131,16 +136,13 @@ class Measuring:
         failed = {record.cell.environment: record.reason or record.failure or "failed" for record in failures}
         reason = next((why for name, why in failed.items() if not is_twin(name)), "neither release has a record")
         if other.name in failed:
-            raise Unmeasurable(f"the cell fails: {failed[other.name]}")
+            raise UnmeasurableError(f"the cell fails: {failed[other.name]}")
         raise RunnerError(Problem(f"nothing can be compared in run {totals.run.path}: {reason}"))
 
     def remove(self, candidates: Mapping[str, Candidate], kept: set[str]) -> None:
         """Remove what this search has built, without what is kept; a candidate that cannot be removed stays noted."""
         for name in [name for name in self.state.built if name not in kept]:
-            candidate = self.locked.get(name) or candidates[name]
-            path = self.state.path / LOCKS / f"{name}.txt"
-            candidate = with_lock(candidate, path.resolve(), self.context.request.device) if path.exists() else candidate
-            if self._removed(candidate):
+            if self._removed(candidates[name]):
                 self.state.built.remove(name)
                 self.state.save()
 
@@ -149,6 +151,7 @@ class Measuring:
         matrix = self.context.matrix.model_copy(update={"environments": {candidate.name: candidate.environment}})
         settings, backend = self.context.settings, self.context.backend
         (spec,), _ = specs(matrix, [candidate.name], self.context.request.device, settings.matrix)
+        spec = replace(spec, lock=self._lock_of(candidate))
         if candidate.name not in backend.survey([spec]).cached:
             return True
         ready: Provisioned = backend.provision(spec, lambda _: None)
@@ -161,7 +164,7 @@ class Measuring:
 def _failure(candidate: Candidate, base: Candidate, reason: str) -> RunnerError:
     """Return the error of a candidate that cannot be measured; without its base, no step can be."""
     if candidate is not base:
-        return Unmeasurable(reason)
+        return UnmeasurableError(reason)
     return RunnerError(Problem(f"{candidate.name} cannot be measured: {reason}", hint="choose another end"))
 
 

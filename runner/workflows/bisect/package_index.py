@@ -20,22 +20,21 @@ _VERSION = re.compile(r"[0-9][0-9A-Za-z.!+_-]{0,99}")
 ANY_PATCH = 99
 """The patch release that is asked for. pip reads 3.6 as 3.6.0, and packages ask for "3.6.1 or later"."""
 
-Lister = Callable[[str, str, str, bool], tuple[tuple[str, ...], str]]
-"""Package, minor version of Python, index (empty for the default) and whether pre-releases count -> versions, problem."""
+Lister = Callable[[str, str, str], tuple[tuple[str, ...], str]]
+"""Package, minor version of Python, and an index of nightly builds or nothing -> versions, and why there are none."""
 
 
-def versions(package: str, python: str, index: str = "", pre: bool = False) -> tuple[tuple[str, ...], str]:
+def versions(package: str, python: str, nightly: str = "") -> tuple[tuple[str, ...], str]:
     """Return the versions with a wheel for this platform and an interpreter, in pip's order, and why there are none.
 
     Args:
         package: its name on the index.
         python: minor version of the interpreter, ``3.6``; it need not be installed.
-        index: the address of an index that replaces the default one.
-        pre: list pre-releases and nightly builds, too.
+        nightly: list pre-releases, too: of the index with this address, or of the default one for ``default``.
     """
     command = [*_pip(), "index", "versions", package, "--python-version", f"{python}.{ANY_PATCH}"]
     command += ["--only-binary", ":all:", "--no-input", "--disable-pip-version-check"]
-    command += [*(["--index-url", index] if index else []), *(["--pre"] if pre else [])]
+    command += [*(["--pre"] if nightly else []), *(["--index-url", nightly] if "://" in nightly else [])]
     try:
         done = subprocess.run(
             command,

@@ -67,11 +67,12 @@ class Bisection:
         """Yield a sentence for each change, or one that says why there is none."""
         for change in self.answer.changes:
             yield self._sentence(change)
-            yield from (f"  {sentence}" for sentence in self._beside(change))
+            yield from (f"  {sentence}" for sentence in self._differences(change))
         good, bad = self.candidates[0], self.candidates[-1]
         if self.answer.undecided:
             first, last = (self.candidates[position] for position in self.answer.undecided)
-            yield f"between {self._name(first)} and {self._name(last)} nothing is decided: {self._why_open(first, last)}"
+            between = f"between {self._name(first)} and {self._name(last)}"
+            yield f"{between} nothing is decided: {self._why_open(first, last)}"
         elif not self.answer.changes:
             yield f"{self._name(bad)} is as fast as {self._name(good)}: there is no change to search"
 
@@ -91,7 +92,7 @@ class Bisection:
         between = "; ".join(self._missing(position) for position in change.missing)
         return f"{range_of}; {between}; {measured}"
 
-    def _beside(self, change: Change) -> Iterator[str]:
+    def _differences(self, change: Change) -> Iterator[str]:
         yield from self._deciding(change).differences
 
     def _missing(self, position: int) -> str:
@@ -130,7 +131,7 @@ class Bisection:
 
 
 def _effect(step: Step) -> str:
-    """Return how much slower or faster the second release is, ``1.080 (1.060 – 1.100) times slower``."""
+    """Return how much slower or faster the second release is, ``1.080 (...) times slower``, with its interval."""
     ratio, ends = step.ratio or 1.0, (step.ratio_low, step.ratio_high)
     if ratio < 1:
         low, high = ends

@@ -198,7 +198,9 @@ def read_state(path: Path) -> State:
         question = Question(**document["question"])
         steps = [Step(**{**step, "differences": tuple(step["differences"])}) for step in document["steps"]]
     except (OSError, ValueError, TypeError) as error:
-        raise RecordError(Problem(f"{path} cannot be read: {error}", hint="remove its folder to search anew")) from error
+        raise RecordError(
+            Problem(f"{path} cannot be read: {error}", hint="remove its folder to search anew")
+        ) from error
     return State(
         path=path.parent,
         question=question,

@@ -142,18 +142,17 @@ def test_what_a_second_run_does_not_confirm_is_not_named() -> None:
     assert len(pairs) == 3
 
 
-@given(st.integers(2, 40), st.booleans(), st.integers(0, 2**32))
-def test_whatever_the_verdicts_are_the_search_ends_and_repeats_itself(size: int, every: bool, seed: int) -> None:
-    def search() -> Search:
-        return (every_neighbour if every else bisection)(size)
-
+@given(st.integers(2, 40), st.sampled_from([bisection, every_neighbour]), st.integers(0, 2**32))
+def test_whatever_the_verdicts_are_the_search_ends_and_repeats_itself(
+    size: int, search: Callable[[int], Search], seed: int
+) -> None:
     outcomes = Random(seed)
-    answer, pairs = answered(search(), lambda _: outcomes.choice(OUTCOMES))
+    answer, pairs = answered(search(size), lambda _: outcomes.choice(OUTCOMES))
     assert all(0 <= pair.base < pair.other < size and pair.repeats < 3 for pair in pairs)
     ends = [position for change in answer.changes for position in (change.before, change.after)]
     assert ends == sorted(ends)
     again = Random(seed)
-    assert answered(search(), lambda _: again.choice(OUTCOMES)) == (answer, pairs)
+    assert answered(search(size), lambda _: again.choice(OUTCOMES)) == (answer, pairs)
 
 
 def outcome_pool(change: float, count: int, random: np.random.Generator) -> list[Outcome]:
@@ -164,7 +163,9 @@ def outcome_pool(change: float, count: int, random: np.random.Generator) -> list
     undecided = np.arange(count)
     for look in looks:
         ratios = [rounds[row, :look] for row in undecided]
-        evidence = statistics.Evidence(*(np.array(column) for column in zip(*map(statistics.paired, ratios), strict=True)))
+        evidence = statistics.Evidence(
+            *(np.array(column) for column in zip(*map(statistics.paired, ratios), strict=True))
+        )
         p, _, _, deciding = evaluate(evidence, ratios, [looks] * len(ratios), table_rows=1)
         verdicts = statistics.verdicts(deciding, p <= statistics.FALSE_ALARM_LEVEL)
         for row, verdict in zip(undecided, verdicts, strict=True):

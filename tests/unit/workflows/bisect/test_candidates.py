@@ -41,15 +41,13 @@ LISTED = {
     ("torch", "3.10"): ("2.0.0", "1.13.0", "1.12.1", "1.11.0"),
     ("jax", "3.11"): ("0.4.36", "0.4.35", "0.4.34"),
     ("nvidia-cudnn-cu12", "3.11"): ("9.10.0.56", "9.9.0.52", "9.8.0.87", "9.1.0.70"),
-    ("tf-nightly", "3.11"): ("2.20.0.dev2", "2.19.0"),
 }
 
 
-def versions(package: str, python: str, index: str, pre: bool) -> tuple[tuple[str, ...], str]:
+def versions(package: str, python: str, nightly: str) -> tuple[tuple[str, ...], str]:
     """Stand in for the package index."""
-    if index:
-        dates = ("2.10.0.dev20251003", "2.10.0.dev20251002", "2.10.0.dev20251001", "2.9.0")
-        return dates if pre else (), ""
+    if nightly:
+        return ("2.10.0.dev20251003", "2.10.0.dev20251002", "2.10.0.dev20251001", "2.9.0"), ""
     listed = LISTED.get((package, python), ())
     return listed, "" if listed else "no such package"
 
@@ -130,16 +128,22 @@ def test_equal_ends_are_refused(matrix: Matrix, tmp_path: Path) -> None:
 
 
 def test_without_an_index_the_matrix_alone_is_searched(matrix: Matrix, tmp_path: Path) -> None:
-    found = axes(matrix, tmp_path)
-    found = Axes(
-        matrix=matrix, folder=tmp_path, device="cpu", versions=lambda *_: ((), "no answer"), notes=found.notes
+    axes_of_file = axes(matrix, tmp_path)
+    axes_of_file = Axes(
+        matrix=matrix, folder=tmp_path, device="cpu", versions=lambda *_: ((), "no answer"), notes=axes_of_file.notes
     )
-    assert names(found.candidates(question("torch-1.0", "torch-1.12"))) == ["torch-1.0", "torch-1.2", "torch-1.12"]
-    assert "no answer" in found.notes[0]
+    assert names(axes_of_file.candidates(question("torch-1.0", "torch-1.12"))) == [
+        "torch-1.0",
+        "torch-1.2",
+        "torch-1.12",
+    ]
+    assert "no answer" in axes_of_file.notes[0]
 
 
 def test_nightly_builds_are_those_of_the_nightly_index(matrix: Matrix, tmp_path: Path) -> None:
-    chosen = axes(matrix, tmp_path).candidates(question("2.10.0.dev20251001", "2.10.0.dev20251003", "nightly", "torch-1.12"))
+    chosen = axes(matrix, tmp_path).candidates(
+        question("2.10.0.dev20251001", "2.10.0.dev20251003", "nightly", "torch-1.12")
+    )
     assert [candidate.release for candidate in chosen] == [f"2.10.0.dev2025100{day}" for day in (1, 2, 3)]
     variant = chosen[1].environment.variant("cpu")
     assert variant is not None
@@ -154,24 +158,24 @@ def test_what_needs_a_gpu_says_so_on_a_cpu(axis: str, matrix: Matrix, tmp_path: 
 
 
 def test_cuda_builds_are_the_variants_between_two_versions(matrix: Matrix, tmp_path: Path) -> None:
-    found = axes(matrix, tmp_path, "cuda")
-    asked = question("11.3", "11.7", "cuda", "torch-1.12")
-    chosen = found.candidates(asked)
+    axes_of_file = axes(matrix, tmp_path, "cuda")
+    requested = question("11.3", "11.7", "cuda", "torch-1.12")
+    chosen = axes_of_file.candidates(requested)
     assert names(chosen) == ["torch-1.12-cuda-11.3", "torch-1.12-cuda-11.6", "torch-1.12-cuda-11.7"]
     variant = chosen[1].environment.variant("cuda")
     assert variant is not None
     assert variant.cuda == "11.6"
     with pytest.raises(UsageError, match=r"no build for CUDA 12\.0"):
-        found.candidates(question("11.3", "12.0", "cuda", "torch-1.12"))
+        axes_of_file.candidates(question("11.3", "12.0", "cuda", "torch-1.12"))
 
 
 def test_versions_of_cudnn_replace_that_of_the_lock(matrix: Matrix, tmp_path: Path) -> None:
-    found = axes(matrix, tmp_path, "cuda")
-    chosen = found.candidates(question("9.8.0.87", "9.10.0.56", "cudnn", "jax"))
+    axes_of_file = axes(matrix, tmp_path, "cuda")
+    chosen = axes_of_file.candidates(question("9.8.0.87", "9.10.0.56", "cudnn", "jax"))
     assert [candidate.release for candidate in chosen] == ["9.8.0.87", "9.9.0.52", "9.10.0.56"]
     assert chosen[1].environment.requirements == ("nvidia-cudnn-cu12==9.9.0.52", "jax==0.4.36", "jaxlib==0.4.36")
     with pytest.raises(UsageError, match="no package of cuDNN"):
-        found.candidates(question("9.8", "9.9", "cudnn", "torch-1.12"))
+        axes_of_file.candidates(question("9.8", "9.9", "cudnn", "torch-1.12"))
 
 
 @pytest.mark.parametrize(
@@ -185,10 +189,10 @@ def test_versions_of_cudnn_replace_that_of_the_lock(matrix: Matrix, tmp_path: Pa
 def test_stored_candidates_are_the_same_without_the_index(
     axis: str, good: str, bad: str, environment: str, matrix: Matrix, tmp_path: Path
 ) -> None:
-    asked, found = question(good, bad, axis, environment), axes(matrix, tmp_path)
-    chosen = found.candidates(asked)
+    requested, axes_of_file = question(good, bad, axis, environment), axes(matrix, tmp_path)
+    chosen = axes_of_file.candidates(requested)
     entries = [{name: getattr(each, name) for name in ("name", "release", "source", "template")} for each in chosen]
-    assert found.stored(asked, entries) == chosen
+    assert axes_of_file.stored(requested, entries) == chosen
 
 
 def test_pip_lists_the_versions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +209,9 @@ def test_pip_lists_the_versions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_problem_of_pip_is_returned_without_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    failed = subprocess.CompletedProcess[str]([], 1, "", "ERROR: no answer of https://ann:secret@index.example/simple\n")
+    failed = subprocess.CompletedProcess[str](
+        [], 1, "", "ERROR: no answer of https://ann:secret@index.example/simple\n"
+    )
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
     assert package_index.versions("torch", "3.6") == ((), "no answer of https://****@index.example/simple")
 

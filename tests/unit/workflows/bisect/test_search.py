@@ -11,6 +11,7 @@ import pytest
 from runner.core.errors import RecordError, RunnerError, UsageError
 from runner.core.progress import Progress
 from runner.matrix import Environment
+from runner.report.formatting import DASH
 from runner.workflows import bisect as workflow
 from runner.workflows.bisect.candidates import Candidate
 from runner.workflows.bisect.result import Bisection, entry
@@ -42,7 +43,7 @@ def candidates(count: int) -> tuple[Candidate, ...]:
     )
 
 
-class Killed(Exception):
+class KilledError(Exception):
     """The process ends in the middle of a step."""
 
 
@@ -55,16 +56,16 @@ class FakeMeasuring:
     killed_at: int = 99
     progress: Progress = field(default_factory=lambda: Progress(lambda _: None))
     steps: int = 0
-    most: int = 0
+    largest: int = 0
 
     def step(self, base: Candidate, other: Candidate) -> Step:
         """Return how two releases compare."""
         self.steps += 1
         if self.steps > self.killed_at:
-            raise Killed
+            raise KilledError
         position = int(other.name.rpartition(".")[2])
         self.state.built = list(dict.fromkeys([*self.state.built, *([other.name] if other.source == "index" else [])]))
-        self.most = max(self.most, len(self.state.built))
+        self.largest = max(self.largest, len(self.state.built))
         first, second = self.times[int(base.name.rpartition(".")[2])], self.times[position]
         if first is None or second is None:
             return Step(base=base.name, other=other.name, outcome="missing", reason="cannot be built")
@@ -120,7 +121,8 @@ def test_the_sentence_names_the_release_the_effect_and_the_runs(tmp_path: Path) 
     result, _ = searched(state_in(tmp_path, 7), SLOWER)
     assert result.exit_code == 0
     (sentence,) = result.sentences()
-    assert sentence.startswith(f"PyTorch 1.4.0 made {QUESTION.cell} 1.080 (1.058 – 1.102) times slower than PyTorch 1.3.0")
+    effect = f"1.080 (1.058 {DASH} 1.102) times slower than PyTorch 1.3.0"
+    assert sentence.startswith(f"PyTorch 1.4.0 made {QUESTION.cell} {effect}")
     assert sentence.endswith(f"measured in turns in {len(result.steps)} runs")
     (change,) = result.json()["changes"]
     assert (change["before"]["release"], change["after"]["release"], change["named"]) == ("1.3.0", "1.4.0", True)
@@ -129,7 +131,7 @@ def test_the_sentence_names_the_release_the_effect_and_the_runs(tmp_path: Path) 
 
 def test_a_faster_release_has_the_inverse_ratio(tmp_path: Path) -> None:
     result, _ = searched(state_in(tmp_path, 3), (1.0, 0.5, 0.5))
-    assert "2.000 (1.961 – 2.041) times faster than PyTorch 1.0.0" in next(result.sentences())
+    assert f"2.000 (1.961 {DASH} 2.041) times faster than PyTorch 1.0.0" in next(result.sentences())
 
 
 def test_a_release_that_cannot_be_built_makes_a_range_with_its_reason(tmp_path: Path) -> None:
@@ -153,7 +155,7 @@ def test_an_end_that_cannot_be_measured_ends_the_search(tmp_path: Path) -> None:
 @pytest.mark.parametrize("killed_at", range(6))
 def test_a_killed_search_continues_with_the_steps_that_it_has(killed_at: int, tmp_path: Path) -> None:
     state = state_in(tmp_path, 7)
-    with pytest.raises(Killed):
+    with pytest.raises(KilledError):
         searched(state, SLOWER, killed_at)
     continued = unfinished(tmp_path, QUESTION)
     assert continued is not None
@@ -169,7 +171,7 @@ def test_few_environments_exist_at_a_time_and_none_in_the_end(tmp_path: Path) ->
     times = (1.0,) * 20 + (1.1,) * 12
     result, measuring = searched(state_in(tmp_path, 32), times)
     assert [change.after for change in result.answer.changes] == [20]
-    assert measuring.most <= 4
+    assert measuring.largest <= 4
     assert measuring.state.built == []
 
 
