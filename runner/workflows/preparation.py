@@ -34,6 +34,7 @@ class RunSettings:
         telemetry: readings of a GPU per second.
         quiet_seconds: how long to wait for a quiet machine before measuring; 0 does not look.
         command: the arguments of ``runner run`` that ask for the same again.
+        part_of: the command that the run is a step of, and that measures it again; empty for one of its own.
     """
 
     file: Path
@@ -48,6 +49,7 @@ class RunSettings:
     telemetry: float = 0.0
     quiet_seconds: float = 0.0
     command: tuple[str, ...] = ()
+    part_of: str = ""
 
     @property
     def matrix(self) -> Path:

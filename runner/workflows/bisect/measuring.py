@@ -127,7 +127,7 @@ class Measuring:
 
     def _measured(self, prepared: Prepared, other: Candidate) -> tuple[Comparison, str]:
         """Measure a plan in a run below the search; return the comparison with the base, and the id of the run."""
-        settings = replace(self.context.settings, reports=self.state.path)
+        settings = replace(self.context.settings, reports=self.state.path, part_of="runner bisect")
         totals = pipeline.run(prepared, self.context.backend, settings, self.progress, self.context.gpus)
         for comparison in summarise(dataset.load_dataset(totals.run), margin=settings.margin):
             if comparison.others == (other.name,):

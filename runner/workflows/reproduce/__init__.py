@@ -51,7 +51,8 @@ def reproduce(options: Options, record: str, progress: Progress, against: str = 
     for note in context.notes:
         progress.note(note)
     environments = rebuilt(stored, context, progress)
-    settings = replace(context.settings, reports=options.reports / FOLDER / stored.run.id)
+    reports = options.reports / FOLDER / stored.run.id
+    settings = replace(context.settings, reports=reports, part_of="runner reproduce")
     context = replace(context, settings=with_header(settings, stored.header))
     if against:
         return _in_turns(stored, environments, against, context, progress)

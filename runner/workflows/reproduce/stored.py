@@ -86,7 +86,8 @@ def _run_and_pattern(reports: Path, text: str) -> tuple[Run, str]:
     """Return the run that a text names, and a glob over ids of its cells."""
     path = Path(text)
     if text.endswith(".json") and path.is_file():
-        return Run.open(path.resolve().parent.parent), _cell_of_file(path)
+        cell = _cell_of_file(path)
+        return Run.open(path.resolve().parent.parent), cell
     if path.is_dir():
         return Run.open(path), "*"
     parts = text.split("/")
