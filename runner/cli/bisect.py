@@ -1,5 +1,7 @@
 """The commands that ask a question about the past: bisect and reproduce."""
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,9 +17,17 @@ app = typer.Typer()
 
 
 @app.command(short_help="Search the release in which a cell became slower or faster")
-@planning
+@partial(planning, without=("selectors", "workload", "preset", "precision", "budget", "python", "framework", "name"))
 def bisect(
     options: "Options",
+    cell: Annotated[
+        str,
+        typer.Argument(
+            metavar="CELL",
+            help="implementation/workload/case/phase/precision, with or without an environment in front",
+            autocompletion=completion.environments,
+        ),
+    ] = "",
     good: Annotated[
         str,
         typer.Option(
@@ -47,6 +57,7 @@ def bisect(
     from runner.workflows import bisect as workflow
     from runner.workflows.context import cache_in_use
 
+    options = replace(options, selectors=[cell])
     ends = workflow.Ends(good=good, bad=bad or "", axis=axis, every=every, keep=keep)
     if dry_run:
         console.show(workflow.dry_run(options, ends), format, output)

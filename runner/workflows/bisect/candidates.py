@@ -29,7 +29,11 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
 """Framework -> the packages that a requirement may name it by; the first one where a matrix lists no requirements."""
 
 COMPANIONS: Mapping[str, tuple[str, ...]] = {"jax": ("jaxlib",)}
-"""Package -> those that each of its releases chooses itself; a pin of the template would make it run on an old one."""
+"""Package -> those of which each of its releases needs an equal or earlier version, whatever the template pins.
+
+https://docs.jax.dev/en/latest/jep/9419-jax-versioning.html: jaxlib is at most as new as jax. Up to 0.4.29, jax did
+not even require it by itself.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,14 +129,15 @@ def made_from(template: Candidate, pin: Requirement, version: str, device: Devic
     variant = template.environment.variant(device)
     assert variant is not None
     is_framework = not _key(pin).startswith("nvidia-")
+    companions = COMPANIONS.get(_key(pin), ())
     dropped = {_key(pin)}
     if is_framework:
-        dropped |= {_key(package_of(variant, template.environment.framework)), *COMPANIONS.get(_key(pin), ())}
+        dropped |= {_key(package_of(variant, template.environment.framework)), *companions}
     others = [text for text in variant.requirements if canonicalize_name(Requirement(text).name) not in dropped]
     extras = f"[{','.join(sorted(pin.extras))}]" if pin.extras else ""
     changes = {
         "lock": None,
-        "requirements": (f"{pin.name}{extras}=={version}", *others),
+        "requirements": (f"{pin.name}{extras}=={version}", *(f"{name}<={version}" for name in companions), *others),
         "index": index or variant.index,
     }
     release = version if is_framework else template.environment.release

@@ -28,6 +28,8 @@ from runner.workflows.lock_requests import LockRequest
 from runner.workflows.preparation import Prepared, prepare
 
 LOCKS = "locks"
+MAX_ROUNDS = 40
+"""The limit of a comparison without ``--max-rounds``: twice that of a run, because an open step costs a release."""
 OUTCOMES: Mapping[str, Outcome] = {"same": "same", "slower": "changed", "faster": "changed"}
 """Verdict -> what it says to the search; a pair without one stays open, and one without a record is missing."""
 
@@ -83,6 +85,7 @@ class Measuring:
         request = replace(
             self.context.request,
             environments=tuple(environments),
+            max_rounds=self.context.request.max_rounds or MAX_ROUNDS,
             chosen=lambda cell: cell.partition("/")[2] == self.cell,
         )
         settings = replace(self.context.settings, reports=self.state.path)
