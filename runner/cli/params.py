@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Annotated, Literal
@@ -37,15 +37,20 @@ Environments = Annotated[
 TableOrJson = Annotated[Literal["table", "json"], typer.Option("--format", help="how to print the result")]
 
 
-def planning(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command one option for each field of Options; its first parameter, ``options``, receives them all."""
+def planning(command: Callable[..., int], without: Collection[str] = ()) -> Callable[..., int]:
+    """Give a command one option for each field of Options; its first parameter, ``options``, receives them all.
+
+    Args:
+        command: a function.
+        without: fields that keep their defaults, and are no options of the command.
+    """
 
     @functools.wraps(command)
     def with_options(**values: object) -> int:
-        shared = {field.name: values.pop(field.name) for field in fields(Options)}
+        shared = {field.name: values.pop(field.name) for field in fields(Options) if field.name not in without}
         return command(Options(**shared), **values)  # type: ignore[arg-type]  # typer has checked them
 
-    shared = [_parameter(name) for name in Options.__dataclass_fields__]
+    shared = [_parameter(name) for name in Options.__dataclass_fields__ if name not in without]
     specific = list(inspect.signature(command, eval_str=False).parameters.values())[1:]
     vars(with_options)["__signature__"] = inspect.Signature([*shared, *specific])
     with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in (*shared, *specific)}

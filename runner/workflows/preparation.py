@@ -34,7 +34,8 @@ class RunSettings:
         quiet_seconds: how long to wait for a quiet machine before measuring; 0 does not look.
         command: the arguments of ``runner run`` that ask for the same again.
         run: the id of the run that is started; empty for a new one.
-        locks: environment -> the lock that a night uses instead of the matrix's.
+        locks: environment -> the lock that is used instead of the matrix's.
+        part_of: the command that the run is a step of, and that measures it again; empty for one of its own.
     """
 
     file: Path
@@ -51,6 +52,7 @@ class RunSettings:
     command: tuple[str, ...] = ()
     run: str = ""
     locks: Mapping[str, Path] = field(default_factory=dict)
+    part_of: str = ""
 
     @property
     def matrix(self) -> Path:
@@ -75,8 +77,22 @@ class Prepared:
     also: Mapping[str, Provisioned] = field(default_factory=dict)
 
 
-def prepare(matrix: Matrix, request: Request, backend: Backend, settings: RunSettings, gpu: Gpu | None) -> Prepared:
-    """Survey this machine and plan by it; nothing is downloaded or built."""
+def prepare(
+    matrix: Matrix,
+    request: Request,
+    backend: Backend,
+    settings: RunSettings,
+    gpu: Gpu | None,
+) -> Prepared:
+    """Survey this machine and plan by it; nothing is downloaded or built.
+
+    Args:
+        matrix: the checked matrix.
+        request: what was asked for.
+        backend: builds environments.
+        settings: the folder of the matrix and the locks count.
+        gpu: stands for all GPUs; None on a CPU.
+    """
     complete, incomplete = specs(matrix, request.environments, request.device, settings.matrix)
     complete = with_locks(complete, settings.locks)
     survey = backend.survey(complete)

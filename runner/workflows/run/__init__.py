@@ -61,7 +61,7 @@ def run(
         stored = _continued(resumed, ready, failed) if resumed else _started(assignment, settings, ready, stack)
         progress.note(f"run {stored.id} on {plan.backend}, {plan.device}, {plan.measurement.threads} threads")
         recorder = RunRecorder(assignment.plan, stored, progress)
-        with recorded_ending(stored, progress, resumable=not prepared.also):
+        with recorded_ending(stored, progress, settings.part_of or ("runner nightly" if prepared.also else "")):
             for part, session in assignment.parts:
                 recorder.record_unbuilt(part, failed, session)
             stack.enter_context(device_locks(assignment, settings, progress))

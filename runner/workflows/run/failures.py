@@ -26,15 +26,15 @@ def run_name(run: Run) -> str:
 
 
 @contextmanager
-def recorded_ending(run: Run, progress: Progress, *, resumable: bool = True) -> Iterator[None]:
+def recorded_ending(run: Run, progress: Progress, again: str = "") -> Iterator[None]:
     """Write to the journal how the block ended, and say how to continue where that was too early.
 
     Args:
         run: the run that is measured.
         progress: takes the command that continues it.
-        resumable: the run can be resumed; else the next night measures it again.
+        again: the command that measures it again, for a run that cannot be resumed; empty if it can.
     """
-    command = f"runner run --resume {run_name(run)}" if resumable else "runner nightly"
+    command = again or f"runner run --resume {run_name(run)}"
     try:
         yield
     except BaseException as error:
@@ -42,7 +42,7 @@ def recorded_ending(run: Run, progress: Progress, *, resumable: bool = True) -> 
         with suppress(OSError) if isinstance(error, OSError) else nullcontext():
             run.note("ended", how=word)
         if isinstance(error, KeyboardInterrupt):
-            progress.note(f"`{command}` {'continues it' if resumable else 'measures it again'}")
+            progress.note(f"`{command}` {'measures it again' if again else 'continues it'}")
         advised = _with_advice(error, run, command)
         if advised is error:
             raise

@@ -30,6 +30,7 @@ from runner.measure.round_plan import TRANSIENT_FAILURES
 from runner.store.run import Run
 from runner.workflows.run.costs import CellCosts, measured_seconds
 from runner.workflows.run.header import now
+from runner.workflows.run.locks import write_lock
 from runner.workflows.run.sbom import write_sbom
 
 SERVER_FACTS = ("server", "gpu_affinity", "opened_by_import")  # not of the environment
@@ -182,6 +183,7 @@ class RunRecorder:
             self.stored.write_environments(self.environments)
             if not is_twin(name):
                 write_sbom(self.stored.path, outcome.ready, outcome.facts, now())
+                write_lock(self.stored.path, outcome.ready)
 
     def totals(self) -> Totals:
         """Return the totals by the records that count."""

@@ -1,0 +1,108 @@
+"""The commands that ask a question about the past: bisect and reproduce."""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from runner.cli import completion, console
+from runner.cli.params import Device, MatrixFile, Output, Reports, TableOrJson, Traceback, planning
+
+if TYPE_CHECKING:
+    from runner.workflows.options import Options
+
+app = typer.Typer()
+
+
+@app.command(short_help="Search the release in which a cell became slower or faster")
+@partial(planning, without=("selectors", "workload", "preset", "precision", "budget", "python", "framework", "name"))
+def bisect(
+    options: "Options",
+    cell: Annotated[
+        str,
+        typer.Argument(
+            metavar="CELL",
+            help="implementation/workload/case/phase/precision, with or without an environment in front",
+            autocompletion=completion.environments,
+        ),
+    ] = "",
+    good: Annotated[
+        str,
+        typer.Option(
+            "--good",
+            help="the first release: an environment, or a version such as 1.4.0",
+            autocompletion=completion.environments,
+        ),
+    ] = "",
+    bad: Annotated[
+        str | None,
+        typer.Option(
+            "--bad", help="the last release; by default the cell's environment", autocompletion=completion.environments
+        ),
+    ] = None,
+    axis: Annotated[
+        Literal["release", "nightly", "cuda", "cudnn"], typer.Option("--axis", help="what varies")
+    ] = "release",
+    every: Annotated[bool, typer.Option("--all", help="compare each release with the one before it")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="keep the environments that are built for the search")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="print the candidates and what the search takes; measure nothing")
+    ] = False,
+    format: TableOrJson = "table",
+    output: Output = None,
+) -> int:
+    """Search the release in which a CELL changed, in turns; the same command continues an interrupted search."""
+    from runner.workflows import bisect as workflow
+    from runner.workflows.context import cache_in_use
+
+    options = replace(options, selectors=[cell])
+    ends = workflow.Ends(good=good, bad=bad or "", axis=axis, every=every, keep=keep)
+    if dry_run:
+        console.show(workflow.dry_run(options, ends), format, output)
+        return 0
+    with console.progress() as progress, cache_in_use():
+        result = workflow.bisect(options, ends, progress)
+    console.show(result, format, output)
+    return result.exit_code
+
+
+@app.command(short_help="Measure a stored record again in the same environment")
+def reproduce(
+    record: Annotated[
+        str,
+        typer.Argument(
+            metavar="RECORD",
+            help="a record's file, a run, or RUN/CELL with a cell or a glob over cells",
+            autocompletion=completion.runs,
+        ),
+    ],
+    against: Annotated[
+        str,
+        typer.Option(
+            "--against",
+            help="measure the stored environment in turns with this one",
+            autocompletion=completion.environments,
+        ),
+    ] = "",
+    matrix: MatrixFile = Path("matrix.yaml"),
+    reports: Reports = Path("reports"),
+    device: Device = None,
+    busy_ok: Annotated[
+        bool, typer.Option("--busy-ok", help="measure at once, even while other programs keep the machine busy")
+    ] = False,
+    format: TableOrJson = "table",
+    output: Output = None,
+    traceback: Traceback = False,
+) -> int:
+    """Build the environment of a stored record again, measure its cells with the same settings, and compare."""
+    from runner.workflows.context import cache_in_use
+    from runner.workflows.options import Options
+    from runner.workflows.reproduce import reproduce as measure_again
+
+    options = Options(matrix=matrix, reports=reports, device=device, busy_ok=busy_ok)
+    with console.progress() as progress, cache_in_use():
+        result = measure_again(options, record, progress, against)
+    console.show(result, format, output)
+    return result.exit_code

@@ -1,0 +1,185 @@
+"""The releases that a bisect can measure: environments of the matrix, and releases of the index made from templates."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from runner.backends.lock_file import read_lock
+from runner.core.errors import Problem, ProvisionError, UsageError
+from runner.core.model import Device
+from runner.matrix import Environment, Matrix, Variant
+from runner.matrix.select import release_key
+
+Axis = Literal["release", "nightly", "cuda", "cudnn"]
+Source = Literal["matrix", "index"]
+
+PACKAGES: Mapping[str, tuple[str, ...]] = {
+    "torch": ("torch",),
+    "tensorflow": ("tensorflow", "tensorflow-cpu", "tensorflow-gpu"),
+    "keras": ("keras",),
+    "theano": ("theano",),
+    "jax": ("jax",),
+    "numpy": ("numpy",),
+}
+"""Framework -> the packages that a requirement may name it by; the first one where a matrix lists no requirements."""
+
+COMPANIONS: Mapping[str, tuple[str, ...]] = {"jax": ("jaxlib",)}
+"""Package -> those of which each of its releases needs an equal or earlier version, whatever the template pins.
+
+https://docs.jax.dev/en/latest/jep/9419-jax-versioning.html: jaxlib is at most as new as jax. Up to 0.4.29, jax did
+not even require it by itself.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A release that can be measured.
+
+    Attributes:
+        name: the id of its environment.
+        release: its version on the axis: of the framework, of CUDA or of cuDNN.
+        source: whether the matrix has it, or it is made from a template.
+        environment: how it is built; a candidate of the index has no lock until it is locked.
+        template: the environment of the matrix that it is made from; empty for one of the matrix.
+    """
+
+    name: str
+    release: str
+    source: Source
+    environment: Environment
+    template: str = ""
+
+
+def version_key(release: str) -> tuple[int, ...] | object:
+    """Return what releases are ordered by.
+
+    Raises:
+        UsageError: it is not a version.
+    """
+    key = release_key(release)
+    if key is None:
+        raise UsageError(Problem(f"{release!r} is not a version", hint="write a release such as 1.4.0"))
+    return key
+
+
+def package_of(variant: Variant, framework: str) -> Requirement:
+    """Return the requirement that names the framework, or its usual package where the matrix lists none."""
+    names = PACKAGES.get(framework, ())
+    for text in variant.requirements:
+        requirement = Requirement(text)
+        if canonicalize_name(requirement.name) in names:
+            return requirement
+    return Requirement(names[0] if names else framework)
+
+
+def exact_release(environment: Environment, device: Device, folder: Path) -> str:
+    """Return the version of the framework in an environment: what the matrix says, or its lock where that floats.
+
+    Args:
+        environment: of the matrix.
+        device: which of its variants counts.
+        folder: what the paths of locks are relative to.
+    """
+    variant = environment.variant(device)
+    if "*" not in environment.release or variant is None or not variant.lock:
+        return environment.release
+    package = canonicalize_name(package_of(variant, environment.framework).name)
+    try:
+        packages = read_lock(folder / variant.lock)[1].packages
+    except ProvisionError:
+        return environment.release
+    return next((locked.version for locked in packages if locked.key == package), environment.release)
+
+
+def of_matrix(matrix: Matrix, framework: str, device: Device, folder: Path) -> Iterator[Candidate]:
+    """Yield the environments of a framework that have a build for a device, in the order of the file."""
+    for name, environment in matrix.environments.items():
+        if environment.framework == framework and environment.variant(device) is not None:
+            release = exact_release(environment, device, folder)
+            if release_key(release) is not None:
+                yield Candidate(name=name, release=release, source="matrix", environment=environment)
+
+
+def templates(candidates: Sequence[Candidate], device: Device) -> tuple[Candidate, ...]:
+    """Return the candidates that others can be made from: those with a Python and packages, and not an image."""
+    return tuple(
+        candidate
+        for candidate in candidates
+        if candidate.environment.python is not None
+        and (variant := candidate.environment.variant(device)) is not None
+        and variant.image is None
+    )
+
+
+def made_from(template: Candidate, pin: Requirement, version: str, device: Device, index: str = "") -> Candidate:
+    """Return a release of the index as a candidate: the template with another version of one package, not yet locked.
+
+    Args:
+        template: an environment of the matrix.
+        pin: the package that varies, with its extras.
+        version: the version of it.
+        device: which variant of the template is used.
+        index: an index that replaces the template's; empty for that.
+    """
+    variant = template.environment.variant(device)
+    assert variant is not None
+    is_framework = not _key(pin).startswith("nvidia-")
+    companions = COMPANIONS.get(_key(pin), ())
+    dropped = {_key(pin)}
+    if is_framework:
+        dropped |= {_key(package_of(variant, template.environment.framework)), *companions}
+    others = [text for text in variant.requirements if canonicalize_name(Requirement(text).name) not in dropped]
+    extras = f"[{','.join(sorted(pin.extras))}]" if pin.extras else ""
+    changes = {
+        "lock": None,
+        "requirements": (f"{pin.name}{extras}=={version}", *(f"{name}<={version}" for name in companions), *others),
+        "index": index or variant.index,
+    }
+    release = version if is_framework else template.environment.release
+    update: dict[str, object] = {"release": release}
+    if template.environment.variants:
+        update["variants"] = {device: variant.model_copy(update=changes)}
+    else:
+        update |= changes
+    stem = template.environment.framework if is_framework else f"{template.name}-{pin.name}"
+    return Candidate(
+        name=_identifier(f"{stem}-{version}"),
+        release=version,
+        source="index",
+        environment=template.environment.model_copy(update=update),
+        template=template.name,
+    )
+
+
+def in_between(candidates: Sequence[Candidate], good: Candidate, bad: Candidate) -> tuple[Candidate, ...]:
+    """Return both ends and the candidates between them, each release once, from the good end to the bad one.
+
+    Raises:
+        UsageError: the ends are the same release.
+    """
+    first, last = version_key(good.release), version_key(bad.release)
+    if first == last:
+        hint = "name two releases, or two versions on the axis"
+        raise UsageError(Problem(f"{good.name} and {bad.name} have the same version, {good.release}", hint=hint))
+    low, high = sorted((first, last))  # type: ignore[type-var]  # versions of PEP 440
+    by_key: dict[object, Candidate] = {}
+    for candidate in candidates:
+        key = version_key(candidate.release)
+        if low < key < high:  # type: ignore[operator]
+            by_key.setdefault(key, candidate)
+    inner = [by_key[key] for key in sorted(by_key, reverse=first == high)]  # type: ignore[type-var]
+    return (good, *inner, bad)
+
+
+def _key(requirement: Requirement) -> str:
+    return canonicalize_name(requirement.name)
+
+
+def _identifier(text: str) -> str:
+    """Return a text as an id of an environment: small letters and digits, with dots and dashes in between."""
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")

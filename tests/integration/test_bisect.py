@@ -1,0 +1,108 @@
+"""A bisect and a reproduction through the real command line, in virtual environments with a planted slow-down."""
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runner.backends.venv import VenvBackend
+from runner.core.model import Spec
+from runner.core.paths import cache_folder
+from tests.integration.conftest import Runner, wait_for
+from tests.integration.test_nightly import PLANTED
+
+CELL = "numpy-loop/rnn-step/rnn-b32-h128/forward/fp32"
+MATRIX = """\
+version: 1
+environments:
+{}
+workloads:
+  rnn-step: {{cases: [rnn-b32-h128], phases: [forward]}}
+measure: {{controls: false, seconds: 0.05, threads: 1}}
+"""
+ENTRY = '  np-{0}: {{framework: numpy, release: "{1}", python: "3.11", lock: docker/locks/np-{0}.txt}}'
+BISECT = ("bisect", CELL, "--good", "np-a", "--bad", "np-c", "--device", "cpu", "--backend", "venv", "--busy-ok")
+
+Plant = Callable[[str, str], Path]
+
+
+@pytest.fixture
+def plant(runner: Runner) -> Iterator[Plant]:
+    """Add an environment with NumPy from the shared one: a copy, with code added."""
+    backend = VenvBackend(cache_folder(os.environ))
+    locks = runner.folder / "docker/locks"
+    lock = locks / "numpy.txt"
+    arguments = ("np-old", "--device", "cpu", "--backend", "venv")
+    homes: list[Path] = []
+
+    def planted(name: str, code: str) -> Path:
+        assert runner("build", *arguments).returncode == 0 if not homes else True
+        spec = Spec(environment="np-old", framework="numpy", release="2.4.6", python="3.11", lock=lock)
+        before = backend.home(spec)
+        copy = locks / f"{name}.txt"
+        copy.write_text(f"{lock.read_text()}# {name} of {runner.folder.name}\n")
+        home = backend.home(replace(spec, environment=name, lock=copy))
+        homes.append(home)
+        shutil.copytree(before, home, symlinks=True, copy_function=os.link)
+        (package,) = home.glob("lib/python3.11/site-packages/numpy/__init__.py")
+        text = package.read_text()
+        package.unlink()  # or the file that it is a hard link to would change, too
+        package.write_text(text + code)
+        return home
+
+    yield planted
+    for home in homes:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def test_a_planted_slow_down_is_named_and_an_interrupted_search_continues(runner: Runner, plant: Plant) -> None:
+    for name, code in (("np-a", ""), ("np-b", PLANTED), ("np-c", PLANTED)):
+        plant(name, code)
+    entries = [ENTRY.format(letter, release) for letter, release in (("a", "2.4.4"), ("b", "2.4.5"), ("c", "2.4.6"))]
+    (runner.folder / "matrix.yaml").write_text(MATRIX.format("\n".join(entries)))
+    dry = runner.json(*BISECT, "--dry-run", "--format", "json")
+    assert [candidate["name"] for candidate in dry["candidates"]] == ["np-a", "np-b", "np-c"]
+    process = runner.start(*BISECT)
+    wait_for(lambda: [*runner.folder.glob("reports/bisect/*/runs/*/records/*.json")])
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    done = runner(*BISECT, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert "continuing bisect" in done.stderr
+    result = json.loads(done.stdout)
+    (change,) = result["changes"]
+    assert (change["before"]["name"], change["after"]["name"], change["named"]) == ("np-a", "np-b", True)
+    assert change["ratio"] > 1.2
+    assert result["sentences"][0].startswith(f"NumPy 2.4.5 made {CELL} ")
+    assert len(result["steps"]) <= 5
+    assert len([*runner.folder.glob("reports/bisect/*")]) == 1
+
+
+def test_a_record_is_measured_again_in_an_environment_that_is_built_again(runner: Runner, plant: Plant) -> None:
+    home = plant("np-a", "")
+    matrix = runner.folder / "matrix.yaml"
+    matrix.write_text(MATRIX.format(ENTRY.format("a", "2.4.6")))
+    assert runner("run", "np-a", "--device", "cpu", "--backend", "venv").returncode == 0
+    (run,) = runner.folder.glob("reports/runs/*")
+    matrix.write_text(MATRIX.format(ENTRY.format("old", "2.4.6").replace("np-old.txt", "numpy.txt")))
+    shutil.rmtree(home)
+    record = next(run.glob("records/*.json"))
+    done = runner("reproduce", str(record), "--busy-ok", "--format", "json")
+    assert done.returncode in (0, 1), done.stderr
+    assert f"np-a: built again from the lock of run {run.name}, with the same digest" in done.stderr
+    result = json.loads(done.stdout)
+    (cell,) = result["cells"]
+    assert cell["cell"] == f"np-a/{CELL}"
+    assert cell["state"] in ("reproduced", "differs", "undecided")
+    assert cell["ratio_low"] < cell["ratio"] < cell["ratio_high"]
+    assert result["differences"] == []
+    done = runner("reproduce", f"{run.name}/np-a", "--against", "np-old", "--busy-ok", "--format", "json")
+    assert f"np-a: the environment of run {run.name} still exists" in done.stderr
+    result = json.loads(done.stdout)
+    assert result["in_turns"]
+    assert result["cells"][0]["verdict"] in ("same", "inconclusive", "slower", "faster")
