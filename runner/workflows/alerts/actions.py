@@ -67,8 +67,9 @@ def actions(state: State, nights: Mapping[str, Mapping[str, Any]], tonight: Toni
     reported_before = {cell for entry in entries for cell in entry.cells}
     for cell in slower.keys() - standing.keys():
         change = None if cell in reported_before else _change_of(slower[cell])
-        if change in by_change:
-            joining.setdefault(by_change[change].key, []).append(cell)
+        joined = by_change.get(change) if change else None
+        if joined:
+            joining.setdefault(joined.key, []).append(cell)
         else:
             opening.setdefault(cell.partition("/")[0], []).append(cell)
     entries += [_entry(key, "joined", cells) for key, cells in sorted(joining.items())]
