@@ -117,6 +117,11 @@ def test_noise_of_a_thousandth_looks_flat() -> None:
     assert len(set(sparkline([1.0, 1.001, 0.999], 10))) == 1
 
 
+def test_the_axis_ends_above_zero() -> None:
+    lines = [line.plain for line in chart([mark(0.3, low=0.01, high=9.0), mark(1.1, low=0.1, high=9.0)], 60)]
+    assert float(lines[HEIGHT - 1].split()[0]) == pytest.approx(0.15)
+
+
 def test_verdicts_have_marks_and_intervals_are_drawn() -> None:
     verdicts = ("slower", "faster", "same", "inconclusive")
     marks = [mark(1.0 + index / 100, low=0.99, high=1.05, verdict=name) for index, name in enumerate(verdicts)]
