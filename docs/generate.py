@@ -111,12 +111,9 @@ def plan_without_images(matrix: "Matrix", folder: Path) -> "Plan":
 
 def cli_page(app: Any) -> str:  # noqa: ANN401  a typer.Typer; its commands have no public types
     """Return the page of all commands and their options."""
-    from typer.main import get_command
-
-    commands: Mapping[str, Any] = vars(get_command(app))["commands"]
     parts = [GENERATED, "# Command line", "Commands write results to stdout, and progress and errors to stderr."]
     parts += ["[Errors](../errors.md#exit-codes) lists the exit codes."]
-    for name, command in commands.items():
+    for name, command in commands(app):
         parts += [f"## runner {name}", prose(command.help)]
         arguments = [each for each in command.params if each.param_type_name == "argument"]
         options = [each for each in command.params if each.param_type_name == "option"]
@@ -128,6 +125,16 @@ def cli_page(app: Any) -> str:  # noqa: ANN401  a typer.Typer; its commands have
             ]
         parts += [table(("option", "default", "meaning"), map(_option, options))]
     return "\n\n".join(parts) + "\n"
+
+
+def commands(app: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
+    """Yield the words and the object of each command of a typer.Typer, those of a group in place of the group."""
+    from typer.main import get_command
+
+    by_name: Mapping[str, Any] = vars(get_command(app))["commands"]
+    for name, command in by_name.items():
+        in_group: Mapping[str, Any] = vars(command).get("commands", {})
+        yield from ((f"{name} {word}", each) for word, each in in_group.items()) if in_group else [(name, command)]
 
 
 def _argument(argument: Any) -> str:  # noqa: ANN401

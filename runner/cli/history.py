@@ -34,7 +34,7 @@ def show(
     ] = "*",
     reports: Reports = Path("reports"),
     history: HistoryUrl = None,
-    device: Annotated[str, typer.Option("--device", help="only this device, as the history names it")] = "",
+    device: Annotated[str | None, typer.Option("--device", help="only this device, as the history names it")] = None,
     last: Annotated[int, typer.Option("--last", min=1, help="how many runs the table of a cell lists")] = 30,
     format: Annotated[
         Literal["table", "json", "csv"], typer.Option("--format", help="how to print it; json and csv have every run")
@@ -48,7 +48,7 @@ def show(
     from runner.workflows.history.show import existing, shown
 
     with History.open(existing(history_url(reports, history))) as opened:
-        result = shown(opened, pattern, device=device, last=last)
+        result = shown(opened, pattern, device=device or "", last=last)
     if format == "csv":
         console.emit(result.csv(), output)
     else:

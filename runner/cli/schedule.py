@@ -31,12 +31,14 @@ def schedule(
     traceback: Traceback = False,
 ) -> int:
     """Print a systemd timer, crontab lines or a CI workflow that runs `runner nightly` here; nothing is installed."""
+    from runner.workflows import alerts
     from runner.workflows.schedule import Job, advice, clock, files
 
     if output and format == "cron":
         raise UsageError(Problem("a crontab line cannot be written into a folder", hint="leave out --output"))
     words = tuple(nightly_options or ())
     _check_nightly_options(words)
+    alerts.targets_of_night(dict(os.environ), console.note)  # notes what the night would note
     job = Job(python=sys.executable, folder=Path.cwd(), words=words, at=clock(at), environ=os.environ)
     units = files(job, format)
     if output is None:

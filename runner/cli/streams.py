@@ -17,6 +17,8 @@ FALLBACK = "runner.fallback"
 """The name of the error handler of both streams."""
 FALLBACKS = str.maketrans(
     {"\N{EN DASH}": "-", "\N{PLUS-MINUS SIGN}": "+-", "\N{MULTIPLICATION SIGN}": "x", "\N{RIGHTWARDS ARROW}": "->"}
+    | dict(zip("▁▂▃▄▅▆▇█", "_.,-=+*#", strict=True))  # bars
+    | dict(zip("▲▼●○•│┤", "^vo.o||", strict=True))  # marks and axis of a chart
     | {"\N{MICRO SIGN}": "u", "\N{DEGREE SIGN}": "", "\N{HORIZONTAL ELLIPSIS}": "...", "\N{MIDDLE DOT}": "-"}
 )
 """Characters of our own texts -> what an encoding without them prints; others become a question mark."""

@@ -43,22 +43,27 @@ class Trend:
     levels: tuple[LevelEntry, ...] = ()
 
     @property
-    def is_of_ratios(self) -> bool:
-        """Whether the trend is of ratios to a base that took turns, as most points have one; else it is of times."""
-        return sum(point.ratio is not None for point in self.points) * 2 > len(self.points)
+    def listed(self) -> tuple[Point, ...]:
+        """The points that are shown: without confirmations, whose base is the environment as it was some nights ago."""
+        return tuple(point for point in self.points if point.kind != "confirmation") or self.points
+
+    @property
+    def base(self) -> str:
+        """The id of the newest base; older points may have another one, and their ratios are of another series."""
+        return next((point.base for point in reversed(self.listed) if point.ratio is not None), "")
+
+    @property
+    def ratios(self) -> tuple[Point, ...]:
+        """The points with a ratio to that base; none if they are not more than half: the trend is then of times."""
+        base, listed = self.base, self.listed
+        points = tuple(point for point in listed if point.ratio is not None and point.base == base)
+        return points if 2 * len(points) > len(listed) else ()
 
     @property
     def marks(self) -> tuple[Mark, ...]:
         """The points of the chart."""
-        return tuple(_mark(point, is_ratio=self.is_of_ratios) for point in self.points if self._is_drawn(point))
-
-    @property
-    def change(self) -> float:
-        """The last value of the chart over the first one; above 1 is slower."""
-        return self.marks[-1].value / self.marks[0].value
-
-    def _is_drawn(self, point: Point) -> bool:
-        return point.ratio is not None or not self.is_of_ratios
+        ratios = self.ratios
+        return tuple(_mark(point, is_ratio=bool(ratios)) for point in ratios or self.listed)
 
 
 def _mark(point: Point, *, is_ratio: bool) -> Mark:
@@ -87,22 +92,24 @@ def trend_text(trend: Trend, width: int, *, colour: bool, shown: int = SHOWN) ->
 
 
 def _trend_parts(trend: Trend, width: int, shown: int) -> Iterator[RenderableType]:
-    points = trend.points[-shown:]
+    points = trend.listed[-shown:]
     unit = time_unit(point.seconds for point in trend.points)
     yield Text(trend.cell, style="bold")
     yield Text(f"on {trend.device}, {formatting.counted(len(trend.points), 'run')}", style="dim")
     yield ""
-    bases = list(dict.fromkeys(point.base.partition("/")[0] for point in trend.points if point.base))
-    if trend.is_of_ratios:
-        yield Text(f"time over that of {formatting.few(bases)}, in turns in the same run", style="dim")
+    if trend.ratios:
+        yield Text(f"time over that of {_environment(trend.base)}, in turns in the same run", style="dim")
     else:
         yield Text(f"median of a step in {unit.name}", style="dim")
-    yield from chart(trend.marks, width, 1.0 if trend.is_of_ratios else unit.scale)
+    yield from chart(trend.marks, width, 1.0 if trend.ratios else unit.scale)
     yield ""
     yield _table(trend, points, unit, width)
-    if len(points) < len(trend.points):
-        earlier = formatting.counted(len(trend.points) - len(points), "earlier run")
-        yield Text(f"{earlier} not listed: --last {len(trend.points)}, or --format csv", style="dim")
+    if len(points) < len(trend.listed):
+        earlier = formatting.counted(len(trend.listed) - len(points), "earlier run")
+        yield Text(f"{earlier} not listed: --last {len(trend.listed)} lists all", style="dim")
+    if len(trend.listed) < len(trend.points):
+        confirmations = formatting.counted(len(trend.points) - len(trend.listed), "confirmation")
+        yield Text(f"{confirmations} not shown: --format csv has all points", style="dim")
     for level in trend.levels:
         yield Text(f"accepted: run {level.run} on {level.at[:10]} by {level.person}: {level.reason}")
 
@@ -128,7 +135,7 @@ class Column(NamedTuple):
 def _columns(trend: Trend, unit: TimeUnit, width: int) -> Iterator[Column]:
     """Yield the columns that fit, without those that say the same of every point."""
     yield Column("date", lambda point: point.at[:10])
-    if width >= RATIO_INTERVAL_WIDTH and any(point.kind != "night" for point in trend.points):
+    if width >= RATIO_INTERVAL_WIDTH and any(point.kind != "night" for point in trend.listed):
         yield Column("from", lambda point: point.kind)
     if len({point.host for point in trend.points}) > 1:
         yield Column("host", lambda point: point.host)
@@ -136,11 +143,18 @@ def _columns(trend: Trend, unit: TimeUnit, width: int) -> Iterator[Column]:
     yield Column(unit.name, lambda point: formatting.without_unit(point.seconds, unit), is_number=True)
     if width >= TIME_INTERVAL_WIDTH:
         yield Column("95 % interval", lambda point: _time_interval(point, unit))
-    if any(point.base for point in trend.points):
+    bases = {point.base for point in trend.listed} - {""}
+    if bases:
         yield Column("ratio", lambda point: formatting.ratio(point.ratio), is_number=True)
         if width >= RATIO_INTERVAL_WIDTH:
             yield Column("95 % interval", lambda point: formatting.interval(point.ratio_low, point.ratio_high))
         yield Column("verdict", _verdict)
+    if len(bases) > 1:
+        yield Column("base", lambda point: _environment(point.base))
+
+
+def _environment(cell: str) -> str:
+    return cell.partition("/")[0]
 
 
 def _time_interval(point: Point, unit: TimeUnit) -> str:
@@ -174,13 +188,19 @@ def _list_parts(trends: Sequence[Trend], width: int) -> Iterator[RenderableType]
     table.add_column("change", justify="right", no_wrap=True)
     room = 20 if width >= LIST_WIDTH else 10
     table.add_column("trend", no_wrap=True, min_width=room)
-    for trend in sorted(trends, key=lambda trend: (-trend.change, trend.cell, trend.device)):
-        marks, unit = trend.marks, None
+    for change, trend, marks in sorted(_changes(trends), key=lambda row: (-row[0], row[1].cell, row[1].device)):
         fields = [trend.cell, *([trend.device] if several_devices else []), str(len(trend.points))]
         if width >= LIST_WIDTH:
-            ends = (marks[0].value, marks[-1].value)
-            fields += [formatting.ratio(end) if trend.is_of_ratios else formatting.step_time(end, unit) for end in ends]
-        fields += [f"{trend.change - 1:+.1%}".replace("%", " %"), sparkline([mark.value for mark in marks], room)]
+            show = formatting.ratio if trend.ratios else formatting.step_time
+            fields += [show(marks[0].value), show(marks[-1].value)]
+        fields += [f"{change - 1:+.1%}".replace("%", " %"), sparkline([mark.value for mark in marks], room)]
         table.add_row(*map(Text, fields))
     yield table
     yield Text("change: the last value over the first; + is slower. Values are ratios to a base in turns, or times.")
+
+
+def _changes(trends: Sequence[Trend]) -> Iterator[tuple[float, Trend, tuple[Mark, ...]]]:
+    """Yield the last value of each trend over its first one, above 1 if it became slower, and its marks."""
+    for trend in trends:
+        marks = trend.marks
+        yield marks[-1].value / marks[0].value, trend, marks

@@ -113,9 +113,12 @@ def site(reports: Path) -> None:
 
 def accept(reports: Path) -> None:
     """Accept a run as baseline."""
-    from runner.workflows.nightly.accept import accept as accept_cells
+    from runner.workflows.history.accept import Request, stored_levels
+    from runner.workflows.history.accept import accept as accept_cells
 
-    accept_cells(reports, ["torch-*", OTHER], None)
+    at = "2026-11-24T12:00:00Z"
+    accept_cells(reports, Request(patterns=("torch-*", OTHER), run=None, reason="why", person="ann", at=at))
+    assert stored_levels(reports)
 
 
 def resume(reports: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.workflows.alerts import overview
+from runner.workflows.alerts import overview, sender
 from runner.workflows.alerts.delivery import Delivery
 from runner.workflows.alerts.sending import Message, send
 from runner.workflows.alerts.targets import Target, read_targets
@@ -59,6 +59,26 @@ def test_a_webhook_a_chat_and_a_mailbox_get_the_message(http: Received, smtp: Re
     assert (letter["Subject"], letter["To"]) == (MESSAGE.title, "team@example.org")
     parts = [part.get_payload(decode=True) for part in letter.walk() if not part.is_multipart()]
     assert any(isinstance(part, bytes) and b"1.100 (1.090 - 1.110)" in part for part in parts)
+
+
+@pytest.mark.filterwarnings("ignore")  # of apprise and what it uses; a night sends in a process of its own
+def test_the_payload_for_slack_mentions_nobody_and_names_no_other_host(
+    http: Received, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from apprise.plugins.slack import NotifySlack
+
+    monkeypatch.setattr(NotifySlack, "webhook_url", f"http://127.0.0.1:{http.port}/services")
+    address = "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/#performance"
+    assert not sender.send(address, MESSAGE.title, "<!channel> 1.1\n", "failure")
+    ((path, body),) = http.requests
+    payload = json.loads(body)
+    assert path == "/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ"
+    assert payload["channel"] == "#performance"
+    assert (payload["attachments"][0]["title"], payload["attachments"][0]["text"]) == (
+        MESSAGE.title,
+        "&lt;!channel&gt; 1.1",
+    )
+    assert "://" not in body
 
 
 def test_each_receiver_that_fails_has_a_reason_and_the_others_get_the_message(http: Received) -> None:

@@ -25,6 +25,7 @@ VARIABLES = {
     "AWS_SECRET_ACCESS_KEY": f"{MARK}-aws",
     "HF_TOKEN": f"{MARK}-token",
     "DATABASE_URL": f"postgres://{USER}:{MARK}-database@db.example/results",
+    "MATRIX_RUNNER_ALERTS": f"json://{USER}:{MARK}-alerts@127.0.0.1:9/hook",
     "HTTP_PROXY": PROXY,
     "HTTPS_PROXY": PROXY,
     "http_proxy": PROXY,

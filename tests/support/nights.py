@@ -31,8 +31,16 @@ def many(count: int, environment: str = "torch-2.x") -> list[Cell]:
 
 def row(of: Cell, ratio: float, verdict: Verdict = "slower") -> Row:
     """Return a row with an interval of one per cent each way."""
-    interval = {"ratio_low": ratio - 0.01, "ratio_high": ratio + 0.01}
-    return Row(base=of, other=of, verdict=verdict, ratio=ratio, rounds=9, runs=("confirmation-run",), **interval)
+    return Row(
+        base=of,
+        other=of,
+        verdict=verdict,
+        ratio=ratio,
+        ratio_low=ratio - 0.01,
+        ratio_high=ratio + 0.01,
+        rounds=9,
+        runs=("confirmation-run",),
+    )
 
 
 def change(

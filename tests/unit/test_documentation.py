@@ -60,8 +60,11 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def commands() -> Mapping[str, Any]:
-    commands_by_name: Mapping[str, Any] = vars(get_command(cli.app))["commands"]
-    return commands_by_name
+    """Return the words of each command -> its object, those of groups and of the commands in them."""
+    by_name: Mapping[str, Any] = vars(get_command(cli.app))["commands"]
+    groups = {name: vars(command)["commands"] for name, command in by_name.items() if "commands" in vars(command)}
+    in_groups = {f"{name} {word}": each for name, group in groups.items() for word, each in group.items()}
+    return {**by_name, **in_groups}
 
 
 def options() -> Iterator[tuple[str, str]]:

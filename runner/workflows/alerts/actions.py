@@ -122,8 +122,8 @@ def _why_left(
         return ACCEPTED.format(run, reason)
     if cell not in tonight.night.get("seconds", {}):
         return STALE if _is_stale(cell, nights, tonight) else ""
-    again = next((each["again"] for each in tonight.night["changes"] if each["cell"] == cell and each["again"]), None)
-    if again and again.get("verdict") in ("same", "faster", "inconclusive"):
+    again = _measured_again(cell, reported, tonight.night)
+    if again.get("verdict") in ("same", "faster", "inconclusive"):
         return RECOVERED.format(with_interval(again))
     digest = tonight.digests.get(alert.environment, "")
     if digest and digest == tonight.digest_in(before, alert.environment):
@@ -131,6 +131,19 @@ def _why_left(
     is_candidate = any(each["cell"] == cell for each in tonight.night["changes"])
     against_baseline = reported.get("against", "baseline") == "baseline"
     return SAME if against_baseline and cell in tonight.compared and not is_candidate else ""
+
+
+def _measured_again(cell: str, reported: Mapping[str, Any], night: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what tonight measured in turns against the run that a cell was slower than; empty if it did not.
+
+    To be the same as the last good run says nothing of a creep since the anchor.
+    """
+    for change in night["changes"]:
+        of_baseline = change.get("against", "baseline") == reported.get("against", "baseline") == "baseline"
+        if change["cell"] == cell and change["again"] and (of_baseline or change["before"] == reported.get("before")):
+            again: Mapping[str, Any] = change["again"]
+            return again
+    return {}
 
 
 def _is_worse(change: Mapping[str, Any], reported: Mapping[str, Any]) -> bool:

@@ -170,7 +170,7 @@ def known_of(entry: AlertEntry, state: State, nights: Nights) -> Evidence | None
     alert = state.alerts.get(entry.key)
     opened = entry.key.removeprefix(f"{entry.environment}-")
     cells = dict(alert.cells) if alert and entry.action == "opened" else dict.fromkeys(entry.cells, opened)
-    return evidence(entry.key, entry.environment, cells, nights)  # type: ignore[arg-type]
+    return evidence(entry.key, entry.environment, cells, nights)
 
 
 def _outcome(entry: AlertEntry) -> str:

@@ -20,7 +20,7 @@ class Step:
 
     Attributes:
         before: the earlier run.
-        is_anchor: whether that is their anchor, not their last good run.
+        against: what that is for the cells, as ``Change.against``.
         changes: as stored, the largest ratio first.
         facts: (name, value in the earlier run, value now) that times may depend on, the framework first.
         packages: names of the packages and settings that differ besides.
@@ -29,7 +29,7 @@ class Step:
     """
 
     before: str
-    is_anchor: bool
+    against: str
     changes: tuple[Mapping[str, Any], ...]
     facts: tuple[tuple[str, str, str], ...]
     packages: tuple[str, ...]
@@ -107,7 +107,7 @@ def _step(
     framework = next((each for each in relevant if each.get("kind") == "framework"), {})
     return Step(
         before=printable(before),
-        is_anchor=ordered[0].get("against") == "anchor",
+        against=ordered[0].get("against", "baseline"),
         changes=tuple(ordered),
         facts=tuple((_text(each["name"]), _text(each["base"]), _text(each["other"])) for each in relevant),
         packages=tuple(_text(each["name"]) for each in different if each.get("kind") in ("package", "alone")),

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterator, Sequence
 
-from runner.core.text import printable
+from runner.core.text import REASON_LENGTH, printable
 from runner.report import formatting
 from runner.report.markdown_text import Raw, bullets, plain, table
 from runner.workflows.alerts.entry import AlertEntry
@@ -15,6 +15,8 @@ SHOWN_CELLS = 5
 ISSUE_CELLS = 100
 SHOWN_NAMES = 8
 TITLE_LENGTH = 100
+EARLIER = {"baseline": "the last good run", "anchor": "the anchor", "series": "the level of earlier nights"}
+"""What a change was compared with -> its words."""
 _MENTIONS = str.maketrans({"<": "(", ">": ")", "@": " at "})
 """What chat services read as a mention or a link; ids of cells, releases and commands have none of them."""
 
@@ -67,8 +69,7 @@ def commands(known: Evidence) -> Iterator[tuple[str, str]]:
     """Yield what to do next, and the command for the cell with the largest change."""
     cell, step = known.largest["cell"], known.steps[0]
     yield "Look", _command("runner", "history", cell)
-    run = (known.largest["again"] or {}).get("run") or known.night
-    yield "Reproduce", _command("runner", "reproduce", cell, "--run", run)
+    yield "Reproduce", _command("runner", "reproduce", f"{known.largest['night']}/{cell}")
     if step.release_before and step.release:
         good, bad = step.release_before, step.release
         yield "Find the release", _command("runner", "bisect", cell, "--good", good, "--bad", bad)
@@ -89,8 +90,8 @@ def _summary(known: Evidence) -> str:
 
 
 def _since(step: Step) -> str:
-    kind = "the anchor" if step.is_anchor else "the last good run"
-    return f"{kind}, {step.before} of {formatting.date(step.before) or 'an unknown time'}"
+    earlier, date = EARLIER.get(step.against, EARLIER["baseline"]), formatting.date(step.before) or "an unknown time"
+    return f"{earlier}, {step.before} of {date}"
 
 
 def _step_lines(step: Step, known: Evidence) -> Iterator[str]:
@@ -108,6 +109,8 @@ def _more(step: Step, shown: int) -> str:
 
 def _fact_lines(step: Step) -> Iterator[str]:
     """Yield what differs between the two states of the environment."""
+    if step.against == "series":
+        yield printable(step.changes[0].get("reason", ""), REASON_LENGTH)
     facts = [f"{name} {before} → {after}" for name, before, after in step.facts]
     if facts:
         yield f"differs: {_few(facts)}"

@@ -72,6 +72,7 @@ def send(address: str, title: str, body: str, kind: str) -> str:
     logging.getLogger("apprise").addHandler(log)
     logging.getLogger("apprise").setLevel(logging.DEBUG)
     asset = apprise.AppriseAsset(app_id="matrix-runner", app_desc="matrix-runner", async_mode=False)
+    asset.image_url_mask = asset.image_url_logo = ""  # readers would fetch pictures from a host of apprise
     try:
         service = apprise.Apprise.instantiate(address, asset=asset, suppress_exceptions=True)
         if not isinstance(service, apprise.NotifyBase):

@@ -45,6 +45,7 @@ class StoredChange(StoredRatio):
     environment: NotRequired[str]
     against: NotRequired[str]
     confirmed_in: NotRequired[str]
+    reason: NotRequired[str]
     again: StoredInTurns | None
 
 

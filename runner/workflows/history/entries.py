@@ -107,7 +107,8 @@ def night_file(run: Run) -> Path:
 
 def is_confirmation(run: Run) -> bool:
     """Return whether a run confirms changes of a night, by its path: ``nights/<night>/runs/<run>``."""
-    return run.path.parent.parent.parent.name == NIGHTS
+    night = run.path.parent.parent
+    return night.parent.name == NIGHTS and night.with_name(f"{night.name}.json").exists()
 
 
 def stored_changes(path: Path) -> tuple[ChangeEntry, ...]:

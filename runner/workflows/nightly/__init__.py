@@ -99,10 +99,13 @@ def nightly(
         file = NightFile(_opened(night.context), context.settings.reports, add, history)
         with file.recorded(progress.note):
             for run, note in killed_nights(context.settings.reports, file.night.run):
+                progress.note(note)
                 file.enter("resolve", note)
                 file.remember(run)
             if update:
                 night, notes = night.updated(progress)
+                for note in notes:
+                    progress.note(note)
                 file.enter("resolve", *notes)
             return _measured_night(night, file, budget, targets, progress)
 

@@ -1,8 +1,9 @@
 """The anchor of each cell: an earlier run that stays, so that a slow creep has something to be compared with.
 
 Night by night, a creep stays within the margin, and each night becomes the baseline of the next. The anchor does not
-move with each night: it is the first good run of a cell, the run that a person accepted (``runner accept``), or the
-night that found the cell ``faster`` in turns. The file ``reports/anchors.json`` holds the anchors of each device.
+move with each night: it is the first good run of a cell, the run that a person accepted (``runner history accept``),
+or the night that found the cell ``faster`` in turns. The file ``reports/anchors.json`` holds the anchors of each
+device.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

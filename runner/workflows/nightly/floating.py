@@ -92,9 +92,12 @@ def followed_environments(
     followed = []
     for name in names:
         environment = matrix.environments[name]
-        key, variant = next(iter(environment.variants_for(device).items()), (None, None))
-        request = lock_request(folder, name, environment, key) if key and variant and variant.follow else None
-        if request is None or variant is None or variant.follow is None or key is None:
+        key, variant = next(iter(environment.variants_for(device).items()), ("", None))
+        key = key if environment.variants else "cpu"  # as in all_variants, which lock_request reads
+        if variant is None or variant.follow is None:
+            continue
+        request = lock_request(folder, name, environment, key)
+        if request is None:
             continue
         package, locks = package_name(variant.follow), lock_name(name, environment, key)
         matrix_lock = request.out if request.named and request.out.is_file() else None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.core.errors import Problem, UsageError
+from runner.history.location import secrets_of
 
 PASSED_ON = (
     "PATH",
@@ -23,7 +24,6 @@ PASSED_ON = (
 """Variables of this shell that a night needs; neither systemd nor cron passes them on."""
 SECRETS = ("MATRIX_RUNNER_ALERTS", "MATRIX_RUNNER_HISTORY")
 """Variables that may hold passwords: CI gets them as secrets, by name."""
-_PASSWORD = re.compile(r"://[^/\s]*:[^/\s]*@|password=")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,7 @@ def holds_secret(name: str, value: str) -> bool:
     """
     if not value:
         return False
-    return name == "MATRIX_RUNNER_ALERTS" or bool(_PASSWORD.search(value))
+    return name == "MATRIX_RUNNER_ALERTS" or bool(secrets_of(value))
 
 
 def clock(text: str) -> tuple[int, int]:

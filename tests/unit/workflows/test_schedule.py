@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -140,7 +141,7 @@ SECRETS = {
 
 @pytest.mark.parametrize("form", get_args(Form))
 def test_no_file_and_no_advice_has_a_secret_of_this_shell(form: Form) -> None:
-    secret = job(MATRIX_RUNNER_ALERTS_FILE="/srv/alerts", XDG_CONFIG_HOME="/srv/config", **SECRETS)
+    secret = replace(job(), environ={"MATRIX_RUNNER_ALERTS_FILE": "/srv/alerts", **SECRETS})
     text = "\n".join(files(secret, form).values()) + advice(secret, form, None)
     assert "n0bodymayread" not in text
     assert "MATRIX_RUNNER_ALERTS" in text, "where it goes instead is there"

@@ -103,9 +103,3 @@ def upgrade() -> None:
         sqlite_with_rowid=False,
     )
     op.create_index("ix_measurements_run_id", "measurements", ["run_id"], unique=False)
-
-
-def downgrade() -> None:
-    """Remove the tables with all of their content."""
-    for table in ("measurements", "levels", "changes", "runs", "cells", "builds"):
-        op.drop_table(table)

@@ -1,169 +1,16 @@
-"""One message when a regression starts and one when it ends, whatever happens to receivers and to nights in between."""
+"""What happens to messages when receivers refuse them, and when nights are killed."""
 
-import json
-from dataclasses import replace
+import importlib.util
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runner.workflows.alerts import overview
-from runner.workflows.nightly.pins import Acceptance, Pin, write_pins
-from runner.workflows.nightly.result import Night, store
-from tests.support.fake_runs import make, rounds
+from runner.workflows.alerts import overview, sending
+from runner.workflows.alerts.message import TEST_MESSAGE
+from runner.workflows.nightly.result import store
 from tests.support.nights import MAIL, SLACK, Receivers, change, ended, many, night, run_of
-
-CELLS = many(200)
-KEY = f"torch-2.x-{run_of(1)}"
-OPENED = "torch-2.x up to 10.0 % slower: 200 cells, on NVIDIA H200"
-CLOSED = "torch-2.x: no longer slower: 200 cells on NVIDIA H200"
-DEVICE = "docker NVIDIA H200"
-
-
-def slower(day: int, cells: list[Any] = CELLS, **options: Any) -> Night:
-    """Return a night in which some cells are confirmed to be slower, and all were measured."""
-    return night(day, [change(of, run_of(1), **options) for of in cells], CELLS)
-
-
-def stored(reports: Path, day: int) -> list[dict[str, Any]]:
-    """Return the alerts that the file of a night has."""
-    entries: list[dict[str, Any]] = json.loads((reports / f"nights/{run_of(day)}.json").read_text())["alerts"]
-    return entries
-
-
-def accept(reports: Path, run: str, reason: str) -> None:
-    """Accept all cells of a run, as `runner history accept` does."""
-    cells = tuple(of.id for of in CELLS)
-    acceptance = Acceptance(device=DEVICE, run=run, cells=cells, at="", reason=reason, person="ann")
-    write_pins(reports, DEVICE, dict.fromkeys(cells, Pin(run, accepted=True)), acceptance)
-
-
-def test_200_slower_cells_are_one_message_and_nights_do_not_repeat_it(tmp_path: Path) -> None:
-    receivers = Receivers()
-    ended(tmp_path, slower(1), receivers)
-    assert receivers.titles() == [f"1 slack: {OPENED}", f"2 mailto: {OPENED}"]
-    (entry,) = stored(tmp_path, 1)
-    assert (entry["key"], entry["action"], entry["delivered"], entry["reason"]) == (KEY, "opened", True, "")
-    assert entry["targets"] == {"1 slack": "", "2 mailto": ""}
-    assert len(entry["cells"]) == 200
-    for day in (2, 3):
-        assert ended(tmp_path, slower(day), receivers).alerts == ()
-    assert receivers.titles() == []
-
-
-def test_an_alert_ends_with_a_message_when_its_cells_are_the_same_again(tmp_path: Path) -> None:
-    receivers = Receivers()
-    ended(tmp_path, slower(1), receivers)
-    receivers.titles()
-    ended(tmp_path, slower(2, CELLS[:50]), receivers)  # 150 of them recovered
-    (entry,) = stored(tmp_path, 2)
-    assert (entry["action"], len(entry["cells"]), entry["delivered"]) == ("left", 150, True)
-    assert receivers.titles() == []
-    again = [change(of, run_of(3), 1.003, stands=False) for of in CELLS[:50]]
-    ended(tmp_path, night(3, again, CELLS), receivers)
-    (_, message), _ = receivers.messages
-    assert message.title == CLOSED.replace("200 cells", "50 cells")
-    assert "recovered: 1.003 (0.993 \N{EN DASH} 1.013) in turns" in message.body
-    assert overview.overview(tmp_path).alerts == ()
-    ended(tmp_path, night(4, [change(of, run_of(4)) for of in CELLS], CELLS), receivers)
-    assert OPENED in receivers.titles()[-1], "what recovered and is slower again is news"
-
-
-@pytest.mark.parametrize(
-    ("context", "is_open"),
-    [
-        ({}, False),
-        ({"compared": frozenset()}, True),  # nothing to compare with, after an update of the driver
-        ({"compared": frozenset(), "digests": {"torch-2.x": "sha256:other"}}, True),
-    ],
-)
-def test_a_cell_recovers_only_where_a_night_could_tell(
-    tmp_path: Path, context: dict[str, Any], *, is_open: bool
-) -> None:
-    receivers = Receivers()
-    ended(tmp_path, slower(1), receivers)
-    ended(tmp_path, night(2, [], CELLS), receivers, **context)
-    assert bool(overview.overview(tmp_path).alerts) == is_open
-
-
-def test_a_creep_is_over_when_the_environment_is_the_anchor_s_again(tmp_path: Path) -> None:
-    receivers = Receivers()
-    anchor = make(tmp_path, rounds(CELLS[0], [1.0]))
-    anchor.note("begun", digests={"torch-2.x": "sha256:anchor"})
-    ended(tmp_path, slower(1, CELLS[:1], against="anchor", before=anchor.id), receivers)
-    ended(tmp_path, night(2, [], CELLS), receivers)  # it was not the turn of its anchor
-    assert len(overview.overview(tmp_path).alerts) == 1
-    tonight = ended(tmp_path, night(3, [], CELLS), receivers, digests={"torch-2.x": "sha256:anchor"})
-    assert [entry.because for entry in tonight.alerts] == [f"the environment is again as in run {anchor.id}"]
-
-
-def test_an_accepted_regression_is_closed_with_its_reason(tmp_path: Path) -> None:
-    receivers = Receivers()
-    accept(tmp_path, "20261101-023000-aaaa", "an older level")
-    ended(tmp_path, slower(1), receivers)
-    ended(tmp_path, night(2, [], CELLS), receivers, compared=frozenset())
-    assert overview.overview(tmp_path).alerts, "a level that was accepted before is no answer to this regression"
-    accept(tmp_path, run_of(1), "a safer kernel")
-    tonight = ended(tmp_path, night(3, [], CELLS), receivers)
-    assert [entry.because for entry in tonight.alerts] == [f"run {run_of(1)} was accepted: a safer kernel (ann)"]
-    assert receivers.titles()[-1] == f"2 mailto: {CLOSED}"
-
-
-def test_a_cell_that_no_night_measures_leaves_after_thirty_days(tmp_path: Path) -> None:
-    receivers = Receivers()
-    ended(tmp_path, slower(1), receivers)
-    others = many(1, "torch-1.12")
-    ended(tmp_path, night(30, [], others), receivers)
-    assert overview.overview(tmp_path).alerts
-    late = replace(night(31, [], others), at="2027-01-02T02:30:00+00:00")
-    assert [entry.because for entry in ended(tmp_path, late, receivers).alerts] == [
-        "no night has measured it for 30 days"
-    ]
-
-
-def test_what_the_first_night_had_no_time_for_joins_without_a_message(tmp_path: Path) -> None:
-    receivers = Receivers()
-    ended(tmp_path, slower(1, CELLS[:10]), receivers)
-    receivers.titles()
-    more = [*(change(of, run_of(1)) for of in CELLS[:10]), *(change(of, run_of(2)) for of in CELLS[10:40])]
-    ended(tmp_path, night(2, more, CELLS), receivers)
-    assert receivers.titles() == []
-    assert [(entry["action"], len(entry["cells"])) for entry in stored(tmp_path, 2)] == [("joined", 30)]
-    (alert,) = overview.overview(tmp_path).alerts
-    assert len(alert.alert.cells) == 40
-    assert alert.known is not None
-    assert alert.known.cells == 40
-
-
-def test_a_reported_cell_that_gets_worse_is_reported_again(tmp_path: Path) -> None:
-    receivers = Receivers()
-    ended(tmp_path, slower(1, CELLS[:2]), receivers)
-    receivers.titles()
-    ended(tmp_path, slower(2, CELLS[:2], ratio=1.11), receivers)  # within its interval
-    assert receivers.titles() == []
-    worse = [change(CELLS[0], run_of(1), 1.3), change(CELLS[1], run_of(1), 1.1)]
-    ended(tmp_path, night(3, worse, CELLS), receivers)
-    assert [entry["action"] for entry in stored(tmp_path, 3)] == ["left", "opened"]
-    assert "30.0 % slower" in receivers.titles()[0]
-    assert {alert.alert.key: len(alert.alert.cells) for alert in overview.overview(tmp_path).alerts} == {
-        KEY: 1,
-        f"torch-2.x-{run_of(3)}": 1,
-    }
-
-
-def test_a_creep_that_becomes_a_step_is_reported_again(tmp_path: Path) -> None:
-    receivers = Receivers()
-    ended(tmp_path, slower(1, CELLS[:1], against="anchor"), receivers)
-    ended(tmp_path, slower(2, CELLS[:1], before=run_of(1)), receivers)
-    assert [entry["action"] for entry in stored(tmp_path, 2)] == ["closed", "opened"]
-    assert len(receivers.titles()) == 4, "nobody gets the end of an alert that goes on in another"
-
-
-def test_nights_of_another_device_change_no_alert(tmp_path: Path) -> None:
-    receivers = Receivers()
-    ended(tmp_path, slower(1), receivers)
-    other = replace(night(2, [], CELLS), device_name="AMD EPYC")
-    assert ended(tmp_path, other, receivers).alerts == ()
+from tests.unit.workflows.alerts.history import CELLS, CLOSED, OPENED, slower, stored
 
 
 def test_the_next_night_sends_only_what_was_not_delivered(tmp_path: Path) -> None:
@@ -256,3 +103,11 @@ def test_a_receiver_that_takes_all_the_time_does_not_hold_up_the_night(tmp_path:
     tonight = ended(tmp_path, night(1, changes, CELLS), receivers, targets=(MAIL,), clock=lambda: now[0])
     assert [entry.delivered for entry in tonight.alerts] == [True, False]
     assert "took too long" in tonight.alerts[1].reason
+
+
+def test_without_apprise_a_receiver_has_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda *_: None)
+    assert sending.send(TEST_MESSAGE, (SLACK, MAIL)) == {
+        "1 slack": "apprise is not installed: `pip install 'matrix-runner[alerts]'`",
+        "2 mailto": "apprise is not installed: `pip install 'matrix-runner[alerts]'`",
+    }

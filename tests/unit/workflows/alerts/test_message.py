@@ -1,6 +1,7 @@
 """What a person reads about a regression, and what they can do next."""
 
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ KEY = f"torch-2.x-{run_of(1)}"
 LARGEST = "torch-2.x/nn-lstm/asr-lstm/7x320/train/fp32"
 
 
-def known(reports: Path, changes: list[Change] | None = None, **facts: str) -> Evidence:
+def known(reports: Path, changes: Sequence[Change] = (), facts: Mapping[str, str] | None = None) -> Evidence:
     """Return what is known about an alert of a night with some changes."""
     slower = changes or [change(of, run_of(1), 1.1 + index / 100) for index, of in enumerate(CELLS)]
     ended(reports, night(1, slower, CELLS, facts=facts), Receivers())
@@ -28,7 +29,7 @@ def known(reports: Path, changes: list[Change] | None = None, **facts: str) -> E
 
 
 def test_a_message_says_what_where_since_when_and_what_to_do(tmp_path: Path) -> None:
-    message = opened_message(known(tmp_path, cuDNN="9.2"))
+    message = opened_message(known(tmp_path, facts={"cuDNN": "9.2"}))
     assert message.title == "torch-2.x up to 17.0 % slower: 8 cells, on NVIDIA H200"
     lines = message.body.splitlines()
     assert lines[0].endswith("slower on NVIDIA H200, docker: confirmed by the night of 2026-12-01 02:30 UTC.")
@@ -43,7 +44,7 @@ def test_a_message_says_what_where_since_when_and_what_to_do(tmp_path: Path) -> 
 def test_the_commands_are_about_the_largest_change(tmp_path: Path) -> None:
     assert {what: shlex.split(command) for what, command in commands(known(tmp_path))} == {
         "Look": ["runner", "history", LARGEST],
-        "Reproduce": ["runner", "reproduce", LARGEST, "--run", "confirmation-run"],
+        "Reproduce": ["runner", "reproduce", f"{run_of(1)}/{LARGEST}"],
         "Find the release": ["runner", "bisect", LARGEST, "--good", "2.9.0", "--bad", "2.9.1"],
         "Accept": ["runner", "history", "accept", "torch-2.x", "--reason", "REASON"],
     }
@@ -56,6 +57,14 @@ def test_a_single_cell_is_named(tmp_path: Path) -> None:
     assert message.title == title
     assert "Against the anchor," in message.body
     assert dict(commands(single))["Accept"].startswith(f"runner history accept {CELLS[0].id} ")
+
+
+def test_a_change_of_a_series_says_since_when(tmp_path: Path) -> None:
+    slower = change(CELLS[0], run_of(1), against="series")
+    since = "its ratio to the pinned base is higher since run 20261128-023000-aaaa"
+    lines = opened_message(known(tmp_path, [replace(slower, reason=since)])).body.splitlines()
+    assert lines[2].startswith("Against the level of earlier nights, ")
+    assert lines[4] == f"  {since}"
 
 
 def test_an_issue_has_all_cells_in_a_table(tmp_path: Path) -> None:
@@ -71,7 +80,7 @@ def test_an_issue_has_all_cells_in_a_table(tmp_path: Path) -> None:
 
 def test_text_of_an_environment_is_text_everywhere(tmp_path: Path) -> None:
     hostile = {"cuDNN": "<!channel> @everyone\x1b[31m [x](https://evil.example)", "CUDA": "| `rm` **b** <script>"}
-    evidence = known(tmp_path, **hostile)
+    evidence = known(tmp_path, facts=hostile)
     message, body = opened_message(evidence), overview.issue_body(tmp_path, KEY)
     for text in (message.title, message.body, body):
         assert not set("\x1b<>@") & set(text.replace("\\x1b", ""))

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from runner.analysis.compare.pairing import Side
-from runner.core.errors import NothingSelectedError, RunnerError, UsageError
+from runner.core.errors import RunnerError
 from runner.core.model import Cell
 from runner.store.run import Run
-from runner.workflows.nightly.accept import accept
 from runner.workflows.nightly.anchors import ANCHOR_EVERY, Anchors, find_anchors, is_due
 from runner.workflows.nightly.baseline import Baseline
 from runner.workflows.nightly.candidates import anchors_to_compare
@@ -138,22 +137,3 @@ def test_an_anchor_with_the_environment_of_the_baseline_needs_no_comparison_of_i
     baselines = {FUSED: baseline("second", "digest"), BASIC: baseline("second", "other")}
     assert list(anchors_to_compare(anchors, baselines)) == [BASIC]
     assert list(anchors_to_compare(anchors, {FUSED: baseline("first", "digest")})) == [BASIC]
-
-
-def test_what_a_person_accepts_is_the_anchor_of_the_cells_that_match(tmp_path: Path) -> None:
-    first, slow = ended(tmp_path, FUSED, BASIC), ended(tmp_path, FUSED, BASIC, later=10)
-    tonight = ended(tmp_path, FUSED, BASIC, later=20)
-    assert accept(tmp_path, ["torch-2.x/nn-lstm/*"], slow.id) == (slow.id, (FUSED.id,))
-    anchors = anchors_of(tmp_path, tonight)
-    assert {cell: anchor.run for cell, anchor in anchors.by_cell.items()} == {FUSED: slow.id, BASIC: first.id}
-    assert accept(tmp_path, ["torch-2.x"], None) == (tonight.id, tuple(sorted({FUSED.id, BASIC.id})))
-
-
-def test_only_good_records_of_ended_runs_are_accepted(tmp_path: Path) -> None:
-    run = ended(tmp_path, FUSED)
-    with pytest.raises(NothingSelectedError, match=r"has no good record of torch-9\.x"):
-        accept(tmp_path, ["torch-9.x"], run.id)
-    half = ended(tmp_path, FUSED, later=10, how="interrupted")
-    with pytest.raises(UsageError, match="is unfinished"):
-        accept(tmp_path, ["torch-2.x"], half.id)
-    assert not (tmp_path / "anchors.json").exists()
