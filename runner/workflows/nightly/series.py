@@ -32,8 +32,8 @@ from runner.workflows.nightly.requests import Candidate
 CANDIDATE_LEVEL = 0.02
 """The level of a night's test of a series. It may be ten times that of ``change_points.LEVEL``: what it suspects is
 measured in turns before anything is reported."""
-MIN_SERIES = 6
-"""Fewer points do not show how much nights scatter."""
+MIN_SERIES = 4
+"""Fewer points do not show how much nights scatter: two degrees of freedom are left."""
 REFERENCE = 8
 """Points up to the earlier run with which tonight is compared."""
 
