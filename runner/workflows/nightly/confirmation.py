@@ -96,9 +96,7 @@ class Confirmation:
     def change(self, candidate: Candidate, state: State, reason: str, again: Row | None = None) -> Change:
         """Return a candidate as the night reports it, with the confirmation that stands."""
         against, margin = candidate.against, self.context.settings.margin
-        confirmed_in = confirming_night(
-            self.run, against, again, candidate.looks, margin, supported=candidate.supported
-        )
+        confirmed_in = confirming_night(self.run, against, again, candidate.looks, margin, series_p=candidate.series_p)
         if again is not None and again.verdict == "slower" and not confirmed_in:
             reason = ONCE
         return Change(

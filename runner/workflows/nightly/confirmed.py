@@ -17,6 +17,14 @@ from runner.workflows.nightly.history import Look, last_in_turns
 CLEAR = "beyond-margin"
 """The code of a verdict of which the entire interval is beyond the margin; chance hardly ever does that."""
 
+SUPPORT_LEVEL = 0.01
+"""The p-value at which a series bears out a slow-down.
+
+By its rounds in turns alone, a cell whose rounds depend on each other (AR(1), 0.5) has 26 false alerts in 1,000 nights.
+"""
+DENIAL_LEVEL = 0.1
+"""The p-value above which a series denies a slow-down."""
+
 Against = Literal["baseline", "anchor", "series"]
 """What a cell is compared with: its last good run, its pinned one, or the run before its series changed its level."""
 
@@ -28,17 +36,17 @@ def confirming_night(
     looks: Sequence[Look],
     margin: float,
     *,
-    supported: bool | None = None,
+    series_p: float | None = None,
 ) -> str:
     """Return the night whose confirmation of a regression stands after tonight; empty if there is none.
 
-    - Tonight's verdict ``slower`` needs a second witness. Where there is no series, that is the last night that
-      measured the pair in turns, if it leaned the same way; or an interval that decides and is entirely beyond the
-      margin.
-    - A series that bears it out confirms the first test against a baseline, or the first since one that decided
-      otherwise. Further tests, and those against anchors and series, are repeated every few nights for ever: they
-      need the same as without a series.
-    - A series that does not bear it out leaves both: the night before, and an interval beyond the margin.
+    - Tonight's verdict ``slower`` needs a second witness. Without a series, that is the last night that measured the
+      pair in turns, if it leaned the same way; or an interval that decides and is entirely beyond the margin.
+    - A series whose p-value is at most SUPPORT_LEVEL is the witness of such an interval, and of the first test against
+      a baseline, or the first since one that decided otherwise. Further tests, and those against anchors and series,
+      are repeated every few nights for ever: they need the night before.
+    - If the p-value is above DENIAL_LEVEL, both the night before and an interval beyond the margin are needed; in
+      between, the night before.
     - A confirmation stands while nobody could measure again, and while an open verdict has a ratio beyond the margin.
       ``same``, ``faster`` and a ratio within the margin end it.
 
@@ -48,7 +56,7 @@ def confirming_night(
         again: the row in turns; None if there is none.
         looks: of earlier nights at the same pair, oldest first.
         margin: the relative change that counts as none.
-        supported: whether the series bears out that the cell is slower (``series.support``); None without a series.
+        series_p: one-sided p-value of no slow-down by the series (``series.slow_down_p``); None without a series.
     """
     standing = looks[-1].confirmed_in if looks else ""
     verdict = again.verdict if again else "not-measured"
@@ -61,11 +69,13 @@ def confirming_night(
     last = last_in_turns(looks)
     is_first = against == "baseline" and (last is None or last.verdict in ("same", "faster"))
     leaned_before = last is not None and last.leans_slower
-    return standing or (night if _has_witness(again.code == CLEAR, is_first, leaned_before, supported) else "")
+    return standing or (night if _has_witness(again.code == CLEAR, is_first, leaned_before, series_p) else "")
 
 
-def _has_witness(is_clear: bool, is_first: bool, leaned_before: bool, supported: bool | None) -> bool:  # noqa: FBT001
+def _has_witness(is_clear: bool, is_first: bool, leaned_before: bool, series_p: float | None) -> bool:  # noqa: FBT001
     """Return True where more than tonight's rounds say that a cell is slower."""
-    if supported is None:
+    if series_p is None:
         return is_clear or leaned_before
-    return is_clear or is_first or leaned_before if supported else is_clear and leaned_before
+    if series_p > DENIAL_LEVEL:
+        return is_clear and leaned_before
+    return leaned_before or (series_p <= SUPPORT_LEVEL and (is_clear or is_first))

@@ -26,7 +26,7 @@ class Candidate(NamedTuple):
         against: whether that is the last good run, the anchor, or the run before the series changed its level.
         digest: what pins the environment's content tonight.
         looks: of earlier nights at the same pair, oldest first.
-        supported: whether the series of ratios to the pinned base bears out that the cell is slower; None without one.
+        series_p: one-sided p-value of no slow-down by the series of ratios to the pinned base; None without one.
     """
 
     cell: Cell
@@ -35,7 +35,7 @@ class Candidate(NamedTuple):
     against: Against = "baseline"
     digest: str = ""
     looks: tuple[Look, ...] = ()
-    supported: bool | None = None
+    series_p: float | None = None
 
     @property
     def suspicion(self) -> float:

@@ -5,7 +5,7 @@ changes. So a driver update or a hot summer moves both sides. What a series show
 environment as it was before the change against the environment as it is, in turns.
 
 A night calls ``level_changes`` with the series of the history, tonight's run included, then ``against_series`` for the
-candidates. ``support`` says whether the series bears out what one night measured in turns (see ``confirmed``).
+candidates. ``slow_down_p`` says how well the series bears out what one night measured in turns (see ``confirmed``).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -32,16 +32,8 @@ from runner.workflows.nightly.requests import Candidate
 CANDIDATE_LEVEL = 0.02
 """The level of a night's test of a series. It may be ten times that of ``change_points.LEVEL``: what it suspects is
 measured in turns before anything is reported."""
-SUPPORT_LEVEL = 0.01
-"""The one-sided level at which a series bears out a slow-down.
-
-By its rounds in turns alone, a cell whose rounds depend on each other (AR(1), 0.5) would have 26 false alerts in 1,000
-nights; at the level 0.1 it had 4 to 7 (benchmarks/nights.py).
-"""
-DENIAL_LEVEL = 0.1
-"""The one-sided level that the series misses if it does not bear out a slow-down; between the two it says nothing."""
-MIN_SUPPORT = 6
-"""Fewer points do not show how much nights scatter."""
+MIN_SERIES = 4
+"""Fewer points do not show how much nights scatter: two degrees of freedom are left."""
 REFERENCE = 8
 """Points up to the earlier run with which tonight is compared."""
 
@@ -143,8 +135,8 @@ def variances(points: Sequence[Point]) -> list[float] | None:
     return squares
 
 
-def support(points: Sequence[Point], before: str) -> bool | None:
-    """Return whether the series bears out that tonight is slower than an earlier run; None if that is open.
+def slow_down_p(points: Sequence[Point], before: str) -> float | None:
+    """Return the one-sided p-value that tonight is no slower than an earlier run; None if the series is too short.
 
     Tonight, or the mean of the last two nights, is compared with the nights up to the earlier run, by the scatter of
     neighbouring nights, which neither a step nor a creep inflates much. A run in turns of a single night may err if its
@@ -160,7 +152,7 @@ def support(points: Sequence[Point], before: str) -> bool | None:
     from scipy.special import stdtr
 
     earlier = sum(point.run <= before for point in points)
-    if len(points) < MIN_SUPPORT or not earlier:
+    if len(points) < MIN_SERIES or not earlier:
         return None
     logs = log_ratios(points)
     reference = logs[max(earlier - REFERENCE, 0) : max(earlier, 3)]
@@ -171,7 +163,7 @@ def support(points: Sequence[Point], before: str) -> bool | None:
         difference = float(logs[-nights:].mean() - reference.mean())
         error = (variance * (1 / nights + 1 / len(reference))) ** 0.5
         smallest = min(smallest, float(stdtr(len(steps), -difference / error)))
-    return True if smallest <= SUPPORT_LEVEL else None if smallest <= DENIAL_LEVEL else False
+    return smallest
 
 
 def against_series(
@@ -237,7 +229,7 @@ def with_support(
         accepted: id of a cell -> the run whose level a person accepted.
     """
     return [
-        candidate._replace(supported=support(points, candidate.baseline.run)) if points else candidate
+        candidate._replace(series_p=slow_down_p(points, candidate.baseline.run)) if points else candidate
         for candidate in candidates
         for points in [comparable_points(series.get(candidate.cell.id, ()), night, accepted.get(candidate.cell.id, ""))]
     ]

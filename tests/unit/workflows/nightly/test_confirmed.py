@@ -27,32 +27,34 @@ LEANING = (look("inconclusive", leans=True),)
 
 
 @pytest.mark.parametrize(
-    ("against", "looks", "supported", "expected"),
+    ("against", "looks", "series_p", "expected"),
     [
-        ("baseline", (), True, TONIGHT),
-        ("baseline", (look("same"),), True, TONIGHT),
-        ("baseline", (look("faster"),), True, TONIGHT),
-        ("baseline", (look("", state="no-time"),), True, TONIGHT),
-        ("baseline", (look("inconclusive"),), True, ""),
+        ("baseline", (), 0.01, TONIGHT),
+        ("baseline", (look("same"),), 0.01, TONIGHT),
+        ("baseline", (look("faster"),), 0.01, TONIGHT),
+        ("baseline", (look("", state="no-time"),), 0.01, TONIGHT),
+        ("baseline", (look("inconclusive"),), 0.01, ""),
         ("baseline", (), None, ""),
         ("baseline", (look("inconclusive"),), None, ""),
         ("baseline", LEANING, None, TONIGHT),
         ("baseline", (*LEANING, look("", state="no-time")), None, TONIGHT),
-        ("baseline", (), False, ""),
-        ("baseline", LEANING, False, ""),
-        ("anchor", (), True, ""),
-        ("series", (), True, ""),
-        ("anchor", (look("same"),), True, ""),
-        ("anchor", (look("slower", leans=True),), True, TONIGHT),
-        ("series", LEANING, True, TONIGHT),
+        ("baseline", (), 0.05, ""),
+        ("baseline", LEANING, 0.05, TONIGHT),
+        ("baseline", (), 0.5, ""),
+        ("baseline", LEANING, 0.5, ""),
+        ("anchor", (), 0.01, ""),
+        ("series", (), 0.01, ""),
+        ("anchor", (look("same"),), 0.01, ""),
+        ("anchor", (look("slower", leans=True),), 0.01, TONIGHT),
+        ("series", LEANING, 0.01, TONIGHT),
         ("anchor", (look("slower", leans=True, confirmed_in=BEFORE),), None, BEFORE),
-        ("anchor", (look("slower", leans=True, confirmed_in=BEFORE),), False, BEFORE),
+        ("anchor", (look("slower", leans=True, confirmed_in=BEFORE),), 0.5, BEFORE),
     ],
 )
 def test_a_confirmation_takes_a_second_witness(
-    against: Against, looks: tuple[Look, ...], *, supported: bool | None, expected: str
+    against: Against, looks: tuple[Look, ...], series_p: float | None, expected: str
 ) -> None:
-    assert confirming_night(TONIGHT, against, row("slower"), looks, 0.02, supported=supported) == expected
+    assert confirming_night(TONIGHT, against, row("slower"), looks, 0.02, series_p=series_p) == expected
 
 
 @pytest.mark.parametrize(
@@ -77,19 +79,21 @@ def test_a_confirmation_stands_until_the_ratio_is_within_the_margin(
 
 @pytest.mark.parametrize("against", ["baseline", "anchor", "series"])
 @pytest.mark.parametrize(
-    ("supported", "looks", "expected"),
+    ("series_p", "looks", "expected"),
     [
         (None, (look("inconclusive"),), TONIGHT),
-        (True, (look("inconclusive"),), TONIGHT),
-        (False, (look("inconclusive"),), ""),
-        (False, LEANING, TONIGHT),
+        (0.01, (look("inconclusive"),), TONIGHT),
+        (0.05, (look("inconclusive"),), ""),
+        (0.05, LEANING, TONIGHT),
+        (0.5, (look("inconclusive"),), ""),
+        (0.5, LEANING, TONIGHT),
     ],
 )
-def test_an_interval_beyond_the_margin_needs_no_other_witness_unless_the_series_denies_it(
-    against: Against, looks: tuple[Look, ...], *, supported: bool | None, expected: str
+def test_an_interval_beyond_the_margin_needs_no_other_witness_without_a_series(
+    against: Against, looks: tuple[Look, ...], series_p: float | None, expected: str
 ) -> None:
     clear = replace(row("slower"), code="beyond-margin")
-    assert confirming_night(TONIGHT, against, clear, looks, 0.02, supported=supported) == expected
+    assert confirming_night(TONIGHT, against, clear, looks, 0.02, series_p=series_p) == expected
 
 
 def test_what_was_never_confirmed_is_not_confirmed_by_silence() -> None:

@@ -17,7 +17,7 @@ from runner.workflows.nightly.series import (
     level_change,
     level_changes,
     series_row,
-    support,
+    slow_down_p,
     suspects,
     with_support,
 )
@@ -108,20 +108,25 @@ def test_a_series_without_a_ratio_of_tonight_is_not_used() -> None:
 
 
 @pytest.mark.parametrize(
-    ("series", "before", "expected"),
+    ("series", "before", "low", "high"),
     [
-        (STEP, "night-19", True),
-        (STEP[:21], "night-19", True),
-        (CREEP, "night-00", True),
-        (EQUAL, "night-19", False),
-        (EQUAL[:5], "night-03", None),
-        (STEP, "night-", None),
+        (STEP, "night-19", 0.0, 0.01),
+        (STEP[:21], "night-19", 0.0, 0.01),
+        (CREEP, "night-00", 0.0, 0.01),
+        (EQUAL, "night-19", 0.1, 1.0),
     ],
 )
 def test_a_series_bears_out_what_is_slower_in_it(
-    series: tuple[Point, ...], before: str, *, expected: bool | None
+    series: tuple[Point, ...], before: str, low: float, high: float
 ) -> None:
-    assert support(series, before) is expected
+    p_value = slow_down_p(series, before)
+    assert p_value is not None
+    assert low <= p_value <= high
+
+
+@pytest.mark.parametrize(("series", "before"), [(EQUAL[:3], "night-01"), (STEP, "night-")])
+def test_a_short_series_bears_nothing_out(series: tuple[Point, ...], before: str) -> None:
+    assert slow_down_p(series, before) is None
 
 
 def candidate(before: str, *looks: Look) -> Candidate:
@@ -133,8 +138,8 @@ def candidate(before: str, *looks: Look) -> Candidate:
 def test_candidates_get_the_support_of_their_series() -> None:
     (supported,) = with_support([candidate("night-19")], {cell().id: STEP}, STEP[-1].run)
     (without,) = with_support([candidate("night-19")], {}, STEP[-1].run)
-    assert supported.supported is True
-    assert without.supported is None
+    assert supported.series_p == slow_down_p(STEP, "night-19")
+    assert without.series_p is None
 
 
 def test_a_cell_is_suspected_once() -> None:
