@@ -53,6 +53,14 @@ def test_two_environments_are_measured_compared_and_exported(backend: str, runne
     assert all(row["ratio_low"] < row["ratio"] < row["ratio_high"] for row in compared["rows"])
     assert {row["rounds"] for row in compared["rows"]} == {3}
 
+    series = runner.json("history", "--format", "json")["trends"]
+    assert {(point["run"], point["kind"], point["rounds"]) for trend in series for point in trend["points"]} == {
+        (page.parent.name, "run", 3)
+    }
+    ratios = [point["ratio"] for trend in series for point in trend["points"] if point["base"]]
+    assert sorted(ratios) == sorted(row["ratio"] for row in compared["rows"])
+    assert runner("history", "rebuild").stdout == "reports/history.db: 0 runs added or changed, 1 unchanged\n"
+
     assert runner("export", "-o", "samples.parquet").returncode == 0
     samples = package.load_samples(runner.folder / "samples.parquet")
     assert len(samples) == sum(len(record["seconds"]) for record in records)

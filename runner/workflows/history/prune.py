@@ -9,6 +9,7 @@ from runner.core.errors import RunnerError, UsageError, file_problem
 from runner.history.database import History
 from runner.history.entries import RunRow
 from runner.history.retention import Policy, Pruned
+from runner.report.formatting import counted
 from runner.workflows.history.rebuild import stored_runs
 from runner.workflows.nightly.pins import anchor_runs
 
@@ -50,6 +51,5 @@ def pruned_text(pruned: Pruned, name: str, folders: int, *, dry_run: bool) -> st
     """Return the runs that were removed, one a line, and a summary."""
     lines = [f"{run.run}  {run.at[:10]}  {run.kind}  {run.cells} cells" for run in pruned.removed]
     verb = "would be removed" if dry_run else "removed"
-    count = len(pruned.removed)
-    summary = f"{name}: {count} run{'s' * (count != 1)} {verb}, {pruned.kept} kept"
-    return "\n".join([*lines, f"{summary}; {folders} folders removed" if folders else summary])
+    summary = f"{name}: {counted(len(pruned.removed), 'run')} {verb}, {pruned.kept} kept"
+    return "\n".join([*lines, f"{summary}; {counted(folders, 'folder')} removed" if folders else summary])

@@ -16,10 +16,10 @@ from typing_extensions import TypedDict  # typing has no TypedDict that pydantic
 from runner.core.errors import Problem, RecordError, RunnerError
 from runner.core.files import read_bounded
 from runner.core.json import parse_object
+from runner.history.entries import series_device
 from runner.store.documents import save
 from runner.store.run import runs
 from runner.store.shapes import CONFIG, checked
-from runner.workflows.nightly.baseline import device_kind
 
 FILE = "anchors.json"
 VERSION = 1
@@ -148,8 +148,8 @@ def _stored(reports: Path) -> Mapping[str, Any]:
 
 
 def device_of(header: Mapping[str, Any]) -> str:
-    """Return the name under which the anchors of a run's device are kept: its backend and the kind of device."""
-    return f"{header.get('backend')} {device_kind(header)}"
+    """Return the name under which the anchors of a run's device are kept, which is that of its series."""
+    return series_device(str(header.get("backend") or ""), str(header.get("device_name") or ""))
 
 
 class Anchor(NamedTuple):
