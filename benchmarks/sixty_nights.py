@@ -157,7 +157,7 @@ def lines(seed: int, kinds: Mapping[str, Kind] = KINDS) -> Iterator[str]:
     yield "|---" * (5 + len(STEPS)) + "|"
     for name, kind in kinds.items():
         for share in (None, CONFIRMATION_SHARE):
-            draw = np.random.default_rng([seed, list(KINDS).index(name)])
+            draw = np.random.default_rng([seed, list(KINDS).index(name), 0])
             truth = planted(draw)
             effects = kind.of_nights(draw) if kind.of_nights else None
             scenario = Scenario(

@@ -54,7 +54,7 @@ class ChangePoint(NamedTuple):
     """A change of level.
 
     Attributes:
-        index: of the first point of the new level.
+        index: of the first point of the new level (it hides ``tuple.index``).
         ratio: geometric mean of the points of the new level over that of the level before; above 1 is slower.
         ratio_low, ratio_high: its 95 % interval.
         p_value: of no change, in the night that detected it, for all splits together.
@@ -62,7 +62,7 @@ class ChangePoint(NamedTuple):
         detected: index of the point with which it was detected.
     """
 
-    index: int
+    index: int  # type: ignore[assignment]
     ratio: float
     ratio_low: float
     ratio_high: float

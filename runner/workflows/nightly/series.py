@@ -32,8 +32,14 @@ from runner.workflows.nightly.requests import Candidate
 CANDIDATE_LEVEL = 0.02
 """The level of a night's test of a series. It may be ten times that of ``change_points.LEVEL``: what it suspects is
 measured in turns before anything is reported."""
-SUPPORT_LEVEL = 0.1
-"""The one-sided level at which a series bears out a slow-down."""
+SUPPORT_LEVEL = 0.01
+"""The one-sided level at which a series bears out a slow-down.
+
+By its rounds in turns alone, a cell whose rounds depend on each other (AR(1), 0.5) would have 26 false alerts in 1,000
+nights; at the level 0.1 it had 4 to 7 (benchmarks/nights.py).
+"""
+DENIAL_LEVEL = 0.1
+"""The one-sided level that the series misses if it does not bear out a slow-down; between the two it says nothing."""
 MIN_SUPPORT = 6
 """Fewer points do not show how much nights scatter."""
 REFERENCE = 8
@@ -138,7 +144,7 @@ def variances(points: Sequence[Point]) -> list[float] | None:
 
 
 def support(points: Sequence[Point], before: str) -> bool | None:
-    """Return whether the series bears out that tonight is slower than an earlier run; None if it is too short.
+    """Return whether the series bears out that tonight is slower than an earlier run; None if that is open.
 
     Tonight, or the mean of the last two nights, is compared with the nights up to the earlier run, by the scatter of
     neighbouring nights, which neither a step nor a creep inflates much. A run in turns of a single night may err if its
@@ -165,7 +171,7 @@ def support(points: Sequence[Point], before: str) -> bool | None:
         difference = float(logs[-nights:].mean() - reference.mean())
         error = (variance * (1 / nights + 1 / len(reference))) ** 0.5
         smallest = min(smallest, float(stdtr(len(steps), -difference / error)))
-    return smallest <= SUPPORT_LEVEL
+    return True if smallest <= SUPPORT_LEVEL else None if smallest <= DENIAL_LEVEL else False
 
 
 def against_series(

@@ -18,7 +18,7 @@ def with_step(change: float, before: int, after: int, seed: int, sd: float = SD)
     """Return the log ratios of nights of which the last ones are slower."""
     values = np.random.default_rng(seed).normal(0, sd, before + after)
     values[before:] += np.log1p(change)
-    return values.tolist()
+    return [float(value) for value in values]
 
 
 def false_rate(draw: noise.Draw, level: float, series: int = 60, nights: int = 60) -> float:

@@ -88,10 +88,17 @@ def test_points_before_an_accepted_run_are_not_used() -> None:
 
 
 @pytest.mark.parametrize(
-    "different", [{"base_digest": "other"}, {"harness": "other"}, {"host": "other"}, {"kind": "import"}, {"base": "b"}]
+    "different",
+    [
+        point(0, 1.0, base_digest="other"),
+        point(0, 1.0, harness="other"),
+        point(0, 1.0, host="other"),
+        point(0, 1.0, kind="import"),
+        point(0, 1.0, base="other"),
+    ],
 )
-def test_points_of_other_circumstances_are_left_out(different: dict[str, str]) -> None:
-    changed = (point(0, 1.0)._replace(**different), *STEP[1:])
+def test_points_of_other_circumstances_are_left_out(different: Point) -> None:
+    changed = (different, *STEP[1:])
     assert comparable_points(changed, STEP[-1].run) == STEP[1:]
 
 

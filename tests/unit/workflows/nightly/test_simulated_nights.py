@@ -1,9 +1,11 @@
 """Nights on a made clock, through the functions that choose, stop, judge and remember; small, with fixed seeds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from benchmarks import simulated_nights
+from benchmarks import noise, simulated_nights, sixty_nights
 from benchmarks.nights import creep, step
 from benchmarks.simulated_nights import simulate
 from benchmarks.simulated_turns import Scenario, normal
@@ -43,3 +45,34 @@ def test_without_the_earlier_environments_nothing_is_measured_in_turns(monkeypat
     assert not outcome.in_turns.any()
     assert not outcome.slower.any()
     assert not outcome.no_time.any()
+
+
+@pytest.mark.parametrize("kind", ["resampled A/A rounds", "autocorrelated", "two modes"])
+def test_a_step_is_reported_within_two_nights_and_equal_cells_never(kind: str) -> None:
+    draw = np.random.default_rng(4)
+    log_times = step(0.05, 8, 2, first=8, nights=11)
+    effects = noise.autoregressive(0.8, 0.01)(draw, 8, 11).T
+    of_rounds = sixty_nights.KINDS[kind].of_rounds
+    outcome = simulate(draw, Scenario(log_times=log_times, noise=of_rounds, sd=0.02, night_effects=effects))
+    assert outcome.slower[8:10, :2].any(axis=0).sum() >= (1 if kind == "two modes" else 2)
+    assert not outcome.slower[:, 2:].any()
+
+
+def test_the_series_suspects_what_became_slower() -> None:
+    scenario = Scenario(log_times=step(0.05, 4, 2, first=8, nights=11), noise=normal(0.01), sd=0.01)
+    outcome = simulate(np.random.default_rng(5), scenario)
+    assert outcome.suspected[9:, :2].all()
+    assert not outcome.suspected[:, 2:].any()
+    without = simulate(np.random.default_rng(5), replace(scenario, base=False))
+    assert not without.suspected.any()
+
+
+def test_stored_rounds_are_resampled_in_blocks_of_their_spread() -> None:
+    values = np.concatenate([sixty_nights.resampled(0.02)(np.random.default_rng(seed), 20) for seed in range(200)])
+    low, high = np.percentile(values, [25, 75])
+    assert (high - low) / sixty_nights.DISTANCE_OF_QUARTILES == pytest.approx(0.02, rel=0.1)
+
+
+def test_the_nights_until_a_report_count_from_the_change() -> None:
+    flags = np.array([[1.0, 0, 0], [0, 0, 0], [0, 1.0, 0], [1.0, 1.0, 0]])
+    assert sixty_nights.nights_until(flags, np.array([1, 2, 0])).tolist() == [3, 1, np.inf]
