@@ -50,29 +50,41 @@ def actions(state: State, nights: Mapping[str, Mapping[str, Any]], tonight: Toni
         tonight: the night.
     """
     slower, run = regressions(tonight.night), tonight.night["run"]
-    alerts = of_device(state.alerts.values(), device_of(tonight.night))
     entries: list[AlertEntry] = []
     standing: dict[str, Alert] = {}
-    worse: set[str] = set()
-    for alert in alerts:
-        reasons = {cell: _why_left(cell, alert, nights, tonight, slower) for cell in alert.cells}
+    by_change: dict[tuple[str, str], Alert] = {}
+    for alert in of_device(state.alerts.values(), device_of(tonight.night)):
+        reported = {cell: in_turns(nights, night, cell) for cell, night in alert.cells.items()}
+        reasons = {cell: _why_left(cell, reported[cell], nights, tonight, slower) for cell in alert.cells}
         left = {cell: why for cell, why in reasons.items() if why}
         if left:
             entries.append(_leaving(alert, left, state))
-        standing.update((cell, alert) for cell in alert.cells if cell not in left)
-        worse |= left.keys() & slower.keys()
+        stay = {cell: alert for cell in alert.cells if cell not in left}
+        standing.update(stay)
+        by_change.update((change, alert) for cell in stay if (change := _change_of(reported[cell])))
     joining: dict[str, list[str]] = {}
     opening: dict[str, list[str]] = {}
+    reported_before = {cell for entry in entries for cell in entry.cells}
     for cell in slower.keys() - standing.keys():
-        environment = cell.partition("/")[0]
-        alert_of_change = None if cell in worse else _alert_of_the_same_change(slower[cell], standing, nights)
-        if alert_of_change:
-            joining.setdefault(alert_of_change.key, []).append(cell)
+        change = None if cell in reported_before else _change_of(slower[cell])
+        if change in by_change:
+            joining.setdefault(by_change[change].key, []).append(cell)
         else:
-            opening.setdefault(environment, []).append(cell)
+            opening.setdefault(cell.partition("/")[0], []).append(cell)
     entries += [_entry(key, "joined", cells) for key, cells in sorted(joining.items())]
     entries += [_entry(key_of(name, run), "opened", cells) for name, cells in sorted(opening.items())]
     return entries
+
+
+def _change_of(change: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return what cells of the same change have in common, environment and last good run; None for a creep.
+
+    A cell that becomes slower since the same good run as cells of an open alert was slower then already, and had to
+    wait for its confirmation.
+    """
+    if change.get("against", "baseline") != "baseline" or "cell" not in change:
+        return None
+    return change["cell"].partition("/")[0], change["before"]
 
 
 def _entry(key: str, action: Action, cells: Collection[str]) -> AlertEntry:
@@ -106,16 +118,16 @@ def _leaving(alert: Alert, left: Mapping[str, str], state: State) -> AlertEntry:
 
 def _why_left(
     cell: str,
-    alert: Alert,
+    reported: Mapping[str, Any],
     nights: Mapping[str, Mapping[str, Any]],
     tonight: Tonight,
     slower: Mapping[str, Mapping[str, Any]],
 ) -> str:
-    """Return why a cell is no longer part of an alert; empty while it is."""
-    reported = in_turns(nights, alert.cells[cell], cell)
+    """Return why a cell is no longer part of its alert; empty while it is."""
+    environment = cell.partition("/")[0]
     if cell in slower:
         is_worse = _is_worse(slower[cell], reported)
-        return WORSE.format(key_of(alert.environment, tonight.night["run"])) if is_worse else ""
+        return WORSE.format(key_of(environment, tonight.night["run"])) if is_worse else ""
     before = reported.get("before", "")
     run, reason = tonight.accepted.get(cell, ("", ""))
     if run > before:  # ids of runs start with their times
@@ -125,8 +137,8 @@ def _why_left(
     again = _measured_again(cell, reported, tonight.night)
     if again.get("verdict") in ("same", "faster", "inconclusive"):
         return RECOVERED.format(with_interval(again))
-    digest = tonight.digests.get(alert.environment, "")
-    if digest and digest == tonight.digest_in(before, alert.environment):
+    digest = tonight.digests.get(environment, "")
+    if digest and digest == tonight.digest_in(before, environment):
         return AS_IT_WAS.format(before)
     is_candidate = any(each["cell"] == cell for each in tonight.night["changes"])
     against_baseline = reported.get("against", "baseline") == "baseline"
@@ -158,20 +170,6 @@ def _is_worse(change: Mapping[str, Any], reported: Mapping[str, Any]) -> bool:
     low = (change["again"] or {}).get("ratio_low")
     high = (reported.get("again") or {}).get("ratio_high")
     return change["before"] == reported.get("before") and bool(low and high and low > high)
-
-
-def _alert_of_the_same_change(
-    change: Mapping[str, Any], standing: Mapping[str, Alert], nights: Mapping[str, Mapping[str, Any]]
-) -> Alert | None:
-    """Return the alert of cells that became slower since the same good run, whose nights had no time for this cell."""
-    if change.get("against", "baseline") != "baseline":
-        return None
-    environment = change["cell"].partition("/")[0]
-    for cell, alert in standing.items():
-        reported = in_turns(nights, alert.cells[cell], cell) if alert.environment == environment else {}
-        if reported.get("before") == change["before"] and reported.get("against", "baseline") == "baseline":
-            return alert
-    return None
 
 
 def _is_stale(cell: str, nights: Mapping[str, Mapping[str, Any]], tonight: Tonight) -> bool:

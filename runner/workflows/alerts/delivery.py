@@ -7,6 +7,7 @@ night, which a receiver then has twice; no message is lost.
 import time
 from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -110,11 +111,11 @@ class Delivery:
             compared=compared,
             digests=digests,
             accepted=_accepted(self.file.reports, night),
-            digest_in=lambda run, environment: _digest_in(self.file.reports, run, environment),
+            digest_in=cache(partial(_digest_in, self.file.reports)),
         )
         entries = actions(state, nights, tonight)
         closed = {entry.key for entry in entries if entry.action == "closed"}
-        entries += [entry for entry in state.undelivered if entry.key not in closed]
+        entries += [entry for entry in state.undelivered if self.targets and entry.key not in closed]
         night = self._stored(night, [_intended(entry, self.targets) for entry in entries])
         night = self._sent(night, state, {**nights, night.run: night.json()})
         failures = [_outcome(entry) for entry in night.alerts if self.targets and not entry.delivered]

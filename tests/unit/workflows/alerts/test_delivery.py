@@ -58,7 +58,8 @@ def test_without_receivers_alerts_are_kept_and_sent_to_the_first_receiver(tmp_pa
     tonight = ended(tmp_path, slower(1), receivers, targets=())
     assert (tonight.notes, receivers.messages) == ((), [])
     assert stored(tmp_path, 1)[0]["reason"] == "nobody is to be notified"
-    ended(tmp_path, slower(2), receivers, targets=(SLACK,))
+    assert ended(tmp_path, slower(2), receivers, targets=()).alerts == (), "nothing is stored twice"
+    ended(tmp_path, slower(3), receivers, targets=(SLACK,))
     assert receivers.titles() == [f"1 slack: {OPENED}"]
 
 
