@@ -8,7 +8,6 @@ from runner.report import differences, formatting
 from runner.workflows.nightly.confirmed import Against
 from runner.workflows.nightly.result import Change, Night, Pair
 
-
 BETWEEN: Mapping[Against, str] = {
     "baseline": "between the runs",
     "anchor": "between the run and its anchor",
