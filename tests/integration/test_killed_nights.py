@@ -66,10 +66,14 @@ def check_kept(runner: Runner) -> None:
         run = Run.open(path.parent)
         counted = Counter((record.cell.id, record.round) for record in run.records())
         assert set(counted.values()) <= {1}
-    database = runner.folder / "reports/history.db"
-    if database.exists():
-        with closing(sqlite3.connect(database)) as connection:
-            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    with closing(sqlite3.connect(runner.folder / "reports/history.db")) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+        twice = "SELECT run_id, cell_id FROM measurements GROUP BY run_id, cell_id HAVING count(*) > 1"
+        assert connection.execute(twice).fetchall() == []
+        known = {run for (run,) in connection.execute("SELECT run FROM runs")}
+    ended = {night["run"] for night in nights(runner) if night["state"] == "done"}
+    assert ended <= known
 
 
 def none_left(runs: Sequence[str]) -> bool:
