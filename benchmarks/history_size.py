@@ -132,12 +132,12 @@ def _cell(cell: str, seconds: float, build: tuple[str, str]) -> "CellEntry":
 
 def _seconds(action: Callable[[], T], times: int = 1) -> tuple[float, T]:
     """Return the median seconds of an action, and its last result."""
-    seconds = []
+    seconds, results = [], []
     for _ in range(times):
         begin = time.perf_counter()
-        result = action()
+        results.append(action())
         seconds.append(time.perf_counter() - begin)
-    return median(seconds), result
+    return median(seconds), results[-1]
 
 
 def _command(words: tuple[str, ...], times: int = 3) -> float:

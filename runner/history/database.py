@@ -206,7 +206,7 @@ def matches(cell: str, pattern: str) -> bool:
     return pattern in ("*", cell, cell.partition("/")[0]) or fnmatchcase(cell, pattern)
 
 
-def _points() -> Select[Any]:
+def _points() -> Select[*tuple[Any, ...]]:
     """Return the query of (cell, fields of a point), not ordered yet."""
     base_cell, base_build = aliased(CellTable), aliased(BuildTable)
     run, of = RunTable, MeasurementTable
@@ -214,7 +214,7 @@ def _points() -> Select[Any]:
     times = (BuildTable.release, BuildTable.digest, of.seconds, of.seconds_low, of.seconds_high, of.rounds)
     base = (func.coalesce(column, "") for column in (base_cell.cell, base_build.release, base_build.digest))
     columns = (CellTable.cell, *origin, *times, *base, of.ratio, of.ratio_low, of.ratio_high, of.verdict)
-    query: Select[Any] = (
+    query: Select[*tuple[Any, ...]] = (
         select(*columns).select_from(of).join(CellTable, CellTable.id == of.cell_id).join(run, run.id == of.run_id)
     )
     query = query.join(BuildTable, BuildTable.id == of.build_id)
@@ -222,7 +222,7 @@ def _points() -> Select[Any]:
     return query.outerjoin(base_build, base_build.id == of.base_build_id)
 
 
-def _narrowed(query: Select[Any], device: str, backend: str) -> Select[Any]:
+def _narrowed(query: Select[*tuple[Any, ...]], device: str, backend: str) -> Select[*tuple[Any, ...]]:
     if device:
         query = query.where(RunTable.series_device == device)
     return query.where(RunTable.backend == backend) if backend else query

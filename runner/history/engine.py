@@ -67,6 +67,8 @@ def _sqlite(path: Path) -> Engine:
 
 
 def _postgresql(url: str) -> Engine:
+    if url.partition("?")[0].count("@") > 1:  # the driver would take a part of the password for the host
+        raise HistoryError(Problem("the URL of the history has several @", hint="write @ in a password as %40"))
     try:
         parsed = make_url(POSTGRESQL.sub("postgresql+psycopg://", url))
         options = {"connect_timeout": CONNECT_SECONDS, "tcp_user_timeout": int(WAIT_SECONDS * 1000)}
@@ -113,7 +115,7 @@ def _errors(url: str, action: str) -> Iterator[None]:
         problem = file_problem(error, url_name(url), action)
     else:
         return
-    raise HistoryError(problem)
+    raise HistoryError(problem) from None  # the cause may show the connection's password
 
 
 def _problem(error: SQLAlchemyError, url: str, action: str) -> Problem:

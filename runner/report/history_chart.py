@@ -77,13 +77,13 @@ def sparkline(values: Sequence[float], width: int) -> str:
 
 
 def _range(marks: Sequence[Mark]) -> tuple[float, float]:
-    """Return the values at the ends of the axis; wide intervals of few points are cut off."""
+    """Return the values at the ends of the axis; wide intervals of few points are cut off, above 0."""
     values = [mark.value for mark in marks]
     widths = [max(mark.high - mark.value, mark.value - mark.low) for mark in marks if mark.low and mark.high]
     middle = (min(values) + max(values)) / 2
     span = max(max(values) - min(values), LEAST_SPAN * middle)
     half = span / 2 + max(PAD * span, min(median(widths), span) if widths else 0.0)
-    return middle - half, middle + half
+    return max(middle - half, min(values) / 2), middle + half
 
 
 def _columns(marks: Sequence[Mark], width: int) -> list[tuple[int, Mark]]:

@@ -1,6 +1,7 @@
 """Entries of a history with known content."""
 
 from dataclasses import replace
+from typing import Any
 
 from runner.history.entries import CellEntry, ChangeEntry, LevelEntry, RunEntry
 
@@ -9,7 +10,7 @@ BASE = "torch-1.0/nn-lstm/rnn-step/lstm-b32-h128/forward/fp32"
 DEVICE = "docker H200"
 
 
-def measured(cell: str = CELL, seconds: float = 0.5, **changes: object) -> CellEntry:
+def measured(cell: str = CELL, seconds: float = 0.5, **changes: Any) -> CellEntry:
     """Return a cell of a run, with a ratio to the same cell of torch-1.0."""
     entry = CellEntry(
         cell=cell,
@@ -27,10 +28,10 @@ def measured(cell: str = CELL, seconds: float = 0.5, **changes: object) -> CellE
         ratio_high=seconds * 1.01,
         verdict="faster",
     )
-    return replace(entry, **changes)  # type: ignore[arg-type]
+    return replace(entry, **changes)
 
 
-def night(number: int, *cells: CellEntry, **changes: object) -> RunEntry:
+def night(number: int, *cells: CellEntry, **changes: Any) -> RunEntry:
     """Return the run of night ``number`` from 2026-01-01 on, with some cells, or with the usual ones."""
     day = f"2026-{number // 28 + 1:02}-{number % 28 + 1:02}"
     entry = RunEntry(
@@ -46,7 +47,7 @@ def night(number: int, *cells: CellEntry, **changes: object) -> RunEntry:
         source=f"/srv/reports/runs/{day}",
         cells=cells or (measured(), many_cells(1)[0]),
     )
-    return replace(entry, **changes)  # type: ignore[arg-type]
+    return replace(entry, **changes)
 
 
 def many_cells(count: int, seconds: float = 0.5) -> tuple[CellEntry, ...]:
@@ -56,15 +57,15 @@ def many_cells(count: int, seconds: float = 0.5) -> tuple[CellEntry, ...]:
     )
 
 
-def change(cell: str = CELL, **changes: object) -> ChangeEntry:
+def change(cell: str = CELL, **changes: Any) -> ChangeEntry:
     """Return a change that was not confirmed."""
     entry = ChangeEntry(cell=cell, before="20260101-023000-ab12", state="measured-again", verdict="same", rounds=5)
-    return replace(entry, **changes)  # type: ignore[arg-type]
+    return replace(entry, **changes)
 
 
-def level(run: str, **changes: object) -> LevelEntry:
+def level(run: str, **changes: Any) -> LevelEntry:
     """Return an accepted level of CELL."""
     entry = LevelEntry(
         cell=CELL, device=DEVICE, run=run, at="2026-03-01T08:00:00Z", reason="a new kernel", person="ann"
     )
-    return replace(entry, **changes)  # type: ignore[arg-type]
+    return replace(entry, **changes)

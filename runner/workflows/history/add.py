@@ -7,7 +7,6 @@ from pathlib import Path
 from runner.core.errors import HistoryError, RecordError, RunnerError
 from runner.history.location import database_url, url_name
 from runner.store.run import Run, runs
-from runner.workflows.history.entries import night_file, run_entry
 
 REBUILD = "`runner history rebuild` adds it later"
 
@@ -27,6 +26,7 @@ def add_run(run: Run, margin: float, url: str, note: Callable[[str], object]) ->
         Whether all of it is in the history now.
     """
     from runner.history.database import History
+    from runner.workflows.history.entries import run_entry
 
     try:
         with History.open(url) as history:
@@ -41,6 +41,8 @@ def add_run(run: Run, margin: float, url: str, note: Callable[[str], object]) ->
 
 def with_confirmations(run: Run) -> Iterator[Run]:
     """Yield a run, and the runs that confirmed its changes if it was a night, oldest first."""
+    from runner.workflows.history.entries import night_file
+
     yield run
     if night_file(run).exists():
         yield from reversed(runs(night_file(run).with_suffix("")))

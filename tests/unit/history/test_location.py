@@ -16,7 +16,7 @@ URLS = (
     f"postgresql://ann:{SECRET}@127.0.0.1:1/bench",
     f"postgresql://ann@127.0.0.1:1/bench?password={SECRET}",
     f"postgres://ann:{SECRET}@127.0.0.1:port/bench",
-    f"postgresql://ann:{SECRET}@127.0.0.1:1/bench?{SECRET}=1",
+    f"postgresql://ann:{SECRET}@127.0.0.1:1/bench?unknown=1",
     f"postgresql://ann:{SECRET}@[::1/bench",
     f"postgresql://ann:a@b{SECRET}@127.0.0.1:1/bench",
 )

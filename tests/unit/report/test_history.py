@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,19 +16,19 @@ from tests.support.histories import CELL, DEVICE, level, measured, night
 def point(entry: RunEntry) -> Point:
     """Return the point of the only cell of a run."""
     (cell,) = entry.cells
-    fields = {name: getattr(cell, name, getattr(entry, name, None)) for name in Point._fields}
+    fields: dict[str, Any] = {name: getattr(cell, name, getattr(entry, name, None)) for name in Point._fields}
     return Point(**{**fields, "device": DEVICE})
 
 
-def trend(*seconds: float, **changes: object) -> Trend:
+def trend(*seconds: float, **changes: Any) -> Trend:
     """Return the trend of nights with such ratios."""
     points = tuple(point(night(number, measured(seconds=value, **changes))) for number, value in enumerate(seconds))
     return Trend(cell=CELL, device=DEVICE, points=points)
 
 
-def mark(value: float, **changes: object) -> Mark:
+def mark(value: float, **changes: Any) -> Mark:
     plain = Mark(value=value, low=None, high=None, verdict="", date="2026-01-01", release="2.9.1")
-    return replace(plain, **changes)  # type: ignore[arg-type]
+    return replace(plain, **changes)
 
 
 STEP = trend(*[0.5] * 40, *[0.55] * 40)
@@ -114,6 +115,11 @@ def test_noise_of_a_thousandth_looks_flat() -> None:
     lines = [line.plain for line in chart([mark(1.0), mark(1.001), mark(0.999)], 60)]
     assert sum("•" in line for line in lines) == 1
     assert len(set(sparkline([1.0, 1.001, 0.999], 10))) == 1
+
+
+def test_the_axis_ends_above_zero() -> None:
+    lines = [line.plain for line in chart([mark(0.3, low=0.01, high=9.0), mark(1.1, low=0.1, high=9.0)], 60)]
+    assert float(lines[HEIGHT - 1].split()[0]) == pytest.approx(0.15)
 
 
 def test_verdicts_have_marks_and_intervals_are_drawn() -> None:

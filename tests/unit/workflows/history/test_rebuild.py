@@ -64,9 +64,10 @@ def test_a_night_brings_the_runs_that_confirmed_its_changes(tmp_path: Path) -> N
 
 
 def test_damaged_runs_are_named_and_left_out_and_others_stay(tmp_path: Path) -> None:
-    damaged, sound, failed = measured(tmp_path), measured(tmp_path, later=10), make(tmp_path, [], later=20)
-    failed = make(tmp_path, [bad(OLD, 0, "server", "it ended")], later=30)
-    (damaged.path / "journal.jsonl").write_text("no journal\n")
+    damaged, sound = measured(tmp_path), measured(tmp_path, later=10)
+    make(tmp_path, [], later=20)
+    failed = make(tmp_path, [bad(OLD, 0, "crash", "it ended")], later=30)
+    (damaged.path / "journal.jsonl").write_text("no journal\nat all\n")
     with History.open(url_of(tmp_path)) as history:
         history.add(night(1, kind="import"))
         history.add(night(2, source=f"{tmp_path}/runs/gone"))
