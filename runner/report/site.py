@@ -11,7 +11,8 @@ from runner.report import wording
 from runner.report.formatting import date
 from runner.report.page_templates import environment
 from runner.report.trend_charts import Chart, chart, percent, spark
-from runner.report.trends import Row, Trend, Week, device_title, is_within, row_of
+from runner.report.trend_rows import Row, Week, is_within, row_of
+from runner.report.trends import Trend, device_title
 
 PAGE_ROWS = 500
 """Cells on a page of a device; more go to further pages."""

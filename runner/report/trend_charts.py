@@ -6,60 +6,24 @@ ends. Labels are text of the page, at positions in per cent, so that they are as
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from markupsafe import Markup
 
 from runner.core import units
 from runner.history.entries import Point
+from runner.report.chart_axes import HEIGHT, Axis, Kind, Label, spaced, ticks_of
 from runner.report.formatting import escape
 from runner.report.trends import Trend, time_of
 
-WIDTH, HEIGHT = 1000, 240
+WIDTH = 1000
 TITLED_POINTS = 200
 """Points up to which each has its own element, which names it."""
 MIN_SPAN = 0.06
 """Of the axis, as a logarithm: smaller changes are drawn small."""
-LETTER, LONGEST = 2.3, 50.0
-"""Width of a letter and of the longest label, in per cent of a chart on a phone: 6.4 and 140 of 280 pixels."""
-GAP = 2.0
-"""Per cent of the width between two labels."""
 MINUS = "\N{MINUS SIGN}"
 MAX_LINES = 60
 """Releases that are marked, the newest ones."""
-
-Kind = Literal["ratio", "seconds"]
-
-
-class Label(NamedTuple):
-    """A text at a position.
-
-    Attributes:
-        at: per cent of the width, or of the height from the top.
-        text: what it says.
-        style: a class of the style sheet.
-    """
-
-    at: float
-    text: str
-    style: str = ""
-
-    @property
-    def width(self) -> float:
-        """How wide it is on a phone at most, in per cent of the chart."""
-        return min(LETTER * len(self.text), LONGEST)
-
-    @property
-    def side(self) -> str:
-        """The class that keeps the text within the chart."""
-        half = self.width / 2
-        return "left" if self.at < half else "right" if self.at > 100 - half else "middle"
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Where it begins and ends on a phone, in per cent of the chart."""
-        start = self.at - self.width * {"left": 0.0, "middle": 0.5, "right": 1.0}[self.side]
-        return start, start + self.width
 
 
 class Chart(NamedTuple):
@@ -87,7 +51,7 @@ def chart(trend: Trend, kind: Kind) -> Chart:
     values = [each for index, point in enumerate(trend.points) if (each := _value(index, point, kind))]
     across, up = _across(trend), _up(values)
     is_of_levels = (kind == "ratio") == trend.has_ratios
-    ticks = _ticks(up.low, up.high, kind)
+    ticks = ticks_of(up, kind)
     parts = [f'<path class="grid" d="M0 {_n(up(value))}H{WIDTH}"/>' for value, _ in ticks]
     parts += _release_lines(trend, across)
     parts += _bands(trend, values, across, up)
@@ -114,8 +78,8 @@ def chart(trend: Trend, kind: Kind) -> Chart:
         svg=Markup(svg),  # noqa: S704  numbers, and names that are escaped
         ticks=tuple(Label(100 * up(value) / HEIGHT, text) for value, text in ticks),
         dates=_dates(trend),
-        releases=_spaced([Label(across(index) / 10, name) for index, name in trend.releases[-MAX_LINES:]]),
-        changes=_spaced(
+        releases=spaced([Label(across(index) / 10, name) for index, name in trend.releases[-MAX_LINES:]]),
+        changes=spaced(
             [
                 *(Label(across(index) / 10, "accepted", "open") for index in accepted),
                 *(Label(across(each.index) / 10, percent(each.ratio), _word(each.ratio)) for each in changes),
@@ -142,16 +106,7 @@ def _across(trend: Trend) -> Callable[[int], float]:
     return lambda index: 10 + inner * (times[index] - times[0]) / span
 
 
-class _Axis(NamedTuple):
-    low: float
-    high: float
-
-    def __call__(self, value: float) -> float:
-        share = math.log(value / self.low) / math.log(self.high / self.low)
-        return HEIGHT * (1 - min(max(share, -0.05), 1.05))
-
-
-def _up(values: Sequence[_Value]) -> _Axis:
+def _up(values: Sequence[_Value]) -> Axis:
     """Return the axis: all values with their intervals, but where these would make the values small, nine of ten."""
     lows = sorted(each.low or each.value for each in values)
     highs = sorted(each.high or each.value for each in values)
@@ -160,7 +115,7 @@ def _up(values: Sequence[_Value]) -> _Axis:
     cut = len(values) // 10 if is_wide else 0
     low, high = min(*shown, lows[cut]), max(*shown, highs[-1 - cut])
     middle, half = math.log(low * high) / 2, max(math.log(high / low) * 1.08, MIN_SPAN) / 2
-    return _Axis(math.exp(middle - half), math.exp(middle + half))
+    return Axis(math.exp(middle - half), math.exp(middle + half))
 
 
 def _n(number: float) -> str:
@@ -173,7 +128,7 @@ def _release_lines(trend: Trend, across: Callable[[int], float]) -> list[str]:
     ]
 
 
-def _bands(trend: Trend, values: Sequence[_Value], across: Callable[[int], float], up: _Axis) -> list[str]:
+def _bands(trend: Trend, values: Sequence[_Value], across: Callable[[int], float], up: Axis) -> list[str]:
     """Return the intervals: a bar for each point where there are few, else a band for each part measured alike."""
     known = {each.number: (each.low, each.high) for each in values if each.low and each.high}
     if len(values) <= TITLED_POINTS // 2:
@@ -191,14 +146,14 @@ def _bands(trend: Trend, values: Sequence[_Value], across: Callable[[int], float
     return bands
 
 
-def _dots(trend: Trend, values: Sequence[_Value], across: Callable[[int], float], up: _Axis, kind: Kind) -> list[str]:
-    places = [f"M{_n(across(each.number))} {_n(up(each.value))}h0" for each in values]
+def _dots(trend: Trend, values: Sequence[_Value], across: Callable[[int], float], up: Axis, kind: Kind) -> list[str]:
+    dots = [f"M{_n(across(each.number))} {_n(up(each.value))}h0" for each in values]
     if len(values) > TITLED_POINTS:
-        return [f'<path class="dots" d="{"".join(places)}"/>']
+        return [f'<path class="dots" d="{"".join(dots)}"/>']
     titles = (_title(trend.points[each.number], each, kind) for each in values)
     return [
-        f'<path class="dot" d="{place}"><title>{escape(title)}</title></path>'
-        for place, title in zip(places, titles, strict=True)
+        f'<path class="dot" d="{dot}"><title>{escape(title)}</title></path>'
+        for dot, title in zip(dots, titles, strict=True)
     ]
 
 
@@ -223,36 +178,6 @@ def _dates(trend: Trend) -> tuple[Label, ...]:
         return (Label(50.0, f"{first:%Y-%m-%d}"),)
     shares = (0.0, 1 / 3, 2 / 3, 1.0) if (last - first).days >= 6 else (0.0, 1.0)
     return tuple(Label(1 + 98 * share, f"{first + share * (last - first):%Y-%m-%d}") for share in shares)
-
-
-def _spaced(labels: Sequence[Label]) -> tuple[Label, ...]:
-    """Return labels that do not overlap; of two that would, the one that comes first in the list is left out."""
-    kept: list[Label] = []
-    for label in reversed(labels):
-        start, end = label.ends
-        if all(end + GAP <= other.ends[0] or other.ends[1] + GAP <= start for other in kept):
-            kept.append(label)
-    return tuple(sorted(kept))
-
-
-def _ticks(low: float, high: float, kind: Kind) -> list[tuple[float, str]]:
-    """Return (value, text) of 2 to 6 round values on an axis."""
-    unit = units.time_unit([low])
-    scale = 1.0 if kind == "ratio" else unit.scale
-    step = _round_step((high - low) * scale / 4)
-    if high / low > 8:
-        values = [base * 10.0**power for power in range(-12, 13) for base in (1, 3)]
-        inner = [value for value in values if low * scale <= value <= high * scale][:8]
-        return [(value / scale, f"{value:g}{'' if kind == 'ratio' else f' {unit.name}'}") for value in inner]
-    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-    first = math.ceil(low * scale / step)
-    values = [step * number for number in range(first, math.floor(high * scale / step) + 1)]
-    return [(value / scale, f"{value:.{decimals}f}{'' if kind == 'ratio' else f' {unit.name}'}") for value in values]
-
-
-def _round_step(step: float) -> float:
-    power = 10.0 ** math.floor(math.log10(step))
-    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= step * 0.999)
 
 
 def _word(ratio: float) -> str:

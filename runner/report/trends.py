@@ -4,8 +4,8 @@ import hashlib
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from itertools import groupby, pairwise
 
@@ -18,7 +18,6 @@ MAX_POINTS = 1000
 """Points of a trend that are drawn, the newest ones."""
 MIN_LEVEL_POINTS = 4
 """Points that were measured alike, from which a series may show a change of level."""
-WEEK = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,123 +199,6 @@ def trends_of(
             )
 
 
-@dataclass(slots=True)
-class Week:
-    """What changed in the last week of a history.
-
-    Attributes:
-        since: the start of the week.
-        margin: the relative change that counts as none.
-        slower: (trend's row, change) of the levels that rose; ``faster`` of those that fell.
-        small: how many levels changed by less than the margin.
-        releases: (device, environment, release before, release) of environments that changed.
-        accepted: levels that were accepted.
-    """
-
-    since: datetime
-    margin: float
-    slower: list[tuple["Row", LevelChange]] = field(default_factory=list)
-    faster: list[tuple["Row", LevelChange]] = field(default_factory=list)
-    small: int = 0
-    releases: dict[tuple[str, str, str, str], None] = field(default_factory=dict)
-    accepted: list[tuple["Row", LevelEntry]] = field(default_factory=list)
-
-    @classmethod
-    def before(cls, newest: datetime, margin: float) -> "Week":
-        """Return the week that ends with the newest run."""
-        return cls(newest - WEEK, margin)
-
-    def add(self, trend: Trend, row: "Row") -> None:
-        """Add what changed in a trend."""
-        for change in trend.changes_since(self.since):
-            if is_within(change.ratio, self.margin):
-                self.small += 1
-            else:
-                (self.slower if change.ratio > 1 else self.faster).append((row, change))
-        for (_, before), (index, release) in pairwise(trend.releases):
-            if time_of(trend.points[index]) >= self.since:
-                self.releases[row.device, trend.environment, before, release] = None
-        self.accepted += [(row, level) for level in trend.levels if _time(level.at) >= self.since]
-
-    @property
-    def is_quiet(self) -> bool:
-        """Whether nothing changed."""
-        return not (self.slower or self.faster or self.small or self.releases or self.accepted)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """A trend in short, for lists; ``spark`` has the values of at most 60 points.
-
-    Attributes:
-        cell: its id; ``device`` with its host; ``page`` the file of its trend, ``device_page`` that of its device.
-        release: the newest one.
-        points: how many.
-        date: of the newest point.
-        change: see ``Trend.change``; ``regression`` the confirmed change that stands, None without.
-        rank: see ``Trend.rank``.
-    """
-
-    cell: str
-    device: str
-    page: str
-    device_page: str
-    release: str
-    points: int
-    date: str
-    seconds: float
-    ratio: float | None
-    ratio_low: float | None
-    ratio_high: float | None
-    change: float
-    regression: ChangeEntry | None
-    rank: tuple[bool, float, str]
-    spark: tuple[float, ...]
-
-
-def row_of(trend: Trend) -> Row:
-    """Return a trend in short."""
-    last = trend.last
-    return Row(
-        cell=trend.cell,
-        device=device_title(trend.device, trend.host),
-        page=trend.page,
-        device_page=trend.device_page,
-        release=last.release,
-        points=len(trend.points) + trend.left_out,
-        date=last.at[:10],
-        seconds=last.seconds,
-        ratio=last.ratio,
-        ratio_low=last.ratio_low,
-        ratio_high=last.ratio_high,
-        change=trend.change,
-        regression=trend.regression,
-        rank=trend.rank,
-        spark=_thinned([value for point in trend.points if (value := trend.value(point)) is not None]),
-    )
-
-
-def is_within(ratio: float, margin: float) -> bool:
-    """Return whether a ratio counts as no change.
-
-    >>> is_within(1.01, 0.02), is_within(0.97, 0.02)
-    (True, False)
-    """
-    return abs(math.log(ratio)) <= math.log1p(margin)
-
-
-SPARK_POINTS = 60
-"""Values of the small line of a trend in a list."""
-
-
-def _thinned(values: Sequence[float]) -> tuple[float, ...]:
-    """Return at most SPARK_POINTS values: medians of as many parts."""
-    if len(values) <= SPARK_POINTS:
-        return tuple(values)
-    bounds = [len(values) * part // SPARK_POINTS for part in range(SPARK_POINTS + 1)]
-    return tuple(sorted(values[start:stop])[(stop - start) // 2] for start, stop in pairwise(bounds))
-
-
 def device_title(device: str, host: str) -> str:
     """Return a device with its host, if its name does not have that."""
     name = device.strip() or "unknown device"
@@ -338,10 +220,11 @@ def _digits(*names: str) -> str:
 
 def time_of(point: Point) -> datetime:
     """Return when a point was measured, in UTC."""
-    return _time(point.at)
+    return instant(point.at)
 
 
-def _time(at: str) -> datetime:
+def instant(at: str) -> datetime:
+    """Return a time as the history writes it."""
     return datetime.fromisoformat(at)
 
 

@@ -57,8 +57,10 @@ class Budget:
 
 
 def is_archive(path: Path) -> bool:
-    """Return whether a file starts as gzip does."""
+    """Return whether a regular file starts as gzip does."""
     try:
+        if not path.is_file():  # a FIFO would wait for its writer
+            return False
         with path.open("rb") as stream:
             return stream.read(2) == b"\x1f\x8b"
     except OSError:
@@ -123,6 +125,8 @@ def unpack(archive: Path, target: Path, budget: Budget) -> int:
         RecordError: it is damaged, or too large.
     """
     left_out = 0
+    if not archive.is_file():
+        raise damaged(archive, "there is no such file")
     try:
         with _BoundedGzip(archive) as stream, tarfile.open(fileobj=stream, mode="r:") as members:
             while (member := members.next()) is not None:

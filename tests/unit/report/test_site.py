@@ -19,7 +19,8 @@ from runner.report import report
 from runner.report import site as pages
 from runner.report.site import site
 from runner.report.trend_charts import chart, spark
-from runner.report.trends import MAX_POINTS, Trend, row_of, trends_of
+from runner.report.trend_rows import row_of
+from runner.report.trends import MAX_POINTS, Trend, trends_of
 from runner.workflows.site import write_site
 from tests.support.fake_runs import bad, cell, good, make, realistic
 from tests.support.html import html_text

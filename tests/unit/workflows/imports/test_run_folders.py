@@ -13,7 +13,7 @@ from runner.core.errors import RunnerError
 from runner.history.database import History
 from runner.store.run import Run
 from runner.workflows.history.rebuild import rebuild
-from runner.workflows.imports import Imported, archives, import_files
+from runner.workflows.imports import Format, Imported, archives, import_files
 from tests.support.fake_runs import cell, good, make, rounds
 
 SECONDS = [1.0, 1.01, 0.99]
@@ -185,3 +185,10 @@ def test_an_empty_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(RunnerError):
         raise RunnerError(*imported(tmp_path / "reports", tmp_path / "empty").failures)
+
+
+@pytest.mark.parametrize("name", ["auto", "runs", "table", "asv"])
+def test_a_pipe_is_not_read(tmp_path: Path, name: Format) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    result = import_files([str(tmp_path / "pipe")], tmp_path / "reports", 0.02, format=name)
+    assert len(result.failures) == 1
