@@ -123,11 +123,15 @@ def _first_change(verdicts: "_Verdicts", base: int, last: int) -> Generator[Pair
     while True:
         if (yield from verdicts.of(base, last)) != "changed":
             return None
-        before, after = yield from _halved(verdicts, base, last)
-        missing = tuple(position for position in range(before + 1, after))
-        outcome = yield from verdicts.of(before, after, times=2 if before == base else 1)
+        same, changed = yield from _halved(verdicts, base, last)
+        before, after = yield from _past_open(verdicts, base, same, changed)
+        missing = tuple(range(before + 1, after))
+        needed = 1 if before == same > base and after == changed else 2  # one more where the search rests on this pair
+        outcome = yield from verdicts.of(before, after, times=needed)
         if outcome == "changed":
-            return Change(before, after, missing, verdicts.confirmation(before, after, needed=1 + (before == base)))
+            return Change(before, after, missing, verdicts.confirmation(before, after, needed=needed))
+        if (before, after) != (same, changed):
+            return Change(same, changed, tuple(range(same + 1, changed)), "unconfirmed")
         if before == base:
             if outcome == "same":
                 continue
@@ -154,6 +158,23 @@ def _halved(verdicts: "_Verdicts", base: int, last: int) -> Generator[Pair, Outc
             same = middle
         elif outcome == "changed":
             changed = middle
+
+
+def _past_open(verdicts: "_Verdicts", base: int, same: int, changed: int) -> Generator[Pair, Outcome, tuple[int, int]]:
+    """Return two positions, narrower if those between, whose comparison with the base stayed open, tell them apart.
+
+    What noise hides against the base may be clear against the changed release: a large change, and times that are about
+    those of the base.
+    """
+    for position in range(changed - 1, same, -1):
+        if position in verdicts.missing or (base, position) not in verdicts.outcomes:
+            continue
+        outcome = yield from verdicts.of(position, changed)
+        if outcome == "changed":
+            return position, changed
+        if outcome == "same":
+            changed = position
+    return same, changed
 
 
 @dataclass(slots=True)

@@ -66,16 +66,13 @@ def forecast(
     steps = expected_comparisons(len(candidates), every=every)
     builds = min(len(candidates) - len(ready), steps + 1)
     download = sorted((_download(each, measuring) for each in candidates if each.name not in ready), reverse=True)
-    seconds = 0.0
-    if of_matrix:
-        cells = measuring.prepared(of_matrix[0]).plan.cells
-        seconds = 2 * steps * max((cell.seconds for cell in cells), default=0.0)
+    cells = measuring.prepared(candidates[0]).plan.cells
     return Forecast(
         candidates=tuple(candidates),
         ready=ready,
         steps=steps,
         builds=builds,
-        seconds=seconds,
+        seconds=2 * steps * max(cell.seconds for cell in cells),
         download=sum(download[:builds]),
         notes=tuple(notes),
     )

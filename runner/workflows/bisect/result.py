@@ -94,6 +94,10 @@ class Bisection:
 
     def _differences(self, change: Change) -> Iterator[str]:
         yield from self._deciding(change).differences
+        before = self.candidates[change.before].name
+        for step in self.steps:
+            if step.other == before and step.outcome == "open":
+                yield f"whether {before} differs from {step.base} stays undecided: {' '.join(step_row(step)[2:4])}"
 
     def _missing(self, position: int) -> str:
         candidate = self.candidates[position]
