@@ -84,8 +84,11 @@ class Simulation:
         self.baselines = {
             name: Baseline(run=name, side=Side(environment=ENVIRONMENT), digest=name, facts={}) for name in self.ids
         }
-        empty = [np.zeros((nights, count)) for _ in range(5)]
-        self.outcome = Outcome(*empty, np.zeros(nights))
+
+        def empty() -> Floats:
+            return np.zeros((nights, count))
+
+        self.outcome = Outcome(empty(), empty(), empty(), empty(), empty(), np.zeros(nights))
         self.points: dict[str, list[Point]] = {cell.id: [] for cell in self.cells}
         self._add_points(0)
         result.store(self._night(0), reports)
@@ -201,19 +204,27 @@ class Simulation:
 
 def _point(run: str, ratio: float, low: float, high: float) -> Point:
     """Return a point of a series: a night of ROUNDS rounds in turns with the pinned base."""
-    fields = dict.fromkeys(Point._fields, "")
-    numbers = {"seconds": ratio, "seconds_low": None, "seconds_high": None, "rounds": ROUNDS}
     return Point(
-        **{
-            **fields,
-            **numbers,
-            "run": run,
-            "digest": run,
-            "kind": "night",
-            "ratio": ratio,
-            "ratio_low": low,
-            "ratio_high": high,
-        }
+        run=run,
+        at="",
+        kind="night",
+        device="",
+        host="",
+        harness="",
+        driver="",
+        release="",
+        digest=run,
+        seconds=ratio,
+        seconds_low=None,
+        seconds_high=None,
+        rounds=ROUNDS,
+        base="",
+        base_release="",
+        base_digest="",
+        ratio=ratio,
+        ratio_low=low,
+        ratio_high=high,
+        verdict="",
     )
 
 
