@@ -79,6 +79,8 @@ def more_rounds(evidence: statistics.Evidence, looks: Sequence[tuple[int, ...]],
             low[group] = high[group] = max(needed, 1)
             continue
         coming = np.array(_coming_looks(at, now))
+        if not coming.size:  # an unfinished run whose next look is beyond MAX_MORE_ROUNDS
+            continue
         ends = [continuation.limits(number, at, total, count / now) for number in coming.tolist()]
         sizes = tuple(max(continuation.independent(number, count / now), count) for number in coming.tolist())
         decided = _decided_by(evidence, group, continuation.continuations(count, sizes, tuple(ends)), margin)

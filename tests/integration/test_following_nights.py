@@ -44,8 +44,10 @@ def index(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> Iterator[PackageIn
         served.wheels["1.0"] = wheel("1.0", "")
         (runner.folder / "matrix.yaml").write_text(MATRIX.format(name=NAME, url=served.url))
         yield served
-        for home in (cache_folder(os.environ) / "venvs").glob("np-follows-*"):
-            rmtree(home) if home.is_dir() else home.unlink()
+        for lock in (cache_folder(os.environ) / "venvs").glob("np-follows-*/lock.txt"):
+            if served.url in lock.read_text():  # other test sessions have theirs
+                rmtree(lock.parent)
+                lock.parent.with_name(f"{lock.parent.name}.lock").unlink(missing_ok=True)
 
 
 def nights(runner: Runner) -> list[dict[str, Any]]:

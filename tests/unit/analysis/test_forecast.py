@@ -88,6 +88,11 @@ def test_nothing_is_promised_beyond_30_more_rounds() -> None:
     assert more(evidence(math.log1p(MARGIN), 0.08, 20)) == (MAX_MORE_ROUNDS + 1, MAX_MORE_ROUNDS + 1)
 
 
+def test_a_look_too_far_away_promises_nothing() -> None:
+    unfinished = evidence(0.1, 0.04, 4)  # of a run of 500 rounds, killed after four
+    assert more(unfinished, at=(500,)) == (MAX_MORE_ROUNDS + 1, MAX_MORE_ROUNDS + 1)
+
+
 def test_looks_go_on_by_the_growth_rule_after_the_planned_ones() -> None:
     low, high = more(evidence(0.03, 0.04, 20))
     assert low in {number - 20 for number in statistics.looks(20, 50)[1:]} | {MAX_MORE_ROUNDS + 1}
