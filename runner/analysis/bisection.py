@@ -130,19 +130,14 @@ def _first_change(verdicts: "_Verdicts", base: int, last: int) -> Generator[Pair
         outcome = yield from verdicts.of(before, after, times=needed)
         if outcome == "changed":
             return Change(before, after, missing, verdicts.confirmation(before, after, needed=needed))
-        if (before, after) != (same, changed):
+        if outcome == "open" or (before, after) != (same, changed):
             return Change(same, changed, tuple(range(same + 1, changed)), "unconfirmed")
-        if before == base:
-            if outcome == "same":
-                continue
-            return Change(before, after, missing, "unconfirmed")
-        if outcome == "open":
-            return Change(before, after, missing, "unconfirmed")
-        if after in measured_again:  # the neighbours are the same, and differ as seen from the base
-            return Change(base, after, tuple(range(base + 1, after)), "gradual")
-        measured_again.add(after)
-        yield from verdicts.of(base, after, times=2)
-        yield from verdicts.of(base, before, times=2)
+        if before > base:  # the neighbours are the same, and differ as seen from the base
+            if after in measured_again:
+                return Change(base, after, tuple(range(base + 1, after)), "gradual")
+            measured_again.add(after)
+            yield from verdicts.of(base, after, times=2)
+            yield from verdicts.of(base, before, times=2)
 
 
 def _halved(verdicts: "_Verdicts", base: int, last: int) -> Generator[Pair, Outcome, tuple[int, int]]:

@@ -88,7 +88,7 @@ class Bisection:
         if change.kind == "gradual":
             return f"{range_of}, and no two neighbours differ by more than the margin; {measured}"
         if change.kind == "unconfirmed":
-            return f"{range_of}, which a second run did not confirm: {step.reason or step.verdict}; {measured}"
+            return f"{range_of}, which a second run did not confirm; {measured}"
         between = "; ".join(self._missing(position) for position in change.missing)
         return f"{range_of}; {between}; {measured}"
 
@@ -108,11 +108,12 @@ class Bisection:
         return f"{candidate.release} {verb}: {steps[-1].reason}"
 
     def _deciding(self, change: Change) -> Step:
-        """Return the last comparison of the two releases of a change."""
+        """Return the last comparison of the two releases of a change, or of the second with the base."""
         names = self.candidates[change.before].name, self.candidates[change.after].name
         of_pair = [step for step in self.steps if (step.base, step.other) == names]
-        decided = [step for step in of_pair if step.outcome == "changed"]
-        return (decided if change.kind != "unconfirmed" and decided else of_pair)[-1]
+        of_release = [step for step in self.steps if step.other == names[1]]  # for an unconfirmed range
+        decided = [step for step in of_pair or of_release if step.outcome == "changed"]
+        return (decided or of_pair or of_release)[-1]
 
     def _why_open(self, first: Candidate, last: Candidate) -> str:
         reasons = [step.reason for step in self.steps if step.other == last.name and step.base == first.name]

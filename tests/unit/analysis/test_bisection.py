@@ -121,6 +121,17 @@ def test_a_release_that_is_undecided_against_the_base_may_be_clear_against_the_c
     assert answer == Answer((Change(1, 2),))
 
 
+def test_what_was_clear_only_once_is_a_range() -> None:
+    judge = exactly([1.0, 1.0, 1.015, 1.1, 1.1])
+    opens = {(0, 2, 0), (2, 3, 1)}
+    answer, _ = answered(bisection(5), lambda pair: "open" if pair in opens else judge(pair))
+    assert answer.changes[0] == Change(2, 3, (), "unconfirmed")
+    assert not answer.changes[0].is_named
+    outcomes: dict[Pair, Outcome] = {Pair(0, 2): "open", Pair(2, 3, 1): "same", Pair(2, 3, 2): "same"}
+    answer, _ = answered(bisection(5), lambda pair: outcomes.get(pair) or judge(pair))
+    assert answer.changes[0] == Change(1, 3, (2,), "unconfirmed")
+
+
 def test_ends_without_a_verdict_are_undecided_and_equal_ends_are_an_answer() -> None:
     assert answered(bisection(5), lambda _: "open") == (Answer((), (0, 4)), [Pair(0, 4)])
     assert answered(bisection(5), lambda _: "same") == (Answer(), [Pair(0, 4)])

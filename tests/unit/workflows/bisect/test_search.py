@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.analysis.bisection import Answer, Change
 from runner.core.errors import RecordError, RunnerError, UsageError
 from runner.core.progress import Progress
 from runner.matrix import Environment
@@ -139,6 +140,15 @@ def test_a_release_that_cannot_be_built_makes_a_range_with_its_reason(tmp_path: 
     assert result.exit_code == 1
     (sentence,) = result.sentences()
     assert "between PyTorch 1.1.0 and PyTorch 1.3.0; 1.2.0 cannot be measured: cannot be built" in sentence
+
+
+def test_an_unconfirmed_range_has_the_comparison_that_shows_it(tmp_path: Path) -> None:
+    result, _ = searched(state_in(tmp_path, 5), (1.0, 1.0, 1.1, 1.1, 1.1))
+    unconfirmed = replace(result, answer=Answer((Change(1, 4, (2, 3), "unconfirmed"),)))
+    assert unconfirmed.exit_code == 1
+    sentence = next(unconfirmed.sentences())
+    assert "became 1.100 " in sentence
+    assert "between PyTorch 1.1.0 and PyTorch 1.4.0, which a second run did not confirm" in sentence
 
 
 def test_equal_ends_are_an_answer(tmp_path: Path) -> None:
