@@ -35,19 +35,26 @@ presets:
 NIGHT = ("nightly", "np-follows", "--preset", "tiny", "--device", "cpu", "--threads", "1", "--backend", "venv")
 
 
-@pytest.fixture
-def index(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> Iterator[PackageIndex]:
-    """An index with one release of the package that np-follows follows; what was built of it is removed."""
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.setenv(name, ",".join(filter(None, (os.environ.get(name), "127.0.0.1"))))
-    with package_index() as served:
-        served.wheels["1.0"] = wheel("1.0", "")
-        (runner.folder / "matrix.yaml").write_text(MATRIX.format(name=NAME, url=served.url))
-        yield served
+@pytest.fixture(scope="module")
+def served() -> Iterator[PackageIndex]:
+    """A package index for all tests of a module, which so share environments; what was built from it is removed."""
+    with package_index() as server:
+        yield server
         for lock in (cache_folder(os.environ) / "venvs").glob("np-follows-*/lock.txt"):
-            if served.url in lock.read_text():  # other test sessions have theirs
+            if server.url in lock.read_text():  # other test sessions have theirs
                 rmtree(lock.parent)
                 lock.parent.with_name(f"{lock.parent.name}.lock").unlink(missing_ok=True)
+
+
+@pytest.fixture
+def index(runner: Runner, served: PackageIndex, monkeypatch: pytest.MonkeyPatch) -> PackageIndex:
+    """An index with one release of the package that np-follows follows, and the matrix with np-follows."""
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, ",".join(filter(None, (os.environ.get(name), "127.0.0.1"))))
+    served.broken = False
+    served.wheels = {"1.0": wheel("1.0", "")}
+    (runner.folder / "matrix.yaml").write_text(MATRIX.format(name=NAME, url=served.url))
+    return served
 
 
 def nights(runner: Runner) -> list[dict[str, Any]]:
