@@ -204,7 +204,8 @@ def test_the_readme_begins_with_two_commands_and_ci_runs_the_second() -> None:
     first, second = blocks(README, "sh")[:2]
     assert first == "python3 -m pip install nox && python3 -m nox -s matrix\n"
     assert second == "python3 -m nox -s tests\n"
-    assert f"{second.strip()} -- --run-docker --run-browser --run-postgresql\n" in (ROOT / ".ci" / "run").read_text("utf-8")
+    ci = (ROOT / ".ci" / "run").read_text("utf-8")
+    assert f"{second.strip()} -- --run-docker --run-browser --run-postgresql\n" in ci
 
 
 def test_the_readme_says_what_the_environments_take() -> None:
