@@ -1,6 +1,7 @@
 """What all tests share: their options, and the guard that keeps unit tests away from processes and sockets."""
 
 import os
+import signal
 import socket
 import subprocess
 from pathlib import Path
@@ -25,7 +26,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give the session folders of its own before the first test is imported; see ``private_folders``."""
+    """Give the session folders of its own before the first test is imported; see ``private_folders``.
+
+    A session below ``nohup`` ignores SIGHUP, and every program that it starts would do so, too.
+    """
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     folder = private_folders.enter(os.environ)
     config.add_cleanup(lambda: private_folders.leave(folder))
 
