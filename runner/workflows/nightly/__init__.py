@@ -56,8 +56,9 @@ CONFIRMATION_SHARE = 0.8
 """Of the budget; what the first run leaves is added to it.
 
 Runs of two nights show nothing by themselves, so the first run needs few rounds. A verdict in turns takes 9 to 20
-rounds of three cells: the environment as it was, as it is, and the A/A pair. With this share, half of 20 cells that are
-5 % slower are reported within two nights even if the first run uses all of its own share (benchmarks/nights.py).
+rounds of three cells: the environment as it was, as it is, and the A/A pair. With this share, 86 % of the slower cells
+are reported within two nights where half of 20 cells become 5 % slower and the first run uses all of its share, and
+97 % where four cells share a case (benchmarks/nights.py).
 """
 NOT_CONFIRMED_YET = "the night was interrupted before it was confirmed"
 
