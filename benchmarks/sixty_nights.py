@@ -1,8 +1,8 @@
 """60 nights of 200 cells, of which 20 become slower: ``python -m benchmarks.nights sixty``.
 
-Every night has another environment, and each cell has a night of its own in which it becomes 3, 5 or 10 % slower and
-stays so, or begins to creep by 0.5 % a night. Noise is of four kinds; each has a part between the rounds of a night,
-and some a part between nights, which moves a cell and not its base.
+The environment changes every night. Each of the 20 cells becomes 3, 5 or 10 % slower in a different night and stays so,
+or begins to creep by 0.5 % a night. There are four kinds of noise. Each of them varies between the rounds of a night;
+some also vary between nights, where they change the time of a cell but not that of its base.
 """
 
 import json

@@ -240,7 +240,10 @@ def _remains(series: _Series, bounds: Sequence[int]) -> bool:
 
 
 def _refined(bounds: list[int], detections: Sequence[_Detection], series: _Series) -> list[int]:
-    """Return the bounds with each split where it explains most, between its neighbours and before its detection."""
+    """Return the bounds, each split moved to where it explains the largest part of the scatter.
+
+    A split stays between the splits before and after it, and before the night that detected it.
+    """
     for position, detection in enumerate(detections, start=1):
         start, stop = bounds[position - 1], bounds[position + 1]
         splits = range(start + MIN_POINTS, min(stop - MIN_POINTS, detection.night) + 1)

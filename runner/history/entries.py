@@ -21,7 +21,8 @@ class CellEntry:
         seconds: median over the rounds of the time of a step; ``seconds_low`` and ``seconds_high`` are the ends of its
             95 % interval, None without one.
         rounds: how many rounds have a good record.
-        base: the id of the cell that it took turns with; empty without one, as are its release and digest.
+        base: the id of the cell that it took turns with. Without such a cell, ``base``, ``base_release`` and
+            ``base_digest`` are empty.
         ratio: seconds over those of the base, in turns in the same run, with the ends of its 95 % interval; None
             without a base, or where the two are not comparable.
         verdict: of that ratio, one of ``analysis.model.VERDICTS``; empty without a base.

@@ -31,7 +31,7 @@ class Label(NamedTuple):
 
     @property
     def width(self) -> float:
-        """How wide it is on a phone at most, in per cent of the chart."""
+        """The largest width of the label on a phone, in per cent of the width of the chart."""
         return min(LETTER * len(self.text), LONGEST)
 
     @property

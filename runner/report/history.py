@@ -49,7 +49,7 @@ class Trend:
 
     @property
     def base(self) -> str:
-        """The id of the newest base; older points may have another one, and their ratios are of another series."""
+        """The id of the base of the newest point with a ratio. Ratios to another base are not part of this trend."""
         return next((point.base for point in reversed(self.listed) if point.ratio is not None), "")
 
     @property
@@ -200,7 +200,7 @@ def _list_parts(trends: Sequence[Trend], width: int) -> Iterator[RenderableType]
 
 
 def _changes(trends: Sequence[Trend]) -> Iterator[tuple[float, Trend, tuple[Mark, ...]]]:
-    """Yield the last value of each trend over its first one, above 1 if it became slower, and its marks."""
+    """Yield (last value / first value, trend, marks) of each trend; a quotient above 1 is slower."""
     for trend in trends:
         marks = trend.marks
         yield marks[-1].value / marks[0].value, trend, marks

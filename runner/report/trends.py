@@ -140,9 +140,9 @@ class Trend:
 
     @property
     def change(self) -> float:
-        """The newest level over the one that counts as good: the accepted one, or the first measured alike; 1 without.
+        """The newest level over the reference level; above 1 is slower, and 1 means that there is no reference level.
 
-        Above 1 is slower.
+        The reference level is the accepted level, or else the first level that was measured under the same conditions.
         """
         since = self._accepted_index
         return math.prod(each.ratio for each in self.changes if self.segments[-1][0] <= each.index > since)

@@ -160,10 +160,10 @@ def _measured_again(cell: str, reported: Mapping[str, Any], night: Mapping[str, 
 
 
 def _is_worse(change: Mapping[str, Any], reported: Mapping[str, Any]) -> bool:
-    """Return True where a reported cell is slower than reported: a person has to know of that, too.
+    """Return True where a cell became slower again after its alert was sent, so that a second message is due.
 
-    That is so if its interval in turns lies above the reported one, against the same run; or if it was a creep and is
-    now slower than its last good run.
+    Either its interval in turns, against the same run, lies entirely above the interval of the alert. Or the alert
+    reported a creep, and the cell is now slower than its last good run, too.
     """
     against, before = change.get("against", "baseline"), reported.get("against", "baseline")
     if against == "baseline" and before != "baseline":
