@@ -144,8 +144,8 @@ def samples_of(rounds: pd.DataFrame, times: "npt.NDArray[np.float64]", counts: "
     columns: dict[str, Any] = {name: rounds[name].array.take(rows) for name in SAMPLE_TEXT_COLUMNS}
     columns["round"] = rounds["round"].to_numpy()[rows]
     columns["iteration"] = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    columns["seconds"] = times
-    return pd.DataFrame(columns)
+    columns["seconds"] = times if times.flags.writeable else times.copy()
+    return pd.DataFrame(columns, copy=False)  # nothing else refers to these arrays, which may have millions of rows
 
 
 def turns_of(record: Record) -> Turns | None:
