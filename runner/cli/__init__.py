@@ -12,7 +12,19 @@ from typing import Annotated, Literal
 
 import typer
 
-from runner.cli import alerts, bisect, console, environments, history, imports, machine, measure, results, schedule, worker
+from runner.cli import (
+    alerts,
+    bisect,
+    console,
+    environments,
+    history,
+    imports,
+    machine,
+    measure,
+    results,
+    schedule,
+    worker,
+)
 
 __all__ = ["app", "main"]
 

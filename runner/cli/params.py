@@ -19,7 +19,9 @@ Traceback = Annotated[bool, typer.Option("--traceback", help="show the traceback
 Device = Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:0,1, cuda:all or a UUID")]
 Certificates = Annotated[
     Path | None,
-    typer.Option("--certificates", metavar="FOLDER", help="TLS for --executor and `runner worker`; see --make-certificates"),
+    typer.Option(
+        "--certificates", metavar="FOLDER", help="TLS for --executor and `runner worker`; see --make-certificates"
+    ),
 ]
 HistoryUrl = Annotated[
     str | None,

@@ -14,15 +14,22 @@ app = typer.Typer()
 
 @app.command(short_help="Offer the devices of this host to `runner run --executor`")
 def worker(
-    address: Annotated[str, typer.Argument(help="the Dask scheduler, dask://HOST:8786")],
+    address: Annotated[str | None, typer.Argument(help="the Dask scheduler, dask://HOST:8786")] = None,
     device: Device = None,
     certificates: Certificates = None,
+    task: Annotated[Path | None, typer.Option("--task", hidden=True)] = None,
+    reply: Annotated[Path | None, typer.Option("--reply", hidden=True)] = None,
     traceback: Traceback = False,
 ) -> int:
     """Offer the devices of this host until the scheduler ends; one worker process for each device."""
-    scheme, _, rest = address.partition("://")
+    if task is not None and reply is not None:
+        from runner.workflows.hosts.work import perform_file
+
+        perform_file(task, reply, device or "cpu")
+        return 0
+    scheme, _, rest = (address or "").partition("://")
     if scheme != "dask":
-        raise UsageError(Problem(f"a worker cannot join {address!r}", hint="write dask://HOST:8786"))
+        raise UsageError(Problem(f"a worker cannot join {address!r}", hint="write `runner worker dask://HOST:8786`"))
     try:
         from runner.workflows.hosts.worker import serve
     except ModuleNotFoundError as error:

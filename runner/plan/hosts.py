@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 NEARLY_AS_LONG = 0.9
-"""Of the longest block that waits: a shorter one goes first if the host has its environments and not those of the other.
+"""Of the longest block that waits: one that is this long goes first if its host has to make fewer environments.
 
 Graham's bound for the longest block first is 4/3 of the shortest possible time (1969, SIAM J. Appl. Math. 17(2));
 blocks within a tenth of each other cost little of that in exchange for a build.

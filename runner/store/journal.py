@@ -191,16 +191,14 @@ class _Reader:
             self.skipped[line["case"]] = line["reason"]
         elif event == "groups":
             self.groups[line.get("device", "")] = tuple(map(tuple, line["groups"]))
-        elif event == "leased":
-            self.leases[line["case"]] = line
-        elif event == "block":
-            self.blocks[line["case"]] = line
         else:
             self._read_state(event, line)
 
     def _read_state(self, event: object, line: Document) -> None:
-        """Add an event that says where the run is: it began, was resumed, or ended."""
-        if event == "ended":
+        """Add an event that says where the run is: it began, was resumed, or ended; or where its blocks are."""
+        if event in ("leased", "block"):
+            (self.leases if event == "leased" else self.blocks)[line["case"]] = line
+        elif event == "ended":
             self.ended = line["how"]
         elif event == "begun":
             self.header = line

@@ -1,26 +1,21 @@
 """Hand out the blocks of a run to the devices of several hosts, and collect what they measured."""
 
-import time
-from collections.abc import Callable, Mapping
+from collections import Counter
 from dataclasses import dataclass, field
 
-from runner.core.errors import EngineError, NothingSelectedError, Problem, RecordError
-from runner.core.progress import Progress
+from runner.core.errors import EngineError, Problem, RecordError
+from runner.core.model import Record
 from runner.core.units import duration
 from runner.plan.hosts import Waiting, next_block
 from runner.store.run import Run
 from runner.workflows.hosts import results, tasks
-from runner.workflows.hosts.executors import Completion, Executor
+from runner.workflows.hosts.devices import JOIN_SECONDS, WAIT_SECONDS, Devices
+from runner.workflows.hosts.executors import Completion
 from runner.workflows.hosts.planning import HostPlan, job, new_lease
-from runner.workflows.hosts.results import Lease
-from runner.workflows.hosts.tasks import Inquiry, Offer
+from runner.workflows.hosts.results import Collector, Lease
 
-MAX_LEASES = 4
-"""How often a block is handed out; a block that lost its workers as often is given up."""
-WAIT_SECONDS = 1.0
-"""How long the driver waits for results before it looks for new devices."""
-JOIN_SECONDS = 60.0
-"""How long a run waits for its first device."""
+MAX_ATTEMPTS = 4
+"""How often a driver hands out the same block; a block that fails as often is given up."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -28,150 +23,120 @@ class Driver:
     """Hands out blocks, one at a time to each device.
 
     Attributes:
-        executor: reaches the devices.
-        project: the archive of ``project.pack``.
-        options: of ``tasks.sent_options``.
-        progress: shows the work.
-        clock: seconds, monotonic.
-        offers: key of a device -> what it would measure.
-        asked: keys of the devices that plan now.
+        devices: of all hosts.
+        collector: adds blocks to the run of the driver, which the caller has locked.
+        plan: what is measured, and on which kinds of devices.
+        budget: seconds after which no more blocks are handed out; None without a limit.
         leases: key of a device -> the block that it measures now.
+        waiting: the blocks that no device has.
+        attempts: case id -> how often this driver has handed out its block.
+        numbers: case id -> how often any driver of the run has.
     """
 
-    executor: Executor
-    project: bytes
-    options: Mapping[str, object]
-    progress: Progress
-    clock: Callable[[], float] = time.monotonic
-    offers: dict[str, Offer] = field(default_factory=dict)
-    asked: set[str] = field(default_factory=set)
+    devices: Devices
+    collector: Collector
+    plan: HostPlan
+    budget: float | None = None
     leases: dict[str, Lease] = field(default_factory=dict)
-    refused: set[str] = field(default_factory=set)
-    bookkeeping: float = 0.0
+    waiting: list[Waiting] = field(default_factory=list)
+    attempts: Counter[str] = field(default_factory=Counter)
+    numbers: dict[str, int] = field(default_factory=dict)
 
-    def ask_devices(self) -> None:
-        """Ask each new device what it would measure; forget those that are gone."""
-        present = self.executor.devices()
-        for key in set(self.offers) - set(present):
-            del self.offers[key]
-        for key in sorted(set(present) - set(self.offers) - self.asked - self.refused):
-            self.asked.add(key)
-            self.executor.submit(key, tasks.encode(Inquiry(project=self.project, options=self.options)))
+    @property
+    def run(self) -> Run:
+        """The run of the driver."""
+        return self.collector.run
 
-    def take_offer(self, completion: Completion) -> None:
-        """Keep the offer of a device, or say why it takes no part."""
-        self.asked.discard(completion.key)
-        if completion.lost:
-            return
-        try:
-            if completion.result is None:
-                raise RecordError(Problem(completion.reason))
-            offer = tasks.decode(tasks.payload(completion.result, ""))
-        except RecordError as error:
-            self.refused.add(completion.key)
-            self.progress.note(f"{completion.key} takes no part: {error.problems[0].message}")
-            return
-        if isinstance(offer, Offer):
-            self.offers[completion.key] = offer
-            self.progress.note(f"{offer.host}: {offer.device_name} takes part")
-
-    def first_offers(self) -> tuple[Offer, ...]:
-        """Return the offers of all devices that answer at the start.
+    def measure(self) -> None:
+        """Measure every block that the run has not.
 
         Raises:
-            EngineError: no device joined within ``JOIN_SECONDS``, or the scheduler is gone.
-            NothingSelectedError: no device can take part.
+            EngineError: the scheduler is gone, or no device is left that could go on; what was measured is kept.
         """
-        limit = self.clock() + JOIN_SECONDS
-        while True:
-            self.ask_devices()
-            if not self.asked and self.offers:
-                return tuple(offer for _, offer in sorted(self.offers.items()))
-            if not self.asked and self.refused:
-                raise NothingSelectedError(Problem("no device takes part", hint="the reasons are above"))
-            if self.clock() > limit and not self.asked:
-                hint = "start one with `runner worker ADDRESS` on each host"
-                raise EngineError(Problem(f"no worker joined within {JOIN_SECONDS:.0f} s", hint=hint))
-            for completion in self.executor.completed(WAIT_SECONDS):
-                self.take_offer(completion)
+        journal = self.run.journal()
+        self.numbers = {case_id: int(event["lease"]) for case_id, event in journal.leases.items()}
+        self.waiting = [block for case_id, block in self.plan.blocks.items() if case_id not in journal.blocks]
+        cells = sum(len(block.cells) for block in self.plan.plan.blocks if block.case_id not in journal.blocks)
+        self.devices.progress.begin(cells, sum(block.seconds for block in self.waiting) / len(self.devices.offers))
+        started = last_at_work = self.devices.clock()
+        while self.waiting or self.leases:
+            now = self.devices.clock()
+            if self.budget is not None and now - started > self.budget and self.waiting:
+                self._give_up(self.waiting, f"the budget of {duration(self.budget)} is spent")
+                self.waiting = []
+            self.devices.update()
+            self._hand_out()
+            last_at_work = now if self.leases or self.devices.asked else last_at_work
+            if now - last_at_work > JOIN_SECONDS:
+                names = ", ".join(block.case_id for block in self.waiting[:3])
+                raise EngineError(Problem(f"no worker is left that can measure {names}", hint="start one again"))
+            for completion in self.devices.executor.completed(WAIT_SECONDS):
+                self._take(completion)
 
-    def measure(self, run: Run, host_plan: HostPlan, budget: float | None = None) -> None:
-        """Measure every block that the run has not, and add the results to the run.
-
-        Args:
-            run: the run of the driver, locked by the caller.
-            host_plan: what is measured, and on which kinds of devices.
-            budget: seconds after which no more blocks are handed out; None without a limit.
-
-        Raises:
-            EngineError: the scheduler is gone; what was measured is kept.
-        """
-        journal, started = run.journal(), self.clock()
-        numbers = {case_id: int(event["lease"]) for case_id, event in journal.leases.items()}
-        waiting = [block for case_id, block in host_plan.blocks.items() if case_id not in journal.blocks]
-        while waiting or self.leases:
-            self.ask_devices()
-            if budget is not None and self.clock() - started > budget and waiting:
-                self._skip(run, waiting, f"the budget of {duration(budget)} is spent")
-                waiting = []
-            self._hand_out(run, host_plan, waiting, numbers)
-            for completion in self.executor.completed(WAIT_SECONDS):
-                lease = self.leases.pop(completion.key, None)
-                if lease is None:
-                    self.take_offer(completion)
-                elif self._finished(run, lease, completion):
-                    continue
-                elif numbers[lease.case_id] < MAX_LEASES and completion.lost:
-                    waiting.append(host_plan.blocks[lease.case_id])
-                else:
-                    self._skip(run, [host_plan.blocks[lease.case_id]], completion.reason)
-
-    def _hand_out(self, run: Run, host_plan: HostPlan, waiting: list[Waiting], numbers: dict[str, int]) -> None:
+    def _hand_out(self) -> None:
         """Give a block to each device that is free."""
-        for key, offer in sorted(self.offers.items()):
-            if key in self.leases or offer.kind not in host_plan.by_kind:
+        for key, offer in self.devices.free(self.leases):
+            if offer.kind not in self.plan.by_kind:
+                self.devices.refuse(key, f"the run has no plan for {offer.kind}, which joined after it started")
                 continue
-            block = next_block(waiting, offer.kind, offer.made)
+            block = next_block(self.waiting, offer.kind, offer.made)
             if block is None:
                 continue
-            waiting.remove(block)
-            numbers[block.case_id] = numbers.get(block.case_id, 0) + 1
-            lease = self.leases[key] = new_lease(block.case_id, numbers[block.case_id], offer)
-            run.note("leased", **lease.event())
-            part = job(lease, host_plan.by_kind[offer.kind], self.project, self.options, run.id)
-            self.progress.status(key, f"{offer.host}: {block.case_id}")
-            self.executor.submit(key, tasks.encode(part))
+            self.waiting.remove(block)
+            self.attempts[block.case_id] += 1
+            number = self.numbers[block.case_id] = self.numbers.get(block.case_id, 0) + 1
+            lease = self.leases[key] = new_lease(block.case_id, number, offer)
+            self.run.note("leased", **lease.event())
+            self.devices.progress.status(key, f"{offer.host}: {block.case_id}")
+            part = job(lease, self.plan.by_kind[offer.kind], self.devices.project, self.devices.options, self.run.id)
+            self.devices.executor.submit(key, tasks.encode(part))
 
-    def _finished(self, run: Run, lease: Lease, completion: Completion) -> bool:
-        """Add a block that was measured to the run; return whether it was."""
-        self.progress.finish(completion.key)
-        if completion.result is not None:
-            try:
-                archive = results.save(run, lease, tasks.payload(completion.result, lease.token))
-                records = results.add(run, lease, archive)
-            except RecordError as error:
-                completion = Completion(completion.key, reason=error.problems[0].message, lost=True)
+    def _take(self, completion: Completion) -> None:
+        """Use how a task ended; a reply that belongs to no inquiry and no lease of its device is late, and ignored."""
+        key = completion.key
+        if key in self.devices.asked:
+            self.devices.take_offer(completion)
+            return
+        lease = self.leases.get(key)
+        if lease is None or (completion.result is not None and tasks.token_of(completion.result) != lease.token):
+            self.devices.progress.note(f"{key}: a reply is late, and does not count")
+            return
+        del self.leases[key]
+        self.devices.progress.finish(key)
+        try:
+            self._add(lease, completion)
+            self.devices.failures[key] = 0
+        except RecordError as error:
+            self._hand_back(lease, error.problems[0].message)
+            if not completion.lost:
+                self.devices.count_failure(key)
+
+    def _add(self, lease: Lease, completion: Completion) -> None:
+        """Add the block of a lease to the run; raises RecordError where there is none."""
         if completion.result is None:
-            state = "lost" if completion.lost else "failed"
-            self.progress.note(f"{lease.case_id}: {state} on {lease.host}: {completion.reason}")
-            return False
-        for record in records:
-            if record.status != "ok":
-                self.progress.note(f"{record.cell.id}: {record.failure}: {record.reason}")
-            self.progress.advance(0.0, record.cell.id)
-        self.progress.note(f"{lease.case_id}: measured on {lease.host}, {lease.device_name}")
-        return True
+            raise RecordError(Problem(completion.reason))
+        archive = results.save(self.run, lease, tasks.payload(completion.result))
+        for record in self.collector.add(lease, archive):
+            self._show(record)
+        self.devices.progress.note(f"{lease.case_id}: measured on {lease.host}, {lease.device_name}")
 
-    def _skip(self, run: Run, blocks: list[Waiting], reason: str) -> None:
+    def _show(self, record: Record) -> None:
+        progress = self.devices.progress
+        if record.status != "ok":
+            progress.note(f"{record.cell.id}: {record.failure}: {record.reason}")
+        if record.round == 1:
+            progress.advance(0.0, record.cell.id)
+
+    def _hand_back(self, lease: Lease, reason: str) -> None:
+        """Let the block of a lease wait again, or give it up."""
+        self.devices.progress.note(f"{lease.case_id}: not measured on {lease.host}: {reason}")
+        block = self.plan.blocks[lease.case_id]
+        if self.attempts[lease.case_id] < MAX_ATTEMPTS:
+            self.waiting.append(block)
+        else:
+            self._give_up([block], f"it was handed out {MAX_ATTEMPTS} times: {reason}")
+
+    def _give_up(self, blocks: list[Waiting], reason: str) -> None:
         for block in blocks:
-            run.note("skipped", case=block.case_id, reason=reason)
-            self.progress.note(f"{block.case_id}: skipped: {reason}")
-
-
-def add_saved(run: Run) -> None:
-    """Add the blocks that a driver saved before it died, and that are not in the run yet."""
-    journal = run.journal()
-    for case_id, event in journal.leases.items():
-        lease = Lease.of(event)
-        if case_id not in journal.blocks and results.archive_path(run, lease).is_file():
-            results.add(run, lease, results.archive_path(run, lease))
+            self.run.note("skipped", case=block.case_id, reason=reason)
+            self.devices.progress.note(f"{block.case_id}: skipped: {reason}")

@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from runner.core.errors import Problem, RecordError, file_problem
-from runner.core.files import write_whole
-from runner.core.model import Record
+from runner.core.files import read_bounded, write_whole
+from runner.core.model import Cell, Record
 from runner.core.model.cells import is_twin
+from runner.store.journal import Journal
 from runner.store.run import Run
 from runner.workflows.imports.archives import Budget, runs_in_folder, unpack
 
 FOLDER = "blocks"
 """Below the folder of a run: the archives that workers returned."""
+MAX_LOG_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,54 +73,84 @@ def save(run: Run, lease: Lease, archive: bytes) -> Path:
     return path
 
 
-def add(run: Run, lease: Lease, archive: Path) -> tuple[Record, ...]:
-    """Add the records of a block to a run, and note that the block is complete; return the records.
+class Collector:
+    """Adds the blocks of other hosts to a run."""
 
-    What an earlier attempt to add the same archive has stored is not stored again.
+    def __init__(self, run: Run) -> None:
+        """Continue with what the run has; the caller holds its lock."""
+        self.run = run
+        self.environments = dict(run.environments())
+        self.unmerged = _unmerged(run)
 
-    Raises:
-        RecordError: the archive is damaged, or has records of another case.
-    """
-    with _unpacked(run, archive) as block:
-        journal = block.journal()
-        present = {(entry.cell, entry.round, entry.attempt) for entry in run.journal().entries}
-        records = []
-        for record in block.records(journal):
-            if record.cell.case_id != lease.case_id:
-                message = f"{lease.host} returned a record of {record.cell.id} for {lease.case_id}"
-                raise RecordError(Problem(message))
-            facts = {**record.facts, "host": lease.host}
-            added = replace(record, run=run.id, attempt=lease.number, facts=facts)
-            records.append(added)
-            if (added.cell.id, added.round, added.attempt) not in present:
-                run.add(added, _log(block, added) if added.status != "ok" else "")
+    def add(self, lease: Lease, archive: Path) -> tuple[Record, ...]:
+        """Add the records of a block, and note that the block is complete; return the records.
+
+        What a driver that died has stored of the same archive is not stored again.
+
+        Raises:
+            RecordError: the archive is damaged, or has records of another case.
+        """
+        with _unpacked(self.run, archive) as block:
+            journal, records = block.journal(), []
+            for record in block.records(journal):
+                added = self._of_run(record, lease)
+                records.append(added)
+                if (added.cell.id, added.round, added.attempt) not in self.unmerged:
+                    self.run.add(added, _log(block, added) if added.status != "ok" else "")
+            self._add_events(lease, journal)
+            environments = block.environments()
+        self._add_environments(environments)
+        digests = {name: str(facts.get("digest", "")) for name, facts in environments.items()}
+        event = {name: value for name, value in lease.event().items() if name != "token"}
+        self.run.note("block", **event, digests=digests)
+        return tuple(records)
+
+    def _of_run(self, record: Record, lease: Lease) -> Record:
+        if record.cell.case_id != lease.case_id:
+            raise RecordError(Problem(f"{lease.host} returned a record of {record.cell.id} for {lease.case_id}"))
+        facts = {**record.facts, "host": lease.host}
+        return replace(record, run=self.run.id, attempt=lease.number, facts=facts)
+
+    def _add_events(self, lease: Lease, journal: Journal) -> None:
+        """Note the canary, the finished rounds and the times of a block."""
         for case_id, number, seconds in journal.canary:
-            run.note("canary", case=case_id, round=number, seconds=seconds)
+            self.run.note("canary", case=case_id, round=number, seconds=seconds)
         for case_id, number in sorted(journal.finished):
-            run.note("round", case=case_id, round=number)
+            self.run.note("round", case=case_id, round=number)
         for number, times in journal.times:
-            run.note("times", device=lease.device, round=number, seconds=dict(times))
-        environments = block.environments()
-        _add_environments(run, environments)
-    digests = {name: str(facts.get("digest", "")) for name, facts in environments.items()}
-    run.note("block", case=lease.case_id, lease=lease.number, host=lease.host, device=lease.device,
-             device_name=lease.device_name, digests=digests)  # fmt: skip
-    return tuple(records)
+            self.run.note("times", device=lease.device, round=number, seconds=dict(times))
+
+    def _add_environments(self, environments: Mapping[str, Any]) -> None:
+        new = {name: facts for name, facts in environments.items() if name not in self.environments}
+        if new:
+            self.environments |= new
+            self.run.write_environments(self.environments)
+
+    def add_saved(self) -> None:
+        """Add the blocks whose archives a driver saved before it died, and that are not in the run yet."""
+        journal = self.run.journal()
+        for case_id, event in journal.leases.items():
+            lease = Lease.of(event)
+            if case_id not in journal.blocks and archive_path(self.run, lease).is_file():
+                self.add(lease, archive_path(self.run, lease))
+
+
+def _unmerged(run: Run) -> frozenset[tuple[str, int, int]]:
+    """Return (cell, round, attempt) of the records of blocks that are not complete."""
+    journal = run.journal()
+    return frozenset(
+        (entry.cell, entry.round, entry.attempt)
+        for entry in journal.entries
+        if Cell.parse(entry.cell).case_id not in journal.blocks
+    )
 
 
 def _log(block: Run, record: Record) -> str:
     path = block.path / "logs" / f"{record.cell.id.replace('/', '~')}.log"
     try:
-        return path.read_text("utf-8", "replace")
+        return read_bounded(path, MAX_LOG_BYTES).decode("utf-8", "replace")
     except OSError:
         return ""
-
-
-def _add_environments(run: Run, environments: Mapping[str, Any]) -> None:
-    known = run.environments()
-    new = {name: facts for name, facts in environments.items() if name not in known}
-    if new:
-        run.write_environments({**known, **new})
 
 
 def different_builds(run: Run) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ from runner.matrix import load
 from runner.plan.document import read_plan
 from runner.store.run import Run
 from runner.workflows.hosts import project, results, tasks
-from runner.workflows.hosts.driver import Driver, add_saved
+from runner.workflows.hosts.devices import Devices
+from runner.workflows.hosts.driver import Driver
 from runner.workflows.hosts.executors import connect
 from runner.workflows.hosts.planning import HostPlan, plan_for_hosts, waiting
 from runner.workflows.options import Options
@@ -44,16 +45,18 @@ def run_on_hosts(
     """
     matrix = load(options.matrix)
     budget = parse_duration(options.budget) if options.budget else None
-    with closing(connect(address, certificates)) as executor:
-        driver = Driver(
+    with closing(connect(address, certificates, options.reports.absolute())) as executor:
+        devices = Devices(
             executor=executor,
             project=project.pack(options.matrix),
             options=tasks.sent_options(replace(options, selectors=None) if resume else options),
             progress=progress,
         )
-        with _run(options, address, driver, controls=matrix.measure.controls, resume=resume) as (run, plan):
-            with recorded_ending(run, progress, options=f" --executor {address}"):
-                driver.measure(run, plan, budget)
+        with (
+            _run(options, address, devices, controls=matrix.measure.controls, resume=resume) as (run, plan),
+            recorded_ending(run, progress, options=f" --executor {address}"),
+        ):
+            Driver(devices=devices, collector=results.Collector(run), plan=plan, budget=budget).measure()
     for sentence in results.different_builds(run):
         progress.note(sentence)
     return _totals(run), matrix.measure.margin
@@ -61,28 +64,28 @@ def run_on_hosts(
 
 @contextmanager
 def _run(
-    options: Options, address: str, driver: Driver, *, controls: bool, resume: bool
+    options: Options, address: str, devices: Devices, *, controls: bool, resume: bool
 ) -> Iterator[tuple[Run, HostPlan]]:
     """Give the run, locked, and what is measured of it."""
     if not resume:
-        plan = plan_for_hosts(driver.first_offers(), controls=controls)
+        plan = plan_for_hosts(devices.first_offers(), controls=controls)
         run = _started(options, address, plan)
         with run.hold():
             yield run, plan
         return
-    with locked_run(options, driver.progress.note) as run:
+    with locked_run(options, devices.progress.note) as run:
         head = header.read_header(run)
         if not head.executor:
             raise UsageError(Problem(f"run {run.id} is measured on one host", hint="leave out --executor"))
         if not run.journal().unfinished:
             raise NothingSelectedError(Problem(f"run {run.id} is finished", hint="`runner run` starts a new run"))
         header.check_program(run, head)
-        add_saved(run)
+        results.Collector(run).add_saved()
         run.note("resumed", at=header.now(), digests={})
         names = {entry["environment"] for entry in run.plan()["cells"]}
         selectors = sorted(name for name in names if not is_twin(name))
-        driver.options = {**driver.options, "selectors": selectors, "backend": head.backend}
-        yield run, _of_run(run, plan_for_hosts(driver.first_offers(), controls=controls), head)
+        devices.options = {**devices.options, "selectors": selectors, "backend": head.backend}
+        yield run, _of_run(run, plan_for_hosts(devices.first_offers(), controls=controls), head)
 
 
 def _of_run(run: Run, offered: HostPlan, head: header.RunHeader) -> HostPlan:

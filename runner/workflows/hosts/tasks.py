@@ -5,7 +5,6 @@ A task is an ``Inquiry``, which asks what a device would measure, or a ``Job``, 
 
 import base64
 import dataclasses
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,10 +24,17 @@ HOSTS_DECIDE = ("matrix", "reports", "device", "python", "corpus", "traceback") 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inquiry:
-    """Asks a worker to plan the matrix for its device; ``project`` is the archive of ``project.pack``."""
+    """Asks a worker to plan the matrix for its device.
+
+    Attributes:
+        project: the archive of ``project.pack``.
+        options: the options of the run, see ``sent_options``.
+        token: 32 hexadecimal digits, which the reply has as well.
+    """
 
     project: bytes
     options: Mapping[str, Any]
+    token: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,10 +140,8 @@ def decode(content: bytes) -> Inquiry | Job | Offer:
     document = parse_object(content, "a message between driver and worker", 1)
     _check_versions(document)
     kinds: Mapping[object, type[Inquiry | Job | Offer]] = {"inquiry": Inquiry, "job": Job, "offer": Offer}
-    kind = kinds.get(document.get("kind"))
     try:
-        if kind is None:
-            raise KeyError(document.get("kind"))
+        kind = kinds[document["kind"]]
         fields = {field.name: document[field.name] for field in dataclasses.fields(kind)}
         if "project" in fields:
             fields["project"] = base64.b64decode(fields["project"], validate=True)
@@ -167,21 +171,22 @@ def refusal(reason: str, token: str) -> bytes:
     return json.dumps({"token": token, "reason": reason}).encode() + b"\n"
 
 
-def payload(content: bytes, token: str) -> bytes:
+def token_of(content: bytes) -> str:
+    """Return the token in a reply; empty if the reply is damaged."""
+    try:
+        return str(parse_object(content.partition(b"\n")[0], "a reply of a worker", 1).get("token", ""))
+    except RecordError:
+        return ""
+
+
+def payload(content: bytes) -> bytes:
     """Return the result in a reply.
 
     Raises:
-        RecordError: it is damaged, belongs to another lease, or the worker could not carry out the task.
+        RecordError: it is damaged, or the worker could not carry out the task.
     """
     first, _, rest = content.partition(b"\n")
     head = parse_object(first, "a reply of a worker", 1)
-    if head.get("token") != token:
-        raise RecordError(Problem("a worker that was given up returned its block late: it does not count"))
     if "reason" in head:
         raise RecordError(Problem(printable(str(head["reason"]), REASON_LENGTH)))
     return rest
-
-
-def digest(content: bytes) -> str:
-    """Return the SHA-256 of some bytes, 64 hexadecimal digits."""
-    return hashlib.sha256(content).hexdigest()

@@ -11,6 +11,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from runner.core.errors import Problem, RunnerError
+from runner.core.files import read_bounded, write_whole
 from runner.core.model import Past, device_id
 from runner.core.progress import Progress
 from runner.plan.document import plan_document, read_plan
@@ -24,18 +25,26 @@ from runner.workflows.run import header
 from runner.workflows.run.resume import remaining_work
 
 
+MAX_TASK_BYTES = 512 << 20
+
+
 def perform_guarded(task: bytes, device: str) -> bytes:
     """Carry out a task as ``perform`` does, and return a reply, also where it cannot be carried out."""
     token = ""
     try:
         content = decode(task)
-        token = content.token if isinstance(content, Job) else ""
+        token = "" if isinstance(content, Offer) else content.token
         return reply(perform(task, device), token)
     except RunnerError as error:
         return refusal("; ".join(problem.message for problem in error.problems), token)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  whatever a task raises ends this task only
         traceback.print_exc()
         return refusal(f"the worker failed: {type(error).__name__}: {error}", token)
+
+
+def perform_file(task: Path, reply_file: Path, device: str) -> None:
+    """Carry out the task in a file, and write the reply to another; raises OSError where that fails."""
+    write_whole(reply_file, perform_guarded(read_bounded(task, MAX_TASK_BYTES), device))
 
 
 def perform(task: bytes, device: str, say: Callable[[str], None] = print) -> bytes:
@@ -56,7 +65,8 @@ def perform(task: bytes, device: str, say: Callable[[str], None] = print) -> byt
                 return encode(_offer(content, device, Path(folder)))
             case Job():
                 return _measured(content, device, Path(folder), Progress(say))
-    raise RunnerError(Problem("a worker takes inquiries and jobs"))
+            case Offer():
+                raise RunnerError(Problem("a worker takes inquiries and jobs, and no offers"))
 
 
 def _offer(inquiry: Inquiry, device: str, folder: Path) -> Offer:

@@ -4,7 +4,6 @@ An executor knows devices by a key, gives a device one task at a time, and retur
 decides what happens to the block of a worker that is lost.
 """
 
-import importlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +11,12 @@ from typing import Protocol
 
 from runner.core.errors import Problem, UsageError
 
-EXECUTORS: Mapping[str, str] = {
-    "dask": "runner.workflows.hosts.executors.dask:DaskExecutor",
-    "slurm": "runner.workflows.hosts.executors.slurm:SlurmExecutor",
-}
-"""Scheme of an address -> module and class, imported when it is chosen."""
+EXECUTORS = {"dask": "dask://HOST:8786", "slurm": "slurm://PARTITION?devices=4&gres=gpu:1"}
+"""Scheme of an address -> an example of one."""
 LOCAL = "local"
 """The executor of a run on this host alone, which needs none of these."""
+MAX_REPLY_BYTES = 1 << 30
+"""The largest reply of a worker: the records of a block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,25 +60,29 @@ class Executor(Protocol):
         """Give up all tasks, and the connection."""
 
 
-def connect(address: str, certificates: Path | None = None) -> Executor:
-    """Return the executor of an address such as ``dask://host:8786`` or ``slurm://partition``.
+def connect(address: str, certificates: Path | None, folder: Path) -> Executor:
+    """Return the executor of an address.
 
     Args:
-        address: the scheme and what is behind it.
+        address: such as those of ``EXECUTORS``.
         certificates: a folder of certificates for TLS; None without TLS.
+        folder: a folder that all nodes of a Slurm cluster share.
 
     Raises:
         UsageError: there is no such executor, or its package is not installed.
         EngineError: nothing answers there.
     """
     scheme, _, rest = address.partition("://")
-    if scheme not in EXECUTORS:
-        names = ", ".join(f"{name}://..." for name in EXECUTORS)
-        raise UsageError(Problem(f"there is no executor {address!r}", hint=f"there are {LOCAL}, {names}"))
-    module, _, name = EXECUTORS[scheme].partition(":")
+    if scheme == "slurm":
+        from runner.workflows.hosts.executors.slurm import SlurmExecutor
+
+        return SlurmExecutor(rest, folder)
+    if scheme != "dask":
+        examples = ", ".join(EXECUTORS.values())
+        raise UsageError(Problem(f"there is no executor {address!r}", hint=f"there are {LOCAL}, {examples}"))
     try:
-        executor: Executor = getattr(importlib.import_module(module), name)(rest, certificates)
+        from runner.workflows.hosts.executors.dask import DaskExecutor
     except ModuleNotFoundError as error:
-        hint = f"install it with `pip install 'matrix-runner[{scheme}]'`"
-        raise UsageError(Problem(f"the executor {scheme} needs the package {error.name}", hint=hint)) from error
-    return executor
+        hint = "install it with `pip install 'matrix-runner[dask]'`"
+        raise UsageError(Problem(f"the executor dask needs the package {error.name}", hint=hint)) from error
+    return DaskExecutor(rest, certificates)

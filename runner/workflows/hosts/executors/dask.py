@@ -93,14 +93,17 @@ class DaskExecutor:
         self.pending: dict[str, Future] = {}
 
     def _workers(self) -> Mapping[str, Mapping[str, Any]]:
+        if self.client.status != "running":
+            raise self._gone(f"the connection is {self.client.status}")
         try:
-            if self.client.status != "running":
-                raise OSError(f"the connection is {self.client.status}")
             workers: Mapping[str, Mapping[str, Any]] = self.client.scheduler_info(n_workers=-1)["workers"]
         except (OSError, TimeoutError) as error:
-            message = f"the Dask scheduler at {self.address} is gone: {error}"
-            raise EngineError(Problem(message)) from error
+            raise self._gone(str(error)) from error
         return workers
+
+    def _gone(self, reason: str) -> EngineError:
+        message = f"the Dask scheduler at {self.address} is gone: {reason}"
+        return EngineError(Problem(message, hint="start it again with `dask scheduler`, and its workers"))
 
     def devices(self) -> Mapping[str, str]:
         """See Executor; workers that ``runner worker`` did not start are left out."""
