@@ -17,6 +17,10 @@ def worker(
     address: Annotated[str | None, typer.Argument(help="the Dask scheduler, dask://HOST:8786")] = None,
     device: Device = None,
     certificates: Certificates = None,
+    make_certificates: Annotated[
+        Path | None,
+        typer.Option("--make-certificates", metavar="FOLDER", help="write new certificates for all hosts, and exit"),
+    ] = None,
     task: Annotated[Path | None, typer.Option("--task", hidden=True)] = None,
     reply: Annotated[Path | None, typer.Option("--reply", hidden=True)] = None,
     traceback: Traceback = False,
@@ -27,13 +31,19 @@ def worker(
 
         perform_file(task, reply, device or "cpu")
         return 0
-    scheme, _, rest = (address or "").partition("://")
-    if scheme != "dask":
-        raise UsageError(Problem(f"a worker cannot join {address!r}", hint="write `runner worker dask://HOST:8786`"))
     try:
+        if make_certificates is not None:
+            from runner.workflows.hosts.certificates import make
+
+            make(make_certificates)
+            console.note(f"copy {make_certificates} to every host, and keep its files secret")
+            return 0
         from runner.workflows.hosts.worker import serve
     except ModuleNotFoundError as error:
         hint = "install it with `pip install 'matrix-runner[dask]'`"
         raise UsageError(Problem(f"a worker needs the package {error.name}", hint=hint)) from error
+    scheme, _, rest = (address or "").partition("://")
+    if scheme != "dask":
+        raise UsageError(Problem(f"a worker cannot join {address!r}", hint="write `runner worker dask://HOST:8786`"))
     serve(rest, device, certificates, console.note)
     return 0

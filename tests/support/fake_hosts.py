@@ -75,7 +75,7 @@ class FakeHosts:
 
     def __init__(
         self, offers: Mapping[str, Offer], folder: Path, act: Callable[..., Iterable[Completion]] | None = None
-    ):
+    ) -> None:
         """Offer devices by key; blocks are made below ``folder``."""
         self.offers = dict(offers)
         self.folder = folder
@@ -102,7 +102,7 @@ class FakeHosts:
         self.jobs.append((key, content.case_id))
         self.queue.extend(self.act(key, content, Completion(key, tasks.reply(self.measured(content), content.token))))
 
-    def completed(self, seconds: float) -> Iterable[Completion]:
+    def completed(self, seconds: float) -> Iterable[Completion]:  # noqa: ARG002  the protocol's
         """See Executor."""
         if self.gone:
             raise EngineError(Problem("the scheduler is gone"))

@@ -24,7 +24,6 @@ from runner.workflows.preparation import prepare
 from runner.workflows.run import header
 from runner.workflows.run.resume import remaining_work
 
-
 MAX_TASK_BYTES = 512 << 20
 
 

@@ -1,6 +1,7 @@
 """Dask: a scheduler, and workers that ``runner worker`` starts, each with one device and one thread."""
 
 import ipaddress
+import logging
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from distributed import Client, Future
 from distributed.security import Security
 
 from runner.core.errors import EngineError, Problem, UsageError
+from runner.workflows.hosts.certificates import FILES
 from runner.workflows.hosts.executors import Completion
 from runner.workflows.hosts.work import perform_guarded
 
@@ -17,8 +19,6 @@ RESOURCE = "device:"
 """Begins the name of the resource that a worker of this program has one of; the device follows."""
 CONNECT_SECONDS = 10.0
 PAUSE = 0.05  # seconds between two looks at the tasks
-CERTIFICATES = ("ca.pem", "certificate.pem", "key.pem")
-"""The files of a folder of certificates: of the authority, of this host, and the host's key."""
 
 
 def scheduler_address(rest: str, certificates: Path | None) -> str:
@@ -26,7 +26,7 @@ def scheduler_address(rest: str, certificates: Path | None) -> str:
 
     Args:
         rest: ``HOST:PORT``.
-        certificates: the folder with ``CERTIFICATES``; None without TLS, which only a loopback address may be.
+        certificates: the folder that ``certificates.make`` has written; None without TLS, for loopback alone.
 
     Raises:
         UsageError: it is no address, or is not on loopback and there are no certificates.
@@ -56,7 +56,7 @@ def security(certificates: Path | None) -> Security | None:
     """
     if certificates is None:
         return None
-    paths = [certificates / name for name in CERTIFICATES]
+    paths = [certificates / name for name in FILES]
     for path in paths:
         if not path.is_file():
             hint = "`runner worker --make-certificates FOLDER` makes them"
@@ -78,6 +78,7 @@ class DaskExecutor:
             EngineError: nothing answers there.
         """
         address = scheduler_address(rest, certificates)
+        logging.disable(logging.CRITICAL)  # what Dask logs with tracebacks, this class says in a sentence
         try:
             self.client = Client(
                 address,

@@ -1,6 +1,6 @@
 """Slurm: a batch job for each task, through ``sbatch`` and ``squeue``; tasks and replies are files that nodes share.
 
-Neither accounting (``sacct``) nor pickled code is needed: a job runs ``runner worker`` with the same Python as the driver.
+It needs neither accounting (``sacct``) nor pickled code: a job runs ``runner worker`` with the driver's Python.
 """
 
 import re
@@ -24,12 +24,23 @@ POLL_SECONDS = 2.0
 """Between two looks at the queue; Slurm's guide for users asks for more than a second."""
 COMMAND_SECONDS = 60.0
 ENDED = frozenset(
-    "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED REVOKED TIMEOUT".split()
+    [
+        "BOOT_FAIL",
+        "CANCELLED",
+        "COMPLETED",
+        "DEADLINE",
+        "FAILED",
+        "NODE_FAIL",
+        "OUT_OF_MEMORY",
+        "PREEMPTED",
+        "REVOKED",
+        "TIMEOUT",
+    ]
 )
 """The states of a job that has ended, from `JOB STATE CODES` of squeue(1)."""
 SETTLE_SECONDS = 10.0
 """How long a reply may take to appear after its job ended: shared file systems show new files late."""
-OPTIONS = ("devices", "gres", "time", "account", "qos", "constraint", "cpus-per-task")
+OPTIONS = ("devices", "device", "gres", "time", "account", "qos", "constraint", "cpus-per-task")
 
 
 @dataclass(slots=True)
@@ -58,7 +69,7 @@ class SlurmExecutor:
         if shutil.which("sbatch") is None:
             raise UsageError(Problem("there is no sbatch here", hint="start the driver on a host that can submit jobs"))
         self.count = int(options.pop("devices", "1"))
-        self.device = "cuda" if "gres" in options else "cpu"
+        self.device = options.pop("device", "cuda" if "gres" in options else "cpu")
         self.sbatch = [f"--partition={parts.netloc}", *(f"--{name}={value}" for name, value in sorted(options.items()))]
         self.folder = folder / f"slurm-{secrets.token_hex(4)}"
         self.jobs: dict[str, _Job] = {}
