@@ -26,7 +26,7 @@ KIND = "GPU of a kind"
 
 def block(number: int, environments: Iterable[str] = ("torch-1.0", "torch-2.x"), cells: int = 1) -> Block:
     """Return a block with ``cells`` cells of each environment."""
-    spec = tuple(CASES.values())[number]
+    spec = CASES[case_id(number)]
     phases = [f"phase{index}" if index else "train" for index in range(cells)]
     members = tuple(
         Cell(environment=name, implementation="nn-lstm", workload=spec["workload"], case=spec["name"], phase=phase)

@@ -46,7 +46,7 @@ def test_the_makespan_is_within_5_percent_of_the_lower_bound(seed: int) -> None:
     draw = random.Random(seed)
     blocks = [_waiting(str(number), draw.lognormvariate(3, 0.7)) for number in range(1000)]
     devices = 64
-    bound = max(sum(block.seconds for block in blocks) / devices, max(block.seconds for block in blocks))
+    bound = max(sum(block.seconds for block in blocks) / devices, *(block.seconds for block in blocks))
     free = [0.0] * devices
     while blocks:
         now = heapq.heappop(free)

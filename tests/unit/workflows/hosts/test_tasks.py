@@ -41,7 +41,7 @@ def test_a_damaged_task_is_an_error_of_its_own(content: bytes) -> None:
 def test_a_refusal_is_the_reason_of_the_worker() -> None:
     reply = tasks.refusal("the disk is\x1b full", "cd" * 16)
     assert tasks.token_of(reply) == "cd" * 16
-    with pytest.raises(RecordError, match="the disk is.* full") as error:
+    with pytest.raises(RecordError, match=r"the disk is.* full") as error:
         tasks.payload(reply)
     assert "\x1b" not in str(error.value)
 
