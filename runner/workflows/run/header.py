@@ -43,6 +43,7 @@ class RunHeader:
             of older programs, as is the next.
         program: the version of the runner.
         locks: environment -> the lock that a night used instead of the matrix's.
+        executor: the address of the scheduler whose hosts measure; empty where this host alone does.
     """
 
     at: str
@@ -62,6 +63,7 @@ class RunHeader:
     program: str = ""
     framework: str | None = None
     locks: Mapping[str, str] = field(default_factory=dict)
+    executor: str = ""
 
     def event(self) -> dict[str, Any]:
         """Return the fields of the ``begun`` event."""
@@ -134,6 +136,7 @@ def start_run(plan: Plan, settings: RunSettings, gpus: Sequence[Gpu], ready: Map
         command=tuple(map(shortened, settings.command)),
         program=__version__,
         locks={name: str(path.absolute()) for name, path in settings.locks.items()},
+        executor=settings.executor,
     )
     name = settings.run or datetime.now(UTC)
     return Run.create(settings.reports, document, cases, machine.describe(gpus), header.event(), name)
