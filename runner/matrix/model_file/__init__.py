@@ -26,7 +26,7 @@ from runner.matrix.model_file.files import Folder, model_files
 from runner.matrix.model_file.literals import GIVEN, Literals
 from runner.matrix.model_file.source import Source
 
-__all__ = ["CLASS_NAMES", "NETWORK_NAME", "Network", "network_name", "read_network"]
+__all__ = ["CLASS_NAMES", "LONGEST_NAME", "NETWORK_NAME", "Network", "network_name", "read_network"]
 
 FAMILY = "model"
 ENTRY_OF_FOLDER = "model.py"
