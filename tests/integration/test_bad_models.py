@@ -1,14 +1,13 @@
 """What a record says of each kind of bad network that fails in the environment, not when its file is read."""
 
-from pathlib import Path
-
 import pytest
 
 from runner.core.model import Record
+from runner.harness.model.mistakes import NO_NETWORK
 from tests.support import models
 
 BAD = {
-    "import": "import torchvision_of_a_later_year\nclass NumpyModel:\n    pass\n",
+    "import": "import cv_3000\nclass NumpyModel:\n    pass\n",
     "pillow": "import sys\nsys.path[:] = [p for p in sys.path if 'site-packages' not in p]\nimport PIL\n",
     "constructor": """
 class NumpyModel:
@@ -21,7 +20,12 @@ class NumpyModel:
     "nothing": "class NumpyModel:\n    def forward(self):\n        pass\n",
     "no-loss": "class NumpyModel:\n    def forward(self):\n        return 1.0\n    def train(self):\n        pass\n",
     "text": "class NumpyModel:\n    def forward(self):\n        return {'name': 'x'}\n",
-    "nan": "import numpy\nclass NumpyModel:\n    def forward(self):\n        return 1.0, numpy.array([1.0, numpy.nan])\n",
+    "nan": """
+import numpy
+class NumpyModel:
+    def forward(self):
+        return 1.0, numpy.array([1.0, numpy.nan])
+""",
     "shapes": """
 import numpy
 class NumpyModel:
@@ -68,8 +72,7 @@ class NumpyModel:
 EXPECTED = {
     "import": (
         "import",
-        "my_network.py:1: this environment has no module 'torchvision_of_a_later_year': "
-        "add: [torchvision_of_a_later_year] under the environment `np-a`",
+        "my_network.py:1: this environment has no module 'cv_3000': add: [cv_3000] under the environment `np-a`",
     ),
     "pillow": (
         "import",
@@ -84,11 +87,13 @@ EXPECTED = {
     "exit": ("crash", "my_network.py:4: SystemExit: 3"),
     "network": (
         "crash",
-        "my_network.py:8: RuntimeError: cannot download the weights; environments have no network in containers: let "
-        "FILES name the data, which then travels with the file",
+        f"my_network.py:8: RuntimeError: cannot download the weights; {NO_NETWORK}",
     ),
     "no-method": ("crash", "NumpyModel has no forward()"),
-    "syntax": ("import", "my_network.py:2: this environment has no module 'other': add: [other] under the environment `np-a`"),
+    "syntax": (
+        "import",
+        "my_network.py:2: this environment has no module 'other': add: [other] under the environment `np-a`",
+    ),
     "endless": ("timeout", "not finished after 2 s"),
 }
 
@@ -114,7 +119,7 @@ def test_a_bad_network_gets_a_class_and_a_sentence(name: str, outcomes: dict[str
     assert not record.seconds
 
 
-def test_a_network_that_prints_is_measured_and_its_lines_are_in_the_log(outcomes: dict[str, tuple[Record, str]]) -> None:
+def test_what_a_network_prints_is_in_the_log(outcomes: dict[str, tuple[Record, str]]) -> None:
     record, log = outcomes["prints"]
     assert (record.status, record.reason) == ("ok", None)
     assert "a line of the user" in log

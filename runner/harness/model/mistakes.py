@@ -40,10 +40,10 @@ def explained(folder: "str", environment: "str", classify: "object") -> "object"
             reason = missing_import(error, environment) or reason
         elif is_about_network(error):
             reason = "{}; {}".format(reason, NO_NETWORK)
-        raise CellFailure(kind, place(error, folder) + reason) from error
+        raise CellFailure(kind, location_of(error, folder) + reason) from error
 
 
-def place(error: "BaseException", folder: "str") -> "str":
+def location_of(error: "BaseException", folder: "str") -> "str":
     """Return ``file:line: `` of the deepest line of the user's code in a traceback; empty where it has none."""
     prefix, location = os.path.join(folder, ""), ""
     if isinstance(error, SyntaxError) and (error.filename or "").startswith(prefix):
