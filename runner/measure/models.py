@@ -192,7 +192,8 @@ class Models:
                 self._send_files(session, block)
                 self._send_reference(session, block, group)
         except _FailedError as failure:
-            facts = session.facts if (session := self.servers.sessions.get(cell.environment)) else {}
+            alive = self.servers.sessions.get(cell.environment)
+            facts = alive.facts if alive is not None else {}
             ready = self.servers.ready[cell.environment]
             return Outcome(cell=cell, round=number, reply=failure.reply, facts=facts, ready=ready)
         common = {
