@@ -159,4 +159,6 @@ def schema() -> dict[str, Any]:
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     model = Matrix.model_json_schema()
     model["properties"]["workloads"]["propertyNames"] = {"enum": list(WORKLOADS)}
+    environment = model["$defs"]["Environment"]
+    environment["anyOf"] = [{"required": environment.pop("required")}, {"required": ["extends", "add"]}]
     return head | model | {"title": "matrix.yaml"}
