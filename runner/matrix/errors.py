@@ -8,8 +8,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from runner.core.errors import Problem
-from runner.matrix.extensions import is_extension
 from runner.matrix.explanations import EXPLANATIONS, Mistake, known_keys, literal_or_number, other
+from runner.matrix.extensions import is_extension
 from runner.matrix.yaml_tree import Path, Tree, Unread
 
 

@@ -10,14 +10,15 @@ from runner.matrix import Environment, Matrix, parse, select_environments
 from runner.matrix.nightly import base_mistakes
 from runner.plan.environments import specs
 from runner.workflows.bisect.candidates import made_from, of_matrix, templates
-from runner.workflows.lock_requests import lock_request
+from runner.workflows.lock_requests import lock_request, lock_requests
 from runner.workflows.nightly.floating import followed_environments
 
 HEAD = """\
 version: 1
 workloads: {rnn-step: {}}
 environments:
-  torch-1.12: {framework: torch, release: "1.12.1", python: "3.10", requirements: [torch==1.12.1, numpy<2], lock: a/t.txt}
+  torch-1.12:
+    {framework: torch, release: "1.12.1", python: "3.10", requirements: [torch==1.12.1, numpy<2], lock: a/t.txt}
   torch-2.x:
     framework: torch
     release: "2.*"
@@ -111,13 +112,13 @@ def test_an_id_selects_the_environment_and_none_that_extends_it(
 MISTAKES = {
     "an unknown environment": (
         "{extends: torch-1.13, add: [einops]}",
-        ("21:18", "new extends 'torch-1.13', and there is no such environment", "did you mean 'torch-1.12'?"),
+        ("22:18", "new extends 'torch-1.13', and there is no such environment", "did you mean 'torch-1.12'?"),
     ),
-    "itself": ("{extends: new, add: [einops]}", ("21:18", "new extends itself", "name another environment")),
+    "itself": ("{extends: new, add: [einops]}", ("22:18", "new extends itself", "name another environment")),
     "a circle": (
         "{extends: b, add: [einops]}\n  b: {extends: torch-1.12, add: [tqdm]}",
         (
-            "21:18",
+            "22:18",
             "new extends b, which extends torch-1.12",
             "extend an environment that extends none, and list all packages in add:",
         ),
@@ -125,7 +126,7 @@ MISTAKES = {
     "an image": (
         "{extends: torch-0.4, add: [einops]}",
         (
-            "21:18",
+            "22:18",
             "new extends torch-0.4, an image, which is pulled as it is",
             "packages are added to what a lock installs: write an environment with python: and requirements:",
         ),
@@ -133,55 +134,55 @@ MISTAKES = {
     "a lock without requirements": (
         "{extends: locked, add: [einops]}",
         (
-            "21:18",
+            "22:18",
             "new extends locked, which has no requirements",
             "add requirements: to locked, from which its lock was made",
         ),
     ),
     "no packages": (
         "{extends: torch-1.12}",
-        ("21:9", "new extends torch-1.12 and adds no package", "name packages: add: [torchvision]"),
+        ("22:9", "new extends torch-1.12 and adds no package", "name packages: add: [torchvision]"),
     ),
     "packages without an environment": (
         '{framework: torch, release: "1", image: a, add: [x]}',
         (
-            "21:51",
+            "22:51",
             "new adds packages, and extends no environment",
             "write extends: and the environment that they extend, or move them to requirements:",
         ),
     ),
     "a package twice": (
         "{extends: torch-1.12, add: [Tensor_Dict, tensor-dict>1]}",
-        ("21:49", "new adds tensor-dict twice", "keep one of the two"),
+        ("22:49", "new adds tensor-dict twice", "keep one of the two"),
     ),
     "a package that the other requires": (
         "{extends: torch-1.12, add: [numpy]}",
         (
-            "21:36",
+            "22:36",
             "new adds numpy, and torch-1.12 requires numpy<2",
             "remove it, or write the environment without extends:",
         ),
     ),
     "a key of the other": (
         '{extends: torch-1.12, add: [einops], python: "3.11"}',
-        ("21:45", "new takes python from torch-1.12", "remove python:, or write the environment without extends:"),
+        ("22:45", "new takes python from torch-1.12", "remove python:, or write the environment without extends:"),
     ),
     "a misspelt key": (
         "{extend: torch-1.12, add: [einops]}",
-        ("21:9", "unknown key 'extend'", "did you mean 'extends'?"),
+        ("22:9", "unknown key 'extend'", "did you mean 'extends'?"),
     ),
     "a number": (
         "{extends: 1.12, add: [einops]}",
-        ("21:18", "extends must be text, and YAML read a number", "put it in quotes: '1.12'"),
+        ("22:18", "extends must be text, and YAML read a number", "put it in quotes: '1.12'"),
     ),
     "no list": (
         "{extends: torch-1.12, add: einops}",
-        ("21:35", "add must be a list, and YAML read text", "put it in brackets: [einops]"),
+        ("22:35", "add must be a list, and YAML read text", "put it in brackets: [einops]"),
     ),
     "a path": (
         "{extends: torch-1.12, add: [./einops]}",
         (
-            "21:36",
+            "22:36",
             "an item of add is not a requirement (PEP 508), found ./einops",
             "write a name and versions, such as numpy<2",
         ),
@@ -201,13 +202,25 @@ def test_a_mistake_has_its_place_and_a_hint(mistake: str) -> None:
 def test_mistakes_of_the_other_are_reported_where_they_are_written_alone() -> None:
     with pytest.raises(MatrixError) as caught:
         matrix_of(VISION.replace("[torch==2.13.0, numpy]", "torch"))
-    assert [problem.where.line for problem in caught.value.problems if problem.where] == [13]
+    assert [problem.where.line for problem in caught.value.problems if problem.where] == [14]
 
 
 def test_an_image_is_the_reason_that_a_device_has_no_build(tmp_path: Path) -> None:
     matrix = matrix_of(f"{HEAD}  tf-1.8-new: {{extends: tf-1.8, add: [tqdm]}}\n")
     _, skips = specs(matrix, ["tf-1.8-new"], "cuda", tmp_path)
     assert str(skips["tf-1.8-new"].reason) == "tf-1.8 is an image on cuda, and no packages can be added to an image"
+
+
+def test_locks_of_extensions_come_last_and_keep_the_versions_of_the_other_s_lock(tmp_path: Path) -> None:
+    text = HEAD.replace("environments:\n", "environments:\n  new: {extends: torch-2.x, add: [einops]}\n")
+    (tmp_path / "matrix.yaml").write_text(text)
+    requests = lock_requests(tmp_path / "matrix.yaml", ["new", "torch-2.x"])
+    assert [(each.name, each.variant, each.versions) for each in requests] == [
+        ("torch-2.x", "cpu", None),
+        ("torch-2.x", "cuda-13.0", None),
+        ("new", "cpu", tmp_path / "locks/cpu.txt"),
+        ("new", "cuda-13.0", None),
+    ]
 
 
 def test_a_lock_is_resolved_from_all_requirements_and_checked_in_any_case(tmp_path: Path) -> None:
