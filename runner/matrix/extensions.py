@@ -42,16 +42,18 @@ def write_out(tree: Tree) -> tuple[dict[str, Any], list[Problem]]:
             continue
         mistakes = [*_mistakes_in_base(tree, name, environments), *_mistakes_in_keys(tree, name, environments)]
         problems += mistakes
-        base = environments.get(written["extends"])
-        if not mistakes and _has_readable_sources(base) and all(map(package_name, written["add"])):
+        base = _readable(environments.get(written["extends"]))
+        packages = _packages(written)
+        if not mistakes and base and packages and all(packages):
             complete[name] = _with_packages(name, written, base)
     return {**tree.data, "environments": complete}, problems
 
 
 def _mistakes_in_base(tree: Tree, name: str, environments: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield why an environment cannot extend what it names, at ``extends``."""
-    extends = environments[name]["extends"]
-    base, where = environments.get(extends), tree.source.node(tree.values["environments", name, "extends"])
+    extends = str(environments[name]["extends"])
+    base: Any = environments.get(extends)
+    where = tree.source.node(tree.values["environments", name, "extends"])
     if extends == name:
         yield Problem(f"{name} extends itself", where, "name another environment")
     elif extends not in environments:
@@ -60,13 +62,13 @@ def _mistakes_in_base(tree: Tree, name: str, environments: Mapping[str, Any]) ->
     elif is_extension(base):
         hint = "extend an environment that extends none, and list all packages in add:"
         yield Problem(f"{name} extends {extends}, which extends {base['extends']}", where, hint)
-    elif _has_readable_sources(base):
-        sources = base.get("variants") or {"": base}
-        if all("image" in source for source in sources.values()):
+    elif readable := _readable(base):
+        sources = readable.get("variants") or {"": readable}
+        if all(source.get("image") for source in sources.values()):
             hint = "packages are added to what a lock installs: write an environment with python: and requirements:"
             yield Problem(f"{name} extends {extends}, an image, which is pulled as it is", where, hint)
         for key, source in sources.items():
-            if "image" not in source and not source.get("requirements"):
+            if not source.get("image") and not source.get("requirements"):
                 variant = f" ({key})" if key else ""
                 hint = f"add requirements: to {extends}, from which its lock was made"
                 yield Problem(f"{name} extends {extends}{variant}, which has no requirements", where, hint)
@@ -83,12 +85,10 @@ def _mistakes_in_keys(tree: Tree, name: str, environments: Mapping[str, Any]) ->
     if not written.get("add"):
         where = tree.source.node(tree.keys[*path, "add" if "add" in written else "extends"])
         yield Problem(f"{name} extends {extends} and adds no package", where, "name packages: add: [torchvision]")
-    required, base = dict[str, str](), environments.get(extends)
-    if extends != name and _has_readable_sources(base):
-        sources = base.get("variants") or {"": base}
-        required = {package_name(each): each for one in sources.values() for each in one.get("requirements") or ()}
-    added = written.get("add") if isinstance(written.get("add"), list) else []
-    packages = [package_name(each) if isinstance(each, str) else "" for each in added]
+    base = _readable(environments.get(extends)) or {}
+    sources = [base, *(base.get("variants") or {}).values()]
+    required = {package_name(each): each for source in sources for each in source.get("requirements") or ()}
+    packages = _packages(written)
     for index, package in enumerate(packages):
         where = tree.source.node(tree.values[*path, "add", index])
         if package and package in packages[:index]:
@@ -98,18 +98,26 @@ def _mistakes_in_keys(tree: Tree, name: str, environments: Mapping[str, Any]) ->
             yield Problem(message, where, "remove it, or write the environment without extends:")
 
 
-def _has_readable_sources(base: object) -> bool:
-    """Return True if the keys of an environment that its extensions read have the right types."""
+def _packages(written: Mapping[str, Any]) -> list[str]:
+    """Return the names of the packages that an environment adds; empty for each that is no requirement."""
+    added = written.get("add")
+    return [package_name(each) if isinstance(each, str) else "" for each in (added if isinstance(added, list) else [])]
+
+
+def _readable(base: object) -> dict[str, Any] | None:
+    """Return an environment as it is written; None if keys that extensions read have a type that the models refuse."""
     if not isinstance(base, dict):
-        return False
+        return None
     variants = base.get("variants") or {}
     if not isinstance(variants, dict) or not all(isinstance(each, dict) for each in variants.values()):
-        return False
-    sources = [base, *variants.values()]
-    requirements = [source.get("requirements") or [] for source in sources]
-    return all(isinstance(each, list) and all(isinstance(text, str) for text in each) for each in requirements) and all(
-        isinstance(source.get("lock", ""), str) for source in sources
-    )
+        return None
+    for source in (base, *variants.values()):
+        requirements, lock = source.get("requirements") or [], source.get("lock") or ""
+        if not isinstance(lock, str) or not isinstance(requirements, list):
+            return None
+        if not all(isinstance(each, str) for each in requirements):
+            return None
+    return base
 
 
 def _with_packages(name: str, written: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,13 +131,13 @@ def _with_packages(name: str, written: Mapping[str, Any], base: Mapping[str, Any
         complete["variants"] = {
             key: _source(f"{name}-{key}", written["add"], variant)
             for key, variant in variants.items()
-            if "image" not in variant
+            if not variant.get("image")
         }
     return complete
 
 
 def _source(stem: str, added: list[str], source: Mapping[str, Any]) -> dict[str, Any]:
     """Return how to build an environment or a variant with further packages: its lock lies where the other's lies."""
-    folder = PurePosixPath(source["lock"]).parent if "lock" in source else PurePosixPath(LOCKS)
+    folder = PurePosixPath(source["lock"]).parent if source.get("lock") else PurePosixPath(LOCKS)
     requirements = [*source["requirements"], *added]
     return {**source, "requirements": requirements, "lock": str(folder / f"{stem}.txt")}
