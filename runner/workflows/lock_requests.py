@@ -45,7 +45,7 @@ class LockRequest:
 
 def lock_requests(path: Path, names: Sequence[str], find_links: str | None = None) -> list[LockRequest]:
     """Return what to resolve for each variant of the named environments that has requirements."""
-    matrix = load(path)
+    matrix = load(path, networks=False)
     folder_of_wheels = str(Path(find_links).resolve()) if find_links and "://" not in find_links else find_links
     requests = []
     for name in select_environments(matrix, names):
