@@ -122,10 +122,7 @@ class _Cases:
         for cells in self._phases():
             unit = units.time_unit(median(self.medians[cell]) for cell in cells)
             lines[cells[0].case_id] += [self._line(cell, unit) for cell in cells]
-        cases = (
-            Case(name, tuple(own_lines), _field(name))
-            for name, own_lines in lines.items()
-        )
+        cases = (Case(name, tuple(own_lines), _field(name)) for name, own_lines in lines.items())
         return tuple(sorted(cases, key=lambda case: FIELD_ORDER.index(case.field)))  # the sort is stable
 
     def _phases(self) -> Iterator[list[Cell]]:

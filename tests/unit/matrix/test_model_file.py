@@ -123,7 +123,9 @@ def test_the_methods_of_a_class_are_the_phases_that_it_has(tmp_path: Path, sourc
 
 def test_all_mistakes_are_reported_at_once_with_their_places(tmp_path: Path) -> None:
     source = SOURCE.replace("width=", "").replace('"width": 8', '"widht": 8').replace("1e-4", "-1")
-    assert message_of(tmp_path, source.replace("data/*", "date/*")) == """\
+    assert (
+        message_of(tmp_path, source.replace("data/*", "date/*"))
+        == """\
 my_network.py:4:20: error: TorchModel has no parameter 'widht', which the case 'small' gives
     4 | CASES = {"small": {"widht": 8}, "large": {"width": 16, "kernel": [3, 3]}}
       |                    ^^^^^^^
@@ -148,6 +150,7 @@ my_network.py:24:5: error: NumpyModel needs the parameter 'width', and the case 
    24 | def NumpyModel(random, width, **sizes):
       |     ^^^^^^^^^^
 hint: add 'width' to the case in CASES, or give the parameter a default"""
+    )
 
 
 MISTAKES = {
@@ -181,7 +184,7 @@ MISTAKES = {
     f"{TORCH}FILES = ['link.txt']": "4:10: error: link.txt leads outside of the folder of the model file",
     f"from .layers import x\n{TORCH}": "1:1: error: this relative import leads out of the folder",
     f"import broken\n{TORCH}": "broken.py:2:5: error: this is not Python",
-    "class TorchModel:\n    def __init__(self, weights): ...\n    def train(self): ...": "the file has no function weights",
+    "class TorchModel:\n    def __init__(self, weights): ...\n    def train(self): ...": "has no function weights",
     f"é = 'é'; CASES = 1\n{TORCH}": "1:18: error: CASES must be a dictionary",
     f"if x:\n    CASES = 1\n{TORCH}": "2:13: error: CASES must be a dictionary",
 }
