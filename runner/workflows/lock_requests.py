@@ -49,7 +49,7 @@ def lock_requests(path: Path, names: Sequence[str], find_links: str | None = Non
 
     An environment that extends another comes last, and keeps the versions in the lock of the other where they fit.
     """
-    matrix = load(path)
+    matrix = load(path, networks=False)
     folder_of_wheels = str(Path(find_links).resolve()) if find_links and "://" not in find_links else find_links
     requests = []
     for name in sorted(select_environments(matrix, names), key=lambda name: bool(matrix.environments[name].extends)):
