@@ -14,7 +14,7 @@ from runner.harness.adapters import keras
 from runner.harness.adapters.keras import graph, layers, runtime, traced
 
 Layout: Any = layers.Layout
-CLASSES = {kind.slug: kind for kind in keras.IMPLEMENTATIONS}
+CLASSES = {kind.slug: kind for kind in keras.IMPLEMENTATIONS if kind.cells}
 NEWEST = (3, math.inf)
 OLD = (2, 1, 6)
 SIZES: dict[str, Any] = {
