@@ -91,7 +91,6 @@ def compare_models(
     *others: str,
     cases: "Sequence[str] | None" = None,
     build: bool = False,
-    best: bool = False,
     reports: str | Path = "reports",
     matrix: str | Path = "matrix.yaml",
     **options: Any,  # noqa: ANN401 - each option has its type
@@ -106,7 +105,6 @@ def compare_models(
         others: the other environments.
         cases: names in the file's ``CASES``; all of them by default.
         build: build environments that are not built yet; without it they are an error.
-        best: compare the fastest implementation of each side, as across frameworks.
         reports: the folder that holds the runs.
         matrix: the matrix file.
         options: the other options of ``runner run``, such as ``rounds=5``, ``precision=["fp32"]`` or ``device="cpu"``.
@@ -124,4 +122,4 @@ def compare_models(
     from runner.workflows.options import Options
 
     given = Options(model=[Path(model)], reports=Path(reports), matrix=Path(matrix), **options)
-    return measure(given, (base, *others), cases, build=build, best=best)
+    return measure(given, (base, *others), cases, build=build)

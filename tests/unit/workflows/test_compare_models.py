@@ -22,7 +22,7 @@ class TorchModel:
 
 
 @pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return the options that the workflow is called with; its run is made without measuring."""
     calls: list[Any] = []
     monkeypatch.chdir(tmp_path)
@@ -43,29 +43,29 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return SimpleNamespace(run=stored, good=2)
 
     monkeypatch.setattr(compare_models, "prepared", prepared)
-    monkeypatch.setattr(compare_models.pipeline, "run", run)
+    monkeypatch.setattr("runner.workflows.run.run", run)
     return calls
 
 
-def test_the_comparison_of_the_run_is_returned_and_its_report_written(asked: list[Any]) -> None:
+def test_the_comparison_of_the_run_is_returned_and_its_report_written(requests: list[Any]) -> None:
     result = runner.compare_models(
         "my_network.py", "torch-1.12", "torch-2.x", cases=["small"], build=True, rounds=5, device="cpu"
     )
-    assert asked[0].selectors == ["torch-1.12/*/my-network/small/*", "torch-2.x/*/my-network/small/*"]
-    assert asked[0].model == [Path("my_network.py")]
-    assert (asked[0].rounds, asked[0].device) == (5, "cpu")
+    assert requests[0].selectors == ["torch-1.12/*/my-network/small/*", "torch-2.x/*/my-network/small/*"]
+    assert requests[0].model == [Path("my_network.py")]
+    assert (requests[0].rounds, requests[0].device) == (5, "cpu")
     assert result.table[["environment", "case", "verdict"]].to_numpy().tolist() == [["torch-2.x", "small", "faster"]]
     assert "<svg" in result.chart.svg
     assert len(list(Path("reports/runs").glob("*/index.html"))) == 1
 
 
-def test_environments_that_are_not_built_are_refused(asked: list[Any]) -> None:
+def test_environments_that_are_not_built_are_refused(requests: list[Any]) -> None:
     with pytest.raises(UsageError, match=r"not built yet: torch-2\.x\nhint: `runner build torch-2\.x` builds"):
         runner.compare_models("my_network.py", "torch-1.12", "torch-2.x")
-    assert asked[0].selectors == ["torch-1.12", "torch-2.x"]
+    assert requests[0].selectors == ["torch-1.12", "torch-2.x"]
 
 
-def test_a_single_environment_is_refused(asked: list[Any]) -> None:
+def test_a_single_environment_is_refused(requests: list[Any]) -> None:
     with pytest.raises(UsageError, match="a comparison needs two environments"):
         runner.compare_models("my_network.py", "torch-1.12")
-    assert not asked
+    assert not requests
