@@ -161,7 +161,8 @@ def matrix_page(schema: Mapping[str, Any]) -> str:
     parts += ["Write versions in quotes, because YAML reads 3.10 as the number 3.1."]
     parts += ["`runner schema` prints the same information as a JSON Schema for editors."]
     for name, model in models.items():
-        rows = (_key(key, value, key in model.get("required", ())) for key, value in model["properties"].items())
+        required = model.get("required") or model.get("anyOf", [{}])[0].get("required", ())
+        rows = (_key(key, value, key in required) for key, value in model["properties"].items())
         parts += [f"## {name}", prose(model["description"]), table(("key", "value", "default", "meaning"), rows)]
     return "\n\n".join(parts) + "\n"
 

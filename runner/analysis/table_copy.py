@@ -176,8 +176,8 @@ def _tables(good: "pa.Table", bad: "pa.Table") -> Tables:
         samples=samples_of(rounds, times, rounds["iterations"].to_numpy()),
         rounds=rounds[[*ROUND_COLUMNS, "seconds", "iterations", "turns", *VALUE_COLUMNS]],
         failures=pd.DataFrame(
-            {name: column_of(name, bad[name]) for name in bad.column_names if name != "reason"}
-        ).assign(reason=bad["reason"].to_pylist()),
+            {name: bad[name].to_pylist() if name == "reason" else column_of(name, bad[name]) for name in bad.column_names}
+        ),
     )
 
 

@@ -10,7 +10,14 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from runner.catalog.cases import CASES, forward_bytes, forward_flops, is_kernel, training_bytes
+from runner.catalog.cases import (
+    CASES,
+    forward_bytes,
+    forward_flops,
+    is_kernel,
+    is_network_of_user,
+    training_bytes,
+)
 from runner.core import units
 from runner.core.model import Cell, Measurement, PlannedCell, Skip
 from runner.core.units import duration
@@ -166,11 +173,6 @@ def process_bytes(case_id: str, parts: int = 1) -> int:
     if is_network_of_user(case_id):
         return FRAMEWORK_BYTES + NETWORK_BYTES
     return FRAMEWORK_BYTES + training_bytes(CASES[case_id]) // parts
-
-
-def is_network_of_user(case_id: str) -> bool:
-    """Return whether a case is of a model file: its cost is not known before it is measured."""
-    return case_id not in CASES
 
 
 @cache

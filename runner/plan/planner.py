@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
-from runner.catalog.cases import CASES
+from runner.catalog.cases import CASES, is_network_of_user
 from runner.catalog.hardware.versions import format_capability, version_numbers
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.core.model import Block, Cell, Gpu, Measurement, Plan, PlannedCell, Request, Skip
@@ -154,7 +154,7 @@ class _Decision:
 
     def _min_seconds(self, cell: Cell, program: Program, estimated: float) -> float:
         """Return the seconds that one round of a cell takes at least; 0 where nothing is known of GPU or network."""
-        if estimate.is_network_of_user(cell.case_id):
+        if is_network_of_user(cell.case_id):
             return 0.0
         if self.request.device == "cpu":
             return estimated  # at the rate of real runs
@@ -175,12 +175,12 @@ class _Decision:
                 return Skip("excluded", rule.reason)
         environment = self.matrix.environments[cell.environment]
         protocol, device = cell.protocol, (self.request.device, cell.precision)
-        release = environment.release
         if cell.case_id in CASES:
-            lacks = _lacks(environment.framework, release, cell.implementation, (cell.case_id, protocol), device)
+            work = cell.case_id, protocol
+            lacks = _lacks(environment.framework, environment.release, cell.implementation, work, device)
         else:
             spec = dict(self.matrix.cases[cell.case_id], protocol=protocol)
-            lacks = _as_skip(implementation.lacks(spec, version_numbers(release), *device))
+            lacks = _as_skip(implementation.lacks(spec, version_numbers(environment.release), *device))
         judgement = self.judgements.get(cell.environment)
         uses_cudnn = implementation.uses_cudnn_in(version_numbers(environment.release))
         on_gpu = judgement.skip(uses_cudnn=uses_cudnn, allow_jit=self.request.allow_jit) if judgement else None

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from runner.analysis.model import MAX_MORE_ROUNDS, Comparison, Row
 from runner.analysis.releases import Release
-from runner.catalog.cases import CASES
-from runner.catalog.cases.description import describe
+from runner.catalog.cases import CASES, is_network_of_user
+from runner.catalog.cases.description import NETWORK, describe
 from runner.core import units
 from runner.core.model.cells import is_twin
 from runner.report import formatting, wording
@@ -114,7 +114,9 @@ def test_phase(row: Row) -> str:
 
 
 def description(case_id: str) -> str:
-    """Return what a case computes; empty if it is not a shipped case."""
+    """Return what a case computes; empty if it is not a shipped case, nor of a user's network."""
+    if is_network_of_user(case_id):
+        return NETWORK
     return describe(CASES[case_id]) if case_id in CASES else ""
 
 

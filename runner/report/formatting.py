@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.analysis.model import Comparison, Dataset, GeometricMean, Row
 from runner.analysis.releases import framework_name
-from runner.catalog.cases import CASES, in_published_unit
+from runner.catalog.cases import CASES, in_published_unit, is_network_of_user
 from runner.catalog.published import SOURCES
 from runner.core import units
 from runner.core.text import printable
@@ -116,8 +116,15 @@ def without_unit(seconds: float | None, unit: TimeUnit) -> str:
 
 
 def in_workload_unit(case_id: str, phase: str, seconds: float) -> str:
-    """Return the time of a step in the unit in which its workload is published, ``301 µs/example``, or a dash."""
-    if phase.startswith("compile") or case_id not in CASES:
+    """Return the time of a step in the unit in which its workload is published, ``301 µs/example``, or a dash.
+
+    That of a user's network is in ms/step.
+    """
+    if phase.startswith("compile"):
+        return DASH
+    if is_network_of_user(case_id):
+        return f"{units.digits(seconds * 1e3)} ms/step"
+    if case_id not in CASES:
         return DASH
     value, name = in_published_unit(CASES[case_id], seconds)
     return f"{units.digits(value)} {name}"

@@ -10,7 +10,7 @@ from itertools import groupby
 from runner.analysis.model import Comparison
 from runner.core.model.cells import is_twin
 from runner.report import differences, formatting, wording
-from runner.report.accuracy import ERRORS, Accuracy
+from runner.report.accuracy import ERRORS, NETWORKS, Accuracy
 from runner.report.answer import Change
 from runner.report.compared_rows import ComparedRow, compared_rows, test_phase
 from runner.report.formatting import counted
@@ -217,13 +217,14 @@ def _all_differences(comparison: Comparison) -> Iterator[str]:
 def _correctness(page: Page) -> list[str]:
     if not page.accuracy:
         return []
-    names = ("environment", "implementation", "precision", "loss", "gradient", "result")
-    return [folded("Same computation", [f"{ERRORS}.", table(names, map(_error_fields, page.accuracy))])]
+    names = ("environment", "implementation", "precision", "loss", "gradient", "result", "checked by")
+    return [folded("Same computation", [f"{ERRORS}{NETWORKS}.", table(names, map(_error_fields, page.accuracy))])]
 
 
 def _error_fields(row: Accuracy) -> Sequence[str]:
     errors = (f"{worst}{' failed' * worst.failed}" for worst in row.worst)
-    return (row.environment, row.implementation, row.precision, *errors)
+    checks = "; ".join(row.checks) or "float64"
+    return (row.environment, row.implementation, row.precision, *errors, checks)
 
 
 def _times(page: Page) -> list[str]:

@@ -7,7 +7,7 @@ from statistics import median
 
 from runner.analysis.model import Comparison, Dataset, Row
 from runner.analysis.time_intervals import time_intervals
-from runner.catalog.cases import CASES, FIELDS, field
+from runner.catalog.cases import CASES, FIELDS, field, is_network_of_user
 from runner.core import units
 from runner.core.model import Cell
 from runner.core.units import TimeUnit
@@ -17,7 +17,8 @@ from runner.report.telemetry import telemetry
 from runner.report.throughput import Throughput
 
 OWN_CORPORA = "Own corpora"
-FIELD_ORDER = (*FIELDS, OWN_CORPORA)
+OWN_NETWORKS = "Your networks"
+FIELD_ORDER = (*FIELDS, OWN_CORPORA, OWN_NETWORKS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,10 +122,7 @@ class _Cases:
         for cells in self._phases():
             unit = units.time_unit(median(self.medians[cell]) for cell in cells)
             lines[cells[0].case_id] += [self._line(cell, unit) for cell in cells]
-        cases = (
-            Case(name, tuple(own_lines), field(CASES[name]) if name in CASES else OWN_CORPORA)
-            for name, own_lines in lines.items()
-        )
+        cases = (Case(name, tuple(own_lines), _field(name)) for name, own_lines in lines.items())
         return tuple(sorted(cases, key=lambda case: FIELD_ORDER.index(case.field)))  # the sort is stable
 
     def _phases(self) -> Iterator[list[Cell]]:
@@ -162,3 +160,10 @@ class _Cases:
             base=cell.environment in self.bases and row is None,
             marks=self.marks.get(cell.id, ()),
         )
+
+
+def _field(case_id: str) -> str:
+    """Return the heading that a case stands under."""
+    if is_network_of_user(case_id):
+        return OWN_NETWORKS
+    return field(CASES[case_id]) if case_id in CASES else OWN_CORPORA

@@ -61,7 +61,7 @@ class Run:
     path: Path
 
     @classmethod
-    def create(
+    def create(  # noqa: PLR0913, PLR0917  each is a file of the folder
         cls,
         reports: Path,
         plan: Mapping[str, Any],

@@ -54,7 +54,7 @@ def leftovers(matrix: Path, cache: Path, reports: Path, *, everything: bool) -> 
             its nights follow.
         everything: include what the matrix needs, which can be built again, and the environments of anchors.
     """
-    loaded = load(matrix)
+    loaded = load(matrix, networks=False)
     anchors = frozenset() if everything else anchor_digests(reports)
     needed = [*all_specs(loaded, matrix.parent), *current_specs(loaded, matrix.parent, reports)]
     with try_exclusive(cache / IN_USE) as alone:

@@ -24,7 +24,7 @@ def listing(topic: Topic, matrix: Path, reports: Path) -> Iterator[tuple[str, ..
 
     Args:
         topic: what to list.
-        matrix: the matrix file, for environments and presets.
+        matrix: the matrix file, for environments, presets, and the cases of networks.
         reports: the folder that holds the runs.
 
     Raises:
@@ -33,10 +33,12 @@ def listing(topic: Topic, matrix: Path, reports: Path) -> Iterator[tuple[str, ..
     if topic == "runs":
         yield from map(_run, runs(reports))
     elif topic == "cases":
-        yield from ((name, describe(case)) for name, case in CASES.items())
+        cases = load(matrix).cases if matrix.exists() else CASES
+        yield from ((name, describe(case)) for name, case in cases.items())
     elif topic == "environments":
         for name, environment in load(matrix).environments.items():
-            yield name, f"{environment.framework} {environment.release}"
+            added = f" with {', '.join(environment.add)}" if environment.add else ""
+            yield name, f"{environment.framework} {environment.release}{added}"
     else:
         for name, preset in load(matrix).presets.items():
             yield name, f"{preset.rounds} rounds of {preset.seconds:g} s"

@@ -50,7 +50,7 @@ def check_pins(path: Path, *, complete: bool) -> tuple[str, ...]:
         UsageError: the pins cannot be read.
         ProvisionError: an image has no pin, or a pin is for an image that the matrix does not name.
     """
-    names = images(load(path))
+    names = images(load(path, networks=False))
     digests = pins(path.parent / PINS)
     unpinned = tuple(name for name in names if name not in digests)
     hint = "`runner lock --images` asks the registries, and removes what is not needed"

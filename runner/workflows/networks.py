@@ -1,14 +1,18 @@
 """The networks that ``--model`` names: they join the workloads of the matrix."""
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
 
 from runner.catalog.cases import WORKLOADS
 from runner.core.errors import NothingSelectedError, Problem, UsageError
-from runner.core.model import Request
+from runner.core.model import Plan, Precision, Request
 from runner.matrix import FRAMEWORKS, Matrix
 from runner.matrix.model_file import CLASS_NAMES, Network, network_name, read_network
 from runner.matrix.models import Preset, Selector, WorkloadChoice
 from runner.workflows.options import Options
+
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 
 def with_models(matrix: Matrix, options: Options) -> tuple[Matrix, list[str] | None]:
@@ -37,6 +41,29 @@ def with_models(matrix: Matrix, options: Options) -> tuple[Matrix, list[str] | N
         presets[options.preset] = _with_cases(presets[options.preset], networks)
     selected = None if options.preset and not options.workload else [*(options.workload or ()), *networks]
     return matrix.with_networks(networks, workloads=choices, presets=presets), selected
+
+
+def with_stored_networks(matrix: Matrix, plan: Plan) -> Matrix:
+    """Return the matrix with the networks that a stored plan measures, from the files that its run keeps."""
+    networks: dict[str, Network] = {}
+    choices = dict(matrix.workloads)
+    for block in plan.blocks:
+        if "files" not in block.spec:
+            continue
+        name, spec = block.spec["workload"], block.spec
+        known = networks.get(name)
+        networks[name] = Network(
+            path=Path(spec["entry"]),
+            files=plan.models[spec["files"]],
+            cases={**(known.cases if known else {}), spec["name"]: spec["sizes"]},
+            classes=spec["classes"],
+            methods={framework: tuple(methods) for framework, methods in spec["methods"].items()},
+            takes_weights=tuple(spec["takes_weights"]),
+            takes_precision=tuple(spec["takes_precision"]),
+            tolerance=spec["tolerance"],
+        )
+        choices[name] = WorkloadChoice(phases=("compile", "compile-warm", "forward", "train"), precisions=PRECISIONS)
+    return matrix.with_networks(networks, workloads=choices)
 
 
 def _with_cases(preset: Preset, networks: dict[str, Network]) -> Preset:

@@ -34,7 +34,7 @@ def renew(path: Path) -> Iterator[str]:
         UsageError: the pins of before cannot be read.
         ProvisionError: an image has no pin; the other pins are written.
     """
-    names = images(load(path))
+    names = images(load(path, networks=False))
     file = path.parent / PINS
     before = read_pins(file)
     text = read_bounded(file, MAX_PINS).decode() if file.is_file() else ""

@@ -128,7 +128,7 @@ def comparison(matrix: Path, reports: Path, names: Sequence[str], *, best: bool,
         UsageError: there is no such environment or run.
         RunnerError: nothing can be compared.
     """
-    loaded = load(matrix) if matrix.exists() else None
+    loaded = load(matrix, networks=False) if matrix.exists() else None
     margin = loaded.measure.margin if loaded else MARGIN
     ids = list(dict.fromkeys(environment for name in names for environment in _selected(name, loaded)))
     datasets: dict[str, Dataset] = {}
@@ -188,4 +188,4 @@ def _selected(name: str, matrix: Matrix | None) -> Sequence[str]:
 
 def matrix_margin(matrix: Path) -> float:
     """Return the margin of a matrix file, the default one where the file does not exist: stored runs need none."""
-    return load(matrix).measure.margin if matrix.exists() else MARGIN
+    return load(matrix, networks=False).measure.margin if matrix.exists() else MARGIN

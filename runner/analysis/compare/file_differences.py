@@ -30,9 +30,7 @@ def _digests(values: Iterable[str]) -> dict[str, str]:
     return digests
 
 
-def _difference(
-    name: str, base: Mapping[str, str], other: Mapping[str, str], base_name: str, other_name: str
-) -> str:
+def _difference(name: str, base: Mapping[str, str], other: Mapping[str, str], base_name: str, other_name: str) -> str:
     if name in base and name in other:
         return f"{name} ({base[name]} for {base_name}, {other[name]} for {other_name})"
     return f"{name} (only for {base_name if name in base else other_name})"

@@ -18,6 +18,7 @@ __all__ = [
     "forward_flops",
     "in_published_unit",
     "is_kernel",
+    "is_network_of_user",
     "moved_bytes",
     "parameter_count",
     "product_flops",
@@ -67,6 +68,11 @@ PHASES = ("compile", "compile-warm", "forward", "gradient", "train")
 
 ALLREDUCE = deepbench_allreduce.WORKLOAD
 parameter_count = recurrent.parameter_count
+
+
+def is_network_of_user(case_id: str) -> bool:
+    """Return whether a case, ``workload/case``, is of a model file: its workload is none of the program's."""
+    return case_id.partition("/")[0] not in WORKLOADS
 
 
 def is_kernel(case: Mapping[str, Any]) -> bool:

@@ -3,7 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from runner.core.text import printable
+
 Case = Mapping[str, Any]
+
+NETWORK = "your network"
 
 CELLS = {"lstm": "LSTM", "gru": "GRU", "rnn": "RNN", "relu": "RNN with ReLU", "tanh": "RNN"}
 LOSSES = {
@@ -22,7 +26,13 @@ def describe(case: Case) -> str:
     Args:
         case: its sizes, as in ``CASES``.
     """
+    if case.get("family") == "model":
+        return ", ".join([NETWORK, *(f"{name} {_size(value)}" for name, value in case["sizes"].items())])
     return KINDS.get(case["workload"], _network)(case)
+
+
+def _size(value: object) -> str:
+    return "x".join(map(_size, value)) if isinstance(value, list) else printable(str(value), 40)
 
 
 def _network(case: Case) -> str:

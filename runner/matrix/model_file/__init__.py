@@ -58,7 +58,11 @@ class Network:
     @property
     def phases(self) -> tuple[str, ...]:
         """The phases that its cases can have, in the order of reports."""
-        return ("compile", "compile-warm", *(name for name in METHODS if any(name in of for of in self.methods.values())))
+        return (
+            "compile",
+            "compile-warm",
+            *(name for name in METHODS if any(name in of for of in self.methods.values())),
+        )
 
     def specs(self, workload: str) -> dict[str, dict[str, Any]]:
         """Return ``workload/case`` -> the case as it is sent to the harness, under the name of a workload."""

@@ -49,7 +49,7 @@ class Literals:
         example = 'CASES = {"small": {"width": 64}}'
         for name_node, name, sizes in self._items(node, "CASES", example):
             if not CASE_NAME.fullmatch(name):
-                hint = "use letters, digits, dots, dashes and underscores, at most 40, such as \"small\""
+                hint = 'use letters, digits, dots, dashes and underscores, at most 40, such as "small"'
                 self._report(name_node, f"{name[:60]!r} cannot name a case", hint)
             of_case: dict[str, Any] = {}
             for size_node, size, value in self._items(sizes, f"the case {name!r}", example, empty=True):
@@ -142,7 +142,9 @@ class Literals:
             allowed = "a size is a number, a text, True or False, or a list of them"
             self._report(node, f"the size {name[:60]!r} cannot be this", allowed)
         elif isinstance(node, ast.Constant) and node.value is None:
-            self._report(node, f"the size {name[:60]!r} cannot be None", "leave the size out, and give its parameter a default")
+            self._report(
+                node, f"the size {name[:60]!r} cannot be None", "leave the size out, and give its parameter a default"
+            )
         return _as_json(value)
 
     def _error(self, node: ast.expr) -> float:

@@ -82,8 +82,8 @@ def parse_source(content: bytes, name: str, path: str) -> Source:
         where = places.where(line - 1, column - 1, (error.end_offset or 0) - column)
         raise MatrixError(Problem(f"this is not Python: {error.msg}", where, hint)) from error
     except (ValueError, RecursionError, MemoryError) as error:  # a NUL; brackets nested too deep
-        reason = "it has a NUL character" if "\0" in text else "it is nested too deep"
-        raise MatrixError(Problem(f"{path} is not Python: {reason}", Where(path, 1, 1), hint)) from error
+        message = f"{path} cannot be read: it is nested too deep, or has a NUL character"
+        raise MatrixError(Problem(message, Where(path, 1, 1), hint)) from error
     return Source(name, places, tree)
 
 

@@ -19,6 +19,7 @@ from runner.core.progress import Progress
 from runner.store.run import Run
 from runner.workflows import run as pipeline
 from runner.workflows.context import Context, setup
+from runner.workflows.networks import with_stored_networks
 from runner.workflows.nightly.baseline import Baseline, compare_with_baselines
 from runner.workflows.options import Options
 from runner.workflows.preparation import Prepared, prepare
@@ -134,7 +135,8 @@ def _in_turns(
         precisions=(),
         workloads=(),
     )
-    present = prepare(context.matrix, request, context.backend, context.settings, context.gpu)
+    matrix = with_stored_networks(context.matrix, stored.plan)
+    present = prepare(matrix, request, context.backend, context.settings, context.gpu)
     earlier = f"{name}@{stored.run.id}"
     ready = replace(environments[name], environment=earlier)
     plan = turns_plan(stored.plan, present.plan, earlier)

@@ -139,7 +139,9 @@ def start_run(plan: Plan, settings: RunSettings, gpus: Sequence[Gpu], ready: Map
         executor=settings.executor,
     )
     name = settings.run or datetime.now(UTC)
-    return Run.create(settings.reports, document, cases, machine.describe(gpus), header.event(), name, plan.models.values())
+    return Run.create(
+        settings.reports, document, cases, machine.describe(gpus), header.event(), name, plan.models.values()
+    )
 
 
 def digests(ready: Mapping[str, Provisioned]) -> dict[str, str]:

@@ -15,6 +15,7 @@ VALUES: dict[str, Any] = {
     "matrix": Path("my matrix.yaml"),
     "reports": Path("elsewhere"),
     "workload": ["rnn-step", "asr-lstm"],
+    "model": [Path("my_network.py"), Path("models/encoder")],
     "preset": "quick",
     "precision": ["fp32", "int8"],
     "device": "cuda:0,1",
