@@ -90,7 +90,7 @@ def parse(content: bytes, name: str, folder: FilePath | None = None, *, networks
 
 
 def _selection_problems(tree: Tree, matrix: Matrix) -> list[Problem]:
-    """Return the patterns that match nothing; none where the cases of a workload are not known, which they may match."""
+    """Return the patterns that match nothing; none where the cases of a workload, which may match, are not known."""
     if any(name not in WORKLOADS and name not in matrix.networks for name in matrix.workloads):
         return []
     return [*pattern_problems(tree, matrix), *exclusion_problems(tree, matrix)]

@@ -168,10 +168,11 @@ class Matrix(Part):
     def with_networks(self, networks: Mapping[str, Network], **update: object) -> "Matrix":
         """Return a copy that has these networks, too; ``update`` replaces keys of the matrix."""
         copy = self.model_copy(update=update)
-        copy._networks = {**self._networks, **networks}
-        copy._cases = dict(CASES)
-        for name, network in copy._networks.items():
-            copy._cases.update(network.specs(name))
+        together = {**self._networks, **networks}
+        cases = dict(CASES)
+        for name, network in together.items():
+            cases.update(network.specs(name))
+        copy._networks, copy._cases = together, cases  # noqa: SLF001  a new matrix that nobody else has
         return copy
 
     @field_validator("version", mode="before")

@@ -11,7 +11,7 @@ from runner.core.errors import Problem, UsageError
 from runner.core.model import Cell, Protocol, Request
 from runner.harness.adapters import implementation, implementations
 from runner.harness.adapters.base import Implementation
-from runner.matrix import Matrix, Selector
+from runner.matrix import Matrix, Selector, WorkloadChoice
 from runner.matrix.select import fits, fits_phase
 
 
@@ -123,8 +123,7 @@ def _choices(matrix: Matrix, request: Request) -> Iterator[_Choice]:
     for workload, choice in matrix.workloads.items():
         if request.workloads and workload not in request.workloads:
             continue
-        if workload in WORKLOADS or "phases" in choice.model_fields_set:
-            _check_phases(matrix, workload, choice.phases)
+        _check_phases(matrix, workload, choice)
         for case_id, spec in matrix.cases.items():
             if spec["workload"] != workload:
                 continue
@@ -160,11 +159,16 @@ def _once(precisions: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(precisions))
 
 
-def _check_phases(matrix: Matrix, workload: str, phases: tuple[str, ...]) -> None:
-    """Raise UsageError if no case of a workload has one of the phases."""
+def _check_phases(matrix: Matrix, workload: str, choice: WorkloadChoice) -> None:
+    """Raise UsageError if no case of a workload has one of the phases that were chosen for it.
+
+    A user's network need not have all of the default phases.
+    """
+    if workload not in WORKLOADS and "phases" not in choice.model_fields_set:
+        return
     phases_by_case = (spec.get("phases", PHASES) for spec in matrix.cases.values() if spec["workload"] == workload)
     known = dict.fromkeys(phase for phases_of_case in phases_by_case for phase in phases_of_case)
-    for phase in phases:
+    for phase in choice.phases:
         if phase not in known:
             hint = f"its phases are {', '.join(known)}: change them under workloads in the matrix file"
             raise UsageError(Problem(f"{workload} has no phase {phase!r}", hint=hint))

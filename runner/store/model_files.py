@@ -1,6 +1,6 @@
 """The files of users' networks in a run folder, ``models/<16 digits>/``: what a resumed run measures with.
 
-``<16 digits>.json`` beside the folder of the files has the digest, the name of the entry, and the checksum of each file.
+``<16 digits>.json`` beside that folder has the digest, the name of the entry, and the checksum of each file.
 """
 
 from collections.abc import Iterable

@@ -1,9 +1,10 @@
 """Run folders: the plan, the facts and the results of a run, in files that are written atomically.
 
 ``reports/runs/<run-id>/`` holds ``plan.json``, ``cases.json``, ``machine.json``, ``environments.json``, ``records/``
-(one file for each record), ``journal.jsonl`` (the events, see ``runner.store.journal``) and ``logs/<cell>.log``, and
-the files of users' networks in ``models/``. The journal decides which records count. A record's line is appended after its file is complete, so every line names an
-existing file, and a record file without a line was never finished. The line has the checksum of the file.
+(one file for each record), ``journal.jsonl`` (the events, see ``runner.store.journal``), ``logs/<cell>.log``, and the
+files of users' networks in ``models/``. The journal decides which records count. A record's line is appended after its
+file is complete, so every line names an existing file, and a record file without a line was never finished. The line
+has the checksum of the file.
 """
 
 import errno

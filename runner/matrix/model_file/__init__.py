@@ -129,7 +129,7 @@ def _network(entry: Path) -> Network:
         message = f"{entry.name} has no class of a framework"
         problems.append(folder.entry.problem(None, message, f"define one of {names}"))
     has_weights = definitions.binding(folder.entry, "weights") is not None
-    problems += _class_problems(definitions, classes, literals, cases, has_weights=has_weights)
+    problems += _class_problems(classes, literals, cases, has_weights=has_weights)
     if problems:
         raise MatrixError(*_ordered(problems))
     return Network(
@@ -149,7 +149,6 @@ def _takers(classes: Mapping[str, ModelClass], name: str) -> tuple[str, ...]:
 
 
 def _class_problems(
-    definitions: Definitions,
     classes: Mapping[str, ModelClass],
     literals: Literals,
     cases: Mapping[str, Mapping[str, Any]],
@@ -160,7 +159,7 @@ def _class_problems(
     given = tuple(name for name in GIVEN if name != "weights" or has_weights)
     problems = []
     for model in classes.values():
-        problems += [*filter(None, [method_problem(definitions, model)])]
+        problems += [*filter(None, [method_problem(model)])]
         if not model.signature.known:
             continue
         problems += parameter_problems(model, cases, given)

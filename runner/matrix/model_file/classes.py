@@ -143,11 +143,6 @@ class Definitions:
             else:
                 yield None
 
-    def has_unknown_base(self, source: Source, node: ast.ClassDef) -> bool:
-        """Return whether a base class is not in the files, or a decorator may add to the class."""
-        self.steps = 0
-        return bool(node.decorator_list) or None in list(self._family(source, node))
-
     def _constructor(self, source: Source, node: ast.ClassDef) -> Signature:
         for member in self._family(source, node):
             if member is None:
@@ -215,7 +210,7 @@ def signature(node: Function, *, bound: bool = False) -> Signature:
     return Signature(names, takes_any=arguments.kwarg is not None)
 
 
-def method_problem(definitions: Definitions, model: ModelClass) -> Problem | None:
+def method_problem(model: ModelClass) -> Problem | None:
     """Return the problem of a class that has neither ``forward`` nor ``train``, nor a base class that may have them."""
     if model.methods or not isinstance(model.node, ast.ClassDef):
         return None

@@ -51,7 +51,7 @@ MISTAKES = {
     "{file: models/my_network.py}": ("{}", "a network of yours needs file: and its model file"),
     "file:": ("fiel:", "hint: did you mean 'file'?"),
     "network.py}": ("network.py, cases: [smal]}", "error: no case of my-network matches 'smal'"),
-    "models/my_network.py": ("models", "the model file models is a folder"),  # noqa: F601
+    "models/my_network.py}": ("models}", "the model file models is a folder"),
 }
 
 
@@ -63,7 +63,7 @@ def test_a_mistake_of_a_workload_has_its_place(tmp_path: Path, written: str) -> 
 
 def test_mistakes_of_the_matrix_and_of_the_model_file_are_reported_together(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text("TorchModel = None\n")
-    message = message_of(tmp_path, MATRIX.replace("models/my_network.py", "bad.py") + "nightly: {base: [no]}\n")
+    message = message_of(tmp_path, MATRIX.replace("models/my_network.py", "bad.py") + "nightly: {base: [no-such]}\n")
     assert message.index("matrix.yaml:4:") < message.index("bad.py:1:1: error: bad.py has no class of a framework")
 
 
