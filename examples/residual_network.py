@@ -155,6 +155,9 @@ class TensorFlowModel:
         return self.step(*self.data)
 
 
+KerasModel = TensorFlowModel  # Keras 3 with TensorFlow as its backend
+
+
 class JaxModel:
     """JAX alone, without a library of layers."""
 

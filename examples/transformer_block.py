@@ -140,6 +140,9 @@ def attention_weights(weights, heads):
     return [*arrays, weights["projection.weight"].T.reshape(heads, -1, width), weights["projection.bias"]]
 
 
+KerasModel = TensorFlowModel  # Keras 3 with TensorFlow as its backend
+
+
 class JaxModel:
     """JAX alone, without a library of layers."""
 
