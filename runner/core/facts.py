@@ -82,6 +82,8 @@ FACTS: tuple[Fact, ...] = (
     Fact("forward_error", "harness"),
     Fact("loss_error", "harness"),
     Fact("gradient_errors", "harness"),
+    Fact("output_errors", "harness"),
+    Fact("model_check", "harness"),
     Fact("data_digest", "harness", other_names=("digest",)),
     Fact("checked_case", "harness"),
     Fact("trained_weights", "harness"),

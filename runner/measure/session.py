@@ -36,7 +36,8 @@ class Session:
         self.alive = True
         self.facts: Mapping[str, Any] = {}
         self.size = 0
-        self.known: set[str] = set()
+        self.known: set[str] = set()  # keys of references
+        self.models: set[str] = set()  # digests of users' networks
         self.rounds = 0
         self.unsettled = False
         self._request_id = 0

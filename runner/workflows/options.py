@@ -24,6 +24,10 @@ class Options:
     workload: Annotated[
         list[str] | None, typer.Option("--workload", help="plan only this workload; may be repeated")
     ] = None
+    model: Annotated[
+        list[Path] | None,
+        typer.Option("--model", help="measure your network: a model file, or a folder with model.py; may be repeated"),
+    ] = None
     preset: Annotated[str | None, typer.Option("--preset", help="a preset of the matrix file")] = None
     precision: Annotated[
         list[str] | None, typer.Option("--precision", help="plan only this precision; may be repeated")

@@ -18,7 +18,7 @@ from runner.core.model.events import (
     Record,
     RoundTimes,
 )
-from runner.core.model.plans import Block, Corpus, Measurement, Past, Plan, Request, Round
+from runner.core.model.plans import Block, Corpus, Measurement, ModelFiles, Past, Plan, Request, Round
 
 __all__ = [
     "FAILURE_CLASSES",
@@ -37,6 +37,7 @@ __all__ = [
     "Leftover",
     "Limits",
     "Measurement",
+    "ModelFiles",
     "Outcome",
     "Past",
     "Plan",

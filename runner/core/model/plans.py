@@ -104,6 +104,21 @@ class Past:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFiles:
+    """A user's network as files: what is sent to the environments, and imported there.
+
+    Attributes:
+        digest: ``sha256:`` and 64 hexadecimal digits, over the names and bytes of all files.
+        entry: the name of the file with the classes, a key of ``files``.
+        files: name relative to the folder of the entry, with ``/`` -> content.
+    """
+
+    digest: str
+    entry: str
+    files: Mapping[str, bytes] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Every selected cell with its verdict, and the runnable ones as blocks."""
 
@@ -117,6 +132,8 @@ class Plan:
     past: Past = Past()
     devices: int = 1
     """How many devices share the cases."""
+    models: Mapping[str, ModelFiles] = field(default_factory=dict)
+    """digest -> the files of a user's network; the ``files`` of a case's specification is such a digest."""
 
     @property
     def seconds(self) -> float:
