@@ -78,7 +78,7 @@ class TensorFlowModel:
         import tensorflow as tf
 
         kind = KINDS[precision]
-        tf.keras.backend.set_floatx(kind)
+        tf.keras.mixed_precision.set_global_policy(kind)
         layers = tf.keras.layers
         embedding, classes = layers.Embedding(vocabulary, hidden), layers.Dense(tags)
         lstm = layers.Bidirectional(layers.LSTM(hidden, return_sequences=True))

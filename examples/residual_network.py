@@ -105,7 +105,7 @@ class TensorFlowModel:
         import tensorflow as tf
 
         kind = KINDS[precision]
-        tf.keras.backend.set_floatx(kind)
+        tf.keras.mixed_precision.set_global_policy(kind)
         layers = tf.keras.layers
         arrays = []  # (layer, its weights)
 
@@ -120,7 +120,7 @@ class TensorFlowModel:
             arrays.append((layer, [weights[name + "_norm.weight"], weights[name + "_norm.bias"]]))
             return layer(x)
 
-        images = tf.keras.Input((32, 32, 3))
+        images = tf.keras.Input((32, 32, 3), dtype=kind)
         x = layers.ReLU()(norm("stem", convolve("stem", images)))
         for block, stride in enumerate(STRIDES):
             first, second = f"first{block}", f"second{block}"

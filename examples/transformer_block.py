@@ -92,7 +92,7 @@ class TensorFlowModel:
         import tensorflow as tf
 
         kind = KINDS[precision]
-        tf.keras.backend.set_floatx(kind)
+        tf.keras.mixed_precision.set_global_policy(kind)
         layers = tf.keras.layers
         norm1, norm2 = layers.LayerNormalization(epsilon=EPSILON), layers.LayerNormalization(epsilon=EPSILON)
         attention = layers.MultiHeadAttention(heads, width // heads)
@@ -100,7 +100,7 @@ class TensorFlowModel:
         gelu = layers.Lambda(lambda x: 0.5 * x * (1 + tf.math.erf(x * 0.5**0.5)))
         expand, contract = layers.Dense(4 * width), layers.Dense(width)
 
-        x = tf.keras.Input((steps, width))
+        x = tf.keras.Input((steps, width), dtype=kind)
         normed = norm1(x)
         attended = layers.add([x, attention(normed, normed)])
         self.network = tf.keras.Model(x, layers.add([attended, contract(gelu(expand(norm2(attended))))]))
