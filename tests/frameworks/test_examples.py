@@ -31,7 +31,9 @@ def planted(folder: Path, name: str) -> Path:
     text, replacement, _ = PLANTED[name]
     source = (ROOT / "examples" / f"{name}.py").read_text("utf-8")
     assert source.count(text) == 1
-    source = re.sub(r'^    "medium": .*\n|, "medium": \{.*?\}', "", source.replace(text, replacement), flags=re.MULTILINE)
+    source = re.sub(
+        r'^    "medium": .*\n|, "medium": \{.*?\}', "", source.replace(text, replacement), flags=re.MULTILINE
+    )
     path = folder / f"planted_{name}.py"
     path.write_text(source, "utf-8")
     return path
