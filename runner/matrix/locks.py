@@ -23,7 +23,7 @@ def lock_problems(tree: Tree, matrix: Matrix, folder: Path) -> Iterator[Problem]
         folder: the folder of the matrix file.
     """
     for path, lock in _locks(matrix):
-        message, hint = path_mistake(folder, lock, INSIDE)
+        message, hint = lock_mistake(folder, lock)
         if message:
             yield Problem(f"the lock {lock} {message}", tree.source.node(node_at(tree, path)), hint)
 
@@ -36,6 +36,11 @@ def _locks(matrix: Matrix) -> Iterator[tuple[TreePath, str]]:
         for key, variant in environment.variants.items():
             if variant.lock:
                 yield ("environments", name, "variants", key, "lock"), variant.lock
+
+
+def lock_mistake(folder: Path, lock: str) -> tuple[str, str]:
+    """Return why a lock is refused, and a hint, see ``path_mistake``."""
+    return path_mistake(folder, lock, INSIDE)
 
 
 def path_mistake(folder: Path, name: str, hint: str) -> tuple[str, str]:

@@ -89,7 +89,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
         GpuError: the chosen GPU is not there.
     """
     matrix, selected = with_models(load(options.matrix), options)
-    options = replace(options, workload=selected)
+    typed, options = options, replace(options, workload=selected)
     cache = cache_folder(environ)
     resources = Resources(
         dockerfiles=options.matrix.parent / "docker", cache=cache, python=options.python, framework=options.framework
@@ -123,7 +123,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
         pin=options.pin is not False,
         telemetry=matrix.gpu.telemetry,
         quiet_seconds=0.0 if options.busy_ok else QUIET_SECONDS,
-        command=tuple(options.to_argv()),
+        command=tuple(typed.to_argv()),
     )
     return Context(matrix=matrix, request=request, backend=backend, settings=settings, gpus=gpus, notes=tuple(notes))
 

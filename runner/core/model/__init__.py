@@ -18,7 +18,8 @@ from runner.core.model.events import (
     Record,
     RoundTimes,
 )
-from runner.core.model.plans import Block, Corpus, Measurement, ModelFiles, Past, Plan, Request, Round
+from runner.core.model.model_files import ModelFiles
+from runner.core.model.plans import Block, Corpus, Measurement, Past, Plan, Request, Round
 
 __all__ = [
     "FAILURE_CLASSES",

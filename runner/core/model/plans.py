@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from runner.core.model.cells import Cell, Device, PlannedCell, Protocol
+from runner.core.model.model_files import ModelFiles
 
 
 class Round(NamedTuple):
@@ -101,21 +102,6 @@ class Past:
     elapsed: float = 0.0
     batches: Mapping[tuple[Cell, int], int] = field(default_factory=dict)
     seconds: Mapping[Cell, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelFiles:
-    """A user's network as files: what is sent to the environments, and imported there.
-
-    Attributes:
-        digest: ``sha256:`` and 64 hexadecimal digits, over the names and bytes of all files.
-        entry: the name of the file with the classes, a key of ``files``.
-        files: name relative to the folder of the entry, with ``/`` -> content.
-    """
-
-    digest: str
-    entry: str
-    files: Mapping[str, bytes] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ class UserModel(Implementation):
     label = ""  # the framework, in a sentence
     stateful = "no attribute holds weights"  # why a state may be missing
     can_be_captured = False
+    keeps_compiled = False  # the phase times what compilers have kept on disk
 
     @classmethod
     def concerns(cls, case):

@@ -21,6 +21,7 @@ class ModelTrial(Trial):
         Trial.__init__(self, implementation, request, reference)
         if "train" not in self.case["phases"]:
             self.first_method = "forward"
+        implementation.keeps_compiled = request["phase"] == "compile-warm"
         self.base, self.check = reference["base"], reference["facts"]
         self.groups = blob.read(reference["path"], reference["arrays"])
         self.limits = compare.limits(self.case, self.precision)

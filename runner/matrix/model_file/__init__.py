@@ -4,7 +4,6 @@
 reads the plain values. The page ``docs/how-to/measure-your-network.md`` says what a model file is.
 """
 
-import ast
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,11 +19,9 @@ from runner.matrix.model_file.classes import (
     ModelClass,
     method_problem,
     parameter_problems,
-    signature,
 )
-from runner.matrix.model_file.files import Folder, model_files
+from runner.matrix.model_file.files import Folder
 from runner.matrix.model_file.literals import GIVEN, Literals
-from runner.matrix.model_file.source import Source
 
 __all__ = ["CLASS_NAMES", "LONGEST_NAME", "NETWORK_NAME", "Network", "network_name", "read_network"]
 
@@ -133,7 +130,7 @@ def _network(entry: Path) -> Network:
         raise MatrixError(*_ordered(problems))
     return Network(
         path=entry,
-        files=model_files(folder.entry.name, folder.files),
+        files=ModelFiles.of(folder.entry.name, folder.files),
         cases=cases,
         classes={framework: model.name for framework, model in classes.items()},
         methods={framework: model.methods for framework, model in classes.items()},

@@ -1,17 +1,15 @@
 """Which files travel with a model file: the modules beside it that it imports, and its data files."""
 
 import ast
-import hashlib
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
 from runner.core import units
 from runner.core.errors import MatrixError, Problem, file_problem
 from runner.core.files import read_bounded
-from runner.core.model import ModelFiles
 from runner.matrix.model_file.source import MAX_SOURCE_BYTES, Source, parse_source
 
 MAX_BYTES = 16 << 20
@@ -182,17 +180,3 @@ def module_files(folder: Path, module: str) -> Iterator[str]:
             return
         elif not os.path.isdir(folder / base):  # noqa: PTH112
             return
-
-
-def digest(files: Mapping[str, bytes]) -> str:
-    """Return ``sha256:`` and the SHA-256 over the names and contents of files, each with its length before it."""
-    total = hashlib.sha256()
-    for name in sorted(files):
-        for part in (name.encode(), files[name]):
-            total.update(f"{len(part)}:".encode() + part)
-    return f"sha256:{total.hexdigest()}"
-
-
-def model_files(entry: str, files: Mapping[str, bytes]) -> ModelFiles:
-    """Return files with their digest."""
-    return ModelFiles(digest=digest(files), entry=entry, files=dict(files))

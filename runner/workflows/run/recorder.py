@@ -61,6 +61,9 @@ class RunRecorder:
         self.kinds = {planned.cell: planned.kind for planned in plan.cells}
         self.expected = self._expected()
         self.corpora = {block.case_id: block.spec["corpus"] for block in plan.blocks if "corpus" in block.spec}
+        self.models = {
+            block.case_id: plan.models[block.spec["files"]].fact() for block in plan.blocks if "files" in block.spec
+        }
         finished = Counter(case_id for case_id, _ in plan.past.finished)
         self.rounds_left = Counter(
             {cell: max(0, rounds - finished[block.case_id]) for block in plan.blocks for cell in block.cells}
@@ -169,6 +172,7 @@ class RunRecorder:
             **(outcome.device if "clocks" in outcome.device else {**clocks.facts(), **outcome.device}),
             "harness": harness_archive.version(),
             **({"corpus": self.corpora[cell.case_id]} if cell.case_id in self.corpora else {}),
+            **({"model_files": self.models[cell.case_id]} if cell.case_id in self.models else {}),
         }
 
     def _record_environment(self, outcome: Outcome) -> None:

@@ -24,10 +24,17 @@ class UserModel(Base):
     returned = None  # by the last call
 
     def prepare(self, device, precision):
-        """See UserModel of ``user_model``; JAX computes in float64 only where that is enabled for all of a process."""
+        """See UserModel of ``user_model``; JAX computes in float64 only where that is enabled for all of a process.
+
+        On a CPU, programs from JAX's cache on disk write over donated arrays that share their memory with NumPy's, where
+        programs that were just compiled copy them: with 0.4.28 to 0.4.36 that changed the user's data, or crashed; 0.10.2
+        copies. So only ``compile-warm``, which times that cache, uses it.
+        """
         import jax
 
         jax_device.prepare(device, precision)
+        if device == "cpu" and not self.keeps_compiled:
+            jax.config.update("jax_enable_compilation_cache", False)
         if precision == "fp64":
             jax.config.update("jax_enable_x64", True)
 
