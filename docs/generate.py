@@ -90,9 +90,10 @@ def plan_without_images(matrix: "Matrix", folder: Path) -> "Plan":
     """Return the plan of a machine without a GPU that can build every locked environment and cannot pull any image.
 
     Args:
-        matrix: the checked matrix; all its environments and cases are planned, with two threads.
+        matrix: the checked matrix; all its environments and the cases of the program are planned, with two threads.
         folder: what the paths of locks are relative to.
     """
+    from runner.catalog.cases import WORKLOADS
     from runner.core.model import Request, Skip
     from runner.plan.environments import specs
     from runner.plan.planner import plan
@@ -106,7 +107,8 @@ def plan_without_images(matrix: "Matrix", folder: Path) -> "Plan":
         for spec in available
         if spec.image or not spec.lock
     }
-    return plan(matrix, Request(environments=names, backend="docker", threads=2), {**skips, **unavailable})
+    request = Request(environments=names, backend="docker", threads=2, workloads=tuple(WORKLOADS))
+    return plan(matrix, request, {**skips, **unavailable})
 
 
 def cli_page(app: Any) -> str:  # noqa: ANN401  a typer.Typer; its commands have no public types
