@@ -25,7 +25,7 @@ END_SECONDS = 1.0  # for all processes below the server, at its end; the runner 
 
 
 class Server(object):
-    """Answers ``hello``, ``cold``, ``reference`` and ``measure``, one at a time, in order."""
+    """Answers ``hello``, ``cold``, ``reference``, ``measure`` and ``profile``, one at a time, in order."""
 
     def __init__(self, source: "object", out: "int"):
         """Read requests from the binary stream ``source``; write replies to the descriptor ``out``."""
@@ -58,6 +58,7 @@ class Server(object):
     def answer(self, line: "bytes") -> "dict":
         """Return the result of a request; a failed one if the line is none, or the server cannot do what it requests."""
         answers = {"hello": self.hello, "cold": self.cold, "reference": self.reference, "measure": self.measure}
+        answers["profile"] = self.measure  # in a child, too, of which no sample counts
         number = None
         try:
             request = protocol.decode(line)
