@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fai
 
 from runner.core.text import REASON_LENGTH, printable
 from runner.harness import protocol
+from runner.measure.profile_reply import Profile
 
 MAX_VALUES = 1_500_000  # in a line: as Python objects these take 260 MB at most
 MAX_SAMPLES = 500_000
@@ -164,7 +165,19 @@ class Measured(Result):
     peak_bytes: Count | None = None
 
 
-RESULTS: Mapping[str, type[Result]] = {"hello": Hello, "cold": Cold, "reference": Result, "measure": Measured}
+class Profiled(Result):
+    """The result of ``profile``."""
+
+    profile: Profile | None = None
+
+
+RESULTS: Mapping[str, type[Result]] = {
+    "hello": Hello,
+    "cold": Cold,
+    "reference": Result,
+    "measure": Measured,
+    "profile": Profiled,
+}
 """Request -> the shape of its result."""
 
 

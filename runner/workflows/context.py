@@ -121,6 +121,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
         telemetry=matrix.gpu.telemetry,
         quiet_seconds=0.0 if options.busy_ok else QUIET_SECONDS,
         command=tuple(options.to_argv()),
+        profile=options.profile,
     )
     return Context(matrix=matrix, request=request, backend=backend, settings=settings, gpus=gpus, notes=tuple(notes))
 

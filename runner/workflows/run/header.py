@@ -42,6 +42,7 @@ class RunHeader:
         command: the arguments of ``runner run``, with ``~`` for the home folder, for reports show them; empty in runs
             of older programs, as is the next.
         program: the version of the runner.
+        profile: whether it keeps profiles.
         locks: environment -> the lock that a night used instead of the matrix's.
     """
 
@@ -61,6 +62,7 @@ class RunHeader:
     command: Sequence[str] = ()
     program: str = ""
     framework: str | None = None
+    profile: bool = False
     locks: Mapping[str, str] = field(default_factory=dict)
 
     def event(self) -> dict[str, Any]:
@@ -133,6 +135,7 @@ def start_run(plan: Plan, settings: RunSettings, gpus: Sequence[Gpu], ready: Map
         digests=digests(ready),
         command=tuple(map(shortened, settings.command)),
         program=__version__,
+        profile=settings.profile,
         locks={name: str(path.absolute()) for name, path in settings.locks.items()},
     )
     name = settings.run or datetime.now(UTC)
