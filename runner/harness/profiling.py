@@ -11,7 +11,8 @@ from . import adapters, timing
 from .profile_rows import NoProfile
 
 WARM_UP_CALLS = 3
-MOST_STEPS = 20
+FEWEST_STEPS, MOST_STEPS = 3, 20
+LONG_STEP = 10.0  # seconds; a step that takes longer with the profiler is profiled once
 MOST_PLAIN_STEPS = 10
 PLAIN_SHARE = 0.2  # of the time budget, for steps without the profiler
 MOST_ROWS = 200
@@ -63,9 +64,9 @@ def _profile(module, program, call, request):
     begin = time.perf_counter()
     steps = 1
     taken = _take(module, program, call, steps, request["device"])  # also starts what a profiler starts only once
-    most = int(request["seconds"] / (time.perf_counter() - begin))
-    if most > 1:
-        steps = min(most, MOST_STEPS)
+    first = time.perf_counter() - begin
+    if first < LONG_STEP:
+        steps = max(FEWEST_STEPS, min(MOST_STEPS, int(request["seconds"] / first)))
         taken = _take(module, program, call, steps, request["device"])
     name, rows, seconds = taken
     if not rows:

@@ -13,8 +13,8 @@ from runner.measure.references import References
 from runner.measure.server_pool import ServerPool
 from runner.measure.turns import PHASES
 
-MAX_SECONDS = 2.0
-"""Of the steps that a profile is of, beside what it takes to build the program."""
+SECONDS = 2.0
+"""For the steps of a profile and its table, beside what it takes to build the program."""
 
 
 def can_profile(cell: Cell) -> bool:
@@ -58,7 +58,7 @@ def _request(plan: Plan, block: Block, memory: int | None) -> dict[str, Any]:
     return {
         "case": dict(block.spec),
         "device": block.device,
-        "seconds": min(measurement.seconds, MAX_SECONDS),
+        "seconds": SECONDS,
         "timeout": measurement.timeout,
         "memory": memory,
         "op": "profile",
