@@ -43,9 +43,7 @@ def take_profiles(
     """
     memory = None if servers.backend.limits_memory else servers.limits.memory
     for environment in dict.fromkeys(cell.environment for cell in cells):
-        for other in tuple(servers.sessions):
-            if other != environment:
-                servers.retire(other)
+        servers.retire_all()
         for block in plan.blocks:
             for cell in block.cells:
                 if cell.environment == environment and cell in cells:

@@ -283,6 +283,11 @@ class ServerPool:
         else:
             del self.sessions[name]  # not before: ``close`` ends a session whose end a signal has interrupted
 
+    def retire_all(self) -> None:
+        """End every server; others may be started later. Raises EngineError if the engine is gone."""
+        for name in tuple(self.sessions):
+            self.retire(name)
+
     def close(self) -> None:
         """End every server, even if one of them cannot be ended; the next run removes what a lost engine keeps."""
         with self.lock:

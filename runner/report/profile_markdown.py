@@ -27,11 +27,11 @@ def _pair(pair: ProfiledPair) -> list[str]:
 
 
 def _table(pair: ProfiledPair, operators: OperatorTable) -> str:
-    head = (f"operator, {operators.title}", "calls", pair.base, pair.other, "difference", f"of {pair.base}'s step")
+    head = (f"operator, {operators.title}", "difference", "of the step", pair.base, pair.other, "calls")
     rows = [*operators.rows, *([operators.rest] if operators.rest else []), operators.total]
     return table(head, map(_row, rows))
 
 
 def _row(row: OperatorRow) -> tuple[str, ...]:
     name = plain(row.name) if row.is_operator else bold(row.name)
-    return Raw(name), row.calls, row.base, row.other, row.change, row.share
+    return Raw(name), row.change, row.share, row.base, row.other, row.calls

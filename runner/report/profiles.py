@@ -25,10 +25,10 @@ DISTURBED = "The profiler, or another program, took most of it: trust the number
 CLOCK_TITLES: Mapping[Clock, str] = {"device": "time on the GPU", "host": "time on the CPU"}
 INTRODUCTION = (
     "Where the time of a step goes, by the profiler of each framework: times of one step, without the operators that an "
-    "operator calls, the largest difference first. A profile gives a difference its name; how large it is, the timed "
-    "rounds say. A profiler slows down what it watches, the more the shorter the operators are. Profiles are taken "
-    "after the rounds, in processes of their own. An operator that only one side has may be the work of another name on "
-    "the other side."
+    "operator calls. The largest difference comes first, and is also shown as a share of the first release's step. "
+    "A profile gives a difference its name; how large it is, the timed rounds say. A profiler slows down what it "
+    "watches, the more the shorter the operators are. Profiles are taken after the rounds, in processes of their own. "
+    "An operator that only one side has may be the work of another name on the other side."
 )
 """What a profile can say, and what it cannot."""
 
@@ -70,6 +70,7 @@ class ProfiledPair:
         base: name of the base's release; ``other`` the other's.
         base_steps: how the base's profile was taken, as a sentence; ``other_steps`` the other's.
         tables: by clock.
+        largest: the operator with the largest difference, as a clause; empty if that is none.
     """
 
     compared: ComparedRow
@@ -78,6 +79,7 @@ class ProfiledPair:
     base_steps: str
     other_steps: str
     tables: tuple[OperatorTable, ...]
+    largest: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,13 +134,16 @@ def _pair(
 ) -> ProfiledPair:
     base_name, other_name = (name(cell.environment, names) for cell in (compared.row.base, compared.row.other))
     by_clock = {each.clock: each for each in changes}
+    tables = tuple(_table(by_clock[clock]) for clock in CLOCKS if clock in by_clock)
+    first = next((row for row in tables[0].rows if row.is_operator), None)
     return ProfiledPair(
         compared=compared,
         base=base_name,
         other=other_name,
         base_steps=_steps(base_name, base, compared.row.base_seconds),
         other_steps=_steps(other_name, other, compared.row.seconds),
-        tables=tuple(_table(by_clock[clock]) for clock in CLOCKS if clock in by_clock),
+        tables=tables,
+        largest=f"{first.name} {first.change}" if first else "",
     )
 
 
@@ -180,7 +185,7 @@ def _row(operator: Operator, changes: OperatorChanges, unit: TimeUnit) -> Operat
         base=times[0],
         other=times[1],
         change=_signed(operator.change, unit),
-        share=f"{100 * changes.share(operator):+.1f} %",
+        share=f"{100 * changes.share(operator):+z.1f} %",
         is_operator=operator.name not in (OUTSIDE, LEFT_OUT),
     )
 
@@ -193,7 +198,7 @@ def _sum_row(title: str, base: float, other: float, changes: OperatorChanges, un
         base=_time(base, unit),
         other=_time(other, unit),
         change=_signed(other - base, unit),
-        share=f"{100 * share:+.1f} %",
+        share=f"{100 * share:+z.1f} %",
         is_operator=False,
     )
 
@@ -203,7 +208,7 @@ def _time(seconds: float, unit: TimeUnit) -> str:
 
 
 def _signed(seconds: float, unit: TimeUnit) -> str:
-    return f"{seconds * unit.scale:+,.2f} {unit.name}"
+    return f"{seconds * unit.scale:+z,.2f} {unit.name}"
 
 
 def _missing(profiles: Mapping[str, Mapping[str, Any]], names: Mapping[str, Release]) -> list[str]:

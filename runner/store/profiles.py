@@ -10,6 +10,7 @@ from typing import Any
 from runner.core.errors import RecordError
 from runner.core.files import write_whole
 from runner.core.json import Document
+from runner.store.damage import reason_of
 from runner.store.documents import PROFILE, VERSION, read_document, sealed
 
 FOLDER = "profiles"
@@ -48,9 +49,9 @@ def read_profiles(
         try:
             profile = read_document(path, PROFILE, MAX_PROFILE_BYTES)
         except RecordError as error:
-            leave_out(error.problems[0].message)
+            leave_out(f"{FOLDER}/{path.name} is left out: {reason_of(error)}")
             continue
         if profile["cell"] == cell_id:
             yield cell_id, profile
         else:
-            leave_out(f"{path} is damaged: it is the profile of {profile['cell']!r:.200}")
+            leave_out(f"{FOLDER}/{path.name} is left out: it is the profile of {profile['cell']!r:.200}")

@@ -8,7 +8,7 @@ import contextlib
 import functools
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,14 +16,13 @@ from typing import Any
 from runner.backends import Backend
 from runner.core import machine
 from runner.core.errors import RunnerError
-from runner.core.model import Event, Limits, Outcome, Plan, Provisioned, device_id
+from runner.core.model import Limits, Outcome, Plan, Provisioned, device_id
 from runner.core.threads import run_concurrently
 from runner.gpu.cooling import ThermalGuard
 from runner.gpu.device import DeviceSession
 from runner.gpu.device_group import DeviceGroup
 from runner.gpu.locality import Near, locality
 from runner.measure.canary import Canary
-from runner.measure.profiles import take_profiles
 from runner.measure.references import References
 from runner.measure.rounds import Hooks, measure
 from runner.measure.server_pool import Numbers, ServerPool
@@ -32,6 +31,7 @@ from runner.workflows.preparation import RunSettings
 from runner.workflows.run.assignment import Assignment
 from runner.workflows.run.costs import Spending
 from runner.workflows.run.further_rounds import RoundScheduler
+from runner.workflows.run.profiles import profile_all
 from runner.workflows.run.recorder import RunRecorder
 from runner.workflows.run.server_cpus import ServerCpus, on_cpu, on_gpus
 
@@ -114,23 +114,15 @@ class DeviceWorker:
         )
         with Canary(self.plan.measurement.threads, self.servers.limits.cpus) as canary:
             hooks = self._hooks(context, scheduler, canary)
-            for event in self._events(context, scheduler, hooks):
+            for event in measure(self.plan, self.servers, context.references(self.plan), hooks):
                 with context.lock:
                     if context.over.is_set():
                         return
                     recorder.record(event, scheduler.elapsed(), self.clocks)
                 self.clocks.check()
-        self.servers.close()  # other devices may measure for hours
+        self.servers.retire_all()  # other devices may measure for hours
         self.clocks.stop_sampling()
         recorder.progress.finish(self.name)
-
-    def _events(self, context: RunContext, scheduler: RoundScheduler, hooks: Hooks) -> Iterator[Event]:
-        """Yield the events of the rounds, and then the profiles, if the run has any."""
-        references = context.references(self.plan)
-        yield from measure(self.plan, self.servers, references, hooks)
-        if context.settings.profile:
-            cells = context.recorder.without_profile(self.plan)
-            yield from take_profiles(self.plan, self.servers, references, cells, scheduler.remaining)
 
     def _hooks(self, context: RunContext, scheduler: RoundScheduler, canary: Canary) -> Hooks:
         progress = context.recorder.progress
@@ -206,6 +198,8 @@ def measure_parts(assignment: Assignment, context: RunContext) -> None:
             ]
         for _ in run_concurrently(lambda worker: worker.work(context), workers, len(workers)):
             pass
+        if context.settings.profile:
+            profile_all(together, workers, context)
 
 
 def _workers(
