@@ -155,7 +155,7 @@ def _steps(release: str, profile: Mapping[str, Any], timed: float | None) -> str
     times += [f"{units.step_time(timed, unit)} in the timed rounds"] if timed else []
     count = formatting.counted(profile["steps"], "step")
     text = f"{release}: {profile['profiler']}, {count}; a step took {', '.join(times[:-1])} and {times[-1]}"
-    return f"{text}. {DISTURBED}" if watched > MAX_SLOWDOWN * plain else text
+    return f"{text}. {DISTURBED}" if watched > MAX_SLOWDOWN * min(plain, timed or plain) else text
 
 
 def _table(changes: OperatorChanges) -> OperatorTable:
