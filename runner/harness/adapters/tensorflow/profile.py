@@ -12,6 +12,7 @@ from . import runtime
 EXECUTOR = "tf_"  # the threads of TensorFlow's thread pools
 ON_DEVICE = "/stream:"
 MEMORY_COPIES = "Memcpy"
+FUNCTIONS = ("__inference_", "__forward_", "__backward_")
 
 
 def table(run: "object", device: "str") -> "tuple":
@@ -42,11 +43,12 @@ def traced(run: "object") -> "tuple":
 def operator_type(name: "str") -> "str":
     """Return the type of an operator in a trace; empty for what is none.
 
-    >>> operator_type("while/lstm/MatMul:MatMul"), operator_type("ExecutorState::Process"), operator_type("Memcpy")
+    >>> operator_type("while/lstm/MatMul:MatMul"), operator_type("ExecutorState::Process"), operator_type("f: __inference_f_2")
     ('MatMul', '', '')
     """
     name, separator, kind = name.rpartition(":")
-    return "" if not separator or name.endswith(":") else kind
+    is_call = kind.strip().startswith(FUNCTIONS)  # its operators have rows, in whichever thread they run
+    return "" if not separator or name.endswith(":") or is_call else kind
 
 
 def sessions(run: "object") -> "tuple":
