@@ -191,7 +191,9 @@ def _kinds(value: Mapping[str, Any]) -> Iterator[str]:
     elif value["type"] == "array":
         yield f"list of {' or '.join(_kinds(value['items']))}"
     elif value["type"] == "object":
-        keys = ", ".join(f"`{word}`" for word in value.get("propertyNames", {}).get("enum", ())) or "name"
+        names = value.get("propertyNames", {})
+        names = names.get("anyOf", [names])[0].get("enum", ())
+        keys = ", ".join(f"`{word}`" for word in names) or "name"
         inner = value.get("additionalProperties") or next(iter(value["patternProperties"].values()))
         yield f"{keys}: {' or '.join(_kinds(inner))}"
     elif value["type"] != "null":

@@ -84,7 +84,9 @@ def compare_profiles(base: Mapping[str, Any], other: Mapping[str, Any]) -> tuple
     """
     if not base.get("rows") or not other.get("rows"):
         return ()
-    return tuple(_changes(clock, base, other) for clock in CLOCKS if _has_times(base, clock) and _has_times(other, clock))
+    return tuple(
+        _changes(clock, base, other) for clock in CLOCKS if _has_times(base, clock) and _has_times(other, clock)
+    )
 
 
 def _has_times(profile: Mapping[str, Any], clock: Clock) -> bool:

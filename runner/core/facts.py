@@ -52,6 +52,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("tf32_default_cudnn", "framework", "TF32 in cuDNN by default", gpu_only=True),
     Fact("protocol", "runner", "protocol", code="protocol", column="text"),
     Fact("corpus", "runner", "corpus", code="corpus", column="text"),
+    Fact("model_files", "runner", "files of the network", code="model-files", column="text"),
     Fact("harness", "runner", "harness version", code="harness", column="text"),
     Fact("python", "environment", "Python"),
     Fact("numpy", "environment", "NumPy"),
@@ -82,6 +83,8 @@ FACTS: tuple[Fact, ...] = (
     Fact("forward_error", "harness"),
     Fact("loss_error", "harness"),
     Fact("gradient_errors", "harness"),
+    Fact("output_errors", "harness"),
+    Fact("model_check", "harness"),
     Fact("data_digest", "harness", other_names=("digest",)),
     Fact("checked_case", "harness"),
     Fact("trained_weights", "harness"),
@@ -122,7 +125,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("peak_bytes", "harness", unit="bytes", column="value"),
 )
 
-CODES = ("device", "driver", "clocks", "protocol", "precision", "threads", "corpus", "harness")
+CODES = ("device", "driver", "clocks", "protocol", "precision", "threads", "corpus", "model-files", "harness")
 """Why two cells are not comparable; where several hold, the first one is a row's code."""
 
 COMPARABLE: Mapping[str, str] = {fact.name: fact.code for code in CODES for fact in FACTS if fact.code == code}

@@ -13,6 +13,7 @@ import time
 import traceback
 
 from . import compile_cache, cpu, leftovers, procfs, protocol
+from .model.store import ModelStore
 from .supervisor import ChildSupervisor
 
 FORK_SAFE_CHECKS = ("PYTORCH_NVML_BASED_CUDA_CHECK", "TRITON_NVML_BASED_CUDA_CHECK")
@@ -25,13 +26,18 @@ END_SECONDS = 1.0  # for all processes below the server, at its end; the runner 
 
 
 class Server(object):
-    """Answers ``hello``, ``cold``, ``reference``, ``measure`` and ``profile``, one at a time, in order."""
+    """Answers ``hello``, ``cold``, ``reference``, ``measure`` and ``profile``, one at a time, in order.
+
+    Users' networks have further requests: ``model`` brings the files, ``trace`` makes a reference in a child and ``fetch``
+    reads it; ``expect`` and ``piece`` bring it to another server.
+    """
 
     def __init__(self, source: "object", out: "int"):
         """Read requests from the binary stream ``source``; write replies to the descriptor ``out``."""
         self.source = source
         self.out = out
         self.references = {}
+        self.models = ModelStore()
         self.primed = set()
         self.adapter = None
         self.settings = {}
@@ -59,6 +65,7 @@ class Server(object):
         """Return the result of a request; a failed one if the line is none, or the server cannot do what it requests."""
         answers = {"hello": self.hello, "cold": self.cold, "reference": self.reference, "measure": self.measure}
         answers["profile"] = self.measure  # in a child, too, of which no sample counts
+        answers.update(model=self.models.add_files, trace=self.trace, fetch=self.fetch, expect=self.expect, piece=self.piece)
         number = None
         try:
             request = protocol.decode(line)
@@ -139,16 +146,52 @@ class Server(object):
         self.references[request["key"]] = dict(reference, outputs=protocol.unpack(request["outputs"]))
         return {"status": "ok"}
 
-    def measure(self, request: "dict") -> "dict":
-        """Measure a cell in a child; a cold start gets an empty cache, a warm one a cache that was used before."""
+    def expect(self, request: "dict") -> "dict":
+        """Keep the reference of a user's network for the next children; its arrays follow, see ``piece``."""
+        self.references.clear()
+        self.references[request["key"]] = self.models.expect(request)
+        return {"status": "ok"}
+
+    def piece(self, request: "dict") -> "dict":
+        """Append a piece to the arrays of the reference."""
+        return self.models.append(self.references[request["key"]]["path"], request["data"])
+
+    def fetch(self, request: "dict") -> "dict":
+        """Return a piece of the arrays of the reference."""
+        return self.models.piece(self.references[request["key"]]["path"], request["offset"], request["size"])
+
+    def trace(self, request: "dict") -> "dict":
+        """Make the reference of a user's network in a child, and keep it for the next ones."""
         from . import worker
 
+        unfit = self.unfit()
+        if unfit:
+            return unfit
+        files, path = self.models.files[request["case"]["files"]], self.models.new_file()
+        self.references.clear()
+        answer = self.fork(lambda _: worker.run_reference(request, files, self.load, path), request)
+        if answer["status"] == "ok":
+            made = {name: answer[name] for name in ("facts", "arrays")}
+            self.references[request["key"]] = dict(made, base=request["environment"], files=files, path=path)
+        return answer
+
+    def unfit(self) -> "object":
+        """Return a failed result where this server may not fork a child that uses the device; else None."""
         devices = procfs.open_devices()
         if devices:
             reason = "the server has {} open before the fork".format(devices)
             return {"status": "failed", "class": "device", "reason": reason}
         if procfs.thread_count() > self.threads:
             return {"status": "failed", "class": "crash", "reason": "a thread was started in the server before the fork"}
+        return None
+
+    def measure(self, request: "dict") -> "dict":
+        """Measure a cell in a child; a cold start gets an empty cache, a warm one a cache that was used before."""
+        from . import worker
+
+        unfit = self.unfit()
+        if unfit:
+            return unfit
         reference = self.references[request["key"]]
         if request["phase"] == "compile":
             return self.fork(lambda _: worker.run_cold(request, reference, self.load), request)

@@ -7,6 +7,9 @@ import traceback
 
 from . import adapters, cases, compile_cache, cpu, device_time, profiling, queueing, timing
 from .errors import CellFailure
+from .model import blob, mistakes
+from .model.reference import Builder, compute
+from .model.trial import ModelTrial
 from .other_load import OtherLoad
 from .supervisor import BUILT, TIMED
 from .verify.trial import METHODS, KernelTrial, Trial
@@ -56,8 +59,7 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
     begin = time.perf_counter()
     case = request["case"]
     checked = cases.checked(case)
-    kind = KernelTrial if cases.is_kernel(case) else Trial
-    trial = kind(implementation(request["framework"], request["implementation"]), request, reference)
+    trial = trial_class(case)(implementation(request["framework"], request["implementation"]), request, reference)
     if request.get("op") == "profile":
         profiling.prepare(request["framework"])
     if checked == case:
@@ -70,7 +72,7 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
     phase, _, protocol = request["phase"].partition("+")
     if request.get("precompile"):
         getattr(program, METHODS[phase])()  # compiles, if it is the first call
-        if not cases.is_kernel(case):
+        if not cases.is_kernel(case) and not cases.is_model(case):
             program.outputs()
         facts.update(seconds=[], warmup=[])
     elif request.get("op") == "profile":
@@ -102,6 +104,13 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
             facts.update(device_time.facts(program, call, request["seconds"], times.get("batch", 1)))
     facts["child_seconds"] = time.perf_counter() - begin
     return facts
+
+
+def trial_class(case: "dict") -> "type":
+    """Return the class that builds and verifies the program of a case."""
+    if cases.is_model(case):
+        return ModelTrial
+    return KernelTrial if cases.is_kernel(case) else Trial
 
 
 def time_call(program: "object", call: "object", request: "dict", wait: "object") -> "dict":
@@ -171,7 +180,38 @@ def run(request: "dict", reference: "dict", load: "object", wait: "object" = Non
     def work():
         compile_cache.use(request["cache"], request.get("driver_cache"))  # before the import: Theano reads its folder only then
         load()
-        return measure(request, reference, wait)
+        with explained(request, reference.get("files")):
+            return measure(request, reference, wait)
+
+    return run_guarded(work)
+
+
+def explained(request: "dict", files: "object") -> "object":
+    """Return the context in which an exception gets the line of the user's file; without effect without such files."""
+    folder = files.folder if files is not None else None
+    return mistakes.explained(folder, request.get("environment", ""), classify)
+
+
+def run_reference(request: "dict", files: "object", load: "object", path: "str") -> "dict":
+    """Make the reference of a user's network; write its arrays to a file, and return the result message.
+
+    Args:
+        request: ``framework``, ``case``, ``device``, ``precision``, ``cache``, ``environment``, and ``driver_cache`` where
+            ``measure`` has it.
+        files: the ``ModelFiles`` of the case.
+        load: imports the framework.
+        path: of the file.
+    """
+
+    def work():
+        compile_cache.use(request["cache"], request.get("driver_cache"))
+        load()
+        with explained(request, files):
+            chosen = implementation(request["framework"], "model")
+            build = Builder(chosen, files.load(), request["case"], request["device"])
+            facts, groups = compute(build, request["precision"])
+        blob.write(path, groups)
+        return {"facts": facts, "arrays": blob.index(groups), "bytes": os.path.getsize(path)}
 
     return run_guarded(work)
 

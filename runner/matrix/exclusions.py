@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import get_args
 
-from runner.catalog.cases import CASES, PHASES, WORKLOADS
+from runner.catalog.cases import PHASES, WORKLOADS
 from runner.catalog.published import PHASE_SUFFIX
 from runner.core.errors import Problem
 from runner.core.model import Precision
@@ -28,7 +28,7 @@ def exclusion_problems(tree: Tree, matrix: Matrix) -> Iterator[Problem]:
     """Yield a problem for each selector of ``exclude`` that matches no possible cell, with its place in the file.
 
     Possible cells combine the environments of the matrix with all implementations of their frameworks, all cases of
-    the catalog, the phases of these cases in either protocol, and all precisions.
+    the catalog and of the user's networks, the phases of these cases in either protocol, and all precisions.
     """
     for index, rule in enumerate(matrix.exclude):
         if not _matches_a_cell(matrix, re.sub(r"\*+", "*", rule.select), ()):
@@ -71,11 +71,11 @@ def _names(matrix: Matrix, matched: Names) -> Sequence[str]:
         frameworks = dict.fromkeys(matrix.environments[name].framework for name in matched[0])
         return [implementation.slug for framework in frameworks for implementation in implementations(framework)]
     if part == "workload":
-        return WORKLOADS
+        return [*WORKLOADS, *matrix.networks]
     if part == "case":
-        return [case["name"] for case in CASES.values() if case["workload"] in matched[2]]
+        return [case["name"] for case in matrix.cases.values() if case["workload"] in matched[2]]
     if part == "phase":
-        cases = (CASES.get(f"{workload}/{name}", {}) for workload in matched[2] for name in matched[3])
+        cases = (matrix.cases.get(f"{workload}/{name}", {}) for workload in matched[2] for name in matched[3])
         phases = dict.fromkeys(phase for case in cases for phase in case.get("phases", PHASES))
         return [*phases, *(f"{phase}{PHASE_SUFFIX}" for phase in phases)]
     return get_args(Precision)

@@ -9,7 +9,6 @@ from packaging.requirements import InvalidRequirement, Requirement
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
-from runner.catalog.cases import WORKLOADS
 from runner.core.model import Precision
 from runner.core.units import MAX_COUNT, MAX_SECONDS
 
@@ -80,19 +79,21 @@ def _check_requirement(value: str) -> str:
     return value
 
 
-def _check_lock(value: str) -> str:
+def _check_below(value: str, example: str) -> str:
     parts = PurePosixPath(value).parts
     if not parts or parts[0] == "/" or ".." in parts:
-        _refuse("must be the path of a file below the matrix file's folder", "such as docker/locks/torch-2.5.txt")
+        _refuse("must be the path of a file below the matrix file's folder", f"such as {example}")
     if any(len(part.encode()) > LONGEST_FILE_NAME for part in parts):
         _refuse(f"has a name of more than {LONGEST_FILE_NAME} bytes", "write a shorter path")
     return value
 
 
-def _check_workload(value: str) -> str:
-    if value not in WORKLOADS:
-        raise PydanticKnownError("literal_error", {"expected": ", ".join(f"'{name}'" for name in WORKLOADS)})
-    return value
+def _check_lock(value: str) -> str:
+    return _check_below(value, "docker/locks/torch-2.5.txt")
+
+
+def _check_model_path(value: str) -> str:
+    return _check_below(value, "models/my_network.py")
 
 
 def _check_variant(value: str) -> str:
@@ -102,14 +103,15 @@ def _check_variant(value: str) -> str:
 
 
 VariantName = Annotated[str, AfterValidator(_check_variant)]
-WorkloadName = Annotated[str, AfterValidator(_check_workload)]
 EnvironmentId = Annotated[str, Field(pattern=f"^{ENVIRONMENT_ID}$", max_length=LONGEST_ID)]
 Text = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT), AfterValidator(_check_text)]
 PythonVersion = Annotated[str, Field(pattern=r"^[0-9]\.[0-9]{1,2}$")]
 WebAddress = Annotated[Text, AfterValidator(_check_web_address)]
 Image = Annotated[Text, AfterValidator(_check_image)]
 PackageRequirement = Annotated[Text, AfterValidator(_check_requirement)]
+WorkloadName = Text  # runner.matrix.workloads checks which
 LockPath = Annotated[Text, AfterValidator(_check_lock)]
+ModelPath = Annotated[Text, AfterValidator(_check_model_path)]
 Seconds = Annotated[float, Field(gt=0, le=MAX_SECONDS, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 Rate = Annotated[float, Field(ge=1, le=1000)]  # per second

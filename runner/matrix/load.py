@@ -4,6 +4,7 @@ from pathlib import Path as FilePath
 
 from pydantic import ValidationError
 
+from runner.catalog.cases import WORKLOADS
 from runner.core.errors import MatrixError, Problem, Where
 from runner.core.files import read_bounded
 from runner.matrix.environments import broken_rules
@@ -13,12 +14,17 @@ from runner.matrix.locks import lock_problems
 from runner.matrix.models import Matrix
 from runner.matrix.nightly import base_problems
 from runner.matrix.patterns import node_at, pattern_problems
+from runner.matrix.workloads import name_problems, read_networks
 from runner.matrix.yaml_source import MAX_BYTES, compose, decode
 from runner.matrix.yaml_tree import Path, Tree, Unread, build_tree, kind_of
 
 
-def load(path: FilePath) -> Matrix:
+def load(path: FilePath, *, networks: bool = True) -> Matrix:
     """Return the matrix in a file.
+
+    Args:
+        path: the file.
+        networks: read the model files of the user's networks, too. False leaves those networks without cases.
 
     Raises:
         MatrixError: the file cannot be read, or is not a valid matrix; the error has every mistake in the file's order.
@@ -30,7 +36,7 @@ def load(path: FilePath) -> Matrix:
     except OSError as error:
         message = f"cannot read {path}: {error.strerror}"
         raise MatrixError(Problem(message, hint="name another file with --matrix FILE")) from error
-    return parse(content, str(path), path.parent)
+    return parse(content, str(path), path.parent, networks=networks)
 
 
 def position(path: FilePath, keys: Path) -> Where:
@@ -44,13 +50,15 @@ def position(path: FilePath, keys: Path) -> Where:
     return source.node(node_at(build_tree(source, compose(source)), keys))
 
 
-def parse(content: bytes, name: str, folder: FilePath | None = None) -> Matrix:
+def parse(content: bytes, name: str, folder: FilePath | None = None, *, networks: bool = True) -> Matrix:
     """Return the matrix in the content of a file.
 
     Args:
         content: the bytes of the file.
         name: what messages call the file.
-        folder: the folder of the file, where the locks that exist are looked at; None looks at none.
+        folder: the folder of the file, where locks that exist are looked at, and model files are read; None does
+            neither.
+        networks: read the model files.
 
     Raises:
         MatrixError: the content is not a valid matrix; the error has every mistake in the file's order.
@@ -67,13 +75,23 @@ def parse(content: bytes, name: str, folder: FilePath | None = None) -> Matrix:
     except ValidationError as error:
         problems += explain(tree, error)
         intended = intended_keys(error.errors(include_url=False))
-    problems += _rule_problems(tree, intended)
+    problems += [*_rule_problems(tree, intended), *name_problems(tree, intended)]
     if matrix is not None:
-        problems += [*pattern_problems(tree, matrix), *exclusion_problems(tree, matrix), *base_problems(tree, matrix)]
+        if folder is not None and networks:
+            read, mistakes = read_networks(tree, matrix, folder)
+            matrix, problems = matrix.with_networks(read), problems + mistakes
+        problems += [*_selection_problems(tree, matrix), *base_problems(tree, matrix)]
         problems += lock_problems(tree, matrix, folder) if folder is not None else ()
     if matrix is None or problems:
-        raise MatrixError(*_ordered(problems))
+        raise MatrixError(*_ordered(problems, name))
     return matrix
+
+
+def _selection_problems(tree: Tree, matrix: Matrix) -> list[Problem]:
+    """Return the patterns that match nothing; none where the cases of a workload are not known, which they may match."""
+    if any(name not in WORKLOADS and name not in matrix.networks for name in matrix.workloads):
+        return []
+    return [*pattern_problems(tree, matrix), *exclusion_problems(tree, matrix)]
 
 
 def _not_a_mapping(tree: Tree) -> Problem:
@@ -103,9 +121,14 @@ def _rule_problems(tree: Tree, intended: set[Path]) -> list[Problem]:
     return problems
 
 
-def _ordered(problems: list[Problem]) -> list[Problem]:
-    """Return the problems by line and column, each once: an alias repeats the mistakes of its anchor."""
-    positions = [
-        (problem.where.line, problem.where.column, problem) for problem in dict.fromkeys(problems) if problem.where
-    ]
-    return [problem for _, _, problem in sorted(positions, key=lambda entry: entry[:2])]
+def _ordered(problems: list[Problem], name: str) -> list[Problem]:
+    """Return the problems by line and column, each once: an alias repeats the mistakes of its anchor.
+
+    Those of the matrix are first, and then those of each model file.
+    """
+
+    def place(problem: Problem) -> tuple[bool, str, int, int]:
+        at = problem.where
+        return (False, "", 0, 0) if at is None else (at.file != name, at.file, at.line, at.column)
+
+    return sorted(dict.fromkeys(problems), key=place)

@@ -39,24 +39,30 @@ def _locks(matrix: Matrix) -> Iterator[tuple[TreePath, str]]:
 
 
 def lock_mistake(folder: Path, lock: str) -> tuple[str, str]:
-    """Return why a lock is refused, to follow its name, and a hint; both are empty if it is not.
+    """Return why a lock is refused, and a hint, see ``path_mistake``."""
+    return path_mistake(folder, lock, INSIDE)
+
+
+def path_mistake(folder: Path, name: str, hint: str) -> tuple[str, str]:
+    """Return why a file that the matrix names is refused, to follow its name, and a hint; both are empty if it is not.
 
     Args:
-        folder: the folder that the lock is relative to and has to stay below, where links lead, too.
-        lock: its path.
+        folder: the folder that the path is relative to and has to stay below, where links lead, too.
+        name: the path of the file; a file that does not exist is not refused.
+        hint: what to write instead.
     """
-    path, inside = folder / lock, Path(os.path.realpath(folder))
+    path, inside = folder / name, Path(os.path.realpath(folder))
     target = Path(os.path.realpath(path))  # Path.resolve raises RuntimeError where links form a circle
     if not target.is_relative_to(inside):
-        return f"is outside of {inside}", INSIDE
+        return f"is outside of {inside}", hint
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
         return "", ""
     except OSError as error:  # a part of the path is a file, or links form a circle
-        return f"cannot be read: {error.strerror}", INSIDE
+        return f"cannot be read: {error.strerror}", hint
     if not stat.S_ISREG(mode):
-        return "is a folder" if stat.S_ISDIR(mode) else "is not a regular file", INSIDE
+        return "is a folder" if stat.S_ISDIR(mode) else "is not a regular file", hint
     if not os.access(path, os.R_OK):
         return "cannot be read: permission denied", f"chmod u+r {path}"
     return "", ""

@@ -1,16 +1,18 @@
 """The keys of ``matrix.yaml`` as frozen models that accept no unknown key and convert nothing, and their schema."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, field_validator
 
-from runner.catalog.cases import WORKLOADS
+from runner.catalog.cases import CASES, WORKLOADS
 from runner.core.model import Protocol
 from runner.matrix.environments import Environment
 from runner.matrix.fields import (
     Count,
     Devices,
     EnvironmentId,
+    ModelPath,
     Part,
     Patterns,
     Phases,
@@ -20,11 +22,14 @@ from runner.matrix.fields import (
     Text,
     WorkloadName,
 )
+from runner.matrix.model_file import NETWORK_NAME, Network
 
 
 class WorkloadChoice(Part):
     """Which cases of a workload to measure, and how."""
 
+    file: ModelPath | None = None
+    """A model file, which makes the workload a network of yours under any new name; below the matrix file's folder."""
     cases: Annotated[tuple[Text, ...], Field(strict=False)] = ("*",)
     """Names of cases; * stands for any text and ? for any character."""
     phases: Phases = ("forward", "train")
@@ -147,6 +152,27 @@ class Matrix(Part):
     """The settings of GPUs, which are undone after a run."""
     exclude: Annotated[tuple[Exclude, ...], Field(strict=False)] = ()
     """Rules that exclude cells."""
+    _networks: Mapping[str, Network] = PrivateAttr(default_factory=dict)
+    _cases: Mapping[str, Mapping[str, Any]] = PrivateAttr(default=CASES)
+
+    @property
+    def networks(self) -> Mapping[str, Network]:
+        """Workload -> the user's network that its model file describes; without those whose file was not read."""
+        return self._networks
+
+    @property
+    def cases(self) -> Mapping[str, Mapping[str, Any]]:
+        """``workload/case`` -> the sizes: the cases of the program, and then those of the user's networks."""
+        return self._cases
+
+    def with_networks(self, networks: Mapping[str, Network], **update: object) -> "Matrix":
+        """Return a copy that has these networks, too; ``update`` replaces keys of the matrix."""
+        copy = self.model_copy(update=update)
+        copy._networks = {**self._networks, **networks}
+        copy._cases = dict(CASES)
+        for name, network in copy._networks.items():
+            copy._cases.update(network.specs(name))
+        return copy
 
     @field_validator("version", mode="before")
     @classmethod
@@ -158,5 +184,6 @@ def schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a matrix file; a fresh dict each time."""
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     model = Matrix.model_json_schema()
-    model["properties"]["workloads"]["propertyNames"] = {"enum": list(WORKLOADS)}
+    names = [{"enum": list(WORKLOADS)}, {"pattern": f"^{NETWORK_NAME.pattern}$"}]
+    model["properties"]["workloads"]["propertyNames"] = {"anyOf": names}
     return head | model | {"title": "matrix.yaml"}

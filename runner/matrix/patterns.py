@@ -7,7 +7,7 @@ from functools import cache
 
 import yaml
 
-from runner.catalog.cases import CASES, PHASES
+from runner.catalog.cases import PHASES
 from runner.core.errors import Problem
 from runner.harness.adapters import implementations
 from runner.matrix.fields import FRAMEWORKS
@@ -58,7 +58,7 @@ def _selects(matrix: Matrix, preset: Preset, selector: Selector) -> bool:
     if not any(fits(selector.implementations, slug) for slug in slugs):
         return False
     by_phase = any(pattern.count("/") > 1 for pattern in selector.cases)
-    for case_id, case in CASES.items():
+    for case_id, case in matrix.cases.items():
         choice = matrix.workloads.get(case["workload"])
         if choice is None or not set(selector.precisions or choice.precisions) & set(choice.precisions):
             continue
@@ -73,7 +73,7 @@ def _selects(matrix: Matrix, preset: Preset, selector: Selector) -> bool:
 def _patterns(matrix: Matrix) -> Iterator[tuple[Path, str, str, Names]]:
     """Yield (path, pattern without ``!``, what it is a pattern of, names) for each pattern."""
     for workload, choice in matrix.workloads.items():
-        cases = [case["name"] for case in CASES.values() if case["workload"] == workload]
+        cases = [case["name"] for case in matrix.cases.values() if case["workload"] == workload]
         for index, pattern in enumerate(choice.cases):
             yield (
                 ("workloads", workload, "cases", index),
@@ -81,10 +81,16 @@ def _patterns(matrix: Matrix) -> Iterator[tuple[Path, str, str, Names]]:
                 f"case of {workload}",
                 _always(cases),
             )
+    case_names, phase_names = list(matrix.cases), _phases_of_cases(matrix)
+
+    def compared(pattern: str) -> Sequence[str]:
+        """Return what a pattern of cases is compared with: phases of cases if it has three parts, else cases."""
+        return phase_names if pattern.count("/") > 1 else case_names
+
     for name, preset in matrix.presets.items():
         for number, selector in enumerate(preset.select):
             fields: tuple[tuple[str, Sequence[str], str, Names], ...] = (
-                ("cases", selector.cases, "case", _case_names),
+                ("cases", selector.cases, "case", compared),
                 ("environments", selector.environments, "environment", _always(list(matrix.environments))),
                 ("implementations", selector.implementations, "implementation", _always(_implementation_names())),
             )
@@ -98,14 +104,9 @@ def _always(names: Sequence[str]) -> Names:
     return lambda _pattern: names
 
 
-def _case_names(pattern: str) -> Sequence[str]:
-    """Return the names that a pattern of cases is compared with: phases of cases if it has three parts, else cases."""
-    return _phases_of_cases() if pattern.count("/") > 1 else list(CASES)
-
-
-@cache
-def _phases_of_cases() -> tuple[str, ...]:
-    return tuple(f"{case_id}/{phase}" for case_id, case in CASES.items() for phase in case.get("phases", PHASES))
+def _phases_of_cases(matrix: Matrix) -> tuple[str, ...]:
+    cases = matrix.cases.items()
+    return tuple(f"{case_id}/{phase}" for case_id, case in cases for phase in case.get("phases", PHASES))
 
 
 @cache

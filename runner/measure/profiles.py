@@ -1,20 +1,26 @@
 """Ask for the profiles of cells, after the rounds of a run: in children of their own, of which no sample counts.
 
-One environment after the other, so that no server but the one that is asked is alive. A profile that fails is a sentence
-in its document: it costs the run nothing else.
+One environment after the other, so that no server but the one that is asked is alive, and that of the base of a user's
+network. A profile that fails is a sentence in its document: it costs the run nothing else.
 """
 
+import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from runner.core.errors import RunnerError
-from runner.core.model import Block, Cell, Plan, ProfileTaken
+from runner.core.errors import EngineError, RunnerError
+from runner.core.model import Block, Cell, Outcome, Plan, ProfileTaken
+from runner.harness.cases import is_model
+from runner.measure.models import Models
 from runner.measure.references import References
 from runner.measure.server_pool import ServerPool
 from runner.measure.turns import PHASES
 
 SECONDS = 2.0
 """For the steps of a profile and its table, beside what it takes to build the program."""
+REQUEST = {"op": "profile", "already_verified": True, "check_float64": False}
+"""What the request of a profile has besides that of a measurement, whose results the rounds have verified."""
 
 
 def can_profile(cell: Cell) -> bool:
@@ -41,53 +47,61 @@ def take_profiles(
     Raises:
         EngineError: the engine is gone.
     """
-    memory = None if servers.backend.limits_memory else servers.limits.memory
-    for environment in dict.fromkeys(cell.environment for cell in cells):
-        servers.retire_all()
-        for block in plan.blocks:
-            for cell in block.cells:
-                if cell.environment == environment and cell in cells:
-                    yield ProfileTaken(cell, _profile(_request(plan, block, memory), cell, servers, references, remaining))
+    with contextlib.closing(Models(servers)) as models:
+        for environment in dict.fromkeys(cell.environment for cell in cells):
+            servers.retire_all()
+            for block in plan.blocks:
+                request = _request(plan, servers, block)
+                of_user = is_model(dict(block.spec))
+                ask = _model_ask(models, block, request) if of_user else _ask(servers, references, block, request)
+                for cell in block.cells:
+                    if cell.environment == environment and cell in cells:
+                        yield ProfileTaken(cell, _profile(cell, ask, request["timeout"], remaining))
 
 
-def _request(plan: Plan, block: Block, memory: int | None) -> dict[str, Any]:
-    """Return what the requests of a case share: that of a measurement whose results were verified before."""
-    measurement = plan.measurement
+Ask = Callable[[Cell, Mapping[str, Any]], Outcome | None]
+"""Takes a cell and what its request has besides; returns the outcome. Raises RunnerError without a reference."""
+
+
+def _request(plan: Plan, servers: ServerPool, block: Block) -> dict[str, Any]:
+    """Return what the requests of a case share."""
     return {
         "case": dict(block.spec),
         "device": block.device,
         "seconds": SECONDS,
-        "timeout": measurement.timeout,
-        "memory": memory,
-        "op": "profile",
+        "timeout": plan.measurement.timeout,
+        "memory": None if servers.backend.limits_memory else servers.limits.memory,
     }
 
 
-def _profile(
-    common: Mapping[str, Any],
-    cell: Cell,
-    servers: ServerPool,
-    references: References,
-    remaining: Callable[[], float],
-) -> Mapping[str, Any]:
+def _ask(servers: ServerPool, references: References, block: Block, request: Mapping[str, Any]) -> Ask:
+    common = {**request, "key": references.key(block.spec)}
+    truth = partial(references.get, block.spec)
+    return lambda cell, extra: servers.ask(cell, 0, common, truth, extra=extra)
+
+
+def _model_ask(models: Models, block: Block, request: Mapping[str, Any]) -> Ask:
+    def ask(cell: Cell, extra: Mapping[str, Any]) -> Outcome | None:
+        models.make(block, (cell,), request)
+        return models.ask(cell, block, 0, request, extra=extra)
+
+    return ask
+
+
+def _profile(cell: Cell, ask: Ask, timeout: float, remaining: Callable[[], float]) -> Mapping[str, Any]:
     """Return the profile of a cell, with its ``reason`` where it has none."""
-    seconds, case = remaining(), common["case"]
+    seconds = remaining()
     if seconds <= 0:
         return {"reason": "the budget was spent before it was taken"}
-    session = servers.session(cell.environment)
-    if session is None:
-        return {"reason": str(servers.broken[cell.environment]["reason"])}
-    servers.say(f"profile: {cell.id}")
-    servers.settle()
-    request = {**common, **servers.request_of(cell), "key": references.key(case), "already_verified": True}
-    request["timeout"] = min(common["timeout"], seconds)
     try:
-        reply = session.measure(request, lambda: references.get(case))
-    except RunnerError as error:
+        outcome = ask(cell, {**REQUEST, "timeout": min(timeout, seconds)})
+    except EngineError:
+        raise
+    except RunnerError as error:  # the reference cannot be computed
         return {"reason": error.problems[0].message}
-    servers.check(reply)
-    if not session.alive:
-        servers.retire(cell.environment)
+    assert outcome is not None, "a cell that takes no turns waits for one"
+    reply = outcome.reply
     if reply["status"] != "ok":
         return {"reason": f"{reply['class']}: {reply['reason']}"}
-    return {**reply.get("profile", {"reason": "the server sent no profile"}), "framework_version": session.facts.get("version")}
+    profile = reply.get("profile") or {"reason": "the server sent no profile"}
+    return {**profile, "framework_version": outcome.facts.get("version")}

@@ -5,14 +5,25 @@ that was measured, and the server, but never the run. Fields without a line here
 """
 
 import json
+import math
 import reprlib
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, FailFast, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from runner.core.text import REASON_LENGTH, printable
 from runner.harness import protocol
+from runner.harness.model.blob import MAX_BYTES
 from runner.measure.profile_reply import Profile
 
 MAX_VALUES = 1_500_000  # in a line: as Python objects these take 260 MB at most
@@ -26,6 +37,9 @@ MAX_NUMBER = 1e300  # the store reads no larger ones, and no larger integers
 MAX_INTEGER = 2**53
 FACTS_LENGTH = 256 * 1024  # characters of a server's facts as JSON
 TEXT_LENGTH = 2_000
+MAX_STEPS = 16  # whose losses a reference has
+MAX_TRACE_BYTES = 3 * MAX_BYTES
+"""Of the arrays of a reference: the outputs in float64 have twice the bytes of those that the harness counts."""
 LOG_LENGTH = 64 * 1024  # the harness keeps as many bytes of a child's output
 
 
@@ -119,6 +133,69 @@ class Cold(Result):
     cold: Annotated[dict[Annotated[str, Field(pattern=r"^[0-9]{1,6}$")], Seconds], BeforeValidator(_few)] = {}
 
 
+class ModelCheck(BaseModel):
+    """How a user's network was verified."""
+
+    model_config = ConfigDict(strict=True)
+
+    by: Literal["weights", "state", "shapes"]
+    base: Text
+    reason: Text
+    fp64: bool
+    tolerance: Annotated[dict[Text, Number], BeforeValidator(_few)]
+
+
+class Trace(BaseModel):
+    """What the base environment says about the reference of a user's network, see ``harness.model.reference``."""
+
+    model_config = ConfigDict(strict=True)
+
+    by: Literal["weights", "state", "shapes"]
+    reason: Text
+    losses: Annotated[list[Number], Field(max_length=MAX_STEPS)]
+    losses64: Annotated[list[Number], Field(max_length=MAX_STEPS)] | None
+    random: bool
+    restores: bool
+
+
+class ArrayLine(BaseModel):
+    """A line of the index of a reference, see ``harness.model.blob``."""
+
+    model_config = ConfigDict(strict=True)
+
+    group: Literal["state", "outputs", "outputs64"]
+    name: Annotated[str, Field(max_length=TEXT_LENGTH)]
+    dtype: Annotated[str, Field(pattern=r"^[<|](b1|[iu][1248]|f[248])$")]
+    shape: Annotated[list[Annotated[int, Field(ge=0, le=MAX_BYTES)]], Field(max_length=64)]
+
+    def size(self) -> int:
+        """Return the number of bytes."""
+        return math.prod(self.shape) * int(self.dtype[-1])
+
+
+class Traced(Result):
+    """The result of ``trace``; the arrays are fetched afterwards, ``bytes`` of them."""
+
+    facts: Trace | None = None
+    arrays: Annotated[list[ArrayLine], FailFast(), Field(max_length=MAX_ENTRIES)] = []
+    bytes: Annotated[int, Field(ge=0, le=MAX_TRACE_BYTES)] = 0
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        """Raise ValueError for a reference that is not what it announces."""
+        if self.status == "ok" and self.facts is None:
+            raise ValueError("facts of the reference")
+        if sum(line.size() for line in self.arrays) != self.bytes:
+            raise ValueError("as many bytes as its arrays have")
+        return self
+
+
+class Fetched(Result):
+    """The result of ``fetch``: a piece of the arrays in base64."""
+
+    data: Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]*={0,2}$")] = ""
+
+
 class Measured(Result):
     """The result of ``measure``; docs/reference/records.md says what the fields mean."""
 
@@ -132,6 +209,8 @@ class Measured(Result):
     loss_error: Number | None = None
     forward_error: Number | None = None
     gradient_errors: Errors = {}
+    output_errors: Errors = {}
+    model_check: ModelCheck | None = None
     digest: Text | None = None
     checked_case: Json = None
     trained_weights: Json = None
@@ -177,6 +256,11 @@ RESULTS: Mapping[str, type[Result]] = {
     "reference": Result,
     "measure": Measured,
     "profile": Profiled,
+    "model": Result,
+    "trace": Traced,
+    "fetch": Fetched,
+    "expect": Result,
+    "piece": Result,
 }
 """Request -> the shape of its result."""
 

@@ -3,6 +3,7 @@
 ``round_plan.RoundPlan`` decides what comes when; this module carries it out.
 """
 
+import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,7 +28,9 @@ from runner.measure import turns
 from runner.measure.batches import Batches
 from runner.measure.breakdown import Breakdown
 from runner.measure.interleave import Ask, measure_in_turns
+from runner.harness.cases import is_model
 from runner.measure.jit import prime
+from runner.measure.models import Models
 from runner.measure.precompile import Job, compile_ahead, possible
 from runner.measure.references import References
 from runner.measure.round_plan import TRANSIENT_FAILURES, RoundPlan, Step, TurnSet, abandoned_cells
@@ -90,20 +93,28 @@ def measure(plan: Plan, servers: ServerPool, references: References, hooks: Hook
             groups = servers.groups(present)
         yield GroupsFormed(groups)
     order = RoundPlan(plan, servers.ready.keys(), groups)
-    yield from _Executor(order, servers, references, hooks, breakdown).run()
+    with contextlib.closing(Models(servers)) as models:
+        yield from _Executor(order, servers, references, models, hooks, breakdown).run()
 
 
 class _Executor:
     """Carries out the rounds of a plan, one after the other."""
 
     def __init__(
-        self, order: RoundPlan, servers: ServerPool, references: References, hooks: Hooks, breakdown: Breakdown
+        self,
+        order: RoundPlan,
+        servers: ServerPool,
+        references: References,
+        models: Models,
+        hooks: Hooks,
+        breakdown: Breakdown,
     ) -> None:
         self.order = order
         self.breakdown = breakdown
         self.plan = order.plan
         self.servers = servers
         self.references = references
+        self.models = models
         self.hooks = hooks
         self.batches = Batches(self.plan)
         self.memory = None if servers.backend.limits_memory else servers.limits.memory
@@ -189,8 +200,10 @@ class _Executor:
             self.abandoned.add(cell)
 
     def _compile_jobs(self, step: Step) -> Iterator[Job]:
-        """Yield what it takes to compile the cells of a step."""
+        """Yield what it takes to compile the cells of a step; nothing for a user's network, which has no estimate."""
         block = step.block
+        if is_model(dict(block.spec)):
+            return
         common = {**self._request(block), "key": self.references.key(block.spec)}
         for cell in step.cells:
             request = {**common, **self.servers.request_of(cell)}
@@ -199,6 +212,9 @@ class _Executor:
     def _outcomes(self, step: Step) -> Iterator[Outcome]:
         """Measure each cell of a step, or fail all of them where their reference cannot be computed."""
         block = step.block
+        if is_model(dict(block.spec)):
+            yield from self._model_outcomes(step)
+            return
         if not self.references.known(block.spec):
             self.hooks.say(f"{block.case_id}: computing the reference")
         try:
@@ -214,6 +230,18 @@ class _Executor:
         common = {**self._request(block), "key": self.references.key(block.spec)}
         ask = partial(self.servers.ask, number=step.number, common=common, truth=lambda: reference)
         for outcome in self._measured(step, ask):
+            if outcome.reply["status"] == "ok":
+                self.servers.verified.add(outcome.cell)
+            yield outcome
+
+    def _model_outcomes(self, step: Step) -> Iterator[Outcome]:
+        """Measure each cell of a user's network, after the base environment has made the references."""
+        request = self._request(step.block)
+        with self.breakdown.during("reference"):
+            self.models.make(step.block, step.cells, request)
+        ask = partial(self.models.ask, block=step.block, number=step.number, request=request)
+        for outcome in self._measured(step, ask):
+            self.models.note(outcome)
             if outcome.reply["status"] == "ok":
                 self.servers.verified.add(outcome.cell)
             yield outcome

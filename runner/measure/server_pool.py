@@ -199,7 +199,7 @@ class ServerPool:
     ) -> Outcome | None:
         """Measure one cell in one round; the outcome is failed if its server cannot start or dies.
 
-        Cells of different environments that take ``turns`` may be asked from several threads, after ``settle``. The
+        Round 0 is none: the cell is profiled. Cells of different environments that take ``turns`` may be asked from several threads, after ``settle``. The
         request of the cell has ``extra`` as well.
 
         Returns:
@@ -210,7 +210,7 @@ class ServerPool:
         """
         ready = self.ready[cell.environment]
         session = self.session(cell.environment)
-        self.say(f"round {number}: {cell.id}")
+        self.say(f"round {number}: {cell.id}" if number else f"profile: {cell.id}")
         if session is None:
             return Outcome(cell=cell, round=number, reply=self.broken[cell.environment], facts={}, ready=ready)
         if not turns:

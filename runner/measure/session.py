@@ -36,7 +36,8 @@ class Session:
         self.alive = True
         self.facts: Mapping[str, Any] = {}
         self.size = 0
-        self.known: set[str] = set()
+        self.known: set[str] = set()  # keys of references
+        self.models: set[str] = set()  # digests of users' networks
         self.rounds = 0
         self.unsettled = False
         self._request_id = 0
@@ -166,8 +167,8 @@ class Session:
         If the request has ``turns``, the reply may be ``turn``: the child waits for ``go_on``.
 
         Args:
-            request: what ``worker.measure`` takes, and ``key``, ``timeout``, ``memory``, ``turns``. With ``op`` "profile"
-                the cell is not measured, but profiled.
+            request: what ``worker.measure`` takes, and ``key``, ``timeout``, ``memory``, ``turns``. Where ``op`` is
+                "profile", the cell is not measured, but profiled.
             truth: returns the packed reference of the case.
         """
         if request["key"] not in self.known:

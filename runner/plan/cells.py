@@ -1,11 +1,12 @@
 """Select the cells of a plan from the matrix and the request."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
-from runner.catalog.cases import CASES, ORIGINAL_PHASES, PHASES, PUBLISHED
+from runner.catalog.cases import CASES, ORIGINAL_PHASES, PHASES, PUBLISHED, WORKLOADS
 from runner.core.errors import Problem, UsageError
 from runner.core.model import Cell, Protocol, Request
 from runner.harness.adapters import implementation, implementations
@@ -63,10 +64,13 @@ def _all_cells(matrix: Matrix, request: Request) -> Iterator[Cell]:
     protocol = _protocol(matrix, request)
     for choice in _choices(matrix, request):
         workload, _, case = choice.case_id.partition("/")
-        phases = _protocol_phases(choice.case_id, choice.phases, protocol)
+        spec = matrix.cases[choice.case_id]
+        phases = _protocol_phases(choice.case_id, spec, choice.phases, protocol)
         for name in request.environments:
-            for slug in _slugs(matrix.environments[name].framework, choice.case_id, protocol):
-                for phase, precision in itertools.product(phases, choice.precisions):
+            framework = matrix.environments[name].framework
+            phases_here = _phases_of_framework(spec, framework, phases)
+            for slug in _slugs(framework, choice.case_id, spec, protocol):
+                for phase, precision in itertools.product(phases_here, choice.precisions):
                     if choice.includes(name, slug, phase.partition("+")[0], precision):
                         yield Cell(
                             environment=name,
@@ -119,8 +123,9 @@ def _choices(matrix: Matrix, request: Request) -> Iterator[_Choice]:
     for workload, choice in matrix.workloads.items():
         if request.workloads and workload not in request.workloads:
             continue
-        _check_phases(workload, choice.phases)
-        for case_id, spec in CASES.items():
+        if workload in WORKLOADS or "phases" in choice.model_fields_set:
+            _check_phases(matrix, workload, choice.phases)
+        for case_id, spec in matrix.cases.items():
             if spec["workload"] != workload:
                 continue
             if preset is None:
@@ -130,7 +135,7 @@ def _choices(matrix: Matrix, request: Request) -> Iterator[_Choice]:
             selectors = tuple(
                 selector
                 for selector in preset.select
-                if request.device in selector.devices and _may_fit(selector, case_id)
+                if request.device in selector.devices and _may_fit(selector, case_id, spec)
             )
             if selectors:
                 extra = (phase for selector in selectors for phase in selector.phases or ())
@@ -141,10 +146,9 @@ def _choices(matrix: Matrix, request: Request) -> Iterator[_Choice]:
                 yield _Choice(case_id, phases, precisions, selectors, common)
 
 
-@cache
-def _may_fit(selector: Selector, case_id: str) -> bool:
+def _may_fit(selector: Selector, case_id: str, spec: Mapping[str, Any]) -> bool:
     """Return True if a selector fits some phase of a case."""
-    return any(fits_phase(selector.cases, case_id, phase) for phase in CASES[case_id].get("phases", PHASES))
+    return any(fits_phase(selector.cases, case_id, phase) for phase in spec.get("phases", PHASES))
 
 
 def _precisions(listed: tuple[str, ...], requested: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -156,10 +160,9 @@ def _once(precisions: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(precisions))
 
 
-@cache
-def _check_phases(workload: str, phases: tuple[str, ...]) -> None:
+def _check_phases(matrix: Matrix, workload: str, phases: tuple[str, ...]) -> None:
     """Raise UsageError if no case of a workload has one of the phases."""
-    phases_by_case = (spec.get("phases", PHASES) for spec in CASES.values() if spec["workload"] == workload)
+    phases_by_case = (spec.get("phases", PHASES) for spec in matrix.cases.values() if spec["workload"] == workload)
     known = dict.fromkeys(phase for phases_of_case in phases_by_case for phase in phases_of_case)
     for phase in phases:
         if phase not in known:
@@ -167,29 +170,44 @@ def _check_phases(workload: str, phases: tuple[str, ...]) -> None:
             raise UsageError(Problem(f"{workload} has no phase {phase!r}", hint=hint))
 
 
-def _protocol_phases(case_id: str, phases: tuple[str, ...], protocol: Protocol) -> tuple[str, ...]:
+def _protocol_phases(
+    case_id: str, spec: Mapping[str, Any], phases: tuple[str, ...], protocol: Protocol
+) -> tuple[str, ...]:
     """Return those of the phases that a case has in a protocol, each once, as cells name them.
 
     In the published protocol a case has the phases that its original program timed, with ``+published`` at the end;
     a case that was never published has none. Compile phases are the same in both protocols.
     """
-    of_case = CASES[case_id].get("phases", PHASES)
+    of_case = spec.get("phases", PHASES)
     if protocol == "aligned":
         return tuple(dict.fromkeys(phase for phase in phases if phase in of_case))
     if case_id not in PUBLISHED:
         return ()
-    timed = [phase for phase in ORIGINAL_PHASES[CASES[case_id]["workload"]] if phase in of_case]
+    timed = [phase for phase in ORIGINAL_PHASES[spec["workload"]] if phase in of_case]
     names = (phase if phase.startswith("compile") else f"{phase}+published" for phase in phases if phase in timed)
     return tuple(dict.fromkeys(names))
 
 
-@cache
-def _slugs(framework: str, case_id: str, protocol: Protocol) -> tuple[str, ...]:
+def _phases_of_framework(spec: Mapping[str, Any], framework: str, phases: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the phases that the class of a framework has in the model file; of any other case all of them."""
+    if "methods" not in spec:
+        return phases
+    methods = spec["methods"].get(framework, ())
+    return tuple(phase for phase in phases if phase in methods or phase.startswith("compile"))
+
+
+def _slugs(framework: str, case_id: str, spec: Mapping[str, Any], protocol: Protocol) -> tuple[str, ...]:
     """Return the implementations of a framework that concern a case, in the published protocol those published."""
+    concerned = _concerned(framework, case_id) if case_id in CASES else concerned_slugs(framework, spec)
+    return tuple(slug for slug in concerned if protocol == "aligned" or slug in PUBLISHED.get(case_id, ()))
+
+
+@cache
+def _concerned(framework: str, case_id: str) -> tuple[str, ...]:
+    return concerned_slugs(framework, CASES[case_id])
+
+
+def concerned_slugs(framework: str, spec: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the implementations of a framework that concern a case."""
     slugs = dict.fromkeys(implementation.slug for implementation in implementations(framework))
-    return tuple(
-        slug
-        for slug in slugs
-        if implementation_class(framework, slug).concerns(dict(CASES[case_id]))
-        and (protocol == "aligned" or slug in PUBLISHED.get(case_id, ()))
-    )
+    return tuple(slug for slug in slugs if implementation_class(framework, slug).concerns(dict(spec)))

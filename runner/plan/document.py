@@ -3,9 +3,10 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
-from runner.core.model import Block, Cell, Measurement, Past, Plan, PlannedCell, Skip
+from runner.core.model import Block, Cell, Measurement, ModelFiles, Past, Plan, PlannedCell, Skip
 from runner.plan import estimate
 
 
@@ -60,7 +61,11 @@ def fingerprint(document: Mapping[str, Any], cases: Mapping[str, Any]) -> str:
 
 
 def read_plan(
-    document: Mapping[str, Any], cases: Mapping[str, Any], measurement: Mapping[str, Any], past: Past
+    document: Mapping[str, Any],
+    cases: Mapping[str, Any],
+    measurement: Mapping[str, Any],
+    past: Past,
+    models: Mapping[str, ModelFiles] = MappingProxyType({}),
 ) -> Plan:
     """Return the plan that ``plan_document`` wrote.
 
@@ -69,6 +74,7 @@ def read_plan(
         cases: case id -> its sizes, at least for every case with a cell that runs.
         measurement: the fields of ``Measurement``.
         past: what an earlier part of the run has measured.
+        models: digest -> the files of a user's network.
 
     Raises:
         KeyError, TypeError: a key is missing, or ``measurement`` has an unknown one.
@@ -95,6 +101,7 @@ def read_plan(
         ),
         frameworks={entry["environment"]: entry["framework"] for entry in document["cells"]},
         past=past,
+        models=models,
     )
 
 

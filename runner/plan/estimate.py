@@ -22,6 +22,8 @@ TRAINING_COST = 3  # a training step costs about three forward passes
 CHECK_COST = 5 * TRAINING_COST + 2  # forward passes of the check: first step, gradients, three steps, outputs twice
 EXTRA_LAYER_COST = 0.3  # of compiling one layer, for each further layer and direction
 FRAMEWORK_BYTES = 1 << 29  # memory of a framework with its libraries
+NETWORK_CHECK_SECONDS = 10.0  # to build a user's network and to check it; nothing is known of it before it is measured
+NETWORK_BYTES = 1 << 29  # memory of a user's network, likewise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,9 @@ def cell_seconds(cell: Cell, program: Program, measurement: Measurement, rates: 
         rates: how fast the device computes.
     """
     plain = cell.phase.partition("+")[0]
+    if is_network_of_user(cell.case_id):
+        prepared = rates.start(program.framework) + NETWORK_CHECK_SECONDS
+        return prepared if plain.startswith("compile") else prepared + measurement.seconds
     check, layers = _preparation(cell.case_id, cell.precision, program.kind, rates)
     compilation = layers * program.compiling[0 if plain == "compile" else 1]
     prepared = rates.start(program.framework) + check + compilation
@@ -94,7 +99,7 @@ def resource_skip(cell: Cell, min_seconds: float, measurement: Measurement, memo
     if min_seconds > measurement.timeout:
         length = f"{min_seconds:.0f} s even at twice the GPU's peak rate" if gpus else f"about {min_seconds:.0f} s"
         return Skip("over-budget", f"one round would take {length}; the time-out is {measurement.timeout:.0f} s")
-    chips = CASES[cell.case_id].get("chips", 1)
+    chips = CASES.get(cell.case_id, {}).get("chips", 1)
     if gpus and chips > gpus:
         return Skip("processors", f"it needs {chips} GPUs at once; this run has {gpus}")
     if not gpus and chips > measurement.threads:
@@ -158,7 +163,14 @@ def defer_over_budget(
 @cache
 def process_bytes(case_id: str, parts: int = 1) -> int:
     """Return about how many bytes a process holds that trains a case, or each of ``parts`` processes that share it."""
+    if is_network_of_user(case_id):
+        return FRAMEWORK_BYTES + NETWORK_BYTES
     return FRAMEWORK_BYTES + training_bytes(CASES[case_id]) // parts
+
+
+def is_network_of_user(case_id: str) -> bool:
+    """Return whether a case is of a model file: its cost is not known before it is measured."""
+    return case_id not in CASES
 
 
 @cache

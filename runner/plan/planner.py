@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
+from typing import Any
 
 from runner.catalog.cases import CASES
 from runner.catalog.hardware.versions import format_capability, version_numbers
@@ -40,17 +41,21 @@ def plan(matrix: Matrix, request: Request, unavailable: Mapping[str, Skip], gpu:
     planned = estimate.defer_over_budget(planned, measurement, request.devices)
     if not planned:
         raise NothingSelectedError(_nothing_selected(request))
-    if request.corpus and not any(CASES[planned_cell.cell.case_id].get("vocabulary") for planned_cell in planned):
+    cases = matrix.cases
+    if request.corpus and not any(cases[planned_cell.cell.case_id].get("vocabulary") for planned_cell in planned):
         message = "--corpus is for language models, and none is selected"
         raise UsageError(Problem(message, hint="add --workload lm-lstm"))
+    blocks = _blocks(cases, planned, request)
+    digests = {block.spec.get("files") for block in blocks}
     return Plan(
         device=request.device,
         devices=request.devices,
         backend=request.backend,
         measurement=measurement,
         cells=planned,
-        blocks=_blocks(planned, request),
+        blocks=blocks,
         frameworks={name: matrix.environments[name].framework for name in request.environments},
+        models={of.files.digest: of.files for of in matrix.networks.values() if of.files.digest in digests},
     )
 
 
@@ -80,7 +85,9 @@ def _judgements(
     return compatibility.judgements(matrix, request, gpu, unavailable)
 
 
-def _blocks(planned: tuple[PlannedCell, ...], request: Request) -> tuple[Block, ...]:
+def _blocks(
+    cases: Mapping[str, Mapping[str, Any]], planned: tuple[PlannedCell, ...], request: Request
+) -> tuple[Block, ...]:
     """Return a block for each case with a cell that runs, in the order of the cells.
 
     Raises:
@@ -93,7 +100,7 @@ def _blocks(planned: tuple[PlannedCell, ...], request: Request) -> tuple[Block, 
     return tuple(
         Block(
             case_id=case_id,
-            spec=with_corpus(CASES[case_id], request.corpus),
+            spec=with_corpus(cases[case_id], request.corpus),
             device=request.device,
             cells=tuple(cells),
             memory_bytes=estimate.process_bytes(case_id),
@@ -146,7 +153,9 @@ class _Decision:
         )
 
     def _min_seconds(self, cell: Cell, program: Program, estimated: float) -> float:
-        """Return the seconds that one round of a cell takes at least; 0 where nothing is known of the GPU."""
+        """Return the seconds that one round of a cell takes at least; 0 where nothing is known of GPU or network."""
+        if estimate.is_network_of_user(cell.case_id):
+            return 0.0
         if self.request.device == "cpu":
             return estimated  # at the rate of real runs
         fastest = fastest_rates(self.gpu.name) if self.gpu else None
@@ -166,9 +175,12 @@ class _Decision:
                 return Skip("excluded", rule.reason)
         environment = self.matrix.environments[cell.environment]
         protocol, device = cell.protocol, (self.request.device, cell.precision)
-        lacks = _lacks(
-            environment.framework, environment.release, cell.implementation, (cell.case_id, protocol), device
-        )
+        release = environment.release
+        if cell.case_id in CASES:
+            lacks = _lacks(environment.framework, release, cell.implementation, (cell.case_id, protocol), device)
+        else:
+            spec = dict(self.matrix.cases[cell.case_id], protocol=protocol)
+            lacks = _as_skip(implementation.lacks(spec, version_numbers(release), *device))
         judgement = self.judgements.get(cell.environment)
         uses_cudnn = implementation.uses_cudnn_in(version_numbers(environment.release))
         on_gpu = judgement.skip(uses_cudnn=uses_cudnn, allow_jit=self.request.allow_jit) if judgement else None
@@ -203,7 +215,11 @@ def _lacks(
     lacks = implementation_class(framework, slug).lacks(
         dict(CASES[case_id], protocol=protocol), version_numbers(release), *device_and_precision
     )
-    return Skip(*lacks) if lacks else None
+    return _as_skip(lacks)
+
+
+def _as_skip(code_and_reason: tuple[str, str] | None) -> Skip | None:
+    return Skip(*code_and_reason) if code_and_reason else None
 
 
 def _nothing_selected(request: Request) -> Problem:

@@ -35,7 +35,8 @@ def report(
         dataset: the run.
         comparisons: environments of this run against a base, for the verdicts.
         published: a source of ``runner.catalog.published``, whose figures are shown next to those of the run.
-        profiles: cell id -> its profile; ``damaged_profiles`` is a sentence for each that cannot be read.
+        profiles: cell id -> its profile.
+        damaged_profiles: a sentence for each that cannot be read.
 
     Raises:
         UsageError: there is no such source, or the run has measured none of its cases.

@@ -87,7 +87,8 @@ def arrange(
     Args:
         dataset: the run.
         comparisons: of environments of this run; the verdict of a cell is from the first that has it.
-        profiles: cell id -> its profile; ``damaged`` is a sentence for each that cannot be read.
+        profiles: cell id -> its profile.
+        damaged: a sentence for each profile that cannot be read.
     """
     issues = quality_issues(dataset)
     comparisons = tuple(annotate(each, {dataset.run: issues}) for each in comparisons)

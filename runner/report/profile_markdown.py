@@ -23,7 +23,11 @@ def parts(profiles: Profiles | None) -> list[str]:
 def _pair(pair: ProfiledPair) -> list[str]:
     compared = pair.compared
     title = f"{compared.test}, {compared.api}: {pair.base} → {pair.other}, {compared.change}"
-    return [bold(title), bullets(map(sentence, (pair.base_steps, pair.other_steps))), *(_table(pair, each) for each in pair.tables)]
+    return [
+        bold(title),
+        bullets(map(sentence, (pair.base_steps, pair.other_steps))),
+        *(_table(pair, each) for each in pair.tables),
+    ]
 
 
 def _table(pair: ProfiledPair, operators: OperatorTable) -> str:

@@ -24,8 +24,8 @@ MAX_SLOWDOWN = 2.0
 DISTURBED = "The profiler, or another program, took most of it: trust the numbers of calls more than the times"
 CLOCK_TITLES: Mapping[Clock, str] = {"device": "time on the GPU", "host": "time on the CPU"}
 INTRODUCTION = (
-    "Where the time of a step goes, by the profiler of each framework: times of one step, without the operators that an "
-    "operator calls. The largest difference comes first, and is also shown as a share of the first release's step. "
+    "Where the time of a step goes, by the profiler of each framework: times of one step, without the operators that "
+    "an operator calls. The largest difference comes first, and is also shown as a share of the first release's step. "
     "A profile gives a difference its name; how large it is, the timed rounds say. A profiler slows down what it "
     "watches, the more the shorter the operators are. Profiles are taken after the rounds, in processes of their own. "
     "An operator that only one side has may be the work of another name on the other side."

@@ -34,6 +34,7 @@ UPGRADES: Mapping[str, Upgrades] = {
     CASES: {},
     MACHINE: {},
     ENVIRONMENTS: {},
+    "models": {},
     JOURNAL: {
         1: lambda old: {"event": "measured", **old},  # every line was a finished record
         2: lambda old: old,  # without number and checksum

@@ -1,8 +1,8 @@
 """Run folders: the plan, the facts and the results of a run, in files that are written atomically.
 
 ``reports/runs/<run-id>/`` holds ``plan.json``, ``cases.json``, ``machine.json``, ``environments.json``, ``records/``
-(one file for each record), ``journal.jsonl`` (the events, see ``runner.store.journal``) and ``logs/<cell>.log``. The
-journal decides which records count. A record's line is appended after its file is complete, so every line names an
+(one file for each record), ``journal.jsonl`` (the events, see ``runner.store.journal``) and ``logs/<cell>.log``, and
+the files of users' networks in ``models/``. The journal decides which records count. A record's line is appended after its file is complete, so every line names an
 existing file, and a record file without a line was never finished. The line has the checksum of the file.
 """
 
@@ -10,7 +10,7 @@ import errno
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,7 +21,7 @@ from runner.core.errors import Problem, RecordError, UsageError
 from runner.core.files import read_bounded, write_whole
 from runner.core.json import Document, parse_object
 from runner.core.locks import hold, is_held
-from runner.core.model import Cell, Record
+from runner.core.model import Cell, ModelFiles, Record
 from runner.store import records
 from runner.store.checksums import file_checksum
 from runner.store.damage import DamagedRecord, reason_of, sentences
@@ -40,6 +40,7 @@ from runner.store.documents import (
 )
 from runner.store.journal import Entry, Journal, read
 from runner.store.journal_writer import append
+from runner.store.model_files import read_models, write_models
 
 LOCK = ".lock"
 NIGHTS = "nights"
@@ -68,6 +69,7 @@ class Run:
         machine: Mapping[str, Any],
         header: Mapping[str, Any],
         now: datetime | str,
+        models: Iterable[ModelFiles] = (),
     ) -> "Run":
         """Create the folder of a new run.
 
@@ -78,6 +80,7 @@ class Run:
             machine: facts about this machine.
             header: the journal's first event: what it takes to resume the run.
             now: the time in UTC, which names the run; or an id that ``new_id`` returned.
+            models: the files of the users' networks of the cases.
         """
         path = reports / "runs" / (new_id(now) if isinstance(now, datetime) else now)
         run = cls(path)
@@ -88,6 +91,7 @@ class Run:
             write_whole(path / CASES, sealed({"version": VERSION, "cases": cases}))
             write_whole(path / MACHINE, sealed({"version": VERSION, **machine}))
             run.write_environments({})
+            write_models(path, models)
             write_whole(path / PLAN, sealed({"version": VERSION, **plan}))  # last: with it the folder is a run
         except OSError as error:
             shutil.rmtree(path, ignore_errors=True)
@@ -127,6 +131,14 @@ class Run:
         """Return case id -> its specification, as the harness gets it."""
         cases: Document = read_document(self.path / CASES, CASES)["cases"]
         return cases
+
+    def models(self) -> dict[str, ModelFiles]:
+        """Return digest -> the files of each user's network that the run measures.
+
+        Raises:
+            RecordError: a file is missing or was changed.
+        """
+        return read_models(self.path, [case["files"] for case in self.cases().values() if "files" in case])
 
     def machine(self) -> Document:
         """Return the facts about the machine."""

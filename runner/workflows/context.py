@@ -28,6 +28,7 @@ from runner.matrix.fields import ENVIRONMENT_ID, LONGEST_ID
 from runner.matrix.models import GpuSettings, Selector
 from runner.plan import corpus
 from runner.plan.compatibility.variants import choose_variants
+from runner.workflows.networks import network_notes, with_models
 from runner.workflows.options import Options
 from runner.workflows.preparation import QUIET_SECONDS, Prepared, RunSettings, prepare
 
@@ -87,7 +88,8 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
         EngineError: docker was chosen and no engine answers.
         GpuError: the chosen GPU is not there.
     """
-    matrix = load(options.matrix)
+    matrix, selected = with_models(load(options.matrix), options)
+    typed, options = options, replace(options, workload=selected)
     cache = cache_folder(environ)
     resources = Resources(
         dockerfiles=options.matrix.parent / "docker", cache=cache, python=options.python, framework=options.framework
@@ -108,6 +110,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
         matrix, reasons = choose_variants(matrix, gpus[0], backend.name, capacity.glibc)
     request = plan_request(options, matrix, backend.name, (device, gpus), capacity)
     notes += [reason for name, reason in reasons.items() if name in request.environments]
+    notes += network_notes(matrix, request)
     settings = RunSettings(
         file=options.matrix,
         reports=options.reports,
@@ -120,8 +123,8 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
         pin=options.pin is not False,
         telemetry=matrix.gpu.telemetry,
         quiet_seconds=0.0 if options.busy_ok else QUIET_SECONDS,
-        command=tuple(options.to_argv()),
         profile=options.profile,
+        command=tuple(typed.to_argv()),
     )
     return Context(matrix=matrix, request=request, backend=backend, settings=settings, gpus=gpus, notes=tuple(notes))
 

@@ -24,6 +24,10 @@ class Options:
     workload: Annotated[
         list[str] | None, typer.Option("--workload", help="plan only this workload; may be repeated")
     ] = None
+    model: Annotated[
+        list[Path] | None,
+        typer.Option("--model", help="measure your network: a model file, or a folder with model.py; may be repeated"),
+    ] = None
     preset: Annotated[str | None, typer.Option("--preset", help="a preset of the matrix file")] = None
     precision: Annotated[
         list[str] | None, typer.Option("--precision", help="plan only this precision; may be repeated")
@@ -81,7 +85,8 @@ class Options:
     profile: Annotated[
         bool,
         typer.Option(
-            "--profile", help="after the rounds, also keep the framework's profile of a step of each cell, for the report"
+            "--profile",
+            help="after the rounds, also keep the framework's profile of a step of each cell, for the report",
         ),
     ] = False
     traceback: Annotated[bool, typer.Option("--traceback", help="show the traceback of an error")] = False

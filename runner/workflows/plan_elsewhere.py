@@ -1,6 +1,7 @@
 """Plan for another machine from its description: a file made there by `runner doctor --format json`."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from runner.core.errors import EngineError, Problem, UsageError
 from runner.core.machine import Capacity
@@ -13,6 +14,7 @@ from runner.plan.environments import specs
 from runner.plan.machine_file import MachineDescription
 from runner.plan.planner import plan
 from runner.workflows.context import clocks, plan_request
+from runner.workflows.networks import network_notes, with_models
 from runner.workflows.options import Options
 
 
@@ -32,7 +34,8 @@ def planned(options: Options, machine: MachineDescription, say: Callable[[str], 
         EngineError: docker was chosen and the description has no engine.
         GpuError: the description does not have the chosen GPU.
     """
-    matrix = load(options.matrix)
+    matrix, selected = with_models(load(options.matrix), options)
+    options = replace(options, workload=selected)
     backend = _backend(options, machine)
     device, gpus = pick_devices(options.device, machine.gpus, str(machine.file))
     gpu = gpus[0] if gpus else None
@@ -41,6 +44,8 @@ def planned(options: Options, machine: MachineDescription, say: Callable[[str], 
     if gpu:
         matrix, reasons = choose_variants(matrix, gpu, backend, machine.glibc)
     request = plan_request(options, matrix, backend, (device, gpus), capacity)
+    for note in network_notes(matrix, request):
+        say(note)
     where = f"{gpu.name} with driver {gpu.driver}" if gpu else machine.cpu
     say(f"planning for {where}, as {machine.file} describes it")
     if gpu and backend == "docker" and not machine.passes_gpus:

@@ -9,6 +9,7 @@ import numpy as np
 from runner.analysis import paired_tests, statistics
 from runner.analysis.cell_rounds import log_ratios
 from runner.analysis.compare.drafts import Draft, freedom, variance_factor
+from runner.analysis.compare.file_differences import file_differences
 from runner.analysis.compare.forecasts import with_forecasts
 from runner.analysis.compare.pairing import Measured, Pair, Side
 from runner.analysis.compare.published import note, with_comparable_facts
@@ -83,7 +84,12 @@ def fact_differences(base: Measured, other: Measured, base_name: str, other_name
     """Return code -> sentence for each fact in which the rounds of two cells do not all agree."""
     differences: dict[str, str] = {}
     for fact, code in COMPARABLE.items():
-        if code not in differences and len(base.facts[fact] | other.facts[fact]) > 1:
+        if code in differences or len(base.facts[fact] | other.facts[fact]) <= 1:
+            continue
+        if code == "model-files":
+            sides = base.facts[fact], other.facts[fact]
+            differences[code] = file_differences(*sides, base_name, other_name)
+        else:
             of_base, of_other = (
                 " and ".join(sorted(value or UNKNOWN for value in side.facts[fact])) for side in (base, other)
             )

@@ -19,6 +19,7 @@ from runner.core.model.events import (
     Record,
     RoundTimes,
 )
+from runner.core.model.model_files import ModelFiles
 from runner.core.model.plans import Block, Corpus, Measurement, Past, Plan, Request, Round
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "Leftover",
     "Limits",
     "Measurement",
+    "ModelFiles",
     "Outcome",
     "Past",
     "Plan",

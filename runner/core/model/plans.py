@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from runner.core.model.cells import Cell, Device, PlannedCell, Protocol
+from runner.core.model.model_files import ModelFiles
 
 
 class Round(NamedTuple):
@@ -117,6 +118,8 @@ class Plan:
     past: Past = Past()
     devices: int = 1
     """How many devices share the cases."""
+    models: Mapping[str, ModelFiles] = field(default_factory=dict)
+    """digest -> the files of a user's network; the ``files`` of a case's specification is such a digest."""
 
     @property
     def seconds(self) -> float:

@@ -3,6 +3,7 @@
 from ..verify import reference
 from . import kernel
 from .base import Implementation
+from .user_model import UserModel as Base
 
 FRAMEWORK = "numpy"
 FORK_AFTER_IMPORT = True
@@ -92,4 +93,32 @@ class DenseMatmul(kernel.DenseProduct):
     forward, result = Matmul.forward, Matmul.result
 
 
-IMPLEMENTATIONS = (NumpyLoop, Matmul, DenseMatmul)
+class UserModel(Base):
+    """A ``NumpyModel``; its default state are attributes that are arrays of floats."""
+
+    framework = FRAMEWORK
+    label = "NumPy"
+    devices = ("cpu",)
+    stateful = "no attribute is an array of floats"
+
+    def variables(self):
+        """See UserModel of ``user_model``."""
+        import numpy
+
+        named = {}
+        for name, entry in self.attributes():
+            if isinstance(entry, numpy.ndarray) and entry.dtype.kind == "f" and entry.flags.writeable:
+                named[name] = (entry.copy, self.writer(entry))
+        return named
+
+    @staticmethod
+    def writer(array):
+        """Return a function that writes into an array, which other attributes may share."""
+
+        def write(values):
+            array[...] = values
+
+        return write
+
+
+IMPLEMENTATIONS = (NumpyLoop, Matmul, DenseMatmul, UserModel)

@@ -62,7 +62,7 @@ def find_stored(reports: Path, text: str) -> Stored:
         raise NothingSelectedError(Problem(f"run {run.id} has no good record of {pattern!r}", hint=hint))
     header = read_header(run)
     try:
-        plan = read_plan(run.plan(), run.cases(), header.measurement, Past())
+        plan = read_plan(run.plan(), run.cases(), header.measurement, Past(), run.models())
     except (KeyError, TypeError) as error:
         raise RecordError(Problem(f"{run.path}: the plan cannot be read: {error}")) from error
     return Stored(run=run, header=header, plan=of_cells(plan, chosen))

@@ -139,7 +139,7 @@ def start_run(plan: Plan, settings: RunSettings, gpus: Sequence[Gpu], ready: Map
         locks={name: str(path.absolute()) for name, path in settings.locks.items()},
     )
     name = settings.run or datetime.now(UTC)
-    return Run.create(settings.reports, document, cases, machine.describe(gpus), header.event(), name)
+    return Run.create(settings.reports, document, cases, machine.describe(gpus), header.event(), name, plan.models.values())
 
 
 def digests(ready: Mapping[str, Provisioned]) -> dict[str, str]:

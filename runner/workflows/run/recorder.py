@@ -64,6 +64,9 @@ class RunRecorder:
         self.kinds = {planned.cell: planned.kind for planned in plan.cells}
         self.expected = self._expected()
         self.corpora = {block.case_id: block.spec["corpus"] for block in plan.blocks if "corpus" in block.spec}
+        self.models = {
+            block.case_id: plan.models[block.spec["files"]].fact() for block in plan.blocks if "files" in block.spec
+        }
         finished = Counter(case_id for case_id, _ in plan.past.finished)
         self.rounds_left = Counter(
             {cell: max(0, rounds - finished[block.case_id]) for block in plan.blocks for cell in block.cells}
@@ -86,6 +89,9 @@ class RunRecorder:
             elapsed: seconds that the run was measured for until then, all its parts together.
             clocks: the device session that it happened in.
         """
+        if isinstance(event, ProfileTaken):
+            self._record_profile(event.cell, event.profile)
+            return
         elapsed_s = round(elapsed, 3)
         match event:
             case Outcome():
@@ -104,8 +110,6 @@ class RunRecorder:
                 times = {name: round(value, 3) for name, value in seconds.items() if value}
                 self.stored.note("times", device=device_id(clocks.gpu), round=number, seconds=times, spent=elapsed_s)
                 self._correct_estimate(number)
-            case ProfileTaken(cell, profile):
-                self._record_profile(cell, profile)
             case CaseFinished(case_id, number):
                 self.stored.note("round", case=case_id, round=number, spent=elapsed_s)
 
@@ -188,6 +192,7 @@ class RunRecorder:
             **(outcome.device if "clocks" in outcome.device else {**clocks.facts(), **outcome.device}),
             "harness": harness_archive.version(),
             **({"corpus": self.corpora[cell.case_id]} if cell.case_id in self.corpora else {}),
+            **({"model_files": self.models[cell.case_id]} if cell.case_id in self.models else {}),
         }
 
     def _record_environment(self, outcome: Outcome) -> None:

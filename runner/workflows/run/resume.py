@@ -133,7 +133,7 @@ def _newest_unfinished(reports: Path, stack: ExitStack, say: Callable[[str], Non
 def stored_plan(run: Run, journal: Journal, header: RunHeader, say: Callable[[str], None]) -> Plan:
     """Return the plan of a run, with what it has measured already; ``say`` takes sentences about damage."""
     try:
-        return read_plan(run.plan(), run.cases(), header.measurement, past(run, journal, say))
+        return read_plan(run.plan(), run.cases(), header.measurement, past(run, journal, say), run.models())
     except (KeyError, TypeError) as error:
         raise RecordError(Problem(f"{run.path}: the plan cannot be read: {error}")) from error
 

@@ -2,7 +2,7 @@
 
 import itertools
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -121,7 +121,7 @@ class Profiler:
         """Take what the table has."""
         self.means, self.function_events = means, events
 
-    def __enter__(self) -> "Profiler":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

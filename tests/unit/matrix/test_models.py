@@ -1,5 +1,6 @@
 """What the models accept, what they fill in, and what their schema says."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -156,4 +157,7 @@ def test_the_schema_refuses_unknown_keys_and_describes_each_known_one() -> None:
 
 
 def test_the_schema_lists_the_workloads() -> None:
-    assert schema()["properties"]["workloads"]["propertyNames"]["enum"] == list(WORKLOADS)
+    shipped, networks = schema()["properties"]["workloads"]["propertyNames"]["anyOf"]
+    assert shipped == {"enum": list(WORKLOADS)}
+    assert re.search(networks["pattern"], "my-network")
+    assert not re.search(networks["pattern"], "My_Network")

@@ -48,7 +48,7 @@ def test_environments_are_profiled_one_after_the_other(tmp_path: Path) -> None:
     assert [server.environment for server in backend.opened] == ["a", "b"]
     assert backend.alive == [{"a"}, {"a"}, {"b"}]
     assert {(each["op"], each["already_verified"], each.get("turns")) for each in requests(backend)} == {
-        ("profile", True, None)
+        ("profile", True, False)
     }
 
 
@@ -65,7 +65,7 @@ def test_a_profile_that_fails_costs_no_other(tmp_path: Path) -> None:
 def test_a_server_that_cannot_start_is_the_reason(tmp_path: Path) -> None:
     backend = FakeBackend()
     backend.hellos["a"] = deque(["import"])
-    assert taken(backend, tmp_path) == {"a/x": "it was import", "a/y": "it was import", "b/x": ""}
+    assert taken(backend, tmp_path) == {"a/x": "import: it was import", "a/y": "import: it was import", "b/x": ""}
 
 
 def test_the_budget_limits_profiles_too(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from runner.core.model import Cell
 from runner.report import profiles as shown
+from runner.report.formatting import DASH
 from runner.store.profiles import write_profile
 from runner.store.run import Run
 from runner.workflows.results import write_report
@@ -49,8 +50,8 @@ def test_a_slow_down_has_the_name_of_its_operator(run: Run) -> None:
         "| operator, time on the CPU | difference | of the step | torch 1.12 | torch 2.x | calls |",
         "| --- | --- | --- | --- | --- | --- |",
         "| mm | +90.00 ms | +90.0 % | 60.00 ms | 150.00 ms | 2 |",
-        "| add | +20.00 ms | +20.0 % | – | 20.00 ms | – → 2 |",
-        "| **outside of operators** | -10.00 ms | -10.0 % | 10.00 ms | – | – |",
+        f"| add | +20.00 ms | +20.0 % | {DASH} | 20.00 ms | {DASH} → 2 |",
+        f"| **outside of operators** | -10.00 ms | -10.0 % | 10.00 ms | {DASH} | {DASH} |",
         "| tanh | +0.00 ms | +0.0 % | 30.00 ms | 30.00 ms | 2 |",
         "| **sum** | +100.00 ms | +100.0 % | 100.00 ms | 200.00 ms |  |",
     ]
@@ -59,7 +60,9 @@ def test_a_slow_down_has_the_name_of_its_operator(run: Run) -> None:
 
 def test_only_the_largest_differences_are_rows_and_the_others_are_a_sum(run: Run) -> None:
     names = {f"op{number:02}": 0.001 * number for number in range(1, 21)}
-    html, _ = texts(run, {BASE: profile(0.3, **names), OTHER: profile(0.6, **{name: 2 * s for name, s in names.items()})})
+    html, _ = texts(
+        run, {BASE: profile(0.3, **names), OTHER: profile(0.6, **{name: 2 * s for name, s in names.items()})}
+    )
     assert "<b>6 others together</b>" in html
     assert "<code>op20</code>" in html
     assert "<code>op06</code>" not in html

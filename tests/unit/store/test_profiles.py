@@ -45,10 +45,10 @@ def test_a_profile_is_read_as_it_was_written(tmp_path: Path) -> None:
     [
         (lambda text: text.replace("0.6", "0.7"), "it does not agree with its checksum"),
         (lambda text: text[:50], "not JSON"),
-        (lambda text: " " * (MAX_PROFILE_BYTES + 1), "larger than"),
-        (lambda text: json.dumps({"version": 1, "cell": CELL, "reason": "", "rows": [{}]}), "rows.0.name is missing"),
-        (lambda text: json.dumps({"version": 1, "cell": OTHER, "reason": "x"}), f"it is the profile of '{OTHER}'"),
-        (lambda text: json.dumps({"version": 9, "cell": CELL, "reason": "x"}), "has version 9"),
+        (lambda _: " " * (MAX_PROFILE_BYTES + 1), "larger than"),
+        (lambda _: json.dumps({"version": 1, "cell": CELL, "reason": "", "rows": [{}]}), "rows.0.name is missing"),
+        (lambda _: json.dumps({"version": 1, "cell": OTHER, "reason": "x"}), f"it is the profile of '{OTHER}'"),
+        (lambda _: json.dumps({"version": 9, "cell": CELL, "reason": "x"}), "has version 9"),
     ],
 )
 def test_a_damaged_profile_is_left_out_with_a_sentence(tmp_path: Path, change: Any, sentence: str) -> None:

@@ -59,7 +59,9 @@ def measured(
     lines: list[str] = []
     progress = Progress(lines.append)
     cache, controls = run.path / "cache", len(gpus) > 1  # one device alone would start a canary
-    settings = RunSettings(file=run.path, reports=run.path, cache=cache, controls=controls, pin=near is not None, **more)
+    settings = RunSettings(
+        file=run.path, reports=run.path, cache=cache, controls=controls, pin=near is not None, **more
+    )
     single, together = split_multi_gpu(plan)
     sessions = tuple(DeviceSession(gpu, LEAVE, progress.note) for gpu in gpus)
     parts = assign(single, len(sessions))

@@ -17,11 +17,12 @@ from . import profile  # noqa: F401  see ``harness.profiling``
 from .cudnn import CudnnLSTM
 from .device import select
 from .kernels import OPERATIONS
+from .model import UserModel
 from .scan import Scan
 
 FRAMEWORK = "jax"
 FORK_AFTER_IMPORT = False  # JAX starts threads, and warns that a fork is likely to end in a deadlock
-IMPLEMENTATIONS = (Scan, CudnnLSTM) + OPERATIONS
+IMPLEMENTATIONS = (Scan, CudnnLSTM) + OPERATIONS + (UserModel,)
 
 
 def load(threads: "int") -> "str":

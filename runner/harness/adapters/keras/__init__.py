@@ -16,12 +16,13 @@ from .. import theano
 from ..tensorflow.optimizers import EPSILON
 from ..tensorflow.runtime import quiet
 from . import graph, profile, published, runtime  # noqa: F401  ``profile``: see ``harness.profiling``
+from .model import UserModel
 from .networks import NETWORKS
 from .runtime import BACKEND
 
 FRAMEWORK = "keras"
 FORK_AFTER_IMPORT = BACKEND == "tensorflow"  # Theano chooses the folder of its compiled code when it is imported
-IMPLEMENTATIONS = NETWORKS
+IMPLEMENTATIONS = NETWORKS + (UserModel,)
 
 
 def load(threads: "int") -> "str":

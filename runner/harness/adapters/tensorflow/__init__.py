@@ -11,13 +11,14 @@ from . import profile  # noqa: F401  see ``harness.profiling``
 from . import runtime
 from .facts import thread_facts
 from .kernels import OPERATIONS
+from .model import UserModel
 from .networks import NETWORKS
 from .optimizers import EPSILON
 from .runtime import quiet
 
 FRAMEWORK = "tensorflow"
 FORK_AFTER_IMPORT = True  # no session and no eager context before the fork; 1.8, 1.15 and 2.21 then survive it
-IMPLEMENTATIONS = NETWORKS + OPERATIONS
+IMPLEMENTATIONS = NETWORKS + OPERATIONS + (UserModel,)
 
 
 def load(threads: "int") -> "str":

@@ -18,12 +18,13 @@ from . import lasagne
 from . import network as networks
 from . import profile  # noqa: F401  see ``harness.profiling``
 from . import scan
+from .model import UserModel
 
 FRAMEWORK = "theano"
 # Theano reads its flags, and with them the folder of its compiler cache, when it is imported, and does not let them
 # change later; a child gets its folder after the fork.
 FORK_AFTER_IMPORT = False
-IMPLEMENTATIONS = scan.NETWORKS + lasagne.NETWORKS + cudnn.NETWORKS
+IMPLEMENTATIONS = scan.NETWORKS + lasagne.NETWORKS + cudnn.NETWORKS + (UserModel,)
 
 
 def load(threads: "int") -> "str":

@@ -16,11 +16,12 @@ from .allreduce import SUMS
 from .cells import CELLS, COMPILED_CELLS
 from .graphs import GRAPHS
 from .kernels import OPERATIONS
+from .model import UserModel
 from .modules import MODULES
 
 FRAMEWORK = "torch"
 FORK_AFTER_IMPORT = True
-IMPLEMENTATIONS = CELLS + MODULES + COMPILED_CELLS + GRAPHS + OPERATIONS + SUMS
+IMPLEMENTATIONS = CELLS + MODULES + COMPILED_CELLS + GRAPHS + OPERATIONS + SUMS + (UserModel,)
 
 
 def load(threads: "int") -> "str":

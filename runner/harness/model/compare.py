@@ -1,0 +1,117 @@
+"""Compare outputs and losses of a user's network with those of the base environment."""
+
+import numpy
+
+from . import arrays
+from ..errors import CellFailure
+from ..verify import tolerance
+
+EXACT = {"loss": 1e-10, "forward": 1e-9}
+"""The largest errors in float64. See docs/same-computation.md for what was measured."""
+
+
+def limits(case: "dict", precision: "str") -> "dict":
+    """Return the largest relative error of a ``loss`` and of an output (``forward``): the file's, or the default."""
+    if precision == "fp64":
+        return EXACT
+    stated = (case["tolerance"] or {}).get(precision, (case["tolerance"] or {}).get("*"))
+    if stated is not None:
+        return {"loss": stated, "forward": stated}
+    return {kind: tolerance.allowed(kind, precision) for kind in ("loss", "forward")}
+
+
+def outputs(
+    values: "list", expected: "list", limit: "float", base: "str", facts: "dict", when: "str" = "", bits: "str" = ""
+) -> "None":
+    """Compare outputs; add ``output_errors`` by name, and the largest as ``forward_error``, to the facts.
+
+    Args:
+        values: [(name, array)].
+        expected: the same of the base.
+        limit: the largest norm of a difference, as a share of the norm of the base's output.
+        base: the base environment, for messages.
+        facts: go into a failure.
+        when: goes into its reason, `` after the timing`` for example.
+        bits: likewise, `` in float64`` for example.
+
+    Raises:
+        CellFailure: ``nan`` where an output is not finite; ``wrong-result`` for the first that differs.
+    """
+    same_shapes(values, expected, base, facts, when)
+    finite(values, facts, when)
+    errors = {}
+    for (name, value), (_, reference) in zip(values, expected):
+        errors[name or "output"] = tolerance.relative(value, reference)
+    if not bits:
+        facts.update(output_errors=errors, forward_error=max(errors.values()))
+    for name, _ in values:
+        error = errors[name or "output"]
+        if not error <= limit:
+            text = "{} is off by {:.1e} of its norm{}{}, {:.0e} allowed; the base is {}"
+            raise CellFailure("wrong-result", text.format(arrays.label(name), error, bits, when, limit, base), facts)
+
+
+def same_shapes(values: "list", expected: "list", base: "str", facts: "dict", when: "str" = "") -> "None":
+    """Raise CellFailure where outputs have other names or shapes than those of the base."""
+    names, base_names = [name for name, _ in values], [name for name, _ in expected]
+    if names != base_names:
+        text = "the outputs are {}{}, and {} in {}"
+        described = [", ".join(map(arrays.label, some)) for some in (names, base_names)]
+        raise CellFailure("wrong-result", text.format(described[0], when, described[1], base), facts)
+    for (name, value), (_, reference) in zip(values, expected):
+        if value.shape != reference.shape:
+            text = "{} has the shape {}{}, and {} in {}"
+            reason = text.format(arrays.label(name), value.shape, when, reference.shape, base)
+            raise CellFailure("wrong-result", reason, facts)
+
+
+def unchanged_shapes(first: "list", later: "list", facts: "dict") -> "None":
+    """Raise CellFailure where a second call has returned other shapes than the first one."""
+    shapes = [[(name, array.shape) for name, array in some] for some in (first, later)]
+    if shapes[0] != shapes[1]:
+        described = [", ".join(str(shape) for _, shape in some) for some in shapes]
+        reason = "the network changes its shapes: its outputs were {} and later {}".format(*described)
+        raise CellFailure("wrong-result", reason, facts)
+
+
+def finite(values: "list", facts: "dict", when: "str" = "") -> "None":
+    """Raise CellFailure, class ``nan``, for the first output that is not finite."""
+    for name, value in values:
+        if not numpy.isfinite(value).all():
+            bad = int(numpy.size(value) - numpy.isfinite(value).sum())
+            text = "{} is not finite{}: {} of {} numbers"
+            raise CellFailure("nan", text.format(arrays.label(name), when, bad, numpy.size(value)), facts)
+
+
+def finite_losses(losses: "list", facts: "dict") -> "None":
+    """Raise CellFailure, class ``nan``, for the first loss that is not finite."""
+    for step, loss in enumerate(losses, 1):
+        if not numpy.isfinite(loss):
+            raise CellFailure("nan", "the loss of step {} is not finite".format(step), facts)
+
+
+def losses(values: "list", expected: "list", limit: "float", base: "str", facts: "dict", bits: "str" = "") -> "None":
+    """Compare the losses of the first steps; add ``loss``, ``reference_loss`` and ``loss_error`` to the facts.
+
+    Raises:
+        CellFailure: ``nan`` where one is not finite; ``wrong-result`` for the first step that differs.
+    """
+    errors = [abs(value - reference) / (abs(reference) or 1.0) for value, reference in zip(values, expected)]
+    if not bits:
+        facts.update(loss=values, reference_loss=expected, loss_error=max(errors))
+    finite_losses(values, facts)
+    for step, error in enumerate(errors, 1):
+        if not error <= limit:
+            text = "the loss of step {} is off by {:.1e}{}: {:.9g}, and {:.9g} in {}; {:.0e} allowed"
+            reason = text.format(step, error, bits, values[step - 1], expected[step - 1], base, limit)
+            raise CellFailure("wrong-result", reason, facts)
+
+
+def within(kind: "str", values: "list", expected: "list", limits: "dict") -> "bool":
+    """Return whether outputs (``forward``) or losses (``loss``) of the same environment agree."""
+    facts = {}
+    try:
+        (losses if kind == "loss" else outputs)(values, expected, limits[kind], "", facts)
+    except CellFailure:
+        return False
+    return True

@@ -1,0 +1,53 @@
+"""The files of a user's network: kept by the server, unpacked and imported in its children alone."""
+
+import base64
+import importlib.util
+import os
+import shutil
+import sys
+
+
+class ModelFiles(object):
+    """The files of a network.
+
+    Attributes:
+        digest: of all files.
+        entry: the name of the file with the classes.
+        folder: where a child unpacks them.
+    """
+
+    def __init__(self, message: "dict", parent: "str") -> "None":
+        """Take a request of the runner, and the folder of the server.
+
+        Raises:
+            ValueError: a name leads out of the folder.
+        """
+        self.digest, self.entry = message["digest"], message["entry"]
+        self.files = {name: base64.b64decode(data) for name, data in message["files"].items()}
+        for name in self.files:
+            if os.path.isabs(name) or ".." in name.split("/"):
+                raise ValueError("the name of a file leads out of the folder: {!r}".format(name))
+        self.folder = os.path.join(parent, "model-" + self.digest.rpartition(":")[2][:16])
+
+    def unpack(self) -> "None":
+        """Write all files anew, so that nothing that an earlier child has changed is there."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        for name in sorted(self.files):
+            path = os.path.join(self.folder, *name.split("/"))
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(self.files[name])
+
+    def load(self) -> "object":
+        """Unpack the files and return the module of the entry; its folder is the first that imports look into."""
+        self.unpack()
+        sys.path.insert(0, self.folder)
+        sys.dont_write_bytecode = True
+        importlib.invalidate_caches()
+        stem = os.path.splitext(os.path.basename(self.entry))[0]
+        name = "user_" + stem if stem in sys.modules else stem
+        specification = importlib.util.spec_from_file_location(name, os.path.join(self.folder, self.entry))
+        module = importlib.util.module_from_spec(specification)
+        sys.modules[name] = module
+        specification.loader.exec_module(module)
+        return module

@@ -1,0 +1,78 @@
+"""What a user's code raises, as the failure class and the sentence of a record."""
+
+import contextlib
+import importlib.util
+import os
+import sys
+import traceback
+
+from ..errors import CellFailure
+
+PACKAGES = {"PIL": "pillow", "cv2": "opencv-python-headless", "sklearn": "scikit-learn", "yaml": "pyyaml", "skimage": "scikit-image"}
+"""Module -> the package that has it, where their names differ."""
+
+NETWORK_ERRORS = ("gaierror", "URLError", "HTTPError", "ConnectionError", "ConnectTimeout", "MaxRetryError", "NewConnectionError")
+NETWORK_ERRORS += ("ConnectionRefusedError", "LocalEntryNotFoundError", "OfflineModeIsEnabled")
+"""Names of the classes that libraries raise where a host cannot be reached."""
+
+NO_NETWORK = "environments have no network in containers: let FILES name the data, which then travels with the file"
+
+
+@contextlib.contextmanager
+def explained(folder: "str", environment: "str", classify: "object") -> "object":
+    """Raise whatever the block raises as a CellFailure whose reason has the line of the user's code.
+
+    Args:
+        folder: of the user's files; None where there are none, and nothing is explained.
+        environment: its name in matrix.yaml.
+        classify: returns (failure class, reason) of an exception.
+    """
+    try:
+        yield
+    except CellFailure:
+        raise
+    except BaseException as error:  # SystemExit, too: a user's file may call ``sys.exit``
+        if folder is None:
+            raise
+        traceback.print_exc()
+        kind, reason = classify(error)
+        if isinstance(error, ImportError):
+            reason = missing_import(error, environment) or reason
+        elif is_about_network(error):
+            reason = "{}; {}".format(reason, NO_NETWORK)
+        raise CellFailure(kind, place(error, folder) + reason) from error
+
+
+def place(error: "BaseException", folder: "str") -> "str":
+    """Return ``file:line: `` of the deepest line of the user's code in a traceback; empty where it has none."""
+    prefix, location = os.path.join(folder, ""), ""
+    if isinstance(error, SyntaxError) and (error.filename or "").startswith(prefix):
+        return "{}:{}: ".format(error.filename[len(prefix) :], error.lineno)
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame[0].startswith(prefix):
+            location = "{}:{}: ".format(frame[0][len(prefix) :], frame[1])
+    return location
+
+
+def missing_import(error: "ImportError", environment: "str") -> "object":
+    """Return the sentence for a module that the environment lacks; None where it is the content of one that is there."""
+    name = getattr(error, "name", None)
+    if not name or not str(error).startswith("No module named"):
+        return None
+    top = name.partition(".")[0]
+    if top in sys.modules or importlib.util.find_spec(top) is not None:
+        return "the {} of this environment has no module {!r}".format(top, name)
+    package = PACKAGES.get(top, top)
+    text = "this environment has no module {!r}: add: [{}] under the environment `{}`"
+    return text.format(top, package, environment)
+
+
+def is_about_network(error: "BaseException") -> "bool":
+    """Return whether an exception, or what caused it, says that a host cannot be reached."""
+    known = set()
+    while error is not None and id(error) not in known:
+        known.add(id(error))
+        if any(kind.__name__ in NETWORK_ERRORS for kind in type(error).__mro__):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

@@ -1,0 +1,141 @@
+"""Builds the program of a user's network and verifies it, before and after it is timed, against the base environment."""
+
+import time
+import traceback
+
+from . import blob, compare, reference as references
+from ..errors import CellFailure
+from ..verify.trial import Trial
+
+WHY_NOT_64 = "it computes in float64 in {}, and raises here: {}"
+
+
+class ModelTrial(Trial):
+    """A trial whose data and weights are the user's, and whose reference is that of the base environment.
+
+    The time of the first call does not include the import of the user's file, nor loading a state.
+    """
+
+    def __init__(self, implementation, request, reference):
+        """Take the adapter's class, the request, and what ``reference.compute`` gave in the base, with its ``path``."""
+        Trial.__init__(self, implementation, request, reference)
+        if "train" not in self.case["phases"]:
+            self.first_method = "forward"
+        implementation.keeps_compiled = request["phase"] == "compile-warm"
+        self.base, self.check = reference["base"], reference["facts"]
+        self.groups = blob.read(reference["path"], reference["arrays"])
+        self.limits = compare.limits(self.case, self.precision)
+        self.checks_float64 = bool(request.get("check_float64")) and "outputs64" in self.groups
+        self.module = reference["files"].load()
+        self.shapes = []  # outputs of the first call that gave some
+        self.losses = []
+
+    def build_verified(self, case):
+        """See Trial; ``case`` is that of the request."""
+        self.builder = references.Builder(self.implementation, self.module, case, self.device)
+        start = time.perf_counter()
+        program = self.builder(self.precision)
+        seconds = time.perf_counter() - start
+        if "state" in self.groups:
+            program.load_state(self.groups["state"])
+        program.first_state = self.groups.get("state") or program.state() or None
+        start = time.perf_counter()
+        returned = getattr(program, self.first_method)()
+        program.synchronize()
+        seconds += time.perf_counter() - start
+        facts = {"compile_seconds": seconds, "model_check": self.described()}
+        if self.first_method == "train":
+            self.losses = [program.read_loss(returned)]
+        if self.trains_later:
+            self.verify_outputs(program, facts)  # nothing is trained: the forward pass is timed next
+        else:
+            self.verify(program, facts, self.times_program)
+        return program, facts
+
+    def described(self):
+        """Return how this cell is verified, for its record."""
+        unverified = self.check["by"] == "shapes"
+        return {
+            "by": self.check["by"],
+            "base": self.base,
+            "reason": self.check["reason"],
+            "fp64": self.check["losses64"] is not None,
+            "tolerance": {} if unverified else self.limits,
+        }
+
+    def verify(self, program, facts, again_later):
+        """See Trial: the losses of the first steps, then the outputs at the first state."""
+        if self.first_method == "train":
+            losses = references.losses(program, self.losses)
+            facts["loss"] = losses
+            if self.check["by"] == "shapes":
+                compare.finite_losses(losses, facts)
+            else:
+                self.agree(facts, lambda: compare.losses(losses, self.check["losses"], self.limits["loss"], self.base, facts))
+        program.reset()
+        if program.first_state is not None or not self.losses:
+            self.verify_outputs(program, facts)
+
+    def verify_outputs(self, program, facts, when=""):
+        """Compare the outputs of a program at its first state; by shapes, check that they are finite."""
+        if not program.has_outputs() or not self.groups.get("outputs"):
+            return
+        outputs = program.outputs()
+        if self.shapes:
+            compare.unchanged_shapes(self.shapes, outputs, facts)
+        self.shapes = outputs
+        expected = self.groups["outputs"]
+        if self.check["by"] == "shapes" or (self.trained(program, when) and not self.check["restores"]):
+            compare.same_shapes(outputs, expected, self.base, facts, when)
+            compare.finite(outputs, facts, when)
+            return
+        self.agree(facts, lambda: compare.outputs(outputs, expected, self.limits["forward"], self.base, facts, when))
+
+    def trained(self, program, when):
+        """Return whether steps or timed calls came before the outputs that are compared now."""
+        return bool(self.losses or when)
+
+    def agree(self, facts, comparison):
+        """Compare; a disagreement of results that depend on the framework's generators is no wrong result.
+
+        Releases may draw other numbers from the same seed. So results that agree have been verified, and others not.
+        """
+        try:
+            comparison()
+        except CellFailure as failure:
+            if failure.kind != "wrong-result" or not self.check["random"]:
+                raise
+            reason = "results depend on random numbers that the framework draws (dropout, or data that is not drawn from "
+            reason += "`random`), and differ: " + failure.reason
+            facts["model_check"] = dict(facts["model_check"], by="shapes", reason=reason, tolerance={})
+
+    def check_step(self, program, facts, step):
+        """See Trial; not where the class has no forward pass to compare with."""
+        if "forward" in self.case["phases"] and program.methods["forward"]:
+            Trial.check_step(self, program, facts, step)
+
+    def verify_again(self, program, facts, checked):
+        """See Trial; in the first measurement of an environment, a program in float64 is verified as well."""
+        program.reset()
+        self.verify_outputs(program, facts, " after the timing")
+        if self.checks_float64:
+            self.verify_float64(facts)
+
+    def verify_float64(self, facts):
+        """Compare a program in float64 with the base's; where this environment cannot compute so, the facts say why."""
+        try:
+            program = self.builder("fp64")
+            if "state" in self.groups:
+                program.load_state(self.groups["state"])
+            outputs, losses = references.results(program, self.case)
+        except Exception as error:  # whatever a framework raises where it has no such kernel
+            traceback.print_exc()
+            reason = WHY_NOT_64.format(self.base, str(error).splitlines()[0] if str(error) else type(error).__name__)
+            facts["model_check"] = dict(facts["model_check"], fp64=False, reason=reason)
+            return
+        limits = compare.limits(self.case, "fp64")
+        compare.outputs(outputs, self.groups["outputs64"], limits["forward"], self.base, facts, bits=" in float64")
+        if losses:
+            compare.losses(losses, self.check["losses64"], limits["loss"], self.base, facts, " in float64")
+
+

@@ -1,0 +1,183 @@
+"""Read a model file, a user's network, without running it: its classes, its cases, and the files that it needs.
+
+``source`` parses Python files, ``files`` collects what travels, ``classes`` finds parameters and methods, ``literals``
+reads the plain values. The page ``docs/how-to/measure-your-network.md`` says what a model file is.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.core.errors import MatrixError, Problem, UsageError
+from runner.core.model import ModelFiles
+from runner.matrix.model_file.classes import (
+    CLASS_NAMES,
+    METHODS,
+    Definitions,
+    ModelClass,
+    method_problem,
+    parameter_problems,
+)
+from runner.matrix.model_file.files import Folder
+from runner.matrix.model_file.literals import GIVEN, Literals
+
+__all__ = ["CLASS_NAMES", "LONGEST_NAME", "NETWORK_NAME", "Network", "network_name", "read_network"]
+
+FAMILY = "model"
+ENTRY_OF_FOLDER = "model.py"
+NETWORK_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9.]+)*")
+LONGEST_NAME = 40  # characters; it is a part of the names of files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """A user's network, as its model file describes it.
+
+    Attributes:
+        path: the model file.
+        files: the files that travel to the environments.
+        cases: name -> sizes.
+        classes: framework -> the name of its class.
+        methods: framework -> those of ``forward`` and ``train`` that its class has.
+        takes_weights: the frameworks whose class takes ``weights``; none where the file has no such function.
+        takes_precision: the frameworks whose class takes ``precision``.
+        tolerance: precision -> the largest relative error, ``*`` for every precision; None takes the defaults.
+    """
+
+    path: Path
+    files: ModelFiles
+    cases: Mapping[str, Mapping[str, Any]]
+    classes: Mapping[str, str]
+    methods: Mapping[str, tuple[str, ...]]
+    takes_weights: tuple[str, ...]
+    takes_precision: tuple[str, ...]
+    tolerance: Mapping[str, float] | None
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        """The phases that its cases can have, in the order of reports."""
+        return (
+            "compile",
+            "compile-warm",
+            *(name for name in METHODS if any(name in of for of in self.methods.values())),
+        )
+
+    def specs(self, workload: str) -> dict[str, dict[str, Any]]:
+        """Return ``workload/case`` -> the case as it is sent to the harness, under the name of a workload."""
+        common = {
+            "family": FAMILY,
+            "seed": 0,
+            "phases": list(self.phases),
+            "entry": self.files.entry,
+            "files": self.files.digest,
+            "classes": dict(self.classes),
+            "methods": {framework: list(methods) for framework, methods in self.methods.items()},
+            "takes_weights": list(self.takes_weights),
+            "takes_precision": list(self.takes_precision),
+            "tolerance": None if self.tolerance is None else dict(self.tolerance),
+        }
+        return {
+            f"{workload}/{name}": {"workload": workload, "name": name, "sizes": dict(sizes), **common}
+            for name, sizes in self.cases.items()
+        }
+
+
+def read_network(path: Path) -> Network:
+    """Return the network in a model file; nothing of the file is run.
+
+    Args:
+        path: the file, or a folder with a ``model.py``.
+
+    Raises:
+        MatrixError: the file, or a file that it needs, cannot be read or has mistakes; the error has all of them.
+    """
+    entry = path / ENTRY_OF_FOLDER if path.is_dir() else path
+    try:
+        return _network(entry)
+    except RecursionError:
+        raise MatrixError(Problem(f"{entry} cannot be read: it is nested too deep")) from None
+
+
+def network_name(path: Path) -> str:
+    """Return the name of the workload of a model file: its stem, or that of its folder, with dashes.
+
+    Raises:
+        UsageError: no workload can have the name.
+    """
+    stem = path.resolve().name if path.is_dir() else path.stem
+    name = stem.lower().replace("_", "-").replace(" ", "-")
+    if len(name) > LONGEST_NAME or not NETWORK_NAME.fullmatch(name):
+        hint = f"rename it: small letters, then digits and dashes, at most {LONGEST_NAME}, such as my_network.py"
+        raise UsageError(Problem(f"{stem!r} cannot name a workload", hint=hint))
+    return name
+
+
+def _network(entry: Path) -> Network:
+    folder = Folder(entry)
+    literals, definitions = Literals(folder.entry), Definitions(folder)
+    cases, tolerance = literals.cases(), literals.tolerance()
+    folder.add_data(literals.patterns())
+    problems = [*folder.problems, *literals.problems]
+    if message_and_hint := folder.too_large() if not folder.problems else None:
+        problems += [folder.entry.problem(None, *message_and_hint)] if message_and_hint[0] else []
+    models = {framework: definitions.model_class(name) for framework, name in CLASS_NAMES.items()}
+    classes = {framework: model for framework, model in models.items() if model is not None}
+    if not classes:
+        names = ", ".join(CLASS_NAMES.values())
+        message = f"{entry.name} has no class of a framework"
+        problems.append(folder.entry.problem(None, message, f"define one of {names}"))
+    has_weights = definitions.binding(folder.entry, "weights") is not None
+    problems += _class_problems(definitions, classes, literals, cases, has_weights=has_weights)
+    if problems:
+        raise MatrixError(*_ordered(problems))
+    return Network(
+        path=entry,
+        files=ModelFiles.of(folder.entry.name, folder.files),
+        cases=cases,
+        classes={framework: model.name for framework, model in classes.items()},
+        methods={framework: model.methods for framework, model in classes.items()},
+        takes_weights=_takers(classes, "weights") if has_weights else (),
+        takes_precision=_takers(classes, "precision"),
+        tolerance=tolerance,
+    )
+
+
+def _takers(classes: Mapping[str, ModelClass], name: str) -> tuple[str, ...]:
+    return tuple(framework for framework, model in classes.items() if model.signature.takes(name))
+
+
+def _class_problems(
+    definitions: Definitions,
+    classes: Mapping[str, ModelClass],
+    literals: Literals,
+    cases: Mapping[str, Mapping[str, Any]],
+    *,
+    has_weights: bool,
+) -> list[Problem]:
+    """Return what is wrong with the classes, and with the sizes that they take."""
+    given = tuple(name for name in GIVEN if name != "weights" or has_weights)
+    problems = []
+    for model in classes.values():
+        problems += [*filter(None, [method_problem(definitions, model)])]
+        if not model.signature.known:
+            continue
+        problems += parameter_problems(model, cases, given)
+        for case, sizes in cases.items():
+            for size in (name for name in sizes if not model.signature.takes(name)):
+                node = literals.size_node(case, size)
+                hint = f"add the parameter {size!r} to {model.name}, or **sizes"
+                message = f"{model.name} has no parameter {size!r}, which the case {case!r} gives"
+                problems.append(literals.source.problem(node, message, hint))
+    return problems
+
+
+def _ordered(problems: list[Problem]) -> list[Problem]:
+    """Return the problems by file and place, each once; those without a place first."""
+
+    def place(problem: Problem) -> tuple[str, int, int]:
+        at = problem.where
+        return ("", 0, 0) if at is None else (at.file, at.line, at.column)
+
+    return sorted(dict.fromkeys(problems), key=place)

@@ -1,0 +1,182 @@
+"""Which files travel with a model file: the modules beside it that it imports, and its data files."""
+
+import ast
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from runner.core import units
+from runner.core.errors import MatrixError, Problem, file_problem
+from runner.core.files import read_bounded
+from runner.matrix.model_file.source import MAX_SOURCE_BYTES, Source, parse_source
+
+MAX_BYTES = 16 << 20
+"""All files together: they are sent to each server, 4/3 as long in base64."""
+MAX_FILES = 1000
+FRAMEWORK_PACKAGES = frozenset({"torch", "tensorflow", "keras", "jax", "jaxlib", "theano", "lasagne", "numpy"})
+NEVER_TAKEN = FRAMEWORK_PACKAGES | sys.stdlib_module_names
+"""Modules of these names beside a model file do not travel: they would hide those of Python and of the environment."""
+
+
+class Folder:
+    """Collects the files of one network; the mistakes go to ``problems``.
+
+    Attributes:
+        path: the folder of the model file.
+        files: name with ``/`` -> content.
+        sources: name -> each Python file that is imported, the model file first.
+        problems: what is wrong with the files.
+    """
+
+    def __init__(self, entry: Path) -> None:
+        """Read the model file and the modules that it imports.
+
+        Raises:
+            MatrixError: the model file cannot be read, is too large, or is not Python.
+        """
+        self.path = entry.parent
+        self.files: dict[str, bytes] = {}
+        self.sources: dict[str, Source] = {}
+        self.problems: list[Problem] = []
+        self.entry = self._add_source(entry.name)
+        waiting = [self.entry]
+        while waiting:
+            waiting += self._add_imports(waiting.pop())
+
+    def _add_source(self, name: str) -> Source:
+        """Read a Python file; raises MatrixError where it cannot be read, is too large, or is not Python."""
+        path = self.path / name
+        try:
+            content = read_bounded(path, MAX_SOURCE_BYTES)
+        except FileNotFoundError:
+            raise MatrixError(Problem(f"there is no {path}", hint="name a model file, or its folder")) from None
+        except OSError as error:
+            raise MatrixError(file_problem(error, path, "read")) from error
+        source = parse_source(content, name, str(path))
+        self.files[name], self.sources[name] = content, source
+        return source
+
+    def _add_imports(self, source: Source) -> list[Source]:
+        """Read the modules that a file imports and that were not read before; return them."""
+        added = []
+        for node, module in imported_modules(source):
+            if module is None:
+                hint = "the folder of the model file is no package: `import layers`, or `from layers import Block`"
+                self.problems.append(source.problem(node, "this relative import leads out of the folder", hint))
+                continue
+            for name in module_files(self.path, module):
+                if name in self.sources:
+                    continue
+                if not self._is_inside(name):
+                    message = f"{name} leads outside of the folder of the model file"
+                    self.problems.append(source.problem(node, message, "copy it into the folder"))
+                    break
+                try:
+                    added.append(self._add_source(name))
+                except MatrixError as error:
+                    self.problems += error.problems
+                    return added
+        return added
+
+    def _is_inside(self, name: str) -> bool:
+        inside = Path(os.path.realpath(self.path))
+        return Path(os.path.realpath(self.path / name)).is_relative_to(inside)
+
+    def add_data(self, patterns: Sequence[tuple[str, ast.expr]]) -> None:
+        """Read the data files that match patterns, each with the node where it is written."""
+        for pattern, node in patterns:
+            message, hint = self._add_matches(pattern)
+            if message:
+                self.problems.append(self.entry.problem(node, message, hint))
+
+    def _add_matches(self, pattern: str) -> tuple[str, str]:
+        """Read the files that match a pattern; return what is wrong, or empty texts."""
+        inside = "name files below the folder of the model file, such as 'vocabulary.json' or 'data/*.npy'"
+        if not pattern.strip("/.") or pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
+            return f"{pattern!r} leads outside of the folder of the model file", inside
+        try:
+            paths = sorted(islice(self.path.glob(pattern), 10 * MAX_FILES))
+        except (ValueError, NotImplementedError, OSError) as error:
+            return f"{pattern!r} is not a pattern of files: {error}", inside
+        matches = [path for path in paths if not path.is_dir() and "__pycache__" not in path.parts]
+        if not matches:
+            hint = f"'{pattern.rstrip('/')}/*' names the files of a folder" if paths else inside
+            return f"no file matches {pattern!r}", hint
+        if len(matches) + len(self.files) > MAX_FILES:
+            return f"{pattern!r} matches {len(matches):,} files; {MAX_FILES:,} are allowed", inside
+        for path in matches:
+            message, hint = self._add_data_file(path)
+            if message:
+                return message, hint
+        return "", ""
+
+    def _add_data_file(self, path: Path) -> tuple[str, str]:
+        name = path.relative_to(self.path).as_posix()
+        if name in self.files:
+            return "", ""
+        if not name.isprintable():
+            return f"the name of the file {name!r} has characters that cannot be printed", "rename it"
+        if not self._is_inside(name):
+            return f"{name} leads outside of the folder of the model file", "copy it into the folder"
+        try:
+            self.files[name] = read_bounded(path, MAX_BYTES)
+        except OSError as error:
+            return f"{name} cannot be read: {error.strerror}", f"at most {units.memory(MAX_BYTES)} travel"
+        return self.too_large()
+
+    def too_large(self) -> tuple[str, str]:
+        """Return a message and a hint where the files are too large together, else empty texts."""
+        total = sum(map(len, self.files.values()))
+        if total <= MAX_BYTES:
+            return "", ""
+        message = f"the files of the network have {units.memory(total)} or more together; "
+        return f"{message}{units.memory(MAX_BYTES)} are allowed", "use a part of the data, or draw it in the class"
+
+
+def imported_modules(source: Source) -> Iterator[tuple[ast.AST, str | None]]:
+    """Yield (statement, dotted name) of each module that a file may import; None for one outside of the folder.
+
+    A name that is imported from a module may be a module itself, so it is yielded, too. Imports within functions count.
+    """
+    package = source.name.split("/")[:-1]
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            yield from ((node, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = absolute_module(node, package)
+            if module is None:
+                yield node, None
+                continue
+            for name in (module, *(f"{module}.{alias.name}".lstrip(".") for alias in node.names if alias.name != "*")):
+                yield node, name
+
+
+def absolute_module(node: ast.ImportFrom, package: Sequence[str]) -> str | None:
+    """Return the dotted name of what a statement imports from, seen from the folder; None if that is outside of it.
+
+    Args:
+        node: ``from MODULE import NAMES``.
+        package: the packages of the file with the statement, outermost first.
+    """
+    if node.level > len(package):
+        return None
+    parents = package[: len(package) - node.level + 1] if node.level else ()
+    return ".".join([*parents, *filter(None, [node.module])])
+
+
+def module_files(folder: Path, module: str) -> Iterator[str]:
+    """Yield the names of the files that the import of a module runs, packages first; none for one of another folder."""
+    parts = module.split(".")
+    if not parts[0] or parts[0] in NEVER_TAKEN:
+        return
+    for count in range(1, len(parts) + 1):
+        base = "/".join(parts[:count])
+        if os.path.isfile(folder / base / "__init__.py"):  # noqa: PTH113  Path.is_file raises for a name that is too long
+            yield f"{base}/__init__.py"
+        elif os.path.isfile(folder / f"{base}.py"):  # noqa: PTH113
+            yield f"{base}.py"
+            return
+        elif not os.path.isdir(folder / base):  # noqa: PTH112
+            return

@@ -1,0 +1,235 @@
+"""Users' networks: their files go to each server, and the base environment of a case makes its reference.
+
+The base is the first environment, in the order of the matrix, that computes a case with the same framework, or with any
+framework where the file gives the weights. If it fails, the next one is the base. The first reference that could be
+made is kept for the run, in a file, and goes to each server that measures the case; a resumed run makes it again.
+"""
+
+import base64
+import contextlib
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from runner.core.errors import RunnerError
+from runner.core.model import Block, Cell, ModelFiles, Outcome
+from runner.core.model.cells import is_twin, without_twin
+from runner.harness import cases
+from runner.measure.server_pool import JIT_SECONDS, ServerPool
+from runner.measure.session import GRACE, Session
+
+PIECE_BYTES = 8 << 20
+SEND_SECONDS = 120.0  # for the files, or for one piece
+
+
+class Group(NamedTuple):
+    """Cells that share a reference: of one case and precision, and one framework unless the file gives the weights."""
+
+    case_id: str
+    precision: str
+    framework: str
+
+
+class Reference(NamedTuple):
+    """A reference that an environment has made.
+
+    Attributes:
+        base: the environment.
+        description: ``facts`` and ``arrays``, the index, as the server gave them.
+        path: the file with the bytes of all arrays.
+    """
+
+    base: str
+    description: Mapping[str, Any]
+    path: Path
+
+
+class Models:
+    """The references of users' networks in a run, and what each server knows of them."""
+
+    def __init__(self, servers: ServerPool) -> None:
+        """Make nothing yet; ``close`` removes the files."""
+        self.servers = servers
+        self.folder: tempfile.TemporaryDirectory[str] | None = None
+        self.references: dict[Group, Reference] = {}
+        self.failures: dict[tuple[Group, str], dict[str, Any]] = {}  # with the environment that failed
+        self.float64: set[tuple[str, str]] = set()  # (case id, environment) whose results were compared in float64
+
+    def close(self) -> None:
+        """Remove the files of the references."""
+        if self.folder is not None:
+            self.folder.cleanup()
+
+    def group(self, block: Block, cell: Cell) -> Group:
+        """Return the group of a cell."""
+        framework = self.servers.plan.frameworks[cell.environment]
+        shared = framework in block.spec.get("takes_weights", ())
+        return Group(block.case_id, cell.precision, "" if shared else framework)
+
+    def make(self, block: Block, cells: tuple[Cell, ...], request: Mapping[str, Any]) -> None:
+        """Make the references of some cells, those that are not known yet.
+
+        Args:
+            block: a case of a user's network.
+            cells: of the block.
+            request: what all requests of the block share.
+
+        Raises:
+            EngineError: the engine is gone.
+        """
+        for cell in cells:
+            group = self.group(block, cell)
+            if group not in self.references:
+                self._make(block, group, request)
+
+    def _make(self, block: Block, group: Group, request: Mapping[str, Any]) -> None:
+        """Have the first environment that can do so make a reference."""
+        members = [cell for cell in block.cells if self.group(block, cell) == group]
+        names = dict.fromkeys(cell.environment for cell in members if cell.environment in self.servers.ready)
+        for name in sorted(names, key=is_twin):
+            if (group, name) in self.failures:
+                continue
+            self.servers.say(f"{block.case_id}: {name} computes the reference")
+            cell = next(cell for cell in members if cell.environment == name)
+            try:
+                self.references[group] = self._traced(block, group, cell, request)
+            except _Failed as failure:
+                self.failures[group, name] = failure.reply
+                self.servers.note(f"{block.case_id}: {name} computes no reference: {failure.reply.get('reason')}")
+                continue
+            return
+
+    def _traced(self, block: Block, group: Group, cell: Cell, request: Mapping[str, Any]) -> Reference:
+        """Return the reference that the environment of a cell makes. Raises _Failed."""
+        name = cell.environment
+        with self._session(name) as session:
+            self._send_files(session, block)
+            self.servers.settle()
+            message = {**request, **self.servers.request_of(cell), "op": "trace", "key": key(block, group)}
+            message["environment"] = name
+            timeout = JIT_SECONDS if without_twin(name) in self.servers.jit else request["timeout"]
+            description = answered(session.ask({**message, "timeout": timeout}, timeout + GRACE))
+            session.known = {key(block, group)}
+            return Reference(name, description, self._fetched(session, key(block, group), description["bytes"]))
+
+    def _fetched(self, session: Session, name: str, size: int) -> Path:
+        """Return a file with all arrays of a reference, read in pieces."""
+        self.folder = self.folder or tempfile.TemporaryDirectory(prefix="matrix-runner-references-")
+        path = Path(self.folder.name, f"{len(self.references)}.arrays")
+        with path.open("wb") as file:
+            while file.tell() < size:
+                request = {"op": "fetch", "key": name, "offset": file.tell(), "size": PIECE_BYTES}
+                data = base64.b64decode(answered(session.ask(request, SEND_SECONDS))["data"])
+                file.write(data[: size - file.tell()])
+                if not data:
+                    reason = "the harness server sent fewer bytes of the reference than it has announced"
+                    raise _Failed({"status": "failed", "class": "crash", "reason": reason})
+        return path
+
+    @contextlib.contextmanager
+    def _session(self, name: str) -> Iterator[Session]:
+        """Yield the session of an environment; end a server that no longer answers. Raises _Failed."""
+        session = self.servers.session(name)
+        if session is None:
+            raise _Failed(self.servers.broken[name])
+        try:
+            yield session
+        except _Failed as failure:
+            self.servers.check(failure.reply)
+            if not session.alive:
+                self.servers.retire(name)
+            raise
+
+    def _send_files(self, session: Session, block: Block) -> None:
+        """Send the files of a case, unless the server has them."""
+        files: ModelFiles = self.servers.plan.models[block.spec["files"]]
+        if files.digest in session.models:
+            return
+        contents = {name: base64.b64encode(data).decode("ascii") for name, data in sorted(files.files.items())}
+        message = {"op": "model", "digest": files.digest, "entry": files.entry, "files": contents}
+        answered(session.ask(message, SEND_SECONDS))
+        session.models.add(files.digest)
+
+    def _send_reference(self, session: Session, block: Block, group: Group) -> None:
+        """Send a reference in pieces, unless it is the newest that the server has."""
+        name, reference = key(block, group), self.references[group]
+        if name in session.known:
+            return
+        described = {part: reference.description[part] for part in ("facts", "arrays")}
+        message = {"op": "expect", "key": name, "base": reference.base, "files": block.spec["files"], **described}
+        answered(session.ask(message, SEND_SECONDS))
+        with reference.path.open("rb") as file:
+            while data := file.read(PIECE_BYTES):
+                piece = {"op": "piece", "key": name, "data": base64.b64encode(data).decode("ascii")}
+                answered(session.ask(piece, SEND_SECONDS))
+        session.known = {name}
+
+    def ask(
+        self,
+        cell: Cell,
+        block: Block,
+        number: int,
+        request: Mapping[str, Any],
+        *,
+        turns: bool = False,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Outcome | None:
+        """Measure a cell in a round as ``ServerPool.ask`` does; send files and reference first, where they are missing.
+
+        Args:
+            cell: a cell whose reference ``make`` has tried to make.
+            block: its case.
+            number: the round.
+            request: what all requests of the block share.
+            turns: the cell takes turns.
+            extra: what the request of this cell has as well.
+        """
+        group = self.group(block, cell)
+        try:
+            if group not in self.references:
+                raise _Failed(self.failures[group, cell.environment])
+            with self._session(cell.environment) as session:
+                self._send_files(session, block)
+                self._send_reference(session, block, group)
+        except _Failed as failure:
+            facts = session.facts if (session := self.servers.sessions.get(cell.environment)) else {}
+            ready = self.servers.ready[cell.environment]
+            return Outcome(cell=cell, round=number, reply=failure.reply, facts=facts, ready=ready)
+        common = {
+            **request,
+            "key": key(block, group),
+            "environment": cell.environment,
+            "check_float64": (block.case_id, cell.environment) not in self.float64,
+        }
+        return self.servers.ask(cell, number, common, _no_reference, turns=turns, extra=extra or {})
+
+    def note(self, outcome: Outcome) -> None:
+        """Keep what the outcome of a cell has verified."""
+        check = outcome.reply.get("model_check")
+        if outcome.reply.get("status") == "ok" and isinstance(check, dict):
+            self.float64.add((outcome.cell.case_id, outcome.cell.environment))
+
+
+class _Failed(RunnerError):
+    """A server has failed; ``reply`` says how."""
+
+    def __init__(self, reply: dict[str, Any]) -> None:
+        super().__init__(str(reply.get("reason")))
+        self.reply = reply
+
+
+def key(block: Block, group: Group) -> str:
+    """Return the key of a reference in requests to servers."""
+    return f"{cases.key(dict(block.spec))}-{group.precision}"
+
+
+def answered(reply: dict[str, Any]) -> dict[str, Any]:
+    """Return the result of a request. Raises _Failed if it failed."""
+    if reply["status"] != "ok":
+        raise _Failed(reply)
+    return reply
+
+
+def _no_reference() -> dict[str, Any]:
+    raise AssertionError("the server has the reference")
