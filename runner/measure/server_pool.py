@@ -199,8 +199,8 @@ class ServerPool:
     ) -> Outcome | None:
         """Measure one cell in one round; the outcome is failed if its server cannot start or dies.
 
-        Round 0 is none: the cell is profiled. Cells of different environments that take ``turns`` may be asked from several threads, after ``settle``. The
-        request of the cell has ``extra`` as well.
+        Cells of different environments that take ``turns`` may be asked from several threads, after ``settle``. The
+        request of the cell has ``extra`` as well. Round 0 is none: the cell is profiled.
 
         Returns:
             None if a cell that takes ``turns`` waits, see ``go_on``.

@@ -125,7 +125,7 @@ class ProfileTaken:
     profile: Mapping[str, Any]
 
 
-Event = Outcome | GroupsFormed | CaseFinished | CaseSkipped | ExtraRound | Canary | RoundTimes | ProfileTaken
+Event = Outcome | GroupsFormed | CaseFinished | CaseSkipped | ExtraRound | Canary | RoundTimes
 """What happens while cells are measured."""
 
 

@@ -47,10 +47,10 @@ def remaining_seconds(plan: Plan, spent: float, clock: Callable[[], float] = tim
 def _profile(worker: "DeviceWorker", context: "RunContext", remaining: Callable[[], float]) -> None:
     recorder, references = context.recorder, context.references(worker.plan)
     cells = recorder.without_profile(worker.plan)
-    for event in take_profiles(worker.plan, worker.servers, references, cells, remaining):
+    for taken in take_profiles(worker.plan, worker.servers, references, cells, remaining):
         with context.lock:
             if context.over.is_set():
                 return
-            recorder.record(event, worker.plan.past.elapsed, worker.clocks)
+            recorder.record_profile(taken)
         worker.clocks.check()
     recorder.progress.finish(worker.name)

@@ -89,9 +89,6 @@ class RunRecorder:
             elapsed: seconds that the run was measured for until then, all its parts together.
             clocks: the device session that it happened in.
         """
-        if isinstance(event, ProfileTaken):
-            self._record_profile(event.cell, event.profile)
-            return
         elapsed_s = round(elapsed, 3)
         match event:
             case Outcome():
@@ -134,11 +131,11 @@ class RunRecorder:
         seconds = sum(count * self.expected[cell] for cell, count in rounds.items())
         self.progress.extend(-sum(rounds.values()), -seconds)
 
-    def _record_profile(self, cell: Cell, profile: Mapping[str, Any]) -> None:
+    def record_profile(self, taken: ProfileTaken) -> None:
         """Store a profile, and say why a cell has none."""
-        write_profile(self.stored.path, cell.id, profile)
-        if profile["reason"]:
-            self.progress.note(f"{cell.id}: no profile: {profile['reason']}")
+        write_profile(self.stored.path, taken.cell.id, taken.profile)
+        if taken.profile["reason"]:
+            self.progress.note(f"{taken.cell.id}: no profile: {taken.profile['reason']}")
 
     def without_profile(self, plan: Plan) -> list[Cell]:
         """Return the cells of a plan that can have a profile, have a good record, and have no profile yet."""

@@ -47,7 +47,7 @@ def test_a_slow_down_has_the_name_of_its_operator(run: Run) -> None:
     lines = [line for line in markdown.splitlines() if line.startswith("| ")]
     start = next(number for number, line in enumerate(lines) if "time on the CPU" in line)
     assert lines[start : start + 7] == [
-        "| operator, time on the CPU | difference | of the step | torch 1.12 | torch 2.x | calls |",
+        "| operator, time on the CPU | difference | of the step | PyTorch 1.12 | PyTorch 2.x | calls |",
         "| --- | --- | --- | --- | --- | --- |",
         "| mm | +90.00 ms | +90.0 % | 60.00 ms | 150.00 ms | 2 |",
         f"| add | +20.00 ms | +20.0 % | {DASH} | 20.00 ms | {DASH} → 2 |",
