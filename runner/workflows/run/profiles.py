@@ -31,16 +31,16 @@ def profile_all(together: Sequence["DeviceWorker"], workers: Sequence["DeviceWor
         pass
 
 
-def remaining_seconds(plan: Plan, spent: float, clock: Callable[[], float] = time.monotonic) -> Callable[[], float]:
+def remaining_seconds(plan: Plan, elapsed: float, clock: Callable[[], float] = time.monotonic) -> Callable[[], float]:
     """Return a function that returns how many seconds of a plan's budget remain; infinite without a budget.
 
     Args:
         plan: has the budget.
-        spent: the seconds of it that are spent by now.
+        elapsed: the seconds of it that are used by now.
         clock: seconds, monotonic.
     """
     budget = float("inf") if plan.measurement.budget is None else plan.measurement.budget
-    end = clock() + budget - spent
+    end = clock() + budget - elapsed
     return lambda: end - clock()
 
 

@@ -70,8 +70,8 @@ def test_a_server_that_cannot_start_is_the_reason(tmp_path: Path) -> None:
 
 def test_the_budget_limits_profiles_too(tmp_path: Path) -> None:
     backend, remaining = FakeBackend(), iter([30.0, 0.0, -1.0])
-    spent = "the budget was spent before it was taken"
-    assert taken(backend, tmp_path, remaining=lambda: next(remaining)) == {"a/x": "", "a/y": spent, "b/x": spent}
+    late = "the budget was spent before it was taken"
+    assert taken(backend, tmp_path, remaining=lambda: next(remaining)) == {"a/x": "", "a/y": late, "b/x": late}
     assert [each["timeout"] for each in requests(backend)] == [30.0]
 
 
