@@ -29,8 +29,8 @@ def nested(events: "list") -> "list":
     """Return a row for each name of events, whose self seconds leave out the events within them.
 
     Args:
-        events: (lane, name, start, end) in seconds; an event of a lane that starts within another one of it, and ends no
-            later, is within it. A lane is a thread.
+        events: (lane, name, start, end), in any unit, which the rows then have; an event of a lane that starts within
+            another one of it, and ends no later, is within it. A lane is a thread.
     """
     rows, stacks = {}, {}
     for lane, name, start, end in sorted(events, key=lambda event: (event[2], -event[3])):

@@ -17,6 +17,7 @@ NAME, LINES, EVENT_METADATA = 2, 3, 4  # of XPlane
 LINE_ID, LINE_NAME, LINE_START, LINE_EVENTS = 1, 2, 3, 4  # of XLine; its start is in nanoseconds
 EVENT_ID, EVENT_OFFSET, EVENT_DURATION = 1, 2, 3  # of XEvent; in picoseconds
 KEY, VALUE = 1, 2  # of an entry of a map
+PICOSECOND = 1e-12  # seconds
 
 DEVICE_PLANE = "/device:GPU"
 OPERATOR_LINES = ("XLA Ops", "TensorFlow Ops")  # of a device; other lines of it have the same time by other names
@@ -24,7 +25,7 @@ STREAM = "Stream"  # how the names of the lines of kernels begin
 
 
 def events(folder: "str") -> "list":
-    """Return (plane, thread, name, start, end) of each event in the newest trace below a folder; times in seconds.
+    """Return (plane, thread, name, start, end) of each event in the newest trace below a folder; times in picoseconds.
 
     A plane is the host or a device, and a thread (id, name). Returns no events where there is no trace.
 
@@ -52,11 +53,11 @@ def events_of(plane: "bytes") -> "list":
     for line in messages(plane, LINES):
         fields = dict(decoded(line))
         thread = (fields.get(LINE_ID, 0), text(line, LINE_NAME))
-        begin = fields.get(LINE_START, 0) / 1e9
+        begin = fields.get(LINE_START, 0) * 1000  # since 1970: as a float of seconds it would be exact to 200 ns
         for event in messages(line, LINE_EVENTS):
             values = dict(decoded(event))
-            start = begin + values.get(EVENT_OFFSET, 0) / 1e12
-            end = start + values.get(EVENT_DURATION, 0) / 1e12
+            start = begin + values.get(EVENT_OFFSET, 0)
+            end = start + values.get(EVENT_DURATION, 0)
             events_of_lines.append((title, thread, names.get(values.get(EVENT_ID, 0), ""), start, end))
     return events_of_lines
 
@@ -117,11 +118,13 @@ def rows(trace: "list", operator: "object", executor: "str") -> "list":
     named = [(plane, thread, operator(name), start, end) for plane, thread, name, start, end in trace]
     on_host = [event for event in named if event[2] and not event[0].startswith(DEVICE_PLANE)]
     executed = [event for event in on_host if event[1][1].startswith(executor)]
-    table = {row.name: row for row in nested([event[1:] for event in executed or on_host])}
+    table = {}
+    for row in nested([event[1:] for event in executed or on_host]):
+        table[row.name] = Row(row.name, row.calls, row.host * PICOSECOND, 0.0, row.total * PICOSECOND)
     on_device = [event for event in named if event[2] and event[0].startswith(DEVICE_PLANE)]
     by_operator = [event for event in on_device if event[1][1] in OPERATOR_LINES]
     for _, _, name, start, end in by_operator or [e for e in on_device if e[1][1].startswith(STREAM)]:
         row = table.setdefault(name, Row(name, 0, 0.0))
         row.calls += int(row.host == 0)
-        row.device += end - start
+        row.device += (end - start) * PICOSECOND
     return list(table.values())

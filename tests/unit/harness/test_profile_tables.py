@@ -33,7 +33,7 @@ def plane(title: str, threads: dict[str, list[tuple[str, int, int]]]) -> bytes:
     names = sorted({name for events in threads.values() for name, _, _ in events})
     message = field(2, title) + bytes([9 << 3 | 1]) + bytes(8)  # and eight bytes of a field that nothing reads
     for thread, (name, events) in enumerate(threads.items()):
-        line = field(1, thread) + field(2, name) + field(3, 5)
+        line = field(1, thread) + field(2, name) + field(3, 1_795_546_559_813_885_000)
         for event, start, duration in events:
             line += field(4, field(1, names.index(event) + 1) + field(2, start * 1000) + field(3, duration * 1000))
         message += field(3, line)
@@ -120,14 +120,20 @@ def test_statistics_of_sessions_are_counted_by_type_and_those_of_a_stream_once()
     assert table(tf_profile.rows_of(devices)) == {"MatMul": (2, 8000, 50_000), "Memcpy": (0, 0, 2000)}
 
 
+class Node:
+    """A node of a graph, with an operation of a class."""
+
+    def __init__(self, kind: str, **attributes: str) -> None:
+        """Make an operation with some attributes."""
+        self.op = type(kind, (), attributes)()
+
+
 class ScanProfileStats(SimpleNamespace):
     """The profile of what a Scan computes."""
 
 
 def test_theano_counts_what_a_run_adds_and_what_is_within_a_scan_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    scan = SimpleNamespace(op=type("Scan", (), {})())
-    product = SimpleNamespace(op=type("Gemm", (), {})())
-    tanh = SimpleNamespace(op=type("Elemwise", (), {"scalar_op": "Composite{tanh(i0)}"})())
+    scan, product, tanh = Node("Scan"), Node("Gemm"), Node("Elemwise", scalar_op="Composite{tanh(i0)}")
     outer = SimpleNamespace(apply_time={scan: 1.0, tanh: 1.0}, apply_callcount={scan: 1, tanh: 1})
     inner = ScanProfileStats(apply_time={product: 0.5}, apply_callcount={product: 30})
     profiling, compiled = ModuleType("theano.compile.profiling"), ModuleType("theano.compile")
