@@ -111,7 +111,8 @@ def _times(profile: Mapping[str, Any], clock: Clock) -> dict[str, OperatorTime]:
         calls, seconds = times.get(name, OperatorTime(0.0, 0.0))
         times[name] = OperatorTime(calls + time.calls, seconds + time.seconds)
     outside = profile["step_seconds"] - sum(time.seconds for time in times.values())
-    if clock == "host" and outside > 1e-6 * profile["step_seconds"]:  # several threads at a time take longer together than the step
+    # Several threads at a time take longer together than the step; and a sum is rounded.
+    if clock == "host" and outside > 1e-6 * profile["step_seconds"]:
         times[OUTSIDE] = OperatorTime(0.0, outside)
     return times
 
