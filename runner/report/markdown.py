@@ -9,7 +9,7 @@ from itertools import groupby
 
 from runner.analysis.model import Comparison
 from runner.core.model.cells import is_twin
-from runner.report import differences, formatting, wording
+from runner.report import differences, formatting, profile_markdown, wording
 from runner.report.accuracy import ERRORS, NETWORKS, Accuracy
 from runner.report.answer import Change
 from runner.report.compared_rows import ComparedRow, compared_rows, test_phase
@@ -52,6 +52,7 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
     ]
     optional = [
         ("all comparisons", _all_comparisons(page.rows, len(page.rows))),
+        ("profiles", profile_markdown.parts(page.profiles)),
         ("serious warnings", list(_warnings(page.quality_issues)) if page.quality_issues else []),
         ("what else differs", list(_differences(page.comparisons))),
         ("correctness", _correctness(page)),

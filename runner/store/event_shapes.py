@@ -73,6 +73,7 @@ class Header(Event, total=False):
     framework: str | None
     clocks: Clocks | None
     pin: bool
+    profile: bool
     harness: str
     digests: Digests
     command: list[str]

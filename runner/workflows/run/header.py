@@ -42,6 +42,7 @@ class RunHeader:
         command: the arguments of ``runner run``, with ``~`` for the home folder, for reports show them; empty in runs
             of older programs, as is the next.
         program: the version of the runner.
+        profile: whether it keeps profiles.
         locks: environment -> the lock that a night used instead of the matrix's.
         executor: the address of the scheduler whose hosts measure; empty where this host alone does.
     """
@@ -62,6 +63,7 @@ class RunHeader:
     command: Sequence[str] = ()
     program: str = ""
     framework: str | None = None
+    profile: bool = False
     locks: Mapping[str, str] = field(default_factory=dict)
     executor: str = ""
 
@@ -135,6 +137,7 @@ def start_run(plan: Plan, settings: RunSettings, gpus: Sequence[Gpu], ready: Map
         digests=digests(ready),
         command=tuple(map(shortened, settings.command)),
         program=__version__,
+        profile=settings.profile,
         locks={name: str(path.absolute()) for name, path in settings.locks.items()},
         executor=settings.executor,
     )

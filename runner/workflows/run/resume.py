@@ -71,9 +71,9 @@ def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Cont
 
 
 def with_header(settings: RunSettings, header: RunHeader) -> RunSettings:
-    """Return settings with the clocks and the pinning that a run was started with."""
+    """Return settings with the clocks, the pinning and the profiles that a run was started with."""
     clocks = clock_policy(header.clocks) if header.clocks is not None else settings.clocks
-    return replace(settings, clocks=clocks, pin=header.pin)
+    return replace(settings, clocks=clocks, pin=header.pin, profile=header.profile)
 
 
 def _budget_note(plan: Plan) -> str:
