@@ -1,7 +1,7 @@
 """64 devices of other hosts, simulated: the real planner, driver and store, and workers that measure nothing.
 
-The makespan is that of a clock which the blocks move on; the driver's cost is the processor time of this process without
-that of the stand-in workers.
+The makespan is that of a clock which the blocks move on; the driver's cost is the processor time of this process
+without that of the stand-in workers.
 """
 
 import heapq

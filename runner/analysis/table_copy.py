@@ -176,7 +176,10 @@ def _tables(good: "pa.Table", bad: "pa.Table") -> Tables:
         samples=samples_of(rounds, times, rounds["iterations"].to_numpy()),
         rounds=rounds[[*ROUND_COLUMNS, "seconds", "iterations", "turns", *VALUE_COLUMNS]],
         failures=pd.DataFrame(
-            {name: bad[name].to_pylist() if name == "reason" else column_of(name, bad[name]) for name in bad.column_names}
+            {
+                name: bad[name].to_pylist() if name == "reason" else column_of(name, bad[name])
+                for name in bad.column_names
+            }
         ),
     )
 

@@ -58,6 +58,6 @@ def runnable_by_kind(plans: Mapping[str, Mapping[str, Collection[str]]]) -> dict
     kinds = {}
     for case_id in cases:
         counts = {kind: len(cells.get(case_id, ())) for kind, cells in plans.items()}
-        most = max(counts.values())
-        kinds[case_id] = frozenset(kind for kind, count in counts.items() if count == most and most)
+        largest = max(counts.values())
+        kinds[case_id] = frozenset(kind for kind, count in counts.items() if count == largest and largest)
     return kinds

@@ -31,7 +31,7 @@ class Devices:
         progress: shows the work.
         clock: seconds, monotonic.
         offers: key -> what the device would measure.
-        asked: key -> the token of the inquiry that the device answers now.
+        inquiries: key -> the token of the inquiry that the device answers now.
         refused: keys of devices that take no part.
         failures: key -> blocks that the device has failed since its last good one.
     """
@@ -42,7 +42,7 @@ class Devices:
     progress: Progress
     clock: Callable[[], float] = time.monotonic
     offers: dict[str, Offer] = field(default_factory=dict)
-    asked: dict[str, str] = field(default_factory=dict)
+    inquiries: dict[str, str] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
     failures: Counter[str] = field(default_factory=Counter)
 
@@ -51,17 +51,17 @@ class Devices:
         present = self.executor.devices()
         for key in self.offers.keys() - present.keys():
             self.progress.note(f"{self.offers.pop(key).host}: {key} has left")
-        for key in sorted(present.keys() - self.offers.keys() - self.asked.keys() - self.refused):
-            token = self.asked[key] = secrets.token_hex(16)
+        for key in sorted(present.keys() - self.offers.keys() - self.inquiries.keys() - self.refused):
+            token = self.inquiries[key] = secrets.token_hex(16)
             inquiry = Inquiry(project=self.project, options=self.options, token=token)
             self.executor.submit(key, tasks.encode(inquiry))
 
     def take_offer(self, completion: Completion) -> None:
         """Keep the offer of a device, or say why the device takes no part."""
-        token = self.asked[completion.key]
+        token = self.inquiries[completion.key]
         if completion.result is not None and tasks.token_of(completion.result) != token:
             return
-        del self.asked[completion.key]
+        del self.inquiries[completion.key]
         if completion.lost:
             return
         try:
@@ -94,15 +94,15 @@ class Devices:
         limit = self.clock() + JOIN_SECONDS
         while True:
             self.update()
-            if not self.asked and self.offers:
+            if not self.inquiries and self.offers:
                 return tuple(offer for _, offer in sorted(self.offers.items()))
-            if not self.asked and self.refused:
+            if not self.inquiries and self.refused:
                 raise NothingSelectedError(Problem("no device takes part", hint="the reasons are above"))
-            if not self.asked and self.clock() > limit:
+            if not self.inquiries and self.clock() > limit:
                 hint = "start one with `runner worker ADDRESS` on each host"
                 raise EngineError(Problem(f"no worker joined within {JOIN_SECONDS:.0f} s", hint=hint))
             for completion in self.executor.completed(WAIT_SECONDS):
-                if completion.key in self.asked:
+                if completion.key in self.inquiries:
                     self.take_offer(completion)
 
     def free(self, busy: Mapping[str, object]) -> Iterator[tuple[str, Offer]]:

@@ -66,7 +66,7 @@ class Driver:
                 self.waiting = []
             self.devices.update()
             self._hand_out()
-            last_at_work = now if self.leases or self.devices.asked else last_at_work
+            last_at_work = now if self.leases or self.devices.inquiries else last_at_work
             if now - last_at_work > JOIN_SECONDS:
                 names = ", ".join(block.case_id for block in self.waiting[:3])
                 raise EngineError(Problem(f"no worker is left that can measure {names}", hint="start one again"))
@@ -94,7 +94,7 @@ class Driver:
     def _take(self, completion: Completion) -> None:
         """Use how a task ended; a reply that belongs to no inquiry and no lease of its device is late, and ignored."""
         key = completion.key
-        if key in self.devices.asked:
+        if key in self.devices.inquiries:
             self.devices.take_offer(completion)
             return
         lease = self.leases.get(key)

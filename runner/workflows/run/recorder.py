@@ -141,9 +141,9 @@ class RunRecorder:
         """Return the cells of a plan that can have a profile, have a good record, and have no profile yet."""
         good = {entry.cell for entry in self.stored.journal().counting() if entry.status == "ok"}
         cells = [cell for block in plan.blocks for cell in block.cells]
-        wanted = [cell for cell in cells if cell.id in good and can_profile(cell) and not is_twin(cell.environment)]
-        profiled = {cell_id for cell_id, _ in read_profiles(self.stored.path, (cell.id for cell in wanted))}
-        return [cell for cell in wanted if cell.id not in profiled]
+        selected = [cell for cell in cells if cell.id in good and can_profile(cell) and not is_twin(cell.environment)]
+        profiled = {cell_id for cell_id, _ in read_profiles(self.stored.path, (cell.id for cell in selected))}
+        return [cell for cell in selected if cell.id not in profiled]
 
     def _correct_estimate(self, number: int) -> None:
         """Replace the estimate of what remains by what the cells took in the round that has ended."""
