@@ -127,8 +127,8 @@ def _ordered(problems: list[Problem], name: str) -> list[Problem]:
     Those of the matrix are first, and then those of each model file.
     """
 
-    def place(problem: Problem) -> tuple[bool, str, int, int]:
+    def order(problem: Problem) -> tuple[bool, str, int, int]:
         at = problem.where
         return (False, "", 0, 0) if at is None else (at.file != name, at.file, at.line, at.column)
 
-    return sorted(dict.fromkeys(problems), key=place)
+    return sorted(dict.fromkeys(problems), key=order)

@@ -93,8 +93,8 @@ def network_notes(matrix: Matrix, request: Request) -> list[str]:
 def _without_environment(network: Network, frameworks: set[str]) -> Problem:
     classes = ", ".join(network.classes.values())
     message = f"{network.path} defines {classes}, and no selected environment has that framework"
-    wanted = ", ".join(CLASS_NAMES[each] for each in FRAMEWORKS if each in frameworks and each in CLASS_NAMES)
-    return Problem(message, hint=f"select an environment with {' or '.join(network.classes)}, or define {wanted}")
+    usable = ", ".join(CLASS_NAMES[each] for each in FRAMEWORKS if each in frameworks and each in CLASS_NAMES)
+    return Problem(message, hint=f"select an environment with {' or '.join(network.classes)}, or define {usable}")
 
 
 def _notes(network: Network, frameworks: set[str]) -> Iterator[str]:

@@ -173,10 +173,10 @@ def _class_problems(
 
 
 def _ordered(problems: list[Problem]) -> list[Problem]:
-    """Return the problems by file and place, each once; those without a place first."""
+    """Return the problems by file and position, each once; those without a place first."""
 
-    def place(problem: Problem) -> tuple[str, int, int]:
+    def position(problem: Problem) -> tuple[str, int, int]:
         at = problem.where
         return ("", 0, 0) if at is None else (at.file, at.line, at.column)
 
-    return sorted(dict.fromkeys(problems), key=place)
+    return sorted(dict.fromkeys(problems), key=position)
