@@ -10,7 +10,6 @@ from runner.core.files import read_bounded
 from runner.matrix.environments import broken_rules
 from runner.matrix.errors import explain, intended_keys
 from runner.matrix.exclusions import exclusion_problems
-from runner.matrix.extensions import is_extension, write_out
 from runner.matrix.locks import lock_problems
 from runner.matrix.models import Matrix
 from runner.matrix.nightly import base_problems
@@ -68,12 +67,11 @@ def parse(content: bytes, name: str, folder: FilePath | None = None, *, networks
     tree = build_tree(source, compose(source))
     if not isinstance(tree.data, dict):
         raise MatrixError(*(tree.problems or [_not_a_mapping(tree)]))
-    data, problems = write_out(tree)
-    problems += tree.problems
+    problems = tree.problems
     intended: set[Path] = set()
     matrix: Matrix | None = None
     try:
-        matrix = Matrix.model_validate(data)
+        matrix = Matrix.model_validate(tree.data)
     except ValidationError as error:
         problems += explain(tree, error)
         intended = intended_keys(error.errors(include_url=False))
@@ -106,8 +104,7 @@ def _not_a_mapping(tree: Tree) -> Problem:
 def _rule_problems(tree: Tree, intended: set[Path]) -> list[Problem]:
     """Return the broken rules about the keys of environments.
 
-    pydantic checks these rules only in an environment without other mistakes, so they are checked here. Those of an
-    environment that extends another are broken where the other is written.
+    pydantic checks these rules only in an environment without other mistakes, so they are checked here.
     """
     environments = tree.data.get("environments")
     if not isinstance(environments, dict):
@@ -115,7 +112,7 @@ def _rule_problems(tree: Tree, intended: set[Path]) -> list[Problem]:
     problems = []
     for name, written in environments.items():
         path: Path = ("environments", name)
-        if not isinstance(written, dict) or path in tree.incomplete or is_extension(written):
+        if not isinstance(written, dict) or path in tree.incomplete:
             continue
         misspelt = {str(key): True for *parent, key in intended if tuple(parent) == path}
         for rule in broken_rules(misspelt | written):
@@ -130,8 +127,8 @@ def _ordered(problems: list[Problem], name: str) -> list[Problem]:
     Those of the matrix are first, and then those of each model file.
     """
 
-    def position_key(problem: Problem) -> tuple[bool, str, int, int]:
+    def order(problem: Problem) -> tuple[bool, str, int, int]:
         at = problem.where
         return (False, "", 0, 0) if at is None else (at.file != name, at.file, at.line, at.column)
 
-    return sorted(dict.fromkeys(problems), key=position_key)
+    return sorted(dict.fromkeys(problems), key=order)

@@ -73,7 +73,7 @@ def _with_cases(preset: Preset, networks: dict[str, Network]) -> Preset:
 
 
 def network_notes(matrix: Matrix, request: Request) -> list[str]:
-    """Return a sentence for each class of a requested network whose framework no selected environment has.
+    """Return a sentence for each class of a selected network whose framework no selected environment has.
 
     Raises:
         NothingSelectedError: no selected environment has a framework of any selected network, and nothing else is
@@ -87,15 +87,14 @@ def network_notes(matrix: Matrix, request: Request) -> list[str]:
         unusable = [network for network in networks.values() if not frameworks & set(network.classes)]
         if len(unusable) == len(networks):
             raise NothingSelectedError(*map(_without_environment, unusable, [frameworks] * len(unusable)))
-    requested = [network for name, network in networks.items() if name in (request.workloads or ())]
-    return [note for network in requested for note in _notes(network, frameworks)]
+    return [note for network in networks.values() for note in _notes(network, frameworks)]
 
 
 def _without_environment(network: Network, frameworks: set[str]) -> Problem:
     classes = ", ".join(network.classes.values())
     message = f"{network.path} defines {classes}, and no selected environment has that framework"
-    requested = ", ".join(CLASS_NAMES[each] for each in FRAMEWORKS if each in frameworks and each in CLASS_NAMES)
-    return Problem(message, hint=f"select an environment with {' or '.join(network.classes)}, or define {requested}")
+    usable = ", ".join(CLASS_NAMES[each] for each in FRAMEWORKS if each in frameworks and each in CLASS_NAMES)
+    return Problem(message, hint=f"select an environment with {' or '.join(network.classes)}, or define {usable}")
 
 
 def _notes(network: Network, frameworks: set[str]) -> Iterator[str]:

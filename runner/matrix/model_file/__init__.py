@@ -173,7 +173,7 @@ def _class_problems(
 
 
 def _ordered(problems: list[Problem]) -> list[Problem]:
-    """Return the problems by file and place, each once; those without a place first."""
+    """Return the problems by file and position, each once; those without a place first."""
 
     def position(problem: Problem) -> tuple[str, int, int]:
         at = problem.where

@@ -215,7 +215,7 @@ def method_problem(model: ModelClass) -> Problem | None:
     if model.methods or not isinstance(model.node, ast.ClassDef):
         return None
     names = list(member_names(model.node))
-    close = [(name, expected) for expected in METHODS for name in difflib.get_close_matches(expected, names, 1, 0.75)]
+    close = [(name, method) for method in METHODS for name in difflib.get_close_matches(method, names, 1, 0.75)]
     hint = "add `def forward(self)`, which returns the outputs, or `def train(self)`, which returns the loss"
     if close:
         hint = f"rename {close[0][0]}() to {close[0][1]}()"
