@@ -42,7 +42,7 @@ def _offer(address: str, device: str, tls: Security | None) -> None:
 
 
 async def _work(address: str, device: str, tls: Security | None) -> None:
-    resources = {RESOURCE + device: 1}
-    worker = Worker(address, nthreads=1, resources=resources, security=tls, memory_limit=None, dashboard=False)
+    resources: dict[str, float] = {RESOURCE + device: 1.0}
+    worker = Worker(address, nthreads=1, resources=resources, security=tls, memory_limit=0, dashboard=False)
     async with worker:
         await worker.finished()

@@ -67,7 +67,8 @@ def test_a_block_of_a_lost_worker_is_measured_by_another(four_blocks: tuple[Fake
             return [Completion(key, reason="the worker has left the scheduler", lost=True)]
         return [completion]
 
-    executor.act, notes = lose_a, []
+    notes: list[str] = []
+    executor.act = lose_a
     _measure(run, executor, notes)
     assert len(_counts(run)) == _expected(4)
     assert {record.facts["host"] for record in run.records()} == {"host-b"}
@@ -84,7 +85,8 @@ def test_a_late_reply_does_not_count(four_blocks: tuple[FakeHosts, Run]) -> None
             return [Completion(completion.key, reason="no answer", lost=True)]
         return [*late[:1], completion]  # the reply of the lost worker arrives before that of the new lease
 
-    executor.act, notes = lose_first, []
+    notes: list[str] = []
+    executor.act = lose_first
     _measure(run, executor, notes)
     assert len(_counts(run)) == _expected(4)
     assert any(note.endswith("a reply is late, and does not count") for note in notes)
@@ -100,7 +102,8 @@ def test_a_block_that_fails_everywhere_is_given_up_and_the_others_are_measured(t
         bad = getattr(job, "case_id", "") == case_id(1)
         return [Completion(key, reason="no room", lost=False)] if bad else [completion]
 
-    executor.act, notes = fail, []
+    notes: list[str] = []
+    executor.act = fail
     run = _run(tmp_path / "reports", plan_for_hosts(executor.offers.values(), controls=False))
     _measure(run, executor, notes)
     assert len(_counts(run)) == _expected(2)
