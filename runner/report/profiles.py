@@ -165,8 +165,9 @@ def _table(changes: OperatorChanges) -> OperatorTable:
     unit = units.time_unit([largest / 20])  # one for all rows, in which those that matter have digits
     others = None
     if rest:
-        seconds = [sum(side.seconds for each in rest if (side := getattr(each, key))) for key in ("base", "other")]
-        others = _sum_row(f"{len(rest)} others together", *seconds, changes, unit)
+        base = sum(each.base.seconds for each in rest if each.base)
+        other = sum(each.other.seconds for each in rest if each.other)
+        others = _sum_row(f"{len(rest)} others together", base, other, changes, unit)
     return OperatorTable(
         title=CLOCK_TITLES[changes.clock],
         rows=tuple(_row(each, changes, unit) for each in shown),

@@ -30,7 +30,7 @@ def profiled(monkeypatch: pytest.MonkeyPatch, step: float, table: Any) -> tuple[
     """Return the profile of a step that takes some seconds, by a profiler, and the clock at its end."""
     clock = Clock(step)
     program = SimpleNamespace(synchronize=lambda: None)
-    monkeypatch.setattr(profiling.time, "perf_counter", lambda: clock.now)
+    monkeypatch.setattr("runner.harness.profiling.time.perf_counter", lambda: clock.now)
     monkeypatch.setattr(adapters, "find", lambda _: SimpleNamespace(profile=SimpleNamespace(table=table)))
     return profiling.facts(program, clock.call, REQUEST), clock
 
