@@ -118,7 +118,7 @@ def cli_page(app: Any) -> str:  # noqa: ANN401  a typer.Typer; its commands have
     for name, command in commands(app):
         parts += [f"## runner {name}", prose(command.help)]
         arguments = [each for each in command.params if each.param_type_name == "argument"]
-        options = [each for each in command.params if each.param_type_name == "option"]
+        options = [each for each in command.params if each.param_type_name == "option" and not each.hidden]
         usage = " ".join(["runner", name, *map(_usage, arguments), "[OPTIONS]"])
         parts += [f"```text\n{usage}\n```"]
         if arguments:
