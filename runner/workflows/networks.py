@@ -82,11 +82,11 @@ def network_notes(matrix: Matrix, request: Request) -> list[str]:
     networks = {
         name: network for name, network in matrix.networks.items() if not request.workloads or name in request.workloads
     }
-    frameworks = {matrix.environments[name].framework for name in request.environments}
+    frameworks: set[str] = {matrix.environments[name].framework for name in request.environments}
     if request.workloads and set(request.workloads) <= set(networks):
         unusable = [network for network in networks.values() if not frameworks & set(network.classes)]
         if len(unusable) == len(networks):
-            raise NothingSelectedError(*map(_without_environment, unusable, [frameworks] * len(unusable)))
+            raise NothingSelectedError(*(_without_environment(network, frameworks) for network in unusable))
     return [note for network in networks.values() for note in _notes(network, frameworks)]
 
 

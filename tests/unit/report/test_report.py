@@ -358,4 +358,5 @@ def test_a_time_is_shown_in_the_unit_of_its_workload() -> None:
     assert formatting.in_workload_unit("rnn-step/lstm-b32-h128", "train", 0.0096) == "300 µs/example"
     assert formatting.in_workload_unit("lm-lstm/ptb-large", "train+published", 0.7) == "1000 words/s"
     assert formatting.in_workload_unit("rnn-step/lstm-b32-h128", "compile", 0.0096) == formatting.DASH
-    assert formatting.in_workload_unit("no-such/case", "train", 1.0) == formatting.DASH
+    assert formatting.in_workload_unit("lm-lstm/a-corpus", "train", 1.0) == formatting.DASH
+    assert formatting.in_workload_unit("my-network/small", "train", 0.0125) == "12.5 ms/step"
