@@ -192,9 +192,10 @@ def member_names(node: ast.ClassDef) -> Iterator[str]:
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             yield from (target.id for target in targets if isinstance(target, ast.Name))
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
-            if isinstance(inner.value, ast.Name) and inner.value.id == "self":
-                yield inner.attr
+        if not isinstance(inner, ast.Attribute) or not isinstance(inner.ctx, ast.Store):
+            continue
+        if isinstance(inner.value, ast.Name) and inner.value.id == "self":
+            yield inner.attr
 
 
 def signature(node: Function, *, bound: bool = False) -> Signature:
