@@ -38,7 +38,8 @@ from runner.workflows.nightly.candidates import against_anchors, against_baselin
 from runner.workflows.nightly.history import History, read_history
 from runner.workflows.nightly.requests import Candidate
 from runner.workflows.nightly.result import Night
-from runner.workflows.nightly.series import level_changes, series_row, suspects, with_support
+from runner.workflows.nightly.series import level_changes
+from runner.workflows.nightly.series_candidates import series_row, suspects, with_support
 from runner.workflows.preparation import Prepared
 
 

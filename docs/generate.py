@@ -90,9 +90,10 @@ def plan_without_images(matrix: "Matrix", folder: Path) -> "Plan":
     """Return the plan of a machine without a GPU that can build every locked environment and cannot pull any image.
 
     Args:
-        matrix: the checked matrix; all its environments and cases are planned, with two threads.
+        matrix: the checked matrix; all its environments and the cases of the program are planned, with two threads.
         folder: what the paths of locks are relative to.
     """
+    from runner.catalog.cases import WORKLOADS
     from runner.core.model import Request, Skip
     from runner.plan.environments import specs
     from runner.plan.planner import plan
@@ -106,7 +107,8 @@ def plan_without_images(matrix: "Matrix", folder: Path) -> "Plan":
         for spec in available
         if spec.image or not spec.lock
     }
-    return plan(matrix, Request(environments=names, backend="docker", threads=2), {**skips, **unavailable})
+    request = Request(environments=names, backend="docker", threads=2, workloads=tuple(WORKLOADS))
+    return plan(matrix, request, {**skips, **unavailable})
 
 
 def cli_page(app: Any) -> str:  # noqa: ANN401  a typer.Typer; its commands have no public types
@@ -161,7 +163,8 @@ def matrix_page(schema: Mapping[str, Any]) -> str:
     parts += ["Write versions in quotes, because YAML reads 3.10 as the number 3.1."]
     parts += ["`runner schema` prints the same information as a JSON Schema for editors."]
     for name, model in models.items():
-        rows = (_key(key, value, key in model.get("required", ())) for key, value in model["properties"].items())
+        required = model.get("required") or model.get("anyOf", [{}])[0].get("required", ())
+        rows = (_key(key, value, key in required) for key, value in model["properties"].items())
         parts += [f"## {name}", prose(model["description"]), table(("key", "value", "default", "meaning"), rows)]
     return "\n\n".join(parts) + "\n"
 

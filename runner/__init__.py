@@ -1,15 +1,17 @@
 """Is this release of a framework faster or slower than that one, on this device, for these networks?"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pandas import DataFrame
 
     from runner.workflows.notebook import ComparisonResult, RunResult
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "compare", "load_run", "load_samples"]
+__all__ = ["__version__", "compare", "compare_models", "load_run", "load_samples"]
 
 
 def load_samples(path: str | Path) -> "DataFrame":
@@ -81,3 +83,43 @@ def compare(
     from runner.workflows.notebook import compare as compare_sides
 
     return compare_sides((base, *others), Path(reports), Path(matrix), run=run, best=best)
+
+
+def compare_models(
+    model: str | Path,
+    base: str,
+    *others: str,
+    cases: "Sequence[str] | None" = None,
+    build: bool = False,
+    reports: str | Path = "reports",
+    matrix: str | Path = "matrix.yaml",
+    **options: Any,  # noqa: ANN401 - each option has its type
+) -> "ComparisonResult":
+    """Measure a network in several environments and compare them, as ``runner run --model`` and ``compare`` do.
+
+    Progress goes to stderr, and the run is stored in ``reports`` with its report.
+
+    Args:
+        model: the model file, or a folder with ``model.py``.
+        base: the environment that the others are compared with.
+        others: the other environments.
+        cases: names in the file's ``CASES``; all of them by default.
+        build: build environments that are not built yet; without it they are an error.
+        reports: the folder that holds the runs.
+        matrix: the matrix file.
+        options: the other options of ``runner run``, such as ``rounds=5``, ``precision=["fp32"]`` or ``device="cpu"``.
+
+    Returns:
+        ``table``, a frame with a row for each case, phase and precision, and ``chart``, which a notebook shows.
+
+    Raises:
+        MatrixError: the model file or the matrix has mistakes.
+        UsageError: there is no such environment, or it is not built.
+        NothingSelectedError: no class of the file fits the environments, or there is no such case.
+        RunnerError: nothing was measured that can be compared.
+    """
+    from runner.workflows.compare_models import compare_models as measure
+    from runner.workflows.options import Options
+
+    given = Options(model=[Path(model)], reports=Path(reports), matrix=Path(matrix), **options)
+    return measure(given, (base, *others), cases, build=build)

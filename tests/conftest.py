@@ -19,6 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--run-postgresql", action="store_true", help="tests that need PostgreSQL fail where it is missing"
     )
+    parser.addoption("--run-slurm", action="store_true", help="tests that need Slurm fail where it is missing")
     parser.addoption("--run-browser", action="store_true", help="tests that need Chromium fail where there is none")
     parser.addoption("--run-frameworks", action="store_true", help="make the framework environments where they miss")
     parser.addoption("--run-faults", action="store_true", help="run every fault, where CI runs a dozen")

@@ -33,7 +33,7 @@ class RoundRatios(NamedTuple):
 
     def independent(self) -> dict[int, float]:
         """Return the log ratios with rounds on the same servers averaged, by the first round on them."""
-        if self.servers is None:
+        if self.servers is None or len(set(self.servers)) == len(self.servers):
             return dict(self.log_ratios)
         groups: dict[Hashable, list[tuple[int, float]]] = {}
         for server, (number, value) in zip(self.servers, self.log_ratios.items(), strict=True):

@@ -81,7 +81,7 @@ class Dataset:
         samples: a row for each measured iteration, with the columns of ``runner.store.samples.COLUMNS``.
         rounds: a row for each good record: the cell, its facts, ``seconds`` (the median), ``iterations``
             and ``turns``, a ``Turns`` or None.
-        failures: a row for each failed record: the cell, its facts, ``failure`` and ``reason``.
+        failures: a row for each failed record: the cell, its facts, ``failure``, ``reason`` and ``model_check``.
         plan: every requested cell.
         machine: facts about the machine.
         environments: environment id -> facts about it, with ``framework`` and ``release`` if they are known.
@@ -167,7 +167,8 @@ class Row:
         reason: the code as a sentence.
         runs: the runs of the two sides, the base's first: one if both are from the same run, none if both were
             published.
-        quality_issues: of both cells, serious ones first; empty until ``runner.analysis.quality.annotate`` adds them.
+        quality_issues: of the pair and of both cells, serious ones first; until ``runner.analysis.quality.annotate``
+            adds those of the cells, only that of a pair of user networks that were not verified against each other.
     """
 
     base: Cell

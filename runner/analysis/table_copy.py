@@ -12,15 +12,15 @@ The file holds the SHA-256 of what follows it, and three Arrow streams
 import hashlib
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
+from runner.analysis.arrow_columns import array_of, column_of, lists_of, values_of
 from runner.analysis.model import Turns
 from runner.analysis.tables import ROUND_COLUMNS, Tables, samples_of
 from runner.core.facts import VALUE_COLUMNS
@@ -42,7 +42,8 @@ DIGEST_BYTES = 32
 LISTS = ("samples", "turns", "turns_name")
 """Columns of the good records that are not columns of their table."""
 SOURCES = (
-    *("analysis/table_copy.py", "analysis/tables.py", "analysis/model.py", "core/facts.py", "core/json.py"),
+    *("analysis/table_copy.py", "analysis/arrow_columns.py", "analysis/tables.py", "analysis/model.py"),
+    *("core/facts.py", "core/json.py"),
     *("core/model/cells.py", "store/run.py", "store/samples.py", "store/journal.py", "store/records.py"),
     *("store/record_shape.py", "store/event_shapes.py", "store/shapes.py", "store/documents.py"),
 )
@@ -86,8 +87,8 @@ def read(run: Run, machine: Mapping[str, Any], environments: Mapping[str, Any]) 
         return None
     if copy is None:
         return None
-    checksums = {f"{run.path}/{entry.file}": entry.sha256 for entry in copy.journal.counting()}
-    return copy if have_checksums(checksums, MAX_RECORD_BYTES) else None
+    checksums = {entry.file: entry.sha256 for entry in copy.journal.counting()}
+    return copy if have_checksums(run.path, checksums, MAX_RECORD_BYTES) else None
 
 
 def write(run: Run, key: bytes, copy: Copy) -> None:
@@ -116,13 +117,13 @@ def _encoded(copy: Copy, key: bytes) -> bytes:
     lines = {name: pa.array(column) for name, column in entries.items()}
     lines["cell"] = lines["cell"].dictionary_encode()
     rest = {"canary": journal.canary, "header": journal.header, "skipped": journal.skipped, "ended": journal.ended}
-    good = {name: _array(name, tables.rounds[name]) for name in tables.rounds.columns if name != "turns"}
+    good = {name: array_of(name, tables.rounds[name]) for name in tables.rounds.columns if name != "turns"}
     sizes = tables.rounds["iterations"].to_numpy()
-    good["samples"] = _lists(tables.samples["seconds"].to_numpy(), sizes)
+    good["samples"] = lists_of(tables.samples["seconds"].to_numpy(), sizes)
     turns = tables.rounds["turns"].tolist()
     good["turns_name"] = pa.array([each and each.name for each in turns], pa.string()).dictionary_encode()
     good["turns"] = pa.array([each and each.medians for each in turns], pa.list_(pa.float64()))
-    bad = {str(name): _array(str(name), column) for name, column in tables.failures.items()}
+    bad = {str(name): array_of(str(name), column) for name, column in tables.failures.items()}
     bad["reason"] = pa.array(tables.failures["reason"].tolist(), pa.string())
     stream = io.BytesIO()
     for columns, metadata in ((lines, {"key": key.hex(), "rest": json.dumps(rest)}), (good, {}), (bad, {})):
@@ -131,41 +132,6 @@ def _encoded(copy: Copy, key: bytes) -> bytes:
             writer.write_table(table)
     content = stream.getvalue()
     return hashlib.sha256(content).digest() + content
-
-
-def _array(name: str, column: "pd.Series[Any]") -> "pa.Array[Any]":
-    """Return a column as an Arrow array: categories and facts of any type as dictionaries, of facts as JSON."""
-    import pyarrow as pa
-
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        codes, texts = column.cat.codes.to_numpy(), column.cat.categories.tolist()
-        return pa.DictionaryArray.from_arrays(codes, pa.array(texts, pa.string()))
-    if name in VALUE_COLUMNS:
-        codes_by_text: dict[str, int] = {}
-        codes = np.array([codes_by_text.setdefault(text, len(codes_by_text)) for text in _json(column)], np.int32)
-        return pa.DictionaryArray.from_arrays(codes, pa.array(codes_by_text, pa.string()))
-    return pa.array(column.to_numpy())
-
-
-def _json(values: "pd.Series[Any]") -> Iterator[str]:
-    """Yield each value as JSON; most facts have few values, and those that can be hashed are converted once."""
-    texts: dict[tuple[type, object], str] = {}
-    for value in values.tolist():
-        if isinstance(value, (dict, list)):
-            yield json.dumps(value)
-            continue
-        kind = type(value), repr(value)  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
-        if kind not in texts:
-            texts[kind] = json.dumps(value)
-        yield texts[kind]
-
-
-def _lists(values: "np.ndarray[Any, Any]", sizes: "np.ndarray[Any, Any]") -> "pa.Array[Any]":
-    """Return consecutive values as lists of these sizes."""
-    import pyarrow as pa
-
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return pa.LargeListArray.from_arrays(offsets, values)
 
 
 def _decoded(content: bytes, key: bytes) -> Copy | None:
@@ -191,7 +157,7 @@ def _read_stream(source: "pa.BufferReader") -> "pa.Table":
 
 
 def _journal(lines: "pa.Table", rest: Mapping[str, Any]) -> Journal:
-    entries = zip(*(lines[name].to_pylist() for name in Entry._fields), strict=True)
+    entries = zip(*(values_of(lines[name]) for name in Entry._fields), strict=True)
     return Journal(
         entries=tuple(map(Entry._make, entries)),
         header=rest["header"],
@@ -202,15 +168,18 @@ def _journal(lines: "pa.Table", rest: Mapping[str, Any]) -> Journal:
 
 
 def _tables(good: "pa.Table", bad: "pa.Table") -> Tables:
-    columns = {name: _column(name, good[name]) for name in good.column_names if name not in LISTS}
+    columns = {name: column_of(name, good[name]) for name in good.column_names if name not in LISTS}
     columns["turns"] = pd.Series(_turns(good), dtype=object)
     rounds = pd.DataFrame(columns)
     times = good["samples"].combine_chunks().flatten().to_numpy()
     return Tables(
         samples=samples_of(rounds, times, rounds["iterations"].to_numpy()),
         rounds=rounds[[*ROUND_COLUMNS, "seconds", "iterations", "turns", *VALUE_COLUMNS]],
-        failures=pd.DataFrame({name: _column(name, bad[name]) for name in bad.column_names if name != "reason"}).assign(
-            reason=bad["reason"].to_pylist()
+        failures=pd.DataFrame(
+            {
+                name: bad[name].to_pylist() if name == "reason" else column_of(name, bad[name])
+                for name in bad.column_names
+            }
         ),
     )
 
@@ -218,24 +187,12 @@ def _tables(good: "pa.Table", bad: "pa.Table") -> Tables:
 def _turns(good: "pa.Table") -> list[Turns | None]:
     """Return the turns of each good record."""
     lists = good["turns"].combine_chunks()
-    medians, sizes = lists.flatten().to_numpy().tolist(), lists.value_lengths().fill_null(0).to_pylist()
+    medians, sizes = lists.flatten().to_numpy().tolist(), lists.value_lengths().fill_null(0).to_numpy().tolist()
+    names = values_of(good["turns_name"])
+    if len({*sizes}) == 1 and None not in names:
+        return list(map(Turns._make, zip(names, zip(*[iter(medians)] * sizes[0], strict=True), strict=True)))
     turns, begin = list[Turns | None](), 0
-    for name, size in zip(good["turns_name"].to_pylist(), sizes, strict=True):
+    for name, size in zip(names, sizes, strict=True):
         turns.append(None if name is None else Turns(name, tuple(medians[begin : begin + size])))
         begin += size
     return turns
-
-
-def _column(name: str, column: "pa.ChunkedArray[Any]") -> Any:  # noqa: ANN401  what a table takes as a column
-    """Return a column as ``_array`` got it."""
-    import pyarrow as pa
-
-    array = column.combine_chunks()
-    if not pa.types.is_dictionary(array.type):
-        return array.to_numpy()
-    codes, texts = array.indices.to_numpy(), array.dictionary.to_pylist()
-    if name not in VALUE_COLUMNS:
-        return pd.Categorical.from_codes(codes, categories=pd.Index(texts))
-    values_by_code = np.empty(len(texts), dtype=object)
-    values_by_code[:] = [json.loads(text) for text in texts]
-    return pd.Series(values_by_code[codes], dtype=object)

@@ -85,6 +85,8 @@ class TableBuilder:
         times, counts = np.array(self.times, dtype=np.float64), np.array(self.counts, dtype=np.int64)
         failures = _categories([failure for failure, _ in self.failures])
         reasons = [reason or "" for _, reason in self.failures]
+        bad = _columns(self.bad)
+        checks = pd.Series(bad["model_check"], dtype=object)
         return Tables(
             samples=samples_of(rounds, times, counts),
             rounds=rounds.assign(
@@ -93,7 +95,7 @@ class TableBuilder:
                 turns=pd.Series(self._turns(times), dtype=object),
                 **facts,
             ),
-            failures=_table(_columns(self.bad)).assign(failure=failures, reason=reasons),
+            failures=_table(bad).assign(failure=failures, reason=reasons, model_check=checks),
         )
 
     def _turns(self, times: "npt.NDArray[np.float64]") -> list[Turns | None]:
@@ -144,8 +146,8 @@ def samples_of(rounds: pd.DataFrame, times: "npt.NDArray[np.float64]", counts: "
     columns: dict[str, Any] = {name: rounds[name].array.take(rows) for name in SAMPLE_TEXT_COLUMNS}
     columns["round"] = rounds["round"].to_numpy()[rows]
     columns["iteration"] = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    columns["seconds"] = times
-    return pd.DataFrame(columns)
+    columns["seconds"] = times if times.flags.writeable else times.copy()
+    return pd.DataFrame(columns, copy=False)  # nothing else refers to these arrays, which may have millions of rows
 
 
 def turns_of(record: Record) -> Turns | None:

@@ -12,7 +12,19 @@ from typing import Annotated, Literal
 
 import typer
 
-from runner.cli import alerts, bisect, console, environments, history, imports, machine, measure, results, schedule
+from runner.cli import (
+    alerts,
+    bisect,
+    console,
+    environments,
+    history,
+    imports,
+    machine,
+    measure,
+    results,
+    schedule,
+    worker,
+)
 
 __all__ = ["app", "main"]
 
@@ -21,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Is this release of a framework faster or slower than that one, on this device, for these networks?",
 )
-for group in (measure, bisect, machine, environments, results, imports, alerts, schedule):
+for group in (measure, bisect, machine, environments, results, imports, alerts, schedule, worker):
     app.add_typer(group.app)  # without a name: the commands of a group are commands of the program
 app.add_typer(history.app, name="history")
 

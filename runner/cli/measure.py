@@ -3,18 +3,18 @@
 import contextlib
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from runner.cli import console
-from runner.cli.params import HistoryUrl, Output, TableOrJson, planning
+from runner.cli.params import Certificates, HistoryUrl, Output, TableOrJson, planning
 
 if TYPE_CHECKING:
     from runner.core.model import Plan
     from runner.store.run import Run
-    from runner.workflows.context import Context
     from runner.workflows.options import Options
 
 app = typer.Typer()
@@ -94,6 +94,11 @@ def run(
             help="resume a run by id; by default the newest unfinished one that no other process is running",
         ),
     ] = False,
+    executor: Annotated[
+        str | None,
+        typer.Option("--executor", help="measure on other hosts: dask://HOST:8786 or slurm://PARTITION; default: here"),
+    ] = None,
+    certificates: Certificates = None,
     history: HistoryUrl = None,
 ) -> int:
     """Build the environments, measure the cells, store the records, write the report, and add it to the history."""
@@ -104,36 +109,42 @@ def run(
 
     url = history_url(options.reports, history)
     with console.progress() as progress, cache_in_use(), contextlib.ExitStack() as stack:
-        if resume:
-            from runner.workflows.run.resume import resumed
+        if executor is not None and executor != "local":
+            from runner.workflows.hosts.run import run_on_hosts
 
-            context, preparation, stored = stack.enter_context(resumed(options, progress.note))
+            totals, margin = run_on_hosts(options, executor, certificates, progress, resume=resume)
         else:
-            (context, preparation), stored = prepared(options, progress.note), None
-        totals = pipeline.run(preparation, context.backend, context.settings, progress, context.gpus, stored)
+            if resume:
+                from runner.workflows.run.resume import resumed
+
+                context, preparation, stored = stack.enter_context(resumed(options, progress.note))
+            else:
+                (context, preparation), stored = prepared(options, progress.note), None
+            totals = pipeline.run(preparation, context.backend, context.settings, progress, context.gpus, stored)
+            margin = context.matrix.measure.margin
+            options = replace(options, matrix=context.settings.file)
         progress.note("writing the report")
-        page = write_report(totals.run, context.matrix.measure.margin) if totals.good else totals.run.path
+        page = write_report(totals.run, margin) if totals.good else totals.run.path
         if totals.good:
-            add_run(totals.run, context.matrix.measure.margin, url, progress.note)
+            add_run(totals.run, margin, url, progress.note)
     from runner.report.formatting import counted
 
     console.note(f"{counted(totals.good, 'cell')} measured, {len(totals.bad)} failed")
     if totals.good:
-        _print_answer(totals.run, context)
+        _print_answer(totals.run, options, margin)
     console.emit_path(page)
     return 1 if totals.bad or not totals.good else 0
 
 
-def _print_answer(measured: "Run", context: "Context") -> None:
+def _print_answer(measured: "Run", options: "Options", margin: float) -> None:
     """Print to stderr which releases are faster, the grade of the run, and the command to run next."""
     from runner.report import answer_text
     from runner.workflows.check import check
     from runner.workflows.results import run_answer
 
-    reports, margin = context.settings.reports, context.matrix.measure.margin
     width, colour = console.width(), console.colour(sys.stderr)
     console.note(answer_text.text(run_answer(measured, margin), width=width, colour=colour))
-    checked = check(reports, measured.id, context.settings.file)
+    checked = check(options.reports, measured.id, options.matrix)
     if checked.advice:
         console.note(textwrap.fill(checked.advice, width))
     if checked.command:

@@ -17,6 +17,12 @@ Reports = Annotated[Path, typer.Option("--reports", help="the folder that holds 
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="write to this file instead of stdout")]
 Traceback = Annotated[bool, typer.Option("--traceback", help="show the traceback of an error")]
 Device = Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:0,1, cuda:all or a UUID")]
+Certificates = Annotated[
+    Path | None,
+    typer.Option(
+        "--certificates", metavar="FOLDER", help="TLS for --executor and `runner worker`; see --make-certificates"
+    ),
+]
 HistoryUrl = Annotated[
     str | None,
     typer.Option(

@@ -84,7 +84,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("loss_error", "harness"),
     Fact("gradient_errors", "harness"),
     Fact("output_errors", "harness"),
-    Fact("model_check", "harness"),
+    Fact("model_check", "harness", column="value", quality=True),
     Fact("data_digest", "harness", other_names=("digest",)),
     Fact("checked_case", "harness"),
     Fact("trained_weights", "harness"),

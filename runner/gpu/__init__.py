@@ -6,8 +6,8 @@
 - ``cooling.ThermalGuard`` waits until a GPU is cool, and repeats measurements that ran throttled.
 - ``settings`` reads what makes times noisy, for ``runner doctor``; ``processes`` describes who computes on a GPU.
 - ``locality`` says which CPUs are near a GPU.
-- ``nvml`` is the only module that calls the driver, under the names of ``old_symbols`` if it is old; ``types`` has its
-  answers as values, and its errors as sentences.
+- ``nvml`` has the driver and its GPUs, and ``binding`` the calls, under the names of ``old_symbols`` if the driver is
+  old; ``types`` has its answers as values, and its errors as sentences.
 
 This package exports nothing: ``runner plan`` imports ``selection`` without the driver's library.
 """

@@ -1,4 +1,4 @@
-"""NVIDIA's management library through nvidia-ml-py: the only module that calls it.
+"""The driver and its GPUs, as NVIDIA's management library describes and sets them.
 
 A refusal of the driver raises a GpuError with a message. A value that a GPU or a driver does not report is None.
 """
@@ -6,16 +6,16 @@ A refusal of the driver raises a GpuError with a message. A value that a GPU or 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Literal
+from typing import Literal
 
-from runner.core.errors import GpuError, Problem
+from runner.core.errors import GpuError
 from runner.core.model import Gpu
 from runner.gpu import old_symbols, types
+from runner.gpu.binding import call, constant, initialise, library, query
 from runner.gpu.types import COUNTERS, Abilities, Pair, Reading
 
 SLICE = "MIG-"  # prefix of the UUID of a slice
 POWER_NOW = 186  # the field: mW at this moment; power usage is a mean over a second on most boards, not on all
-NO_ANSWER = ("unsupported", "permission", "argument")  # kinds of errors that mean: this value is not reported
 
 
 @contextmanager
@@ -25,12 +25,12 @@ def opened() -> Iterator["Driver"]:
     Raises:
         GpuError: there is no driver, or it does not work.
     """
-    _initialise()
+    initialise()
     try:
-        yield Driver(str(_call("nvmlSystemGetDriverVersion")))
+        yield Driver(str(call("nvmlSystemGetDriverVersion")))
     finally:
         with suppress(GpuError):
-            _call("nvmlShutdown")
+            call("nvmlShutdown")
 
 
 class Driver:
@@ -47,9 +47,9 @@ class Driver:
             GpuError: there are GPUs, and none of them answers.
         """
         devices, silent = [], None
-        for index in range(int(_call("nvmlDeviceGetCount"))):
+        for index in range(int(call("nvmlDeviceGetCount"))):
             try:
-                devices.append(Device(_call("nvmlDeviceGetHandleByIndex", index), index, self.version))
+                devices.append(Device(call("nvmlDeviceGetHandleByIndex", index), index, self.version))
             except GpuError as error:
                 silent = error
         if silent and not devices:
@@ -62,10 +62,10 @@ class Driver:
         Raises:
             GpuError: there is no such GPU, or it is lost.
         """
-        handle, part = _call("nvmlDeviceGetHandleByUUID", uuid), None
+        handle, part = call("nvmlDeviceGetHandleByUUID", uuid), None
         if uuid.startswith(SLICE):
-            handle, part = _call("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", handle), handle
-        return Device(handle, int(_query("nvmlDeviceGetIndex", handle) or 0), self.version, part)
+            handle, part = call("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", handle), handle
+        return Device(handle, int(query("nvmlDeviceGetIndex", handle) or 0), self.version, part)
 
 
 class Device:
@@ -85,7 +85,7 @@ class Device:
     def gpu(self) -> Gpu:
         """Return the description of the GPU or slice."""
         return Gpu(
-            uuid=str(_call("nvmlDeviceGetUUID", self.part_handle)),
+            uuid=str(call("nvmlDeviceGetUUID", self.part_handle)),
             name=self.name(),
             capability=self.capability(),
             driver=self.driver,
@@ -94,67 +94,67 @@ class Device:
 
     def name(self) -> str:
         """Return its name."""
-        return str(_call("nvmlDeviceGetName", self.part_handle))
+        return str(call("nvmlDeviceGetName", self.part_handle))
 
     def capability(self) -> tuple[int, int]:
         """Return its compute capability as (major, minor)."""
-        major, minor = _call("nvmlDeviceGetCudaComputeCapability", self.handle)
+        major, minor = call("nvmlDeviceGetCudaComputeCapability", self.handle)
         return int(major), int(minor)
 
     def architecture(self) -> int:
         """Return NVML's number of its architecture; from the compute capability if the driver does not report it."""
-        number = _query("nvmlDeviceGetArchitecture", self.handle)
+        number = query("nvmlDeviceGetArchitecture", self.handle)
         return number if number in types.ARCHITECTURES else types.architecture(self.capability())
 
     def memory(self) -> int:
         """Return its memory in bytes; 0 if the driver does not report it."""
-        info = _query("nvmlDeviceGetMemoryInfo", self.part_handle)
+        info = query("nvmlDeviceGetMemoryInfo", self.part_handle)
         return int(info.total) if info else 0
 
     def persistent(self) -> bool | None:
         """Return whether the driver keeps it initialised while no process uses it."""
-        return _flag(_query("nvmlDeviceGetPersistenceMode", self.handle))
+        return _flag(query("nvmlDeviceGetPersistenceMode", self.handle))
 
     def sliced(self) -> bool | None:
         """Return whether MIG is on; None if the GPU has no MIG."""
-        mode = _query("nvmlDeviceGetMigMode", self.handle)
+        mode = query("nvmlDeviceGetMigMode", self.handle)
         return None if mode is None else bool(mode[0])
 
     def slices(self) -> tuple["Device", ...]:
         """Return its MIG slices; empty without MIG."""
         if not self.sliced():
             return ()
-        limit = _query("nvmlDeviceGetMaxMigDeviceCount", self.handle) or 0
-        handles = (_query("nvmlDeviceGetMigDeviceHandleByIndex", self.handle, number) for number in range(limit))
+        limit = query("nvmlDeviceGetMaxMigDeviceCount", self.handle) or 0
+        handles = (query("nvmlDeviceGetMigDeviceHandleByIndex", self.handle, number) for number in range(limit))
         return tuple(Device(self.handle, self.index, self.driver, part) for part in handles if part)
 
     def bus(self) -> str | None:
         """Return its address as the kernel writes it in ``/sys/bus/pci/devices``, ``0000:3b:00.0``."""
-        info = _query("nvmlDeviceGetPciInfo", self.handle)
+        info = query("nvmlDeviceGetPciInfo", self.handle)
         return None if info is None else types.sysfs_address(info.busId)
 
     def near_cpus(self) -> tuple[int, ...] | None:
         """Return the logical CPUs that the driver considers near it."""
-        words = _query("nvmlDeviceGetCpuAffinity", self.handle, types.CPU_WORDS)
+        words = query("nvmlDeviceGetCpuAffinity", self.handle, types.CPU_WORDS)
         return None if words is None else types.cpus_of_words(tuple(map(int, words)))
 
     def processes(self) -> tuple[int, ...] | None:
         """Return the ids of the processes that compute on it."""
-        processes = _query("nvmlDeviceGetComputeRunningProcesses_v3", self.handle)
+        processes = query("nvmlDeviceGetComputeRunningProcesses_v3", self.handle)
         if processes is None:  # drivers before 510
-            processes = _query("nvmlDeviceGetComputeRunningProcesses_v2", self.handle)
+            processes = query("nvmlDeviceGetComputeRunningProcesses_v2", self.handle)
         if processes is None:  # drivers before 450
-            return old_symbols.compute_processes(_library(), self.handle)
+            return old_symbols.compute_processes(library(), self.handle)
         return tuple(int(process.pid) for process in processes)
 
     def highest_sm(self) -> int | None:
         """Return the highest clock of its multiprocessors."""
-        return _number(_query("nvmlDeviceGetMaxClockInfo", self.handle, _kind("SM")))
+        return _number(query("nvmlDeviceGetMaxClockInfo", self.handle, constant("CLOCK_SM")))
 
     def abilities(self) -> Abilities:
         """Return what its clocks support."""
-        memory = _query("nvmlDeviceGetSupportedMemoryClocks", self.handle) or ()
-        sm = _query("nvmlDeviceGetSupportedGraphicsClocks", self.handle, max(memory)) if memory else ()
+        memory = query("nvmlDeviceGetSupportedMemoryClocks", self.handle) or ()
+        sm = query("nvmlDeviceGetSupportedGraphicsClocks", self.handle, max(memory)) if memory else ()
         return Abilities(
             name=self.name(),
             architecture=self.architecture(),
@@ -165,21 +165,21 @@ class Device:
             sliced=self.sliced(),
         )
 
-    def _pair(self, call: str) -> Pair | None:
-        memory, sm = (_query(call, self.handle, _kind(name)) for name in ("MEM", "SM"))
+    def _pair(self, function: str) -> Pair | None:
+        memory, sm = (query(function, self.handle, constant(f"CLOCK_{name}")) for name in ("MEM", "SM"))
         return Pair(int(memory), int(sm)) if memory and sm else None
 
     def reading(self) -> Reading:
         """Return its clocks, power and temperature at this moment."""
         watts, counted = self._fields()
         if watts is None:
-            milliwatts = _query("nvmlDeviceGetPowerUsage", self.handle)
+            milliwatts = query("nvmlDeviceGetPowerUsage", self.handle)
             watts = None if milliwatts is None else milliwatts / 1e3
-        energy = _query("nvmlDeviceGetTotalEnergyConsumption", self.handle)
+        energy = query("nvmlDeviceGetTotalEnergyConsumption", self.handle)
         return Reading(
             at=time.monotonic(),
-            sm=_query("nvmlDeviceGetClockInfo", self.handle, _kind("SM")),
-            memory=_query("nvmlDeviceGetClockInfo", self.handle, _kind("MEM")),
+            sm=query("nvmlDeviceGetClockInfo", self.handle, constant("CLOCK_SM")),
+            memory=query("nvmlDeviceGetClockInfo", self.handle, constant("CLOCK_MEM")),
             reasons=self.reasons(),
             watts=watts,
             joules=None if energy is None else energy / 1e3,
@@ -189,18 +189,18 @@ class Device:
 
     def reasons(self) -> int | None:
         """Return the mask of the reasons for its present clock; see ``types.held_back``."""
-        mask = _query("nvmlDeviceGetCurrentClocksEventReasons", self.handle)
+        mask = query("nvmlDeviceGetCurrentClocksEventReasons", self.handle)
         if mask is None:  # drivers before 535 have only the old name
-            mask = _query("nvmlDeviceGetCurrentClocksThrottleReasons", self.handle)
+            mask = query("nvmlDeviceGetCurrentClocksThrottleReasons", self.handle)
         return _number(mask)
 
     def _celsius(self) -> int | None:
-        celsius = _query("nvmlDeviceGetTemperatureV", self.handle, 0)
-        return _number(_query("nvmlDeviceGetTemperature", self.handle, 0) if celsius is None else celsius)
+        celsius = query("nvmlDeviceGetTemperatureV", self.handle, 0)
+        return _number(query("nvmlDeviceGetTemperature", self.handle, 0) if celsius is None else celsius)
 
     def _fields(self) -> tuple[float | None, dict[str, float]]:
         """Return power in watts and the seconds of each counter, as far as the driver has these fields."""
-        fields = _query("nvmlDeviceGetFieldValues", self.handle, [POWER_NOW, *COUNTERS])
+        fields = query("nvmlDeviceGetFieldValues", self.handle, [POWER_NOW, *COUNTERS])
         values = [None if field.nvmlReturn else field.value for field in fields or ()]
         counted: dict[str, float] = {}
         for words, value in zip(COUNTERS.values(), values[1:], strict=False):
@@ -210,56 +210,27 @@ class Device:
 
     def lock_sm(self, mhz: int | Literal["base"]) -> None:
         """Lock the SM clock at a number, or at the base clock, which the power limit always allows."""
-        import pynvml
-
-        clock = pynvml.NVML_CLOCK_LIMIT_ID_TDP if mhz == "base" else mhz
-        _call("nvmlDeviceSetGpuLockedClocks", self.handle, clock, clock)
+        clock = constant("CLOCK_LIMIT_ID_TDP") if mhz == "base" else mhz
+        call("nvmlDeviceSetGpuLockedClocks", self.handle, clock, clock)
 
     def unlock_sm(self) -> None:
         """Unlock the clock of its multiprocessors."""
-        _call("nvmlDeviceResetGpuLockedClocks", self.handle)
+        call("nvmlDeviceResetGpuLockedClocks", self.handle)
 
     def lock_memory(self, mhz: int) -> None:
         """Lock the clock of its memory."""
-        _call("nvmlDeviceSetMemoryLockedClocks", self.handle, mhz, mhz)
+        call("nvmlDeviceSetMemoryLockedClocks", self.handle, mhz, mhz)
 
     def unlock_memory(self) -> None:
         """Unlock the clock of its memory."""
-        _call("nvmlDeviceResetMemoryLockedClocks", self.handle)
+        call("nvmlDeviceResetMemoryLockedClocks", self.handle)
 
     def set_application(self, pair: Pair | None) -> None:
         """Set the application clocks; None is the driver's own."""
         if pair is None:
-            _call("nvmlDeviceResetApplicationsClocks", self.handle)
+            call("nvmlDeviceResetApplicationsClocks", self.handle)
         else:
-            _call("nvmlDeviceSetApplicationsClocks", self.handle, pair.memory, pair.sm)
-
-
-def _initialise() -> None:
-    """Initialise NVML, under an older name if the driver has no other; raise GpuError if that is not possible."""
-    try:
-        _call("nvmlInit")
-    except GpuError as error:
-        if error.kind != "unsupported":
-            raise
-        code = old_symbols.initialise(_library())
-        if code is None:
-            message = "the driver's library has none of the calls that open it"
-            raise GpuError(Problem(message, hint=types.NEWER_DRIVER), kind="outdated") from error
-        if code:
-            raise types.error(_name(code), "nvmlInit") from error
-
-
-def _library() -> Any:  # noqa: ANN401  a ctypes.CDLL, whose attributes are functions
-    import pynvml
-
-    return pynvml.nvmlLib
-
-
-def _kind(name: str) -> int:
-    import pynvml
-
-    return int(getattr(pynvml, f"NVML_CLOCK_{name}"))
+            call("nvmlDeviceSetApplicationsClocks", self.handle, pair.memory, pair.sm)
 
 
 def _number(value: int | None) -> int | None:
@@ -268,32 +239,3 @@ def _number(value: int | None) -> int | None:
 
 def _flag(value: int | None) -> bool | None:
     return None if value is None else bool(value)
-
-
-def _query(call: str, *values: object) -> Any:  # noqa: ANN401  each call has its own type
-    """Return the result of a call; None if this GPU, driver or user cannot get it."""
-    try:
-        return _call(call, *values)
-    except GpuError as error:
-        if error.kind not in NO_ANSWER:
-            raise
-        return None
-
-
-def _call(call: str, *values: object) -> Any:  # noqa: ANN401
-    """Return the result of a call; an NVMLError becomes a GpuError."""
-    import pynvml
-
-    try:
-        return getattr(pynvml, call)(*values)
-    except pynvml.NVMLError as error:
-        raise types.error(_name(error.value), call) from error
-
-
-def _name(code: int) -> str:
-    """Return NVML's name of an error, without ``NVML_ERROR_``; its number if this binding does not know it."""
-    import pynvml
-
-    beginning = "NVML_ERROR_"
-    names = [name for name in dir(pynvml) if name.startswith(beginning) and getattr(pynvml, name) == code]
-    return names[0].removeprefix(beginning) if names else str(code)

@@ -26,7 +26,7 @@ END_SECONDS = 1.0  # for all processes below the server, at its end; the runner 
 
 
 class Server(object):
-    """Answers ``hello``, ``cold``, ``reference`` and ``measure``, one at a time, in order.
+    """Answers ``hello``, ``cold``, ``reference``, ``measure`` and ``profile``, one at a time, in order.
 
     Users' networks have further requests: ``model`` brings the files, ``trace`` makes a reference in a child and ``fetch``
     reads it; ``expect`` and ``piece`` bring it to another server.
@@ -64,6 +64,7 @@ class Server(object):
     def answer(self, line: "bytes") -> "dict":
         """Return the result of a request; a failed one if the line is none, or the server cannot do what it requests."""
         answers = {"hello": self.hello, "cold": self.cold, "reference": self.reference, "measure": self.measure}
+        answers["profile"] = self.measure  # in a child, too, of which no sample counts
         answers.update(model=self.models.add_files, trace=self.trace, fetch=self.fetch, expect=self.expect, piece=self.piece)
         number = None
         try:

@@ -5,7 +5,7 @@ import tempfile
 import time
 import traceback
 
-from . import adapters, cases, compile_cache, cpu, device_time, queueing, timing
+from . import adapters, cases, compile_cache, cpu, device_time, profiling, queueing, timing
 from .errors import CellFailure
 from .model import blob, mistakes
 from .model.reference import Builder, compute
@@ -46,6 +46,7 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
         request: ``framework``, ``implementation``, ``case``, ``phase``, ``device``, ``precision``, ``seconds``,
             ``cache``. Optional: ``already_verified``, an earlier round of the run has verified the cell; ``precompile``, only the
             compilers' results in the cache are needed; ``driver_cache``, the folder for GPU code that the driver compiles;
+            ``op``, where it is "profile": the result is a ``profile``, see ``profiling.facts``, and no sample is taken;
             ``batch``, exactly how many calls a sample on a GPU has, or ``least_batch``, how many it has at least.
         reference: ``loss``, ``gradients``, ``outputs`` and ``digest`` of the case.
         wait: takes a stage and returns when it is this process's turn; None where nothing else is measured meanwhile. It is
@@ -59,6 +60,8 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
     case = request["case"]
     checked = cases.checked(case)
     trial = trial_class(case)(implementation(request["framework"], request["implementation"]), request, reference)
+    if request.get("op") == "profile":
+        profiling.prepare(request["framework"])
     if checked == case:
         program, facts = trial.build_verified(case)
     else:
@@ -72,6 +75,8 @@ def measure(request: "dict", reference: "dict", wait: "object" = None) -> "dict"
         if not cases.is_kernel(case) and not cases.is_model(case):
             program.outputs()
         facts.update(seconds=[], warmup=[])
+    elif request.get("op") == "profile":
+        return {"profile": profiling.facts(program, getattr(program, METHODS[phase]), request)}
     elif phase.startswith("compile"):
         facts.update(seconds=[facts["compile_seconds"]], warmup=[])
     elif protocol == "published" and not cases.repeats(case):

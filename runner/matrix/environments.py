@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 from runner.core.model import Device
 from runner.matrix.fields import (
     Bytes,
+    EnvironmentId,
     Framework,
     Image,
     LockPath,
@@ -85,9 +86,12 @@ def broken_rules(keys: Mapping[str, object]) -> tuple[BrokenRule, ...]:
     """
     present = {name for name, value in keys.items() if value not in (None, (), [], {})}
     rules = []
-    if not present & {"image", "python"}:
+    if "add" in present and "extends" not in present:
+        hint = "write extends: and the environment that they extend, or move them to requirements:"
+        rules.append(BrokenRule("add", "adds packages, and extends no environment", hint))
+    if not present & {"image", "python", "extends"}:
         rules.append(BrokenRule(None, "needs an image, or a python and what to install", "add image: or python:"))
-    elif "image" not in present and not present & {"lock", "requirements", "variants"}:
+    elif not present & {"image", "extends", "lock", "requirements", "variants"}:
         hint = "add lock:, requirements: or variants:"
         rules.append(BrokenRule("python", "does not say what to install", hint))
     if {"image", "lock"} <= present:
@@ -168,6 +172,11 @@ class Environment(_Source):
     plan takes the newest that the GPU and its driver run."""
     note: Text | None = None
     """A remark for people."""
+    extends: EnvironmentId | None = None
+    """The id of an environment that gives this one all other keys: only `add` and `note` are written with it."""
+    add: Annotated[tuple[PackageRequirement, ...], Field(strict=False)] = ()
+    """The packages that it has in addition (PEP 508); `runner lock` resolves them together with the `requirements` of
+    the other, into a lock beside that of the other, with the name of this environment."""
 
     def variant(self, device: Device) -> Variant | None:
         """Return how to build the environment for a device; None if it has variants, but none for this device.

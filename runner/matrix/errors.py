@@ -9,6 +9,7 @@ from pydantic_core import ErrorDetails
 
 from runner.core.errors import Problem
 from runner.matrix.explanations import EXPLANATIONS, Mistake, known_keys, literal_or_number, other
+from runner.matrix.extensions import is_extension
 from runner.matrix.yaml_tree import Path, Tree, Unread
 
 
@@ -22,11 +23,18 @@ def explain(tree: Tree, error: ValidationError) -> list[Problem]:
     problems = []
     for detail in details:
         loc = detail["loc"]
-        misspelt = detail["type"] == "missing" and (loc in intended or loc[:-1] in tree.incomplete)
+        misspelt = detail["type"] == "missing" and (
+            loc in intended or loc[:-1] in tree.incomplete or _extends(detail, intended)
+        )
         reported = isinstance(detail["input"], Unread) and detail["input"].kind != "a date"
         if not (misspelt or reported or detail["type"] == "rule"):
             problems += _problem(tree, detail)
     return problems
+
+
+def _extends(detail: ErrorDetails, intended: set[Path]) -> bool:
+    """Return True if a key is missing in an environment that takes it from another."""
+    return is_extension(detail["input"]) or (*detail["loc"][:-1], "extends") in intended
 
 
 def intended_keys(details: Iterable[ErrorDetails]) -> set[Path]:

@@ -187,4 +187,6 @@ def schema() -> dict[str, Any]:
     model = Matrix.model_json_schema()
     names = [{"enum": list(WORKLOADS)}, {"pattern": f"^{NETWORK_NAME.pattern}$"}]
     model["properties"]["workloads"]["propertyNames"] = {"anyOf": names}
+    environment = model["$defs"]["Environment"]
+    environment["anyOf"] = [{"required": environment.pop("required")}, {"required": ["extends", "add"]}]
     return head | model | {"title": "matrix.yaml"}

@@ -94,14 +94,14 @@ class Models:
             cell = next(cell for cell in members if cell.environment == name)
             try:
                 self.references[group] = self._traced(block, group, cell, request)
-            except _Failed as failure:
+            except _FailedError as failure:
                 self.failures[group, name] = failure.reply
                 self.servers.note(f"{block.case_id}: {name} computes no reference: {failure.reply.get('reason')}")
                 continue
             return
 
     def _traced(self, block: Block, group: Group, cell: Cell, request: Mapping[str, Any]) -> Reference:
-        """Return the reference that the environment of a cell makes. Raises _Failed."""
+        """Return the reference that the environment of a cell makes. Raises _FailedError."""
         name = cell.environment
         with self._session(name) as session:
             self._send_files(session, block)
@@ -124,18 +124,18 @@ class Models:
                 file.write(data[: size - file.tell()])
                 if not data:
                     reason = "the harness server sent fewer bytes of the reference than it has announced"
-                    raise _Failed({"status": "failed", "class": "crash", "reason": reason})
+                    raise _FailedError({"status": "failed", "class": "crash", "reason": reason})
         return path
 
     @contextlib.contextmanager
     def _session(self, name: str) -> Iterator[Session]:
-        """Yield the session of an environment; end a server that no longer answers. Raises _Failed."""
+        """Yield the session of an environment; end a server that no longer answers. Raises _FailedError."""
         session = self.servers.session(name)
         if session is None:
-            raise _Failed(self.servers.broken[name])
+            raise _FailedError(self.servers.broken[name])
         try:
             yield session
-        except _Failed as failure:
+        except _FailedError as failure:
             self.servers.check(failure.reply)
             if not session.alive:
                 self.servers.retire(name)
@@ -187,13 +187,13 @@ class Models:
         """
         group = self.group(block, cell)
         try:
-            if group not in self.references:
-                raise _Failed(self.failures[group, cell.environment])
+            self._require(group, cell.environment)
             with self._session(cell.environment) as session:
                 self._send_files(session, block)
                 self._send_reference(session, block, group)
-        except _Failed as failure:
-            facts = session.facts if (session := self.servers.sessions.get(cell.environment)) else {}
+        except _FailedError as failure:
+            alive = self.servers.sessions.get(cell.environment)
+            facts = alive.facts if alive is not None else {}
             ready = self.servers.ready[cell.environment]
             return Outcome(cell=cell, round=number, reply=failure.reply, facts=facts, ready=ready)
         common = {
@@ -204,6 +204,11 @@ class Models:
         }
         return self.servers.ask(cell, number, common, _no_reference, turns=turns, extra=extra or {})
 
+    def _require(self, group: Group, name: str) -> None:
+        """Raise _FailedError, with the failure of the environment, if no environment could make the reference."""
+        if group not in self.references:
+            raise _FailedError(self.failures[group, name])
+
     def note(self, outcome: Outcome) -> None:
         """Keep what the outcome of a cell has verified."""
         check = outcome.reply.get("model_check")
@@ -211,7 +216,7 @@ class Models:
             self.float64.add((outcome.cell.case_id, outcome.cell.environment))
 
 
-class _Failed(RunnerError):
+class _FailedError(RunnerError):
     """A server has failed; ``reply`` says how."""
 
     def __init__(self, reply: dict[str, Any]) -> None:
@@ -225,9 +230,9 @@ def key(block: Block, group: Group) -> str:
 
 
 def answered(reply: dict[str, Any]) -> dict[str, Any]:
-    """Return the result of a request. Raises _Failed if it failed."""
+    """Return the result of a request. Raises _FailedError if it failed."""
     if reply["status"] != "ok":
-        raise _Failed(reply)
+        raise _FailedError(reply)
     return reply
 
 

@@ -24,6 +24,7 @@ from pydantic import (
 from runner.core.text import REASON_LENGTH, printable
 from runner.harness import protocol
 from runner.harness.model.blob import MAX_BYTES
+from runner.measure.profile_reply import Profile
 
 MAX_VALUES = 1_500_000  # in a line: as Python objects these take 260 MB at most
 MAX_SAMPLES = 500_000
@@ -243,11 +244,18 @@ class Measured(Result):
     peak_bytes: Count | None = None
 
 
+class Profiled(Result):
+    """The result of ``profile``."""
+
+    profile: Profile | None = None
+
+
 RESULTS: Mapping[str, type[Result]] = {
     "hello": Hello,
     "cold": Cold,
     "reference": Result,
     "measure": Measured,
+    "profile": Profiled,
     "model": Result,
     "trace": Traced,
     "fetch": Fetched,

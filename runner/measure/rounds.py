@@ -24,11 +24,11 @@ from runner.core.model import (
     Round,
     RoundTimes,
 )
+from runner.harness.cases import is_model
 from runner.measure import turns
 from runner.measure.batches import Batches
 from runner.measure.breakdown import Breakdown
 from runner.measure.interleave import Ask, measure_in_turns
-from runner.harness.cases import is_model
 from runner.measure.jit import prime
 from runner.measure.models import Models
 from runner.measure.precompile import Job, compile_ahead, possible

@@ -200,7 +200,7 @@ class ServerPool:
         """Measure one cell in one round; the outcome is failed if its server cannot start or dies.
 
         Cells of different environments that take ``turns`` may be asked from several threads, after ``settle``. The
-        request of the cell has ``extra`` as well.
+        request of the cell has ``extra`` as well. Round 0 is none: the cell is profiled.
 
         Returns:
             None if a cell that takes ``turns`` waits, see ``go_on``.
@@ -210,7 +210,7 @@ class ServerPool:
         """
         ready = self.ready[cell.environment]
         session = self.session(cell.environment)
-        self.say(f"round {number}: {cell.id}")
+        self.say(f"round {number}: {cell.id}" if number else f"profile: {cell.id}")
         if session is None:
             return Outcome(cell=cell, round=number, reply=self.broken[cell.environment], facts={}, ready=ready)
         if not turns:
@@ -282,6 +282,11 @@ class ServerPool:
             self.say(error.problems[0].message)
         else:
             del self.sessions[name]  # not before: ``close`` ends a session whose end a signal has interrupted
+
+    def retire_all(self) -> None:
+        """End every server; others may be started later. Raises EngineError if the engine is gone."""
+        for name in tuple(self.sessions):
+            self.retire(name)
 
     def close(self) -> None:
         """End every server, even if one of them cannot be ended; the next run removes what a lost engine keeps."""

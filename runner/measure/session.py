@@ -167,7 +167,8 @@ class Session:
         If the request has ``turns``, the reply may be ``turn``: the child waits for ``go_on``.
 
         Args:
-            request: what ``child.measure`` takes, and ``key``, ``timeout``, ``memory``, ``turns``.
+            request: what ``worker.measure`` takes, and ``key``, ``timeout``, ``memory``, ``turns``. Where ``op`` is
+                "profile", the cell is not measured, but profiled.
             truth: returns the packed reference of the case.
         """
         if request["key"] not in self.known:
@@ -176,7 +177,7 @@ class Session:
                 return reply
             self.known = {request["key"]}  # a server keeps only the newest
         phases = 2 if request["phase"] == "compile-warm" else 1
-        return self.ask({**request, "op": "measure"}, phases * request["timeout"] + GRACE)
+        return self.ask({"op": "measure", **request}, phases * request["timeout"] + GRACE)
 
     def settle(self) -> None:
         """Wait until the last child is gone and its memory is free, so that it does not disturb the next one."""

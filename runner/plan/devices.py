@@ -16,8 +16,8 @@ def split_multi_gpu(plan: Plan) -> tuple[Plan, Plan]:
     """
     multi_gpu = [block for block in plan.blocks if plan.device == "cuda" and block.chips > 1]
     if not multi_gpu:
-        return plan, _with_blocks(plan, [])
-    return _with_blocks(plan, [block for block in plan.blocks if block not in multi_gpu]), _with_blocks(plan, multi_gpu)
+        return plan, with_blocks(plan, [])
+    return with_blocks(plan, [block for block in plan.blocks if block not in multi_gpu]), with_blocks(plan, multi_gpu)
 
 
 def assign(plan: Plan, count: int) -> tuple[Plan, ...]:
@@ -34,10 +34,10 @@ def assign(plan: Plan, count: int) -> tuple[Plan, ...]:
     assigned: list[list[Block]] = [[] for _ in range(min(count, len(plan.blocks)))]
     for block in sorted(plan.blocks, key=lambda block: (-costs[block.case_id], block.case_id)):
         min(assigned, key=lambda blocks: sum(costs[other.case_id] for other in blocks)).append(block)
-    return tuple(_with_blocks(plan, blocks) for blocks in assigned)
+    return tuple(with_blocks(plan, blocks) for blocks in assigned)
 
 
-def _with_blocks(plan: Plan, kept: list[Block]) -> Plan:
+def with_blocks(plan: Plan, kept: list[Block]) -> Plan:
     """Return the plan with some of its blocks only, in the plan's order, with their cells and their past."""
     blocks = tuple(block for block in plan.blocks if block in kept)
     cases = {block.case_id for block in blocks}

@@ -28,11 +28,19 @@ def specs(
         environment: Environment = matrix.environments[name]
         variant = environment.variant(device)
         if variant is None:
-            code = "needs-gpu" if device == "cpu" else "framework-lacks"
-            skips[name] = Skip(code, f"matrix.yaml has no variant for {device}")
+            skips[name] = _no_variant(matrix, environment, device)
             continue
         specs_of_device.append(_spec(name, environment, variant, folder))
     return tuple(specs_of_device), skips
+
+
+def _no_variant(matrix: Matrix, environment: Environment, device: Device) -> Skip:
+    """Return why an environment has no build for a device: neither has what it extends, or that is an image."""
+    code = "needs-gpu" if device == "cpu" else "framework-lacks"
+    base = matrix.environments.get(environment.extends or "")
+    if base is not None and base.variant(device) is not None:
+        return Skip(code, f"{environment.extends} is an image on {device}, and no packages can be added to an image")
+    return Skip(code, f"matrix.yaml has no variant for {device}")
 
 
 def all_specs(matrix: Matrix, folder: Path) -> tuple[Spec, ...]:

@@ -10,8 +10,9 @@ into text, with the units of ``runner/core/units.py``.
 Submodules are imported when they are needed, because pandas, jinja2 and rich take long to import.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from runner.analysis.model import Comparison, Dataset
@@ -22,7 +23,11 @@ FORMATS = ("table", "md", "html", "json", "csv")
 
 
 def report(
-    dataset: "Dataset", comparisons: Sequence["Comparison"] = (), published: str | None = None
+    dataset: "Dataset",
+    comparisons: Sequence["Comparison"] = (),
+    published: str | None = None,
+    profiles: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    damaged_profiles: Sequence[str] = (),
 ) -> dict[str, bytes | str]:
     """Return the files of a run's report: ``index.html``, ``report.md``, ``samples.csv`` and ``summary.json``.
 
@@ -30,6 +35,8 @@ def report(
         dataset: the run.
         comparisons: environments of this run against a base, for the verdicts.
         published: a source of ``runner.catalog.published``, whose figures are shown next to those of the run.
+        profiles: cell id -> its profile.
+        damaged_profiles: a sentence for each that cannot be read.
 
     Raises:
         UsageError: there is no such source, or the run has measured none of its cases.
@@ -39,7 +46,7 @@ def report(
     from runner.report.page import arrange
     from runner.store import samples
 
-    page = arrange(dataset, comparisons)
+    page = arrange(dataset, comparisons, profiles, damaged_profiles)
     reference = published_tables.arrange(published, page.cases, dataset) if published else None
     return {
         "index.html": html.page_text(page, reference),

@@ -1,9 +1,11 @@
 """The largest errors of each implementation against the float64 reference."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from runner.analysis import model_checks
 from runner.analysis.model import Dataset
 from runner.catalog.cases import CASES, is_kernel
 from runner.harness.verify.tolerance import OPERATIONS, TOLERANCES, allowed
@@ -22,6 +24,7 @@ ERRORS = (
     "The largest relative error of a loss, and of a gradient and of a result as a share of its norm, against a float64 "
     "reference"
 )
+NETWORKS = "; of a network of yours, against the environment that the last column names"
 HEAD = ("", "environment", "implementation", "precision", "loss", "gradient", "result", "in")
 ALLOWED = "errors are as error/allowed"
 
@@ -55,6 +58,7 @@ class Accuracy:
         loss: |loss - reference| / |reference|, the largest over the checked steps.
         gradient: norm of the difference over the norm of the reference, the largest over the parameters.
         result: the same for the output of a forward pass or an operation.
+        checks: by what user networks were verified, in words; empty for other implementations.
     """
 
     environment: str
@@ -63,6 +67,12 @@ class Accuracy:
     loss: Worst
     gradient: Worst
     result: Worst
+    checks: tuple[str, ...] = ()
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether the results of a user's network were compared with nothing."""
+        return any(check.startswith(model_checks.UNCHECKED) for check in self.checks)
 
     @property
     def worst(self) -> tuple[Worst, Worst, Worst]:
@@ -85,14 +95,14 @@ Key = tuple[str, str, str]
 
 
 def accuracy(dataset: Dataset) -> tuple[Accuracy, ...]:
-    """Return a row for each environment, implementation and precision of a run that recorded an error.
+    """Return a row for each environment, implementation and precision of a run that recorded an error or a check.
 
     Environments are in the order of the plan, their implementations by name.
     """
     worst_of_kind = [_worst(dataset, name) for name in ("loss", "gradient", "forward")]
-    order = formatting.environment_order(dataset)
+    order, checks = formatting.environment_order(dataset), _checks(dataset)
     rows = []
-    for key in dict.fromkeys(key for worst in worst_of_kind for key in worst):
+    for key in dict.fromkeys(itertools.chain(*worst_of_kind, checks)):
         loss, gradient, result = (worst.get(key, Worst()) for worst in worst_of_kind)
         environment, implementation, precision = key
         rows.append(
@@ -103,6 +113,7 @@ def accuracy(dataset: Dataset) -> tuple[Accuracy, ...]:
                 loss=loss,
                 gradient=gradient,
                 result=result,
+                checks=tuple(map(model_checks.in_words, checks.get(key, ()))),
             )
         )
     return tuple(sorted(rows, key=lambda row: (order.get(row.environment, len(order)), row.implementation)))
@@ -115,6 +126,18 @@ def _allowed(kind: str, precision: str, case_id: str) -> float | None:
     return allowed(kind, precision, CASES.get(case_id, {}).get("cell")) if precision in TOLERANCES else None
 
 
+def _checks(dataset: Dataset) -> dict[Key, list[Mapping[str, Any]]]:
+    """Return how user networks were verified, each way once, whether or not they failed."""
+    checks: dict[Key, list[Mapping[str, Any]]] = {}
+    for frame in (dataset.rounds, dataset.failures):
+        keys = zip(*(frame[name].tolist() for name in ("environment", "implementation", "precision")), strict=True)
+        for key, check in zip(keys, frame["model_check"].tolist(), strict=True):
+            if isinstance(check, Mapping):
+                of_key = checks.setdefault(key, [])
+                of_key += [check] if check not in of_key else []
+    return checks
+
+
 def _worst(dataset: Dataset, kind: str) -> dict[Key, Worst]:
     """Return the largest error of a kind, over good records and failed ones."""
     largest: dict[Key, Worst] = {}
@@ -125,7 +148,10 @@ def _worst(dataset: Dataset, kind: str) -> dict[Key, Worst]:
         for row in known.loc[indexes].itertuples():
             key = (str(row.environment), str(row.implementation), str(row.precision))
             case_id = f"{row.workload}/{row.case}"
-            worst = Worst(float(getattr(row, column)), case_id, failed, _allowed(kind, key[2], case_id))
+            limit = _allowed(kind, key[2], case_id)
+            if isinstance(row.model_check, Mapping):
+                limit = row.model_check.get("tolerance", {}).get(kind)
+            worst = Worst(float(getattr(row, column)), case_id, failed, limit)
             largest[key] = max(largest.get(key, worst), worst, key=lambda each: each.error or 0.0)
     return largest
 
@@ -152,10 +178,12 @@ def text(rows: tuple[Accuracy, ...], width: int = WIDTH, *, colour: bool = False
         for line, (*_, loss, gradient, result, of_row) in zip(names, fields, strict=True):
             errors = f"loss {loss}, gradient {gradient}, result {result}, in {of_row}"
             parts += [_coloured(line), Padding(Text(errors), (0, 0, 0, 8))]
-    failed = sum(row.failed for row in rows)
+    failed, unchecked = (sum(getattr(row, name) for row in rows) for name in ("failed", "unchecked"))
     count = formatting.counted(len(rows), "implementation")
-    summary = f"{failed} of {count} failed the check" if failed else "all are ok"
-    parts.append(Text(f"{summary}; {ALLOWED}", style=formatting.STATE_STYLES["FAILED" if failed else "ok"]))
+    summary = f"{failed} of {count} failed the check" if failed else "all are ok" if not unchecked else "none failed"
+    summary += f", {unchecked} of {count} unchecked" * bool(unchecked)
+    style = "FAILED" if failed else "" if unchecked else "ok"
+    parts.append(Text(f"{summary}; {ALLOWED}", style=formatting.STATE_STYLES.get(style, "")))
     return formatting.as_text(parts, width, colour=colour) + "\n"
 
 
@@ -172,8 +200,9 @@ def _table(lines: Sequence["Text"], cases: Sequence[str]) -> "Table":
 
 
 def _fields(row: Accuracy) -> tuple[str, ...]:
-    result = "FAILED" if row.failed else "ok"
-    return (result, row.environment, row.implementation, row.precision, *map(str, row.worst), ", ".join(row.cases))
+    result = "FAILED" if row.failed else "unchecked" if row.unchecked else "ok"
+    cases = "; ".join(filter(None, (", ".join(row.cases), *row.checks)))
+    return (result, row.environment, row.implementation, row.precision, *map(str, row.worst), cases)
 
 
 def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:

@@ -101,7 +101,7 @@ def _codes_shown(group: Sequence[PlannedCell]) -> set[str]:
 
 def _field(group: Sequence[PlannedCell], framework: str, cases: set[str]) -> str:
     if not group:
-        known = [dict(CASES[case_id]) for case_id in cases if case_id in CASES]  # a network without a cell has no class
+        known = [dict(CASES[case_id]) for case_id in cases if case_id in CASES]  # others are networks of the user
         offered = (each.concerns(case) for each in implementations(framework) for case in known)
         return "" if any(offered) else "framework-lacks"
     skips = [planned.skip for planned in group if planned.skip]

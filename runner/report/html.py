@@ -14,6 +14,7 @@ from runner.report.heat_map import heat_maps
 from runner.report.page import Page
 from runner.report.page_templates import template
 from runner.report.pivots import pivots
+from runner.report.profiles import INTRODUCTION, SHOWN_PAIRS
 from runner.report.published import PublishedComparison
 from runner.report.timeline import timelines
 from runner.report.times import Line
@@ -70,6 +71,7 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
         skips=skips,
         timelines=lines_over_time,
         releases_compared=of_releases,
+        profiles={"content": page.profiles, "introduction": INTRODUCTION, "shown": SHOWN_PAIRS},
         accuracy_summary=_accuracy_summary(page),
         **table,
     )
@@ -128,6 +130,7 @@ def _sections(
         ("comparisons", "All comparisons", bool(page.rows)),
         ("published", "Published", reference is not None),
         ("timeline", "Over time", has_timeline),
+        ("profiles", "Profiles", page.profiles is not None),
         ("times", "Times", True),
         ("warnings", "Warnings", page.quality_issues is not None),
         ("skipped", "Not run", has_skips),
@@ -151,5 +154,7 @@ def _accuracy_summary(page: Page) -> str:
     failed = sum(row.failed for row in page.accuracy)
     total = formatting.counted(len(page.accuracy), "implementation")
     if failed:
-        return f"{failed} of {total} disagree with the float64 reference"
-    return f"{total}, all within the tolerance of the float64 reference"
+        return f"{failed} of {total} disagree with the reference"
+    if unchecked := sum(row.unchecked for row in page.accuracy):
+        return f"{unchecked} of {total} unchecked, the others within the tolerance of the reference"
+    return f"{total}, all within the tolerance of the reference"

@@ -9,8 +9,8 @@ from itertools import groupby
 
 from runner.analysis.model import Comparison
 from runner.core.model.cells import is_twin
-from runner.report import differences, formatting, wording
-from runner.report.accuracy import ERRORS, Accuracy
+from runner.report import differences, formatting, profile_markdown, wording
+from runner.report.accuracy import ERRORS, NETWORKS, Accuracy
 from runner.report.answer import Change
 from runner.report.compared_rows import ComparedRow, compared_rows, test_phase
 from runner.report.formatting import counted
@@ -52,6 +52,7 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
     ]
     optional = [
         ("all comparisons", _all_comparisons(page.rows, len(page.rows))),
+        ("profiles", profile_markdown.parts(page.profiles)),
         ("serious warnings", list(_warnings(page.quality_issues)) if page.quality_issues else []),
         ("what else differs", list(_differences(page.comparisons))),
         ("correctness", _correctness(page)),
@@ -217,13 +218,14 @@ def _all_differences(comparison: Comparison) -> Iterator[str]:
 def _correctness(page: Page) -> list[str]:
     if not page.accuracy:
         return []
-    names = ("environment", "implementation", "precision", "loss", "gradient", "result")
-    return [folded("Same computation", [f"{ERRORS}.", table(names, map(_error_fields, page.accuracy))])]
+    names = ("environment", "implementation", "precision", "loss", "gradient", "result", "checked by")
+    return [folded("Same computation", [f"{ERRORS}{NETWORKS}.", table(names, map(_error_fields, page.accuracy))])]
 
 
 def _error_fields(row: Accuracy) -> Sequence[str]:
     errors = (f"{worst}{' failed' * worst.failed}" for worst in row.worst)
-    return (row.environment, row.implementation, row.precision, *errors)
+    checks = "; ".join(row.checks) or "float64"
+    return (row.environment, row.implementation, row.precision, *errors, checks)
 
 
 def _times(page: Page) -> list[str]:

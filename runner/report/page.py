@@ -4,6 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ from runner.report.answer import Answer, answer, trust_lines
 from runner.report.compared_rows import ComparedRow, compared_rows
 from runner.report.failures import Missing, missing_cells
 from runner.report.pictures import Samples
+from runner.report.profiles import Profiles, arrange_profiles
 from runner.report.provenance import provenance
 from runner.report.quality import Section, marks_by_cell, section
 from runner.report.throughput import throughput
@@ -49,6 +52,7 @@ class Page:
         missing: why the others have none.
         samples: cell id -> its samples by round, of the cells whose samples are drawn.
         provenance: what it takes to repeat the run.
+        profiles: where the time of a step goes; None if the run has no profiles.
     """
 
     title: str
@@ -69,14 +73,22 @@ class Page:
     samples: Mapping[str, Samples]
     provenance: tuple[Fact, ...]
     notes: tuple[str, ...]
+    profiles: Profiles | None = None
 
 
-def arrange(dataset: Dataset, comparisons: Sequence[Comparison]) -> Page:
+def arrange(
+    dataset: Dataset,
+    comparisons: Sequence[Comparison],
+    profiles: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    damaged: Sequence[str] = (),
+) -> Page:
     """Return the content of the report of a run.
 
     Args:
         dataset: the run.
         comparisons: of environments of this run; the verdict of a cell is from the first that has it.
+        profiles: cell id -> its profile.
+        damaged: a sentence for each profile that cannot be read.
     """
     issues = quality_issues(dataset)
     comparisons = tuple(annotate(each, {dataset.run: issues}) for each in comparisons)
@@ -110,6 +122,7 @@ def arrange(dataset: Dataset, comparisons: Sequence[Comparison]) -> Page:
         samples=samples_by_cell(dataset, drawn_cells(rows)),
         provenance=tuple(provenance(dataset)),
         notes=dataset.warnings,
+        profiles=arrange_profiles(profiles, rows, names, damaged),
     )
 
 

@@ -15,7 +15,7 @@ from runner.analysis.quality.grade import ADVICE
 from runner.analysis.releases import Release
 from runner.core.text import printable
 from runner.report import differences, formatting, pictures, published_bars, wording
-from runner.report.accuracy import ERRORS
+from runner.report.accuracy import ERRORS, NETWORKS
 from runner.report.answer import Change
 from runner.report.compared_rows import ComparedRow, anchor, description, test_phase
 from runner.report.palette import colours
@@ -109,7 +109,7 @@ def environment() -> jinja2.Environment:
         description=description,
         difference_groups=differences.groups,
         difference_sentence=differences.sentence,
-        errors=ERRORS,
+        errors=ERRORS + NETWORKS,
         mean_note=formatting.sentence(formatting.MEAN),
         mean_sentences=wording.mean_sentences,
         speedup_range=wording.speedup_range,

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.analysis.model import Comparison, Row
+from runner.analysis.model_checks import UNCHECKED
 from runner.core.units import TimeUnit, time_unit
 from runner.report import answer_text, differences, formatting, quality, wording
 from runner.report.answer import answer
@@ -99,9 +100,7 @@ def _table(comparison: Comparison, case: str, rows: Sequence[Row], unit: TimeUni
     table.add_column("change", justify="right", overflow="fold")
     if width >= INTERVAL_WIDTH:
         table.add_column("95 % interval", overflow="fold")
-    table.add_column(
-        "verdict", no_wrap=True, min_width=max(len(wording.word(row)) + _is_questioned(row) for row in rows)
-    )
+    table.add_column("verdict", no_wrap=True, min_width=max(len(wording.word(row) + _doubt(row)) for row in rows))
     return table
 
 
@@ -115,12 +114,18 @@ def _fields(row: Row, rows: Sequence[Row], unit: TimeUnit, width: int) -> list[T
     plain.append(wording.speedup(row.ratio))
     plain += [wording.speedup_range(row.ratio_low, row.ratio_high, direction=False)] if width >= INTERVAL_WIDTH else []
     word = wording.word(row)
-    verdict = Text(f"{word}{'?' * _is_questioned(row)}", style=answer_text.WORD_STYLES[word])
+    verdict = Text(word + _doubt(row), style=answer_text.WORD_STYLES[word])
     return [*map(Text, plain), verdict]
 
 
 def _is_questioned(row: Row) -> bool:
-    return any(issue.serious for issue in row.quality_issues)
+    return any(issue.serious and issue.code != UNCHECKED for issue in row.quality_issues)
+
+
+def _doubt(row: Row) -> str:
+    """Return what follows the verdict of a row: a question mark, and the word of sides that were not checked."""
+    unchecked = any(issue.code == UNCHECKED for issue in row.quality_issues)
+    return "?" * _is_questioned(row) + f" {UNCHECKED}" * unchecked
 
 
 def _caption(comparison: Comparison, rows: Sequence[Row]) -> str:

@@ -1,4 +1,4 @@
-"""The shapes of the documents of a run: plan, cases, machine, environments."""
+"""The shapes of the documents of a run: plan, cases, machine, environments, profiles."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, Required
@@ -99,9 +99,45 @@ class Environments(TypedDict):
     environments: dict[str, Environment]
 
 
+@with_config(CONFIG)
+class Operator(TypedDict):
+    """A row of a profile: what the calls of one operator take in one step."""
+
+    name: str
+    calls: Number
+    host_seconds: Number
+    device_seconds: Number
+    total_seconds: Number
+
+
+@with_config(CONFIG)
+class LeftOut(TypedDict):
+    """The rows that a profile has no room for, together."""
+
+    rows: Count
+    host_seconds: Number
+    device_seconds: Number
+
+
+@with_config(CONFIG)
+class Profile(TypedDict, total=False):
+    """A file of ``profiles/``; see ``harness.profiling.facts``."""
+
+    cell: Required[CellId]
+    reason: Required[str]
+    profiler: str
+    framework_version: str | None
+    steps: Count
+    step_seconds: Number
+    plain_step_seconds: Number
+    rows: list[Operator]
+    left_out: LeftOut
+
+
 DOCUMENTS: Mapping[str, TypeAdapter[Any]] = {
     "plan.json": TypeAdapter(Plan),
     "cases.json": TypeAdapter(Cases),
     "machine.json": TypeAdapter(Machine),
     "environments.json": TypeAdapter(Environments),
+    "profile": TypeAdapter(Profile),
 }

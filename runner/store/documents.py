@@ -16,6 +16,8 @@ from runner.store.shapes import checked
 VERSION = 1
 PLAN, MACHINE, ENVIRONMENTS, JOURNAL = "plan.json", "machine.json", "environments.json", "journal.jsonl"
 CASES = "cases.json"
+PROFILE = "profile"
+"""The kind of the files in ``profiles/``."""
 
 MAX_BYTES = 256 << 20
 """The largest document; a plan of 100,000 cells has 60 MB."""
@@ -37,6 +39,7 @@ UPGRADES: Mapping[str, Upgrades] = {
         1: lambda old: {"event": "measured", **old},  # every line was a finished record
         2: lambda old: old,  # without number and checksum
     },
+    PROFILE: {},
     "record": {},
 }
 """Kind of file -> version -> function that upgrades a document to the next version."""
@@ -91,15 +94,20 @@ def upgrade(document: Document, path: Path | str, kind: str, table: Mapping[str,
     return document
 
 
-def read_document(path: Path | str, kind: str) -> Document:
+def read_document(path: Path | str, kind: str, limit: int = MAX_BYTES) -> Document:
     """Read a JSON object from a file, check that it is unchanged and has the shape of its kind, and upgrade it.
+
+    Args:
+        path: the file.
+        kind: a key of ``UPGRADES``.
+        limit: the largest size, in bytes.
 
     Raises:
         RecordError: it cannot be read, is not a JSON object, was changed, has another shape, or is newer than this
             program.
     """
     try:
-        content = read_bounded(path, MAX_BYTES)
+        content = read_bounded(path, limit)
     except OSError as error:
         raise unreadable(path, error) from error
     document = parse_object(content, path, 1)

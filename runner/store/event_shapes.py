@@ -73,10 +73,12 @@ class Header(Event, total=False):
     framework: str | None
     clocks: Clocks | None
     pin: bool
+    profile: bool
     harness: str
     digests: Digests
     command: list[str]
     program: str
+    executor: str
 
 
 @with_config(CONFIG)
@@ -131,6 +133,30 @@ class Measured(Event):
 
 
 @with_config(CONFIG)
+class Leased(Event):
+    """A block was handed out to another host."""
+
+    case: str
+    lease: Positive
+    token: str
+    host: str
+    device: str
+    device_name: str
+
+
+@with_config(CONFIG)
+class BlockMeasured(Event):
+    """All records of a block that another host measured are in the run."""
+
+    case: str
+    lease: Positive
+    host: str
+    device: str
+    device_name: str
+    digests: Digests
+
+
+@with_config(CONFIG)
 class Resumed(Event):
     """A run continues."""
 
@@ -154,6 +180,8 @@ EVENTS: Mapping[str, TypeAdapter[Any]] = {
         "measured": Measured,
         "round": CaseRound,
         "times": Times,
+        "leased": Leased,
+        "block": BlockMeasured,
         "resumed": Resumed,
         "ended": Ended,
     }.items()

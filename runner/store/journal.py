@@ -62,6 +62,8 @@ class Journal(NamedTuple):
         elapsed: seconds of measuring, as far as recorded.
         times: (round, seconds by activity) of each completed round, see ``core.model.events.ACTIVITIES``.
         skipped: case id -> why the budget had no time for it.
+        leases: case id -> the event of the last time that its block was handed out to another host.
+        blocks: case id -> the event of a block whose records are complete, see ``event_shapes.BlockMeasured``.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -74,6 +76,8 @@ class Journal(NamedTuple):
     elapsed: float = 0.0
     times: tuple[tuple[int, Mapping[str, float]], ...] = ()
     skipped: Mapping[str, str] = MappingProxyType({})
+    leases: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    blocks: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
     @property
     def unfinished(self) -> bool:
@@ -131,6 +135,8 @@ class _Reader:
         self.canary: list[tuple[str, int, float]] = []
         self.times: list[tuple[int, Mapping[str, float]]] = []
         self.skipped: dict[str, str] = {}
+        self.leases: dict[str, Mapping[str, Any]] = {}
+        self.blocks: dict[str, Mapping[str, Any]] = {}
         self.ended: str | None = None
         self.elapsed = 0.0
 
@@ -189,8 +195,10 @@ class _Reader:
             self._read_state(event, line)
 
     def _read_state(self, event: object, line: Document) -> None:
-        """Add an event that says where the run is: it began, was resumed, or ended."""
-        if event == "ended":
+        """Add an event that says where the run is: it began, was resumed, or ended; or where its blocks are."""
+        if event in ("leased", "block"):
+            (self.leases if event == "leased" else self.blocks)[line["case"]] = line
+        elif event == "ended":
             self.ended = line["how"]
         elif event == "begun":
             self.header = line
@@ -218,6 +226,8 @@ class _Reader:
             elapsed=self.elapsed,
             times=tuple(self.times),
             skipped=self.skipped,
+            leases=self.leases,
+            blocks=self.blocks,
         )
 
     def _warnings(self, cut: int | None) -> Iterator[str]:

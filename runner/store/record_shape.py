@@ -47,6 +47,7 @@ class Facts(TypedDict, total=False):
     leads: list[Number | None] | None
     load: Number | None
     loss_error: Number | None
+    model_check: dict[str, str | bool | dict[str, Number | None]] | None
     os_threads: Number | None
     others_busy: Number | None
     peak_bytes: Number | None

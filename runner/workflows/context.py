@@ -123,6 +123,7 @@ def setup(options: Options, environ: Mapping[str, str] = os.environ) -> Context:
         pin=options.pin is not False,
         telemetry=matrix.gpu.telemetry,
         quiet_seconds=0.0 if options.busy_ok else QUIET_SECONDS,
+        profile=options.profile,
         command=tuple(typed.to_argv()),
     )
     return Context(matrix=matrix, request=request, backend=backend, settings=settings, gpus=gpus, notes=tuple(notes))

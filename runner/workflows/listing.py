@@ -37,7 +37,8 @@ def listing(topic: Topic, matrix: Path, reports: Path) -> Iterator[tuple[str, ..
         yield from ((name, describe(case)) for name, case in cases.items())
     elif topic == "environments":
         for name, environment in load(matrix).environments.items():
-            yield name, f"{environment.framework} {environment.release}"
+            added = f" with {', '.join(environment.add)}" if environment.add else ""
+            yield name, f"{environment.framework} {environment.release}{added}"
     else:
         for name, preset in load(matrix).presets.items():
             yield name, f"{preset.rounds} rounds of {preset.seconds:g} s"

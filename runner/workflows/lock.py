@@ -151,7 +151,7 @@ def _resolve(request: LockRequest) -> str:
     except FileNotFoundError as error:
         raise _error(request, "uv is not installed beside the runner", "python -m pip install uv") from error
     command = command_of(uv, request)
-    if request.versions is None:
+    if request.versions is None or not request.versions.is_file():
         return _output_of(command, request)
     with tempfile.TemporaryDirectory(prefix="matrix-runner-lock-") as folder:
         copy = Path(folder, "lock.txt")  # uv reads the versions that it keeps from the file that it writes

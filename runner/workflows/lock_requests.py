@@ -26,7 +26,8 @@ class LockRequest:
         find_links: a folder of wheels that replaces ``index``; the lock never names it.
         out: the lock file; ``named`` is whether the matrix names it.
         platform: uv's name of the target; wheels of other platforms are ignored, but their hashes are kept.
-        versions: a lock whose versions are kept where they fit, but for the package ``upgrade``; None keeps none.
+        versions: a lock whose versions are kept where they fit, but for the package ``upgrade``; None, or a path where
+            no file is, keeps none.
         upgrade: the package that is resolved to its newest version although ``versions`` has it.
     """
 
@@ -44,16 +45,22 @@ class LockRequest:
 
 
 def lock_requests(path: Path, names: Sequence[str], find_links: str | None = None) -> list[LockRequest]:
-    """Return what to resolve for each variant of the named environments that has requirements."""
+    """Return what to resolve for each variant of the named environments that has requirements.
+
+    An environment that extends another comes last, and keeps the versions in the lock of the other where they fit.
+    """
     matrix = load(path, networks=False)
     folder_of_wheels = str(Path(find_links).resolve()) if find_links and "://" not in find_links else find_links
     requests = []
-    for name in select_environments(matrix, names):
+    for name in sorted(select_environments(matrix, names), key=lambda name: bool(matrix.environments[name].extends)):
         environment = matrix.environments[name]
+        base = matrix.environments.get(environment.extends or "")
         for key in environment.all_variants():
             request = lock_request(path.parent, name, environment, key)
             if request is not None:
-                requests.append(replace(request, find_links=folder_of_wheels or request.find_links))
+                lock = base.all_variants()[key].lock if base else None
+                versions = path.parent / lock if lock else None
+                requests.append(replace(request, find_links=folder_of_wheels or request.find_links, versions=versions))
     return requests
 
 

@@ -1,6 +1,6 @@
 """The networks that ``--model`` names: they join the workloads of the matrix."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import get_args
 
@@ -73,7 +73,7 @@ def _with_cases(preset: Preset, networks: dict[str, Network]) -> Preset:
 
 
 def network_notes(matrix: Matrix, request: Request) -> list[str]:
-    """Return a sentence for each class of a selected network whose framework no selected environment has.
+    """Return a sentence for each class of a requested network whose framework no selected environment has.
 
     Raises:
         NothingSelectedError: no selected environment has a framework of any selected network, and nothing else is
@@ -82,22 +82,23 @@ def network_notes(matrix: Matrix, request: Request) -> list[str]:
     networks = {
         name: network for name, network in matrix.networks.items() if not request.workloads or name in request.workloads
     }
-    frameworks: set[str] = {matrix.environments[name].framework for name in request.environments}
+    frameworks = {matrix.environments[name].framework for name in request.environments}
     if request.workloads and set(request.workloads) <= set(networks):
         unusable = [network for network in networks.values() if not frameworks & set(network.classes)]
         if len(unusable) == len(networks):
             raise NothingSelectedError(*(_without_environment(network, frameworks) for network in unusable))
-    return [note for network in networks.values() for note in _notes(network, frameworks)]
+    requested = [network for name, network in networks.items() if name in request.workloads]
+    return [note for network in requested for note in _notes(network, frameworks)]
 
 
-def _without_environment(network: Network, frameworks: set[str]) -> Problem:
+def _without_environment(network: Network, frameworks: Collection[str]) -> Problem:
     classes = ", ".join(network.classes.values())
     message = f"{network.path} defines {classes}, and no selected environment has that framework"
     usable = ", ".join(CLASS_NAMES[each] for each in FRAMEWORKS if each in frameworks and each in CLASS_NAMES)
     return Problem(message, hint=f"select an environment with {' or '.join(network.classes)}, or define {usable}")
 
 
-def _notes(network: Network, frameworks: set[str]) -> Iterator[str]:
+def _notes(network: Network, frameworks: Collection[str]) -> Iterator[str]:
     for framework, name in network.classes.items():
         if framework not in frameworks:
             yield f"{network.path.name}: {name} is not measured: no selected environment has {framework}"

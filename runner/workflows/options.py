@@ -82,6 +82,13 @@ class Options:
     busy_ok: Annotated[
         bool, typer.Option("--busy-ok", help="measure at once, even while other programs keep the machine busy")
     ] = False
+    profile: Annotated[
+        bool,
+        typer.Option(
+            "--profile",
+            help="after the rounds, also keep the framework's profile of a step of each cell, for the report",
+        ),
+    ] = False
     traceback: Annotated[bool, typer.Option("--traceback", help="show the traceback of an error")] = False
 
     def to_argv(self) -> list[str]:

@@ -35,7 +35,9 @@ class RunSettings:
         command: the arguments of ``runner run`` that ask for the same again.
         run: the id of the run that is started; empty for a new one.
         locks: environment -> the lock that is used instead of the matrix's.
+        profile: keep a profile of a step of each cell, taken after the rounds.
         part_of: the command that the run is a step of, and that measures it again; empty for one of its own.
+        executor: the address of the scheduler whose hosts measure; empty where this host alone does.
     """
 
     file: Path
@@ -53,6 +55,8 @@ class RunSettings:
     run: str = ""
     locks: Mapping[str, Path] = field(default_factory=dict)
     part_of: str = ""
+    executor: str = ""
+    profile: bool = False
 
     @property
     def matrix(self) -> Path:

@@ -25,6 +25,7 @@ from runner.report.answer import Answer, answer
 from runner.report.markdown import summary
 from runner.report.page import arrange
 from runner.store.documents import save
+from runner.store.profiles import read_profiles
 from runner.store.run import Run, runs
 
 
@@ -78,7 +79,9 @@ def write_report(run: Run, margin: float, source: str | None = None) -> Path:
         RecordError: the run cannot be read, or the report not written.
     """
     results = dataset.load_dataset(run)
-    for name, content in report(results, summarise(results, margin=margin), source).items():
+    damaged: list[str] = []
+    profiles = dict(read_profiles(run.path, (planned.cell.id for planned in results.plan), damaged.append))
+    for name, content in report(results, summarise(results, margin=margin), source, profiles, damaged).items():
         save(run.path / name, content)
     return run.path / "index.html"
 

@@ -19,6 +19,8 @@ class Kept(Enum):
 
 CLEAN = "no process, container, temporary folder, lock or half file is left"
 """What every fault is held to; a declaration may add to it."""
+RESUME = "`runner run --resume "
+"""The start of a command in a hint; the id of the run follows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

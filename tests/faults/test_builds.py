@@ -11,7 +11,7 @@ import pytest
 from runner.backends.docker.backend import DockerBackend
 from runner.core.model import Spec
 from tests.faults.bench import SMALL, Bench
-from tests.faults.declared import BUILD_FAULTS
+from tests.faults.declared.builds import BUILD_FAULTS
 from tests.faults.fault import Fault
 from tests.faults.index import LOCK, index
 from tests.integration.conftest import ROOT

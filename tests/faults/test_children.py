@@ -4,7 +4,7 @@ import pytest
 
 from tests.faults.bench import HOST, SMALL, Bench
 from tests.faults.children import misbehaving
-from tests.faults.declared import CHILD_FAULTS
+from tests.faults.declared.children import CHILD_FAULTS
 from tests.faults.fault import Fault
 
 

@@ -13,7 +13,7 @@ import pytest
 from runner.store.run import runs
 from tests.faults.bench import HOST, SMALL, Bench
 from tests.faults.children import misbehaving
-from tests.faults.declared import CLOCK_FAULTS
+from tests.faults.declared.clock_and_memory import CLOCK_FAULTS
 from tests.faults.fault import Fault
 
 DAY = 24 * 3600

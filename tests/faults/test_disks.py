@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.bench import HOST, SMALL, Bench
-from tests.faults.declared import DISK_FAULTS
+from tests.faults.declared.disks import DISK_FAULTS
 from tests.faults.fault import Fault
 
 RUN = ("run", *SMALL, *HOST)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from tests.faults.bench import SMALL, Bench
-from tests.faults.declared import ENGINE_FAULTS
+from tests.faults.declared.engine import ENGINE_FAULTS
 from tests.faults.fault import Fault
 from tests.faults.images import image_build
 from tests.integration.conftest import containers

@@ -8,7 +8,7 @@ import pytest
 
 from runner.store.run import runs
 from tests.faults.bench import HOST, SMALL, Bench
-from tests.faults.declared import PAIR_FAULTS
+from tests.faults.declared.pairs import PAIR_FAULTS
 from tests.faults.fault import Fault
 
 RUN = ("run", *SMALL, *HOST)

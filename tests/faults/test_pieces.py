@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.bench import Bench
-from tests.faults.declared import FOLDER_FAULTS
+from tests.faults.declared.pieces import FOLDER_FAULTS
 from tests.faults.fault import Fault, Kept
 
 

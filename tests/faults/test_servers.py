@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from tests.faults.bench import SMALL, Bench
-from tests.faults.declared import SERVER_FAULTS
+from tests.faults.declared.servers import SERVER_FAULTS
 from tests.faults.fault import Fault
 
 SERVER = '''\

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.faults.bench import HOST, SMALL, Bench
-from tests.faults.declared import STREAM_FAULTS
+from tests.faults.declared.streams import STREAM_FAULTS
 from tests.faults.fault import Fault
 
 RUN = ("run", *SMALL, *HOST)

@@ -14,7 +14,7 @@ from runner.backends.venv import VenvBackend
 from runner.core.model import Spec
 from runner.core.paths import cache_folder
 from tests.integration.conftest import Runner, wait_for
-from tests.integration.test_nightly import PLANTED
+from tests.support.slow_numpy import SLOW_NUMPY
 
 CELL = "numpy-loop/rnn-step/rnn-b32-h128/forward/fp32"
 MATRIX = """\
@@ -62,7 +62,7 @@ def plant(runner: Runner) -> Iterator[Plant]:
 
 
 def test_a_planted_slow_down_is_named_and_an_interrupted_search_continues(runner: Runner, plant: Plant) -> None:
-    for name, code in (("np-a", ""), ("np-b", PLANTED), ("np-c", PLANTED)):
+    for name, code in (("np-a", ""), ("np-b", SLOW_NUMPY), ("np-c", SLOW_NUMPY)):
         plant(name, code)
     entries = [ENTRY.format(letter, release) for letter, release in (("a", "2.4.4"), ("b", "2.4.5"), ("c", "2.4.6"))]
     (runner.folder / "matrix.yaml").write_text(MATRIX.format("\n".join(entries)))

@@ -12,7 +12,8 @@ import pytest
 
 from runner.core.paths import cache_folder
 from tests.integration.conftest import Runner, journal_of, wait_for
-from tests.support.package_index import NAME, SLOW, PackageIndex, package_index, wheel
+from tests.support.package_index import NAME, PackageIndex, package_index, wheel
+from tests.support.slow_numpy import SLOW_NUMPY
 
 MATRIX = """\
 version: 1
@@ -71,7 +72,7 @@ def test_a_new_release_is_measured_in_turns_with_the_base_and_confirmed(runner: 
     rounds = [(record["round"], record["cell"].partition("/")[0]) for record in runner.records()]
     assert set(rounds) == {(number, name) for number in (1, 2, 3) for name in ("np-pinned", "np-follows")}
 
-    index.wheels["1.1"] = wheel("1.1", SLOW)
+    index.wheels["1.1"] = wheel("1.1", SLOW_NUMPY)
     second = runner(*NIGHT, "--budget", "2m")
     assert second.returncode == 1, second.stdout + second.stderr
     assert f"np-follows: {NAME} 1.1, was 1.0; its lock is" in second.stdout

@@ -16,38 +16,10 @@ from runner.core.paths import cache_folder
 from runner.report.formatting import counted
 from tests.integration.conftest import Runner, journal_of, wait_for
 from tests.support.receivers import Received, http_server
+from tests.support.slow_numpy import SLOW_NUMPY
 
 NIGHT = ("nightly", "np-old", "--preset", "tiny", "--device", "cpu", "--threads", "1", "--backend", "venv")
 QUICK = ("--seconds", "0.1", "--budget", "3m")
-PLANTED = '''
-
-def _planted():
-    """Make whatever calls these, again and again, take twice as long: by a busy wait in each call."""
-    import functools
-    import time
-
-    clock = time.perf_counter
-    last = [clock()]
-
-    def slowed(function):
-        @functools.wraps(function)
-        def called(*arguments, **named):
-            now = clock()
-            gap = now - last[0]
-            end = now + (gap if gap < 0.05 else 0)
-            while clock() < end:
-                pass
-            last[0] = clock()
-            return function(*arguments, **named)
-
-        return called
-
-    for name in ("tanh", "zeros", "zeros_like"):
-        globals()[name] = slowed(globals()[name])
-
-
-_planted()
-'''
 
 Change = Callable[[str], Path]
 
@@ -112,7 +84,7 @@ def test_a_planted_slow_down_is_named_and_other_changes_are_not(runner: Runner, 
     assert harmless.returncode == 0, harmless.stdout + harmless.stderr
     assert {entry["state"] for entry in last_night(runner)["changes"]} <= {"measured-again"}
 
-    change(PLANTED)
+    change(SLOW_NUMPY)
     slow = runner(*NIGHT, *QUICK, "--format", "json")
     assert slow.returncode == 1, slow.stdout + slow.stderr
     night = last_night(runner)
@@ -148,7 +120,7 @@ def test_a_planted_slow_down_is_named_and_other_changes_are_not(runner: Runner, 
 def test_a_removed_environment_confirms_nothing(runner: Runner, change: Change) -> None:
     was = change("\n# as it was\n")
     assert runner(*NIGHT, *QUICK).returncode == 0
-    change(PLANTED)
+    change(SLOW_NUMPY)
     (was / READY).unlink()
     night = runner(*NIGHT, *QUICK)
     assert night.returncode == 0, night.stdout + night.stderr
@@ -180,7 +152,7 @@ def test_a_night_that_is_interrupted_keeps_its_half(runner: Runner) -> None:
 
 def test_a_night_that_is_interrupted_while_it_measures_again_says_so(runner: Runner, change: Change) -> None:
     assert runner(*NIGHT, *QUICK).returncode == 0
-    change(PLANTED)
+    change(SLOW_NUMPY)
     process = runner.start(*NIGHT, *QUICK)
     wait_for(lambda: list(runner.folder.glob("reports/nights/*/runs/*/records/*.json")))
     process.send_signal(signal.SIGTERM)

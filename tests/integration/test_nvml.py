@@ -41,7 +41,7 @@ def refused(call: str, standin: StandIn) -> GpuError:
 
 def test_one_module_alone_calls_the_binding() -> None:
     callers = [path for path in RUNNER.rglob("*.py") if re.search(r"\bpynvml\b", path.read_text("utf-8"))]
-    assert callers == [RUNNER / "gpu" / "nvml.py"]
+    assert callers == [RUNNER / "gpu" / "binding.py"]
 
 
 def test_every_error_of_the_library_has_its_sentence() -> None:

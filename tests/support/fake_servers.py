@@ -70,12 +70,22 @@ class FakeServer:
             self.reply(request, status="ok", cold=cold)
         elif request["op"] == "reference":
             self.reply(request, status="ok")
+        elif request["op"] == "profile":
+            self.profile(request)
         elif request["op"] == "go":
             if self.stage == "turn":
                 self.backend.turns.append(f"{self.environment}/{self.waiting['implementation']}")
             self.turn(self.waiting)
         else:
             self.measure(request)
+
+    def profile(self, request: dict[str, Any]) -> None:
+        """Send a profile of one operator, or do what the test says at a cell."""
+        deed = self.backend.deed(self.environment, request["implementation"])
+        self.backend.alive.append({server.environment for server in self.backend.opened if not server.closed})
+        row = {"name": "mm", "calls": 1.0, "host_seconds": 0.25, "device_seconds": 0.0, "total_seconds": 0.25}
+        profile = {"reason": "", "profiler": "fake", "steps": 3, "step_seconds": 0.5, "plain_step_seconds": 0.4}
+        self.act(request, deed, profile={**profile, "rows": [row]})
 
     def measure(self, request: dict[str, Any]) -> None:
         """Do what the test says at a cell."""

@@ -95,11 +95,9 @@ class LocalBackend(FakeBackend):
         """Keep scripts and caches in ``folder``."""
         super().__init__()
         self.folder = folder
-        self.opened_names: list[str] = []
 
-    def open(self, ready: Provisioned, limits: Limits) -> ProcessChannel:  # type: ignore[override]
+    def open(self, ready: Provisioned, _: Limits) -> ProcessChannel:  # type: ignore[override]
         """See Backend."""
-        self.opened_names.append(ready.environment)
         script = self.folder / f"python-{ready.environment}"
         script.write_text(f'#!/bin/sh\nENVIRONMENT={ready.environment} exec {shlex.quote(sys.executable)} "$@"\n')
         script.chmod(0o755)
@@ -112,7 +110,9 @@ class LocalBackend(FakeBackend):
 
 def planned(blocks: Sequence[Block], models: Sequence[ModelFiles], **how: Any) -> Plan:
     """Return a plan of some blocks."""
-    cells = tuple(PlannedCell(cell=cell, device="cpu", kind="flexible", seconds=1.0) for b in blocks for cell in b.cells)
+    cells = tuple(
+        PlannedCell(cell=cell, device="cpu", kind="flexible", seconds=1.0) for b in blocks for cell in b.cells
+    )
     return Plan(
         device="cpu",
         backend="venv",

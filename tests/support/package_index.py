@@ -11,34 +11,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 NAME = "matrix-runner-made"
 MODULE = "matrix_runner_made"
-SLOW = '''
-"""Make tanh and zeros of NumPy, which every cell calls again and again, take twice as long: by a busy wait."""
-import functools
-import time
-
-import numpy
-
-clock = time.perf_counter
-last = [clock()]
-
-
-def slowed(function):
-    @functools.wraps(function)
-    def called(*arguments, **named):
-        now = clock()
-        gap = now - last[0]
-        end = now + (gap if gap < 0.05 else 0)
-        while clock() < end:
-            pass
-        last[0] = clock()
-        return function(*arguments, **named)
-
-    return called
-
-
-for name in ("tanh", "zeros", "zeros_like"):
-    setattr(numpy, name, slowed(getattr(numpy, name)))
-'''
 
 
 def wheel(version: str, code: str) -> bytes:

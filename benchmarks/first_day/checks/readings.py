@@ -9,7 +9,7 @@ from benchmarks.first_day.rows import Row, UntestableError
 from benchmarks.first_day.settings import Settings
 from runner.core.errors import GpuError
 from runner.core.threads import call_with_timeout
-from runner.gpu import nvml, types
+from runner.gpu import binding, nvml, types
 from runner.gpu.types import COUNTERS
 
 SUBJECT = "NVML"
@@ -90,7 +90,7 @@ def _row(name: str, call: Callable[[], object]) -> Row:
         detail = _text(value)
     seconds = time.perf_counter() - begin
     values = {"seconds": seconds, "answer": answer, "value": value if isinstance(value, int | float | str) else None}
-    expected = answer in {"", "binding", *nvml.NO_ANSWER}
+    expected = answer in {"", "binding", *binding.NO_ANSWER}
     return Row(name, "read" if expected else "did not hold", detail, values)
 
 

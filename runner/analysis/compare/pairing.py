@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -38,6 +38,7 @@ class Measured:
         turns: round -> the medians of its turns, for rounds in which it took turns.
         tick: the smallest difference between its sample times in seconds, if medians repeat; otherwise 0.
         sizes: round -> the size of its samples, on a GPU.
+        check: how the computation of a user's network was verified, in a round; None for other workloads.
     """
 
     medians: Mapping[int, float]
@@ -47,6 +48,7 @@ class Measured:
     turns: Mapping[int, Turns] = field(default_factory=dict)
     tick: float = 0.0
     sizes: Mapping[int, SampleSize] = field(default_factory=dict)
+    check: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +77,10 @@ class Side:
     skipped: frozenset[Cell] = frozenset()
     figures: Mapping[Cell, Figure] = field(default_factory=dict)
     looks: tuple[int, ...] = ()
+
+    def check_of(self, cell: Cell) -> Mapping[str, Any] | None:
+        """Return how a user's network was verified; None for other workloads, and for cells without a good record."""
+        return self.measured[cell].check if cell in self.measured else None
 
     def names(self, fact: str) -> str:
         """Return the values of a fact over all measured cells, as text."""
@@ -126,6 +132,7 @@ def _measured(rounds: pd.DataFrame) -> dict[Cell, Measured]:
         rows_by_cell[cell_id].append(row)
     known = list(zip(*(rounds[name].tolist() for name in COMPARABLE), strict=True))
     numbers, times, servers, turns = (rounds[name].tolist() for name in ("round", "seconds", "server", "turns"))
+    checks = rounds["model_check"].tolist()
     sizes: dict[Cell, dict[int, SampleSize]] = defaultdict(dict)
     for (cell, number), size in sample_sizes(rounds).items():
         sizes[cell][number] = size
@@ -143,6 +150,7 @@ def _measured(rounds: pd.DataFrame) -> dict[Cell, Measured]:
             {numbers[row]: servers[row] for row in rows},
             {numbers[row]: turns[row] for row in rows if turns[row] is not None},
             sizes=sizes[cell],
+            check=next((checks[row] for row in rows if isinstance(checks[row], Mapping)), None),
         )
     return measured
 

@@ -16,6 +16,7 @@ from runner.analysis.compare.published import note, with_comparable_facts
 from runner.analysis.compare.sample_sizes import SampleSize, batch_difference
 from runner.analysis.error_inflation import Inflation
 from runner.analysis.model import Round, Row
+from runner.analysis.model_checks import pair_issues
 from runner.core.facts import COMPARABLE
 
 FACT_NAMES = {"clocks": "clock request", "threads": "thread count", "harness": "harness version"}
@@ -251,5 +252,6 @@ def _row(base: Side, other: Side, pair: Pair, **fields: object) -> Row:
         base_spread=base.figures[pair.base].spread if base.figures else None,
         spread=other.figures[pair.other].spread if other.figures else None,
         runs=tuple(filter(None, dict.fromkeys((base.run, other.run)))),
+        quality_issues=pair_issues(base.check_of(pair.base), other.check_of(pair.other), pair.other),
         **fields,  # type: ignore[arg-type]
     )

@@ -16,6 +16,7 @@ from runner.analysis.quality.run import busy_issues, machine_issues, serial_corr
 __all__ = ["CODES", "annotate", "quality_issues"]
 
 CODES = (
+    "unchecked",
     "few-rounds",
     "serial-correlation",
     "busy",
@@ -73,7 +74,8 @@ def annotate(comparison: Comparison, issues_by_run: Mapping[str, Sequence[Qualit
     rows = []
     for row in comparison.rows:
         sides = zip((row.runs[0], row.runs[-1]), row.cell_ids, strict=True) if row.runs else ()
-        issues = [issue for run, cell_id in sides for issue in by_cell.get(run, {}).get(cell_id, ())]
+        issues = [*row.quality_issues]  # of the pair
+        issues += [issue for run, cell_id in sides for issue in by_cell.get(run, {}).get(cell_id, ())]
         issues.sort(key=lambda issue: not issue.serious)
         rows.append(replace(row, quality_issues=tuple(issues)) if issues else row)
     return replace(comparison, rows=tuple(rows))

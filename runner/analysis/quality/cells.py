@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.analysis.model import MIN_ROUNDS, Dataset, QualityIssue
+from runner.analysis.model_checks import UNCHECKED, why_unchecked
 from runner.core import units
 from runner.core.facts import QUALITY_FACTS
 from runner.harness.timing import WINDOW, WINDOWS
@@ -232,7 +233,15 @@ def _spread(cell: CellSamples) -> Iterator[QualityIssue]:
         yield cell.issue("spread", text, serious=False, extent=spread)
 
 
+def _unchecked(cell: CellSamples) -> Iterator[QualityIssue]:
+    for check in cell.known_values("model_check"):
+        if reason := why_unchecked(check):
+            yield cell.issue(UNCHECKED, reason, serious=True)
+            return
+
+
 CELL_CHECKS: tuple[Callable[[CellSamples], Iterator[QualityIssue]], ...] = (
+    _unchecked,
     _two_modes,
     _trend,
     _interference,

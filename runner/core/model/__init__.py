@@ -15,6 +15,7 @@ from runner.core.model.events import (
     ExtraRound,
     GroupsFormed,
     Outcome,
+    ProfileTaken,
     Record,
     RoundTimes,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "Plan",
     "PlannedCell",
     "Precision",
+    "ProfileTaken",
     "Protocol",
     "Provisioned",
     "Record",

@@ -112,6 +112,19 @@ class RoundTimes:
     seconds: Mapping[Activity, float]
 
 
+@dataclass(frozen=True, slots=True)
+class ProfileTaken:
+    """Where the time of a cell's step goes, by its framework's profiler; or its ``reason`` why there is no table.
+
+    Attributes:
+        cell: the cell.
+        profile: what ``harness.profiling.facts`` returns, and ``framework_version``.
+    """
+
+    cell: Cell
+    profile: Mapping[str, Any]
+
+
 Event = Outcome | GroupsFormed | CaseFinished | CaseSkipped | ExtraRound | Canary | RoundTimes
 """What happens while cells are measured."""
 

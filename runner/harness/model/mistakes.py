@@ -40,10 +40,10 @@ def explained(folder: "str", environment: "str", classify: "object") -> "object"
             reason = missing_import(error, environment) or reason
         elif is_about_network(error):
             reason = "{}; {}".format(reason, NO_NETWORK)
-        raise CellFailure(kind, place(error, folder) + reason) from error
+        raise CellFailure(kind, location_of(error, folder) + reason) from error
 
 
-def place(error: "BaseException", folder: "str") -> "str":
+def location_of(error: "BaseException", folder: "str") -> "str":
     """Return ``file:line: `` of the deepest line of the user's code in a traceback; empty where it has none."""
     prefix, location = os.path.join(folder, ""), ""
     if isinstance(error, SyntaxError) and (error.filename or "").startswith(prefix):
@@ -69,10 +69,13 @@ def missing_import(error: "ImportError", environment: "str") -> "object":
 
 def is_about_network(error: "BaseException") -> "bool":
     """Return whether an exception, or what caused it, says that a host cannot be reached."""
-    known = set()
-    while error is not None and id(error) not in known:
-        known.add(id(error))
+    known = []
+    while not any(error is each for each in known):
+        known.append(error)
         if any(kind.__name__ in NETWORK_ERRORS for kind in type(error).__mro__):
             return True
-        error = error.__cause__ or error.__context__
+        cause = error.__cause__ or error.__context__
+        if cause is None:
+            break
+        error = cause
     return False

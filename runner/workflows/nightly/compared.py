@@ -16,7 +16,8 @@ from runner.workflows.nightly.history import History
 from runner.workflows.nightly.pins import device_of, write_pins
 from runner.workflows.nightly.requests import Candidate, in_order
 from runner.workflows.nightly.result import Change, Night
-from runner.workflows.nightly.series import against_series, level_changes, with_support
+from runner.workflows.nightly.series import level_changes
+from runner.workflows.nightly.series_candidates import against_series, with_support
 from runner.workflows.run.recorder import Totals
 
 Series = Mapping[str, Sequence[Point]]

@@ -31,6 +31,7 @@ from runner.workflows.preparation import RunSettings
 from runner.workflows.run.assignment import Assignment
 from runner.workflows.run.costs import Spending
 from runner.workflows.run.further_rounds import RoundScheduler
+from runner.workflows.run.profiles import profile_all
 from runner.workflows.run.recorder import RunRecorder
 from runner.workflows.run.server_cpus import ServerCpus, on_cpu, on_gpus
 
@@ -119,7 +120,7 @@ class DeviceWorker:
                         return
                     recorder.record(event, scheduler.elapsed(), self.clocks)
                 self.clocks.check()
-        self.servers.close()  # other devices may measure for hours
+        self.servers.retire_all()  # other devices may measure for hours
         self.clocks.stop_sampling()
         recorder.progress.finish(self.name)
 
@@ -197,6 +198,8 @@ def measure_parts(assignment: Assignment, context: RunContext) -> None:
             ]
         for _ in run_concurrently(lambda worker: worker.work(context), workers, len(workers)):
             pass
+        if context.settings.profile:
+            profile_all(together, workers, context)
 
 
 def _workers(

@@ -26,15 +26,16 @@ def run_name(run: Run) -> str:
 
 
 @contextmanager
-def recorded_ending(run: Run, progress: Progress, again: str = "") -> Iterator[None]:
+def recorded_ending(run: Run, progress: Progress, again: str = "", options: str = "") -> Iterator[None]:
     """Write to the journal how the block ended, and say how to continue where that was too early.
 
     Args:
         run: the run that is measured.
         progress: takes the command that continues it.
         again: the command that measures it again, for a run that cannot be resumed; empty if it can.
+        options: what the command that continues it needs beside the run, with a space in front.
     """
-    command = again or f"runner run --resume {run_name(run)}"
+    command = again or f"runner run --resume {run_name(run)}{options}"
     try:
         yield
     except BaseException as error:

@@ -42,7 +42,9 @@ class RunHeader:
         command: the arguments of ``runner run``, with ``~`` for the home folder, for reports show them; empty in runs
             of older programs, as is the next.
         program: the version of the runner.
+        profile: whether it keeps profiles.
         locks: environment -> the lock that a night used instead of the matrix's.
+        executor: the address of the scheduler whose hosts measure; empty where this host alone does.
     """
 
     at: str
@@ -61,7 +63,9 @@ class RunHeader:
     command: Sequence[str] = ()
     program: str = ""
     framework: str | None = None
+    profile: bool = False
     locks: Mapping[str, str] = field(default_factory=dict)
+    executor: str = ""
 
     def event(self) -> dict[str, Any]:
         """Return the fields of the ``begun`` event."""
@@ -133,7 +137,9 @@ def start_run(plan: Plan, settings: RunSettings, gpus: Sequence[Gpu], ready: Map
         digests=digests(ready),
         command=tuple(map(shortened, settings.command)),
         program=__version__,
+        profile=settings.profile,
         locks={name: str(path.absolute()) for name, path in settings.locks.items()},
+        executor=settings.executor,
     )
     name = settings.run or datetime.now(UTC)
     return Run.create(

@@ -17,6 +17,7 @@ from runner.core.model import (
     GroupsFormed,
     Outcome,
     Plan,
+    ProfileTaken,
     Provisioned,
     RoundTimes,
     device_id,
@@ -25,8 +26,10 @@ from runner.core.model.cells import is_twin
 from runner.core.progress import Progress
 from runner.core.units import duration
 from runner.gpu.device import DeviceSession
+from runner.measure.profiles import can_profile
 from runner.measure.record import collect
 from runner.measure.round_plan import TRANSIENT_FAILURES
+from runner.store.profiles import read_profiles, write_profile
 from runner.store.run import Run
 from runner.workflows.run.costs import CellCosts, measured_seconds
 from runner.workflows.run.header import now
@@ -127,6 +130,20 @@ class RunRecorder:
         rounds = {cell: self.rounds_left.pop(cell, 0) for cell in event.cells}
         seconds = sum(count * self.expected[cell] for cell, count in rounds.items())
         self.progress.extend(-sum(rounds.values()), -seconds)
+
+    def record_profile(self, taken: ProfileTaken) -> None:
+        """Store a profile, and say why a cell has none."""
+        write_profile(self.stored.path, taken.cell.id, taken.profile)
+        if taken.profile["reason"]:
+            self.progress.note(f"{taken.cell.id}: no profile: {taken.profile['reason']}")
+
+    def without_profile(self, plan: Plan) -> list[Cell]:
+        """Return the cells of a plan that can have a profile, have a good record, and have no profile yet."""
+        good = {entry.cell for entry in self.stored.journal().counting() if entry.status == "ok"}
+        cells = [cell for block in plan.blocks for cell in block.cells]
+        selected = [cell for cell in cells if cell.id in good and can_profile(cell) and not is_twin(cell.environment)]
+        profiled = {cell_id for cell_id, _ in read_profiles(self.stored.path, (cell.id for cell in selected))}
+        return [cell for cell in selected if cell.id not in profiled]
 
     def _correct_estimate(self, number: int) -> None:
         """Replace the estimate of what remains by what the cells took in the round that has ended."""

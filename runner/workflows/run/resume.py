@@ -48,7 +48,7 @@ def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Cont
         RecordError: the run cannot be read.
     """
     _check_options(options)
-    with _locked_run(options, say) as run:
+    with locked_run(options, say) as run:
         journal = run.journal()
         if not journal.header:
             message = f"run {run.id} was started by an older program and cannot be resumed"
@@ -57,6 +57,9 @@ def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Cont
             raise NothingSelectedError(Problem(f"run {run.id} is finished", hint=START_NEW))
         header = read_header(run)
         check_program(run, header)
+        if header.executor:
+            hint = f"`runner run --resume {run.id} --executor {header.executor}`"
+            raise UsageError(Problem(f"run {run.id} is measured by the hosts of {header.executor}", hint=hint))
         plan = stored_plan(run, journal, header, say)
         context = setup(header.options(options, tuple(plan.frameworks)))
         context = replace(context, settings=with_header(context.settings, header))
@@ -64,13 +67,13 @@ def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Cont
         check_machine(run, header, context.gpus)
         count = len(tuple(journal.counting()))
         say(f"resuming run {run.id}: {count} records are stored{_budget_note(plan)}")
-        yield context, _prepared(plan, context, {name: Path(lock) for name, lock in header.locks.items()}), run
+        yield context, remaining_work(plan, context, {name: Path(lock) for name, lock in header.locks.items()}), run
 
 
 def with_header(settings: RunSettings, header: RunHeader) -> RunSettings:
-    """Return settings with the clocks and the pinning that a run was started with."""
+    """Return settings with the clocks, the pinning and the profiles that a run was started with."""
     clocks = clock_policy(header.clocks) if header.clocks is not None else settings.clocks
-    return replace(settings, clocks=clocks, pin=header.pin)
+    return replace(settings, clocks=clocks, pin=header.pin, profile=header.profile)
 
 
 def _budget_note(plan: Plan) -> str:
@@ -98,7 +101,7 @@ def _check_options(options: Options) -> None:
 
 
 @contextmanager
-def _locked_run(options: Options, say: Callable[[str], None]) -> Iterator[Run]:
+def locked_run(options: Options, say: Callable[[str], None]) -> Iterator[Run]:
     """Lock the named run, or the newest unfinished one that no other process is running."""
     with ExitStack() as stack:
         if options.selectors:
@@ -182,7 +185,7 @@ def past(run: Run, journal: Journal, say: Callable[[str], None] = lambda _: None
     )
 
 
-def _prepared(plan: Plan, context: Context, locks: Mapping[str, Path]) -> Prepared:
+def remaining_work(plan: Plan, context: Context, locks: Mapping[str, Path]) -> Prepared:
     """Return the plan with the environments that have cells left to measure."""
     abandoned = abandoned_cells(plan.past)
     needed = {cell.environment for block in plan.blocks for cell in block.cells if cell not in abandoned}

@@ -34,6 +34,7 @@ VALUES: dict[str, Any] = {
     "allow_jit": True,
     "pin": False,
     "busy_ok": True,
+    "profile": True,
     "traceback": True,
 }
 

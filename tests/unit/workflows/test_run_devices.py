@@ -50,15 +50,18 @@ def measured(
     references: Callable[..., References] = Known,
     gpus: Sequence[Gpu] = GPUS,
     near: Near | None = None,
+    **more: Any,
 ) -> list[str]:
     """Measure a plan on GPUs whose driver is never asked; return the lines of its progress.
 
-    With ``near``, servers keep to the CPUs that it returns.
+    With ``near``, servers keep to the CPUs that it returns; ``more`` are further settings of the run.
     """
     lines: list[str] = []
     progress = Progress(lines.append)
     cache, controls = run.path / "cache", len(gpus) > 1  # one device alone would start a canary
-    settings = RunSettings(file=run.path, reports=run.path, cache=cache, controls=controls, pin=near is not None)
+    settings = RunSettings(
+        file=run.path, reports=run.path, cache=cache, controls=controls, pin=near is not None, **more
+    )
     single, together = split_multi_gpu(plan)
     sessions = tuple(DeviceSession(gpu, LEAVE, progress.note) for gpu in gpus)
     parts = assign(single, len(sessions))

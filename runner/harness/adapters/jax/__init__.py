@@ -13,6 +13,7 @@ starts cold and ``compile-warm`` loads from the cache.
 
 import os
 
+from . import profile  # noqa: F401  see ``harness.profiling``
 from .cudnn import CudnnLSTM
 from .device import select
 from .kernels import OPERATIONS

@@ -71,22 +71,22 @@ class UserModel(Base):
         return numpy.asarray(value) if isinstance(value, jax.Array) else None
 
     def trees(self):
-        """Return (name of an attribute, its leaves, its structure) of each attribute of the default state."""
+        """Return (name of an attribute, its leaves) of each attribute of the default state."""
         import jax
 
         trees = []
         for name in ATTRIBUTES:
             value = getattr(self.model, name, None)
             if value is not None and not callable(value):
-                leaves, structure = jax.tree_util.tree_flatten(value)
+                leaves = jax.tree_util.tree_leaves(value)
                 if any(is_array(leaf) for leaf in leaves):
-                    trees.append((name, leaves, structure))
+                    trees.append((name, leaves))
         return trees
 
     def variables(self):
         """See UserModel of ``user_model``; a leaf is named by its attribute and its number in the tree."""
         named = {}
-        for name, leaves, structure in self.trees():
+        for name, leaves in self.trees():
             for index, leaf in enumerate(leaves):
                 if is_array(leaf):
                     path = "{}.{}".format(name, index)

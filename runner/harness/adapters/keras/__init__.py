@@ -15,7 +15,7 @@ import tempfile
 from .. import theano
 from ..tensorflow.optimizers import EPSILON
 from ..tensorflow.runtime import quiet
-from . import graph, published, runtime
+from . import graph, profile, published, runtime  # noqa: F401  ``profile``: see ``harness.profiling``
 from .model import UserModel
 from .networks import NETWORKS
 from .runtime import BACKEND

@@ -7,6 +7,7 @@ are the same operations in both versions: see ``losses``. ``optimizers`` describ
 
 import os
 
+from . import profile  # noqa: F401  see ``harness.profiling``
 from . import runtime
 from .facts import thread_facts
 from .kernels import OPERATIONS

@@ -16,6 +16,7 @@ import tempfile
 from . import cudnn
 from . import lasagne
 from . import network as networks
+from . import profile  # noqa: F401  see ``harness.profiling``
 from . import scan
 from .model import UserModel
 

@@ -10,6 +10,7 @@ import importlib
 import os
 
 from . import compat
+from . import profile  # noqa: F401  see ``harness.profiling``
 from . import steps
 from .allreduce import SUMS
 from .cells import CELLS, COMPILED_CELLS

@@ -11,16 +11,8 @@ from runner.history.entries import Point
 from runner.workflows.nightly.baseline import Baseline
 from runner.workflows.nightly.history import History, Look
 from runner.workflows.nightly.requests import Candidate
-from runner.workflows.nightly.series import (
-    LevelChange,
-    comparable_points,
-    level_change,
-    level_changes,
-    series_row,
-    slow_down_p,
-    suspects,
-    with_support,
-)
+from runner.workflows.nightly.series import LevelChange, comparable_points, level_change, level_changes, slow_down_p
+from runner.workflows.nightly.series_candidates import series_row, suspects, with_support
 from tests.support.fake_runs import cell
 
 MARGIN = 0.02

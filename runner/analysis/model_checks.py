@@ -1,0 +1,58 @@
+"""How user networks were verified: which cells, and which pairs of cells, are not known to compute the same.
+
+A record of a user's network says by what the harness verified it, in the fact ``model_check``: ``by`` (``weights``,
+``state`` or ``shapes``), ``base``, the environment that made the reference, ``fp64``, whether results in float64 were
+compared, too, and ``reason``, why by shapes alone.
+"""
+
+from collections.abc import Mapping
+
+from runner.analysis.model import QualityIssue
+from runner.core.model import Cell
+
+UNCHECKED = "unchecked"
+"""The code of the quality issue of a cell or a pair whose results were compared with nothing."""
+
+
+def why_unchecked(check: object) -> str:
+    """Return why a cell is not known to compute what its base computes, as a sentence; empty if it is, or no network.
+
+    Args:
+        check: the fact ``model_check`` of a record; None in those of other workloads.
+    """
+    if not isinstance(check, Mapping) or check.get("by") != "shapes":
+        return ""
+    reason = f": {check['reason']}" if check.get("reason") else ""
+    return f"nothing but shapes and finiteness was compared with {check.get('base')}{reason}"
+
+
+def pair_issues(base: object, other: object, cell: Cell) -> tuple[QualityIssue, ...]:
+    """Return the quality issue of two cells that were verified, but not against each other; none if they agree.
+
+    Both agree with a reference. They agree with each other if it is the same one: that of a base environment of the
+    same framework, or, with weights from the model file, that of one base for all frameworks.
+
+    Args:
+        base: the fact ``model_check`` of a cell; None in those of other workloads.
+        other: that of ``cell``.
+        cell: the cell of the other side.
+    """
+    if not isinstance(base, Mapping) or not isinstance(other, Mapping) or why_unchecked(base) or why_unchecked(other):
+        return ()
+    if base.get("base") == other.get("base"):
+        return ()
+    names = f"{base.get('base')} and {other.get('base')}"
+    sentence = f"verified against {names}, and not against each other: that takes weights from the model file"
+    return (QualityIssue(code=UNCHECKED, sentence=sentence, serious=True, environment=cell.environment, cell=cell.id),)
+
+
+def in_words(check: Mapping[str, object]) -> str:
+    """Return by what a cell was verified, for a table.
+
+    >>> in_words({"by": "state", "base": "torch-1.12", "fp64": True})
+    'state and results of torch-1.12, in float64 too'
+    """
+    if check.get("by") == "shapes":
+        return f"{UNCHECKED}: shapes of {check.get('base')} alone"
+    source = "weights of the file, results" if check.get("by") == "weights" else "state and results"
+    return f"{source} of {check.get('base')}{', in float64 too' if check.get('fp64') else ''}"

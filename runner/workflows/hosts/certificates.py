@@ -1,0 +1,78 @@
+"""Certificates for the link between driver, scheduler and workers: an authority of the team, and one certificate.
+
+Dask checks both sides of each connection against the authority, and no names of hosts: whoever has the key takes part.
+"""
+
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from runner.core.errors import Problem, UsageError, file_problem
+
+FILES = ("ca.pem", "certificate.pem", "key.pem")
+"""The authority's certificate, the certificate of all hosts, and its key."""
+VALID_DAYS = 3 * 365
+
+
+def make(folder: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    """Write new certificates to a folder that is made for them, readable for its owner alone.
+
+    The authority's key is not kept: nobody can make a further certificate that these hosts accept.
+
+    Args:
+        folder: does not exist, or is empty.
+        clock: the time in UTC.
+
+    Raises:
+        UsageError: the folder holds files already, or cannot be written.
+    """
+    now = clock()
+    authority_key, host_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    authority_name = _name("matrix-runner authority")
+    authority = _certificate(authority_name, authority_name, authority_key, authority_key, now, is_authority=True)
+    host = _certificate(_name("matrix-runner"), authority_name, host_key, authority_key, now, is_authority=False)
+    key = host_key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    pem = serialization.Encoding.PEM
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise UsageError(Problem(f"{folder} is not empty", hint="name a new folder"))
+        for name, content in zip(FILES, (authority.public_bytes(pem), host.public_bytes(pem), key), strict=True):
+            descriptor = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(content)
+    except OSError as error:
+        raise UsageError(file_problem(error, folder)) from error
+
+
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+def _certificate(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    signing_key: ec.EllipticCurvePrivateKey,
+    now: datetime,
+    *,
+    is_authority: bool,
+) -> x509.Certificate:
+    builder = x509.CertificateBuilder(
+        issuer_name=issuer,
+        subject_name=subject,
+        public_key=key.public_key(),
+        serial_number=x509.random_serial_number(),
+        not_valid_before=now - timedelta(days=1),  # clocks of hosts differ
+        not_valid_after=now + timedelta(days=VALID_DAYS),
+    )
+    constraints = x509.BasicConstraints(ca=is_authority, path_length=0 if is_authority else None)
+    return builder.add_extension(constraints, critical=True).sign(signing_key, hashes.SHA256())

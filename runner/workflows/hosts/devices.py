@@ -1,0 +1,120 @@
+"""The devices of other hosts: which take part, what each would measure, and which are free."""
+
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from runner.core.errors import EngineError, NothingSelectedError, Problem, RecordError
+from runner.core.progress import Progress
+from runner.workflows.hosts import tasks
+from runner.workflows.hosts.executors import Completion, Executor
+from runner.workflows.hosts.tasks import Inquiry, Offer
+
+MAX_FAILURES = 2
+"""Blocks that a device may fail one after the other before it takes part no longer."""
+WAIT_SECONDS = 1.0
+"""How long the driver waits for results before it looks for new devices."""
+JOIN_SECONDS = 60.0
+"""How long a run waits for a device that can go on."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Devices:
+    """The devices that an executor reaches.
+
+    Attributes:
+        executor: reaches them.
+        project: the archive of ``project.pack``.
+        options: of ``tasks.sent_options``.
+        progress: shows the work.
+        clock: seconds, monotonic.
+        offers: key -> what the device would measure.
+        inquiries: key -> the token of the inquiry that the device answers now.
+        refused: keys of devices that take no part.
+        failures: key -> blocks that the device has failed since its last good one.
+    """
+
+    executor: Executor
+    project: bytes
+    options: Mapping[str, object]
+    progress: Progress
+    clock: Callable[[], float] = time.monotonic
+    offers: dict[str, Offer] = field(default_factory=dict)
+    inquiries: dict[str, str] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
+    failures: Counter[str] = field(default_factory=Counter)
+
+    def update(self) -> None:
+        """Ask each new device what it would measure, and forget those that are gone."""
+        present = self.executor.devices()
+        for key in self.offers.keys() - present.keys():
+            self.progress.note(f"{self.offers.pop(key).host}: {key} has left")
+        for key in sorted(present.keys() - self.offers.keys() - self.inquiries.keys() - self.refused):
+            token = self.inquiries[key] = secrets.token_hex(16)
+            inquiry = Inquiry(project=self.project, options=self.options, token=token)
+            self.executor.submit(key, tasks.encode(inquiry))
+
+    def take_offer(self, completion: Completion) -> None:
+        """Keep the offer of a device, or say why the device takes no part."""
+        token = self.inquiries[completion.key]
+        if completion.result is not None and tasks.token_of(completion.result) != token:
+            return
+        del self.inquiries[completion.key]
+        if completion.lost:
+            return
+        try:
+            offer = _offer(completion)
+        except RecordError as error:
+            self.refuse(completion.key, error.problems[0].message)
+            return
+        self.offers[completion.key] = offer
+        self.progress.note(f"{offer.host}: {offer.device_name} takes part")
+
+    def refuse(self, key: str, reason: str) -> None:
+        """Give a device no more tasks, and say why."""
+        self.offers.pop(key, None)
+        self.refused.add(key)
+        self.progress.note(f"{key} takes no part: {reason}")
+
+    def count_failure(self, key: str) -> None:
+        """Note that a device has failed a block; too many in a row end its part in the run."""
+        self.failures[key] += 1
+        if self.failures[key] >= MAX_FAILURES and key in self.offers:
+            self.refuse(key, f"it failed {MAX_FAILURES} blocks one after the other")
+
+    def first_offers(self) -> tuple[Offer, ...]:
+        """Return the offers of the devices that answer at the start.
+
+        Raises:
+            EngineError: no device joined within ``JOIN_SECONDS``, or the scheduler is gone.
+            NothingSelectedError: no device can take part.
+        """
+        limit = self.clock() + JOIN_SECONDS
+        while True:
+            self.update()
+            if not self.inquiries and self.offers:
+                return tuple(offer for _, offer in sorted(self.offers.items()))
+            if not self.inquiries and self.refused:
+                raise NothingSelectedError(Problem("no device takes part", hint="the reasons are above"))
+            if not self.inquiries and self.clock() > limit:
+                hint = "start one with `runner worker ADDRESS` on each host"
+                raise EngineError(Problem(f"no worker joined within {JOIN_SECONDS:.0f} s", hint=hint))
+            for completion in self.executor.completed(WAIT_SECONDS):
+                if completion.key in self.inquiries:
+                    self.take_offer(completion)
+
+    def free(self, busy: Mapping[str, object]) -> Iterator[tuple[str, Offer]]:
+        """Yield (key, offer) of the devices that have no task."""
+        yield from ((key, offer) for key, offer in sorted(self.offers.items()) if key not in busy)
+
+
+def _offer(completion: Completion) -> Offer:
+    """Return the offer in a completion; raises RecordError where there is none."""
+    if completion.result is None:
+        raise RecordError(Problem(completion.reason))
+    offer = tasks.decode(tasks.payload(completion.result))
+    if not isinstance(offer, Offer):
+        raise RecordError(Problem("it answered an inquiry with something else"))
+    return offer

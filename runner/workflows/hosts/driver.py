@@ -1,0 +1,142 @@
+"""Hand out the blocks of a run to the devices of several hosts, and collect what they measured."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from runner.core.errors import EngineError, Problem, RecordError
+from runner.core.model import Record
+from runner.core.units import duration
+from runner.plan.hosts import Waiting, next_block
+from runner.store.run import Run
+from runner.workflows.hosts import results, tasks
+from runner.workflows.hosts.devices import JOIN_SECONDS, WAIT_SECONDS, Devices
+from runner.workflows.hosts.executors import Completion
+from runner.workflows.hosts.planning import HostPlan, job, new_lease
+from runner.workflows.hosts.results import Collector, Lease
+
+MAX_ATTEMPTS = 4
+"""How often a driver hands out the same block; a block that fails as often is given up."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Driver:
+    """Hands out blocks, one at a time to each device.
+
+    Attributes:
+        devices: of all hosts.
+        collector: adds blocks to the run of the driver, which the caller has locked.
+        plan: what is measured, and on which kinds of devices.
+        budget: seconds after which no more blocks are handed out; None without a limit.
+        leases: key of a device -> the block that it measures now.
+        waiting: the blocks that no device has.
+        attempts: case id -> how often this driver has handed out its block.
+        numbers: case id -> how often any driver of the run has.
+    """
+
+    devices: Devices
+    collector: Collector
+    plan: HostPlan
+    budget: float | None = None
+    leases: dict[str, Lease] = field(default_factory=dict)
+    waiting: list[Waiting] = field(default_factory=list)
+    attempts: Counter[str] = field(default_factory=Counter)
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def run(self) -> Run:
+        """The run of the driver."""
+        return self.collector.run
+
+    def measure(self) -> None:
+        """Measure every block that the run has not.
+
+        Raises:
+            EngineError: the scheduler is gone, or no device is left that could go on; what was measured is kept.
+        """
+        journal = self.run.journal()
+        self.numbers = {case_id: int(event["lease"]) for case_id, event in journal.leases.items()}
+        self.waiting = [block for case_id, block in self.plan.blocks.items() if case_id not in journal.blocks]
+        cells = sum(len(block.cells) for block in self.plan.plan.blocks if block.case_id not in journal.blocks)
+        self.devices.progress.begin(cells, sum(block.seconds for block in self.waiting) / len(self.devices.offers))
+        started = last_at_work = self.devices.clock()
+        while self.waiting or self.leases:
+            now = self.devices.clock()
+            if self.budget is not None and now - started > self.budget and self.waiting:
+                self._give_up(self.waiting, f"the budget of {duration(self.budget)} is spent")
+                self.waiting = []
+            self.devices.update()
+            self._hand_out()
+            last_at_work = now if self.leases or self.devices.inquiries else last_at_work
+            if now - last_at_work > JOIN_SECONDS:
+                names = ", ".join(block.case_id for block in self.waiting[:3])
+                raise EngineError(Problem(f"no worker is left that can measure {names}", hint="start one again"))
+            for completion in self.devices.executor.completed(WAIT_SECONDS):
+                self._take(completion)
+
+    def _hand_out(self) -> None:
+        """Give a block to each device that is free."""
+        for key, offer in self.devices.free(self.leases):
+            if offer.kind not in self.plan.by_kind:
+                self.devices.refuse(key, f"the run has no plan for {offer.kind}, which joined after it started")
+                continue
+            block = next_block(self.waiting, offer.kind, offer.made)
+            if block is None:
+                continue
+            self.waiting.remove(block)
+            self.attempts[block.case_id] += 1
+            number = self.numbers[block.case_id] = self.numbers.get(block.case_id, 0) + 1
+            lease = self.leases[key] = new_lease(block.case_id, number, offer)
+            self.run.note("leased", **lease.event())
+            self.devices.progress.status(key, f"{offer.host}: {block.case_id}")
+            part = job(lease, self.plan.by_kind[offer.kind], self.devices.project, self.devices.options, self.run.id)
+            self.devices.executor.submit(key, tasks.encode(part))
+
+    def _take(self, completion: Completion) -> None:
+        """Use how a task ended; a reply that belongs to no inquiry and no lease of its device is late, and ignored."""
+        key = completion.key
+        if key in self.devices.inquiries:
+            self.devices.take_offer(completion)
+            return
+        lease = self.leases.get(key)
+        if lease is None or (completion.result is not None and tasks.token_of(completion.result) != lease.token):
+            self.devices.progress.note(f"{key}: a reply is late, and does not count")
+            return
+        del self.leases[key]
+        self.devices.progress.finish(key)
+        try:
+            self._add(lease, completion)
+            self.devices.failures[key] = 0
+        except RecordError as error:
+            self._hand_back(lease, error.problems[0].message)
+            if not completion.lost:
+                self.devices.count_failure(key)
+
+    def _add(self, lease: Lease, completion: Completion) -> None:
+        """Add the block of a lease to the run; raises RecordError where there is none."""
+        if completion.result is None:
+            raise RecordError(Problem(completion.reason))
+        archive = results.save(self.run, lease, tasks.payload(completion.result))
+        for record in self.collector.add(lease, archive):
+            self._show(record)
+        self.devices.progress.note(f"{lease.case_id}: measured on {lease.host}, {lease.device_name}")
+
+    def _show(self, record: Record) -> None:
+        progress = self.devices.progress
+        if record.status != "ok":
+            progress.note(f"{record.cell.id}: {record.failure}: {record.reason}")
+        if record.round == 1:
+            progress.advance(0.0, record.cell.id)
+
+    def _hand_back(self, lease: Lease, reason: str) -> None:
+        """Let the block of a lease wait again, or give it up."""
+        self.devices.progress.note(f"{lease.case_id}: not measured on {lease.host}: {reason}")
+        block = self.plan.blocks[lease.case_id]
+        if self.attempts[lease.case_id] < MAX_ATTEMPTS:
+            self.waiting.append(block)
+        else:
+            self._give_up([block], f"it was handed out {MAX_ATTEMPTS} times: {reason}")
+
+    def _give_up(self, blocks: list[Waiting], reason: str) -> None:
+        for block in blocks:
+            self.run.note("skipped", case=block.case_id, reason=reason)
+            self.devices.progress.note(f"{block.case_id}: skipped: {reason}")

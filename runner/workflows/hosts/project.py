@@ -1,0 +1,80 @@
+"""The files that a run depends on, packed for other hosts: the matrix, Dockerfiles, pins and locks."""
+
+import io
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from runner.core.errors import Problem, RecordError, UsageError
+from runner.core.files import read_bounded
+from runner.matrix import Matrix, load
+
+MATRIX = "matrix.yaml"
+MAX_FILES = 2_000
+MAX_BYTES = 64 << 20
+"""Of all files together, unpacked."""
+_DATE = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip archive holds: equal files give equal archives
+
+
+def pack(matrix_file: Path) -> bytes:
+    """Return a zip archive with a matrix file and the files that it names or that its environments are built from.
+
+    The archive depends on nothing but the names and the contents of the files.
+
+    Raises:
+        MatrixError: the matrix is not valid.
+        UsageError: a file cannot be read, or the files are too large together.
+    """
+    folder, out, total = matrix_file.parent, io.BytesIO(), 0
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, path in sorted({MATRIX: matrix_file, **dict(_files(load(matrix_file), folder))}.items()):
+            try:
+                content = read_bounded(path, MAX_BYTES)
+            except OSError as error:
+                message = f"{path} cannot be sent to other hosts: {error.strerror or error}"
+                raise UsageError(Problem(message)) from error
+            total += len(content)
+            if total > MAX_BYTES:
+                message = f"the files of {matrix_file} have more than {MAX_BYTES >> 20} MiB together, with {path}"
+                raise UsageError(Problem(message, hint="remove files from its docker folder that no build uses"))
+            archive.writestr(zipfile.ZipInfo(name, _DATE), content, zipfile.ZIP_DEFLATED)
+    return out.getvalue()
+
+
+def _files(matrix: Matrix, folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield (name in the archive, path) of the Dockerfiles, the pins, and the locks of all environments."""
+    for path in sorted((folder / "docker").glob("*")):
+        if path.is_file():
+            yield f"docker/{path.name}", path
+    for environment in matrix.environments.values():
+        for variant in environment.all_variants().values():
+            if variant.lock and (folder / variant.lock).is_file():
+                yield PurePosixPath(variant.lock).as_posix(), folder / variant.lock
+
+
+def unpack(content: bytes, folder: Path) -> Path:
+    """Write the files of an archive below a folder that is empty; return the path of the matrix file.
+
+    Raises:
+        RecordError: it is no archive, is too large, or has a name that leads out of the folder.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            entries = archive.infolist()
+            if len(entries) > MAX_FILES or sum(entry.file_size for entry in entries) > MAX_BYTES:
+                raise RecordError(Problem("the files of the run are too many or too large"))
+            for entry in entries:
+                _write(folder, entry.filename, archive.read(entry))
+    except (zipfile.BadZipFile, OSError, ValueError) as error:
+        raise RecordError(Problem(f"the files of the run cannot be unpacked: {error}")) from error
+    return folder / MATRIX
+
+
+def _write(folder: Path, name: str, content: bytes) -> None:
+    parts = PurePosixPath(name).parts
+    if not parts or name.startswith("/") or ".." in parts or "\0" in name:
+        raise RecordError(Problem(f"{name!r} leads out of the folder of the run"))
+    path = folder.joinpath(*parts)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("xb") as stream:
+        stream.write(content)

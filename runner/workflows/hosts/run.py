@@ -1,0 +1,127 @@
+"""``runner run --executor``: plan by what the hosts offer, measure on them, and keep one run of all."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from runner.core.errors import NothingSelectedError, Problem, UsageError
+from runner.core.model import Cell, Past, Plan
+from runner.core.model.cells import is_twin
+from runner.core.progress import Progress
+from runner.core.units import parse_duration
+from runner.matrix import load
+from runner.plan.document import read_plan
+from runner.store.run import Run
+from runner.workflows.hosts import project, results, tasks
+from runner.workflows.hosts.devices import Devices
+from runner.workflows.hosts.driver import Driver
+from runner.workflows.hosts.executors import connect
+from runner.workflows.hosts.planning import HostPlan, plan_for_hosts, waiting
+from runner.workflows.options import Options
+from runner.workflows.preparation import RunSettings
+from runner.workflows.run import header
+from runner.workflows.run.failures import recorded_ending
+from runner.workflows.run.recorder import Totals
+from runner.workflows.run.resume import locked_run
+
+
+def run_on_hosts(
+    options: Options, address: str, certificates: Path | None, progress: Progress, *, resume: bool = False
+) -> tuple[Totals, float]:
+    """Measure the selected cells on the devices that an executor reaches; return the totals and the margin.
+
+    Args:
+        options: what the user typed; with ``resume`` the selector is the run.
+        address: of the executor, such as ``dask://host:8786``.
+        certificates: a folder of certificates for TLS; None without TLS.
+        progress: shows the work.
+        resume: continue a run instead of starting one.
+
+    Raises:
+        UsageError: the address or an option is wrong, or the run is not one of several hosts.
+        EngineError: no scheduler or no worker answers; what was measured is kept.
+        NothingSelectedError: no device can run anything of this.
+    """
+    matrix = load(options.matrix)
+    budget = parse_duration(options.budget) if options.budget else None
+    with closing(connect(address, certificates, options.reports.absolute())) as executor:
+        devices = Devices(
+            executor=executor,
+            project=project.pack(options.matrix),
+            options=tasks.sent_options(replace(options, selectors=None) if resume else options),
+            progress=progress,
+        )
+        with (
+            _run(options, address, devices, controls=matrix.measure.controls, resume=resume) as (run, plan),
+            recorded_ending(run, progress, options=f" --executor {address}"),
+        ):
+            Driver(devices=devices, collector=results.Collector(run), plan=plan, budget=budget).measure()
+    for sentence in results.different_builds(run):
+        progress.note(sentence)
+    return _totals(run), matrix.measure.margin
+
+
+@contextmanager
+def _run(
+    options: Options, address: str, devices: Devices, *, controls: bool, resume: bool
+) -> Iterator[tuple[Run, HostPlan]]:
+    """Give the run, locked, and what is measured of it."""
+    if not resume:
+        plan = plan_for_hosts(devices.first_offers(), controls=controls)
+        run = _started(options, address, plan)
+        with run.hold():
+            yield run, plan
+        return
+    with locked_run(options, devices.progress.note) as run:
+        head = header.read_header(run)
+        if not head.executor:
+            raise UsageError(Problem(f"run {run.id} is measured on one host", hint="leave out --executor"))
+        if not run.journal().unfinished:
+            raise NothingSelectedError(Problem(f"run {run.id} is finished", hint="`runner run` starts a new run"))
+        header.check_program(run, head)
+        results.Collector(run).add_saved()
+        run.note("resumed", at=header.now(), digests={})
+        names = {entry["environment"] for entry in run.plan()["cells"]}
+        selectors = sorted(name for name in names if not is_twin(name))
+        devices.options = {**devices.options, "selectors": selectors, "backend": head.backend}
+        yield run, _of_run(run, plan_for_hosts(devices.first_offers(), controls=controls), head)
+
+
+def _of_run(run: Run, offered: HostPlan, head: header.RunHeader) -> HostPlan:
+    """Return the plan of a run that continues: each block goes to the kinds of devices that run all of its cells.
+
+    Raises:
+        UsageError: no host can measure a block that the run lacks.
+    """
+    stored = read_plan(run.plan(), run.cases(), head.measurement, Past())
+    done, blocks = run.journal().blocks, {}
+    for block in stored.blocks:
+        kinds = frozenset(kind for kind, plan in offered.by_kind.items() if block.cells in _cells(plan, block.case_id))
+        if not kinds and block.case_id not in done:
+            message = f"no host that takes part runs all cells of {block.case_id}"
+            raise UsageError(Problem(message, hint=f"start the workers that run {run.id} had"))
+        blocks[block.case_id] = waiting(block, stored, kinds)
+    return HostPlan(plan=stored, by_kind=dict.fromkeys(offered.by_kind, stored), blocks=blocks)
+
+
+def _cells(plan: Plan, case_id: str) -> tuple[tuple[Cell, ...], ...]:
+    return tuple(block.cells for block in plan.blocks if block.case_id == case_id)
+
+
+def _started(options: Options, address: str, plan: HostPlan) -> Run:
+    settings = RunSettings(
+        file=options.matrix,
+        reports=options.reports,
+        cache=Path(),
+        command=tuple(options.to_argv()),
+        executor=address,
+        run="",
+    )
+    return header.start_run(plan.plan, settings, (), {})
+
+
+def _totals(run: Run) -> Totals:
+    entries = tuple(run.journal().counting())
+    good = {entry.cell for entry in entries if entry.status == "ok"}
+    return Totals(run=run, good=len(good), bad=tuple(sorted({entry.cell for entry in entries} - good)))

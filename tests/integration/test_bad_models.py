@@ -1,0 +1,136 @@
+"""What a record says of each kind of bad network that fails in the environment, not when its file is read."""
+
+import pytest
+
+from runner.core.model import Record
+from runner.harness.model.mistakes import NO_NETWORK
+from tests.support import models
+
+BAD = {
+    "import": "import cv_3000\nclass NumpyModel:\n    pass\n",
+    "pillow": "import sys\nsys.path[:] = [p for p in sys.path if 'site-packages' not in p]\nimport PIL\n",
+    "constructor": """
+class NumpyModel:
+    def __init__(self, random):
+        self.x = random.rand(3) / 0 .real
+        raise ValueError("no such width")
+    def forward(self):
+        return self.x
+""",
+    "nothing": "class NumpyModel:\n    def forward(self):\n        pass\n",
+    "no-loss": "class NumpyModel:\n    def forward(self):\n        return 1.0\n    def train(self):\n        pass\n",
+    "text": "class NumpyModel:\n    def forward(self):\n        return {'name': 'x'}\n",
+    "nan": """
+import numpy
+class NumpyModel:
+    def forward(self):
+        return 1.0, numpy.array([1.0, numpy.nan])
+""",
+    "shapes": """
+import numpy
+class NumpyModel:
+    calls = 0
+    def __init__(self, random):
+        self.weights = random.rand(4)
+    def forward(self):
+        self.calls += 1
+        return numpy.ones((32 if self.calls < 30 else 16, 10)) * self.weights[0]
+""",
+    "exit": "import sys\nclass NumpyModel:\n    def forward(self):\n        sys.exit(3)\n",
+    "network": """
+import socket
+class NumpyModel:
+    def __init__(self):
+        try:
+            socket.create_connection(("127.0.0.1", 1), 1)
+        except OSError as error:
+            raise RuntimeError("cannot download the weights") from error
+    def forward(self):
+        return 1.0
+""",
+    "no-method": "class NumpyModel:\n    def predict(self):\n        return 1.0\n",
+    "syntax": "from layers import rectified\nimport other\nclass NumpyModel:\n    pass\n",
+    "endless": "class NumpyModel:\n    def forward(self):\n        while True:\n            pass\n",
+}
+GOOD = {
+    "prints": """
+class NumpyModel:
+    def forward(self):
+        print("a line of the user")
+        return 1.0
+""",
+    "forks": """
+import os, time
+class NumpyModel:
+    def __init__(self):
+        if os.fork() == 0:
+            time.sleep(600)
+    def forward(self):
+        return 1.0
+""",
+}
+EXPECTED = {
+    "import": (
+        "import",
+        "my_network.py:1: this environment has no module 'cv_3000': add: [cv_3000] under the environment `np-a`",
+    ),
+    "pillow": (
+        "import",
+        "my_network.py:3: this environment has no module 'PIL': add: [pillow] under the environment `np-a`",
+    ),
+    "constructor": ("crash", "my_network.py:5: ValueError: no such width"),
+    "nothing": ("crash", "forward() returned None: return the outputs"),
+    "no-loss": ("crash", "train() returned None: return the loss"),
+    "text": ("crash", "forward() returned a str: return arrays or tensors, or tuples, lists or dicts of them"),
+    "nan": ("nan", "output 1 is not finite: 1 of 2 numbers"),
+    "shapes": ("wrong-result", "the network changes its shapes: its outputs were (32, 10) and later (16, 10)"),
+    "exit": ("crash", "my_network.py:4: SystemExit: 3"),
+    "network": (
+        "crash",
+        f"my_network.py:8: RuntimeError: cannot download the weights; {NO_NETWORK}",
+    ),
+    "no-method": ("crash", "NumpyModel has no forward()"),
+    "syntax": (
+        "import",
+        "my_network.py:2: this environment has no module 'other': add: [other] under the environment `np-a`",
+    ),
+    "endless": ("timeout", "not finished after 2 s"),
+}
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Record, str]]:
+    """The record and the log of each network, all measured by the same server."""
+    networks = {name: models.files(text) for name, text in {**BAD, **GOOD}.items()}
+    blocks = []
+    for name, model in networks.items():
+        phases = ["train"] if name == "no-loss" else ["forward"]
+        specification = models.spec(name, model, sizes={}, takes_precision=[], phases=phases)
+        blocks.append(models.block(specification, ["np-a"]))
+    plan = models.planned(blocks, list(networks.values()), timeout=2.0, seconds=0.02)
+    folder = tmp_path_factory.mktemp("models")
+    return {record.cell.case: (record, log) for record, log in models.measured(plan, folder)}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_network_gets_a_class_and_a_sentence(name: str, outcomes: dict[str, tuple[Record, str]]) -> None:
+    record, _ = outcomes[name]
+    assert (record.failure, record.reason) == EXPECTED[name]
+    assert not record.seconds
+
+
+def test_what_a_network_prints_is_in_the_log(outcomes: dict[str, tuple[Record, str]]) -> None:
+    record, log = outcomes["prints"]
+    assert (record.status, record.reason) == ("ok", None)
+    assert "a line of the user" in log
+
+
+def test_a_network_that_forks_is_measured(outcomes: dict[str, tuple[Record, str]]) -> None:
+    record, _ = outcomes["forks"]
+    assert (record.status, record.reason) == ("ok", None)
+
+
+def test_a_network_without_a_state_is_unchecked(outcomes: dict[str, tuple[Record, str]]) -> None:
+    check = outcomes["prints"][0].facts["model_check"]
+    assert check["by"] == "shapes"
+    assert check["reason"] == "NumpyModel has no state(), and no attribute is an array of floats"
