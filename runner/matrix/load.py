@@ -10,6 +10,7 @@ from runner.core.files import read_bounded
 from runner.matrix.environments import broken_rules
 from runner.matrix.errors import explain, intended_keys
 from runner.matrix.exclusions import exclusion_problems
+from runner.matrix.extensions import is_extension, write_out
 from runner.matrix.locks import lock_problems
 from runner.matrix.models import Matrix
 from runner.matrix.nightly import base_problems
@@ -67,11 +68,12 @@ def parse(content: bytes, name: str, folder: FilePath | None = None, *, networks
     tree = build_tree(source, compose(source))
     if not isinstance(tree.data, dict):
         raise MatrixError(*(tree.problems or [_not_a_mapping(tree)]))
-    problems = tree.problems
+    data, problems = write_out(tree)
+    problems += tree.problems
     intended: set[Path] = set()
     matrix: Matrix | None = None
     try:
-        matrix = Matrix.model_validate(tree.data)
+        matrix = Matrix.model_validate(data)
     except ValidationError as error:
         problems += explain(tree, error)
         intended = intended_keys(error.errors(include_url=False))
@@ -104,7 +106,8 @@ def _not_a_mapping(tree: Tree) -> Problem:
 def _rule_problems(tree: Tree, intended: set[Path]) -> list[Problem]:
     """Return the broken rules about the keys of environments.
 
-    pydantic checks these rules only in an environment without other mistakes, so they are checked here.
+    pydantic checks these rules only in an environment without other mistakes, so they are checked here. Those of an
+    environment that extends another are broken where the other is written.
     """
     environments = tree.data.get("environments")
     if not isinstance(environments, dict):
@@ -112,7 +115,7 @@ def _rule_problems(tree: Tree, intended: set[Path]) -> list[Problem]:
     problems = []
     for name, written in environments.items():
         path: Path = ("environments", name)
-        if not isinstance(written, dict) or path in tree.incomplete:
+        if not isinstance(written, dict) or path in tree.incomplete or is_extension(written):
             continue
         misspelt = {str(key): True for *parent, key in intended if tuple(parent) == path}
         for rule in broken_rules(misspelt | written):

@@ -70,7 +70,7 @@ def commands() -> Mapping[str, Any]:
 def options() -> Iterator[tuple[str, str]]:
     for name, command in commands().items():
         for parameter in command.params:
-            if parameter.param_type_name == "option":
+            if parameter.param_type_name == "option" and not parameter.hidden:
                 yield from ((name, option) for option in (*parameter.opts, *parameter.secondary_opts))
 
 

@@ -4,7 +4,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from runner.core.errors import EngineError, NothingSelectedError, Problem, RecordError
 from runner.core.progress import Progress
@@ -30,7 +30,8 @@ class Devices:
         options: of ``tasks.sent_options``.
         progress: shows the work.
         clock: seconds, monotonic.
-        offers: key -> what the device would measure.
+        offers: key -> what is offered, without the plan and its cases.
+        plans: kind of device -> the first offer of that kind.
         inquiries: key -> the token of the inquiry that the device answers now.
         refused: keys of devices that take no part.
         failures: key -> blocks that the device has failed since its last good one.
@@ -42,6 +43,7 @@ class Devices:
     progress: Progress
     clock: Callable[[], float] = time.monotonic
     offers: dict[str, Offer] = field(default_factory=dict)
+    plans: dict[str, Offer] = field(default_factory=dict)
     inquiries: dict[str, str] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
     failures: Counter[str] = field(default_factory=Counter)
@@ -69,7 +71,8 @@ class Devices:
         except RecordError as error:
             self.refuse(completion.key, error.problems[0].message)
             return
-        self.offers[completion.key] = offer
+        self.plans.setdefault(offer.kind, offer)
+        self.offers[completion.key] = replace(offer, plan={}, cases={})  # plans are large, and equal within a kind
         self.progress.note(f"{offer.host}: {offer.device_name} takes part")
 
     def refuse(self, key: str, reason: str) -> None:
@@ -85,7 +88,7 @@ class Devices:
             self.refuse(key, f"it failed {MAX_FAILURES} blocks one after the other")
 
     def first_offers(self) -> tuple[Offer, ...]:
-        """Return the offers of the devices that answer at the start.
+        """Return an offer of each kind of device that answers at the start.
 
         Raises:
             EngineError: no device joined within ``JOIN_SECONDS``, or the scheduler is gone.
@@ -95,7 +98,7 @@ class Devices:
         while True:
             self.update()
             if not self.inquiries and self.offers:
-                return tuple(offer for _, offer in sorted(self.offers.items()))
+                return tuple(self.plans.values())
             if not self.inquiries and self.refused:
                 raise NothingSelectedError(Problem("no device takes part", hint="the reasons are above"))
             if not self.inquiries and self.clock() > limit:

@@ -3,10 +3,11 @@
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from runner.core.errors import NothingSelectedError, Problem
-from runner.core.model import Block, Past, Plan, PlannedCell
+from runner.core.model import Block, ModelFiles, Past, Plan, PlannedCell
 from runner.core.model.cells import without_twin
 from runner.plan.controls import with_twins
 from runner.plan.devices import with_blocks
@@ -31,12 +32,15 @@ class HostPlan:
     blocks: Mapping[str, Waiting]
 
 
-def plan_for_hosts(offers: Iterable[Offer], *, controls: bool) -> HostPlan:
+def plan_for_hosts(
+    offers: Iterable[Offer], *, controls: bool, models: Mapping[str, ModelFiles] = MappingProxyType({})
+) -> HostPlan:
     """Return the plan of all kinds of devices together.
 
     Args:
         offers: one or more; of several of a kind, the first one counts.
         controls: add A/A pairs.
+        models: digest -> the files of a user's network.
 
     Raises:
         NothingSelectedError: no device runs anything.
@@ -44,7 +48,7 @@ def plan_for_hosts(offers: Iterable[Offer], *, controls: bool) -> HostPlan:
     by_kind: dict[str, Plan] = {}
     for offer in offers:
         if offer.kind not in by_kind:
-            plan = read_plan(offer.plan, offer.cases, offer.measurement, Past())
+            plan = read_plan(offer.plan, offer.cases, offer.measurement, Past(), models)
             by_kind[offer.kind] = with_twins(plan) if controls else plan
     kinds = runnable_by_kind(
         {

@@ -1,4 +1,4 @@
-"""The files that a run depends on, packed for other hosts: the matrix, Dockerfiles, pins and locks."""
+"""The files that a run depends on, packed for other hosts: the matrix, Dockerfiles, pins, locks and users' networks."""
 
 import io
 import zipfile
@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from runner.core.errors import Problem, RecordError, UsageError
 from runner.core.files import read_bounded
+from runner.core.model import ModelFiles
 from runner.matrix import Matrix, load
 
 MATRIX = "matrix.yaml"
@@ -42,7 +43,7 @@ def pack(matrix_file: Path) -> bytes:
 
 
 def _files(matrix: Matrix, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield (name in the archive, path) of the Dockerfiles, the pins, and the locks of all environments."""
+    """Yield (name in the archive, path) of Dockerfiles, pins, the locks of all environments, and users' networks."""
     for path in sorted((folder / "docker").glob("*")):
         if path.is_file():
             yield f"docker/{path.name}", path
@@ -50,6 +51,14 @@ def _files(matrix: Matrix, folder: Path) -> Iterator[tuple[str, Path]]:
         for variant in environment.all_variants().values():
             if variant.lock and (folder / variant.lock).is_file():
                 yield PurePosixPath(variant.lock).as_posix(), folder / variant.lock
+    for network in matrix.networks.values():
+        below = network.path.parent.relative_to(folder)
+        yield from ((f"{(below / name).as_posix()}", folder / below / name) for name in network.files.files)
+
+
+def models(matrix: Matrix) -> dict[str, ModelFiles]:
+    """Return digest -> the files of each network of a matrix."""
+    return {network.files.digest: network.files for network in matrix.networks.values()}
 
 
 def unpack(content: bytes, folder: Path) -> Path:

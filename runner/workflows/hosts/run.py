@@ -10,7 +10,7 @@ from runner.core.model import Cell, Past, Plan
 from runner.core.model.cells import is_twin
 from runner.core.progress import Progress
 from runner.core.units import parse_duration
-from runner.matrix import load
+from runner.matrix import Matrix, load
 from runner.plan.document import read_plan
 from runner.store.run import Run
 from runner.workflows.hosts import project, results, tasks
@@ -53,7 +53,7 @@ def run_on_hosts(
             progress=progress,
         )
         with (
-            _run(options, address, devices, controls=matrix.measure.controls, resume=resume) as (run, plan),
+            _run(options, address, devices, matrix, resume=resume) as (run, plan),
             recorded_ending(run, progress, options=f" --executor {address}"),
         ):
             Driver(devices=devices, collector=results.Collector(run), plan=plan, budget=budget).measure()
@@ -64,11 +64,12 @@ def run_on_hosts(
 
 @contextmanager
 def _run(
-    options: Options, address: str, devices: Devices, *, controls: bool, resume: bool
+    options: Options, address: str, devices: Devices, matrix: Matrix, *, resume: bool
 ) -> Iterator[tuple[Run, HostPlan]]:
     """Give the run, locked, and what is measured of it."""
+    controls = matrix.measure.controls
     if not resume:
-        plan = plan_for_hosts(devices.first_offers(), controls=controls)
+        plan = plan_for_hosts(devices.first_offers(), controls=controls, models=project.models(matrix))
         run = _started(options, address, plan)
         with run.hold():
             yield run, plan
@@ -85,7 +86,7 @@ def _run(
         names = {entry["environment"] for entry in run.plan()["cells"]}
         selectors = sorted(name for name in names if not is_twin(name))
         devices.options = {**devices.options, "selectors": selectors, "backend": head.backend}
-        yield run, _of_run(run, plan_for_hosts(devices.first_offers(), controls=controls), head)
+        yield run, _of_run(run, plan_for_hosts(devices.first_offers(), controls=controls, models=run.models()), head)
 
 
 def _of_run(run: Run, offered: HostPlan, head: header.RunHeader) -> HostPlan:
@@ -94,7 +95,7 @@ def _of_run(run: Run, offered: HostPlan, head: header.RunHeader) -> HostPlan:
     Raises:
         UsageError: no host can measure a block that the run lacks.
     """
-    stored = read_plan(run.plan(), run.cases(), head.measurement, Past())
+    stored = read_plan(run.plan(), run.cases(), head.measurement, Past(), run.models())
     done, blocks = run.journal().blocks, {}
     for block in stored.blocks:
         kinds = frozenset(kind for kind, plan in offered.by_kind.items() if block.cells in _cells(plan, block.case_id))

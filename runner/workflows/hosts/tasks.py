@@ -19,7 +19,7 @@ from runner.core.text import REASON_LENGTH, printable
 from runner.workflows.options import Options
 
 VERSION = 1
-HOSTS_DECIDE = ("matrix", "reports", "device", "python", "corpus", "traceback")  # options that are not sent
+HOSTS_DECIDE = ("matrix", "reports", "device", "python", "corpus", "model", "traceback")  # options that are not sent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +100,10 @@ def sent_options(options: Options) -> dict[str, Any]:
     Raises:
         UsageError: an option names something of the driver's host.
     """
-    for name in ("python", "corpus"):
+    hints = {"python": None, "corpus": None, "model": "write it as `file` of a workload in the matrix file"}
+    for name, hint in hints.items():
         if getattr(options, name) is not None:
-            raise UsageError(Problem(f"--{name} names a file of this host, and other hosts do not have it"))
+            raise UsageError(Problem(f"--{name} names a file of this host, and other hosts do not have it", hint=hint))
     values = {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
     return {name: value for name, value in values.items() if name not in HOSTS_DECIDE}
 

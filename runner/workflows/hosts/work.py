@@ -19,6 +19,7 @@ from runner.store.run import Run
 from runner.workflows import run as pipeline
 from runner.workflows.context import cache_in_use, setup
 from runner.workflows.hosts import project
+from runner.workflows.hosts.project import models
 from runner.workflows.hosts.tasks import Inquiry, Job, Offer, decode, encode, received_options, refusal, reply
 from runner.workflows.preparation import prepare
 from runner.workflows.run import header
@@ -89,7 +90,7 @@ def _measured(job: Job, device: str, folder: Path, progress: Progress) -> bytes:
     """Measure a block as a run below ``folder``, and return that run's folder; its lock is held meanwhile."""
     options = received_options(job.options, project.unpack(job.project, folder / "project"), folder / "reports", device)
     context = setup(options)
-    plan = read_plan(job.plan, job.cases, job.measurement, Past())
+    plan = read_plan(job.plan, job.cases, job.measurement, Past(), models(context.matrix))
     settings = replace(context.settings, part_of=f"the driver of run {job.run}")
     stored = header.start_run(plan, settings, context.gpus, {})
     prepared = remaining_work(plan, context, {})

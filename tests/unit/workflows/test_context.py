@@ -215,7 +215,8 @@ def test_the_host_is_a_matrix_of_one_environment() -> None:
     assert (matrix_of_host.workloads, matrix_of_host.measure) == (matrix.workloads, matrix.measure)
     quick = Request(environments=("laptop",), preset="quick")
     cases = {cell.case_id.partition("/")[0] for cell in selected_cells(matrix_of_host, quick)}
-    assert cases == set(matrix.workloads) - set(matrix.networks)  # whatever the ids of the environments in the selectors of the preset
+    # Whatever the ids of the environments in the selectors of the preset.
+    assert cases == set(matrix.workloads) - set(matrix.networks)
     assert list(matrix.environments) != ["laptop"]
 
 
