@@ -54,7 +54,7 @@ class Models:
         self.folder: tempfile.TemporaryDirectory[str] | None = None
         self.references: dict[Group, Reference] = {}
         self.failures: dict[tuple[Group, str], dict[str, Any]] = {}  # with the environment that failed
-        self.float64: set[tuple[str, str]] = set()  # (case id, environment) whose results were compared in float64
+        self.float64: dict[tuple[str, str], bool] = {}  # (case id, environment) -> its results agree in float64
 
     def close(self) -> None:
         """Remove the files of the references."""
@@ -201,6 +201,7 @@ class Models:
             "key": key(block, group),
             "environment": cell.environment,
             "check_float64": (block.case_id, cell.environment) not in self.float64,
+            "float64_verified": self.float64.get((block.case_id, cell.environment), False),
         }
         return self.servers.ask(cell, number, common, _no_reference, turns=turns, extra=extra or {})
 
@@ -213,7 +214,7 @@ class Models:
         """Keep what the outcome of a cell has verified."""
         check = outcome.reply.get("model_check")
         if outcome.reply.get("status") == "ok" and isinstance(check, dict):
-            self.float64.add((outcome.cell.case_id, outcome.cell.environment))
+            self.float64[outcome.cell.case_id, outcome.cell.environment] = bool(check.get("fp64"))
 
 
 class _FailedError(RunnerError):
