@@ -57,7 +57,9 @@ class Driver:
         self.numbers = {case_id: int(event["lease"]) for case_id, event in journal.leases.items()}
         self.waiting = [block for case_id, block in self.plan.blocks.items() if case_id not in journal.blocks]
         cells = sum(len(block.cells) for block in self.plan.plan.blocks if block.case_id not in journal.blocks)
-        self.devices.progress.begin(cells, sum(block.seconds for block in self.waiting) / len(self.devices.offers))
+        self.devices.progress.begin(
+            cells, sum(block.seconds for block in self.waiting) / max(1, len(self.devices.offers))
+        )
         started = last_at_work = self.devices.clock()
         while self.waiting or self.leases:
             now = self.devices.clock()
