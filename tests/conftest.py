@@ -29,9 +29,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Give the session folders of its own before the first test is imported; see ``private_folders``.
 
-    A session below ``nohup`` ignores SIGHUP, and every program that it starts would do so, too.
+    A session below ``nohup`` ignores SIGHUP, and one in the background of a script SIGINT; every program that it starts
+    would do so, too.
     """
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     folder = private_folders.enter(os.environ)
     config.add_cleanup(lambda: private_folders.leave(folder))
 
