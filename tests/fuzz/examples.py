@@ -55,6 +55,8 @@ FACT_VALUES: Mapping[str, Any] = {
     "forward_error": 1e-7,
     "loss_error": 1.5e-7,
     "gradient_errors": {"weight": 1e-6, "bias": None},
+    "output_errors": {"output": 1e-7},
+    "model_check": {"by": "state", "base": "torch-1.0", "reason": "", "fp64": True, "tolerance": {"loss": 1e-5}},
     "data_digest": "d1",
     "checked_case": None,
     "trained_weights": 1000,

@@ -170,6 +170,7 @@ def test_a_full_disk_is_named_with_the_command_that_goes_on(small_disk: Path, fo
         (("schedule", "-o", str(small_disk)), 2, f"{small_disk}/"),
     ):
         shutil.copyfile(ROOT / "matrix.yaml", folder / "matrix.yaml")
+        shutil.copytree(ROOT / "examples", folder / "examples", dirs_exist_ok=True)  # networks that the matrix names
         done = shell('"$@"', *arguments, folder=folder)
         assert (done.returncode, b"Traceback" in done.stderr) == (code, False), (arguments, done.stderr)
         assert blamed in done.stderr.decode()

@@ -109,7 +109,10 @@ def other_program(build, precision):
 
 
 def in_float64(build: "Builder", groups: "dict") -> "tuple":
-    """Return (outputs, losses) of the class at ``precision="fp64"``; ([], None) where it does not compute in float64."""
+    """Return (outputs, losses) of the class at ``precision="fp64"``; ([], None) where it does not compute in float64.
+
+    A class without outputs computes so if its state has that type.
+    """
     try:
         program = build("fp64")
         if "state" in groups:
@@ -120,12 +123,12 @@ def in_float64(build: "Builder", groups: "dict") -> "tuple":
     except Exception:  # a class may refuse this precision, whatever it raises
         traceback.print_exc()
         return [], None
-    if not is_float64(outputs):
+    if not is_float64(outputs or program.state() or []):
         return [], None
     return outputs, trace
 
 
 def is_float64(outputs: "list") -> "bool":
-    """Return whether outputs were computed in float64: all that are no integers have its type, and one at least."""
+    """Return whether outputs, or a state, are of float64: all that are no integers have its type, and one at least."""
     kinds = [array.dtype for _, array in outputs if array.dtype.kind == "f"]
     return bool(kinds) and all(kind.itemsize == 8 for kind in kinds)
