@@ -1,5 +1,6 @@
 """The one command that helps most after a run: resume it, quieten the machine, measure more, or read the results."""
 
+import itertools
 import shlex
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -10,7 +11,7 @@ from runner.analysis.compare.forecasts import fresh_rounds
 from runner.analysis.forecast import MAX_FRESH_ROUNDS
 from runner.analysis.model import MIN_ROUNDS, QualityIssue, Row
 from runner.core.model import Cell
-from runner.core.model.cells import is_twin
+from runner.core.model.cells import TWIN, is_twin
 from runner.report.check import Check
 from runner.store.journal import Journal
 from runner.store.run import Run
@@ -148,6 +149,9 @@ class RunAgain:
             fields |= {"backend": "venv"}
         if matrix and Path(matrix) != Options().matrix.absolute():
             fields |= {"matrix": Path(matrix)}
+        models = _values_of("--model", header.get("command") or ())
+        if models:
+            fields |= {"model": [Path(each).expanduser() for each in models]}
         self.fields = fields
 
     def command(self, cells: Iterable[str], rounds: int = 0, longer: float = 1) -> str:
@@ -158,7 +162,7 @@ class RunAgain:
             rounds: at least so many, and at least as many as in the run.
             longer: this many times the seconds of the run.
         """
-        ids = sorted(cells)
+        ids = sorted({_without_twin(cell) for cell in cells})
         words = selectors(ids)
         workloads = list(dict.fromkeys(Cell.parse(cell).workload for cell in ids))
         options = Options(
@@ -170,6 +174,21 @@ class RunAgain:
             **self.fields,
         )
         return _line("run", *options.to_argv())
+
+
+def _values_of(option: str, command: Sequence[str]) -> list[str]:
+    """Return the values that a command gives to an option.
+
+    >>> _values_of("--model", ["torch-2.x", "--model", "a.py", "--model", "b.py"])
+    ['a.py', 'b.py']
+    """
+    return [value for name, value in itertools.pairwise(command) if name == option]
+
+
+def _without_twin(cell_id: str) -> str:
+    """Return the id of a cell, or of the cell that it is a copy of: a run adds the copies itself."""
+    environment, _, rest = cell_id.partition("/")
+    return f"{environment.removesuffix(TWIN)}/{rest}"
 
 
 def selectors(cells: Sequence[str]) -> tuple[str, ...]:

@@ -253,6 +253,16 @@ def test_another_matrix_and_the_published_protocol_are_named(tmp_path: Path, mon
     assert suggested[suggested.index("--protocol") + 1] == "published"
 
 
+def test_the_model_files_of_networks_are_named_again(tmp_path: Path) -> None:
+    run = stored(tmp_path, pairs(DECIDED[:2]), ended="")
+    words = ["torch-1.0", "--model", "nets/one.py", "--seed", "1", "--model", "two.py"]
+    matrix = str(Path("matrix.yaml").absolute())
+    run.note("begun", harness=harness_archive.version(), matrix=matrix, command=words)
+    run.note("ended", how="done")
+    suggested = command(check(tmp_path, run.id, NO_MATRIX))
+    assert "--model nets/one.py --model two.py" in " ".join(suggested)
+
+
 def many(environments: int, slugs: int, cases: int) -> list[str]:
     return sorted(
         Cell(environment=f"e-{e}", implementation=f"i-{i}", workload="w", case=f"c-{c}", phase="train").id
