@@ -4,8 +4,8 @@ A 3x3 convolution and three residual blocks of width, 2 * width and 4 * width ch
 the image. Then the mean over the pixels, ten classes and cross entropy.
 
 Norms are group norms, and there is no batch norm: after a step of training, PyTorch keeps the unbiased variance of a
-batch for inference, and Keras the biased one, so that their forward passes differ. Convolutions pad both sides by 1,
-because TensorFlow's "same" pads a stride of 2 on one side only.
+batch for inference, and Keras the biased variance, so that their forward passes differ. Convolutions pad both sides by
+1, because TensorFlow's "same" pads a stride of 2 on one side only.
 """
 
 import numpy

@@ -1,6 +1,6 @@
 """A transformer's encoder block, the same in PyTorch, TensorFlow with Keras, and JAX.
 
-Layer norm comes before the attention and before the MLP (pre-norm). GELU is the exact one, x/2 * (1 + erf(x/sqrt(2))),
+Layer norm comes before the attention and before the MLP (pre-norm). GELU is exact, x/2 * (1 + erf(x/sqrt(2))),
 which is PyTorch's and Keras's default; JAX's default is the approximation by tanh. There is no dropout: no two releases
 would draw the same numbers. The loss is the mean squared error to random targets.
 """

@@ -1,6 +1,6 @@
 """Where the time of a step goes: the table of the framework's profiler, in one form for all frameworks.
 
-A profile is taken in a child of its own, of which no sample counts: a profiler slows down what it watches. A profiler
+A profile is taken in a separate child, whose times never count: a profiler slows down what it watches. A profiler
 that fails costs nothing but the sentence that says so.
 """
 

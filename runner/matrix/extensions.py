@@ -121,7 +121,7 @@ def _readable(base: object) -> dict[str, Any] | None:
 
 
 def _with_packages(name: str, written: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the environment with all keys: those of the extended one, the packages, and a lock for each build.
+    """Return the environment with all keys: those of the environment it extends, the packages, and a lock per build.
 
     Variants that are images are left out, for nothing is added to an image.
     """

@@ -1,4 +1,4 @@
-"""Ask for the profiles of cells, after the rounds of a run: in children of their own, of which no sample counts.
+"""Ask for the profiles of cells, after the rounds of a run, in separate children whose times never count.
 
 One environment after the other, so that no server but the one that is asked is alive, and that of the base of a user's
 network. A profile that fails is a sentence in its document: it costs the run nothing else.

@@ -4,7 +4,7 @@ A block is all cells of one case; it never crosses a device. ``executors`` reach
 ``project`` packs the files that a run depends on, ``tasks`` is what travels, ``work`` is what a worker does with it,
 ``driver`` hands out the blocks, and ``results`` adds what comes back to the run.
 
-A worker measures a block as a run of its own, with the stages of ``runner run``, and returns that run's folder. The
+A worker measures a block as a separate run, with the stages of ``runner run``, and returns the folder of that run. The
 driver saves the folder before it adds the records, and adds them before it notes that the block is done: whenever a
 driver dies, the next one continues from what is on the disk.
 """

@@ -1,7 +1,7 @@
 """Theano's own profile: functions that are compiled while ``config.profile`` is set count the times of their operations.
 
 Elementwise operations are named after what they compute, the others after their class: the rest of their names differs
-between releases. The operations within a Scan have rows of their own, and the Scan has what they leave.
+between releases. Each operation within a Scan has a row, and the row of the Scan has the rest of its time.
 """
 
 from ...profile_rows import NoProfile, Row
