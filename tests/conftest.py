@@ -29,8 +29,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Give the session folders of its own before the first test is imported; see ``private_folders``.
 
-    A session below ``nohup`` ignores SIGHUP, and a session in the background of a script ignores SIGINT; programs that it
-    starts inherit that.
+    A session below ``nohup`` ignores SIGHUP, and a session in the background of a script ignores SIGINT;
+    programs that it starts inherit that.
     """
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
