@@ -13,7 +13,8 @@ from runner.core.errors import RunnerError
 from runner.core.model import Cell, PlannedCell
 from runner.core.model.cells import without_twin
 from runner.measure.precompile import Job, retire_if_lost
-from runner.measure.server_pool import JIT_SECONDS, ServerPool
+from runner.measure.server_pool import ServerPool
+from runner.measure.server_start import JIT_SECONDS
 
 
 def prime(servers: ServerPool, jobs: Iterable[Job]) -> None:

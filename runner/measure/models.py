@@ -16,7 +16,8 @@ from runner.core.errors import RunnerError
 from runner.core.model import Block, Cell, ModelFiles, Outcome
 from runner.core.model.cells import is_twin, without_twin
 from runner.harness import cases
-from runner.measure.server_pool import JIT_SECONDS, ServerPool
+from runner.measure.server_pool import ServerPool
+from runner.measure.server_start import JIT_SECONDS
 from runner.measure.session import GRACE, Session
 
 PIECE_BYTES = 8 << 20

@@ -4,93 +4,40 @@ A server is a program that somebody else has packed, so it may send anything. Wh
 that was measured, and the server, but never the run. Fields without a line here are dropped. Text is made printable.
 """
 
-import json
 import math
 import reprlib
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    FailFast,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError, model_validator
 
 from runner.core.text import REASON_LENGTH, printable
 from runner.harness import protocol
 from runner.harness.model.blob import MAX_BYTES
 from runner.measure.profile_reply import Profile
+from runner.measure.reply_fields import (
+    LIMITED,
+    MAX_ENTRIES,
+    MAX_STEPS,
+    MAX_TRACE_BYTES,
+    TEXT_LENGTH,
+    Count,
+    Counts,
+    Errors,
+    Facts,
+    Failure,
+    Json,
+    Log,
+    Losses,
+    Number,
+    Reason,
+    Samples,
+    Seconds,
+    Text,
+    Texts,
+)
 
 MAX_VALUES = 1_500_000  # in a line: as Python objects these take 260 MB at most
-MAX_SAMPLES = 500_000
-"""Of a cell in a round. A sample lasts 1000 readings of the clock or more (``harness.timing.CLOCK_SHARE``), some 50 us,
-so these are 25 s without a pause; a measurement ends after a quarter of its time budget if its median is precise."""
-MAX_SECONDS = 1e7  # four months
-MAX_ENTRIES = 10_000  # of a mapping
-MAX_DEPTH = 8
-MAX_NUMBER = 1e300  # the store reads no larger ones, and no larger integers
-MAX_INTEGER = 2**53
-FACTS_LENGTH = 256 * 1024  # characters of a server's facts as JSON
-TEXT_LENGTH = 2_000
-MAX_STEPS = 16  # whose losses a reference has
-MAX_TRACE_BYTES = 3 * MAX_BYTES
-"""Of the arrays of a reference: the outputs in float64 have twice the bytes of those that the harness counts."""
-LOG_LENGTH = 64 * 1024  # the harness keeps as many bytes of a child's output
-
-
-def _few(value: object) -> object:
-    if isinstance(value, dict) and len(value) > MAX_ENTRIES:
-        raise ValueError(f"at most {MAX_ENTRIES} entries")
-    return value
-
-
-def _plain(value: object, depth: int = 0) -> object:
-    """Return a JSON value with printable text; raises ValueError for one that is nested too deeply or not finite."""
-    if depth > MAX_DEPTH:
-        raise ValueError(f"at most {MAX_DEPTH} levels")
-    if isinstance(value, str):
-        return printable(value, TEXT_LENGTH)
-    if isinstance(value, dict):
-        return {printable(name, TEXT_LENGTH): _plain(item, depth + 1) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_plain(item, depth + 1) for item in value]
-    if isinstance(value, float | int) and not abs(value) <= (MAX_NUMBER if isinstance(value, float) else MAX_INTEGER):
-        raise ValueError("numbers that are not too large")
-    return value
-
-
-def _small(value: object) -> object:
-    """Return a JSON value as ``_plain`` does; raises ValueError as well for one that is too long."""
-    plain = _plain(value)
-    if len(json.dumps(plain)) > FACTS_LENGTH:
-        raise ValueError(f"at most {FACTS_LENGTH} characters")
-    return plain
-
-
-def _with_version(facts: dict[str, Any]) -> dict[str, Any]:
-    if not isinstance(facts.get("version", ""), str):
-        raise ValueError("a text as version")  # noqa: TRY004  pydantic turns ValueErrors into its own
-    return facts
-
-
-Number = Annotated[float, Field(ge=-MAX_NUMBER, le=MAX_NUMBER, allow_inf_nan=False)]
-Seconds = Annotated[float, Field(ge=0, le=MAX_SECONDS, allow_inf_nan=False)]
-Samples = Annotated[list[Seconds], FailFast(), Field(max_length=MAX_SAMPLES)]
-Losses = Annotated[list[Number | None], FailFast(), Field(max_length=MAX_ENTRIES)]
-Count = Annotated[int, Field(ge=0, le=2**53)]
-Counts = Annotated[list[Count], FailFast(), Field(max_length=MAX_SAMPLES)]
-Text = Annotated[str, AfterValidator(lambda text: printable(text, TEXT_LENGTH))]
-Texts = Annotated[list[Text], FailFast(), Field(max_length=MAX_ENTRIES)]
-Errors = Annotated[dict[Text, Number | None], BeforeValidator(_few)]
-Json = Annotated[object, AfterValidator(_small)]
-Facts = Annotated[dict[str, Any], BeforeValidator(_few), AfterValidator(_small), AfterValidator(_with_version)]
-Failure = Literal["import", "arch", "oom", "nan", "wrong-result", "timeout", "crash", "device"]
-"""The failure classes that a server can know of."""
 
 
 class Turn(BaseModel):
@@ -111,8 +58,8 @@ class Result(BaseModel):
     reply: Literal["result"] = "result"
     status: Literal["ok", "failed"]
     failure: Failure | None = Field(None, alias="class")
-    reason: Annotated[str, AfterValidator(lambda text: printable(text, REASON_LENGTH))] | None = None
-    log: Annotated[str, AfterValidator(lambda text: printable(text[-LOG_LENGTH:], multiline=True))] = ""
+    reason: Reason | None = None
+    log: Log = ""
     settles: bool = False
 
 
@@ -120,7 +67,7 @@ class Hello(Result):
     """The result of ``hello``."""
 
     facts: Facts = {}
-    packages: Annotated[dict[Text, Text | None], BeforeValidator(_few)] = {}
+    packages: Annotated[dict[Text, Text | None], LIMITED] = {}
     bytes: Count = 0
     python: Text = ""
     import_seconds: Seconds = 0.0
@@ -130,7 +77,7 @@ class Hello(Result):
 class Cold(Result):
     """The result of ``cold``: estimated seconds by the index of a cell."""
 
-    cold: Annotated[dict[Annotated[str, Field(pattern=r"^[0-9]{1,6}$")], Seconds], BeforeValidator(_few)] = {}
+    cold: Annotated[dict[Annotated[str, Field(pattern=r"^[0-9]{1,6}$")], Seconds], LIMITED] = {}
 
 
 class ModelCheck(BaseModel):
@@ -142,7 +89,7 @@ class ModelCheck(BaseModel):
     base: Text
     reason: Text
     fp64: bool
-    tolerance: Annotated[dict[Text, Number], BeforeValidator(_few)]
+    tolerance: Annotated[dict[Text, Number], LIMITED]
 
 
 class Trace(BaseModel):

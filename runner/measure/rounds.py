@@ -143,7 +143,9 @@ class _Executor:
         if environments:
             with self.breakdown.during("start"):
                 self.servers.next_round(environments)
-            self.breakdown.move("start", "import", self.servers.take_import_share() * self.breakdown.seconds["start"])
+            self.breakdown.move(
+                "start", "import", self.servers.starts.take_import_share() * self.breakdown.seconds["start"]
+            )
         if of.number == 1 and self.servers.jit:
             self.breakdown.move("start", "compile", self.breakdown.seconds["start"])  # the first contexts compile
             with self.breakdown.during("compile"):

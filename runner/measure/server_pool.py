@@ -12,32 +12,9 @@ from runner.core.errors import EngineError, Problem
 from runner.core.model import Cell, Limits, Outcome, Plan, Provisioned, file_name
 from runner.core.model.cells import without_twin
 from runner.core.threads import run_concurrently
+from runner.measure.memory_groups import admit
+from runner.measure.server_start import HELLO_SECONDS, JIT_SECONDS, Numbers, ServerStart, StartTimes
 from runner.measure.session import GRACE, Session
-
-HELLO_SECONDS = 300.0  # for the first import of an old framework from a slow disk
-JIT_SECONDS = 1800.0  # for the first context of a build whose GPU code the driver compiles
-
-
-class Numbers:
-    """Counts the servers of each environment in a run, on all devices together."""
-
-    def __init__(self, past: Mapping[str, int]) -> None:
-        """Continue after the last numbers of a resumed run."""
-        self.last = dict(past)
-        self.lock = threading.Lock()
-
-    def next(self, name: str) -> int:
-        """Return the number of the next server of an environment."""
-        with self.lock:
-            self.last[name] = self.last.get(name, 0) + 1
-            return self.last[name]
-
-
-class ServerStart(NamedTuple):
-    """How long a server took to start and to answer, in seconds, and how much of that was the import."""
-
-    seconds: float
-    import_seconds: float
 
 
 class Waiting(NamedTuple):
@@ -67,7 +44,7 @@ class ServerPool:
         self.say = self.note = say  # ``note`` takes what should stay on the screen; the caller may set another function
         self.sessions: dict[str, Session] = {}
         self.sizes: dict[str, int] = {}
-        self.starts: list[ServerStart] = []  # since the last ``take_starts``
+        self.starts = StartTimes()
         self.broken: dict[str, dict[str, Any]] = {}
         self.numbers = numbers or Numbers(plan.past.servers)
         self.jit = frozenset(cell.cell.environment for cell in plan.cells if cell.jit and cell.skip is None)
@@ -124,7 +101,7 @@ class ServerPool:
             return None
         self.sizes[name] = session.size
         seconds = time.monotonic() - begin
-        self.starts.append(ServerStart(seconds, float(session.facts.get("import_seconds", 0.0))))
+        self.starts.add(ServerStart(seconds, float(session.facts.get("import_seconds", 0.0))))
         self.say(f"{name}: ready after {seconds:.1f} s")
         return session
 
@@ -180,12 +157,6 @@ class ServerPool:
         for _, session in run_concurrently(self.session, sorted(needed), self.limits.side_by_side):
             if session is not None:
                 session.rounds += 1
-
-    def take_import_share(self) -> float:
-        """Return the share of imports in the time of the servers' starts since the last call, 0 to 1."""
-        starts, self.starts = self.starts, []
-        total = sum(start.seconds for start in starts)
-        return min(1.0, sum(start.import_seconds for start in starts) / total) if total else 0.0
 
     def ask(
         self,
@@ -302,27 +273,3 @@ class ServerPool:
             session.close()
         except EngineError as error:
             self.say(error.problems[0].message)
-
-
-def admit(environments: Sequence[str], sizes: Mapping[str, int], memory: int) -> tuple[tuple[str, ...], ...]:
-    """Return groups of environments whose sizes add up to at most ``memory`` bytes, each with the first environment.
-
-    An environment of unknown size counts as 0. A pair that is too large together is a group all the same, as the kernel
-    may still let it run.
-
-    >>> admit(["a", "b", "c", "d"], {"a": 2, "b": 2, "c": 2, "d": 1}, 5)
-    (('a', 'b', 'd'), ('a', 'c'))
-    """
-    base, others = environments[0], environments[1:]
-    groups: list[list[str]] = []
-    free: list[int] = []
-    for name in others:
-        size = sizes.get(name, 0)
-        index = next((k for k, free_bytes in enumerate(free) if size <= free_bytes), None)
-        if index is None:
-            groups.append([base])
-            free.append(memory - sizes.get(base, 0))
-            index = len(groups) - 1
-        groups[index].append(name)
-        free[index] -= size
-    return tuple(tuple(group) for group in groups) or ((base,),)

@@ -25,7 +25,8 @@ from runner.gpu.locality import Near, locality
 from runner.measure.canary import Canary
 from runner.measure.references import References
 from runner.measure.rounds import Hooks, measure
-from runner.measure.server_pool import Numbers, ServerPool
+from runner.measure.server_pool import ServerPool
+from runner.measure.server_start import Numbers
 from runner.plan.controls import add_twins
 from runner.workflows.preparation import RunSettings
 from runner.workflows.run.assignment import Assignment

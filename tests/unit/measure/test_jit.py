@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from runner.core.model import RoundTimes
-from runner.measure.server_pool import HELLO_SECONDS, JIT_SECONDS, ServerPool
+from runner.measure.server_start import HELLO_SECONDS, JIT_SECONDS, StartTimes
 from runner.measure.session import GRACE
 from tests.support.fake_servers import FakeBackend, block, cells, events, outcomes
 
@@ -50,7 +50,7 @@ def test_only_the_first_import_that_may_compile_has_a_long_limit() -> None:
 
 
 def test_first_contexts_that_compile_are_no_part_of_each_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ServerPool, "take_import_share", lambda _: 0.0)
+    monkeypatch.setattr(StartTimes, "take_import_share", lambda _: 0.0)
     case, times = block(*CELLS), list[RoundTimes]()
     for jit in (set[str](), {"old"}):
         run_events = events(FakeBackend(), case, rounds=2, restart=1, jit=jit)

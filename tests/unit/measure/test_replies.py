@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from runner.core.text import REASON_LENGTH
 from runner.harness import protocol
 from runner.measure import replies
+from runner.measure.reply_fields import LOG_LENGTH
 
 MEASURED: dict[str, Any] = {
     "id": 3,
@@ -95,7 +96,7 @@ def test_reason_log_and_names_are_printable_and_bounded() -> None:
     assert len(checked["reason"]) == REASON_LENGTH
     assert checked["reason"].startswith("\\x1b[2Jrrr")
     assert checked["log"].endswith("lll\n\\x07")
-    assert len(checked["log"]) < 2 * replies.LOG_LENGTH
+    assert len(checked["log"]) < 2 * LOG_LENGTH
     assert checked["gradient_errors"] == {"\\x1b[0m": 1.0}
 
 
