@@ -3,8 +3,11 @@
 import json
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from runner.core.errors import Problem, RecordError, file_problem
 from runner.core.files import read_bounded, write_whole
@@ -120,6 +123,28 @@ def read_document(path: Path | str, kind: str, limit: int = MAX_BYTES) -> Docume
         return checked(upgraded, DOCUMENTS[kind])
     except ValueError as error:
         raise RecordError(Problem(f"{path} is damaged: {error}")) from error
+
+
+def read_shaped(path: Path, shape: TypeAdapter[Any], limit: int = MAX_BYTES, hint: str | None = None) -> Document:
+    """Read a JSON object of a shape from a file next to the runs, which has no checksum.
+
+    Args:
+        path: the file.
+        shape: what it holds.
+        limit: the largest size, in bytes.
+        hint: what a user can do where it cannot be read.
+
+    Raises:
+        RecordError: it cannot be read, is not a JSON object, or has another shape.
+    """
+    try:
+        return checked(parse_object(read_bounded(path, limit), path, 1), shape)
+    except OSError as error:
+        raise RecordError(Problem(f"{path} cannot be read: {error.strerror or error}", hint=hint)) from error
+    except ValueError as error:
+        raise RecordError(Problem(f"{path} is damaged: {error}", hint=hint)) from error
+    except RecordError as error:
+        raise RecordError(*(replace(problem, hint=hint or problem.hint) for problem in error.problems)) from error
 
 
 def unreadable(path: Path | str, error: OSError) -> RecordError:

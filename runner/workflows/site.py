@@ -11,16 +11,15 @@ from typing_extensions import TypedDict  # typing has no TypedDict that pydantic
 
 from runner.core.errors import Problem, RecordError, RunnerError, UsageError
 from runner.core.files import read_bounded
-from runner.core.json import parse_object
 from runner.history.entries import ChangeEntry, LevelEntry, RunRow, series_device
 from runner.history.location import sqlite_path
 from runner.report.formatting import counted
 from runner.report.run_summary import NAME, VERSION
 from runner.report.site import site
 from runner.report.trends import Trend, trends_of
-from runner.store.documents import MAX_BYTES, save, unreadable
+from runner.store.documents import MAX_BYTES, read_shaped, save, unreadable
 from runner.store.run import Run, runs
-from runner.store.shapes import CONFIG, Count, checked
+from runner.store.shapes import CONFIG, Count
 from runner.workflows.history.add import history_url
 from runner.workflows.history.rebuild import rebuild
 from runner.workflows.results import has_records, write_report
@@ -143,13 +142,7 @@ def _summary(run: Run, margin: float) -> dict[str, Any]:
 
 def _stored_summary(run: Run) -> dict[str, Any]:
     """Return the summary in a run's folder; raises RecordError if it cannot be read."""
-    path = run.path / NAME
-    try:
-        return checked(parse_object(read_bounded(path, MAX_SUMMARY_BYTES), path, 1), SUMMARY)
-    except OSError as error:
-        raise RecordError(Problem(f"{path} cannot be read: {error.strerror}")) from error
-    except ValueError as error:
-        raise RecordError(Problem(f"{path} is damaged: {error}")) from error
+    return read_shaped(run.path / NAME, SUMMARY, MAX_SUMMARY_BYTES)
 
 
 def _copy(run: Run, folder: Path) -> None:

@@ -85,7 +85,7 @@ def test_each_receiver_that_fails_has_a_reason_and_the_others_get_the_message(ht
     at = f"{USER}:{MARK}@127.0.0.1:{http.port}"
     with smtp_server(refused="nobody") as refusing:
         receivers = targets(
-            f"json://{at}/500/{MARK}",
+            f"json://{at}/500/{MARK}?rto=30",
             f"json://{at}/silent/{MARK}?rto=1",
             f"jsons://{at}/{MARK}",
             f"json://{USER}:{MARK}@127.0.0.1:9/{MARK}",
@@ -143,7 +143,7 @@ def test_no_secret_is_in_what_a_test_of_alerts_prints_starts_or_writes(
     lines = [
         "# who gets alerts",
         f"json://{at}/hook/{MARK}?+X-Token={MARK}",
-        f"json://{at}/500/{MARK}",
+        f"json://{at}/500/{MARK}?rto=30",
         "",
         mail(smtp.port),
     ]

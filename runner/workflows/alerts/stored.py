@@ -8,9 +8,9 @@ from pydantic import TypeAdapter, with_config
 from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
 from runner.core.errors import RecordError
-from runner.core.files import read_bounded
-from runner.core.json import Document, parse_object
-from runner.store.shapes import CONFIG, CellId, Count, Number, checked
+from runner.core.json import Document
+from runner.store.documents import read_shaped
+from runner.store.shapes import CONFIG, CellId, Count, Number
 from runner.workflows.alerts.entry import Action
 
 FOLDER = "nights"
@@ -104,8 +104,8 @@ def read_nights(reports: Path) -> dict[str, Document]:
     nights = {}
     for path in sorted((reports / FOLDER).glob("[!.]*.json")):
         try:
-            nights[path.stem] = checked(parse_object(read_bounded(path, MAX_BYTES), path, 1), NIGHT)
-        except (OSError, ValueError, RecordError):
+            nights[path.stem] = read_shaped(path, NIGHT, MAX_BYTES)
+        except RecordError:
             continue
     return nights
 

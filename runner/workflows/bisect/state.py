@@ -17,10 +17,8 @@ from typing_extensions import TypedDict  # typing has no TypedDict that pydantic
 
 from runner.analysis.bisection import Outcome
 from runner.core.errors import Problem, RecordError
-from runner.core.files import read_bounded
-from runner.core.json import parse_object
-from runner.store.documents import save
-from runner.store.shapes import CONFIG, Count, Number, checked
+from runner.store.documents import read_shaped, save
+from runner.store.shapes import CONFIG, Count, Number
 
 FOLDER = "bisect"
 FILE = "state.json"
@@ -193,14 +191,13 @@ def read_state(path: Path) -> State:
     Raises:
         RecordError: the file cannot be read, or was not written by this program.
     """
+    hint = "remove its folder to search anew"
+    document = read_shaped(path, STATE, MAX_BYTES, hint)
     try:
-        document = checked(parse_object(read_bounded(path, MAX_BYTES), path, 1), STATE)
         question = Question(**document["question"])
         steps = [Step(**{**step, "differences": tuple(step["differences"])}) for step in document["steps"]]
-    except (OSError, ValueError, TypeError) as error:
-        raise RecordError(
-            Problem(f"{path} cannot be read: {error}", hint="remove its folder to search anew")
-        ) from error
+    except (ValueError, TypeError) as error:
+        raise RecordError(Problem(f"{path} is damaged: {error}", hint=hint)) from error
     return State(
         path=path.parent,
         question=question,

@@ -20,14 +20,12 @@ from runner.analysis.of_run import split
 from runner.analysis.releases import Release, releases
 from runner.analysis.time_intervals import Ends, time_intervals
 from runner.core.errors import Problem, RecordError
-from runner.core.files import read_bounded
-from runner.core.json import parse_object
 from runner.core.model import Cell
 from runner.core.model.cells import is_twin
 from runner.history.entries import CellEntry, ChangeEntry, Kind, RunEntry
-from runner.store.documents import MAX_BYTES
+from runner.store.documents import read_shaped
 from runner.store.run import NIGHTS, Run
-from runner.store.shapes import CONFIG, Count, Number, checked
+from runner.store.shapes import CONFIG, Count, Number
 
 RUN_ID = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-")
 
@@ -113,13 +111,7 @@ def is_confirmation(run: Run) -> bool:
 
 def stored_changes(path: Path) -> tuple[ChangeEntry, ...]:
     """Return the changes of a stored night; raises RecordError if its file cannot be read."""
-    try:
-        night = checked(parse_object(read_bounded(path, MAX_BYTES), path, 1), NIGHT)
-    except OSError as error:
-        raise RecordError(Problem(f"{path} cannot be read: {error.strerror}")) from error
-    except ValueError as error:
-        raise RecordError(Problem(f"{path} is damaged: {error}")) from error
-    return tuple(_change(change, path.stem) for change in night["changes"])
+    return tuple(_change(change, path.stem) for change in read_shaped(path, NIGHT)["changes"])
 
 
 def _change(change: Mapping[str, Any], night: str) -> ChangeEntry:

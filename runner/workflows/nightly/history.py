@@ -9,10 +9,9 @@ from pydantic import TypeAdapter, with_config
 from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
 from runner.core.errors import RecordError
-from runner.core.files import read_bounded
-from runner.core.json import parse_object
+from runner.store.documents import read_shaped
 from runner.store.run import NIGHTS
-from runner.store.shapes import CONFIG, Count, Number, checked
+from runner.store.shapes import CONFIG, Count, Number
 
 FOLDER = NIGHTS
 MAX_BYTES = 64 << 20
@@ -157,8 +156,8 @@ def _stored_nights(reports: Path) -> Sequence[tuple[str, Mapping[str, Any]]]:
     stored = []
     for path in (reports / FOLDER).glob("[!.]*.json"):
         try:
-            night = checked(parse_object(read_bounded(path, MAX_BYTES), path, 1), NIGHT)
-        except (OSError, ValueError, RecordError):
+            night = read_shaped(path, NIGHT, MAX_BYTES)
+        except RecordError:
             continue
         stored += [(path.stem, night)] if night.get("stage") not in EARLY_STAGES else []
     return stored

@@ -13,18 +13,17 @@ from typing import Any, NamedTuple, NotRequired
 from pydantic import TypeAdapter, with_config
 from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
-from runner.core.errors import Problem, RecordError, RunnerError
-from runner.core.files import read_bounded
-from runner.core.json import parse_object
+from runner.core.errors import RecordError, RunnerError
 from runner.history.entries import series_device
-from runner.store.documents import save
+from runner.store.documents import read_shaped, save
 from runner.store.run import runs
-from runner.store.shapes import CONFIG, checked
+from runner.store.shapes import CONFIG
 
 FILE = "anchors.json"
 VERSION = 1
 MAX_BYTES = 64 << 20
 """The largest file of anchors that is read."""
+HINT = "remove it: the next night makes a new one from the first good run of each cell"
 
 
 @with_config(CONFIG)
@@ -134,17 +133,12 @@ def _tuple(value: object) -> Any:  # noqa: ANN401  text, or a list of texts
 def _stored(reports: Path) -> Mapping[str, Any]:
     """Return the document with the anchors; raises RunnerError if the file is damaged."""
     path = reports / FILE
-    try:
-        document: Mapping[str, Any] = checked(parse_object(read_bounded(path, MAX_BYTES), path, 1), PINS)
-    except FileNotFoundError:
+    if not path.exists():
         return {"version": VERSION, "devices": {}}
-    except OSError as error:
-        raise RunnerError(_damaged(path, error.strerror or str(error))) from error
+    try:
+        return read_shaped(path, PINS, MAX_BYTES, HINT)
     except RecordError as error:
-        raise RunnerError(_damaged(path, error.problems[0].message)) from error
-    except ValueError as error:
-        raise RunnerError(_damaged(path, str(error))) from error
-    return document
+        raise RunnerError(*error.problems) from error
 
 
 def device_of(header: Mapping[str, Any]) -> str:
@@ -177,8 +171,3 @@ def anchor_digests(reports: Path) -> frozenset[Anchor]:
             continue
         anchors |= {Anchor(name, digests[name]) for name in environments.get(run.id, set()) & digests.keys()}
     return frozenset(anchors)
-
-
-def _damaged(path: Path, reason: str) -> Problem:
-    hint = "remove it: the next night makes a new one from the first good run of each cell"
-    return Problem(f"{path} cannot be read: {reason}", hint=hint)

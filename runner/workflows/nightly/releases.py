@@ -15,17 +15,17 @@ from pydantic import TypeAdapter, with_config
 from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
 from runner.backends.lock_file import LOCK_BYTES
-from runner.core.errors import Problem, RecordError, RunnerError
+from runner.core.errors import RecordError, RunnerError
 from runner.core.files import read_bounded
-from runner.core.json import parse_object
-from runner.store.documents import save
-from runner.store.shapes import CONFIG, checked
+from runner.store.documents import read_shaped, save
+from runner.store.shapes import CONFIG
 
 FOLDER = "locks"
 FILE = "current.json"
 VERSION = 1
 MAX_BYTES = 1 << 20
 """The largest ``current.json`` that is read."""
+HINT = "remove it: the next night starts from the locks of the matrix, and uses the newest releases again"
 
 _RELEASE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,100}")
 
@@ -96,21 +96,10 @@ def lock_hash(lock: Path | None) -> str:
 
 def _stored(reports: Path) -> Mapping[str, Any]:
     path = reports / FOLDER / FILE
-    try:
-        environments: Mapping[str, Any] = checked(parse_object(read_bounded(path, MAX_BYTES), path, 1), RELEASES)[
-            "environments"
-        ]
-    except FileNotFoundError:
+    if not path.exists():
         return {}
-    except OSError as error:
-        raise RunnerError(_damaged(path, error.strerror or str(error))) from error
+    try:
+        environments: Mapping[str, Any] = read_shaped(path, RELEASES, MAX_BYTES, HINT)["environments"]
     except RecordError as error:
-        raise RunnerError(_damaged(path, error.problems[0].message)) from error
-    except ValueError as error:
-        raise RunnerError(_damaged(path, str(error))) from error
+        raise RunnerError(*error.problems) from error
     return environments
-
-
-def _damaged(path: Path, reason: str) -> Problem:
-    hint = "remove it: the next night starts from the locks of the matrix, and finds the newest releases again"
-    return Problem(f"{path} cannot be read: {reason}", hint=hint)

@@ -123,7 +123,7 @@ def test_anchors_of_another_shape_are_an_error_and_stay(tmp_path: Path, content:
     path = tmp_path / "anchors.json"
     path.write_text(content)
     for use in (lambda: read_pins(tmp_path, "a"), lambda: write_pins(tmp_path, "a", {})):
-        with pytest.raises(Exception, match=r"anchors\.json cannot be read") as caught:
+        with pytest.raises(Exception, match=r"anchors\.json") as caught:
             use()
         assert caught.type.__name__ == "RunnerError"
     assert path.read_text() == content

@@ -77,7 +77,7 @@ def test_a_cell_that_a_night_found_faster_has_its_anchor_there(tmp_path: Path) -
 
 def test_a_damaged_file_of_anchors_is_an_error_and_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "anchors.json").write_text("{")
-    with pytest.raises(RunnerError, match=r"anchors\.json cannot be read"):
+    with pytest.raises(RunnerError, match=r"anchors\.json"):
         read_pins(tmp_path, "docker cpu")
     assert (tmp_path / "anchors.json").read_text() == "{"
 
