@@ -79,6 +79,22 @@ def _problems(matrix: Path, request: LockRequest) -> Iterator[Problem]:
 
 def mismatches(lock: LockFile, request: LockRequest) -> Iterator[str]:
     """Yield where a lock differs from what its environment requires, to follow the name of the lock."""
+    yield from _mismatches_of_header(lock, request)
+    expected = (request.index,) if request.index else ()
+    if lock.indexes != expected:
+        yield f"names {', '.join(lock.indexes) or 'no index'}, and the matrix {request.index or 'no index'}"
+    versions = {package.key: package.version for package in lock.packages}
+    for requirement in map(Requirement, request.requirements):
+        version = versions.get(canonicalize_name(requirement.name))
+        if requirement.marker is not None and not requirement.marker.evaluate(_target(request.python)):
+            continue
+        if version is None or not requirement.specifier.contains(version, prereleases=True):
+            locked = f"{requirement.name} {version}" if version else f"no {requirement.name}"
+            yield f"has {locked}, and the matrix requires {requirement}"
+
+
+def _mismatches_of_header(lock: LockFile, request: LockRequest) -> Iterator[str]:
+    """Yield where what a lock was made from differs from what its environment requires now."""
     match = _HEADER.fullmatch(lock.header[0]) if lock.header else None
     if match is None:
         yield "does not say what it was made from"
@@ -91,17 +107,6 @@ def mismatches(lock: LockFile, request: LockRequest) -> Iterator[str]:
     kept = kept_versions(request)
     if kept and kept not in lock.header:
         yield f"was made before the lock of {request.extends} got its versions, which it is to keep"
-    expected = (request.index,) if request.index else ()
-    if lock.indexes != expected:
-        yield f"names {', '.join(lock.indexes) or 'no index'}, and the matrix {request.index or 'no index'}"
-    versions = {package.key: package.version for package in lock.packages}
-    for requirement in map(Requirement, request.requirements):
-        version = versions.get(canonicalize_name(requirement.name))
-        if requirement.marker is not None and not requirement.marker.evaluate(_target(request.python)):
-            continue
-        if version is None or not requirement.specifier.contains(version, prereleases=True):
-            locked = f"{requirement.name} {version}" if version else f"no {requirement.name}"
-            yield f"has {locked}, and the matrix requires {requirement}"
 
 
 def _target(python: str) -> dict[str, str]:

@@ -305,7 +305,10 @@ def test_a_newer_run_that_lacks_a_side_is_named_with_its_reason(tmp_path: Path) 
         "nor is 1 other newer run"
     )
     assert f"note: {line}\n" in terminal.text(result, width=200, colour=False)
-    assert json.loads(data.to_json(result))["passed_over"][0] == {"run": newest.id, "reason": result.passed_over[0].reason}
+    assert json.loads(data.to_json(result))["passed_over"][0] == {
+        "run": newest.id,
+        "reason": result.passed_over[0].reason,
+    }
 
 
 def test_a_run_without_the_sides_and_a_side_of_a_named_run_pass_over_nothing(tmp_path: Path) -> None:
