@@ -5,12 +5,11 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
-import typer
 import yaml
 from distributed.cli.dask_scheduler import main as dask_scheduler
 from jsonschema import ValidationError, validate
+from typer.testing import CliRunner
 
 from runner import cli
 from runner.workflows.hosts.certificates import FILES, make
@@ -42,26 +41,23 @@ def test_the_example_fits_the_schema_and_one_with_a_mistake_does_not(cluster: di
             validate(mistaken, SCHEMA)
 
 
-def test_the_commands_of_the_containers_exist_and_reach_each_other(cluster: dict[str, Any], tmp_path: Path) -> None:
+def test_the_commands_of_the_containers_exist_and_reach_each_other(
+    cluster: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make(tmp_path / "certificates")
     words = container_of(cluster, "scheduler")["args"]
     dask, scheduler, *options = (word.replace("/certificates", f"{tmp_path}/certificates") for word in words)
     assert (dask, scheduler) == ("dask", "scheduler")
     parsed = dask_scheduler.make_context("scheduler", options)
     assert (parsed.params["port"], parsed.params["protocol"]) == ("8786", "tls")
+    served: list[tuple[Any, ...]] = []
+    monkeypatch.setattr("runner.workflows.hosts.worker.serve", lambda *arguments: served.append(arguments))
     program, *words = container_of(cluster, "worker")["args"]
-    group = typer.main.get_command(cli.app)
-    assert program == "runner"
-    assert isinstance(group, click.Group)
-    name, command, rest = group.resolve_command(click.Context(group), words)
-    assert command is not None
-    worker = command.make_context(name, rest).params
-    address = worker["address"].removeprefix("dask://")
-    assert (
-        scheduler_address(address, Path(worker["certificates"]))
-        == f"tls://{cluster['metadata']['name']}-scheduler:8786"
-    )
-    assert worker["device"] == "cuda"
+    result = CliRunner().invoke(cli.app, words, standalone_mode=False)
+    assert (program, result.exception, result.return_value) == ("runner", None, 0)
+    ((rest, device, certificates, _),) = served
+    assert scheduler_address(rest, certificates) == f"tls://{cluster['metadata']['name']}-scheduler:8786"
+    assert (device, certificates) == ("cuda", Path("/certificates"))
 
 
 @pytest.mark.parametrize("role", ["scheduler", "worker"])
