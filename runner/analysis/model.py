@@ -296,6 +296,19 @@ class Widening:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A run that is newer than a compared one, and could not be used.
+
+    Attributes:
+        run: its id.
+        reason: why, as a clause.
+    """
+
+    run: str
+    reason: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """Environments against a base.
@@ -312,6 +325,7 @@ class Comparison:
         grades: run -> its grade, of the runs of the rows; empty until a workflow adds them, as is the next.
         releases: environment -> its release.
         widenings: of the runs whose intervals are widened.
+        passed_over: newer runs that have an environment and could not be used, newest first.
         detectable_change: the smallest relative change that such a table calls in 8 of 10 runs, with the median of its
             rows' noise; None if no row has two rounds.
         detectable_rounds: the numbers of rounds at which it could have called one, ascending.
@@ -331,6 +345,7 @@ class Comparison:
     grades: "Mapping[str, Grade]" = field(default_factory=dict)
     releases: "Mapping[str, Release]" = field(default_factory=dict)
     widenings: tuple[Widening, ...] = ()
+    passed_over: tuple[PassedOver, ...] = ()
     detectable_change: float | None = None
     detectable_rounds: tuple[int, ...] = ()
 

@@ -146,7 +146,7 @@ def _print_answer(measured: "Run", options: "Options", margin: float) -> None:
     console.note(answer_text.text(run_answer(measured, margin), width=width, colour=colour))
     checked = check(options.reports, measured.id, options.matrix)
     if checked.advice:
-        console.note(textwrap.fill(checked.advice, width))
+        console.note(textwrap.fill(checked.advice, width, break_on_hyphens=False, break_long_words=False))
     if checked.command:
         console.note(f"next: {checked.command}")
 

@@ -43,6 +43,7 @@ class Progress:
         self.start = clock()
         self.total = self.completed = 0
         self.expected_seconds = self.completed_seconds = 0.0
+        self.estimate, self.estimated_at = 0.0, self.start
 
     def __enter__(self) -> Self:
         """Return the progress itself."""
@@ -73,31 +74,44 @@ class Progress:
         """Start counting ``total`` measurements that are expected to take ``seconds`` together."""
         self.total, self.expected_seconds = total, seconds
         self.completed, self.completed_seconds, self.start = 0, 0.0, self.clock()
+        self._estimate()
 
     def extend(self, more: int, seconds: float) -> None:
         """Add ``more`` measurements, expected to take ``seconds`` together."""
         self.total += more
         self.expected_seconds += seconds
+        self._estimate()
 
     def expect(self, seconds: float) -> None:
         """Replace the estimate of what remains by one that rests on measurements: it is not scaled by past errors."""
         self.expected_seconds, self.completed_seconds, self.start = seconds, 0.0, self.clock()
+        self._estimate()
 
     def advance(self, seconds: float, text: str) -> None:
         """Count one measurement that was expected to take ``seconds``."""
         self.completed += 1
         self.completed_seconds += seconds
+        self._estimate()
         self.status("measured", f"{self.count()}; last: {text}")
 
     def count(self) -> str:
         """Return how many measurements are complete, and the remaining time, ``3/8, 1 min 15 s left``."""
         return f"{self.completed}/{self.total}, {duration(self.remaining_seconds())} left"
 
+    def _estimate(self) -> None:
+        """Estimate the remaining time: what is still expected, scaled by how far off the estimate has been so far."""
+        self.estimated_at = now = self.clock()
+        trust = TRUST * self.expected_seconds
+        pace = (now - self.start + trust) / (self.completed_seconds + trust) if self.completed_seconds else 1.0
+        self.estimate = max(self.expected_seconds - self.completed_seconds, 0.0) * pace
+
     def remaining_seconds(self) -> float:
-        """Return the remaining time: what is still expected, scaled by how far off the estimate has been so far."""
-        elapsed, trust = self.clock() - self.start, TRUST * self.expected_seconds
-        pace = (elapsed + trust) / (self.completed_seconds + trust) if self.completed_seconds else 1.0
-        return max(self.expected_seconds - self.completed_seconds, 0.0) * pace
+        """Return the remaining time: the last estimate, less the time since then, up to the share of a measurement.
+
+        It never rises while a measurement takes its time, and is not 0 as long as others have to follow.
+        """
+        since, left = self.clock() - self.estimated_at, max(1, self.total - self.completed)
+        return self.estimate - min(since, self.estimate / left)
 
 
 class LiveProgress(Progress):

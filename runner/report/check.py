@@ -60,7 +60,8 @@ class Check:
         notes: what is unusual about the run as a whole.
         comparisons: the environments of each framework against its first one, without A/A pairs.
         command: the command to run next; empty if none would help.
-        advice: what would help with the comparisons that no number of rounds decides; empty if there are none.
+        advice: what would help with the comparisons that no number of rounds decides, or after ``command``; empty if
+            there is nothing to say.
     """
 
     run: str

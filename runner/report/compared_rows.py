@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runner.analysis.model import MAX_MORE_ROUNDS, Comparison, Row
 from runner.analysis.releases import Release
@@ -33,6 +33,7 @@ class ComparedRow:
         word: the verdict in words.
         advice: how many more rounds should decide it; empty if it is decided.
         marks: its quality issues, serious ones first.
+        options: those of the run's command that measuring again needs, each after a space.
     """
 
     row: Row
@@ -49,6 +50,7 @@ class ComparedRow:
     word: Word
     advice: str
     marks: tuple[Mark, ...]
+    options: str = ""
 
     @property
     def size(self) -> float:
@@ -64,18 +66,21 @@ class ComparedRow:
     def again(self) -> str:
         """The command that measures it again with more rounds."""
         cells = " ".join(f"'{cell.id}'" for cell in (self.row.base, self.row.other))
-        return f"runner run {cells} --rounds 10"
+        return f"runner run {cells} --rounds 10{self.options}"
 
 
-def compared_rows(comparisons: Iterable[Comparison], names: Mapping[str, Release]) -> list[ComparedRow]:
+def compared_rows(
+    comparisons: Iterable[Comparison], names: Mapping[str, Release], options: str = ""
+) -> list[ComparedRow]:
     """Return the rows of all comparisons of releases, the largest change first; of equal ones the slower first.
 
     Args:
         comparisons: rows with their quality issues; those with A/A controls are left out.
         names: environment -> its release.
+        options: see ``ComparedRow``.
     """
     rows = [
-        _compared(comparison, row, names)
+        replace(_compared(comparison, row, names), options=options)
         for comparison in comparisons
         if not any(map(is_twin, comparison.others))
         for row in comparison.rows

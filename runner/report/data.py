@@ -56,6 +56,7 @@ def to_json(comparison: Comparison) -> str:
         "detectable_rounds": list(comparison.detectable_rounds),
         "doubts": [json_values(issue) for issue in issues],
         "only": list(comparison.only),
+        "passed_over": [asdict(run) for run in comparison.passed_over],
         "runs": list(dict.fromkeys(run for row in comparison.rows for run in row.runs)),
         "grades": {run: grade_values(grade) for run, grade in comparison.grades.items()},
         "published": [_figure(figure) for figure in comparison.figures],

@@ -185,6 +185,16 @@ def widening_sentences(comparisons: Iterable[Comparison]) -> list[str]:
     return sentences
 
 
+def passed_over_sentence(comparison: Comparison) -> str:
+    """Return which newer run is not compared and why, and how many more there are; empty if there is none."""
+    if not comparison.passed_over:
+        return ""
+    newest, *others = dict.fromkeys(each.run for each in comparison.passed_over)
+    reasons = "; ".join(each.reason for each in comparison.passed_over if each.run == newest)
+    rest = f"; nor {'is' if len(others) == 1 else 'are'} {counted(len(others), 'other newer run')}" if others else ""
+    return f"run {newest} is newer and is not compared: {reasons}{rest}"
+
+
 def detectable_sentence(comparison: Comparison) -> str:
     """Return which changes a comparison can call, ``with 3 rounds and this noise, changes above about 9.2 % ...``.
 

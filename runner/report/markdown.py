@@ -99,7 +99,8 @@ def comparison_text(comparison: Comparison) -> str:
     title = f"# {', '.join(comparison.others)} against {comparison.base}"
     parts = [plain(title).replace("\\#", "#", 1), f"On {plain(formatting.devices(comparison))}."]
     parts += [bullets(wording.mean_sentences(comparison))] if comparison.overall else []
-    notes = [*formatting.widening_sentences([comparison]), formatting.detectable_sentence(comparison)]
+    notes = [formatting.passed_over_sentence(comparison), *formatting.widening_sentences([comparison])]
+    notes += [formatting.detectable_sentence(comparison)]
     parts += [bullets(map(formatting.sentence, filter(None, notes)))] if any(notes) else []
     parts += [table(HEAD, map(_row, rows)), *_reasons(rows)]
     others = (*comparison.only, *formatting.sources(comparison))

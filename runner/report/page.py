@@ -23,7 +23,7 @@ from runner.report.compared_rows import ComparedRow, compared_rows
 from runner.report.failures import Missing, missing_cells
 from runner.report.pictures import Samples
 from runner.report.profiles import Profiles, arrange_profiles
-from runner.report.provenance import provenance
+from runner.report.provenance import provenance, repeated_options
 from runner.report.quality import Section, marks_by_cell, section
 from runner.report.throughput import throughput
 from runner.report.times import Case, arrange_times
@@ -98,7 +98,7 @@ def arrange(
     run_grade = grade(dataset, issues, comparisons)
     device, names = _device(dataset), releases(dataset)
     run_answer = answer(comparisons, names, run_grade, _inventory(cases, device))
-    rows = tuple(compared_rows(comparisons, names))
+    rows = tuple(compared_rows(comparisons, names, repeated_options(dataset.provenance)))
     missing = tuple(missing_cells(dataset))
     failed = sum(len(each.cells) for each in missing if each.outcome == "failed")
     return Page(

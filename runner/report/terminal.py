@@ -52,7 +52,8 @@ def _parts(comparison: Comparison, width: int) -> Iterator[RenderableType]:
 
 
 def _notes(comparison: Comparison) -> Iterator[str]:
-    """Yield what is not compared, the first few, and what published figures are."""
+    """Yield which newer run is not compared, what has no partner, the first few, and what published figures are."""
+    yield from filter(None, [formatting.passed_over_sentence(comparison)])
     only = comparison.only
     yield from only[:SHOWN_NOTES]
     if len(only) > SHOWN_NOTES:

@@ -14,7 +14,7 @@ from uv import find_uv_bin
 from runner.backends.lock_file import LOCK_BYTES, parse_lock, read_lock
 from runner.core.errors import MatrixError, Problem, ProvisionError
 from runner.core.files import read_bounded, write_whole
-from runner.workflows.lock_requests import OWN_HEADER, LockRequest, lock_requests, target_problem
+from runner.workflows.lock_requests import OWN_HEADER, LockRequest, kept_versions, lock_requests, target_problem
 
 _UV_SECONDS = 600.0
 _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^]]*\])?==([^\s;\\]+)", re.MULTILINE)
@@ -63,7 +63,8 @@ def resolved(request: LockRequest, today: date | None = None) -> str:
         raise _error(request, "the address of the index contains a user name; use a public index")
     body = clean(_resolve(request), request)
     header = header_of(request, today or datetime.now(UTC).date())
-    text = "\n".join([header, *([f"--extra-index-url {request.index}"] if request.index else []), body])
+    index = [f"--extra-index-url {request.index}"] if request.index else []
+    text = "\n".join([header, *filter(None, [kept_versions(request)]), *index, body])
     parse_lock(text.encode(), str(request.out))
     return text
 

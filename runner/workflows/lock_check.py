@@ -11,7 +11,7 @@ from runner.backends.docker.image_names import pins
 from runner.backends.lock_file import LockFile, read_lock
 from runner.core.errors import Problem, ProvisionError
 from runner.matrix import load, position
-from runner.workflows.lock_requests import OWN_HEADER, LockRequest, lock_requests
+from runner.workflows.lock_requests import OWN_HEADER, LockRequest, kept_versions, lock_requests
 from runner.workflows.pins import PINS, images
 
 _HEADER = re.compile(re.escape(OWN_HEADER) + r"[^`]*` from: (.*), Python ([0-9.]+), \d{4}-\d{2}-\d{2}")
@@ -21,7 +21,8 @@ def check_locks(path: Path, names: Sequence[str]) -> int:
     """Check the locks of the named environments, all of them without a name; return how many there are.
 
     A lock's header names the requirements and the Python that it was resolved from, and its index has a line. Those
-    have to be what the matrix says now, and the locked versions have to satisfy the requirements. Whether newer
+    have to be what the matrix says now, and the locked versions have to satisfy the requirements. The lock of an
+    environment that extends another has to be made with the versions that the other's lock has now. Whether newer
     versions exist is not checked: that takes a network.
 
     Args:
@@ -35,7 +36,7 @@ def check_locks(path: Path, names: Sequence[str]) -> int:
     requests = [request for request in lock_requests(path, names) if request.named]
     problems = [problem for request in requests for problem in _problems(path, request)]
     if problems:
-        raise ProvisionError("lock", *problems)
+        raise ProvisionError("lock", *dict.fromkeys(problems))
     return len(requests)
 
 
@@ -78,15 +79,7 @@ def _problems(matrix: Path, request: LockRequest) -> Iterator[Problem]:
 
 def mismatches(lock: LockFile, request: LockRequest) -> Iterator[str]:
     """Yield where a lock differs from what its environment requires, to follow the name of the lock."""
-    match = _HEADER.fullmatch(lock.header[0]) if lock.header else None
-    if match is None:
-        yield "does not say what it was made from"
-    else:
-        required = ", ".join(request.requirements)
-        if match[1] != required:
-            yield f"was made from {match[1]}, and the matrix requires {required}"
-        if match[2] != request.python:
-            yield f"was made for Python {match[2]}, and the matrix has {request.python}"
+    yield from _mismatches_of_header(lock, request)
     expected = (request.index,) if request.index else ()
     if lock.indexes != expected:
         yield f"names {', '.join(lock.indexes) or 'no index'}, and the matrix {request.index or 'no index'}"
@@ -98,6 +91,22 @@ def mismatches(lock: LockFile, request: LockRequest) -> Iterator[str]:
         if version is None or not requirement.specifier.contains(version, prereleases=True):
             locked = f"{requirement.name} {version}" if version else f"no {requirement.name}"
             yield f"has {locked}, and the matrix requires {requirement}"
+
+
+def _mismatches_of_header(lock: LockFile, request: LockRequest) -> Iterator[str]:
+    """Yield where what a lock was made from differs from what its environment requires now."""
+    match = _HEADER.fullmatch(lock.header[0]) if lock.header else None
+    if match is None:
+        yield "does not say what it was made from"
+    else:
+        required = ", ".join(request.requirements)
+        if match[1] != required:
+            yield f"was made from {match[1]}, and the matrix requires {required}"
+        if match[2] != request.python:
+            yield f"was made for Python {match[2]}, and the matrix has {request.python}"
+    kept = kept_versions(request)
+    if kept and kept not in lock.header:
+        yield f"was made before the lock of {request.extends} got its versions, which it is to keep"
 
 
 def _target(python: str) -> dict[str, str]:

@@ -1,10 +1,11 @@
 """What ``runner lock`` resolves for the environments of a matrix, and where it may write the locks."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from runner.backends.lock_file import LOCK_BYTES
+from runner.backends.lock_file import LOCK_BYTES, read_lock
 from runner.core.errors import Problem
 from runner.core.files import read_bounded
 from runner.matrix import Environment, load, position, select_environments
@@ -29,6 +30,7 @@ class LockRequest:
         versions: a lock whose versions are kept where they fit, but for the package ``upgrade``; None, or a path where
             no file is, keeps none.
         upgrade: the package that is resolved to its newest version although ``versions`` has it.
+        extends: the environment whose lock ``versions`` is, which the lock then names; empty if it extends none.
     """
 
     name: str
@@ -42,6 +44,7 @@ class LockRequest:
     platform: str = "x86_64-manylinux_2_28"
     versions: Path | None = None
     upgrade: str = ""
+    extends: str = ""
 
 
 def lock_requests(path: Path, names: Sequence[str], find_links: str | None = None) -> list[LockRequest]:
@@ -60,7 +63,9 @@ def lock_requests(path: Path, names: Sequence[str], find_links: str | None = Non
             if request is not None:
                 lock = base.all_variants()[key].lock if base else None
                 versions = path.parent / lock if lock else None
-                requests.append(replace(request, find_links=folder_of_wheels or request.find_links, versions=versions))
+                links = folder_of_wheels or request.find_links
+                extends = environment.extends or ""
+                requests.append(replace(request, find_links=links, versions=versions, extends=extends))
     return requests
 
 
@@ -87,6 +92,19 @@ def lock_request(folder: Path, name: str, environment: Environment, key: str) ->
         find_links=variant.find_links,
         named=variant.lock is not None,
     )
+
+
+def kept_versions(request: LockRequest) -> str:
+    """Return the line of a lock that says which versions of an extended environment it was to keep; empty without one.
+
+    Raises:
+        ProvisionError: the lock of the extended environment cannot be read.
+    """
+    if not request.extends or request.versions is None or not request.versions.is_file():
+        return ""
+    _, lock = read_lock(request.versions)
+    versions = "\n".join(sorted(f"{package.key}=={package.version}; {package.marker}" for package in lock.packages))
+    return f"# keeps versions {hashlib.sha256(versions.encode()).hexdigest()[:16]} of {request.extends}"
 
 
 def lock_name(name: str, environment: Environment, key: str) -> str:

@@ -1,8 +1,7 @@
 """The one command that helps most after a run: resume it, quieten the machine, measure more, or read the results."""
 
-import itertools
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +12,8 @@ from runner.analysis.model import MIN_ROUNDS, QualityIssue, Row
 from runner.core.model import Cell
 from runner.core.model.cells import TWIN, is_twin
 from runner.report.check import Check
+from runner.report.formatting import counted
+from runner.report.provenance import option_values
 from runner.store.journal import Journal
 from runner.store.run import Run
 from runner.workflows.options import Options
@@ -49,16 +50,20 @@ def next_step(checked: Check, run: Run, journal: Journal, reports: Path, *, resu
         resumable: this program has the measuring code of the run.
     """
     folder = Options(reports=reports).to_argv()
+    executor = _executor(journal)
     if checked.state == "at work":
         return NextStep(_line("check", run.id, *folder))
     if checked.state == "unfinished" and resumable:
-        return NextStep(_line("run", "--resume", run.id, *folder))
-    if not checked.counts.good:
+        return NextStep(_line("run", "--resume", run.id, *folder, *executor))
+    wrong = {failure.cell for failure in checked.failures if failure.failure == "wrong-result"}
+    if not checked.counts.good and not wrong:
         return NextStep(_line("doctor"))
     again = RunAgain(run, journal, reports)
     step: NextStep | None
     if checked.state == "unfinished":
         step = NextStep(again.command(cell["id"] for cell in run.plan()["cells"] if cell["verdict"] == "run"))
+    elif wrong:
+        step = NextStep(_line("accuracy", run.id, *folder), _after_wrong_results(wrong, run, again))
     elif _is_machine_noisy(checked):
         step = NextStep(_line("tune"))
     else:
@@ -67,6 +72,15 @@ def next_step(checked: Check, run: Run, journal: Journal, reports: Path, *, resu
         return step or NextStep(_line("report", run.id, *folder))
     largest = max(checked.comparisons, key=lambda comparison: len(comparison.rows))
     return NextStep(_line("compare", largest.base, *largest.others, *folder))
+
+
+def _after_wrong_results(wrong: Collection[str], run: Run, again: "RunAgain") -> str:
+    """Return how to measure cells with wrong results again, with the other cells of their cases."""
+    cases = {Cell.parse(cell).case_id for cell in wrong}
+    planned = [cell["id"] for cell in run.plan()["cells"] if cell["verdict"] == "run"]
+    command = again.command(cell for cell in planned if Cell.parse(cell).case_id in cases)
+    cells = f"{counted(len(wrong), 'cell')} computed something else than the reference"
+    return f"{cells}, and the next command shows by how much; once this is fixed, measure again: {command}"
 
 
 def _is_machine_noisy(checked: Check) -> bool:
@@ -133,7 +147,7 @@ def _cells_of(issues: Iterable[QualityIssue], checked: Check) -> set[str]:
 
 
 class RunAgain:
-    """The command that measures some cells of a run again, with its backend, device and effort."""
+    """The command that measures some cells of a run again, with its backend, device, hosts and effort."""
 
     def __init__(self, run: Run, journal: Journal, reports: Path) -> None:
         """Read what the run was started with."""
@@ -149,10 +163,11 @@ class RunAgain:
             fields |= {"backend": "venv"}
         if matrix and Path(matrix) != Options().matrix.absolute():
             fields |= {"matrix": Path(matrix)}
-        models = _values_of("--model", header.get("command") or ())
+        models = option_values("--model", header.get("command") or ())
         if models:
             fields |= {"model": [Path(each).expanduser() for each in models]}
         self.fields = fields
+        self.executor = _executor(journal)
 
     def command(self, cells: Iterable[str], rounds: int = 0, longer: float = 1) -> str:
         """Return the command line.
@@ -173,16 +188,13 @@ class RunAgain:
             seconds=longer * self.seconds,
             **self.fields,
         )
-        return _line("run", *options.to_argv())
+        return _line("run", *options.to_argv(), *self.executor)
 
 
-def _values_of(option: str, command: Sequence[str]) -> list[str]:
-    """Return the values that a command gives to an option.
-
-    >>> _values_of("--model", ["torch-2.x", "--model", "a.py", "--model", "b.py"])
-    ['a.py', 'b.py']
-    """
-    return [value for name, value in itertools.pairwise(command) if name == option]
+def _executor(journal: Journal) -> list[str]:
+    """Return the option that lets the hosts measure that a run was measured on; none for a run on one host."""
+    executor = journal.header.get("executor")
+    return ["--executor", str(executor)] if executor else []
 
 
 def _without_twin(cell_id: str) -> str:

@@ -7,7 +7,7 @@ from runner.analysis.compare.differences import environment_differences
 from runner.analysis.compare.forecasts import detectable
 from runner.analysis.compare.geometric_mean import geometric_means
 from runner.analysis.compare.noise_floor import apply_noise_floors, flag_noisy_means
-from runner.analysis.compare.run_sides import Match, RunReader, choose_sides
+from runner.analysis.compare.run_sides import Match, RunReader, choose_sides, passed_over
 from runner.analysis.compare.verdicts import with_verdicts
 from runner.analysis.compare.widening import widenings
 from runner.analysis.model import MARGIN, Comparison, Dataset, Row
@@ -69,6 +69,7 @@ def compare(
         differences=environment_differences(((match.base, match.other, match.pairs) for match in usable), runs.facts()),
         overall=tuple(means),
         widenings=widenings(drafts, inflations),
+        passed_over=tuple(dict.fromkeys(each for match in usable for each in passed_over(runs.already_read(), match))),
         detectable_change=detected.change,
         detectable_rounds=detected.rounds,
     )

@@ -1,5 +1,6 @@
 """The sides of a comparison in each stored run, and the choice of the runs that are compared."""
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,7 +11,8 @@ from runner.analysis.compare.pairing import Pair, Side, environment_side, pairs
 from runner.analysis.compare.published import published_side
 from runner.analysis.compare.verdicts import draft
 from runner.analysis.error_inflation import Inflation, inflation
-from runner.analysis.model import Dataset
+from runner.analysis.model import Dataset, PassedOver
+from runner.analysis.of_run import split
 from runner.catalog.published import Figure, is_published
 
 
@@ -98,6 +100,10 @@ class RunReader:
             self._read.append(RunSides("", {**self.published, **empty}))
             yield self._read[-1]
 
+    def already_read(self) -> Sequence[RunSides]:
+        """Return the runs that were read, newest first."""
+        return self._read
+
     def facts(self) -> Mapping[str, RunFacts]:
         """Return run -> facts, of the runs that were read."""
         return {run.run: run.facts for run in self._read if run.run}
@@ -134,3 +140,30 @@ def choose_sides(runs: RunReader, base: str, other: str, *, best: bool) -> Match
                 if match.usable:
                     return match
     return planned
+
+
+def passed_over(runs: Iterable[RunSides], match: Match) -> Iterator[PassedOver]:
+    """Yield the runs that are newer than one of a match, have one of its sides, and could not be used, newest first.
+
+    Args:
+        runs: as they were read.
+        match: the sides that are compared.
+    """
+    compared = (match.base, match.other)
+    used = {side.run for side in compared if side.run}
+    floating = [side.environment for side in compared if side.run and not split(side.environment)[1]]
+    unread = set(used)
+    for run in itertools.takewhile(lambda _: unread, runs):
+        unread.discard(run.run)
+        sides = [run.sides[name] for name in floating]
+        if run.run in used or not any(side.kinds for side in sides):
+            continue
+        lacking = [_lack(side) for side in sides if not side.measured]
+        yield PassedOver(run=run.run, reason="; ".join(lacking) or "its sides have no measured cell in common")
+
+
+def _lack(side: Side) -> str:
+    """Return why a side of a run has no result."""
+    reasons = list(dict.fromkeys(f"{code}: {reason}" for code, reason in side.ends.values()))
+    more = f"; and {len(reasons) - 1} more" if len(reasons) > 1 else ""
+    return f"it has no result of {side.environment}" + (f" ({reasons[0]}{more})" if reasons else "")

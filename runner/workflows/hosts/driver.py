@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from runner.core.errors import EngineError, Problem, RecordError
-from runner.core.model import Record
+from runner.core.model import Cell, Record
 from runner.core.units import duration
 from runner.plan.hosts import Waiting, next_block
 from runner.store.run import Run
@@ -31,6 +31,7 @@ class Driver:
         waiting: the blocks that no device has.
         attempts: case id -> how often this driver has handed out its block.
         numbers: case id -> how often any driver of the run has.
+        expected: cell -> the seconds by which it brings the end of the run nearer.
     """
 
     devices: Devices
@@ -41,6 +42,7 @@ class Driver:
     waiting: list[Waiting] = field(default_factory=list)
     attempts: Counter[str] = field(default_factory=Counter)
     numbers: dict[str, int] = field(default_factory=dict)
+    expected: dict[Cell, float] = field(default_factory=dict)
 
     @property
     def run(self) -> Run:
@@ -56,10 +58,10 @@ class Driver:
         journal = self.run.journal()
         self.numbers = {case_id: int(event["lease"]) for case_id, event in journal.leases.items()}
         self.waiting = [block for case_id, block in self.plan.blocks.items() if case_id not in journal.blocks]
-        cells = sum(len(block.cells) for block in self.plan.plan.blocks if block.case_id not in journal.blocks)
-        self.devices.progress.begin(
-            cells, sum(block.seconds for block in self.waiting) / max(1, len(self.devices.offers))
-        )
+        devices = max(1, len(self.devices.offers))
+        cells = {cell for block in self.plan.plan.blocks if block.case_id not in journal.blocks for cell in block.cells}
+        self.expected = {each.cell: each.seconds / devices for each in self.plan.plan.cells if each.cell in cells}
+        self.devices.progress.begin(len(cells), sum(self.expected.values()))
         started = last_at_work = self.devices.clock()
         while self.waiting or self.leases:
             now = self.devices.clock()
@@ -127,7 +129,7 @@ class Driver:
         if record.status != "ok":
             progress.note(f"{record.cell.id}: {record.failure}: {record.reason}")
         if record.round == 1:
-            progress.advance(0.0, record.cell.id)
+            progress.advance(self.expected.get(record.cell, 0.0), record.cell.id)
 
     def _hand_back(self, lease: Lease, reason: str) -> None:
         """Let the block of a lease wait again, or give it up."""

@@ -26,6 +26,7 @@ from runner.core.model.cells import is_twin
 from runner.core.progress import Progress
 from runner.core.units import duration
 from runner.gpu.device import DeviceSession
+from runner.measure.breakdown import ONCE
 from runner.measure.profiles import can_profile
 from runner.measure.record import collect
 from runner.measure.round_plan import TRANSIENT_FAILURES
@@ -62,6 +63,10 @@ class RunRecorder:
         estimated = {planned.cell: planned.seconds / rounds for planned in plan.cells}
         self.costs = CellCosts(estimated, plan.past.seconds)
         self.kinds = {planned.cell: planned.kind for planned in plan.cells}
+        self.pace = (
+            1.0  # how long a round takes over the seconds of its cells: servers start, and canaries are measured
+        )
+        self.seconds_of_round: Counter[str] = Counter()  # of the cells that were measured in this round, by device
         self.expected = self._expected()
         self.corpora = {block.case_id: block.spec["corpus"] for block in plan.blocks if "corpus" in block.spec}
         self.models = {
@@ -75,7 +80,8 @@ class RunRecorder:
 
     def _expected(self) -> dict[Cell, float]:
         """Return the seconds by which a round of each cell brings the end of the run nearer."""
-        return {cell: self.costs.seconds(cell) / self.plan.devices for cell in self.costs.estimated}
+        share = self.pace / self.plan.devices
+        return {cell: self.costs.seconds(cell) * share for cell in self.costs.estimated}
 
     def expected_seconds(self) -> float:
         """Return the seconds until all planned rounds are measured."""
@@ -106,7 +112,7 @@ class RunRecorder:
             case RoundTimes(number, seconds):
                 times = {name: round(value, 3) for name, value in seconds.items() if value}
                 self.stored.note("times", device=device_id(clocks.gpu), round=number, seconds=times, spent=elapsed_s)
-                self._correct_estimate(number)
+                self._correct_estimate(number, seconds, device_id(clocks.gpu))
             case CaseFinished(case_id, number):
                 self.stored.note("round", case=case_id, round=number, spent=elapsed_s)
 
@@ -145,9 +151,12 @@ class RunRecorder:
         profiled = {cell_id for cell_id, _ in read_profiles(self.stored.path, (cell.id for cell in selected))}
         return [cell for cell in selected if cell.id not in profiled]
 
-    def _correct_estimate(self, number: int) -> None:
-        """Replace the estimate of what remains by what the cells took in the round that has ended."""
-        estimated = self.expected_seconds()
+    def _correct_estimate(self, number: int, times: Mapping[str, float], device: str) -> None:
+        """Replace the estimate of what remains by what the round that has ended took, and its cells."""
+        estimated, of_cells = self.expected_seconds(), self.seconds_of_round.pop(device, 0.0)
+        if of_cells:
+            repeated = sum(seconds for activity, seconds in times.items() if activity not in ONCE)
+            self.pace = repeated / of_cells
         self.expected = self._expected()
         seconds = self.expected_seconds()
         self.progress.expect(seconds)
@@ -162,6 +171,7 @@ class RunRecorder:
         self._record_environment(outcome)
         self.recorded.add(cell.id)
         seconds = measured_seconds(record.facts, record.seconds)
+        self.seconds_of_round[device_id(clocks.gpu)] += seconds or 0.0
         if record.status == "ok" and seconds:
             self.costs.add(cell, seconds)
         elif record.status != "ok" and record.failure not in TRANSIENT_FAILURES:

@@ -289,6 +289,38 @@ def test_different_runs_on_different_machines_are_not_comparable(tmp_path: Path)
     assert only_row(tmp_path).reason == "the device differs: Xeon for torch-1.0, EPYC for torch-2.x"
 
 
+def test_a_newer_run_that_lacks_a_side_is_named_with_its_reason(tmp_path: Path) -> None:
+    older = make(tmp_path, rounds(BASE, [1.0] * 3) + rounds(OTHER, [1.2] * 3))
+    make(tmp_path, [*rounds(BASE, [1.0] * 3), bad(OTHER, 1, "oom", "out of memory")], later=5)
+    make(tmp_path, rounds(cell("tf-1.15"), [1.0] * 3), later=7)
+    newest = make(tmp_path, [*rounds(BASE, [1.0] * 3), bad(OTHER, 1, "wrong-result", "step 2 differs")], later=9)
+    result = compare(stored(tmp_path), "torch-1.0", ["torch-2.x"])
+    assert {row.runs for row in result.rows} == {(older.id,)}
+    assert [(each.run == newest.id, each.reason) for each in result.passed_over] == [
+        (True, "it has no result of torch-2.x (wrong-result: step 2 differs)"),
+        (False, "it has no result of torch-2.x (oom: out of memory)"),
+    ]
+    line = (
+        f"run {newest.id} is newer and is not compared: it has no result of torch-2.x (wrong-result: step 2 differs); "
+        "nor is 1 other newer run"
+    )
+    assert f"note: {line}\n" in terminal.text(result, width=200, colour=False)
+    assert json.loads(data.to_json(result))["passed_over"][0] == {
+        "run": newest.id,
+        "reason": result.passed_over[0].reason,
+    }
+
+
+def test_a_run_without_the_sides_and_a_side_of_a_named_run_pass_over_nothing(tmp_path: Path) -> None:
+    make(tmp_path, rounds(BASE, [1.0] * 3) + rounds(OTHER, [1.2] * 3))
+    of_other = make(tmp_path, rounds(cell("tf-1.15"), [1.0] * 3), later=5)
+    assert compare(stored(tmp_path), "torch-1.0", ["torch-2.x"]).passed_over == ()
+    newer = make(tmp_path, rounds(BASE, [1.0] * 3), later=9)
+    pinned = comparison(tmp_path / "none", tmp_path, [f"torch-1.0@{newer.id}", "torch-2.x"], best=False)
+    assert pinned.passed_over == ()
+    assert of_other.id not in {run for row in pinned.rows for run in row.runs}
+
+
 def test_the_newest_run_with_both_sides_is_read_and_no_older_one(tmp_path: Path) -> None:
     make(tmp_path, rounds(BASE, [1.0] * 3) + rounds(OTHER, [5.0] * 3))
     make(tmp_path, rounds(BASE, [1.0] * 3) + rounds(OTHER, [2.0] * 3), later=1)

@@ -118,6 +118,20 @@ def test_what_is_expected_from_measurements_replaces_the_estimate(clock: _Clock)
     assert progress.remaining_seconds() == pytest.approx(40.0)
 
 
+def test_remaining_time_never_rises_between_measurements_and_falls_by_at_most_one_of_them(clock: _Clock) -> None:
+    progress, _ = plain(clock)
+    progress.begin(4, 40.0)
+    clock.now += 10.0
+    progress.advance(10.0, "a")
+    shown = []
+    for _ in range(4):
+        shown.append(progress.remaining_seconds())
+        clock.now += 4.0
+    assert shown == [30.0, 26.0, 22.0, 20.0]
+    progress.extend(1, 10.0)
+    assert progress.remaining_seconds() > 40.0
+
+
 def test_remaining_time_is_zero_at_the_end_of_a_run_that_took_longer(clock: _Clock) -> None:
     progress, _ = plain(clock)
     progress.begin(1, 10.0)

@@ -218,6 +218,37 @@ def test_a_run_in_which_nothing_was_measured_sends_to_the_doctor(tmp_path: Path)
     assert "1 cell failed" in result.text()
 
 
+@pytest.mark.parametrize("noise", [{}, {"swapped_bytes": 1 << 30}])
+def test_a_wrong_result_is_looked_at_first_and_its_case_is_measured_again(
+    tmp_path: Path, noise: dict[str, int]
+) -> None:
+    elsewhere = cell("torch-2.x", case="1x320-ce-long")
+    records = [*(good(BASE, number, samples(number), **noise) for number in range(3)), good(elsewhere, 0, samples(9))]
+    result = judged(tmp_path, [*records, bad(OTHER, 1, "wrong-result", "step 2 differs")])
+    assert command(result) == ["runner", "accuracy", result.run]
+    assert result.advice.startswith("1 cell computed something else than the reference, and the next command shows ")
+    again = f"; once this is fixed, measure again: runner run {BASE.id} {OTHER.id} --reports {tmp_path} "
+    assert again in result.advice
+    assert result.text().endswith(f"next: runner accuracy {result.run} --reports {tmp_path}")
+
+
+def test_without_a_good_record_a_wrong_result_is_still_shown(tmp_path: Path) -> None:
+    result = judged(tmp_path, [bad(BASE, 1, "wrong-result", "step 2 differs")])
+    assert command(result) == ["runner", "accuracy", result.run]
+
+
+@pytest.mark.parametrize("ended", ["", "done"])
+def test_a_run_on_several_hosts_continues_and_is_measured_again_on_them(tmp_path: Path, ended: str) -> None:
+    run = stored(tmp_path, pairs(DECIDED[:2]), ended="")
+    matrix = str(Path("matrix.yaml").absolute())
+    run.note("begun", harness=harness_archive.version(), matrix=matrix, executor="dask://head:8786")
+    if ended:
+        run.note("ended", how=ended)
+    words = command(check(tmp_path, run.id, NO_MATRIX))
+    assert words[-2:] == ["--executor", "dask://head:8786"]
+    assert ("--resume" in words) == (ended == "")
+
+
 def test_one_environment_has_nothing_to_compare_with(tmp_path: Path) -> None:
     result = judged(tmp_path, [good(BASE, number, samples(number)) for number in range(3)])
     assert command(result) == ["runner", "report", result.run]

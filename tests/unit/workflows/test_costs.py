@@ -181,6 +181,16 @@ def test_after_the_first_round_the_remaining_time_is_that_of_measured_cells(tmp_
     assert recorder.progress.remaining_seconds() == pytest.approx(75.0)
 
 
+def test_what_a_round_takes_beside_its_cells_is_expected_again_but_for_references_and_compiling(tmp_path: Path) -> None:
+    plan = planned(("one",), None)
+    recorder, *_ = recorded(tmp_path, plan)
+    for number, of_start in ((1, 10.0), (2, 25.0)):
+        for each in plan.blocks[0].cells:
+            recorder.record(replace(outcome(each, 25.0), round=number), 1.0, CPU)
+        recorder.record(RoundTimes(number, {"turns": 50.0, "start": of_start, "compile": 90.0}), 1.0, CPU)
+        assert recorder.progress.remaining_seconds() == pytest.approx((3 - number) * (50.0 + of_start))
+
+
 def test_a_case_without_time_is_said_kept_and_expected_no_more(tmp_path: Path) -> None:
     plan = planned(("one", "two"), 10.0)
     recorder, run, lines, _ = recorded(tmp_path, plan)

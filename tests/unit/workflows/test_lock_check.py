@@ -11,6 +11,7 @@ from runner import cli
 from runner.backends.docker.image_names import MAX_PINS, pins
 from runner.backends.lock_file import parse_lock
 from runner.core.errors import ProvisionError, UsageError
+from runner.workflows import lock
 from runner.workflows.lock_check import check_locks, check_pins, mismatches
 from runner.workflows.lock_requests import LockRequest
 
@@ -107,18 +108,40 @@ def test_locks_are_counted_and_an_environment_whose_lock_the_matrix_does_not_nam
 def test_a_lock_that_is_missing_refused_or_old_is_a_problem_with_its_place(
     path: Path, text: str | None, expected: str
 ) -> None:
-    lock = path.with_name("np.txt")
-    lock.unlink()
+    file = path.with_name("np.txt")
+    file.unlink()
     if text is not None:
-        lock.write_text(text)
+        file.write_text(text)
     with pytest.raises(ProvisionError) as caught:
         check_locks(path, [])
     (problem,) = caught.value.problems
     assert expected in problem.message
     assert problem.where is not None
-    assert problem.where.file in {str(path), str(lock)}
+    assert problem.where.file in {str(path), str(file)}
     assert "runner lock" in str(problem.hint)
     assert caught.value.exit_code == 1
+
+
+def test_a_lock_of_an_extension_follows_the_versions_of_the_other_lock(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path.write_text(f"{MATRIX}  np-tqdm: {{extends: np, add: [tqdm]}}\n")
+    resolved = f"numpy==1.26.4 {HASH}\ntqdm==4.67.1 {HASH}\n"
+    monkeypatch.setattr(lock, "_resolve", lambda _: resolved)
+    ((written, _),) = lock.lock_environments(path, ["np-tqdm"], None)
+    assert check_locks(path, ["np-tqdm"]) == 1
+    base = path.with_name("np.txt")
+    base.write_text(LOCK.replace("2026-11-20", "2026-11-25").replace("0" * 64, "1" * 64))
+    assert check_locks(path, ["np-tqdm"]) == 1
+    base.write_text(LOCK.replace("1.26.4", "1.26.5"))
+    with pytest.raises(ProvisionError, match=f"{written} was made before the lock of np got its versions"):
+        check_locks(path, [])
+    assert [changed for _, changed in lock.lock_environments(path, ["np-tqdm"], None)] == [True]
+    assert check_locks(path, []) == 2
+    base.write_text("--index-url https://x\n")
+    with pytest.raises(ProvisionError) as caught:
+        check_locks(path, [])
+    assert len(caught.value.problems) == 1
 
 
 def test_pins_are_of_images_that_the_matrix_names(path: Path) -> None:

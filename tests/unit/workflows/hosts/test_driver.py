@@ -58,6 +58,18 @@ def test_every_block_is_measured_once(four_blocks: tuple[FakeHosts, Run]) -> Non
     assert set(run.environments()) == {"torch-1.0", "torch-2.x"}
 
 
+def test_nothing_remains_to_be_expected_at_the_end(four_blocks: tuple[FakeHosts, Run]) -> None:
+    executor, run = four_blocks
+    pool = devices(executor, [])
+    host_plan = plan_for_hosts(pool.first_offers(), controls=False)
+    Driver(devices=pool, collector=Collector(run), plan=host_plan).measure()
+    progress = pool.progress
+    assert (progress.completed, progress.total) == (8, 8)
+    assert progress.expected_seconds == pytest.approx(sum(each.seconds for each in host_plan.plan.cells) / 2)
+    assert progress.expected_seconds == pytest.approx(progress.completed_seconds)
+    assert progress.remaining_seconds() == pytest.approx(0.0)
+
+
 def test_a_block_of_a_lost_worker_is_measured_by_another(four_blocks: tuple[FakeHosts, Run]) -> None:
     executor, run = four_blocks
 
