@@ -1,6 +1,7 @@
 """Which block a device of a host gets next. Nothing is touched."""
 
-from collections.abc import Collection, Mapping, Sequence
+import heapq
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 NEARLY_AS_LONG = 0.9
@@ -28,24 +29,55 @@ class Waiting:
     environments: frozenset[str] = frozenset()
 
 
-def next_block(waiting: Sequence[Waiting], kind: str, made: Collection[str] = ()) -> Waiting | None:
-    """Return the block that a free device measures next; None if it can run none of them.
+class WaitingBlocks:
+    """The blocks that no device has.
 
-    The longest first, after those that the fewest kinds of devices can run. Equal inputs give the same block.
-
-    Args:
-        waiting: the blocks that no device has.
-        kind: of the free device.
-        made: the environments that its host has made already.
+    Taking a block takes time in proportion to how many sets of kinds and environments the blocks have, not to how many
+    blocks wait.
     """
-    able = [block for block in waiting if kind in block.kinds]
-    if not able:
-        return None
-    fewest = min(len(block.kinds) for block in able)
-    able = [block for block in able if len(block.kinds) == fewest]
-    longest = max(block.seconds for block in able)
-    long = [block for block in able if block.seconds >= NEARLY_AS_LONG * longest]
-    return min(long, key=lambda block: (len(block.environments.difference(made)), -block.seconds, block.case_id))
+
+    def __init__(self, blocks: Iterable[Waiting] = ()) -> None:
+        """Let some blocks wait."""
+        self._heaps: dict[tuple[frozenset[str], frozenset[str]], list[tuple[float, str, Waiting]]] = {}
+        for block in blocks:
+            self.add(block)
+
+    def __len__(self) -> int:
+        """Return how many blocks wait."""
+        return sum(map(len, self._heaps.values()))
+
+    def __iter__(self) -> Iterator[Waiting]:
+        """Yield the blocks, in no order."""
+        return (block for heap in self._heaps.values() for _, _, block in heap)
+
+    def add(self, block: Waiting) -> None:
+        """Let a block wait."""
+        heap = self._heaps.setdefault((block.kinds, block.environments), [])
+        heapq.heappush(heap, (-block.seconds, block.case_id, block))
+
+    def take(self, kind: str, made: Collection[str] = ()) -> Waiting | None:
+        """Remove and return the block that a free device measures next; None if it can run none of them.
+
+        The longest first, after those that the fewest kinds of devices can run. Ties go by the id of the case.
+
+        Args:
+            kind: of the free device.
+            made: the environments that its host has made already.
+        """
+        # All that decides between the blocks of a heap is their length, so only the first of each can be the next.
+        first = [heap[0][2] for (kinds, _), heap in self._heaps.items() if kind in kinds]
+        if not first:
+            return None
+        fewest = min(len(block.kinds) for block in first)
+        first = [block for block in first if len(block.kinds) == fewest]
+        longest = max(block.seconds for block in first)
+        long = [block for block in first if block.seconds >= NEARLY_AS_LONG * longest]
+        block = min(long, key=lambda block: (len(block.environments.difference(made)), -block.seconds, block.case_id))
+        group = block.kinds, block.environments
+        heapq.heappop(self._heaps[group])
+        if not self._heaps[group]:
+            del self._heaps[group]
+        return block
 
 
 def runnable_by_kind(plans: Mapping[str, Mapping[str, Collection[str]]]) -> dict[str, frozenset[str]]:

@@ -1,12 +1,14 @@
 """Hand out the blocks of a run to the devices of several hosts, and collect what they measured."""
 
+import itertools
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from runner.core.errors import EngineError, Problem, RecordError
 from runner.core.model import Record
 from runner.core.units import duration
-from runner.plan.hosts import Waiting, next_block
+from runner.plan.hosts import Waiting, WaitingBlocks
 from runner.store.run import Run
 from runner.workflows.hosts import results, tasks
 from runner.workflows.hosts.devices import JOIN_SECONDS, WAIT_SECONDS, Devices
@@ -38,7 +40,7 @@ class Driver:
     plan: HostPlan
     budget: float | None = None
     leases: dict[str, Lease] = field(default_factory=dict)
-    waiting: list[Waiting] = field(default_factory=list)
+    waiting: WaitingBlocks = field(default_factory=WaitingBlocks)
     attempts: Counter[str] = field(default_factory=Counter)
     numbers: dict[str, int] = field(default_factory=dict)
 
@@ -55,7 +57,9 @@ class Driver:
         """
         journal = self.run.journal()
         self.numbers = {case_id: int(event["lease"]) for case_id, event in journal.leases.items()}
-        self.waiting = [block for case_id, block in self.plan.blocks.items() if case_id not in journal.blocks]
+        self.waiting = WaitingBlocks(
+            block for case_id, block in self.plan.blocks.items() if case_id not in journal.blocks
+        )
         cells = sum(len(block.cells) for block in self.plan.plan.blocks if block.case_id not in journal.blocks)
         self.devices.progress.begin(
             cells, sum(block.seconds for block in self.waiting) / max(1, len(self.devices.offers))
@@ -65,12 +69,12 @@ class Driver:
             now = self.devices.clock()
             if self.budget is not None and now - started > self.budget and self.waiting:
                 self._give_up(self.waiting, f"the budget of {duration(self.budget)} is spent")
-                self.waiting = []
+                self.waiting = WaitingBlocks()
             self.devices.update()
             self._hand_out()
             last_at_work = now if self.leases or self.devices.inquiries else last_at_work
             if now - last_at_work > JOIN_SECONDS:
-                names = ", ".join(block.case_id for block in self.waiting[:3])
+                names = ", ".join(block.case_id for block in itertools.islice(self.waiting, 3))
                 raise EngineError(Problem(f"no worker is left that can measure {names}", hint="start one again"))
             for completion in self.devices.executor.completed(WAIT_SECONDS):
                 self._take(completion)
@@ -78,20 +82,20 @@ class Driver:
     def _hand_out(self) -> None:
         """Give a block to each device that is free."""
         for key, offer in self.devices.free(self.leases):
-            if offer.kind not in self.plan.by_kind:
+            if offer.kind not in self.plan.parts:
                 self.devices.refuse(key, f"the run has no plan for {offer.kind}, which joined after it started")
                 continue
-            block = next_block(self.waiting, offer.kind, offer.made)
+            block = self.waiting.take(offer.kind, self.devices.made[offer.host])
             if block is None:
                 continue
-            self.waiting.remove(block)
             self.attempts[block.case_id] += 1
             number = self.numbers[block.case_id] = self.numbers.get(block.case_id, 0) + 1
             lease = self.leases[key] = new_lease(block.case_id, number, offer)
             self.run.note("leased", **lease.event())
             self.devices.progress.status(key, f"{offer.host}: {block.case_id}")
-            part = job(lease, self.plan.by_kind[offer.kind], self.devices.project, self.devices.options, self.run.id)
-            self.devices.executor.submit(key, tasks.encode(part))
+            part = self.plan.parts[offer.kind][block.case_id]
+            task = job(lease, part, self.devices.project, self.devices.options, self.run.id)
+            self.devices.executor.submit(key, tasks.encode(task))
 
     def _take(self, completion: Completion) -> None:
         """Use how a task ended; a reply that belongs to no inquiry and no lease of its device is late, and ignored."""
@@ -108,6 +112,7 @@ class Driver:
         try:
             self._add(lease, completion)
             self.devices.failures[key] = 0
+            self.devices.made[lease.host] |= self.plan.blocks[lease.case_id].environments
         except RecordError as error:
             self._hand_back(lease, error.problems[0].message)
             if not completion.lost:
@@ -134,11 +139,11 @@ class Driver:
         self.devices.progress.note(f"{lease.case_id}: not measured on {lease.host}: {reason}")
         block = self.plan.blocks[lease.case_id]
         if self.attempts[lease.case_id] < MAX_ATTEMPTS:
-            self.waiting.append(block)
+            self.waiting.add(block)
         else:
             self._give_up([block], f"it was handed out {MAX_ATTEMPTS} times: {reason}")
 
-    def _give_up(self, blocks: list[Waiting], reason: str) -> None:
+    def _give_up(self, blocks: Iterable[Waiting], reason: str) -> None:
         for block in blocks:
             self.run.note("skipped", case=block.case_id, reason=reason)
             self.devices.progress.note(f"{block.case_id}: skipped: {reason}")
