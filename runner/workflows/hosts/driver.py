@@ -30,6 +30,7 @@ class Driver:
         plan: what is measured, and on which kinds of devices.
         budget: seconds after which no more blocks are handed out; None without a limit.
         leases: key of a device -> the block that it measures now.
+        ends: key of a device -> when it is expected to be free, on the clock of the devices.
         waiting: the blocks that no device has.
         attempts: case id -> how often this driver has handed out its block.
         numbers: case id -> how often any driver of the run has.
@@ -40,6 +41,7 @@ class Driver:
     plan: HostPlan
     budget: float | None = None
     leases: dict[str, Lease] = field(default_factory=dict)
+    ends: dict[str, float] = field(default_factory=dict)
     waiting: WaitingBlocks = field(default_factory=WaitingBlocks)
     attempts: Counter[str] = field(default_factory=Counter)
     numbers: dict[str, int] = field(default_factory=dict)
@@ -61,9 +63,8 @@ class Driver:
             block for case_id, block in self.plan.blocks.items() if case_id not in journal.blocks
         )
         cells = sum(len(block.cells) for block in self.plan.plan.blocks if block.case_id not in journal.blocks)
-        self.devices.progress.begin(
-            cells, sum(block.seconds for block in self.waiting) / max(1, len(self.devices.offers))
-        )
+        seconds = sum(min(block.seconds.values()) for block in self.waiting)
+        self.devices.progress.begin(cells, seconds / max(1, len(self.devices.offers)))
         started = last_at_work = self.devices.clock()
         while self.waiting or self.leases:
             now = self.devices.clock()
@@ -81,6 +82,7 @@ class Driver:
 
     def _hand_out(self) -> None:
         """Give a block to each device that is free."""
+        self.waiting.share(self._free_after())
         for key, offer in self.devices.free(self.leases):
             if offer.kind not in self.plan.parts:
                 self.devices.refuse(key, f"the run has no plan for {offer.kind}, which joined after it started")
@@ -88,6 +90,7 @@ class Driver:
             block = self.waiting.take(offer.kind, self.devices.made[offer.host])
             if block is None:
                 continue
+            self.ends[key] = self.devices.clock() + block.seconds[offer.kind]
             self.attempts[block.case_id] += 1
             number = self.numbers[block.case_id] = self.numbers.get(block.case_id, 0) + 1
             lease = self.leases[key] = new_lease(block.case_id, number, offer)
@@ -96,6 +99,14 @@ class Driver:
             part = self.plan.parts[offer.kind][block.case_id]
             task = job(lease, part, self.devices.project, self.devices.options, self.run.id)
             self.devices.executor.submit(key, tasks.encode(task))
+
+    def _free_after(self) -> dict[str, list[float]]:
+        """Return kind of device -> the expected seconds until each device of that kind is free."""
+        now, seconds = self.devices.clock(), dict[str, list[float]]()
+        for key, offer in self.devices.offers.items():
+            left = abs(self.ends[key] - now) if key in self.leases else 0.0  # late by now: as much again
+            seconds.setdefault(offer.kind, []).append(left)
+        return seconds
 
     def _take(self, completion: Completion) -> None:
         """Use how a task ended; a reply that belongs to no inquiry and no lease of its device is late, and ignored."""

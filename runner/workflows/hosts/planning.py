@@ -60,7 +60,7 @@ def plan_for_hosts(
         hint = "`runner plan` on one of them shows the reason for each cell"
         raise NothingSelectedError(Problem("no device of any host can run anything of this", hint=hint))
     chosen = {case_id: next(kind for kind in by_kind if kind in able) for case_id, able in kinds.items()}
-    blocks = {case_id: waiting(parts[kind][case_id], kinds[case_id]) for case_id, kind in chosen.items()}
+    blocks = {case_id: waiting({kind: parts[kind][case_id] for kind in able}) for case_id, able in kinds.items()}
     measured = tuple(parts[kind][case_id].blocks[0] for case_id, kind in chosen.items())
     return HostPlan(plan=_merged(by_kind, chosen, measured), parts=parts, blocks=blocks)
 
@@ -74,16 +74,19 @@ def split_by_case(plan: Plan) -> dict[str, Plan]:
     return {block.case_id: replace(plan, blocks=(block,), cells=tuple(cells[block.case_id])) for block in plan.blocks}
 
 
-def waiting(part: Plan, kinds: frozenset[str]) -> Waiting:
-    """Return the block of a plan of one block as one that waits for a device of some kinds."""
-    (block,) = part.blocks
-    cells = set(block.cells)
+def waiting(parts: Mapping[str, Plan]) -> Waiting:
+    """Return a block as one that waits for a device; ``parts`` has its plan for each kind of device that may get it."""
+    (block,) = next(iter(parts.values())).blocks
     return Waiting(
         case_id=block.case_id,
-        seconds=sum(planned.seconds for planned in part.cells if planned.cell in cells),
-        kinds=kinds,
+        seconds={kind: _seconds(part) for kind, part in parts.items()},
         environments=frozenset(map(without_twin, block.environments)),
     )
+
+
+def _seconds(part: Plan) -> float:
+    cells = set(part.blocks[0].cells)
+    return sum(planned.seconds for planned in part.cells if planned.cell in cells)
 
 
 def _merged(by_kind: Mapping[str, Plan], chosen: Mapping[str, str], blocks: tuple[Block, ...]) -> Plan:

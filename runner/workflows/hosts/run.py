@@ -99,11 +99,12 @@ def _of_run(run: Run, offered: HostPlan, head: header.RunHeader) -> HostPlan:
     parts = split_by_case(stored)
     done, blocks = run.journal().blocks, {}
     for case_id, part in parts.items():
-        kinds = frozenset(kind for kind, plans in offered.parts.items() if _cells(plans.get(case_id)) == _cells(part))
-        if not kinds and case_id not in done:
+        kinds = [kind for kind, plans in offered.parts.items() if _cells(plans.get(case_id)) == _cells(part)]
+        if kinds:
+            blocks[case_id] = waiting({kind: offered.parts[kind][case_id] for kind in kinds})
+        elif case_id not in done:
             message = f"no host that takes part runs all cells of {case_id}"
             raise UsageError(Problem(message, hint=f"start the workers that run {run.id} had"))
-        blocks[case_id] = waiting(part, kinds)
     return HostPlan(plan=stored, parts=dict.fromkeys(offered.parts, parts), blocks=blocks)
 
 
