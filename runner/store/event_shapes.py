@@ -55,6 +55,7 @@ class Event(TypedDict, total=False):
     event: str
     number: Positive
     elapsed: Annotated[Number | None, Field(alias="spent")]
+    follow: Positive
 
 
 @with_config(CONFIG)

@@ -23,7 +23,7 @@ from runner.core.json import Document, parse_object
 from runner.store.checksums import is_unchanged
 from runner.store.documents import JOURNAL, NewerVersionError, unreadable, upgrade
 from runner.store.event_shapes import checked_event
-from runner.store.journal_writer import parse_line
+from runner.store.journal_writer import is_followed, parse_line
 
 MAX_BYTES = 1 << 30
 """The largest journal: three million lines."""
@@ -107,11 +107,12 @@ def read(path: Path) -> Journal:
     except OSError as error:
         raise unreadable(path, error) from error
     reader = _Reader(path)
-    cut = len(lines) + 1 if rest else len(lines) if lines and parse_line(lines[-1]) is None else None
-    for number, line in enumerate(lines, start=1):
-        if number != cut:
-            reader.read_line(line, number)
-    return reader.journal(cut)
+    count = len(lines) - bool(lines and not rest and parse_line(lines[-1]) is None)
+    while count and is_followed(lines[count - 1]):
+        count -= 1
+    for number, line in enumerate(lines[:count], start=1):
+        reader.read_line(line, number)
+    return reader.journal(cut=range(count + 1, len(lines) + 1 + bool(rest)))
 
 
 class _Reader:
@@ -206,8 +207,8 @@ class _Reader:
             self.ended = None
             self.header = {**self.header, "digests": {**self.header.get("digests", {}), **line["digests"]}}
 
-    def journal(self, cut: int | None) -> Journal:
-        """Return the journal that was read; ``cut`` is the number of a last line that was cut off.
+    def journal(self, cut: range) -> Journal:
+        """Return the journal that was read; ``cut`` has the numbers of the last lines if they were cut off.
 
         Raises:
             RecordError: no line is sound.
@@ -230,15 +231,17 @@ class _Reader:
             blocks=self.blocks,
         )
 
-    def _warnings(self, cut: int | None) -> Iterator[str]:
+    def _warnings(self, cut: range) -> Iterator[str]:
         if self.damaged:
             yield f"{_counted(len(self.damaged))} damaged and left out: {listed(self.damaged)}"
         if self.missing:
             yield f"{_counted(self.missing)} missing: {self.path}"
         if self.repeated:
             yield f"{_counted(self.repeated)} repeated, and counted once: {self.path}"
-        if cut is not None:
-            yield f"{self.path}:{cut}: the last line was cut off; its record does not count"
+        if len(cut) == 1:
+            yield f"{self.path}:{cut.start}: the last line was cut off; its record does not count"
+        elif cut:
+            yield f"{self.path}:{cut.start}: the last {len(cut)} lines were cut off; their records do not count"
 
 
 def _counted(lines: int) -> str:

@@ -1,8 +1,8 @@
-"""Appends lines to the journal of a run; each is on disk before the run continues."""
+"""Appends lines to the journal of a run; they are on disk before the run continues."""
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,12 +16,26 @@ TAIL_BYTES = 64 * 1024
 
 
 def append(path: Path, event: str, fields: Mapping[str, Any]) -> None:
-    """Append a line to a journal, in place of a last line that was cut off, and wait until it is on disk."""
+    """Append a line to a journal, in place of last lines that were cut off, and wait until it is on disk."""
+    append_all(path, [(event, fields)])
+
+
+def append_all(path: Path, events: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+    """Append lines to a journal as ``append`` does; a reader sees all of them or none.
+
+    Each but the last has ``follow``: how many lines come after it that belong to it. Lines at the end of a journal that
+    are not followed by as many were cut off.
+
+    Args:
+        path: the journal.
+        events: (event, fields) of each line.
+    """
     with path.open("a+b") as stream:
         size, number = _end_of_lines(stream)
-        line = line_of(number + 1, event, fields)
         stream.truncate(size)
-        stream.write(line)
+        for index, (event, fields) in enumerate(events, start=1):
+            more = {"follow": len(events) - index} if index < len(events) else {}
+            stream.write(line_of(number + index, event, {**fields, **more}))
         stream.flush()
         os.fsync(stream.fileno())
 
@@ -40,11 +54,19 @@ def parse_line(line: bytes) -> Document | None:
         return None
 
 
+def is_followed(line: bytes) -> bool:
+    """Return whether a line of a journal belongs to the one after it, see ``append_all``."""
+    return b'"follow": ' in line and "follow" in (parse_line(line) or {})
+
+
 def _end_of_lines(stream: BinaryIO) -> tuple[int, int]:
     """Return the length in bytes of a journal up to the end of its last complete line, and the number of that line."""
     size = stream.seek(0, os.SEEK_END)
     last = _last_line(stream, size)
     if last and not (last.endswith(b"\n") and parse_line(last)):
+        size -= len(last)
+        last = _last_line(stream, size)
+    while is_followed(last):
         size -= len(last)
         last = _last_line(stream, size)
     number = (parse_line(last) or {}).get("number")

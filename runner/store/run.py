@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.core.errors import Problem, RecordError, UsageError
-from runner.core.files import read_bounded, write_whole
+from runner.core.files import read_bounded, write_all, write_whole
 from runner.core.json import Document, parse_object
 from runner.core.locks import hold, is_held
 from runner.core.model import Cell, ModelFiles, Record
@@ -40,7 +40,7 @@ from runner.store.documents import (
     upgrade,
 )
 from runner.store.journal import Entry, Journal, read
-from runner.store.journal_writer import append
+from runner.store.journal_writer import append, append_all
 from runner.store.model_files import read_models, write_models
 
 LOCK = ".lock"
@@ -166,24 +166,45 @@ class Run:
             log: the output of the cell; appended to the cell's log.
             elapsed: seconds that the run has been measured for.
         """
-        name = record.cell.id.replace("/", "~")
         if log:
-            title = f"--- round {record.round}, attempt {record.attempt}, {record.status}"
-            _append_text(self.path / "logs" / f"{name}.log", f"{title}\n{log.rstrip()}\n")
-        file = f"records/{name}.{record.round}.{record.attempt}.json"
-        content = text(records.encode(record, VERSION)).encode()
-        with _names_path(self.path / file):
-            write_whole(self.path / file, content)
-        self.note(
-            "measured",
-            cell=record.cell.id,
-            round=record.round,
-            attempt=record.attempt,
-            status=record.status,
-            file=file,
-            sha256=file_checksum(content),
-            spent=elapsed,
-        )
+            self._append_log(record, log)
+        fields, content = _stored(record)
+        with _names_path(self.path / fields["file"]):
+            write_whole(self.path / fields["file"], content)
+        self.note("measured", **fields, spent=elapsed)
+
+    def add_block(
+        self, block: Sequence[Record], logs: Mapping[str, str], events: Iterable[tuple[str, Mapping[str, Any]]]
+    ) -> None:
+        """Store records, and then their lines of the journal and those of other events, all or none of them.
+
+        Args:
+            block: finished records.
+            logs: id of a cell -> its output, appended to its log with each of its records.
+            events: (name, fields) of the events that follow the records.
+
+        Raises:
+            OSError: a file cannot be written; ``filename`` is its path.
+        """
+        lines: list[tuple[str, Mapping[str, Any]]] = []
+
+        def files() -> Iterator[tuple[Path, bytes]]:
+            for record in block:
+                fields, content = _stored(record)
+                lines.append(("measured", fields))
+                yield self.path / fields["file"], content
+
+        for record in block:
+            if log := logs.get(record.cell.id):
+                self._append_log(record, log)
+        write_all(files())
+        with _names_path(self.path / JOURNAL):
+            append_all(self.path / JOURNAL, [*lines, *events])
+
+    def _append_log(self, record: Record, log: str) -> None:
+        title = f"--- round {record.round}, attempt {record.attempt}, {record.status}"
+        path = self.path / "logs" / f"{record.cell.id.replace('/', '~')}.log"
+        _append_text(path, f"{title}\n{log.rstrip()}\n")
 
     def note(self, event: str, **fields: object) -> None:
         """Append an event to the journal; it is on disk when this returns. See ``runner.store.journal``."""
@@ -243,6 +264,21 @@ class Run:
             damaged: what ``records`` left out.
         """
         return sentences(self.path, journal, damaged, is_measuring=self.is_held())
+
+
+def _stored(record: Record) -> tuple[dict[str, Any], bytes]:
+    """Return the fields of a record's line of the journal, and the content of its file."""
+    name = record.cell.id.replace("/", "~")
+    content = text(records.encode(record, VERSION)).encode()
+    fields = {
+        "cell": record.cell.id,
+        "round": record.round,
+        "attempt": record.attempt,
+        "status": record.status,
+        "file": f"records/{name}.{record.round}.{record.attempt}.json",
+        "sha256": file_checksum(content),
+    }
+    return fields, content
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -31,10 +31,10 @@ class Devices:
         progress: shows the work.
         clock: seconds, monotonic.
         offers: key -> what is offered, without the plan and its cases.
-        plans: kind of device -> the first offer of that kind.
         inquiries: key -> the token of the inquiry that the device answers now.
         refused: keys of devices that take no part.
         failures: key -> blocks that the device has failed since its last good one.
+        made: host -> the environments that it has made.
     """
 
     executor: Executor
@@ -43,10 +43,10 @@ class Devices:
     progress: Progress
     clock: Callable[[], float] = time.monotonic
     offers: dict[str, Offer] = field(default_factory=dict)
-    plans: dict[str, Offer] = field(default_factory=dict)
     inquiries: dict[str, str] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
     failures: Counter[str] = field(default_factory=Counter)
+    made: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def update(self) -> None:
         """Ask each new device what it would measure, and forget those that are gone."""
@@ -58,22 +58,23 @@ class Devices:
             inquiry = Inquiry(project=self.project, options=self.options, token=token)
             self.executor.submit(key, tasks.encode(inquiry))
 
-    def take_offer(self, completion: Completion) -> None:
-        """Keep the offer of a device, or say why the device takes no part."""
+    def take_offer(self, completion: Completion) -> Offer | None:
+        """Return the offer of a device, and keep it without its plan; or say why the device takes no part."""
         token = self.inquiries[completion.key]
         if completion.result is not None and tasks.token_of(completion.result) != token:
-            return
+            return None
         del self.inquiries[completion.key]
         if completion.lost:
-            return
+            return None
         try:
             offer = _offer(completion)
         except RecordError as error:
             self.refuse(completion.key, error.problems[0].message)
-            return
-        self.plans.setdefault(offer.kind, offer)
+            return None
+        self.made[offer.host].update(offer.made)
         self.offers[completion.key] = replace(offer, plan={}, cases={})  # plans are large, and equal within a kind
         self.progress.note(f"{offer.host}: {offer.device_name} takes part")
+        return offer
 
     def refuse(self, key: str, reason: str) -> None:
         """Give a device no more tasks, and say why."""
@@ -95,18 +96,20 @@ class Devices:
             NothingSelectedError: no device can take part.
         """
         limit = self.clock() + JOIN_SECONDS
+        first_by_kind: dict[str, Offer] = {}
         while True:
             self.update()
             if not self.inquiries and self.offers:
-                return tuple(self.plans.values())
+                return tuple(first_by_kind.values())
             if not self.inquiries and self.refused:
                 raise NothingSelectedError(Problem("no device takes part", hint="the reasons are above"))
             if not self.inquiries and self.clock() > limit:
                 hint = "start one with `runner worker ADDRESS` on each host"
                 raise EngineError(Problem(f"no worker joined within {JOIN_SECONDS:.0f} s", hint=hint))
             for completion in self.executor.completed(WAIT_SECONDS):
-                if completion.key in self.inquiries:
-                    self.take_offer(completion)
+                offer = self.take_offer(completion) if completion.key in self.inquiries else None
+                if offer is not None:
+                    first_by_kind.setdefault(offer.kind, offer)
 
     def free(self, busy: Mapping[str, object]) -> Iterator[tuple[str, Offer]]:
         """Yield (key, offer) of the devices that have no task."""

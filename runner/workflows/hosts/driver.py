@@ -1,12 +1,14 @@
 """Hand out the blocks of a run to the devices of several hosts, and collect what they measured."""
 
+import itertools
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from runner.core.errors import EngineError, Problem, RecordError
 from runner.core.model import Cell, Record
 from runner.core.units import duration
-from runner.plan.hosts import Waiting, next_block
+from runner.plan.hosts import Waiting, WaitingBlocks
 from runner.store.run import Run
 from runner.workflows.hosts import results, tasks
 from runner.workflows.hosts.devices import JOIN_SECONDS, WAIT_SECONDS, Devices
@@ -28,6 +30,7 @@ class Driver:
         plan: what is measured, and on which kinds of devices.
         budget: seconds after which no more blocks are handed out; None without a limit.
         leases: key of a device -> the block that it measures now.
+        ends: key of a device -> when it is expected to be free, on the clock of the devices.
         waiting: the blocks that no device has.
         attempts: case id -> how often this driver has handed out its block.
         numbers: case id -> how often any driver of the run has.
@@ -39,7 +42,8 @@ class Driver:
     plan: HostPlan
     budget: float | None = None
     leases: dict[str, Lease] = field(default_factory=dict)
-    waiting: list[Waiting] = field(default_factory=list)
+    ends: dict[str, float] = field(default_factory=dict)
+    waiting: WaitingBlocks = field(default_factory=WaitingBlocks)
     attempts: Counter[str] = field(default_factory=Counter)
     numbers: dict[str, int] = field(default_factory=dict)
     expected: dict[Cell, float] = field(default_factory=dict)
@@ -57,7 +61,9 @@ class Driver:
         """
         journal = self.run.journal()
         self.numbers = {case_id: int(event["lease"]) for case_id, event in journal.leases.items()}
-        self.waiting = [block for case_id, block in self.plan.blocks.items() if case_id not in journal.blocks]
+        self.waiting = WaitingBlocks(
+            block for case_id, block in self.plan.blocks.items() if case_id not in journal.blocks
+        )
         devices = max(1, len(self.devices.offers))
         cells = {cell for block in self.plan.plan.blocks if block.case_id not in journal.blocks for cell in block.cells}
         self.expected = {each.cell: each.seconds / devices for each in self.plan.plan.cells if each.cell in cells}
@@ -67,33 +73,43 @@ class Driver:
             now = self.devices.clock()
             if self.budget is not None and now - started > self.budget and self.waiting:
                 self._give_up(self.waiting, f"the budget of {duration(self.budget)} is spent")
-                self.waiting = []
+                self.waiting = WaitingBlocks()
             self.devices.update()
             self._hand_out()
             last_at_work = now if self.leases or self.devices.inquiries else last_at_work
             if now - last_at_work > JOIN_SECONDS:
-                names = ", ".join(block.case_id for block in self.waiting[:3])
+                names = ", ".join(block.case_id for block in itertools.islice(self.waiting, 3))
                 raise EngineError(Problem(f"no worker is left that can measure {names}", hint="start one again"))
             for completion in self.devices.executor.completed(WAIT_SECONDS):
                 self._take(completion)
 
     def _hand_out(self) -> None:
         """Give a block to each device that is free."""
+        self.waiting.share(self._free_after())
         for key, offer in self.devices.free(self.leases):
-            if offer.kind not in self.plan.by_kind:
+            if offer.kind not in self.plan.parts:
                 self.devices.refuse(key, f"the run has no plan for {offer.kind}, which joined after it started")
                 continue
-            block = next_block(self.waiting, offer.kind, offer.made)
+            block = self.waiting.take(offer.kind, self.devices.made[offer.host])
             if block is None:
                 continue
-            self.waiting.remove(block)
+            self.ends[key] = self.devices.clock() + block.seconds[offer.kind]
             self.attempts[block.case_id] += 1
             number = self.numbers[block.case_id] = self.numbers.get(block.case_id, 0) + 1
             lease = self.leases[key] = new_lease(block.case_id, number, offer)
             self.run.note("leased", **lease.event())
             self.devices.progress.status(key, f"{offer.host}: {block.case_id}")
-            part = job(lease, self.plan.by_kind[offer.kind], self.devices.project, self.devices.options, self.run.id)
-            self.devices.executor.submit(key, tasks.encode(part))
+            part = self.plan.parts[offer.kind][block.case_id]
+            task = job(lease, part, self.devices.project, self.devices.options, self.run.id)
+            self.devices.executor.submit(key, tasks.encode(task))
+
+    def _free_after(self) -> dict[str, list[float]]:
+        """Return kind of device -> the expected seconds until each device of that kind is free."""
+        now, seconds = self.devices.clock(), dict[str, list[float]]()
+        for key, offer in self.devices.offers.items():
+            left = abs(self.ends[key] - now) if key in self.leases else 0.0  # late by now: as much again
+            seconds.setdefault(offer.kind, []).append(left)
+        return seconds
 
     def _take(self, completion: Completion) -> None:
         """Use how a task ended; a reply that belongs to no inquiry and no lease of its device is late, and ignored."""
@@ -110,6 +126,7 @@ class Driver:
         try:
             self._add(lease, completion)
             self.devices.failures[key] = 0
+            self.devices.made[lease.host] |= self.plan.blocks[lease.case_id].environments
         except RecordError as error:
             self._hand_back(lease, error.problems[0].message)
             if not completion.lost:
@@ -136,11 +153,11 @@ class Driver:
         self.devices.progress.note(f"{lease.case_id}: not measured on {lease.host}: {reason}")
         block = self.plan.blocks[lease.case_id]
         if self.attempts[lease.case_id] < MAX_ATTEMPTS:
-            self.waiting.append(block)
+            self.waiting.add(block)
         else:
             self._give_up([block], f"it was handed out {MAX_ATTEMPTS} times: {reason}")
 
-    def _give_up(self, blocks: list[Waiting], reason: str) -> None:
+    def _give_up(self, blocks: Iterable[Waiting], reason: str) -> None:
         for block in blocks:
             self.run.note("skipped", case=block.case_id, reason=reason)
             self.devices.progress.note(f"{block.case_id}: skipped: {reason}")

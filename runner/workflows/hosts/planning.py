@@ -10,7 +10,6 @@ from runner.core.errors import NothingSelectedError, Problem
 from runner.core.model import Block, ModelFiles, Past, Plan, PlannedCell
 from runner.core.model.cells import without_twin
 from runner.plan.controls import with_twins
-from runner.plan.devices import with_blocks
 from runner.plan.document import plan_document, read_plan
 from runner.plan.hosts import Waiting, runnable_by_kind
 from runner.workflows.hosts.results import Lease
@@ -23,12 +22,12 @@ class HostPlan:
 
     Attributes:
         plan: every cell, with the verdict ``run`` if some kind of device runs it.
-        by_kind: kind of device -> the plan for it.
+        parts: kind of device -> case id -> the plan of that block alone, as the kind plans it.
         blocks: the blocks that have to be measured, by case.
     """
 
     plan: Plan
-    by_kind: Mapping[str, Plan]
+    parts: Mapping[str, Mapping[str, Plan]]
     blocks: Mapping[str, Waiting]
 
 
@@ -50,6 +49,7 @@ def plan_for_hosts(
         if offer.kind not in by_kind:
             plan = read_plan(offer.plan, offer.cases, offer.measurement, Past(), models)
             by_kind[offer.kind] = with_twins(plan) if controls else plan
+    parts = {kind: split_by_case(plan) for kind, plan in by_kind.items()}
     kinds = runnable_by_kind(
         {
             kind: {block.case_id: [cell.id for cell in block.cells] for block in plan.blocks}
@@ -60,29 +60,36 @@ def plan_for_hosts(
         hint = "`runner plan` on one of them shows the reason for each cell"
         raise NothingSelectedError(Problem("no device of any host can run anything of this", hint=hint))
     chosen = {case_id: next(kind for kind in by_kind if kind in able) for case_id, able in kinds.items()}
-    blocks = {
-        case_id: waiting(_block(by_kind[kind], case_id), by_kind[kind], kinds[case_id])
-        for case_id, kind in chosen.items()
-    }
-    return HostPlan(plan=_merged(by_kind, chosen), by_kind=by_kind, blocks=blocks)
+    blocks = {case_id: waiting({kind: parts[kind][case_id] for kind in able}) for case_id, able in kinds.items()}
+    measured = tuple(parts[kind][case_id].blocks[0] for case_id, kind in chosen.items())
+    return HostPlan(plan=_merged(by_kind, chosen, measured), parts=parts, blocks=blocks)
 
 
-def _block(plan: Plan, case_id: str) -> Block:
-    return next(block for block in plan.blocks if block.case_id == case_id)
+def split_by_case(plan: Plan) -> dict[str, Plan]:
+    """Return case id -> the plan of the block of that case alone; the plan has no past."""
+    cells: dict[str, list[PlannedCell]] = {block.case_id: [] for block in plan.blocks}
+    for planned in plan.cells:
+        if planned.cell.case_id in cells:
+            cells[planned.cell.case_id].append(planned)
+    return {block.case_id: replace(plan, blocks=(block,), cells=tuple(cells[block.case_id])) for block in plan.blocks}
 
 
-def waiting(block: Block, plan: Plan, kinds: frozenset[str]) -> Waiting:
-    """Return a block as one that waits for a device of some kinds."""
-    cells = set(block.cells)
+def waiting(parts: Mapping[str, Plan]) -> Waiting:
+    """Return a block as one that waits for a device; ``parts`` has its plan for each kind of device that may get it."""
+    (block,) = next(iter(parts.values())).blocks
     return Waiting(
         case_id=block.case_id,
-        seconds=sum(planned.seconds for planned in plan.cells if planned.cell in cells),
-        kinds=kinds,
+        seconds={kind: _seconds(part) for kind, part in parts.items()},
         environments=frozenset(map(without_twin, block.environments)),
     )
 
 
-def _merged(by_kind: Mapping[str, Plan], chosen: Mapping[str, str]) -> Plan:
+def _seconds(part: Plan) -> float:
+    cells = set(part.blocks[0].cells)
+    return sum(planned.seconds for planned in part.cells if planned.cell in cells)
+
+
+def _merged(by_kind: Mapping[str, Plan], chosen: Mapping[str, str], blocks: tuple[Block, ...]) -> Plan:
     """Return a plan with each block as the kind of device plans it that is chosen for its case."""
     first = next(iter(by_kind.values()))
     planned: dict[str, PlannedCell] = {}
@@ -92,7 +99,6 @@ def _merged(by_kind: Mapping[str, Plan], chosen: Mapping[str, str]) -> Plan:
         for cell in plan.cells:
             if cell.cell.id not in planned or chosen.get(cell.cell.case_id) == kind:
                 planned[cell.cell.id] = cell
-    blocks = tuple(_block(by_kind[kind], case_id) for case_id, kind in chosen.items())
     return replace(first, cells=tuple(planned.values()), blocks=blocks, frameworks=frameworks)
 
 
@@ -108,20 +114,18 @@ def new_lease(case_id: str, number: int, offer: Offer) -> Lease:
     )
 
 
-def job(lease: Lease, plan: Plan, project: bytes, options: Mapping[str, Any], run: str) -> Job:
+def job(lease: Lease, part: Plan, project: bytes, options: Mapping[str, Any], run: str) -> Job:
     """Return the job of a block.
 
     Args:
         lease: the block, and its token.
-        plan: for the kind of the device.
+        part: the plan of the block alone, for the kind of the device.
         project: the archive of ``project.pack``.
         options: those of ``tasks.sent_options``.
         run: id of the driver's run.
     """
-    block = _block(plan, lease.case_id)
-    part = with_blocks(plan, [block])
     # The driver keeps to the budget: a worker that kept to it, too, would give all of it to its block.
-    measurement = {**asdict(plan.measurement), "budget": None}
+    measurement = {**asdict(part.measurement), "budget": None}
     return Job(
         project=project,
         options=options,
@@ -130,6 +134,6 @@ def job(lease: Lease, plan: Plan, project: bytes, options: Mapping[str, Any], ru
         lease=lease.number,
         token=lease.token,
         plan={**plan_document(part), "budget": None},
-        cases={lease.case_id: block.spec},
+        cases={lease.case_id: part.blocks[0].spec},
         measurement=measurement,
     )

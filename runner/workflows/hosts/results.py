@@ -3,14 +3,14 @@
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from runner.core.errors import Problem, RecordError, file_problem
 from runner.core.files import read_bounded, write_whole
-from runner.core.model import Cell, Record
+from runner.core.model import Record
 from runner.core.model.cells import is_twin
 from runner.store.journal import Journal
 from runner.store.run import Run
@@ -80,45 +80,32 @@ class Collector:
         """Continue with what the run has; the caller holds its lock."""
         self.run = run
         self.environments = dict(run.environments())
-        self.unmerged = _unmerged(run)
 
     def add(self, lease: Lease, archive: Path) -> tuple[Record, ...]:
-        """Add the records of a block, and note that the block is complete; return the records.
+        """Add the records of a block to the run, and return them.
 
-        What a driver that died has stored of the same archive is not stored again.
+        Its lines enter the journal together, so that a block is complete or is not there at all.
 
         Raises:
-            RecordError: the archive is damaged, or has records of another case.
+            RecordError: the archive is damaged, or has records of another case; it is removed, and nothing is added.
         """
-        with _unpacked(self.run, archive) as block:
-            journal, records = block.journal(), []
-            for record in block.records(journal):
-                added = self._of_run(record, lease)
-                records.append(added)
-                if (added.cell.id, added.round, added.attempt) not in self.unmerged:
-                    self.run.add(added, _log(block, added) if added.status != "ok" else "")
-            self._add_events(lease, journal)
-            environments = block.environments()
+        try:
+            with _unpacked(self.run, archive) as block:
+                journal, environments = block.journal(), block.environments()
+                records = tuple(self._of_run(record, lease) for record in block.records(journal))
+                logs = {record.cell.id: _log(block, record) for record in records if record.status != "ok"}
+        except RecordError:
+            archive.unlink(missing_ok=True)
+            raise
         self._add_environments(environments)
-        digests = {name: str(facts.get("digest", "")) for name, facts in environments.items()}
-        event = {name: value for name, value in lease.event().items() if name != "token"}
-        self.run.note("block", **event, digests=digests)
-        return tuple(records)
+        self.run.add_block(records, logs, [*_events(lease, journal), _block_event(lease, environments)])
+        return records
 
     def _of_run(self, record: Record, lease: Lease) -> Record:
         if record.cell.case_id != lease.case_id:
             raise RecordError(Problem(f"{lease.host} returned a record of {record.cell.id} for {lease.case_id}"))
         facts = {**record.facts, "host": lease.host}
         return replace(record, run=self.run.id, attempt=lease.number, facts=facts)
-
-    def _add_events(self, lease: Lease, journal: Journal) -> None:
-        """Note the canary, the finished rounds and the times of a block."""
-        for case_id, number, seconds in journal.canary:
-            self.run.note("canary", case=case_id, round=number, seconds=seconds)
-        for case_id, number in sorted(journal.finished):
-            self.run.note("round", case=case_id, round=number)
-        for number, times in journal.times:
-            self.run.note("times", device=lease.device, round=number, seconds=dict(times))
 
     def _add_environments(self, environments: Mapping[str, Any]) -> None:
         new = {name: facts for name, facts in environments.items() if name not in self.environments}
@@ -127,22 +114,33 @@ class Collector:
             self.run.write_environments(self.environments)
 
     def add_saved(self) -> None:
-        """Add the blocks whose archives a driver saved before it died, and that are not in the run yet."""
+        """Add the blocks whose archives a driver saved before it died, and that are not in the run yet.
+
+        A block whose archive is damaged is measured again.
+        """
         journal = self.run.journal()
         for case_id, event in journal.leases.items():
             lease = Lease.of(event)
             if case_id not in journal.blocks and archive_path(self.run, lease).is_file():
-                self.add(lease, archive_path(self.run, lease))
+                with suppress(RecordError):
+                    self.add(lease, archive_path(self.run, lease))
 
 
-def _unmerged(run: Run) -> frozenset[tuple[str, int, int]]:
-    """Return (cell, round, attempt) of the records of blocks that are not complete."""
-    journal = run.journal()
-    return frozenset(
-        (entry.cell, entry.round, entry.attempt)
-        for entry in journal.entries
-        if Cell.parse(entry.cell).case_id not in journal.blocks
-    )
+def _events(lease: Lease, journal: Journal) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the canary, the finished rounds and the times of a block, as events of the run."""
+    for case_id, number, seconds in journal.canary:
+        yield "canary", {"case": case_id, "round": number, "seconds": seconds}
+    for case_id, number in sorted(journal.finished):
+        yield "round", {"case": case_id, "round": number}
+    for number, times in journal.times:
+        yield "times", {"device": lease.device, "round": number, "seconds": dict(times)}
+
+
+def _block_event(lease: Lease, environments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the event of a complete block."""
+    fields = {name: value for name, value in lease.event().items() if name != "token"}
+    digests = {name: str(facts.get("digest", "")) for name, facts in environments.items()}
+    return "block", {**fields, "digests": digests}
 
 
 def _log(block: Run, record: Record) -> str:

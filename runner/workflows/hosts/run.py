@@ -17,7 +17,7 @@ from runner.workflows.hosts import project, results, tasks
 from runner.workflows.hosts.devices import Devices
 from runner.workflows.hosts.driver import Driver
 from runner.workflows.hosts.executors import connect
-from runner.workflows.hosts.planning import HostPlan, plan_for_hosts, waiting
+from runner.workflows.hosts.planning import HostPlan, plan_for_hosts, split_by_case, waiting
 from runner.workflows.options import Options
 from runner.workflows.preparation import RunSettings
 from runner.workflows.run import header
@@ -96,18 +96,21 @@ def _of_run(run: Run, offered: HostPlan, head: header.RunHeader) -> HostPlan:
         UsageError: no host can measure a block that the run lacks.
     """
     stored = read_plan(run.plan(), run.cases(), head.measurement, Past(), run.models())
+    parts = split_by_case(stored)
     done, blocks = run.journal().blocks, {}
-    for block in stored.blocks:
-        kinds = frozenset(kind for kind, plan in offered.by_kind.items() if block.cells in _cells(plan, block.case_id))
-        if not kinds and block.case_id not in done:
-            message = f"no host that takes part runs all cells of {block.case_id}"
+    for case_id, part in parts.items():
+        kinds = [kind for kind, plans in offered.parts.items() if _cells(plans.get(case_id)) == _cells(part)]
+        if kinds:
+            blocks[case_id] = waiting({kind: offered.parts[kind][case_id] for kind in kinds})
+        elif case_id not in done:
+            message = f"no host that takes part runs all cells of {case_id}"
             raise UsageError(Problem(message, hint=f"start the workers that run {run.id} had"))
-        blocks[block.case_id] = waiting(block, stored, kinds)
-    return HostPlan(plan=stored, by_kind=dict.fromkeys(offered.by_kind, stored), blocks=blocks)
+    return HostPlan(plan=stored, parts=dict.fromkeys(offered.parts, parts), blocks=blocks)
 
 
-def _cells(plan: Plan, case_id: str) -> tuple[tuple[Cell, ...], ...]:
-    return tuple(block.cells for block in plan.blocks if block.case_id == case_id)
+def _cells(part: Plan | None) -> tuple[Cell, ...]:
+    """Return the cells of a plan of one block that run; none without a plan."""
+    return part.blocks[0].cells if part else ()
 
 
 def _started(options: Options, address: str, plan: HostPlan) -> Run:

@@ -8,6 +8,7 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -124,12 +125,22 @@ def received_options(values: Mapping[str, Any], matrix: Path, reports: Path, dev
 def encode(task: Inquiry | Job | Offer) -> bytes:
     """Return a task or an offer as JSON, with the versions of the program and of its measuring code."""
     content = {field.name: _plain(getattr(task, field.name)) for field in dataclasses.fields(task)}
-    versions = {"version": VERSION, "program": __version__, "harness": harness_archive.version()}
-    return json.dumps({**versions, "kind": type(task).__name__.lower(), **content}).encode()
+    return json.dumps({**_versions(), "kind": type(task).__name__.lower(), **content}).encode()
+
+
+@cache
+def _versions() -> Mapping[str, object]:
+    return {"version": VERSION, "program": __version__, "harness": harness_archive.version()}
 
 
 def _plain(value: object) -> object:
-    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
+    return _base64(value) if isinstance(value, bytes) else value
+
+
+@lru_cache(maxsize=1)
+def _base64(project: bytes) -> str:
+    """Return an archive as text; a driver sends the same one in each task."""
+    return base64.b64encode(project).decode()
 
 
 def decode(content: bytes) -> Inquiry | Job | Offer:
@@ -155,8 +166,7 @@ def decode(content: bytes) -> Inquiry | Job | Offer:
 
 def _check_versions(document: Mapping[str, Any]) -> None:
     """Raise RecordError where driver and worker are different programs: their records would not be comparable."""
-    expected = {"version": VERSION, "program": __version__, "harness": harness_archive.version()}
-    for name, value in expected.items():
+    for name, value in _versions().items():
         if document.get(name) != value:
             message = f"driver and worker differ in their {name}: {document.get(name)!r} and {value!r}"
             raise RecordError(Problem(message, hint="install the same version of matrix-runner on all hosts"))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.core.files import UnreadableFileError, read_bounded, write_output, write_whole
+from runner.core.files import UnreadableFileError, read_bounded, write_all, write_output, write_whole
 
 
 def test_text_and_bytes_are_written_unchanged(tmp_path: Path) -> None:
@@ -69,6 +69,17 @@ def test_a_full_disk_is_blamed_on_the_file(tmp_path: Path, monkeypatch: pytest.M
         write_whole(tmp_path / "record.json", "x")
     assert error.value.filename == str(tmp_path / "record.json")
     assert not list(tmp_path.iterdir())
+
+
+def test_of_several_files_the_one_that_cannot_be_written_is_blamed(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("a", "b", "c")]
+    write_all((path, path.name.encode()) for path in files)
+    assert [path.read_text() for path in files] == ["a", "b", "c"]
+    (tmp_path / "d").mkdir()
+    with pytest.raises(OSError) as error:
+        write_all([(files[0], b"new"), (tmp_path / "d", b""), (files[1], b"new")])
+    assert error.value.filename == str(tmp_path / "d")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "c", "d"]
 
 
 def test_a_missing_folder_raises(tmp_path: Path) -> None:

@@ -117,6 +117,27 @@ def test_a_last_line_that_was_cut_off_is_a_warning_and_the_next_record_takes_its
     assert [record.round for record in run.records()] == [0, 1]
 
 
+def test_the_lines_of_a_block_count_together_or_not_at_all(tmp_path: Path) -> None:
+    run = make(tmp_path, [good(cell(), 1, [0.25])])
+    journal = run.path / "journal.jsonl"
+    start = journal.stat().st_size
+    run.add_block([good(cell(), 2, [0.5]), good(cell(), 3, [0.5])], {}, [("canary", _CANARY), ("round", _ROUND)])
+    whole = journal.read_bytes()
+    assert len(run.journal().entries) == 3
+    for size in range(start, len(whole), 7):
+        journal.write_bytes(whole[:size])
+        cut = run.journal()
+        assert (len(cut.entries), cut.canary, cut.finished) == (1, (), frozenset()), size
+        assert len(cut.warnings) == (size > start), size
+        run.note("round", **_ROUND)
+        assert run.journal().finished == {("a/b", 2)}
+        assert not run.journal().warnings, size
+
+
+_CANARY = {"case": "a/b", "round": 2, "seconds": 0.01}
+_ROUND = {"case": "a/b", "round": 2}
+
+
 def test_a_garbled_line_before_the_last_is_left_out_with_its_place(tmp_path: Path) -> None:
     run = make(tmp_path, [good(cell(), number, [1.0]) for number in range(3)])
     kept = lines(run)

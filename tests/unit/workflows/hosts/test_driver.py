@@ -1,7 +1,11 @@
 """Blocks are handed out to the devices of several hosts: nothing is lost, nothing counts twice."""
 
+import os
 import random
+import signal
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,10 +13,11 @@ import pytest
 from runner.core.errors import EngineError
 from runner.plan.document import plan_document
 from runner.store.run import Run
+from runner.workflows.hosts import results
 from runner.workflows.hosts.driver import MAX_ATTEMPTS, Driver
 from runner.workflows.hosts.executors import Completion
 from runner.workflows.hosts.planning import HostPlan, plan_for_hosts
-from runner.workflows.hosts.results import Collector
+from runner.workflows.hosts.results import Collector, Lease
 from tests.support.fake_hosts import ROUNDS, FakeHosts, UnreliableHosts, block, case_id, devices, offer, plan
 from tests.support.fake_runs import MACHINE, NOW
 
@@ -136,33 +141,67 @@ def test_whatever_workers_do_each_record_counts_once(tmp_path: Path, seed: int) 
         assert len({record.attempt for record in run.records() if record.cell == cell}) == 1
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_a_driver_that_dies_at_any_write_is_continued(
-    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    draw = random.Random(seed)
-    measured = plan(block(number) for number in range(3))
-    offers = {key: offer(measured, key) for key in ("a", "b")}
-    run = _run(tmp_path / "reports", plan_for_hosts(offers.values(), controls=False))
-    original, deaths = Run.note, 0
+def _is_killed(work: Callable[[], None], folder: Path, after: int, torn: float) -> bool:
+    """Carry out work in a child process; return whether it was killed before its end.
 
-    def note(self: Run, event: str, **fields: object) -> None:
-        if self.id == run.id and draw.random() < 0.2:
-            raise KeyboardInterrupt  # as a kill: nothing after this line happens
-        original(self, event, **fields)
+    It is killed when it syncs a file of a folder for the ``after + 1``th time. If that file is the journal, only a
+    share ``torn`` of what was appended to it is on the disk.
+    """
+    child = os.fork()
+    if child:
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert code in {0, -signal.SIGKILL}
+        return code != 0
+    original, left, journal = os.fsync, iter(range(after, -1, -1)), folder / "journal.jsonl"
+    size = [journal.stat().st_size]
 
-    monkeypatch.setattr(Run, "note", note)
-    for _ in range(200):
-        try:
-            _measure(run, FakeHosts(offers, tmp_path), [])
-        except KeyboardInterrupt:
-            deaths += 1
-        else:
+    def sync(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        is_last = path.is_relative_to(folder) and next(left) == 0
+        if path == journal:
+            size.append(os.fstat(descriptor).st_size)
+            if is_last:
+                os.ftruncate(descriptor, size[-2] + int(torn * (size[-1] - size[-2])))
+        if is_last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        original(descriptor)
+
+    os.fsync = sync
+    try:
+        work()
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+def test_a_driver_that_is_killed_at_any_write_is_continued(tmp_path: Path) -> None:
+    measured, draw = plan(block(number) for number in range(2)), random.Random(0)
+    offers, deaths = {"a": offer(measured, "a")}, 0
+    while True:
+        run = _run(tmp_path / str(deaths), plan_for_hosts(offers.values(), controls=False))
+        work = partial(_measure, run, FakeHosts(offers, tmp_path), [])
+        if not _is_killed(work, run.path, deaths, draw.random()):
             break
-    assert deaths
-    assert set(_counts(run).values()) == {1}
-    assert len(_counts(run)) == _expected(3)
-    assert len(run.journal().blocks) == 3
+        deaths += 1
+        _measure(run, FakeHosts(offers, tmp_path), [])
+        journal = run.journal()
+        assert not journal.warnings
+        assert {record.cell for record in run.records(journal)} == {each.cell for each in measured.cells}
+        assert Counter((entry.cell, entry.round) for entry in journal.entries) == _counts(run)
+        assert len(journal.entries) == _expected(2)
+        assert len(journal.canary) == len(journal.times) == len(journal.finished) == 2 * ROUNDS
+        assert len(journal.blocks) == 2
+    assert deaths >= 2 * 8, "the lease, the archive, four records and their folder, and the journal are synced"
+
+
+def test_a_damaged_archive_of_a_driver_that_died_is_measured_again(four_blocks: tuple[FakeHosts, Run]) -> None:
+    executor, run = four_blocks
+    lease = Lease(case_id=case_id(0), number=1, token="ab" * 16, host="h", device="cpu", device_name="CPU")
+    run.note("leased", **lease.event())
+    results.save(run, lease, b"half of an archive")
+    _measure(run, executor, [])
+    assert len(_counts(run)) == _expected(4)
+    assert {record.attempt for record in run.records() if record.cell.case_id == case_id(0)} == {2}
 
 
 def test_a_lost_scheduler_ends_the_run_and_keeps_what_was_measured(four_blocks: tuple[FakeHosts, Run]) -> None:
