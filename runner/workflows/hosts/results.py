@@ -88,10 +88,11 @@ class Collector:
         What a driver that died has stored of the same archive is not stored again.
 
         Raises:
-            RecordError: the archive is damaged, or has records of another case.
+            RecordError: the archive is damaged, or has records of another case or of another kind of device.
         """
         with _unpacked(self.run, archive) as block:
             journal, records = block.journal(), []
+            lease = _as_measured(lease, block)
             for record in block.records(journal):
                 added = self._of_run(record, lease)
                 records.append(added)
@@ -133,6 +134,21 @@ class Collector:
             lease = Lease.of(event)
             if case_id not in journal.blocks and archive_path(self.run, lease).is_file():
                 self.add(lease, archive_path(self.run, lease))
+
+
+def _as_measured(lease: Lease, block: Run) -> Lease:
+    """Return a lease with the host and the device that measured: Slurm chooses both anew for each job.
+
+    Raises:
+        RecordError: the device is of another kind than the one that the block was planned for.
+    """
+    header = block.journal().header
+    name = header.get("device_name", lease.device_name)
+    host = block.machine().get("host") or lease.host
+    if name != lease.device_name:
+        advice = "give the driver devices of one kind, with `constraint` in the address of Slurm"
+        raise RecordError(Problem(f"{host} measured on {name} instead of {lease.device_name}: {advice}"))
+    return replace(lease, host=host, device=header.get("device", lease.device))
 
 
 def _unmerged(run: Run) -> frozenset[tuple[str, int, int]]:
