@@ -18,6 +18,7 @@ import pytest
 
 from runner.core.paths import cache_folder
 from tests.fakes import driver
+from tests.support import slurm
 
 ROOT = Path(__file__).parents[2]
 MATRIX = """\
@@ -182,3 +183,24 @@ def standin(driver_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     yield board
     board.close()
+
+
+@pytest.fixture(scope="session")
+def started_slurm(request: pytest.FixtureRequest) -> Iterator[slurm.Cluster]:
+    """A Slurm with one node; without its packages the test is skipped, or fails where --run-slurm was given."""
+    missing = slurm.missing()
+    if missing or os.geteuid():
+        reason = f"Slurm needs {', '.join(missing)}" if missing else "Slurm's daemons need root"
+        if request.config.getoption("--run-slurm"):
+            pytest.fail(f"--run-slurm was given, and {reason}")
+        pytest.skip(reason)
+    with slurm.cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def slurm_cluster(started_slurm: slurm.Cluster, monkeypatch: pytest.MonkeyPatch) -> slurm.Cluster:
+    """The Slurm that commands of this test and of its processes use."""
+    for name in ("SLURM_CONF", "PATH"):
+        monkeypatch.setenv(name, started_slurm.environment[name])
+    return started_slurm

@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from runner.store.run import Run, runs
 from runner.workflows.hosts.certificates import make
-from tests.support import slurm
+from tests.support.slurm import Cluster
 
 MATRIX = """
 version: 1
@@ -142,7 +140,7 @@ def test_workers_scheduler_and_driver_are_killed_and_nothing_is_lost(tmp_path: P
         assert "Traceback" not in text
 
 
-def test_local_dask_with_tls_and_slurm_give_the_same_records(tmp_path: Path, slurm_configuration: Path) -> None:
+def test_local_dask_with_tls_and_slurm_give_the_same_records(tmp_path: Path, slurm_cluster: Cluster) -> None:
     make(tmp_path / "certificates")
     local, dask, batch = (tmp_path / name for name in ("local", "dask", "batch"))
     for folder in (local, dask, batch):
@@ -155,38 +153,3 @@ def test_local_dask_with_tls_and_slurm_give_the_same_records(tmp_path: Path, slu
     for folder in (local, dask, batch):
         assert (runs(folder / "reports")[0].path / "index.html").exists()
     assert not list((batch / "reports").glob("slurm-*"))
-
-
-def test_a_cancelled_job_and_a_failed_node_of_slurm_are_handed_out_again(
-    tmp_path: Path, slurm_configuration: Path
-) -> None:
-    words = ("--backend", "host", "--executor", "slurm://gpu?devices=1&gres=gpu:1&device=cpu")
-    with _process(*_command(tmp_path, *words), log=tmp_path / "driver.log") as driver:
-        _until(lambda: _leased(tmp_path), "the first lease")
-        _until(lambda: "RUNNING" in _slurm("squeue", "--noheader", "--format=%T"), "the first job")
-        _slurm("scancel", "--name=matrix-runner")
-        _until(lambda: runs(tmp_path / "reports")[0].journal().blocks, "the first block")
-        _slurm("scontrol", "update", "nodename=localhost", "state=down", "reason=test")
-        _slurm("scontrol", "update", "nodename=localhost", "state=resume")
-        assert driver.wait(120) == 0, (tmp_path / "driver.log").read_text()
-    run = runs(tmp_path / "reports")[0]
-    assert _is_complete(run)
-    assert sum(event["lease"] for event in run.journal().leases.values()) > CELLS
-
-
-def _slurm(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
-@pytest.fixture(scope="module")
-def slurm_configuration(request: pytest.FixtureRequest) -> Iterator[Path]:
-    """A Slurm with one node; without its packages the test is skipped, or fails where --run-slurm was given."""
-    missing = slurm.missing()
-    if missing or os.geteuid():
-        reason = f"Slurm needs {', '.join(missing)}" if missing else "Slurm's daemons need root"
-        if request.config.getoption("--run-slurm"):
-            pytest.fail(f"--run-slurm was given, and {reason}")
-        pytest.skip(reason)
-    with slurm.cluster() as configuration, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SLURM_CONF", str(configuration))
-        yield configuration

@@ -1,16 +1,22 @@
-"""A real Slurm in a private folder: one node with two stand-in GPUs, whose daemons end with the tests."""
+"""A real Slurm in a private folder: one node with two stand-in GPUs, whose daemons end with the tests.
+
+The GPUs are device files like /dev/null: Slurm hands them out, and the stand-in for NVIDIA's driver answers for them.
+"""
 
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 DAEMONS = ("munged", "slurmctld", "slurmd")
-PORTS = (16817, 16818)
+NODE = "localhost"
 CONFIGURATION = """\
 ClusterName=test
 SlurmctldHost=localhost
@@ -27,7 +33,9 @@ SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd.log
 SlurmctldPort={ports[0]}
 SlurmdPort={ports[1]}
-ProctrackType=proctrack/linuxproc
+SlurmdTimeout=6
+Epilog={folder}/epilog
+ProctrackType=proctrack/{proctrack}
 TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
@@ -36,9 +44,12 @@ SwitchType=switch/none
 MpiDefault=none
 ReturnToService=2
 KillWait=5
-NodeName=localhost CPUs={cpus} Gres=gpu:2 State=UNKNOWN
+SlurmdParameters=config_overrides
+NodeName=localhost CPUs=4 Gres=gpu:2 State=UNKNOWN
 PartitionName=gpu Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
+CGROUPS = Path("/sys/fs/cgroup/freezer")
+SECONDS = 30.0
 
 
 def missing() -> tuple[str, ...]:
@@ -46,57 +57,119 @@ def missing() -> tuple[str, ...]:
     return tuple(name for name in DAEMONS if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") is None)
 
 
+def proctrack() -> str:
+    """Return how Slurm can follow the processes of a job on this machine: by control groups of version 1, or not."""
+    return "cgroup" if os.access(CGROUPS / "tasks", os.W_OK) else "linuxproc"
+
+
+@dataclass
+class Cluster:
+    """Slurm's daemons, whose configuration ``SLURM_CONF`` has to name for its commands.
+
+    Attributes:
+        folder: has all of its files.
+        proctrack: how it follows processes: ``cgroup`` or ``linuxproc``.
+        daemons: name -> process.
+    """
+
+    folder: Path
+    proctrack: str
+    daemons: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
+
+    @property
+    def configuration(self) -> Path:
+        """The path of ``slurm.conf``."""
+        return self.folder / "slurm.conf"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of Slurm's commands and daemons."""
+        return {**os.environ, "SLURM_CONF": str(self.configuration), "PATH": f"{os.environ['PATH']}:/usr/sbin"}
+
+    def configure(self) -> None:
+        """Write the files that the daemons need."""
+        self.folder.chmod(0o755)  # munged refuses a socket that others cannot reach
+        munge = self.folder / "munge"
+        for path in (munge, self.folder / "state", self.folder / "spool"):
+            path.mkdir(mode=0o700)
+        (munge / "key").write_bytes(os.urandom(1024))
+        (munge / "key").chmod(0o600)
+        for number in range(2):
+            os.mknod(self.folder / f"gpu{number}", 0o20600, os.makedev(1, 3))  # what /dev/null is
+        content = CONFIGURATION.format(folder=self.folder, ports=_free_ports(), proctrack=self.proctrack)
+        self.configuration.write_text(content)
+        (self.folder / "gres.conf").write_text(f"Name=gpu File={self.folder}/gpu[0-1]\n")
+        (self.folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupMountpoint=/sys/fs/cgroup\n")
+        self.epilog()
+
+    def epilog(self, *commands: str) -> None:
+        """Have slurmd run some commands after each job, without the variables of this process."""
+        script = self.folder / "epilog"
+        script.write_text("\n".join(["#!/bin/sh", *commands, "exit 0", ""]))
+        script.chmod(0o755)
+
+    def start(self, name: str) -> None:
+        """Start a daemon."""
+        munge = self.folder / "munge"
+        files = [f"--{name}={munge}/{file}" for name, file in (("key-file", "key"), ("pid-file", "pid"))]
+        files += [f"--log-file={munge}/log", f"--seed-file={munge}/seed", f"--socket={self.folder}/munge.socket"]
+        commands = {
+            "munged": ["munged", "--foreground", "--force", *files],
+            "slurmctld": ["slurmctld", "-D"],
+            "slurmd": ["slurmd", "-D", "-N", NODE],
+        }
+        null = subprocess.DEVNULL
+        self.daemons[name] = subprocess.Popen(commands[name], env=self.environment, stdout=null, stderr=null)
+
+    def stop(self, name: str, number: signal.Signals = signal.SIGTERM) -> None:
+        """End a daemon by a signal."""
+        daemon = self.daemons.pop(name)
+        daemon.send_signal(number)
+        try:
+            daemon.wait(10)
+        except subprocess.TimeoutExpired:
+            daemon.kill()
+            daemon.wait()
+
+    def run(self, *command: str) -> str:
+        """Return what a command of Slurm prints."""
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=True).stdout
+
+    def jobs(self, state: str) -> tuple[str, ...]:
+        """Return the numbers of the jobs in a state."""
+        return tuple(self.run("squeue", "--noheader", f"--states={state}", "--format=%i").split())
+
+    def wait_for_node(self, state: str) -> None:
+        """Return when the node is in a state, such as ``idle``; raises RuntimeError where that takes too long."""
+        limit = time.monotonic() + SECONDS
+        while time.monotonic() < limit:
+            with suppress(subprocess.CalledProcessError):  # slurmctld may just have started
+                if self.run("sinfo", "--noheader", "--format=%T").strip().rstrip("*") == state:
+                    return
+            time.sleep(0.2)
+        raise RuntimeError(f"the node of Slurm has not become {state}: {(self.folder / 'slurmctld.log').read_text()}")
+
+
 @contextmanager
-def cluster() -> Iterator[Path]:
-    """Start Slurm, and give the path of its configuration, which ``SLURM_CONF`` has to name."""
+def cluster(proctrack: str = proctrack()) -> Iterator[Cluster]:
+    """Start Slurm; it ends with the block."""
     folder = Path(tempfile.mkdtemp(prefix="slurm-"))
-    folder.chmod(0o755)  # munged refuses a socket that others cannot reach
-    munge = folder / "munge"
-    for path in (munge, folder / "state", folder / "spool"):
-        path.mkdir(mode=0o700)
-    (munge / "key").write_bytes(os.urandom(1024))
-    (munge / "key").chmod(0o600)
-    for number in range(2):
-        os.mknod(folder / f"gpu{number}", 0o20600, os.makedev(1, 3))  # what /dev/null is
-    configuration = folder / "slurm.conf"
-    configuration.write_text(CONFIGURATION.format(folder=folder, ports=PORTS, cpus=len(os.sched_getaffinity(0))))
-    (folder / "gres.conf").write_text(f"Name=gpu File={folder}/gpu[0-1]\n")
-    environment = {**os.environ, "SLURM_CONF": str(configuration), "PATH": f"{os.environ['PATH']}:/usr/sbin"}
-    files = [
-        f"--{name}={munge}/{file}" for name, file in (("key-file", "key"), ("pid-file", "pid"), ("log-file", "log"))
-    ]
-    commands = (
-        ["munged", "--foreground", "--force", f"--socket={folder}/munge.socket", f"--seed-file={munge}/seed", *files],
-        ["slurmctld", "-D"],
-        ["slurmd", "-D", "-N", "localhost"],
-    )
-    daemons = []
+    made = Cluster(folder, proctrack)
+    made.configure()
     try:
-        for command in commands:
-            daemons.append(
-                subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            )
+        for name in DAEMONS:
+            made.start(name)
             time.sleep(0.5)
-        _wait_until_idle(environment)
-        yield configuration
+        made.wait_for_node("idle")
+        yield made
     finally:
-        for daemon in reversed(daemons):
-            daemon.terminate()
-            try:
-                daemon.wait(10)
-            except subprocess.TimeoutExpired:
-                daemon.kill()
-                daemon.wait()
+        for name in reversed(list(made.daemons)):
+            made.stop(name)
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _wait_until_idle(environment: dict[str, str]) -> None:
-    limit = time.monotonic() + 30
-    while time.monotonic() < limit:
-        done = subprocess.run(
-            ["sinfo", "--noheader", "--format=%T"], capture_output=True, text=True, env=environment, check=False
-        )
-        if done.stdout.strip() == "idle":
-            return
-        time.sleep(0.2)
-    raise RuntimeError("Slurm has not become idle")
+def _free_ports() -> tuple[int, int]:
+    with socket.socket() as first, socket.socket() as second:
+        for each in (first, second):
+            each.bind(("127.0.0.1", 0))
+        return first.getsockname()[1], second.getsockname()[1]

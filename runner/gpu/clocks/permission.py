@@ -13,7 +13,7 @@ import shutil
 import stat
 import sys
 import sysconfig
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -60,14 +60,20 @@ def rule(user: int) -> str:
     return f"{name} ALL=(root) NOPASSWD: {' '.join(map(sudoers_word, COMMAND))}"
 
 
-def allow(user: int) -> str:
-    """Return the command that allows a user to hold clocks, as the end of a sentence."""
+def allow(user: int, environ: Mapping[str, str] = os.environ) -> str:
+    """Return the command that allows a user to hold clocks, as the end of a sentence.
+
+    Args:
+        user: the number of the user.
+        environ: the environment; in a job of Slurm, the user is not the one who can enter the command.
+    """
     if user == 0:
         return "root needs the capability SYS_ADMIN: run on the host, or start the container with --cap-add SYS_ADMIN"
     command = f"echo {shlex.quote(rule(user))} | sudo tee -a {SUDOERS} {COPY}"
     writable = writable_code(user)
     warning = f"; careful: this rule makes everybody root who can write to {writable}, as you can: {ADVICE}"
-    return f"to allow it: {command}{warning if writable else ''}"
+    who = "an administrator of the cluster can allow it, on each node" if "SLURM_JOB_ID" in environ else "to allow it"
+    return f"{who}: {command}{warning if writable else ''}"
 
 
 def writable_code(user: int, groups: Collection[int] | None = None) -> Path | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from runner.core.errors import EngineError, NothingSelectedError, Problem, RecordError
 from runner.core.progress import Progress
+from runner.core.text import printable
 from runner.workflows.hosts import tasks
 from runner.workflows.hosts.executors import Completion, Executor
 from runner.workflows.hosts.tasks import Inquiry, Offer
@@ -16,6 +17,8 @@ MAX_FAILURES = 2
 """Blocks that a device may fail one after the other before it takes part no longer."""
 WAIT_SECONDS = 1.0
 """How long the driver waits for results before it looks for new devices."""
+NOTE_LENGTH = 2_000
+"""The longest sentence of another host that is printed, in characters."""
 JOIN_SECONDS = 60.0
 """How long a run waits for a device that can go on."""
 
@@ -71,6 +74,9 @@ class Devices:
         except RecordError as error:
             self.refuse(completion.key, error.problems[0].message)
             return None
+        if offer.kind not in {known.kind for known in self.offers.values()}:
+            for note in offer.notes:
+                self.progress.note(f"{offer.host}: {printable(note, NOTE_LENGTH)}")
         self.made[offer.host].update(offer.made)
         self.offers[completion.key] = replace(offer, plan={}, cases={})  # plans are large, and equal within a kind
         self.progress.note(f"{offer.host}: {offer.device_name} takes part")

@@ -137,9 +137,11 @@ class Driver:
         if completion.result is None:
             raise RecordError(Problem(completion.reason))
         archive = results.save(self.run, lease, tasks.payload(completion.result))
-        for record in self.collector.add(lease, archive):
+        records = self.collector.add(lease, archive)
+        for record in records:
             self._show(record)
-        self.devices.progress.note(f"{lease.case_id}: measured on {lease.host}, {lease.device_name}")
+        host = next((record.facts["host"] for record in records), lease.host)
+        self.devices.progress.note(f"{lease.case_id}: measured on {host}, {lease.device_name}")
 
     def _show(self, record: Record) -> None:
         progress = self.devices.progress

@@ -87,11 +87,12 @@ class Collector:
         Its lines enter the journal together, so that a block is complete or is not there at all.
 
         Raises:
-            RecordError: the archive is damaged, or has records of another case; it is removed, and nothing is added.
+            RecordError: the archive is damaged, or has records of another case or of another kind of device; it is
+                removed, and nothing is added.
         """
         try:
             with _unpacked(self.run, archive) as block:
-                journal, environments = block.journal(), block.environments()
+                lease, journal, environments = _as_measured(lease, block), block.journal(), block.environments()
                 records = tuple(self._of_run(record, lease) for record in block.records(journal))
                 logs = {record.cell.id: _log(block, record) for record in records if record.status != "ok"}
         except RecordError:
@@ -141,6 +142,21 @@ def _block_event(lease: Lease, environments: Mapping[str, Any]) -> tuple[str, di
     fields = {name: value for name, value in lease.event().items() if name != "token"}
     digests = {name: str(facts.get("digest", "")) for name, facts in environments.items()}
     return "block", {**fields, "digests": digests}
+
+
+def _as_measured(lease: Lease, block: Run) -> Lease:
+    """Return a lease with the host and the device that measured: Slurm chooses both anew for each job.
+
+    Raises:
+        RecordError: the device is of another kind than the one that the block was planned for.
+    """
+    header = block.journal().header
+    name = header.get("device_name", lease.device_name)
+    host = block.machine().get("host") or lease.host
+    if name != lease.device_name:
+        advice = "give the driver devices of one kind, with `constraint` in the address of Slurm"
+        raise RecordError(Problem(f"{host} measured on {name} instead of {lease.device_name}: {advice}"))
+    return replace(lease, host=host, device=header.get("device", lease.device))
 
 
 def _log(block: Run, record: Record) -> str:

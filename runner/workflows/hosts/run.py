@@ -45,7 +45,7 @@ def run_on_hosts(
     """
     matrix = load(options.matrix)
     budget = parse_duration(options.budget) if options.budget else None
-    with closing(connect(address, certificates, options.reports.absolute())) as executor:
+    with closing(connect(address, certificates, options.reports.absolute(), progress.note)) as executor:
         devices = Devices(
             executor=executor,
             project=project.pack(options.matrix),

@@ -78,6 +78,7 @@ class Offer:
         cases: case id -> its specification, for every case with a cell that runs.
         measurement: the fields of ``Measurement``.
         made: the environments that the host has made already.
+        notes: sentences that the user should read first, such as what happens to the clocks.
     """
 
     host: str
@@ -88,6 +89,7 @@ class Offer:
     cases: Mapping[str, Any]
     measurement: Mapping[str, Any]
     made: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -157,8 +159,8 @@ def decode(content: bytes) -> Inquiry | Job | Offer:
         fields = {field.name: document[field.name] for field in dataclasses.fields(kind)}
         if "project" in fields:
             fields["project"] = base64.b64decode(fields["project"], validate=True)
-        if "made" in fields:
-            fields["made"] = tuple(map(str, fields["made"]))
+        for name in {"made", "notes"} & fields.keys():
+            fields[name] = tuple(map(str, fields[name]))
         return kind(**fields)
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(Problem(f"a message between driver and worker is damaged: {error}")) from error

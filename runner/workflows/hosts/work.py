@@ -17,6 +17,7 @@ from runner.core.progress import Progress
 from runner.plan.document import plan_document, read_plan
 from runner.store.run import Run
 from runner.workflows import run as pipeline
+from runner.workflows.clocks import announcements
 from runner.workflows.context import cache_in_use, setup
 from runner.workflows.hosts import project
 from runner.workflows.hosts.project import models
@@ -74,6 +75,8 @@ def _offer(inquiry: Inquiry, device: str, folder: Path) -> Offer:
     context = setup(options)
     prepared = prepare(context.matrix, context.request, context.backend, context.settings, context.gpu)
     plan, fields = prepared.plan, header.device_fields(context.gpus)
+    announced = announcements(context.gpus, context.settings.clocks)
+    clocks = ("; ".join(filter(None, [each.text, each.fix])) for each in announced)
     return Offer(
         host=socket.gethostname(),
         device=device_id(*context.gpus),
@@ -83,6 +86,7 @@ def _offer(inquiry: Inquiry, device: str, folder: Path) -> Offer:
         cases={block.case_id: block.spec for block in plan.blocks},
         measurement=asdict(plan.measurement),
         made=tuple(sorted(prepared.survey.cached)),
+        notes=(*context.notes, *clocks),
     )
 
 

@@ -102,6 +102,8 @@ def test_the_command_that_allows_it_can_be_pasted(monkeypatch: pytest.MonkeyPatc
         f"to allow it: echo '{rule(USER)}' | sudo tee -a /etc/sudoers.d/matrix-runner /etc/matrix-runner.sudoers"
     )
     assert "NOPASSWD" not in allow(0)
+    in_job = allow(USER, {"SLURM_JOB_ID": "12"})
+    assert in_job == allow(USER).replace("to allow it", "an administrator of the cluster can allow it, on each node")
     assert sudoers_word("/a b/c:d") == "/a\\ b/c\\:d"
 
 

@@ -4,7 +4,7 @@ An executor knows devices by a key, gives a device one task at a time, and retur
 decides what happens to the block of a worker that is lost.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -60,13 +60,16 @@ class Executor(Protocol):
         """Give up all tasks, and the connection."""
 
 
-def connect(address: str, certificates: Path | None, folder: Path) -> Executor:
+def connect(
+    address: str, certificates: Path | None, folder: Path, say: Callable[[str], None] = lambda _: None
+) -> Executor:
     """Return the executor of an address.
 
     Args:
         address: such as those of ``EXECUTORS``.
         certificates: a folder of certificates for TLS; None without TLS.
         folder: a folder that all nodes of a Slurm cluster share.
+        say: takes sentences for the user.
 
     Raises:
         UsageError: there is no such executor, or its package is not installed.
@@ -76,7 +79,7 @@ def connect(address: str, certificates: Path | None, folder: Path) -> Executor:
     if scheme == "slurm":
         from runner.workflows.hosts.executors.slurm import SlurmExecutor
 
-        return SlurmExecutor(rest, folder)
+        return SlurmExecutor(rest, folder, say)
     if scheme != "dask":
         examples = ", ".join(EXECUTORS.values())
         raise UsageError(Problem(f"there is no executor {address!r}", hint=f"there are {LOCAL}, {examples}"))

@@ -1,0 +1,22 @@
+"""`runner` whose jobs of Slurm measure on stand-in GPUs: NumPy computes, planned as for a CPU, and held as on a GPU."""
+
+import sys
+from dataclasses import replace
+
+from runner import cli
+from runner.gpu.selection import choose_devices
+from runner.workflows.context import Context, setup
+from runner.workflows.hosts import work
+from runner.workflows.hosts.executors import slurm
+from runner.workflows.options import Options
+
+
+def setup_on_gpu(options: Options) -> Context:
+    """Return the context of a plan for the CPU, with the GPU that the job has got."""
+    _, gpus = choose_devices(options.device)
+    return replace(setup(replace(options, device="cpu")), gpus=gpus)
+
+
+work.setup = setup_on_gpu  # type: ignore[attr-defined, assignment]
+slurm.PROGRAM = (sys.executable, __file__)
+cli.main()

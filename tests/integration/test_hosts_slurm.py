@@ -1,0 +1,255 @@
+"""Runs whose jobs a real Slurm starts: on two stand-in GPUs, whose clocks come back, and whatever fails on the way."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from runner.core.errors import UsageError
+from runner.gpu.clocks import journal
+from runner.store.run import Run, runs
+from runner.workflows.hosts.executors import Completion, slurm
+from runner.workflows.hosts.executors.slurm import SlurmExecutor
+from tests.fakes.driver import TDP, UUID, StandIn
+from tests.integration.conftest import ROOT, wait_for
+from tests.support.slurm import NODE, Cluster
+
+SCRIPT = ROOT / "tests" / "integration" / "data" / "slurm_gpu.py"
+MATRIX = """
+version: 1
+environments:
+  np: {framework: numpy, release: "2.*", python: "3.11", requirements: [numpy]}
+workloads:
+  rnn-step: {cases: [lstm-b32-h128, rnn-b32-h128], phases: [forward, train]}
+measure: {rounds: 2, max_rounds: 2, seconds: 0.02, threads: 1, controls: false}
+"""
+HELD = {"sm": (TDP, TDP), "memory": (2619, 2619)}
+ON_GPU, ON_CPU = (str(SCRIPT),), ("-m", "runner")
+
+
+class Driver:
+    """`runner run --executor slurm://...` in a folder of its own."""
+
+    def __init__(self, folder: Path, address: str, program: tuple[str, ...]) -> None:
+        """Start it."""
+        self.reports, self.log = folder / "reports", folder / "driver.log"
+        (folder / "matrix.yaml").write_text(MATRIX)
+        words = ["run", "--matrix", str(folder / "matrix.yaml"), "--reports", str(self.reports), "--backend", "host"]
+        command = [sys.executable, *program, *words, "--busy-ok", "--executor", address]
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+
+    @property
+    def text(self) -> str:
+        """What it has printed."""
+        return self.log.read_text()
+
+    @property
+    def run(self) -> Run:
+        """Its run."""
+        (run,) = runs(self.reports)
+        return run
+
+    def has_blocks(self) -> bool:
+        """Return whether a block is complete."""
+        return bool(runs(self.reports) and self.run.journal().blocks)
+
+    def finish(self) -> Run:
+        """Wait for its end, and return the run, of which nothing is missing or counted twice."""
+        assert self.process.wait(240) == 0, self.text
+        counts = Counter((entry.cell, entry.round) for entry in self.run.journal().counting())
+        assert set(counts.values()) == {1}
+        assert len(counts) == 2 * len(self.run.plan()["cells"])
+        assert not list(self.run.path.glob(".*.tmp"))
+        return self.run
+
+
+@contextmanager
+def _driver(folder: Path, address: str, program: tuple[str, ...] = ON_CPU) -> Iterator[Driver]:
+    driver = Driver(folder, address, program)
+    try:
+        yield driver
+    finally:
+        driver.process.kill()
+        driver.process.wait()
+
+
+@pytest.fixture
+def gpus(standin: StandIn) -> StandIn:
+    """The two GPUs of the node."""
+    standin.make(1)
+    standin.state.devices = 2
+    for number in range(2):
+        standin.state.device[number].busy = 1
+    return standin
+
+
+def test_two_jobs_measure_at_the_same_time_each_on_its_gpu(
+    gpus: StandIn, slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    with _driver(tmp_path, "slurm://gpu?devices=2&gres=gpu:1", ON_GPU) as driver:
+        wait_for(lambda: gpus.pinned(0) == gpus.pinned(1) == HELD)
+        run = driver.finish()
+    devices: dict[str, set[str]] = {}
+    for record in run.records():
+        assert (record.status, record.facts["pinned"]) == ("ok", "SM base, memory 2619 MHz")
+        devices.setdefault(record.cell.case_id, set()).add(record.facts["device_uuid"])
+    assert sorted(devices.values()) == [{UUID.format(0)}, {UUID.format(1)}]
+    assert {event["device"] for event in run.journal().blocks.values()} == {UUID.format(0), UUID.format(1)}
+    assert (gpus.pinned(0), gpus.pinned(1), gpus.open_in()) == ({}, {}, [])
+    assert "locks the clocks of Stand-in Hopper" in driver.text
+    assert not list(driver.reports.glob("slurm-*"))  # the output of jobs
+
+
+class Attempt:
+    """A job that has locked the clocks of a GPU."""
+
+    def __init__(self, gpus: StandIn, cluster: Cluster) -> None:
+        """Wait for it."""
+        self.gpus = gpus
+        self.gpu = wait_for(lambda: [number for number in range(2) if gpus.pinned(number) == HELD])[0]
+        (self.job,) = cluster.jobs("RUNNING")
+        book = journal.ledger(journal.folder(os.environ, os.geteuid()), UUID.format(self.gpu))
+        self.entry = wait_for(book.read)
+
+    def restored(self) -> bool:
+        """Return whether the clocks are as they were."""
+        return not self.gpus.pinned(self.gpu)
+
+
+def test_the_clocks_come_back_however_a_job_ends(gpus: StandIn, slurm_cluster: Cluster, tmp_path: Path) -> None:
+    names = ("LD_LIBRARY_PATH", "NVML_STANDIN", "XDG_STATE_HOME", "PYTHONPATH")
+    variables = [f"export {name}='{os.environ[name]}'" for name in names]
+    with _driver(tmp_path, "slurm://gpu?devices=1&gres=gpu:1", ON_GPU) as driver:
+        attempt = Attempt(gpus, slurm_cluster)
+        slurm_cluster.run("scancel", attempt.job)
+        wait_for(attempt.restored, 5)  # by the job, before any other starts
+
+        attempt = Attempt(gpus, slurm_cluster)
+        slurm_cluster.run("scancel", "--signal=KILL", "--full", attempt.job)
+        wait_for(lambda: attempt.job not in slurm_cluster.jobs("RUNNING"))
+        assert not journal.alive(journal.folder(os.environ, os.geteuid()) / f"{attempt.entry.uuid}.json")
+        assert gpus.pinned(attempt.gpu) == HELD  # its guardian was killed, too
+        wait_for(attempt.restored)
+        assert f"of Slurm restores the clocks on {NODE}" in driver.text
+
+        attempt = Attempt(gpus, slurm_cluster)
+        slurm_cluster.epilog(*variables, f"exec {sys.executable} -P -m runner clocks reset")
+        slurm_cluster.run("scontrol", "update", f"nodename={NODE}", "state=down", "reason=test")
+        wait_for(attempt.restored)  # by the epilog: no job can start
+        slurm_cluster.epilog()
+        slurm_cluster.run("scontrol", "update", f"nodename={NODE}", "state=resume")
+        run = driver.finish()
+    assert sum(event["lease"] for event in run.journal().leases.values()) == 2 + 3
+    assert (gpus.pinned(0), gpus.pinned(1)) == ({}, {})
+    for state in ("CANCELLED", "FAILED", "NODE_FAIL"):
+        assert f"of Slurm on {NODE} ended: {state}; its output is in {driver.reports}/slurm-" in driver.text
+    assert len(list(driver.reports.glob("slurm-*/*.log"))) == len(list(driver.reports.glob("slurm-*/*"))) == 3
+
+
+def test_daemons_that_die_cost_at_most_a_block(slurm_cluster: Cluster, tmp_path: Path) -> None:
+    with _driver(tmp_path, "slurm://gpu?devices=1") as driver:
+        wait_for(lambda: slurm_cluster.jobs("RUNNING"))
+        slurm_cluster.stop("slurmctld")
+        wait_for(lambda: "Slurm does not answer (" in driver.text)
+        slurm_cluster.start("slurmctld")
+        wait_for(lambda: "Slurm answers again" in driver.text)
+        wait_for(lambda: runs(driver.reports) and driver.run.journal().leases)
+        job = wait_for(lambda: slurm_cluster.jobs("RUNNING"))[0]
+        slurm_cluster.stop("slurmd", signal.SIGKILL)
+        slurm_cluster.wait_for_node("down")
+        assert job not in slurm_cluster.jobs("RUNNING")
+        slurm_cluster.start("slurmd")
+        driver.finish()
+
+
+def test_the_jobs_of_a_driver_that_is_interrupted_end_and_release_the_clocks(
+    gpus: StandIn, slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    with _driver(tmp_path, "slurm://gpu?devices=2&gres=gpu:1", ON_GPU) as driver:
+        wait_for(lambda: gpus.pinned(0) == gpus.pinned(1) == HELD)
+        driver.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: not gpus.pinned(0) and not gpus.pinned(1), 10)
+        assert driver.process.wait(30) == 130
+    wait_for(lambda: not slurm_cluster.jobs("RUNNING,COMPLETING"))
+    assert "continues it" in driver.text
+
+
+@pytest.fixture
+def said() -> list[str]:
+    """What the executor said."""
+    return []
+
+
+@pytest.fixture
+def executor(
+    slurm_cluster: Cluster, tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[SlurmExecutor]:
+    """An executor whose jobs cannot start their program."""
+    monkeypatch.setattr(slurm, "PROGRAM", ("/nowhere/python",))
+    monkeypatch.setattr(slurm, "SETTLE_SECONDS", 0.5)
+    made = SlurmExecutor("gpu?gres=gpu:1&device=cpu", tmp_path, said.append)
+    yield made
+    made.close()
+
+
+def _completion(executor: SlurmExecutor) -> Completion:
+    completions: list[Completion] = wait_for(lambda: [*executor.completed(1.0)])
+    return completions[0]
+
+
+def test_a_job_that_fails_names_its_output(executor: SlurmExecutor, tmp_path: Path) -> None:
+    executor.submit("slurm-1", b"a task")
+    completion = _completion(executor)
+    assert (completion.key, completion.result, completion.lost) == ("slurm-1", None, False)
+    executor.close()
+    (log,) = tmp_path.glob("slurm-*/*")
+    assert completion.reason.endswith(f"of Slurm on {NODE} ended: FAILED; its output is in {log}")
+    assert "/nowhere/python" in log.read_text()
+
+
+def test_a_job_that_cannot_start_says_why(executor: SlurmExecutor, slurm_cluster: Cluster, said: list[str]) -> None:
+    slurm_cluster.run("scontrol", "update", f"nodename={NODE}", "state=drain", "reason=test")
+    try:
+        executor.submit("slurm-1", b"a task")
+        wait_for(lambda: [*executor.completed(1.0), *said])
+        slurm_cluster.run("scontrol", "hold", executor.jobs["slurm-1"].number)
+        wait_for(lambda: [*executor.completed(1.0), *said[1:]])
+        slurm_cluster.run("scancel", executor.jobs["slurm-1"].number)
+        completion = _completion(executor)
+    finally:
+        slurm_cluster.run("scontrol", "update", f"nodename={NODE}", "state=resume")
+    assert "of Slurm waits: " in said[0]
+    assert "of Slurm waits: JobHeldAdmin, which does not pass by itself" in said[1]
+    assert (completion.lost, completion.reason.endswith("ended: CANCELLED")) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("address", "message", "hint"),
+    [
+        ("nowhere", "Slurm refuses the job: Invalid partition name specified", "`sinfo --summarize`"),
+        ("gpu?gres=fpga:1", "Slurm refuses the job: Invalid generic resource (gres) specification", "%G"),
+        (
+            "gpu?gres=gpu:3",
+            "Slurm refuses the job: Requested node configuration is not available",
+            "no node has as much",
+        ),
+        ("gpu?constraint=a100", "Slurm refuses the job: Invalid feature specification", "constraint="),
+    ],
+)
+def test_what_slurm_refuses_has_a_hint(
+    address: str, message: str, hint: str, slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    executor = SlurmExecutor(address, tmp_path)
+    with pytest.raises(UsageError) as caught:
+        executor.submit("slurm-1", b"a task")
+    assert caught.value.problems[0].message == message
+    assert hint in str(caught.value)
+    executor.close()
+    assert not list(tmp_path.iterdir())
