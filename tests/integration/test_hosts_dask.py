@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -28,6 +29,14 @@ MORE_CASES = (*CASES, *(f"{network}-b32-h512" for network in ("lstm", "rnn", "gr
 def near(tmp_path: Path) -> Iterator[Cluster]:
     """A scheduler on loopback without workers."""
     with cluster(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def secured(tmp_path: Path) -> Iterator[Cluster]:
+    """As ``near``, with TLS."""
+    make(tmp_path / "certificates")
+    with cluster(tmp_path, certificates=tmp_path / "certificates") as made:
         yield made
 
 
@@ -192,14 +201,28 @@ def _only_tls_listens(dask: Cluster) -> None:
     for host in ("head", *HOSTS):
         listening = [address for address in dask.network.listening(host) if not address.startswith("127.0.0.1:")]
         assert len(listening) == 1, (host, listening)
-        assert _answer_without_certificate(dask.network.name(host), listening[0]) == "refused"
+        inside = ("ip", "netns", "exec", dask.network.name(host))
+        assert _answer_without_certificate(listening[0], *inside) == "refused"
 
 
-def _answer_without_certificate(namespace: str, address: str) -> str:
+def _answer_without_certificate(address: str, *inside: str) -> str:
     host, _, port = address.rpartition(":")
     program = Path(__file__).parents[1] / "support" / "without_certificate.py"
-    command = ["ip", "netns", "exec", namespace, "python3", str(program), host, port]
+    command = [*inside, sys.executable, str(program), host, port]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.strip()
+
+
+def test_who_has_no_certificate_or_another_one_is_refused(secured: Cluster) -> None:
+    make(secured.folder / "others")
+    secured.scheduler()
+    assert _answer_without_certificate(f"127.0.0.1:{secured.port}") == "refused"
+    secured.certificates = secured.folder / "others"
+    for process in (secured.driver(), secured.worker("w1")):
+        assert "do not accept each other's certificates" in secured.finish(process, code=4)
+    outside = "dask://192.0.2.1:8786"  # TEST-NET-1 of RFC 5737: nobody has it
+    driver = secured.start("driver", "runner", "run", "--matrix", str(secured.matrix), "--executor", outside)
+    for process in (driver, secured.start("w1", "runner", "worker", outside)):
+        assert "without TLS anyone on the network could run code here" in secured.finish(process, code=2)
 
 
 def test_a_driver_that_was_cut_off_goes_on_or_is_resumed(far: Cluster) -> None:
