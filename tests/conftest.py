@@ -20,6 +20,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--run-postgresql", action="store_true", help="tests that need PostgreSQL fail where it is missing"
     )
     parser.addoption("--run-slurm", action="store_true", help="tests that need Slurm fail where it is missing")
+    parser.addoption(
+        "--run-networks", action="store_true", help="tests that need network namespaces fail where there are none"
+    )
     parser.addoption("--run-browser", action="store_true", help="tests that need Chromium fail where there is none")
     parser.addoption("--run-frameworks", action="store_true", help="make the framework environments where they miss")
     parser.addoption("--run-faults", action="store_true", help="run every fault, where CI runs a dozen")

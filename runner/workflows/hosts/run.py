@@ -1,5 +1,6 @@
 """``runner run --executor``: plan by what the hosts offer, measure on them, and keep one run of all."""
 
+import shlex
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -54,12 +55,18 @@ def run_on_hosts(
         )
         with (
             _run(options, address, devices, matrix, resume=resume) as (run, plan),
-            recorded_ending(run, progress, options=f" --executor {address}"),
+            recorded_ending(run, progress, options=_options(address, certificates)),
         ):
             Driver(devices=devices, collector=results.Collector(run), plan=plan, budget=budget).measure()
     for sentence in results.different_builds(run):
         progress.note(sentence)
     return _totals(run), matrix.measure.margin
+
+
+def _options(address: str, certificates: Path | None) -> str:
+    """Return the options that the command needs that continues a run."""
+    words = ["--executor", address, *(["--certificates", str(certificates)] if certificates else [])]
+    return " " + shlex.join(words)
 
 
 @contextmanager

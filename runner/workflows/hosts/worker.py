@@ -1,48 +1,150 @@
 """``runner worker``: offer the devices of this host to a driver, through a Dask scheduler."""
 
 import asyncio
-import multiprocessing
-from collections.abc import Callable
+import logging
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import dask
 from distributed import Worker
+from distributed.comm.core import connect
 from distributed.security import Security
 
+from runner.core.errors import EngineError, Problem
 from runner.core.model import device_id
+from runner.core.units import duration
 from runner.gpu.selection import choose_devices
-from runner.workflows.hosts.executors.dask import RESOURCE, scheduler_address, security
+from runner.workflows.hosts.executors.dask import CONNECT_SECONDS, RESOURCE, no_scheduler, scheduler_address, security
+from runner.workflows.hosts.task_process import end_all
+
+RETURN_SECONDS = 600.0
+"""How long a worker looks for a scheduler that it has lost: longer than a restart of its host takes."""
+ATTEMPT_SECONDS = 3.0
+"""Of one attempt to connect: a long one waits ever longer between its packets, also after the network is back."""
+SCHEDULER_ENDED = "scheduler-close"
+"""The reason that a scheduler gives its workers when it ends in order."""
+QUIET = {
+    "distributed.worker.profile.enabled": False,  # reads the stack of each task every 10 ms
+    "distributed.diagnostics.nvml": False,  # asks the GPU every 500 ms
+    "distributed.worker.http.routes": [],
+}
+"""Dask's settings for a host that measures."""
 
 
-def serve(rest: str, device: str | None, certificates: Path | None, say: Callable[[str], None]) -> None:
-    """Offer devices until the scheduler ends, each in a process with one thread.
+def serve(
+    rest: str,
+    device: str | None,
+    certificates: Path | None,
+    say: Callable[[str], None],
+    patience: float = RETURN_SECONDS,
+) -> None:
+    """Offer devices until the scheduler ends.
 
     Args:
         rest: ``HOST:PORT`` of the scheduler.
         device: as ``--device``; by default the first GPU, or the CPU.
         certificates: the folder of certificates; None on loopback.
         say: takes sentences for the user.
+        patience: seconds for which a scheduler is looked for that was lost.
 
     Raises:
         UsageError: the address or the certificates are wrong.
         GpuError: the device is not there.
+        EngineError: no scheduler answers, or one that was lost has not come back.
     """
-    address, tls = scheduler_address(rest, certificates), security(certificates)
+    link = _Link(rest, scheduler_address(rest, certificates), security(certificates))
     _, gpus = choose_devices(device, say)
-    first, *others = [gpu.uuid for gpu in gpus] or [device_id(None)]
-    context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=_offer, args=(address, name, tls), daemon=True) for name in others]
-    for process in processes:
-        process.start()
-    say(f"offers {', '.join([first, *others])} to {address}")
-    _offer(address, first, tls)
+    devices = [gpu.uuid for gpu in gpus] or [device_id(None)]
+    logging.disable(logging.CRITICAL)  # what Dask logs with tracebacks, this module says in a sentence
+    dask.config.set(QUIET)
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(_offer(link, devices, say, patience))
+    with ThreadPoolExecutor(1) as pool:  # signals interrupt the main thread, and Dask runs in another
+        try:
+            pool.submit(loop.run_until_complete, task).result()
+        except KeyboardInterrupt:
+            loop.call_soon_threadsafe(task.cancel)
+            raise
+    loop.close()
 
 
-def _offer(address: str, device: str, tls: Security | None) -> None:
-    asyncio.run(_work(address, device, tls))
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """The way to a scheduler.
+
+    Attributes:
+        rest: ``HOST:PORT``.
+        address: as Dask writes it.
+        tls: the certificates; None on loopback.
+    """
+
+    rest: str
+    address: str
+    tls: Security | None
+
+    async def reach(self, seconds: float) -> None:
+        """Wait until the scheduler answers; raises EngineError if it does not for ``seconds``."""
+        limit = time.monotonic() + seconds
+        options = (self.tls or Security()).get_connection_args("worker")
+        while True:
+            try:
+                comm = await connect(self.address, timeout=ATTEMPT_SECONDS, **options)
+            except OSError as error:
+                if "SSL" in str(error) or time.monotonic() > limit:
+                    raise no_scheduler(self.rest, error) from error
+                await asyncio.sleep(1.0)
+            else:
+                await comm.close()
+                return
 
 
-async def _work(address: str, device: str, tls: Security | None) -> None:
-    resources: dict[str, float] = {RESOURCE + device: 1.0}
-    worker = Worker(address, nthreads=1, resources=resources, security=tls, memory_limit=0, dashboard=False)
-    async with worker:
-        await worker.finished()
+async def _offer(link: _Link, devices: Sequence[str], say: Callable[[str], None], patience: float) -> None:
+    """Offer devices, again and again, until the scheduler ends."""
+    await link.reach(CONNECT_SECONDS)
+    while await _offer_once(link, devices, say) != SCHEDULER_ENDED:
+        say(f"lost the Dask scheduler at {link.rest}: looks for it for {duration(patience)}")
+        await link.reach(patience)
+    say(f"the Dask scheduler at {link.rest} has ended")
+
+
+async def _offer_once(link: _Link, devices: Sequence[str], say: Callable[[str], None]) -> str:
+    """Offer devices until one of their workers ends, and return the reason."""
+    workers = [DeviceWorker(link, device) for device in devices]
+    try:
+        await asyncio.gather(*workers)
+        say(f"offers {', '.join(devices)} to {link.address}")
+        await asyncio.wait(
+            [asyncio.ensure_future(worker.finished()) for worker in workers], return_when=asyncio.FIRST_COMPLETED
+        )
+        return next(worker.ending for worker in workers if worker.ending)
+    except RuntimeError as error:
+        raise EngineError(Problem(f"{link.rest} does not take this worker: {error.__cause__ or error}")) from error
+    finally:
+        await asyncio.gather(*(worker.close() for worker in workers))
+        await asyncio.to_thread(end_all)  # before others may have the devices
+
+
+class DeviceWorker(Worker):
+    """A worker with one device and one thread.
+
+    Attributes:
+        ending: the reason why it ends, as Dask names it.
+    """
+
+    def __init__(self, link: _Link, device: str) -> None:
+        """Offer a device; nothing is connected yet."""
+        self.ending = ""
+        resources: dict[str, float] = {RESOURCE + device: 1.0}
+        super().__init__(link.address, nthreads=1, resources=resources, security=link.tls, memory_limit=0)
+
+    def start_http_server(self, *_arguments: object, **_options: object) -> None:
+        """Do nothing: Dask would serve pages about the worker to everyone on the network, without TLS."""
+
+    async def close(self, reason: str = "worker-close", **options: Any) -> str | None:  # type: ignore[override]  # noqa: ANN401
+        """Close the worker; see ``Worker.close``, whose arguments Dask gives by name."""
+        self.ending = self.ending or reason
+        return await super().close(reason=reason, **options)

@@ -33,7 +33,7 @@ def recorded_ending(run: Run, progress: Progress, again: str = "", options: str 
         run: the run that is measured.
         progress: takes the command that continues it.
         again: the command that measures it again, for a run that cannot be resumed; empty if it can.
-        options: what the command that continues it needs beside the run, with a space in front.
+        options: what the command that continues a run on other hosts needs beside the run, with a space in front.
     """
     command = again or f"runner run --resume {run_name(run)}{options}"
     try:
@@ -44,21 +44,22 @@ def recorded_ending(run: Run, progress: Progress, again: str = "", options: str 
             run.note("ended", how=word)
         if isinstance(error, KeyboardInterrupt):
             progress.note(f"`{command}` {'measures it again' if again else 'continues it'}")
-        advised = _with_advice(error, run, command)
+        advised = _with_advice(error, run, command, on_hosts=bool(options))
         if advised is error:
             raise
         raise advised from error
     run.note("ended", how="done")
 
 
-def _with_advice(error: BaseException, run: Run, command: str) -> BaseException:
+def _with_advice(error: BaseException, run: Run, command: str, *, on_hosts: bool) -> BaseException:
     """Return an error whose hint says how to continue, or the error itself where there is nothing to add."""
     match error:
         case GpuError() if error.kind:  # the driver reported it
             hint = f"check with `nvidia-smi` that the GPU is back, then `{command}`; finished results are kept"
             return GpuError(Problem(error.problems[0].message, hint=hint), kind=error.kind)
         case EngineError():
-            hint = f"start the engine again, then `{command}`; finished results are kept"
+            remedy = (on_hosts and error.problems[0].hint) or "start the engine again"
+            hint = f"{remedy}, then `{command}`; finished results are kept"
             return EngineError(Problem(error.problems[0].message, hint=hint))
         case OSError():
             of_run = error.filename is None or Path(str(error.filename)).is_relative_to(run.path)

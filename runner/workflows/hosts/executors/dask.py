@@ -1,9 +1,12 @@
 """Dask: a scheduler, and workers that ``runner worker`` starts, each with one device and one thread."""
 
+import asyncio
+import concurrent.futures
 import ipaddress
 import logging
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +16,14 @@ from distributed.security import Security
 from runner.core.errors import EngineError, Problem, UsageError
 from runner.workflows.hosts.certificates import FILES
 from runner.workflows.hosts.executors import Completion
-from runner.workflows.hosts.work import perform_guarded
+from runner.workflows.hosts.task_process import perform_in_process
 
 RESOURCE = "device:"
 """Begins the name of the resource that a worker of this program has one of; the device follows."""
 CONNECT_SECONDS = 10.0
+"""How long a driver looks for the scheduler: at the start, and after the connection was lost."""
+REFRESH_SECONDS = 1.0
+"""How old the list of the workers may be; asking costs a message about every worker."""
 PAUSE = 0.05  # seconds between two looks at the tasks
 
 
@@ -67,6 +73,29 @@ def security(certificates: Path | None) -> Security | None:
     return Security(tls_ca_file=authority, require_encryption=True, **roles)
 
 
+def no_scheduler(rest: str, error: OSError | TimeoutError) -> EngineError:
+    """Return the error of a scheduler that cannot be reached at ``HOST:PORT``."""
+    reason = str(error.__cause__ or error) or type(error).__name__
+    if "SSL" in reason:
+        message = f"the Dask scheduler at {rest} and this host do not accept each other's certificates: {reason}"
+        return EngineError(Problem(message, hint="use the folder that the scheduler was started with"))
+    return EngineError(
+        Problem(f"no Dask scheduler answers at {rest}: {reason}", hint="start one with `dask scheduler`")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """A task that a worker has, and what fetches its reply as soon as there is one."""
+
+    future: Future
+    reply: "concurrent.futures.Future[bytes]"
+
+    def cancel(self) -> None:
+        self.reply.cancel()
+        self.future.cancel(force=True)
+
+
 class DaskExecutor:
     """The devices of the workers of a Dask scheduler."""
 
@@ -88,23 +117,24 @@ class DaskExecutor:
                 name="matrix-runner",
             )
         except (OSError, TimeoutError) as error:
-            message = f"no Dask scheduler answers at dask://{rest}: {error}"
-            raise EngineError(Problem(message, hint="start one with `dask scheduler`")) from error
+            raise no_scheduler(rest, error) from error
         self.address = rest
-        self.pending: dict[str, Future] = {}
+        self.pending: dict[str, _Task] = {}
+        self.workers: Mapping[str, Mapping[str, Any]] = {}
+        self.refreshed = 0.0
 
     def _workers(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return what the scheduler knows about its workers; wait while the connection is made again."""
+        while self.client.status == "connecting":  # until CONNECT_SECONDS have passed
+            self.refreshed = 0.0
+            time.sleep(PAUSE)
         if self.client.status != "running":
-            raise self._gone(f"the connection is {self.client.status}")
-        try:
-            workers: Mapping[str, Mapping[str, Any]] = self.client.scheduler_info(n_workers=-1)["workers"]
-        except (OSError, TimeoutError) as error:
-            raise self._gone(str(error)) from error
-        return workers
-
-    def _gone(self, reason: str) -> EngineError:
-        message = f"the Dask scheduler at {self.address} is gone: {reason}"
-        return EngineError(Problem(message, hint="start it again with `dask scheduler`, and its workers"))
+            message = f"the Dask scheduler at {self.address} is gone: the connection is {self.client.status}"
+            raise EngineError(Problem(message, hint="start it again with `dask scheduler`, and its workers"))
+        if time.monotonic() - self.refreshed > REFRESH_SECONDS:
+            self.workers = self.client.scheduler_info(n_workers=-1)["workers"]
+            self.refreshed = time.monotonic()
+        return self.workers
 
     def devices(self) -> Mapping[str, str]:
         """See Executor; workers that ``runner worker`` did not start are left out."""
@@ -118,9 +148,12 @@ class DaskExecutor:
     def submit(self, key: str, task: bytes) -> None:
         """See Executor."""
         device = self.devices().get(key, "")
-        self.pending[key] = self.client.submit(
-            perform_guarded, task, device, workers=[key], allow_other_workers=False, retries=0, pure=False
+        future = self.client.submit(
+            perform_in_process, task, device, workers=[key], allow_other_workers=False, retries=0, pure=False
         )
+        fetching = self.client.gather(future, asynchronous=True)
+        loop: Any = self.client.loop
+        self.pending[key] = _Task(future, asyncio.run_coroutine_threadsafe(fetching, loop.asyncio_loop))
 
     def completed(self, seconds: float) -> Iterable[Completion]:
         """See Executor."""
@@ -132,25 +165,27 @@ class DaskExecutor:
             time.sleep(PAUSE)
 
     def _ended(self) -> Iterable[Completion]:
-        for key, future in list(self.pending.items()):
-            if not future.done():
+        for key, task in list(self.pending.items()):
+            if not task.reply.done():
                 continue
             del self.pending[key]
-            if future.status == "finished":
-                yield Completion(key, result=future.result())
-            else:
-                yield Completion(key, reason=f"the worker was lost: {future.exception() or future.status}", lost=True)
+            try:
+                yield Completion(key, result=task.reply.result())
+            except (asyncio.CancelledError, concurrent.futures.CancelledError):
+                yield Completion(key, reason="the connection to the scheduler was lost", lost=True)
+            except Exception as error:  # noqa: BLE001  whatever Dask raises
+                yield Completion(key, reason=f"the worker was lost: {str(error) or type(error).__name__}", lost=True)
 
     def _lost(self) -> Iterable[Completion]:
         present = self._workers()
-        for key, future in list(self.pending.items()):
-            if key not in present and not future.done():
+        for key, task in list(self.pending.items()):
+            if key not in present and not task.reply.done():
                 del self.pending[key]
-                future.cancel(force=True)
+                task.cancel()
                 yield Completion(key, reason="the worker has left the scheduler", lost=True)
 
     def close(self) -> None:
         """See Executor."""
-        for future in self.pending.values():
-            future.cancel(force=True)
+        for task in self.pending.values():
+            task.cancel()
         self.client.close(timeout=CONNECT_SECONDS)
