@@ -157,7 +157,7 @@ def _unneeded_image(image: Mapping[str, Any], tags: Tags, *, everything: bool) -
     labels = image["Labels"] or {}
     if ENVIRONMENT not in labels and not labels.get(OWNER):
         return None
-    names, pulled_names = ([name for name in image[key] or [] if "<none>" not in name] for key in _NAME_KEYS)
+    names, pulled_names = ([name for name in image.get(key) or [] if "<none>" not in name] for key in _NAME_KEYS)
     reason = _reason(labels, names, pulled_names, tags, everything=everything)
     if not reason:
         return None
@@ -225,6 +225,6 @@ def remove_leftover(client: docker.DockerClient, leftover: Leftover) -> None:
 def _remove_image(client: docker.DockerClient, name: str) -> None:
     """Remove an image with all of its names: an image that was pushed has one with a tag, and one with a digest."""
     details = client.api.inspect_image(name)  # type: ignore[no-untyped-call]
-    for each in [other for key in _NAME_KEYS for other in details[key] or []] or [name]:
+    for each in [other for key in _NAME_KEYS for other in details.get(key) or []] or [name]:
         with suppress(NotFound):  # a name with a digest goes with the last tag of its repository
             client.api.remove_image(each)
