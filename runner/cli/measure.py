@@ -72,14 +72,18 @@ def _plan_text(plan: "Plan", format: str, *, why: bool, colour: bool) -> str:
 
 @app.command(short_help="Build the environments without measuring")
 @planning
-def build(options: "Options") -> int:
+def build(
+    options: "Options",
+    push: Annotated[
+        bool, typer.Option("--push", help="push the images to the registry of the matrix, for all hosts to pull")
+    ] = False,
+) -> int:
     """Build the environments without measuring."""
-    from runner.workflows import run as pipeline
-    from runner.workflows.context import cache_in_use, prepared
+    from runner.workflows.build import build as build_environments
+    from runner.workflows.context import cache_in_use
 
     with console.progress() as progress, cache_in_use():
-        context, preparation = prepared(options, progress.note)
-        _, failed = pipeline.build(preparation, context.backend, progress)
+        failed = build_environments(options, progress, push=push)
     return 1 if failed else 0
 
 

@@ -107,9 +107,10 @@ class ProvisionError(RunnerError):
     """One environment could not be made; the run continues without it."""
 
     def __init__(self, code: str, *problems: Problem | str, log: str = "") -> None:
-        """Take the failure class (``image-build``, ``image-pull``, ``import``), the problems and the end of the log.
+        """Take the failure class, the problems and the end of the log.
 
-        Records and logs keep both, so users and passwords in addresses of package indexes and proxies are taken out.
+        The class is ``image-build``, ``image-pull``, ``image-push`` or ``import``. Records and logs keep all
+        of it, so users and passwords in addresses of package indexes and proxies are taken out.
         """
         super().__init__(*map(_without_credentials, problems))
         self.code = code

@@ -39,6 +39,7 @@ _DIGEST = r"sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128}"
 _IMAGE = re.compile(
     rf"((?:{_DOMAIN}/)?{_COMPONENT}(?:/{_COMPONENT})*)(?::[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}})?(?:@(?:{_DIGEST}))?"
 )
+_REPOSITORY = re.compile(rf"{_DOMAIN_PART}(?:\.{_DOMAIN_PART})*(?::[0-9]+)?(?:/{_COMPONENT})+")
 
 
 def _refuse(message: str, hint: str) -> NoReturn:
@@ -66,6 +67,14 @@ def _check_image(value: str) -> str:
     match = _IMAGE.fullmatch(value)
     if match is None or len(match[1]) > LONGEST_IMAGE or re.fullmatch("[a-f0-9]{64}", match[1]):
         _refuse("is not the name of a Docker image", "write it as docker pull takes it, such as python:3.11-slim")
+    return value
+
+
+def _check_repository(value: str) -> str:
+    host, _, path = value.partition("/")
+    named = "." in host or ":" in host or host == "localhost"
+    if not (named and path and _REPOSITORY.fullmatch(value)) or len(value) > LONGEST_IMAGE:
+        _refuse("is not a repository of a registry", "write it as registry.example.com/team/matrix-runner")
     return value
 
 
@@ -108,6 +117,7 @@ Text = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT), AfterValidat
 PythonVersion = Annotated[str, Field(pattern=r"^[0-9]\.[0-9]{1,2}$")]
 WebAddress = Annotated[Text, AfterValidator(_check_web_address)]
 Image = Annotated[Text, AfterValidator(_check_image)]
+Repository = Annotated[Text, AfterValidator(_check_repository)]
 PackageRequirement = Annotated[Text, AfterValidator(_check_requirement)]
 WorkloadName = Text  # runner.matrix.workloads checks which
 LockPath = Annotated[Text, AfterValidator(_check_lock)]

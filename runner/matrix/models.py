@@ -18,6 +18,7 @@ from runner.matrix.fields import (
     Phases,
     Precisions,
     Rate,
+    Repository,
     Seconds,
     Text,
     WorkloadName,
@@ -152,6 +153,9 @@ class Matrix(Part):
     """The settings of GPUs, which are undone after a run."""
     exclude: Annotated[tuple[Exclude, ...], Field(strict=False)] = ()
     """Rules that exclude cells."""
+    registry: Repository | None = None
+    """The repository that `runner build --push` pushes images to, such as registry.example.com/team/matrix-runner; all
+    hosts then pull them, by the digests in `docker/images.toml`, instead of building their own."""
     _networks: Mapping[str, Network] = PrivateAttr(default_factory=dict)
     _cases: Mapping[str, Mapping[str, Any]] = PrivateAttr(default=CASES)
 

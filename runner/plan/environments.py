@@ -69,7 +69,7 @@ def _spec(name: str, environment: Environment, variant: Variant, folder: Path) -
 
 
 def announce(specs: Sequence[Spec], survey: Survey) -> str | None:
-    """Return a sentence on what will be built and what it takes; None if nothing has to be built.
+    """Return a sentence on what will be built or pulled and what it takes; None if everything is there.
 
     Raises:
         RunnerError: the disk has less room than the builds and ``SPARE_DISK_BYTES`` need.
@@ -77,9 +77,9 @@ def announce(specs: Sequence[Spec], survey: Survey) -> str | None:
     new = [spec for spec in specs if spec.environment not in survey.cached and spec.environment not in survey.skips]
     if not new:
         return None
-    names = ", ".join(spec.environment for spec in new)
     disk = sum(spec.disk for spec in new)
     if survey.free and disk + SPARE_DISK_BYTES > survey.free:
+        names = ", ".join(spec.environment for spec in new)
         message = f"not enough disk space for {names}: they need {disk_size(disk)}, {disk_size(survey.free)} are free"
         hint = f"select fewer environments, or free disk space; {disk_size(SPARE_DISK_BYTES)} have to stay free"
         raise RunnerError(Problem(message, hint=hint))
@@ -87,4 +87,11 @@ def announce(specs: Sequence[Spec], survey: Survey) -> str | None:
     unknown = [spec.environment for spec in new if not spec.download]
     more = f" (without {', '.join(unknown)}, whose size is unknown)" if unknown else ""
     room = f" ({disk_size(survey.free)} are free)" if survey.free else ""
-    return f"building {names}: downloads about {download}{more}, needs about {disk_size(disk)} of disk{room}"
+    return f"{_verbs(new, survey)}: downloads about {download}{more}, needs about {disk_size(disk)} of disk{room}"
+
+
+def _verbs(new: Sequence[Spec], survey: Survey) -> str:
+    """Return what is pulled from the team's registry, and what is built; an image of the matrix counts as built."""
+    pulled = ", ".join(spec.environment for spec in new if spec.environment in survey.pulled)
+    built = ", ".join(spec.environment for spec in new if spec.environment not in survey.pulled)
+    return " and ".join([f"pulling {pulled}"] * bool(pulled) + [f"building {built}"] * bool(built))

@@ -147,7 +147,10 @@ class Leased(Event):
 
 @with_config(CONFIG)
 class BlockMeasured(Event):
-    """All records of a block that another host measured are in the run."""
+    """All records of a block that another host measured are in the run.
+
+    ``not_pulled``: environment -> why its image is not that of the team's registry.
+    """
 
     case: str
     lease: Positive
@@ -155,6 +158,7 @@ class BlockMeasured(Event):
     device: str
     device_name: str
     digests: Digests
+    not_pulled: NotRequired[dict[str, str]]
 
 
 @with_config(CONFIG)

@@ -19,6 +19,7 @@ SHOWN_ELSEWHERE = frozenset(
         *("framework", "version", "release", "packages", "digest"),  # each has a line of its own
         *("device", "gpu"),  # the records name the device
         *("image", "pin", "registry_digests", "pulled", "interpreter"),  # follow from base image and digest
+        *("team_image", "not_pulled"),  # likewise
         *("import_seconds", "bytes"),  # measured, and different each time
     }
 )

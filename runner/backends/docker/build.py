@@ -55,12 +55,12 @@ def build(conversations: Conversations, recipe: Recipe, owner: str, say: Say) ->
     """
     builder = f"{owner}:{secrets.token_hex(4)}"
     try:
-        with _cancellable(conversations) as client:
+        with cancellable(conversations) as client:
             try:
                 lines = _follow_build(client, recipe, builder, say)
             except APIError as error:  # the engine could not even read the Dockerfile
                 raise _build_failed(recipe, (), sentence(error)) from error
-            _stop_if_cancelled(conversations)
+            stop_if_cancelled(conversations)
             return _built_image(client, recipe, lines)
     except BaseException:
         _remove_remains(builder)
@@ -95,8 +95,8 @@ def pull(conversations: Conversations, name: str, say: Say) -> str:
         EngineError: the engine stopped answering.
         InterruptedRunError: the pull was cancelled.
     """
-    progress = build_log.PullProgress()
-    with _cancellable(conversations) as client:
+    progress = build_log.LayerProgress("pulling")
+    with cancellable(conversations) as client:
         say(f"pulling {name}")
         tag = None if "@" in name or repository(name) != name else "latest"
         try:
@@ -106,7 +106,7 @@ def pull(conversations: Conversations, name: str, say: Say) -> str:
                 _report(say, progress.line(message))
         except APIError as error:
             raise _pull_failed(name, sentence(error)) from error
-        _stop_if_cancelled(conversations)
+        stop_if_cancelled(conversations)
         image = image_id(client, name)
     if image is None:
         raise _pull_failed(name, "the engine ended the pull without an image")
@@ -127,18 +127,19 @@ def _build_failed(recipe: Recipe, lines: Iterable[str], message: str) -> Provisi
 
 
 @contextmanager
-def _cancellable(conversations: Conversations) -> Iterator[docker.DockerClient]:
+def cancellable(conversations: Conversations) -> Iterator[docker.DockerClient]:
     """Yield a client; an error that the cancelling caused becomes an InterruptedRunError."""
-    _stop_if_cancelled(conversations)
+    stop_if_cancelled(conversations)
     try:
         with conversations.client() as client, talking("the container engine stopped answering"):
             yield client
     except (ProvisionError, EngineError) as error:
-        _stop_if_cancelled(conversations, error)
+        stop_if_cancelled(conversations, error)
         raise
 
 
-def _stop_if_cancelled(conversations: Conversations, cause: BaseException | None = None) -> None:
+def stop_if_cancelled(conversations: Conversations, cause: BaseException | None = None) -> None:
+    """Raise InterruptedRunError if the conversations were cancelled."""
     if conversations.cancelled:
         raise InterruptedRunError("provisioning was cancelled") from cause
 

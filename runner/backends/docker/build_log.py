@@ -23,6 +23,7 @@ _NOISE = re.compile(
     r"Link requires a different|WARNING: Retrying)"
 )
 _RETURNED = re.compile(r"^The command .* returned a non-zero code: (\d+)", re.DOTALL)
+_LAYER_IS_DONE = frozenset({"Download complete", "Pull complete", "Pushed"})
 _ERROR = re.compile(r"^\s*(?:ERROR|error|E|FATAL)\b[: ]")
 _HINTS = (
     ("DO NOT MATCH THE HASHES", "the packages changed since they were locked: make the lock again with `runner lock`"),
@@ -86,20 +87,21 @@ def shortened(text: str, width: int = 60) -> str:
     return text if len(text) <= width else f"{text[: width - 3]}..."
 
 
-class PullProgress:
-    """The sum over the layers of an image that is being pulled."""
+class LayerProgress:
+    """The sum over the layers of an image that is being pulled or pushed."""
 
-    def __init__(self) -> None:
-        """Start with no layers."""
+    def __init__(self, verb: str) -> None:
+        """Start with no layers; ``verb`` is ``pulling`` or ``pushing``."""
+        self._verb = verb
         self._layers: dict[str, tuple[int, int]] = {}
         self._last_tenth = -1
 
     def line(self, message: Mapping[str, Any]) -> str | None:
         """Return the total in MB each time it has grown by a tenth, else None."""
         detail = message.get("progressDetail") or {}
-        if message.get("status") == "Downloading" and detail.get("total"):
-            self._layers[str(message.get("id"))] = (detail["current"], detail["total"])
-        elif message.get("status") in {"Download complete", "Pull complete"} and message.get("id") in self._layers:
+        if message.get("status") in {"Downloading", "Pushing"} and detail.get("total"):
+            self._layers[str(message.get("id"))] = (min(detail["current"], detail["total"]), detail["total"])
+        elif message.get("status") in _LAYER_IS_DONE and message.get("id") in self._layers:
             total = self._layers[message["id"]][1]
             self._layers[message["id"]] = (total, total)
         current, total = (sum(sizes) for sizes in zip(*self._layers.values(), strict=True)) if self._layers else (0, 0)
@@ -107,4 +109,4 @@ class PullProgress:
         if tenth <= self._last_tenth:
             return None
         self._last_tenth = tenth
-        return f"pulling {current / 1e6:.0f} of {total / 1e6:.0f} MB"
+        return f"{self._verb} {current / 1e6:.0f} of {total / 1e6:.0f} MB"

@@ -28,6 +28,7 @@ from runner.core.model import Leftover
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _LABEL_FIELDS = 4
+_NAME_KEYS = ("RepoTags", "RepoDigests")
 _PAUSE_SECONDS = 0.1
 
 Tags = Mapping[str, Collection[str | None]]
@@ -156,29 +157,39 @@ def _unneeded_image(image: Mapping[str, Any], tags: Tags, *, everything: bool) -
     labels = image["Labels"] or {}
     if ENVIRONMENT not in labels and not labels.get(OWNER):
         return None
-    names = [name for name in image["RepoTags"] or [] if name != "<none>:<none>"]
-    reason = _reason(labels, names, tags, everything=everything)
+    names, pulled_names = ([name for name in image.get(key) or [] if "<none>" not in name] for key in _NAME_KEYS)
+    reason = _reason(labels, names, pulled_names, tags, everything=everything)
     if not reason:
         return None
     size = int(image["Size"]) - max(int(image["SharedSize"]), 0)
-    return Leftover(kind="image", name=names[0] if names else image["Id"], reason=reason, size=size)
+    return Leftover(kind="image", name=(*names, *pulled_names, image["Id"])[0], reason=reason, size=size)
 
 
-def _reason(labels: Mapping[str, str], names: Collection[str], tags: Tags, *, everything: bool) -> str:
-    """Return why an image can be removed; empty if it has to stay."""
-    environment = labels.get(ENVIRONMENT, "")
-    current = tags.get(environment, ())
+def _reason(
+    labels: Mapping[str, str], names: Collection[str], pulled_names: Collection[str], tags: Tags, *, everything: bool
+) -> str:
+    """Return why an image can be removed; empty if it has to stay.
+
+    Args:
+        labels: of the image.
+        names: those with a tag.
+        pulled_names: those with a digest: a registry has the image.
+        tags: the names that environments need.
+        everything: remove what environments need, too.
+    """
+    environment, only_pulled = labels.get(ENVIRONMENT, ""), bool(pulled_names) and not names
     if labels.get(OWNER):
         return "unfinished, and the process that built it no longer exists" if is_abandoned(labels[OWNER]) else ""
     if any(not name.startswith("matrix-runner/") for name in names):
         return ""  # somebody gave it a name of their own
     if everything:
-        return f"--all; {environment} can be built again"
+        return f"--all; {environment} can be {'pulled' if only_pulled else 'built'} again"
     if environment not in tags:
         return f"the matrix builds no environment {environment}"
-    if None in current or set(names) & set(current):
+    if {*names, *pulled_names} & set(tags[environment]) or (None in tags[environment] and not only_pulled):
         return ""
-    return f"the lock, the Dockerfile or the base image of {environment} has changed"
+    changed = f"the lock, the Dockerfile or the base image of {environment} has changed"
+    return f"docker/images.toml does not name it for {environment}" if only_pulled else changed
 
 
 def _unneeded_volumes(
@@ -204,8 +215,16 @@ def remove_leftover(client: docker.DockerClient, leftover: Leftover) -> None:
         if leftover.kind == "container":
             remove_container(client, leftover.name)
         elif leftover.kind == "image":
-            client.api.remove_image(leftover.name)
+            _remove_image(client, leftover.name)
         else:
             client.api.remove_volume(leftover.name)
     except NotFound:
         return
+
+
+def _remove_image(client: docker.DockerClient, name: str) -> None:
+    """Remove an image with all of its names: an image that was pushed has one with a tag, and one with a digest."""
+    details = client.api.inspect_image(name)  # type: ignore[no-untyped-call]
+    for each in [other for key in _NAME_KEYS for other in details.get(key) or []] or [name]:
+        with suppress(NotFound):  # a name with a digest goes with the last tag of its repository
+            client.api.remove_image(each)

@@ -4,10 +4,10 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from runner.core.errors import Problem, UsageError
 from runner.core.files import read_bounded
-from runner.core.model import Spec
 from runner.core.text import REASON_LENGTH, printable
 
 UNPINNED = "unpinned"
@@ -23,26 +23,42 @@ def pins(path: Path) -> dict[str, str]:
     Raises:
         UsageError: the file cannot be read, is not TOML, or a pin is not a digest.
     """
-    try:
-        content = tomllib.loads(read_bounded(path, MAX_PINS).decode("utf-8"))
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise _unusable_pins(path, f"cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:  # UnicodeDecodeError and TOMLDecodeError are ValueErrors
-        raise _unusable_pins(path, f"is not TOML: {printable(str(error), REASON_LENGTH)}") from error
-    images = content.get("images", {})
-    if not isinstance(images, dict):
-        raise _unusable_pins(path, "needs a table [images] of names and digests")
+    hint = "correct it, or remove it and run `nox -s pins`, which writes it anew"
+    images = image_table(path, hint)
     for name, digest in images.items():
         if not isinstance(digest, str) or _DIGEST.fullmatch(digest) is None:
-            raise _unusable_pins(path, f"pins {printable(name, REASON_LENGTH)!r} to something that is not sha256:...")
+            message = f"{path} pins {printable(name, REASON_LENGTH)!r} to something that is not sha256:..."
+            raise UsageError(Problem(message, hint=hint))
     return images
 
 
-def _unusable_pins(path: Path, what: str) -> UsageError:
-    hint = "correct it, or remove it and run `nox -s pins`, which writes it anew"
-    return UsageError(Problem(f"{path} {what}", hint=hint))
+def image_table(path: Path, hint: str) -> dict[str, Any]:
+    """Return the table ``[images]`` of a TOML file; empty if the file does not exist.
+
+    Args:
+        path: the file.
+        hint: what to do about a file that cannot be used.
+
+    Raises:
+        UsageError: the file cannot be read, is not TOML, or ``images`` is no table.
+    """
+    try:
+        images = tomllib.loads(read_bounded(path, MAX_PINS).decode("utf-8")).get("images", {})
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise UsageError(Problem(f"{path} cannot be read: {error.strerror or error}", hint=hint)) from error
+    except (ValueError, RecursionError) as error:  # UnicodeDecodeError and TOMLDecodeError are ValueErrors
+        message = f"{path} is not TOML: {printable(str(error), REASON_LENGTH)}"
+        raise UsageError(Problem(message, hint=hint)) from error
+    if not isinstance(images, dict):
+        raise UsageError(Problem(f"{path} needs a table [images]", hint=hint))
+    return images
+
+
+def is_pinned_image(name: object) -> bool:
+    """Return True for ``repository@digest``."""
+    return isinstance(name, str) and is_image_name(name) and _DIGEST.fullmatch(name.partition("@")[2]) is not None
 
 
 def pinned(name: str, digests: Mapping[str, str]) -> str:
@@ -67,6 +83,11 @@ def repository(name: str) -> str:
     return head if colon and "/" not in tag else name
 
 
+def familiar(name: str) -> str:
+    """Return an image's name as engines list it: without the registry that is the default."""
+    return name.removeprefix("docker.io/")
+
+
 def registry(name: str) -> str:
     """Return the host of the registry of an image name."""
     first, slash, _ = name.partition("/")
@@ -79,9 +100,3 @@ def by_registry(names: Sequence[str]) -> dict[str, list[str]]:
     for name in dict.fromkeys(names):
         names_by_host.setdefault(registry(name), []).append(name)
     return names_by_host
-
-
-def source_image(spec: Spec, digests: Mapping[str, str]) -> str | None:
-    """Return the image to pull for an environment, its own or its base; None if the matrix names neither."""
-    name = spec.image or spec.base
-    return None if name is None else pinned(name, digests)

@@ -36,7 +36,8 @@ class Recipe:
 
     Attributes:
         base: the base image in the Dockerfile, ``python:3.6-slim`` or ``python@sha256:...``.
-        base_id: the digest that the base is pinned to, else the id of the local image.
+        base_id: the digest that the base is pinned to, else the id of the local image; the base's name in a recipe
+            that counts on every host, see ``Recipes.named``.
     """
 
     environment: str
@@ -50,6 +51,10 @@ class Recipe:
         """The image's name; it depends on the Dockerfile, the lock and the base alone."""
         content = hashlib.sha256(self.dockerfile + b"\0" + self.lock + b"\0" + self.base_id.encode())
         return f"matrix-runner/{self.environment.lower()}:{content.hexdigest()[:12]}"
+
+    def registry_tag(self, architecture: str) -> str:
+        """Return the tag in a registry, ``torch-1.0-3f2a9c81d2e4-amd64``; it depends on what ``tag`` depends on."""
+        return f"{self.tag.rpartition('/')[2].replace(':', '-')}-{architecture}"
 
     def context(self) -> io.BytesIO:
         """Return the build context, a tar of the Dockerfile and the lock; the same bytes each time."""

@@ -22,8 +22,8 @@ DIGEST_SECONDS = 20.0  # for the digest that an image is pinned to
 CDI_GPU = "nvidia.com/gpu="
 FETCH_ELSEWHERE = "pull it where its registry answers, or bring it with `docker save` and `docker load`"
 _ANSWERS = frozenset({400, 401, 403, 404})  # status codes that an engine passes on from a registry that answers
-# Reports are shared, and must not show the name server of this network.
-_NAME_SERVER = re.compile(r" on [0-9a-f.:\[\]]+:53\b")
+NAME_SERVER = re.compile(r" on [0-9a-f.:\[\]]+:53\b")
+"""Part of an engine's messages. Reports are shared, and must not show the name server of this network."""
 
 
 def unavailable(names: Sequence[str]) -> dict[str, str]:
@@ -89,7 +89,7 @@ def image_states(names: Iterable[str], absent: Sequence[str]) -> dict[str, Image
     states = {}
     for name in dict.fromkeys(names):
         if name in refusals:
-            refusal = printable(_NAME_SERVER.sub("", refusals[name]), REASON_LENGTH)
+            refusal = printable(NAME_SERVER.sub("", refusals[name]), REASON_LENGTH)
             reason = f"{name} is not on this engine and cannot be pulled ({refusal})"
             states[name] = ImageState("unavailable", reason, FETCH_ELSEWHERE)
         else:
@@ -106,12 +106,13 @@ def digests(names: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
     with closing(connect()):
         pass
     with ThreadPoolExecutor(max_workers=4) as pool:
-        answers = dict(zip(names, pool.map(_digest, names), strict=True))
+        answers = dict(zip(names, pool.map(digest_of, names), strict=True))
     found_digests = {name: digest for name, (digest, _) in answers.items() if digest}
     return found_digests, {name: reason for name, (digest, reason) in answers.items() if not digest}
 
 
-def _digest(name: str) -> tuple[str, str]:
+def digest_of(name: str) -> tuple[str, str]:
+    """Return the digest of an image in its registry, or why there is none."""
     try:
         with closing(connect(DIGEST_SECONDS)) as client:
             distribution = client.api.inspect_distribution(name)  # type: ignore[no-untyped-call]

@@ -66,12 +66,14 @@ class Survey:
     Attributes:
         skips: environments that this backend cannot make here, with the reason.
         cached: environments that are made already.
+        pulled: environments that the team's registry has an image of, which this engine has not.
         free: free bytes where new environments would go; 0 where that is unknown.
         images: image name -> its state, for the images that new environments are made from.
     """
 
     skips: Mapping[str, Skip] = field(default_factory=dict)
     cached: frozenset[str] = frozenset()
+    pulled: frozenset[str] = frozenset()
     free: int = 0
     images: Mapping[str, ImageState] = field(default_factory=dict)
 
@@ -85,6 +87,7 @@ class Provisioned:
         digest: identifies the content in records: the image id, or the hash of the lock and the interpreter.
         seconds: how long provisioning took.
         cached: it was made before; nothing was built or fetched.
+        how: what was done if it was not: ``built``, ``pulled``, or ``built and pushed``.
         facts: what the records say of it.
         lock: the content of the lock that it was installed from; empty for an image and an installed interpreter.
     """
@@ -95,5 +98,6 @@ class Provisioned:
     digest: str
     seconds: float
     cached: bool
+    how: str = "built"
     facts: Mapping[str, Any] = field(default_factory=dict)
     lock: bytes = field(default=b"", repr=False)

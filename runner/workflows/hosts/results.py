@@ -98,7 +98,7 @@ class Collector:
         except RecordError:
             archive.unlink(missing_ok=True)
             raise
-        self._add_environments(environments)
+        self._add_environments(environments, lease.host)
         self.run.add_block(records, logs, [*_events(lease, journal), _block_event(lease, environments)])
         return records
 
@@ -108,10 +108,15 @@ class Collector:
         facts = {**record.facts, "host": lease.host}
         return replace(record, run=self.run.id, attempt=lease.number, facts=facts)
 
-    def _add_environments(self, environments: Mapping[str, Any]) -> None:
-        new = {name: facts for name, facts in environments.items() if name not in self.environments}
-        if new:
-            self.environments |= new
+    def _add_environments(self, environments: Mapping[str, Any], host: str) -> None:
+        """Store the facts of new environments, and which others have another build on this host than on the first."""
+        known = {**environments, **self.environments}
+        for name, facts in environments.items():
+            if _build(facts) != _build(known[name]):
+                others = {*known[name].get("other_builds", ()), f"{_build(facts)[:19]} on {host}"}
+                known[name] = {**known[name], "other_builds": sorted(others)}
+        if known != self.environments:
+            self.environments = known
             self.run.write_environments(self.environments)
 
     def add_saved(self) -> None:
@@ -140,8 +145,9 @@ def _events(lease: Lease, journal: Journal) -> Iterator[tuple[str, dict[str, Any
 def _block_event(lease: Lease, environments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the event of a complete block."""
     fields = {name: value for name, value in lease.event().items() if name != "token"}
-    digests = {name: str(facts.get("digest", "")) for name, facts in environments.items()}
-    return "block", {**fields, "digests": digests}
+    fields["digests"] = {name: _build(facts) for name, facts in environments.items()}
+    not_pulled = {name: str(facts["not_pulled"]) for name, facts in environments.items() if "not_pulled" in facts}
+    return "block", {**fields, **({"not_pulled": not_pulled} if not_pulled else {})}
 
 
 def _as_measured(lease: Lease, block: Run) -> Lease:
@@ -167,13 +173,23 @@ def _log(block: Run, record: Record) -> str:
         return ""
 
 
+def _build(facts: Mapping[str, Any]) -> str:
+    """Return the digest of an environment: that of the team's registry, or else that of its content on the host.
+
+    Engines with different image stores give the same image of a registry different ids.
+    """
+    return str(facts.get("team_image") or facts.get("digest", "")).rpartition("@")[2]
+
+
 def different_builds(run: Run) -> tuple[str, ...]:
     """Return a sentence for each environment whose content differs between the hosts of a run."""
     hosts: dict[str, dict[str, str]] = {}
     for event in run.journal().blocks.values():
         for name, digest in event["digests"].items():
             if not is_twin(name):
-                hosts.setdefault(name, {}).setdefault(digest, event["host"])
+                reason = event.get("not_pulled", {}).get(name)
+                host = f"{event['host']} (not pulled: {reason})" if reason else event["host"]
+                hosts.setdefault(name, {}).setdefault(digest, host)
     return tuple(
         f"{name} is not the same on all hosts: "
         + ", ".join(f"{digest[:19]} on {host}" for digest, host in sorted(builds.items(), key=lambda item: item[1]))

@@ -88,7 +88,10 @@ def build(
         progress.note(cost)
     ready, failed = provision(prepared.specs, backend, progress)
     for name, environment in ready.items():
-        progress.note(f"{name}: {'ready' if environment.cached else f'built in {environment.seconds:.0f} s'}")
+        made = "ready" if environment.cached else f"{environment.how} in {environment.seconds:.0f} s"
+        progress.note(f"{name}: {made}")
+        if not_pulled := environment.facts.get("not_pulled"):
+            progress.note(f"{name}: not the image of docker/images.toml: {not_pulled}")
     for name, error in failed.items():
         progress.note(f"{name}: {error.code}: {error}\n{error.log}")
     return {**prepared.also, **ready}, failed

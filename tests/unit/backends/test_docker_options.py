@@ -265,7 +265,7 @@ def test_progress_lines_of_a_build() -> None:
 
 
 def test_pull_progress_is_the_sum_of_its_layers_by_tenths() -> None:
-    progress = build_log.PullProgress()
+    progress = build_log.LayerProgress("pulling")
     messages: list[dict[str, Any]] = [
         {"status": "Pulling from library/python"},
         *(

@@ -86,6 +86,26 @@ def test_a_name_of_docker_s_grammar_is_accepted(image: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "repository",
+    [
+        *("team/runner", "registry.example", "registry.example/", "registry.example/team:tag", "registry.example/Team"),
+        *(f"registry.example/team@sha256:{'0' * 64}", "https://registry.example/team", "user:word@registry.example/x"),
+        *("registry.example/../team", "registry.example/a b", "registry.example:x/team", f"r.example/{'a' * 250}"),
+    ],
+)
+def test_a_registry_is_a_repository_with_its_host(repository: str) -> None:
+    text = f'{matrix("lock: a")}\nregistry: "{repository}"'
+    assert refusal(text).startswith("registry is not a repository of a registry")
+
+
+@pytest.mark.parametrize(
+    "repository", ["registry.example.com/team/matrix-runner", "localhost/x", "localhost:5000/x", "r:5000/a__b/c-d.e"]
+)
+def test_a_repository_is_accepted(repository: str) -> None:
+    assert parse(f'{matrix("lock: a")}\nregistry: "{repository}"'.encode(), "m.yaml").registry == repository
+
+
+@pytest.mark.parametrize(
     "requirement",
     [
         *("-e /path", "--index-url http://x", "--find-links /x", "-c /etc/shadow", "-r /etc/hostname", "--help", "./x"),

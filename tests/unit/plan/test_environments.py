@@ -102,6 +102,13 @@ def test_what_is_here_or_cannot_be_had_costs_nothing() -> None:
     assert sentence == "building c: downloads about 1 MB, needs about 2 MB of disk (107.4 GB are free)"
 
 
+def test_what_the_team_s_registry_has_is_pulled() -> None:
+    specs = [spec("a", 10**6, 10**6), spec("b", 10**6, 10**6), spec("c", 10**6, 10**6)]
+    for pulled, verbs in (({"b"}, "pulling b and building a, c"), ({"a", "b", "c"}, "pulling a, b, c")):
+        sentence = announce(specs, Survey(pulled=frozenset(pulled)))
+        assert sentence == f"{verbs}: downloads about 3 MB, needs about 3 MB of disk"
+
+
 def test_what_is_not_known_is_said() -> None:
     sentence = announce([spec("a", 10**9, 10**9), spec("b"), spec("c")], Survey())
     size = "downloads about 1.0 GB (without b, c, whose size is unknown), needs about 1.0 GB of disk"

@@ -1,0 +1,89 @@
+"""What the files of a project say of its images: the Dockerfile, the lock and the base that each is built from."""
+
+from pathlib import Path
+
+from runner.backends.docker.image_names import UNPINNED, pinned, pins
+from runner.backends.docker.options import Recipe
+from runner.backends.lock_file import lock_skip, read_lock
+from runner.core.errors import Problem, ProvisionError
+from runner.core.files import read_bounded
+from runner.core.model import Skip, Spec
+
+MAX_FILE = 4 << 20  # bytes of a Dockerfile; the largest of this project has 4 KiB
+
+
+class Recipes:
+    """The recipes of a project's images."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read ``pins.toml`` of a folder that holds a Dockerfile for each framework family.
+
+        Raises:
+            UsageError: the pins cannot be read.
+        """
+        self._folder = folder
+        self._pins = pins(folder / "pins.toml")
+
+    def unmakeable(self, spec: Spec) -> Skip | None:
+        """Return why an environment cannot be made, None if its lock, base image and Dockerfile are there."""
+        if spec.image is not None:
+            return None
+        if (skip := lock_skip(spec)) is not None:
+            return skip
+        if spec.base is None or not self._dockerfile(spec).is_file():
+            missing = "base image" if spec.base is None else f"Dockerfile {self._dockerfile(spec)}"
+            return Skip("image-unavailable", f"{spec.environment} has no {missing} to be built from")
+        return None
+
+    def source(self, spec: Spec) -> str:
+        """Return the image to pull for an environment that can be made, its own or its base; pinned if it has a pin."""
+        name = spec.image or spec.base
+        assert name is not None
+        return pinned(name, self._pins)
+
+    def pin(self, name: str) -> str:
+        """Return the digest that an image is pinned to, else ``UNPINNED``."""
+        return self._pins.get(name, UNPINNED)
+
+    def recipe(self, spec: Spec, base_id: str | None) -> Recipe | None:
+        """Return what an image is built from; None if that is unknown: its base has no pin, and the engine lacks it.
+
+        Args:
+            spec: an environment with a lock and a base.
+            base_id: the id of the base on the engine; None if the engine lacks it.
+
+        Raises:
+            ProvisionError: the lock or the Dockerfile cannot be read.
+        """
+        assert spec.base is not None
+        known = self._pins.get(spec.base, base_id)
+        return None if known is None else self._recipe(spec, known)
+
+    def named(self, spec: Spec) -> Recipe:
+        """Return the recipe as the project's files alone tell it, the same on every host.
+
+        A base without a pin counts by its name. Raises as ``recipe`` does.
+        """
+        assert spec.base is not None
+        return self._recipe(spec, self._pins.get(spec.base, spec.base))
+
+    def _recipe(self, spec: Spec, base_id: str) -> Recipe:
+        assert spec.lock is not None
+        assert spec.base is not None
+        return Recipe(
+            environment=spec.environment,
+            dockerfile=_content(self._dockerfile(spec)),
+            lock=read_lock(spec.lock)[0],
+            base=pinned(spec.base, self._pins),
+            base_id=base_id,
+        )
+
+    def _dockerfile(self, spec: Spec) -> Path:
+        return self._folder / f"{spec.framework}.Dockerfile"
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return read_bounded(path, MAX_FILE)
+    except OSError as error:
+        raise ProvisionError("image-build", Problem(f"{path} cannot be read: {error.strerror or error}")) from error

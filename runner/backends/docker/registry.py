@@ -1,0 +1,230 @@
+"""The images that the registry of a team has: which of them a project names, how they get there, and what goes wrong.
+
+``images.toml`` of a project names the image of each environment by its digest, which is a digest of all of its bytes.
+``runner build --push`` writes it. Every host that has the file pulls these images instead of building its own.
+"""
+
+import threading
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from docker.errors import APIError
+
+from runner.backends import Say
+from runner.backends.docker import build_log
+from runner.backends.docker.build import cancellable, pull, stop_if_cancelled
+from runner.backends.docker.client import FOREIGN, Conversations, connect, sentence
+from runner.backends.docker.image_names import image_table, is_pinned_image, registry
+from runner.backends.docker.options import Recipe
+from runner.backends.docker.survey import NAME_SERVER
+from runner.core.errors import EngineError, Problem, ProvisionError, UsageError, file_problem
+from runner.core.files import write_whole
+from runner.core.text import REASON_LENGTH, printable
+
+SILENT_SECONDS = 300
+"""A push without any progress ends after this time."""
+HEADER = """\
+# The images that `runner build --push` has pushed: what an image was built from = the image. Hosts that have this file
+# pull these images instead of building their own. A line that nobody needs any more can be removed.
+
+[images]
+"""
+
+
+class TeamImages:
+    """The images that ``images.toml`` names."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the file; without it, there are no images.
+
+        Raises:
+            UsageError: the file cannot be read, is not TOML, or names something else than ``repository@digest``.
+        """
+        self._path = path
+        self._writing = threading.Lock()
+        self._images = self._read()
+
+    def _read(self) -> dict[str, str]:
+        hint = "restore it, or remove it: hosts then build their images, and `runner build --push` writes it anew"
+        images = image_table(self._path, hint)
+        for name, image in images.items():
+            if not is_pinned_image(image):
+                wrong = printable(name, REASON_LENGTH)
+                message = f"{self._path} gives {wrong!r} something that is not repository@sha256:..."
+                raise UsageError(Problem(message, hint=hint))
+        return images
+
+    def image(self, recipe: Recipe, architecture: str) -> str | None:
+        """Return the image of a recipe for an architecture, ``repository@digest``; None if the file names none."""
+        return self._images.get(recipe.registry_tag(architecture))
+
+    def other_architectures(self, recipe: Recipe) -> tuple[str, ...]:
+        """Return the architectures that the registry has an image of a recipe for."""
+        start = recipe.registry_tag("")
+        return tuple(sorted(name.removeprefix(start) for name in self._images if name.startswith(start)))
+
+    def add(self, recipe: Recipe, architecture: str, image: str) -> None:
+        """Name the image of a recipe in the file, which keeps what others have added since it was read.
+
+        Raises:
+            ProvisionError: the file cannot be written.
+        """
+        with self._writing:
+            self._images = {**self._read(), recipe.registry_tag(architecture): image}
+            lines = (f'"{name}" = "{value}"\n' for name, value in sorted(self._images.items()))
+            try:
+                write_whole(self._path, HEADER + "".join(lines))
+            except OSError as error:
+                raise ProvisionError("image-push", file_problem(error, self._path)) from error
+
+
+class Refusal(NamedTuple):
+    """Why a registry does not give or take an image.
+
+    Attributes:
+        kind: a key of ``REFUSALS``, or ``other``.
+        problem: what happened, and what to do.
+    """
+
+    kind: str
+    problem: Problem
+
+    @property
+    def reason(self) -> str:
+        """What happened and what to do, on one line."""
+        return "; ".join(filter(None, (self.problem.message, self.problem.hint)))
+
+
+REFUSALS: Mapping[str, tuple[tuple[str, ...], str, str]] = {
+    "http": (
+        ("server gave http response to https client",),
+        "{registry} answers without TLS, which engines accept on loopback only",
+        "give the registry a certificate, or name it in `insecure-registries` of every engine",
+    ),
+    "certificate": (
+        ("x509:", "tls: "),
+        "the engine does not trust the certificate of {registry}",
+        "put the certificate of its authority into /etc/docker/certs.d/{registry}/ca.crt on every host",
+    ),
+    "login": (
+        ("unauthorized", "no basic auth credentials", "authentication required"),
+        "{registry} wants a login",
+        "`docker login {registry}` as this user, on every host",
+    ),
+    "denied": (
+        ("denied", "403 forbidden", "operation is unsupported"),
+        "{registry} denies the access to {image}",
+        "ask its owner for the right, or check the name",
+    ),
+    "missing": (
+        ("manifest unknown", "name unknown", "not found", "does not exist"),
+        "{registry} does not have {image}",
+        "`runner build --push` pushes it again",
+    ),
+    "damaged": (
+        ("verification failed", "digest did not match", "did not match digest", "invalid checksum"),
+        "{registry} returned other bytes than {image} stands for, and they were not used",
+        "look into the registry: its storage or the way to it is damaged, or somebody has changed it",
+    ),
+    "disk": (("no space left on device",), "a disk is full", "free space where `docker system df` shows it"),
+    "unreachable": (
+        ("connection refused", "no such host", "no answer within", "timeout", "deadline exceeded", "no route to host",
+         "network is unreachable", "temporary failure in name resolution"),
+        "{registry} does not answer",
+        "check the name, and that the engine's host reaches it",
+    ),
+    "interrupted": (
+        ("eof", "connection reset", "broken pipe", "received unexpected http status: 5", "blob"),
+        "{registry} failed, or the connection to it broke off",
+        "try again: what has arrived is not sent again",
+    ),
+}  # fmt: skip
+"""Kind -> parts of the message of an engine or a registry, in small letters; a sentence; and what to do."""
+
+
+def refusal(image: str, message: str) -> Refusal:
+    """Return what an engine's message about an image and its registry means."""
+    host, lower = registry(image), message.lower()
+    for kind, (signs, text, hint) in REFUSALS.items():
+        if any(sign in lower for sign in signs):
+            names = {"registry": host, "image": image}
+            return Refusal(kind, Problem(text.format(**names), hint=hint.format(**names)))
+    message = printable(NAME_SERVER.sub("", message), REASON_LENGTH)
+    return Refusal("other", Problem(f"{host} refuses {image}: {message}", hint="the registry's log may say more"))
+
+
+def pull_checked(conversations: Conversations, image: str, architecture: str, say: Say) -> str:
+    """Pull an image of the team's registry; return its id.
+
+    Raises:
+        ProvisionError: it cannot be pulled, or is for another architecture; the problem says what to do.
+        EngineError: the engine stopped answering.
+        InterruptedRunError: the pull was cancelled.
+    """
+    try:
+        pulled = pull(conversations, image, say)
+    except ProvisionError as error:
+        raise ProvisionError("image-pull", refusal(image, error.log).problem, log=error.log) from error
+    with closing(connect()) as client:
+        its_architecture = architecture_of(dict(client.api.inspect_image(pulled)))  # type: ignore[no-untyped-call]
+    if its_architecture != architecture:
+        message = f"{image} is for {its_architecture}, and this engine is {architecture}"
+        raise ProvisionError("image-pull", Problem(message, hint="`runner build --push` on such a host adds an image"))
+    return pulled
+
+
+def architecture_of(details: Mapping[str, object]) -> str:
+    """Return the architecture of an image, ``amd64`` or ``arm64``, from the engine's details of it."""
+    return str(details.get("Architecture", ""))
+
+
+def push(conversations: Conversations, image: str, name: str, say: Say) -> str:
+    """Push an image; return the digest that the registry has it under.
+
+    Args:
+        conversations: can be cancelled.
+        image: its id.
+        name: repository and tag. The engine has that name only while this runs.
+        say: shows progress.
+
+    Raises:
+        ProvisionError: the registry does not take it.
+        EngineError: the engine stopped answering.
+        InterruptedRunError: the push was cancelled; the registry keeps the layers that have arrived.
+    """
+    repository, _, tag = name.rpartition(":")
+    progress, digest = build_log.LayerProgress("pushing"), ""
+    with cancellable(conversations) as client:
+        say(f"pushing {name}")
+        client.api.timeout = SILENT_SECONDS
+        try:
+            client.api.tag(image, repository, tag)
+            for message in client.api.push(repository, tag=tag, stream=True, decode=True):
+                if "error" in message:
+                    raise _push_failed(name, str(message["error"]))
+                digest = str((message.get("aux") or {}).get("Digest") or digest)
+                if (line := progress.line(message)) is not None:
+                    say(line)
+        except APIError as error:
+            raise _push_failed(name, sentence(error)) from error
+        finally:
+            _remove_name(name)
+        stop_if_cancelled(conversations)
+    if not digest:
+        raise _push_failed(name, "the engine ended the push without a digest")
+    return digest
+
+
+def _push_failed(name: str, message: str) -> ProvisionError:
+    problem = refusal(name, message).problem
+    return ProvisionError(
+        "image-push", Problem(f"cannot push {name}: {problem.message}", hint=problem.hint), log=printable(message)
+    )
+
+
+def _remove_name(name: str) -> None:
+    """Remove a name of an image, over a new connection: that of a push that was cancelled is closed."""
+    with suppress(EngineError, *FOREIGN), closing(connect()) as client:
+        client.api.remove_image(name, noprune=True)

@@ -1,0 +1,352 @@
+"""Images that are built once, pushed to a real registry, and pulled by their digest by the engines of two hosts."""
+
+import hashlib
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from distributed import Client
+
+from runner.backends.docker.backend import DockerBackend
+from runner.backends.docker.cleanup import remove_leftover, unneeded_images_and_volumes
+from runner.core.errors import InterruptedRunError, ProvisionError
+from runner.core.model import Leftover, Spec
+from runner.store.run import Run, runs
+from tests.support import image_registry
+from tests.support.image_registry import PASSWORD, Registry
+from tests.support.registry_project import LOCK, Project, engine_client, images_of, log_in, remove_images
+
+pytestmark = pytest.mark.docker
+
+ROOT = Path(__file__).parents[2]
+MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
+
+
+@pytest.fixture(scope="module")
+def base_image(docker_engine: str) -> str:
+    """The NumPy environment, which tests of this file build on: nothing has to be installed then."""
+    assert docker_engine
+    if reason := image_registry.missing():
+        pytest.skip(reason)
+    spec = Spec(environment="numpy", framework="numpy", release="2.*", base="python:3.11-slim", lock=LOCK)
+    return DockerBackend(ROOT / "docker").provision(spec, lambda _line: None).handle
+
+
+@pytest.fixture(scope="module")
+def registry(base_image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    """A registry that has the base image."""
+    with image_registry.registry(tmp_path_factory.mktemp("registry")) as served, engine_client() as client:
+        repository = f"{served.address}/base"
+        client.api.tag(base_image, repository, "1")
+        for message in client.api.push(repository, tag="1", stream=True, decode=True):
+            assert "error" not in message, message
+        yield served
+        client.api.remove_image(f"{repository}:1", noprune=True)
+
+
+@pytest.fixture(scope="module")
+def second(registry: Registry) -> Iterator[str]:
+    """The DOCKER_HOST of another host, which has the base image."""
+    with image_registry.second_engine() as host, engine_client(host) as client:
+        client.images.pull(f"{registry.address}/base", "1")
+        yield host
+
+
+@pytest.fixture
+def project(tmp_path: Path, registry: Registry) -> Iterator[Project]:
+    """A project of this test alone; its images go with it."""
+    made = Project.create(tmp_path, f"np-{secrets.token_hex(4)}", registry.address)
+    yield made
+    with engine_client() as client:
+        remove_images(client, made.name)
+
+
+def _runner(project: Project, *words: str, **variables: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "runner", *words],
+        cwd=project.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
+    )
+
+
+def _output(process: "subprocess.Popen[str]") -> str:
+    text, _ = process.communicate(timeout=180)
+    assert process.returncode == 0, text
+    return text
+
+
+@contextmanager
+def _two_workers(project: Project, second: str) -> Iterator[str]:
+    """Give the address of a scheduler with a worker on each of two hosts, the second with an engine of its own."""
+    port = image_registry.free_port()
+    host, address = ["--host", "127.0.0.1", "--port", str(port), "--no-dashboard"], f"127.0.0.1:{port}"
+    worker = [sys.executable, "-m", "runner", "worker", f"dask://{address}", "--device", "cpu"]
+    other_host = ["unshare", "--uts", "sh", "-c", 'hostname second && exec "$@"', "sh", *worker]
+    commands: tuple[tuple[list[str], dict[str, str]], ...] = (
+        ([sys.executable, "-m", "distributed.cli.dask_scheduler", *host], {}),
+        (worker, {"XDG_CACHE_HOME": str(project.folder / "cache1")}),
+        (other_host, {"XDG_CACHE_HOME": str(project.folder / "cache2"), "DOCKER_HOST": second}),
+    )
+    processes = []
+    try:
+        for number, (command, variables) in enumerate(commands):
+            with (project.folder / f"process{number}.log").open("wb") as log:
+                environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+                processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment))
+        with Client(address, timeout=30) as client:  # type: ignore[no-untyped-call]
+            client.wait_for_workers(2, timeout=60)
+        yield f"dask://{address}"
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def _measured(project: Project, address: str) -> tuple[Run, str]:
+    text = _output(_runner(project, "run", "--busy-ok", "--executor", address, "--backend", "docker"))
+    return runs(project.folder / "reports")[0], text
+
+
+def _digests(run: Run) -> dict[str, str]:
+    """Return host -> digest of the image that its records name."""
+    return {record.facts["host"]: record.facts["digest"] for record in run.records() if record.status == "ok"}
+
+
+def test_two_hosts_run_the_same_image_and_a_host_that_cannot_pull_is_named(
+    project: Project, registry: Registry, second: str
+) -> None:
+    text = _output(_runner(project, "build", "--push", "--backend", "docker"))
+    image = project.named()
+    assert f"{project.name}: built and pushed in" in text
+    assert f"{project.name}: {image}" in text
+    assert image.startswith(f"{registry.address}/team/runner@sha256:")
+    text = _output(_runner(project, "build", "--push", "--backend", "docker"))
+    assert f"{project.name}: ready" in text
+
+    with _two_workers(project, second) as address, engine_client(second) as client:
+        run, text = _measured(project, address)
+        this = socket.gethostname()
+        assert _digests(run).keys() == {this, "second"}
+        assert len(set(_digests(run).values())) == 1
+        assert run.environments()[project.name]["team_image"] == image
+        assert "is not the same" not in text
+        log = (project.folder / "process2.log").read_text()
+        assert f"pulling {project.name}: downloads" in log
+        assert f"{project.name}: pulled in" in log
+        assert [found.tags for found in images_of(client, project.name)] == [[]]  # it built none
+
+        _forget(image)
+        remove_images(client, project.name)
+        run, text = _measured(project, address)
+        assert len(set(_digests(run).values())) == 2
+        build_of_second = _digests(run)["second"][:19]
+        why = f"not pulled: {registry.address} does not have {image}"
+        assert f"{project.name} is not the same on all hosts: " in text
+        assert f"{image.partition('@')[2][:19]} on {this}" in text
+        assert f"{build_of_second} on second ({why}" in text
+        facts = run.environments()[project.name]
+        assert build_of_second in json.dumps([facts.get("other_builds"), facts["digest"]])
+        page = (run.path / "report.md").read_text()
+        assert "other builds" in page
+
+
+def _forget(image: str) -> None:
+    """Have the registry lose an image."""
+    repository, _, digest = image.partition("@")
+    host, _, name = repository.partition("/")
+    _send(f"http://{host}/v2/{name}/manifests/{digest}", "DELETE")
+
+
+def _send(url: str, method: str, body: bytes = b"", **headers: str) -> Mapping[str, str]:
+    request = urllib.request.Request(url, body or None, headers, method=method)
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return dict(answer.headers)
+
+
+@pytest.fixture
+def on_second(project: Project, second: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    """A project whose image is pushed, on a host that has not pulled it."""
+    project.published()
+    monkeypatch.setenv("DOCKER_HOST", second)
+    yield project
+    with engine_client(second) as client:
+        remove_images(client, project.name)
+
+
+def test_clean_removes_a_pulled_image_that_the_project_does_not_name(on_second: Project) -> None:
+    backend = on_second.backend()
+    assert on_second.name in backend.survey([on_second.spec]).pulled
+    pulled = backend.provision(on_second.spec, lambda _line: None)
+    assert (pulled.how, pulled.facts["team_image"]) == ("pulled", on_second.named())
+    survey = on_second.backend().survey([on_second.spec])
+    assert on_second.name in survey.cached
+    assert not survey.pulled
+
+    with engine_client() as client:
+
+        def leftovers(*, everything: bool = False) -> list[Leftover]:
+            tags = on_second.backend().tags([on_second.spec])
+            every = unneeded_images_and_volumes(client, tags, everything=everything)
+            return [left for left in every if left.kind == "image" and on_second.registry in left.name]
+
+        assert leftovers() == []
+        image = on_second.named()
+        assert [left.name for left in leftovers(everything=True)] == [image]
+        on_second.name_image(f"{image.partition('@')[0]}@sha256:{'0' * 64}")
+        (left,) = leftovers()
+        assert left.reason == f"docker/images.toml does not name it for {on_second.name}"
+        remove_leftover(client, left)
+        assert images_of(client, on_second.name) == []
+
+
+def test_clean_removes_all_names_of_an_image_that_was_pushed(project: Project) -> None:
+    image = project.published()
+    with engine_client() as client:
+        details = client.api.inspect_image(image.handle)  # type: ignore[no-untyped-call]
+        (tag,) = details["RepoTags"]
+        assert details["RepoDigests"] == [project.named()]
+        remove_leftover(client, Leftover(kind="image", name=tag, reason="", size=0))
+        assert images_of(client, project.name) == []
+
+
+def _own_address() -> str:
+    """Return an address of this machine that is not loopback; the test is skipped where there is none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("198.51.100.1", 9))  # sends nothing
+        except OSError:
+            pytest.skip("this machine has no address but loopback")
+        return str(probe.getsockname()[0])
+
+
+def _other_architecture(project: Project) -> str:
+    """Have the registry store the image for another architecture; return its name."""
+    repository, _, digest = project.named().partition("@")
+    host, _, name = repository.partition("/")
+    base = f"http://{host}/v2/{name}"
+    request = urllib.request.Request(f"{base}/manifests/{digest}", headers={"Accept": MANIFEST})
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        manifest = json.load(answer)
+    with urllib.request.urlopen(f"{base}/blobs/{manifest['config']['digest']}", timeout=10) as answer:
+        config = json.dumps({**json.load(answer), "architecture": "riscv64"}).encode()
+    config_digest = f"sha256:{hashlib.sha256(config).hexdigest()}"
+    upload = _send(f"{base}/blobs/uploads/", "POST")["Location"]
+    _send(f"{upload}&digest={config_digest}", "PUT", config, **{"Content-Type": "application/octet-stream"})
+    manifest["config"] |= {"digest": config_digest, "size": len(config)}
+    stored = _send(f"{base}/manifests/other", "PUT", json.dumps(manifest).encode(), **{"Content-Type": MANIFEST})
+    return f"{repository}@{stored['Docker-Content-Digest']}"
+
+
+@pytest.mark.parametrize("case", ["unreachable", "without TLS", "login", "damaged", "architecture"])
+def test_a_host_that_cannot_pull_builds_and_says_why(
+    case: str, on_second: Project, registry: Registry, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    image = on_second.named()
+    rest = image.partition("/")[2]
+    folder = tmp_path_factory.mktemp("other")
+    if case == "unreachable":
+        address = f"127.0.0.1:{image_registry.free_port()}"
+        _builds(on_second, f"{address}/{rest}", f"{address} does not answer; check the name")
+    elif case == "without TLS":
+        with image_registry.registry(folder, _own_address()) as other:
+            _builds(on_second, f"{other.address}/{rest}", f"{other.address} answers without TLS, which engines accept")
+    elif case == "login":
+        with image_registry.registry(folder, password=True) as other:
+            expected = f"{other.address} wants a login; `docker login {other.address}`"
+            _builds(on_second, f"{other.address}/{rest}", expected)
+    elif case == "damaged":
+        digest = image.partition("sha256:")[2]
+        data = registry.folder / f"images/docker/registry/v2/blobs/sha256/{digest[:2]}/{digest}/data"
+        data.write_bytes(data.read_bytes().replace(b"{", b"{ ", 1))
+        _builds(on_second, image, f"{registry.address} returned other bytes than {image} stands for")
+    else:
+        _builds(on_second, _other_architecture(on_second), "is for riscv64, and this engine is ")
+
+
+def _builds(project: Project, image: str, reason: str) -> None:
+    """Check that the image is built instead of pulled, and that the record says why."""
+    project.name_image(image)
+    made = project.backend().provision(project.spec, lambda _line: None)
+    assert made.how == "built"
+    assert reason in str(made.facts["not_pulled"])
+    assert "team_image" not in made.facts
+
+
+def test_a_registry_with_a_password_takes_images_of_whoever_is_logged_in(
+    project: Project, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_CONFIG", str(project.folder / "configuration"))
+    with image_registry.registry(tmp_path_factory.mktemp("other"), password=True) as other:
+        repository = f"{other.address}/team/runner"
+        for password in (None, "wrong"):
+            log_in(project, other.address, password)
+            with pytest.raises(ProvisionError) as raised:
+                project.published(repository)
+            assert raised.value.code == "image-push"
+            assert str(raised.value).startswith(f"error: {other.address} wants a login\nhint: `docker login")
+            with engine_client() as client:
+                assert images_of(client, project.name) == []  # nothing was built in vain
+        log_in(project, other.address, PASSWORD)
+        made = project.published(repository)
+    assert made.facts["team_image"] == project.named()
+    assert made.how == "built and pushed"
+    with engine_client() as client:
+        known = [dict(made.facts), project.named(), images_of(client, project.name)[0].attrs]
+    assert PASSWORD not in json.dumps(known)
+
+
+def test_a_registry_that_denies_a_push_is_a_sentence(
+    project: Project, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    served = image_registry.registry(tmp_path_factory.mktemp("other"), read_only=True)
+    with served as other, pytest.raises(ProvisionError) as raised:
+        project.published(f"{other.address}/team/runner")
+    assert raised.value.code == "image-push"
+    assert f"{other.address} denies the access to {other.address}/team/runner:{project.name}-" in str(raised.value)
+
+
+def test_an_interrupted_push_leaves_no_name_and_is_repeated(
+    project: Project, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    backend, ended = project.backend(), []
+    with image_registry.registry(tmp_path_factory.mktemp("other")) as other:
+        repository = f"{other.address}/team/runner"
+        backend.publish_to(repository)
+        pushing = threading.Event()
+
+        def say(line: str) -> None:
+            if line.startswith("pushing ") and not pushing.is_set():
+                os.kill(other.pid, signal.SIGSTOP)
+                pushing.set()
+
+        def provision() -> None:
+            try:
+                backend.provision(project.spec, say)
+            except InterruptedRunError as error:
+                ended.append(error)
+
+        thread = threading.Thread(target=provision)
+        thread.start()
+        assert pushing.wait(60)
+        backend.cancel()
+        thread.join(20)
+        assert len(ended) == 1
+        os.kill(other.pid, signal.SIGCONT)
+        with engine_client() as client:
+            tags = [tag for image in images_of(client, project.name) for tag in image.tags]
+        assert len(tags) == 1
+        assert tags[0].startswith(f"matrix-runner/{project.name}:")
+        assert project.published(repository).how == "pushed"
