@@ -92,8 +92,9 @@ class Collector:
         """
         with _unpacked(self.run, archive) as block:
             journal, records = block.journal(), []
+            machine = block.machine()
             for record in block.records(journal):
-                added = self._of_run(record, lease)
+                added = self._of_run(record, lease, machine)
                 records.append(added)
                 if (added.cell.id, added.round, added.attempt) not in self.unmerged:
                     self.run.add(added, _log(block, added) if added.status != "ok" else "")
@@ -105,10 +106,12 @@ class Collector:
         self.run.note("block", **event, digests=digests)
         return tuple(records)
 
-    def _of_run(self, record: Record, lease: Lease) -> Record:
+    def _of_run(self, record: Record, lease: Lease, machine: Mapping[str, Any]) -> Record:
+        """Return a record of a block as one of the run, with the host and the kind of device that measured it."""
         if record.cell.case_id != lease.case_id:
             raise RecordError(Problem(f"{lease.host} returned a record of {record.cell.id} for {lease.case_id}"))
-        facts = {**record.facts, "host": lease.host}
+        name = machine.get("cpu") if record.facts.get("device") == "cpu" else record.facts.get("device")
+        facts = {**record.facts, "host": machine.get("host") or lease.host, "device_name": name or lease.device_name}
         return replace(record, run=self.run.id, attempt=lease.number, facts=facts)
 
     def _add_events(self, lease: Lease, journal: Journal) -> None:
