@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CellRound(NamedTuple):
-    """A good round of a cell: the median of its samples in seconds, its turns, its server, empty if unknown, and board."""
+    """A good round of a cell: the median of its samples in seconds, its turns, its server (or empty), and its board."""
 
     seconds: float
     turns: Turns | None

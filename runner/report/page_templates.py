@@ -96,6 +96,7 @@ def environment() -> jinja2.Environment:
         groupby_phase=_by_phase,
         groupby_release=_by_release,
         implementations=formatting.implementations,
+        of_kind=lambda entries, kind: [entry for entry in entries if entry[0].device_name == kind],
         sentence=formatting.sentence,
         sources=formatting.sources,
         speedup=wording.speedup,
@@ -149,7 +150,8 @@ def _samples_picture(samples: Mapping[str, pictures.Samples]) -> Callable[[Compa
 def _cases_by_workload(cases: Iterable[Case]) -> list[tuple[str, list[Case]]]:
     groups: dict[str, list[Case]] = {}
     for case in cases:
-        groups.setdefault(case.name.partition("/")[0], []).append(case)
+        workload = case.name.partition("/")[0]
+        groups.setdefault(f"{workload} on {case.device_name}" if case.device_name else workload, []).append(case)
     return list(groups.items())
 
 

@@ -1,4 +1,4 @@
-"""A comparison on several kinds of devices as one comparison for each kind: times of different kinds have no common mean."""
+"""A comparison on several kinds of devices as one for each kind: ratios of different kinds have no common mean."""
 
 from collections.abc import Iterable
 from dataclasses import replace
