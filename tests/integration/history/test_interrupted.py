@@ -8,15 +8,17 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from runner.core.errors import HistoryError
 from runner.history import writes
 from runner.history.database import History
 from runner.history.engine import engine_of, writing
-from tests.support.histories import CELL, many_cells, measured, night
+from tests.support.histories import BOARDS, CELL, many_cells, measured, night
 from tests.support.postgresql import Server
 
 ROOT = Path(__file__).parents[3]
@@ -33,6 +35,20 @@ with History.open(sys.argv[1]) as history:
         for seconds in (0.5, 0.7):  # the second time it has been resumed
             history.add(night(number, *many_cells({CELLS}, seconds)))
 print("done", flush=True)
+"""
+
+
+DRIVER = """
+import sys
+from runner.history.database import History
+from tests.support.histories import of_hosts
+print("ready", flush=True)
+sys.stdin.read()
+first, added = 4 * int(sys.argv[2]), 0
+for number in (*range(first, first + 4), *range((first + 4) % 32, (first + 4) % 32 + 4)):
+    with History.open(sys.argv[1]) as history:
+        added += history.add(of_hosts(number))
+print(added)
 """
 
 
@@ -93,6 +109,48 @@ def test_several_writers_lose_nothing_and_count_nothing_twice(url: str) -> None:
     with History.open(url) as history:
         complete(history)
         assert len(history.runs()) == 20
+
+
+def test_eight_drivers_add_runs_of_several_hosts_at_the_same_time(server: Server) -> None:
+    """Each opens the empty database at the same time, and every run is added by two drivers."""
+    url = server.new_schema()
+    command = [sys.executable, "-c", DRIVER, url]
+    with ExitStack() as stack:
+        drivers = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [*command, str(number)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    cwd=ROOT,
+                    env={**os.environ, "PYTHONPATH": str(ROOT)},
+                )
+            )
+            for number in range(8)
+        ]
+        for driver in drivers:
+            assert driver.stdout is not None
+            assert driver.stdout.readline() == "ready\n"
+        for driver in drivers:
+            assert driver.stdin is not None
+            driver.stdin.close()
+        added = [int(driver.stdout.read()) for driver in drivers if driver.stdout]
+        assert [driver.wait(60) for driver in drivers] == [0] * 8
+    assert sum(added) == 32
+    with History.open(url) as history:
+        assert len(history.runs()) == len({row.run for row in history.runs()}) == 32
+        points = [point for _, _, of in history.all_series() for point in of]
+        assert len(points) == len(
+            {(point.run, point.device, cell) for _, cell, of in history.all_series() for point in of}
+        )
+        assert len(points) == 32 * 6
+        boards = {(point.device_uuid, point.device, point.host) for point in points}
+        assert boards == {(each.device, f"docker {each.device_name}", each.host) for each in BOARDS}
+    engine = engine_of(url)
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM boards")).scalar() == 3
+    engine.dispose()
 
 
 def test_what_fails_in_the_middle_of_a_run_leaves_nothing_of_it(url: str) -> None:
