@@ -119,8 +119,8 @@ def _first_part(page: Page) -> list[str]:
     parts = [f"# {plain(page.title)}", plain(" · ".join(facts))]
     scopes = {panel.device_name: panel.scope for panel in page.panels}
     for kind in dict.fromkeys(card.device_name for card in page.answer.cards):
-        of_kind = (card for card in page.answer.cards if card.device_name == kind)
-        changes = [change for card in of_kind for change in (card.newest, *card.between)]
+        cards = (card for card in page.answer.cards if card.device_name == kind)
+        changes = [change for card in cards for change in (card.newest, *card.between)]
         parts += [f"## {plain(kind)}", plain(formatting.sentence(scopes[kind]))] if kind else []
         parts.append(table(("release", "against", "change", "95 % interval", "tests", "verdicts"), map(_card, changes)))
     if page.trust:

@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from math import exp
 from pathlib import Path
+from typing import Any
 
 from runner.analysis.boards import Board
 from runner.core.model import Cell, Record
@@ -17,7 +18,7 @@ DESK = Board(RTX, "desk-3", "GPU-e49b6c17-0f2d-4d8b-b6a1-1234567890ab")
 CPU_A, CPU_B = Board("AMD EPYC 7B13", "node-a"), Board("Intel Xeon 8480", "node-b")
 
 
-def facts(board: Board, **changes: object) -> dict[str, object]:
+def facts(board: Board, **changes: object) -> dict[str, Any]:
     """Return the facts that a record of a board has."""
     device = board.device_name if board.uuid else "cpu"
     known = {"device": device, "device_name": board.device_name, "host": board.host, "device_uuid": board.uuid or None}
@@ -33,11 +34,11 @@ def records(of: Cell, medians: Sequence[float], board: Board, *, first: int = 0,
     ]
 
 
-def pair(case: str, board: Board, ratio: float, **changes: object) -> list[Record]:
+def pair(case: str, board: Board, ratio: float) -> list[Record]:
     """Return three rounds of one case, in which torch-2.x takes ``ratio`` times as long as torch-1.0."""
     noise = (1.0, 1.002, 0.998)
-    base = records(cell("torch-1.0", case=case), [0.01] * 3, board, **changes)
-    return base + records(cell("torch-2.x", case=case), [0.01 * ratio * each for each in noise], board, **changes)
+    base = records(cell("torch-1.0", case=case), [0.01] * 3, board)
+    return base + records(cell("torch-2.x", case=case), [0.01 * ratio * each for each in noise], board)
 
 
 def realistic(reports: Path, boards: Mapping[Board, Iterable[tuple[str, str]]], *, seed: int = 3) -> Run:

@@ -128,8 +128,10 @@ INSERT INTO cells (id, cell) VALUES (1, 'a/b/c/d/train/fp32');
 INSERT INTO builds (id, release, digest) VALUES (1, '2.9.1', '');
 INSERT INTO runs (id, run, at, kind, device, device_name, series_device, backend, host, driver, harness, source, content,
     rounds, cells, changes)
-VALUES (1, 'r', '2026-01-01T00:00:00Z', 'run', 'GPU-1', 'H200', 'docker H200', 'docker', 'bench', '', '', '', '', 3, 1, 0);
-INSERT INTO measurements (cell_id, run_id, build_id, seconds, rounds, verdict) VALUES (1, 1, 1, 0.5, 3, '')
+VALUES (1, 'r', '2026-01-01T00:00:00Z', 'run', 'GPU-1', 'H200', 'docker H200', 'docker', 'bench', '', '', '', '',
+    3, 1, 0);
+INSERT INTO measurements (cell_id, run_id, build_id, seconds, rounds, verdict)
+VALUES (1, 1, 1, 0.5, 3, '')
 """
 
 
