@@ -2,9 +2,9 @@
 
 ``python -m benchmarks.boards`` prints a Markdown table for docs/measurement.md. Each board has a ratio of its own,
 around that of its kind. Tau is the standard deviation between boards, and SIGMA that between the rounds of a board,
-both of log ratios. The table shows how often the 95 % interval contains the ratio of the kind: with the rounds of all boards taken
-as independent, and with the board as a level, as comparisons have it. It also shows how wide the latter is, and how
-often the interval of one board contains the ratio of that board.
+both of log ratios. The table shows how often the 95 % interval contains the ratio of the kind: with the rounds of all
+boards taken as independent, and with the board as a level, as comparisons have it. It also shows how wide the latter
+is, and how often the interval of one board contains the ratio of that board.
 """
 
 import argparse
@@ -86,4 +86,4 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=20_000)
     for line in lines(parser.parse_args().pairs):
-        print(line)  # noqa: T201  the table
+        print(line)
