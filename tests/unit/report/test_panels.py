@@ -46,8 +46,8 @@ def comparison(results: Dataset) -> Comparison:
 
 def _panels(page: str) -> dict[str, str]:
     """Return the HTML of each panel by its kind of device."""
-    sections = re.findall(r'<section class="panel".*?aria-label="([^"]+)">(.*?)</section>\s*(?=<section)', page, re.DOTALL)
-    return dict(sections)
+    panel = r'<section class="panel".*?aria-label="([^"]+)">(.*?)(?=<section class="panel"|<section id="answer")'
+    return dict(re.findall(panel, page, re.DOTALL))
 
 
 def test_each_kind_has_a_panel_with_its_average_and_its_map(content: Page, files: dict[str, str]) -> None:
