@@ -157,11 +157,11 @@ def _advice(row: Row) -> str:
 
 
 def by_kind(rows: Sequence[ComparedRow]) -> dict[str, list[ComparedRow]]:
-    """Return the rows of each kind of device, in the order of the first of each; under no name if there is only one."""
+    """Return the rows of each kind of device, the kind with most rows first; under no name if there is only one."""
     groups: dict[str, list[ComparedRow]] = {}
     for row in rows:
         groups.setdefault(row.device_name, []).append(row)
-    return groups
+    return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
 
 
 def by_workload(rows: Sequence[ComparedRow]) -> dict[str, list[ComparedRow]]:

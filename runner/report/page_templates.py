@@ -148,8 +148,11 @@ def _samples_picture(samples: Mapping[str, pictures.Samples]) -> Callable[[Compa
 
 
 def _cases_by_workload(cases: Iterable[Case]) -> list[tuple[str, list[Case]]]:
+    """Return the cases of each workload, of one kind of device after the other if there are several."""
     groups: dict[str, list[Case]] = {}
-    for case in cases:
+    cases = list(cases)
+    kinds = list(dict.fromkeys(case.device_name for case in cases))
+    for case in sorted(cases, key=lambda case: kinds.index(case.device_name)):
         workload = case.name.partition("/")[0]
         groups.setdefault(f"{workload} on {case.device_name}" if case.device_name else workload, []).append(case)
     return list(groups.items())

@@ -20,12 +20,22 @@ class Panel:
     Attributes:
         device_name: the kind.
         anchor: its id on the page.
-        scope: which boards measured how many tests, and what the intervals mean for other boards.
+        tests: how many tests were measured on how many boards.
+        boards: host and short UUID of the boards; of many, the first ones and the number of the others.
+        meaning: what the intervals say of other boards.
     """
 
     device_name: str
     anchor: str
-    scope: str
+    tests: str
+    boards: tuple[str, ...]
+    meaning: str
+
+    @property
+    def scope(self) -> str:
+        """All of it in a line."""
+        named = f": {', '.join(self.boards)}" if self.boards else ""
+        return f"{self.tests}{named}; {self.meaning}"
 
 
 def panels(comparisons: Sequence[Comparison]) -> list[Panel]:
@@ -40,10 +50,7 @@ def panels(comparisons: Sequence[Comparison]) -> list[Panel]:
     for comparison in split(of_releases):
         rows.setdefault(comparison.device_name, []).extend(comparison.rows)
     kinds = sorted(rows, key=lambda kind: -len(rows[kind]))
-    return [
-        Panel(device_name=kind, anchor=f"kind-{number}", scope=scope(rows[kind]))
-        for number, kind in enumerate(kinds, 1)
-    ]
+    return [panel(kind, rows[kind], number) for number, kind in enumerate(kinds, 1)]
 
 
 def split(comparisons: Iterable[Comparison]) -> list[Comparison]:
@@ -56,15 +63,19 @@ def has_several_kinds(comparisons: Iterable[Comparison]) -> bool:
     return len({row.device_name for comparison in comparisons for row in comparison.rows} - {""}) > 1
 
 
-def scope(rows: Sequence[Row]) -> str:
-    """Return which boards measured some rows of one kind, and what their intervals say of other boards."""
+def panel(kind: str, rows: Sequence[Row], number: int = 1) -> Panel:
+    """Return the panel of some rows of one kind; ``number`` counts the panels of a page from 1."""
     boards = boards_of_rows(rows)
     tests = counted(len({(row.case_id, row.phase, row.precision, row.implementation) for row in rows}), "test")
     hosts = len({board.host for board in boards})
     on_hosts = f" of {counted(hosts, 'host')}" if hosts > 1 else ""
-    named = few([board.text for board in boards if board.text], MAX_NAMED_BOARDS)
     where = f"{counted(len(boards), 'board')}{on_hosts}" if len(boards) > 1 else "one board of this kind"
-    return f"{tests} on {where}{f': {named}' if named else ''}; {meaning(rows)}"
+    named = tuple(board.text for board in boards if board.text)
+    if len(named) > MAX_NAMED_BOARDS:
+        named = (*named[:MAX_NAMED_BOARDS], f"{len(named) - MAX_NAMED_BOARDS} more")
+    return Panel(
+        device_name=kind, anchor=f"kind-{number}", tests=f"{tests} on {where}", boards=named, meaning=meaning(rows)
+    )
 
 
 def meaning(rows: Iterable[Row]) -> str:

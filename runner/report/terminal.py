@@ -63,7 +63,7 @@ def _heading(of_kind: Comparison, comparison: Comparison) -> Iterator[Renderable
     if of_kind is not comparison:
         yield Text(of_kind.device_name, style="bold underline")
     if _on_boards(comparison):
-        yield Padding(Text(panels.scope(of_kind.rows), style="dim"), (0, 0, 1, 0))
+        yield Padding(Text(panels.panel(of_kind.device_name, of_kind.rows).scope, style="dim"), (0, 0, 1, 0))
 
 
 def _notes(comparison: Comparison) -> Iterator[str]:

@@ -124,14 +124,14 @@ def test_a_run_of_several_hosts_has_a_series_for_each_kind_of_device(history: Hi
 
 
 FIRST_TABLES = """
-INSERT INTO cells (id, cell) VALUES (1, 'a/b/c/d/train/fp32');
-INSERT INTO builds (id, release, digest) VALUES (1, '2.9.1', '');
+INSERT INTO cells (id, cell) VALUES (1000, 'a/b/c/d/train/fp32');
+INSERT INTO builds (id, release, digest) VALUES (1000, '2.9.1', '');
 INSERT INTO runs (id, run, at, kind, device, device_name, series_device, backend, host, driver, harness, source,
     content, rounds, cells, changes)
-VALUES (1, 'r', '2026-01-01T00:00:00Z', 'run', 'GPU-1', 'H200', 'docker H200', 'docker', 'bench', '', '', '', '',
+VALUES (1000, 'r', '2026-01-01T00:00:00Z', 'run', 'GPU-1', 'H200', 'docker H200', 'docker', 'bench', '', '', '', '',
     3, 1, 0);
 INSERT INTO measurements (cell_id, run_id, build_id, seconds, rounds, verdict)
-VALUES (1, 1, 1, 0.5, 3, '')
+VALUES (1000, 1000, 1000, 0.5, 3, '')
 """
 
 

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -38,18 +37,28 @@ print("done", flush=True)
 """
 
 
-DRIVER = """
-import sys
+DRIVERS = """
+import os, sys
 from runner.history.database import History
 from tests.support.histories import of_hosts
-print("ready", flush=True)
-sys.stdin.read()
-first, added = 4 * int(sys.argv[2]), 0
-for number in (*range(first, first + 4), *range((first + 4) % 32, (first + 4) % 32 + 4)):
+
+def add(first):
     with History.open(sys.argv[1]) as history:
-        added += history.add(of_hosts(number))
-print(added)
+        numbers = (*range(first, first + 4), *range((first + 4) % 32, (first + 4) % 32 + 4))
+        return sum(history.add(of_hosts(number)) for number in numbers)
+
+drivers = []
+for number in range(8):
+    driver = os.fork()
+    if driver == 0:
+        try:
+            os._exit(add(4 * number))
+        finally:
+            os._exit(100)
+    drivers.append(driver)
+print(*(os.waitstatus_to_exitcode(os.waitpid(driver, 0)[1]) for driver in drivers))
 """
+"""Eight processes; each adds four runs of its own and four of another, and exits with how many were new."""
 
 
 def complete(history: History) -> None:
@@ -114,29 +123,12 @@ def test_several_writers_lose_nothing_and_count_nothing_twice(url: str) -> None:
 def test_eight_drivers_add_runs_of_several_hosts_at_the_same_time(server: Server) -> None:
     """Each opens the empty database at the same time, and every run is added by two drivers."""
     url = server.new_schema()
-    command = [sys.executable, "-c", DRIVER, url]
-    with ExitStack() as stack:
-        drivers = [
-            stack.enter_context(
-                subprocess.Popen(
-                    [*command, str(number)],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    text=True,
-                    cwd=ROOT,
-                    env={**os.environ, "PYTHONPATH": str(ROOT)},
-                )
-            )
-            for number in range(8)
-        ]
-        for driver in drivers:
-            assert driver.stdout is not None
-            assert driver.stdout.readline() == "ready\n"
-        for driver in drivers:
-            assert driver.stdin is not None
-            driver.stdin.close()
-        added = [int(driver.stdout.read()) for driver in drivers if driver.stdout]
-        assert [driver.wait(60) for driver in drivers] == [0] * 8
+    command = [sys.executable, "-c", DRIVERS, url]
+    result = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True
+    )
+    added = [int(number) for number in result.stdout.split()]
+    assert len(added) == 8
     assert sum(added) == 32
     with History.open(url) as history:
         assert len(history.runs()) == len({row.run for row in history.runs()}) == 32
