@@ -194,6 +194,6 @@ class SimulatedConfirmation(Confirmation):
 def _draft(row: Row, log_ratios: Floats, looks: tuple[int, ...]) -> Draft:
     """Return a row before its verdict, given the log ratios (R,) of its rounds, each on servers of its own."""
     numbers = range(1, len(log_ratios) + 1)
-    servers = {number: (f"{row.base.id}#{number}", f"{row.other.id}#{number}") for number in numbers}
+    groups = {number: (f"{row.base.id}#{number}", f"{row.other.id}#{number}") for number in numbers}
     by_round = dict(zip(numbers, log_ratios.tolist(), strict=True))
-    return Draft(row, statistics.paired(log_ratios), looks, ratios=by_round, servers=servers)
+    return Draft(row, statistics.paired(log_ratios), looks, ratios=by_round, groups=groups)

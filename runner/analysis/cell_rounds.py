@@ -5,6 +5,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
+from runner.analysis.boards import Board, boards_of, groups, shared_rounds
 from runner.analysis.model import Round, Turns, log_ratio
 from runner.core.model import Cell
 
@@ -13,11 +14,12 @@ if TYPE_CHECKING:
 
 
 class CellRound(NamedTuple):
-    """A good round of a cell: the median of its samples in seconds, its turns, and its server, empty if unknown."""
+    """A good round of a cell: the median of its samples in seconds, its turns, its server (or empty), and its board."""
 
     seconds: float
     turns: Turns | None
     server: str
+    board: Board
 
 
 class RoundRatios(NamedTuple):
@@ -25,37 +27,38 @@ class RoundRatios(NamedTuple):
 
     Attributes:
         log_ratios: round -> the log ratio, in the order of rounds.
-        servers: the pair of servers of each of them; None if not all were recorded.
+        groups: what each of them shares with those that it is not independent of, see ``boards.groups``.
     """
 
     log_ratios: Mapping[int, float]
-    servers: tuple[Hashable, ...] | None
+    groups: Sequence[Hashable] | None
 
     def independent(self) -> dict[int, float]:
-        """Return the log ratios with rounds on the same servers averaged, by the first round on them."""
-        if self.servers is None or len(set(self.servers)) == len(self.servers):
+        """Return the log ratios with the rounds of a group averaged, by the first round of each group."""
+        if self.groups is None or len(set(self.groups)) == len(self.groups):
             return dict(self.log_ratios)
-        groups: dict[Hashable, list[tuple[int, float]]] = {}
-        for server, (number, value) in zip(self.servers, self.log_ratios.items(), strict=True):
-            groups.setdefault(server, []).append((number, value))
-        return {group[0][0]: sum(value for _, value in group) / len(group) for group in groups.values()}
+        by_group: dict[Hashable, list[tuple[int, float]]] = {}
+        for group, (number, value) in zip(self.groups, self.log_ratios.items(), strict=True):
+            by_group.setdefault(group, []).append((number, value))
+        return {group[0][0]: sum(value for _, value in group) / len(group) for group in by_group.values()}
 
 
 def rounds_by_cell(rounds: "pd.DataFrame") -> dict[Cell, dict[int, CellRound]]:
     """Return cell -> round -> its measurement, in the order of the table of rounds."""
     cells: dict[str, dict[int, CellRound]] = {}
     columns = (rounds[name].tolist() for name in ("cell", "round", "seconds", "turns", "server"))
-    for cell_id, number, *measurement in zip(*columns, strict=True):
+    for cell_id, number, *measurement in zip(*columns, boards_of(rounds), strict=True):
         cells.setdefault(cell_id, {})[number] = CellRound(*measurement)
     return {Cell.parse(cell_id): measured for cell_id, measured in cells.items()}
 
 
 def round_ratios(base: Mapping[int, CellRound], other: Mapping[int, CellRound]) -> RoundRatios:
-    """Return the log ratios of other over base in the rounds that both have."""
-    shared = sorted(base.keys() & other.keys())
+    """Return the log ratios of other over base in the rounds that both have on the same board."""
+    shared = shared_rounds(*({number: each.board for number, each in side.items()} for side in (base, other)))
     values = log_ratios([base[number][:2] for number in shared], [other[number][:2] for number in shared])
     servers = tuple((base[number].server, other[number].server) for number in shared)
-    return RoundRatios(dict(zip(shared, values, strict=True)), servers if all(map(all, servers)) else None)
+    boards = [base[number].board for number in shared]
+    return RoundRatios(dict(zip(shared, values, strict=True)), groups(boards, servers))
 
 
 def log_ratios(base: Sequence[Round], other: Sequence[Round]) -> list[float]:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from runner.analysis.boards import host_of_case
 from runner.analysis.cell_rounds import RoundRatios, round_ratios, rounds_by_cell
 from runner.analysis.model import Dataset, QualityIssue, once
 from runner.core.model import Cell
@@ -50,7 +51,7 @@ def aa_pairs(rounds: "pd.DataFrame", looks: tuple[int, ...] = ()) -> Iterator[AA
         ratios = round_ratios(base, measured)
         count = len(ratios.log_ratios)
         if count:
-            evidence = statistics.paired(np.array(list(ratios.log_ratios.values())), ratios.servers)
+            evidence = statistics.paired(np.array(list(ratios.log_ratios.values())), ratios.groups)
             p_value = float(statistics.p_value(evidence, looks or (count,)))
             yield AAPair(cell, float(np.exp(_estimate(ratios, evidence))), p_value)
 
@@ -110,6 +111,15 @@ def canary_drift(canary: Sequence[tuple[str, int, float]]) -> float | None:
     return change if change is not None and abs(change) > MAX_DRIFT else None
 
 
+def canary_by_host(dataset: Dataset) -> dict[str, list[tuple[str, int, float]]]:
+    """Return host -> the times of the canary there, in the order measured; the host is empty if it is not known."""
+    host_of, by_host = host_of_case(dataset.rounds), dict[str, list[tuple[str, int, float]]]()
+    only = next(iter(host_of.values())) if len(set(host_of.values())) == 1 else ""
+    for reading in dataset.canary:
+        by_host.setdefault(host_of.get(reading[0], only), []).append(reading)
+    return by_host
+
+
 def control_issues(dataset: Dataset) -> Iterator[QualityIssue]:
     """Yield a quality issue for each control of a run that shows a difference."""
     for pair in different_pairs(aa_pairs_of_run(dataset)):
@@ -124,9 +134,12 @@ def control_issues(dataset: Dataset) -> Iterator[QualityIssue]:
             environment=original.environment,
             cell=original.id,
         )
-    drift = canary_drift(dataset.canary)
-    if drift is not None:
-        speed = "slower" if drift > 0 else "faster"
-        text = f"a fixed product became {abs(drift):.0%} {speed} from the first quarter of the run to the last: "
-        text += "the machine drifted"
-        yield QualityIssue(code="host-drift", sentence=text, serious=False, extent=abs(drift))
+    by_host = canary_by_host(dataset)
+    for host, canary in by_host.items():
+        drift = canary_drift(canary)
+        if drift is not None:
+            speed = "slower" if drift > 0 else "faster"
+            text = f"on {host}, " if len(by_host) > 1 and host else ""
+            text += f"a fixed product became {abs(drift):.0%} {speed} from the first quarter of the run to the last: "
+            text += "the machine drifted"
+            yield QualityIssue(code="host-drift", sentence=text, serious=False, extent=abs(drift))

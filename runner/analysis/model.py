@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar
 
+from runner.analysis.boards import Board
 from runner.catalog.published import Figure
 from runner.core.model import Cell
 
@@ -167,6 +168,9 @@ class Row:
         reason: the code as a sentence.
         runs: the runs of the two sides, the base's first: one if both are from the same run, none if both were
             published.
+        boards: those whose rounds are compared, or without such rounds those that measured either side; none if both
+            were published or not measured.
+        device_name: the kind of device of its measured sides; ``A and B`` if they differ.
         quality_issues: of the pair and of both cells, serious ones first; until ``runner.analysis.quality.annotate``
             adds those of the cells, only that of a pair of user networks that were not verified against each other.
     """
@@ -193,6 +197,8 @@ class Row:
     code: str = ""
     reason: str = ""
     runs: tuple[str, ...] = ()
+    boards: tuple[Board, ...] = ()
+    device_name: str = ""
     quality_issues: tuple[QualityIssue, ...] = ()
 
     @property
@@ -260,7 +266,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeometricMean:
-    """The geometric mean of an environment's ratios over the base, with the same weight for every workload.
+    """The geometric mean of an environment's ratios over the base on one kind of device, all workloads of equal weight.
 
     Attributes:
         ratio: other over base time, below 1 is faster.
@@ -268,6 +274,7 @@ class GeometricMean:
         cells: how many ratios it averages; ``workloads`` are theirs, sorted.
         rounds: how many rounds all of these cells share; only these are used.
         noise: a sentence if an environment differed from itself by as much; otherwise empty.
+        device_name: the kind of device that measured the cells.
     """
 
     environment: str
@@ -278,6 +285,17 @@ class GeometricMean:
     workloads: tuple[str, ...]
     rounds: int
     noise: str = ""
+    device_name: str = ""
+
+
+class Detectable(NamedTuple):
+    """The smallest relative change that is called in 8 of 10 runs, and the numbers of rounds at which it could be.
+
+    The change is None if no row has two rounds.
+    """
+
+    change: float | None = None
+    rounds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,9 +344,9 @@ class Comparison:
         releases: environment -> its release.
         widenings: of the runs whose intervals are widened.
         passed_over: newer runs that have an environment and could not be used, newest first.
-        detectable_change: the smallest relative change that such a table calls in 8 of 10 runs, with the median of its
-            rows' noise; None if no row has two rounds.
-        detectable_rounds: the numbers of rounds at which it could have called one, ascending.
+        detectable_change: the change of ``Detectable`` with the median of the rows' noise, and ``detectable_rounds``
+            its rounds; None and empty on several kinds of devices.
+        detectable_by_kind: kind of device -> the same for its rows.
     """
 
     base: str
@@ -348,6 +366,7 @@ class Comparison:
     passed_over: tuple[PassedOver, ...] = ()
     detectable_change: float | None = None
     detectable_rounds: tuple[int, ...] = ()
+    detectable_by_kind: Mapping[str, Detectable] = field(default_factory=dict)
 
     def count(self, environment: str) -> dict[Verdict, int]:
         """Return how many rows of an environment have each verdict, without those that no row has."""

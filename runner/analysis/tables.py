@@ -30,7 +30,7 @@ ROUND_COLUMNS = (
 CATEGORIES = {*SAMPLE_TEXT_COLUMNS, *TEXT_COLUMNS, "kind"}
 DERIVED = (
     *("run", "cell", "environment", "framework", "release", "implementation", "workload", "case", "phase", "precision"),
-    *("effective_precision", "device", "device_name", "round", "attempt", "compile_seconds"),
+    *("effective_precision", "device", "device_name", "host", "round", "attempt", "compile_seconds"),
 )
 """Columns that are not simply a fact of the record, in the order of ``TableBuilder._derived_columns``."""
 COPIED = tuple(dict.fromkeys(name for name in (*ROUND_COLUMNS, *VALUE_COLUMNS) if name not in DERIVED))
@@ -128,6 +128,7 @@ class TableBuilder:
             fact("precision", cell.precision),
             device,
             fact("device_name") or (self.machine.get("cpu") if device == "cpu" else device),
+            fact("host") or self.machine.get("host"),
             record.round,
             record.attempt,
             record.compile_seconds,

@@ -3,13 +3,14 @@
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from statistics import median
 
 import numpy as np
 
 from runner.analysis import statistics
+from runner.analysis.boards import Board, boards_of
 from runner.analysis.model import Dataset
 from runner.core.model import Cell
 
@@ -27,25 +28,28 @@ def time_intervals(dataset: Dataset) -> dict[Cell, Ends | None]:
     """
     seconds: dict[Cell, list[float]] = defaultdict(list)
     servers: dict[Cell, list[str]] = defaultdict(list)
+    boards: dict[Cell, list[Board]] = defaultdict(list)
     columns = (dataset.rounds[name].tolist() for name in ("cell", "seconds", "server"))
-    for cell_id, time, server in zip(*columns, strict=True):
+    for cell_id, time, server, board in zip(*columns, boards_of(dataset.rounds), strict=True):
         cell = Cell.parse(cell_id)
         seconds[cell].append(time)
         servers[cell].append(server)
+        boards[cell].append(board)
     level = statistics.SHOWN_LEVEL if len(dataset.looks) > 1 else 1 - statistics.CONFIDENCE
-    return {cell: median_interval(seconds[cell], servers[cell], level) for cell in seconds}
+    grouped = {cell: boards[cell] if len(set(boards[cell])) > 1 else servers[cell] for cell in seconds}
+    return {cell: median_interval(seconds[cell], grouped[cell], level) for cell in seconds}
 
 
-def median_interval(seconds: Sequence[float], servers: Sequence[str], level: float) -> Ends | None:
+def median_interval(seconds: Sequence[float], servers: Sequence[Hashable], level: float) -> Ends | None:
     """Return the interval of the median of a cell's rounds, which always contains the median that is shown.
 
     With 6 rounds or more it has order statistics as its ends, which holds for any distribution. With fewer, no such
     interval has the level; it is Student's interval of the mean of the logarithms, which equals the median if these are
-    symmetric. Rounds on the same server are not independent and are averaged first.
+    symmetric. Rounds on the same server, or on the same of several boards, are not independent and are averaged first.
 
     Args:
         seconds: the time of each round, (R,).
-        servers: the server of each round, (R,); an empty name is not known, and then all rounds count.
+        servers: the server or the board of each round, (R,); an empty name is not known, and then all rounds count.
         level: the two-sided error, 0.05 for an interval of 95 %.
 
     Returns:

@@ -40,8 +40,8 @@ class Fact(NamedTuple):
 
 FACTS: tuple[Fact, ...] = (
     Fact("backend", "framework", "backend"),
-    Fact("device", "runner", code="device", column="text"),
     Fact("device_name", "runner", "device", code="device", column="text"),
+    Fact("device", "runner", code="device", column="text"),
     Fact("cuda", "environment", "CUDA", other_names=("cuda_version",), gpu_only=True),
     Fact("cudnn", "environment", "cuDNN", other_names=("cudnn_version",), gpu_only=True),
     Fact("driver", "runner", "driver", code="driver", column="text"),
@@ -78,6 +78,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("kernel", "machine", "kernel"),
     Fact("base", "environment", "base image"),
     Fact("device_uuid", "runner", column="text"),
+    Fact("host", "runner", column="text"),
     Fact("digest", "runner", column="text"),
     Fact("server", "runner", column="text"),
     Fact("forward_error", "harness"),

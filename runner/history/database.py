@@ -17,11 +17,14 @@ from runner.history.engine import engine_of, reading, writing
 from runner.history.entries import ChangeEntry, LevelEntry, Point, RunEntry, RunRow
 from runner.history.location import url_name
 from runner.history.retention import Policy, Pruned, removable
-from runner.history.schema import BuildTable, CellTable, ChangeTable, LevelTable, MeasurementTable, RunTable
+from runner.history.schema import BoardTable, BuildTable, CellTable, ChangeTable, LevelTable, MeasurementTable, RunTable
 from runner.history.upgrade import upgrade
 
 MAX_NAMED = 500
 """Cells that a query names; of more, it reads every cell, and the others are left out afterwards."""
+
+SERIES_DEVICE = func.coalesce(BoardTable.series_device, RunTable.series_device)
+"""The device of a measurement as series name it: that of its board, or else of its run."""
 
 
 class History:
@@ -112,7 +115,7 @@ class History:
         query = _narrowed(_points(), device, backend)
         if pattern != "*" and len(names) <= MAX_NAMED:
             query = query.where(CellTable.cell.in_(names))
-        query = query.order_by(MeasurementTable.cell_id, RunTable.series_device, RunTable.at, RunTable.run)
+        query = query.order_by(MeasurementTable.cell_id, SERIES_DEVICE, RunTable.at, RunTable.run)
         wanted_names = frozenset(names)
         with self._reading() as connection:
             rows = connection.execute(query.execution_options(yield_per=5000))
@@ -130,6 +133,12 @@ class History:
         with self._reading() as connection:
             names = connection.execute(select(CellTable.cell).where(measured)).scalars().all()
         return tuple(sorted(name for name in names if matches(name, pattern)))
+
+    def devices(self) -> tuple[str, ...]:
+        """Return the devices of all series, as ``entries.series_device`` names them, sorted."""
+        query = select(SERIES_DEVICE).select_from(MeasurementTable).join(RunTable).outerjoin(BoardTable).distinct()
+        with self._reading() as connection:
+            return tuple(sorted(connection.execute(query).scalars()))
 
     def runs(self) -> tuple[RunRow, ...]:
         """Return the runs, oldest first."""
@@ -210,21 +219,23 @@ def _points() -> Select[*tuple[Any, ...]]:
     """Return the query of (cell, fields of a point), not ordered yet."""
     base_cell, base_build = aliased(CellTable), aliased(BuildTable)
     run, of = RunTable, MeasurementTable
-    origin = (run.run, run.at, run.kind, run.series_device, run.host, run.harness, run.driver)
+    board = (SERIES_DEVICE, func.coalesce(BoardTable.host, run.host), func.coalesce(BoardTable.driver, run.driver))
+    origin = (run.run, run.at, run.kind, *board[:2], run.harness, board[2])
     times = (BuildTable.release, BuildTable.digest, of.seconds, of.seconds_low, of.seconds_high, of.rounds)
     base = (func.coalesce(column, "") for column in (base_cell.cell, base_build.release, base_build.digest))
     columns = (CellTable.cell, *origin, *times, *base, of.ratio, of.ratio_low, of.ratio_high, of.verdict)
+    columns += (func.coalesce(BoardTable.device, run.device),)
     query: Select[*tuple[Any, ...]] = (
         select(*columns).select_from(of).join(CellTable, CellTable.id == of.cell_id).join(run, run.id == of.run_id)
     )
-    query = query.join(BuildTable, BuildTable.id == of.build_id)
+    query = query.join(BuildTable, BuildTable.id == of.build_id).outerjoin(BoardTable, BoardTable.id == of.board_id)
     query = query.outerjoin(base_cell, base_cell.id == of.base_id)
     return query.outerjoin(base_build, base_build.id == of.base_build_id)
 
 
 def _narrowed(query: Select[*tuple[Any, ...]], device: str, backend: str) -> Select[*tuple[Any, ...]]:
     if device:
-        query = query.where(RunTable.series_device == device)
+        query = query.where(SERIES_DEVICE.in_([device]))
     return query.where(RunTable.backend == backend) if backend else query
 
 

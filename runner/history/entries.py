@@ -11,6 +11,22 @@ of a night; or a file of another program or machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BoardEntry:
+    """The board that measured a cell, in a run that several boards share.
+
+    Attributes:
+        device: ``cpu``, or the UUID of the GPU.
+        device_name: the processor or the GPU; the kind of the device.
+        host: the name of the machine; ``driver`` the GPU's. Empty if unknown.
+    """
+
+    device: str
+    device_name: str
+    host: str = ""
+    driver: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CellEntry:
     """What a run measured of a cell.
 
@@ -26,6 +42,7 @@ class CellEntry:
         ratio: seconds over those of the base, in turns in the same run, with the ends of its 95 % interval; None
             without a base, or where the two are not comparable.
         verdict: of that ratio, one of ``analysis.model.VERDICTS``; empty without a base.
+        board: the board that measured it; None if the run has only one, which is then the run's device.
     """
 
     cell: str
@@ -42,6 +59,7 @@ class CellEntry:
     ratio_low: float | None = None
     ratio_high: float | None = None
     verdict: str = ""
+    board: BoardEntry | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +101,7 @@ class RunEntry:
         at: when it started, ISO 8601 with an offset; the history keeps it in UTC.
         kind: where it comes from.
         device: ``cpu``, or the UUIDs of its GPUs with commas between them.
-        device_name: the processor or the GPU; ``2 x H200`` for two.
+        device_name: the processor or the GPU; ``2 x H200`` for two, ``H100 and RTX 4090`` for two kinds.
         backend: ``docker``, ``venv`` or ``host``; or the program that an import comes from.
         host: the name of the machine; ``driver`` the GPU's, ``harness`` the version of the measuring code. Empty if
             unknown.
@@ -114,6 +132,9 @@ class RunEntry:
     def digest(self) -> str:
         """SHA-256 of the content, as hexadecimal digits: the same entry has the same digest, wherever it is made."""
         content = {name: value for name, value in asdict(self).items() if name != "source"}
+        for cell in content["cells"]:
+            if cell["board"] is None:  # as entries of one board always were
+                del cell["board"]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -146,7 +167,8 @@ class LevelEntry:
 class Point(NamedTuple):
     """A cell in one run, as a point of its series; the fields are those of ``CellEntry`` and ``RunEntry``.
 
-    ``device`` is the device as ``series_device`` names it.
+    ``device`` is the device as ``series_device`` names it, and ``device_uuid`` is ``cpu`` or the UUID of the GPU. Both,
+    and host and driver, are those of the board of the cell, or else of the run.
     """
 
     run: str
@@ -169,6 +191,7 @@ class Point(NamedTuple):
     ratio_low: float | None
     ratio_high: float | None
     verdict: str
+    device_uuid: str = ""
 
 
 class RunRow(NamedTuple):

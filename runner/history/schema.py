@@ -66,8 +66,22 @@ class BuildTable(Base):
     digest: Mapped[str]
 
 
+class BoardTable(Base):
+    """A board that measured cells of runs that several boards share, see ``entries.BoardEntry``."""
+
+    __tablename__ = "boards"
+    __table_args__ = (UniqueConstraint("series_device", "device", "host", "driver"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    series_device: Mapped[str]
+    device: Mapped[str]
+    device_name: Mapped[str]
+    host: Mapped[str]
+    driver: Mapped[str]
+
+
 class MeasurementTable(Base):
-    """A cell of a run, see ``entries.CellEntry``."""
+    """A cell of a run, see ``entries.CellEntry``; without a board the device is that of the run."""
 
     __tablename__ = "measurements"
     __table_args__ = (Index(None, "run_id"), {"sqlite_with_rowid": False})
@@ -85,6 +99,7 @@ class MeasurementTable(Base):
     ratio_low: Mapped[float | None]
     ratio_high: Mapped[float | None]
     verdict: Mapped[str]
+    board_id: Mapped[int | None] = mapped_column(ForeignKey("boards.id"))
 
 
 class ChangeTable(Base):

@@ -12,9 +12,9 @@ from runner.history.location import url_name
 if TYPE_CHECKING:
     from alembic.config import Config
 
-REVISION = "0001"
+REVISION = "0002"
 """The newest migration. A database that has it is used as it is, without loading Alembic."""
-KNOWN = frozenset({"0001"})
+KNOWN = frozenset({"0001", "0002"})
 """All migrations."""
 MIGRATIONS = Path(__file__).parent / "migrations"
 
@@ -49,7 +49,7 @@ def _revision(connection: Connection, url: str) -> str:
     """Return the migration that a database has; empty for an empty database."""
     tables = set(inspect(connection).get_table_names())
     if "alembic_version" not in tables:
-        if tables & {"runs", "cells", "builds", "measurements", "changes", "levels"}:
+        if tables & {"runs", "cells", "builds", "measurements", "changes", "levels", "boards"}:
             hint = "name a database of its own with --history"
             raise HistoryError(Problem(f"{url_name(url)} is the database of another program", hint=hint))
         return ""

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, delete, insert, select
 
 from runner.core.errors import HistoryError, Problem
-from runner.history.entries import CellEntry, LevelEntry, RunEntry
-from runner.history.schema import BuildTable, CellTable, ChangeTable, LevelTable, MeasurementTable, RunTable
+from runner.history.entries import BoardEntry, CellEntry, LevelEntry, RunEntry, series_device
+from runner.history.schema import BoardTable, BuildTable, CellTable, ChangeTable, LevelTable, MeasurementTable, RunTable
 
 BATCH = 500
 """Values that a query names at once; SQLite takes 32,766."""
@@ -69,7 +69,7 @@ def add_run(connection: Connection, entry: RunEntry) -> bool:
 def _insert(connection: Connection, entry: RunEntry) -> None:
     names = [cell.cell for cell in entry.cells] + [cell.base for cell in entry.cells if cell.base]
     cells = _cell_ids(connection, [*names, *(change.cell for change in entry.changes)])
-    builds = _build_ids(connection, entry.cells)
+    builds, boards = _build_ids(connection, entry.cells), _board_ids(connection, entry)
     columns = ("run", "at", "kind", "device", "device_name", "backend", "host", "driver", "harness", "source")
     (run,) = connection.execute(
         insert(RunTable).returning(RunTable.id),
@@ -83,7 +83,9 @@ def _insert(connection: Connection, entry: RunEntry) -> None:
         },
     ).scalars()
     if entry.cells:
-        connection.execute(insert(MeasurementTable), [_measurement(cell, run, cells, builds) for cell in entry.cells])
+        connection.execute(
+            insert(MeasurementTable), [_measurement(cell, run, cells, builds, boards) for cell in entry.cells]
+        )
     if entry.changes:
         rows = [
             {**asdict(change), "cell_id": cells[change.cell], "run_id": run, "position": position}
@@ -92,7 +94,9 @@ def _insert(connection: Connection, entry: RunEntry) -> None:
         connection.execute(insert(ChangeTable), [_without_cell(row) for row in rows])
 
 
-def _measurement(cell: CellEntry, run: int, cells: dict[str, int], builds: dict[Build, int]) -> dict[str, Any]:
+def _measurement(
+    cell: CellEntry, run: int, cells: dict[str, int], builds: dict[Build, int], boards: dict[BoardEntry, int]
+) -> dict[str, Any]:
     names = ("seconds", "seconds_low", "seconds_high", "rounds", "ratio", "ratio_low", "ratio_high", "verdict")
     return {
         "run_id": run,
@@ -100,6 +104,7 @@ def _measurement(cell: CellEntry, run: int, cells: dict[str, int], builds: dict[
         "build_id": builds[cell.release, cell.digest],
         "base_id": cells[cell.base] if cell.base else None,
         "base_build_id": builds[cell.base_release, cell.base_digest] if cell.base else None,
+        "board_id": boards[cell.board] if cell.board else None,
         **{name: getattr(cell, name) for name in names},
     }
 
@@ -165,6 +170,17 @@ def _build_ids(connection: Connection, cells: Sequence[CellEntry]) -> dict[Build
         connection.execute(insert(BuildTable), missing)
         known |= _known_builds(connection, builds)
     return known
+
+
+def _board_ids(connection: Connection, entry: RunEntry) -> dict[BoardEntry, int]:
+    """Return board -> key of the boards of a run's cells; missing ones are added."""
+    keys = {}
+    for board in dict.fromkeys(cell.board for cell in entry.cells if cell.board):
+        row = {**asdict(board), "series_device": series_device(entry.backend, board.device_name)}
+        same = [getattr(BoardTable, name) == row[name] for name in ("series_device", "device", "host", "driver")]
+        known = connection.execute(select(BoardTable.id).where(*same)).scalar_one_or_none()
+        keys[board] = known or connection.execute(insert(BoardTable).returning(BoardTable.id), row).scalar_one()
+    return keys
 
 
 def _known_builds(connection: Connection, builds: Collection[Build]) -> dict[Build, int]:

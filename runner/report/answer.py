@@ -4,13 +4,13 @@ The page, ``report.md`` and the end of ``runner run`` show it first.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runner.analysis.model import Comparison, GeometricMean, Row
 from runner.analysis.quality.grade import ADVICE, Grade
 from runner.analysis.releases import Release
 from runner.core.model.cells import is_twin
-from runner.report import wording
+from runner.report import panels, wording
 from runner.report.formatting import counted, few
 from runner.report.wording import Word
 
@@ -84,10 +84,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """A comparison in short: its newest release, and the releases between it and the base, the newest first."""
+    """A comparison in short: its newest release, and the releases between it and the base, the newest first.
+
+    ``device_name`` is its kind of device if the run has several, and else empty.
+    """
 
     newest: Change
     between: tuple[Change, ...]
+    device_name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +100,7 @@ class Answer:
 
     Attributes:
         headline: a sentence.
-        cards: one for each comparison of releases, A/A controls left out.
+        cards: one for each comparison of releases on each kind of device, A/A controls left out.
         slower: the rows that are slower, or probably, the largest change first, with the names of their releases.
         grade: of the run; None without a good record.
         undecided: how many comparisons of releases are not decided, of ``compared``.
@@ -122,7 +126,12 @@ def answer(
         fallback: the headline where nothing is compared.
     """
     of_releases = [each for each in comparisons if not any(map(is_twin, each.others))]
-    cards = tuple(card for each in of_releases if (card := _card(each, names)))
+    several = panels.has_several_kinds(of_releases)
+    cards = tuple(
+        replace(card, device_name=each.device_name if several else "")
+        for each in panels.split(of_releases)
+        if (card := _card(each, names))
+    )
     rows = [row for each in of_releases for row in each.rows if row.ratio is not None]
     return Answer(
         headline=_headline(cards, grade) or fallback,
@@ -190,15 +199,27 @@ def base_name(base: str, other: str, names: Mapping[str, Release]) -> str:
 
 def _headline(cards: Sequence[Card], grade: Grade | None) -> str:
     """Return the largest comparisons in a sentence; empty without a comparison."""
-    newest = sorted((card.newest for card in cards), key=lambda change: -change.tests)
-    if not newest:
+    largest = sorted(cards, key=lambda card: -card.newest.tests)[:SHOWN_IN_HEADLINE]
+    if not largest:
         return ""
     if grade and grade.level == "poor":
         reason = f": {grade.reasons[0].sentence}" if grade.reasons else ""
         return f"Not usable{reason}"
-    clauses = [change.sentence for change in newest[:SHOWN_IN_HEADLINE]]
+    clauses = list(_clauses(largest))
     text = clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])} and {clauses[-1]}"
-    return f"On average {text}" if any(change.tests > 1 for change in newest[:SHOWN_IN_HEADLINE]) else text
+    return f"On average {text}" if any(card.newest.tests > 1 for card in largest) else text
+
+
+def _clauses(cards: Sequence[Card]) -> Iterator[str]:
+    """Yield a clause for each card, with its kind of device if there are several; releases are named once in a row."""
+    named = ("", "")
+    for card in cards:
+        change, on_kind = card.newest, f" on {card.device_name}" if card.device_name else ""
+        releases = (change.base, change.other) if change.clear else ("", "")
+        yield (
+            f"{wording.speedup(change.ratio)}{on_kind}" if releases == named != ("", "") else change.sentence + on_kind
+        )
+        named = releases
 
 
 def _slower(comparisons: Iterable[Comparison], names: Mapping[str, Release]) -> Iterator[tuple[Row, str, str]]:

@@ -34,14 +34,19 @@ def text(answer: Answer, *, width: int, colour: bool) -> str:
 
 def parts(answer: Answer, width: int) -> Iterator[RenderableType]:
     """Yield the lines of an answer."""
-    changes = [change for card in answer.cards for change in (card.newest, *card.between)]
-    if changes:
-        yield _table(changes, width)
+    for kind in dict.fromkeys(card.device_name for card in answer.cards):
+        if kind:
+            yield Text(f"on {kind}", style="bold")
+        of_kind = (card for card in answer.cards if card.device_name == kind)
+        yield _table([change for card in of_kind for change in (card.newest, *card.between)], width)
     for row, base, other in answer.slower[:SHOWN_SLOWER]:
         ends = wording.speedup_range(row.ratio_low, row.ratio_high)
         line = Text(f"{wording.word(row)}: ", style=WORD_STYLES[wording.word(row)])
         line.append(f"{row.case_id} {test_phase(row)}, {formatting.implementations(row)}: ", style="default")
         line.append(f"{wording.speedup(row.ratio)}{f' ({ends})' if ends else ''}, {base} → {other}", style="default")
+        line.append(
+            f", on {row.device_name}" if any(card.device_name for card in answer.cards) else "", style="default"
+        )
         yield line
     rest = len(answer.slower) - SHOWN_SLOWER
     if rest > 0:

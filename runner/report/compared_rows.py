@@ -11,7 +11,7 @@ from runner.catalog.cases import CASES, is_network_of_user
 from runner.catalog.cases.description import NETWORK, describe
 from runner.core import units
 from runner.core.model.cells import is_twin
-from runner.report import formatting, wording
+from runner.report import formatting, panels, wording
 from runner.report.answer import base_name, name
 from runner.report.quality import Mark, marks
 from runner.report.wording import Word
@@ -34,6 +34,8 @@ class ComparedRow:
         advice: how many more rounds should decide it; empty if it is decided.
         marks: its quality issues, serious ones first.
         options: those of the run's command that measuring again needs, each after a space.
+        device_name: its kind of device if the comparisons have several, and else empty.
+        measured_on: its boards if the comparisons have several, and else empty.
     """
 
     row: Row
@@ -51,6 +53,8 @@ class ComparedRow:
     advice: str
     marks: tuple[Mark, ...]
     options: str = ""
+    device_name: str = ""
+    measured_on: str = ""
 
     @property
     def size(self) -> float:
@@ -79,10 +83,16 @@ def compared_rows(
         names: environment -> its release.
         options: see ``ComparedRow``.
     """
+    of_releases = [each for each in comparisons if not any(map(is_twin, each.others))]
+    kinds, boards = panels.has_several_kinds(of_releases), panels.has_several_boards(of_releases)
     rows = [
-        replace(_compared(comparison, row, names), options=options)
-        for comparison in comparisons
-        if not any(map(is_twin, comparison.others))
+        replace(
+            _compared(comparison, row, names),
+            device_name=comparison.device_name if kinds else "",
+            measured_on=panels.measured_on(row) if boards else "",
+            options=options,
+        )
+        for comparison in panels.split(of_releases)
         for row in comparison.rows
     ]
     return sorted(rows, key=lambda each: (-round(each.size, 6), -(each.row.ratio or 0.0)))
@@ -142,12 +152,22 @@ def _times(row: Row) -> tuple[str, str]:
 def _advice(row: Row) -> str:
     if row.verdict != "inconclusive":
         return ""
+    if row.code in {"more-rounds", wording.LEANING} and len(row.boards) > 1:
+        return "more boards"
     if row.code in {"more-rounds", wording.LEANING}:
         if row.more_rounds > MAX_MORE_ROUNDS:
             return f"more than {MAX_MORE_ROUNDS} more rounds"
         low, high = max(row.more_rounds_low, 1), row.more_rounds
         return f"{high} more round{'s' * (high > 1)}" if low == high else f"{low} to {high} more rounds"
     return row.reason
+
+
+def by_kind(rows: Sequence[ComparedRow]) -> dict[str, list[ComparedRow]]:
+    """Return the rows of each kind of device, the kind with most rows first; under no name if there is only one."""
+    groups: dict[str, list[ComparedRow]] = {}
+    for row in rows:
+        groups.setdefault(row.device_name, []).append(row)
+    return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
 
 
 def by_workload(rows: Sequence[ComparedRow]) -> dict[str, list[ComparedRow]]:

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
+from runner.analysis.boards import Board
+from runner.analysis.compare.kinds import boards_of_rows, by_kind
 from runner.analysis.model import MAX_MORE_ROUNDS, Comparison, QualityIssue, Row
 from runner.catalog.published import SOURCES, Figure
 from runner.report.quality import grade_values, json_values
@@ -37,6 +39,8 @@ COLUMNS = (
     "deciding_high",
     "more_rounds_low",
     "more_rounds",
+    "device_name",
+    "boards",
 )
 """The keys of a row, in JSON and CSV; scripts rely on them."""
 
@@ -54,6 +58,7 @@ def to_json(comparison: Comparison) -> str:
         "widenings": [asdict(widening) for widening in comparison.widenings],
         "detectable_change": comparison.detectable_change,
         "detectable_rounds": list(comparison.detectable_rounds),
+        "kinds": list(map(_kind, by_kind(comparison))),
         "doubts": [json_values(issue) for issue in issues],
         "only": list(comparison.only),
         "passed_over": [asdict(run) for run in comparison.passed_over],
@@ -68,13 +73,15 @@ def to_json(comparison: Comparison) -> str:
 def to_csv(comparison: Comparison) -> str:
     """Return the rows as CSV with a header line, each after the id of the base; a missing number is empty.
 
-    The codes of quality issues are in the column ``doubts``, separated by spaces. Means over cells are left out.
+    The codes of quality issues are in the column ``doubts``, separated by spaces; ``boards`` has ``HOST/UUID`` of each
+    board in the same way. Means over cells are left out.
     """
     stream = io.StringIO()
     writer = csv.DictWriter(stream, ["base", *COLUMNS], lineterminator="\n")
     writer.writeheader()
     for values in rows(comparison):
-        joined = {**values, "doubts": " ".join(values["doubts"])}
+        boards = " ".join(f"{board['host']}/{board['device_uuid']}" for board in values["boards"])
+        joined = {**values, "doubts": " ".join(values["doubts"]), "boards": boards}
         writer.writerow({name: csv_text(value) if isinstance(value, str) else value for name, value in joined.items()})
     return stream.getvalue()
 
@@ -87,8 +94,23 @@ def rows(comparison: Comparison) -> list[dict[str, Any]]:
 def _row(row: Row) -> dict[str, Any]:
     codes = _codes(row.quality_issues)
     values: dict[str, Any] = {name: codes if name == "doubts" else getattr(row, name) for name in COLUMNS}
+    values["boards"] = list(map(_board, row.boards))
     beyond = {name: None for name in ("more_rounds_low", "more_rounds") if values[name] > MAX_MORE_ROUNDS}
     return values | beyond
+
+
+def _kind(comparison: Comparison) -> dict[str, Any]:
+    """Return a kind of device, its boards, and the change that its rows can call."""
+    return {
+        "device_name": comparison.device_name,
+        "boards": list(map(_board, boards_of_rows(comparison.rows))),
+        "detectable_change": comparison.detectable_change,
+        "detectable_rounds": list(comparison.detectable_rounds),
+    }
+
+
+def _board(board: Board) -> dict[str, str]:
+    return {"host": board.host, "device_uuid": board.uuid}
 
 
 def _codes(issues: Iterable[QualityIssue]) -> list[str]:

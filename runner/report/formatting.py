@@ -9,6 +9,7 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from runner.analysis.compare.kinds import by_kind
 from runner.analysis.model import Comparison, Dataset, GeometricMean, Row
 from runner.analysis.releases import framework_name
 from runner.catalog.cases import CASES, in_published_unit, is_network_of_user
@@ -212,11 +213,18 @@ def detectable_sentence(comparison: Comparison) -> str:
 
 
 def detectable_sentences(comparisons: Iterable[Comparison]) -> list[str]:
-    """Return ``detectable_sentence`` of each comparison that has one, with its base if there are several."""
-    sentences = [(each, text) for each in comparisons if (text := detectable_sentence(each))]
+    """Return ``detectable_texts`` as sentences."""
+    return list(map(sentence, detectable_texts(comparisons)))
+
+
+def detectable_texts(comparisons: Iterable[Comparison]) -> list[str]:
+    """Return ``detectable_sentence`` of each comparison and kind of device, with their names if there are several."""
+    of_kinds = [each for comparison in comparisons for each in by_kind(comparison)]
+    sentences = [(each, text) for each in of_kinds if (text := detectable_sentence(each))]
     if len(sentences) == 1:
-        return [sentence(sentences[0][1])]
-    return [sentence(f"{_base_name(each)}: {text}") for each, text in sentences]
+        return [sentences[0][1]]
+    several = len({each.device_name for each, _ in sentences}) > 1
+    return [f"{_base_name(each)}{f' on {each.device_name}' if several else ''}: {text}" for each, text in sentences]
 
 
 def _base_name(comparison: Comparison) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runner.analysis.releases import Release
 from runner.report import wording
@@ -53,27 +53,29 @@ class HeatMap:
         base: what every cell is compared with.
         environments: the ids of the columns; ``columns`` their names.
         rows: by case, phase and API.
+        device_name: the kind of device, if there are several; otherwise empty.
     """
 
     base: str
     environments: tuple[str, ...]
     columns: tuple[str, ...]
     rows: tuple[MapRow, ...]
+    device_name: str = ""
 
 
 def heat_maps(rows: Sequence[ComparedRow], names: Mapping[str, Release]) -> list[HeatMap]:
-    """Return a map for each base that rows with a ratio are compared with, in the order of the plan.
+    """Return a map for each kind of device and base that rows with a ratio are compared with, in the order of the plan.
 
     Args:
         rows: of all comparisons.
         names: environment -> its release, in the order of the plan.
     """
     order = {name: position for position, name in enumerate(names)}
-    by_base: dict[str, list[ComparedRow]] = {}
+    by_base: dict[tuple[str, str], list[ComparedRow]] = {}
     for each in sorted(rows, key=lambda each: order.get(each.row.base.environment, len(order))):
         if each.row.ratio is not None:
-            by_base.setdefault(each.base, []).append(each)
-    return [_heat_map(base, of_base, order) for base, of_base in by_base.items()]
+            by_base.setdefault((each.device_name, each.base), []).append(each)
+    return [replace(_heat_map(base, of, order), device_name=kind) for (kind, base), of in by_base.items()]
 
 
 def _heat_map(base: str, rows: Sequence[ComparedRow], order: Mapping[str, int]) -> HeatMap:

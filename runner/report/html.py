@@ -9,7 +9,7 @@ from markupsafe import Markup
 from runner.analysis.model import Comparison
 from runner.core.model.cells import is_twin
 from runner.report import formatting, pictures
-from runner.report.compared_rows import ComparedRow, compared_rows
+from runner.report.compared_rows import ComparedRow, by_kind, compared_rows
 from runner.report.heat_map import heat_maps
 from runner.report.page import Page
 from runner.report.page_templates import template
@@ -100,7 +100,7 @@ def _table(rows: Sequence[ComparedRow], comparisons: Sequence[Comparison]) -> di
     anchors = {each.anchor for each in shown}
     axis_scale = pictures.scale(each.row for each in shown)
     return {
-        "table_rows": shown,
+        "tables": by_kind(shown),
         "shown_anchors": anchors,
         "pivots": pivots(rows, anchors, [other for each in comparisons for other in each.others]),
         "margin": margin,
@@ -124,9 +124,10 @@ def _sections(
 ) -> Iterable[tuple[str, str]]:
     """Yield anchor and title of each section that the page has."""
     candidates = (
-        ("answer", "Answer", True),
+        *((panel.anchor, panel.device_name, True) for panel in page.panels),
+        ("answer", "Trust" if page.panels else "Answer", True),
         ("failures", "Failed", any(each.outcome == "failed" for each in page.missing)),
-        ("map", "Map", has_map),
+        ("map", "Map", has_map and not page.panels),
         ("comparisons", "All comparisons", bool(page.rows)),
         ("published", "Published", reference is not None),
         ("timeline", "Over time", has_timeline),

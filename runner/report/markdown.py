@@ -12,7 +12,7 @@ from runner.core.model.cells import is_twin
 from runner.report import differences, formatting, profile_markdown, wording
 from runner.report.accuracy import ERRORS, NETWORKS, Accuracy
 from runner.report.answer import Change
-from runner.report.compared_rows import ComparedRow, compared_rows, test_phase
+from runner.report.compared_rows import ComparedRow, by_kind, compared_rows, test_phase
 from runner.report.formatting import counted
 from runner.report.markdown_text import Raw, bold, bullets, folded, plain, table
 from runner.report.page import Page
@@ -100,9 +100,12 @@ def comparison_text(comparison: Comparison) -> str:
     parts = [plain(title).replace("\\#", "#", 1), f"On {plain(formatting.devices(comparison))}."]
     parts += [bullets(wording.mean_sentences(comparison))] if comparison.overall else []
     notes = [formatting.passed_over_sentence(comparison), *formatting.widening_sentences([comparison])]
-    notes += [formatting.detectable_sentence(comparison)]
-    parts += [bullets(map(formatting.sentence, filter(None, notes)))] if any(notes) else []
-    parts += [table(HEAD, map(_row, rows)), *_reasons(rows)]
+    notes = [*filter(None, notes), *formatting.detectable_texts([comparison])]
+    parts += [bullets(map(formatting.sentence, notes))] if notes else []
+    for kind, of_kind in by_kind(rows).items():
+        parts += [f"## {plain(kind)}"] if kind else []
+        parts.append(table(HEAD, map(_row, of_kind)))
+    parts += [*_reasons(rows)]
     others = (*comparison.only, *formatting.sources(comparison))
     parts += [bullets(others)] if others else []
     issues = dict.fromkeys(issue for row in comparison.rows for issue in row.quality_issues)
@@ -115,16 +118,20 @@ def _first_part(page: Page) -> list[str]:
     """Return headline, cards, slower tests, largest changes and trust."""
     facts = (text if name == "Device" else f"{name.lower()} {text}" for name, text in page.facts)
     parts = [f"# {plain(page.title)}", plain(" · ".join(facts))]
-    changes = [change for card in page.answer.cards for change in (card.newest, *card.between)]
-    if changes:
+    scopes = {panel.device_name: panel.scope for panel in page.panels}
+    for kind in dict.fromkeys(card.device_name for card in page.answer.cards):
+        cards = (card for card in page.answer.cards if card.device_name == kind)
+        changes = [change for card in cards for change in (card.newest, *card.between)]
+        parts += [f"## {plain(kind)}", plain(formatting.sentence(scopes[kind]))] if kind else []
         parts.append(table(("release", "against", "change", "95 % interval", "tests", "verdicts"), map(_card, changes)))
     if page.trust:
         parts.append(bullets(Raw(f"**{plain(name)}**: {plain(text)}") for name, text in page.trust))
     slower = [each for each in page.rows if each.word in ("slower", "probably slower")]
     for title, rows in (("Slower", slower), ("Largest changes", page.rows)):
-        if rows:
-            parts += [f"## {title}", table(HEAD, map(_row, rows[:SHOWN_CHANGES]))]
-            rest = len(rows) - SHOWN_CHANGES
+        for kind, of_kind in by_kind(rows).items():
+            on_kind = f" on {plain(kind)}" if kind else ""
+            parts += [f"## {title}{on_kind}", table(HEAD, map(_row, of_kind[:SHOWN_CHANGES]))]
+            rest = len(of_kind) - SHOWN_CHANGES
             parts += [f"{rest} more are among all comparisons."] if rest > 0 else []
     return parts
 
@@ -154,7 +161,11 @@ def _all_comparisons(rows: Sequence[ComparedRow], max_rows: int) -> list[str]:
     shown = [each for each in rows if id(each) in kept]
     title = "All" if len(shown) == len(rows) else f"{len(shown)} of"
     heading = f"{title} {counted(len(rows), 'comparison')}, the largest change first"
-    return [folded(heading, [table(HEAD, map(_row, shown)), *_reasons(shown)])]
+    tables = []
+    for kind, of_kind in by_kind(shown).items():
+        tables += [f"**{plain(kind)}**"] if kind else []
+        tables.append(table(HEAD, map(_row, of_kind)))
+    return [folded(heading, [*tables, *_reasons(shown)])]
 
 
 def _reasons(rows: Iterable[ComparedRow]) -> list[str]:
@@ -234,7 +245,8 @@ def _times(page: Page) -> list[str]:
     for case in page.cases:
         for label, of_phase in groupby(case.lines, key=lambda line: line.label):
             head = ("API", "environment", "median", "95 % interval", "rounds", "throughput, share of peak")
-            parts += [plain(f"{case.name} {label}"), table(head, map(_time_fields, of_phase))]
+            where = f" on {case.board}" if case.board else ""
+            parts += [plain(f"{case.name} {label}{where}"), table(head, map(_time_fields, of_phase))]
     return [folded("Times", parts)] if parts else []
 
 

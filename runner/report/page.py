@@ -1,6 +1,6 @@
 """The content of a run's report, which the HTML page and the Markdown report both show."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.analysis.boards import boards_of
 from runner.analysis.model import Comparison, Dataset
 from runner.analysis.quality import annotate, quality_issues
 from runner.analysis.quality.grade import grade
+from runner.analysis.quality.run import measured_elsewhere
 from runner.analysis.releases import Release, releases
 from runner.core.model import Cell
 from runner.core.model.cells import is_twin
@@ -21,6 +23,7 @@ from runner.report.accuracy import Accuracy, accuracy
 from runner.report.answer import Answer, answer, trust_lines
 from runner.report.compared_rows import ComparedRow, compared_rows
 from runner.report.failures import Missing, missing_cells
+from runner.report.panels import Panel, panels
 from runner.report.pictures import Samples
 from runner.report.profiles import Profiles, arrange_profiles
 from runner.report.provenance import provenance, repeated_options
@@ -30,6 +33,9 @@ from runner.report.times import Case, arrange_times
 
 DRAWN_ROWS = 200
 """Comparisons of a page whose samples are all drawn; a larger page has those of slower and of questioned rows."""
+
+SHOWN_HOSTS = 6
+"""Hosts that the facts of a run name; more are counted."""
 
 Fact = tuple[str, str]
 """Name and text."""
@@ -53,6 +59,8 @@ class Page:
         samples: cell id -> its samples by round, of the cells whose samples are drawn.
         provenance: what it takes to repeat the run.
         profiles: where the time of a step goes; None if the run has no profiles.
+        panels: the kinds of devices; empty if there is only one.
+        machine_title: what ``machine`` describes.
     """
 
     title: str
@@ -74,6 +82,8 @@ class Page:
     provenance: tuple[Fact, ...]
     notes: tuple[str, ...]
     profiles: Profiles | None = None
+    panels: tuple[Panel, ...] = ()
+    machine_title: str = "This machine"
 
 
 def arrange(
@@ -123,6 +133,8 @@ def arrange(
         provenance=tuple(provenance(dataset)),
         notes=dataset.warnings,
         profiles=arrange_profiles(profiles, rows, names, damaged),
+        panels=tuple(panels(comparisons)),
+        machine_title="The machine that handed out the tests" if measured_elsewhere(dataset) else "This machine",
     )
 
 
@@ -159,7 +171,10 @@ def _medians(dataset: Dataset) -> Mapping[Cell, list[float]]:
 
 
 def _device(dataset: Dataset) -> str:
-    """Return the names of the devices of a run."""
+    """Return the names of the devices of a run, each with the number of its boards if there are several."""
+    counts = Counter(board.device_name for board in set(boards_of(dataset.rounds)))
+    if len(counts) > 1 or measured_elsewhere(dataset):
+        return formatting.few([f"{count} x {name}" if count > 1 else name for name, count in counts.most_common()])
     names = [name for name in dataset.rounds["device_name"].unique().tolist() if name]
     boards = len(dataset.machine.get("gpus", ()))  # each board measured cases of its own
     text = formatting.few(names) or ", ".join(dataset.rounds["device"].unique().tolist()) or "no device"
@@ -171,6 +186,9 @@ def _facts(dataset: Dataset, device: str) -> Iterator[Fact]:
     rounds = dataset.rounds
     cpu_only = set(rounds["device"].unique().tolist()) == {"cpu"}
     yield "Device", f"{device} (CPU, no GPU)" if cpu_only else device
+    hosts = sorted({name for name in rounds["host"].unique().tolist() if name})
+    if len(hosts) > 1:
+        yield "Hosts", formatting.few(hosts, SHOWN_HOSTS)
     for name, column in (("Driver", "driver"), ("Threads", "threads"), ("Backend", "backend")):
         known = [value for value in rounds[column].unique().tolist() if value]
         if known:

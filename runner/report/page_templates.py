@@ -96,6 +96,7 @@ def environment() -> jinja2.Environment:
         groupby_phase=_by_phase,
         groupby_release=_by_release,
         implementations=formatting.implementations,
+        of_kind=lambda entries, kind: [entry for entry in entries if entry[0].device_name == kind],
         sentence=formatting.sentence,
         sources=formatting.sources,
         speedup=wording.speedup,
@@ -147,9 +148,13 @@ def _samples_picture(samples: Mapping[str, pictures.Samples]) -> Callable[[Compa
 
 
 def _cases_by_workload(cases: Iterable[Case]) -> list[tuple[str, list[Case]]]:
+    """Return the cases of each workload, of one kind of device after the other if there are several."""
     groups: dict[str, list[Case]] = {}
-    for case in cases:
-        groups.setdefault(case.name.partition("/")[0], []).append(case)
+    cases = list(cases)
+    kinds = list(dict.fromkeys(case.device_name for case in cases))
+    for case in sorted(cases, key=lambda case: kinds.index(case.device_name)):
+        workload = case.name.partition("/")[0]
+        groups.setdefault(f"{workload} on {case.device_name}" if case.device_name else workload, []).append(case)
     return list(groups.items())
 
 

@@ -1,7 +1,7 @@
 """The comparisons of a large run as one table for each workload: a row for each test, a column for each release."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from runner.report.compared_rows import ComparedRow, in_order
@@ -26,6 +26,7 @@ class Pivot:
         releases: the releases of the columns after that of the base.
         rows: in the order of reports.
         folded: how many comparisons are in this table alone.
+        device_name: the kind of device, if there are several; otherwise empty.
     """
 
     workload: str
@@ -33,10 +34,11 @@ class Pivot:
     releases: tuple[str, ...]
     rows: tuple[PivotRow, ...]
     folded: int
+    device_name: str = ""
 
 
 def pivots(rows: Sequence[ComparedRow], shown: Collection[str], environments: Sequence[str]) -> list[Pivot]:
-    """Return a table for each workload and base, with every test that has a comparison that is not shown yet.
+    """Return a table for each kind of device, workload and base, of the tests with a comparison that is not shown yet.
 
     Args:
         rows: all comparisons.
@@ -44,10 +46,13 @@ def pivots(rows: Sequence[ComparedRow], shown: Collection[str], environments: Se
         environments: in the order of the columns.
     """
     columns = {name: position for position, name in enumerate(environments)}
-    groups: dict[tuple[str, str], list[ComparedRow]] = {}
+    groups: dict[tuple[str, str, str], list[ComparedRow]] = {}
     for each in in_order(rows):
-        groups.setdefault((each.row.workload, each.base), []).append(each)
-    tables = [_pivot(workload, base, group, shown, columns) for (workload, base), group in groups.items()]
+        groups.setdefault((each.device_name, each.row.workload, each.base), []).append(each)
+    tables = [
+        replace(_pivot(workload, base, group, shown, columns), device_name=kind)
+        for (kind, workload, base), group in groups.items()
+    ]
     return [table for table in tables if table.folded]
 
 

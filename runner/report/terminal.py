@@ -11,7 +11,7 @@ from rich.text import Text
 from runner.analysis.model import Comparison, Row
 from runner.analysis.model_checks import UNCHECKED
 from runner.core.units import TimeUnit, time_unit
-from runner.report import answer_text, differences, formatting, quality, wording
+from runner.report import answer_text, differences, formatting, panels, quality, wording
 from runner.report.answer import answer
 
 QUESTIONED = "a verdict with ? rests on a measurement with a serious quality issue"
@@ -29,12 +29,19 @@ def text(comparison: Comparison, *, width: int, colour: bool) -> str:
 
 
 def _parts(comparison: Comparison, width: int) -> Iterator[RenderableType]:
-    for case, rows in formatting.rows_by_case(comparison.rows).items():
-        yield _case(comparison, case, rows, width)
+    kinds = panels.split([comparison])
+    for of_kind in kinds:
+        yield from _heading(of_kind, comparison)
+        for case, rows in formatting.rows_by_case(of_kind.rows).items():
+            yield _case(of_kind, case, rows, width, on_board=_on_boards(comparison))
     yield from (Text(f"note: {note}", style="dim") for note in _notes(comparison))
-    means = [f"{mean.environment}: {mean.noise}" for mean in comparison.overall if mean.noise]
+    means = [
+        f"{mean.environment}{f' on {mean.device_name}' if len(kinds) > 1 else ''}: {mean.noise}"
+        for mean in comparison.overall
+        if mean.noise
+    ]
     results = [*means, *formatting.widening_sentences([comparison]), *differences.sentences(comparison)]
-    yield Text("\n".join(filter(None, [*results, formatting.detectable_sentence(comparison)])))
+    yield Text("\n".join([*results, *formatting.detectable_texts([comparison])]))
     yield Text(f"a change of up to {comparison.margin:.0%} counts as none", style="dim")
     if any(_is_questioned(row) for row in comparison.rows):
         yield Text(QUESTIONED, style="dim")
@@ -51,6 +58,14 @@ def _parts(comparison: Comparison, width: int) -> Iterator[RenderableType]:
         yield Text(f"run {run}", style="dim")
 
 
+def _heading(of_kind: Comparison, comparison: Comparison) -> Iterator[RenderableType]:
+    """Yield the kind of device if a comparison has several, and its boards if it has several boards."""
+    if of_kind is not comparison:
+        yield Text(of_kind.device_name, style="bold underline")
+    if _on_boards(comparison):
+        yield Padding(Text(panels.panel(of_kind.device_name, of_kind.rows).scope, style="dim"), (0, 0, 1, 0))
+
+
 def _notes(comparison: Comparison) -> Iterator[str]:
     """Yield which newer run is not compared, what has no partner, the first few, and what published figures are."""
     yield from filter(None, [formatting.passed_over_sentence(comparison)])
@@ -61,9 +76,10 @@ def _notes(comparison: Comparison) -> Iterator[str]:
     yield from formatting.sources(comparison)
 
 
-def _case(comparison: Comparison, case: str, rows: Sequence[Row], width: int) -> RenderableType:
+def _case(comparison: Comparison, case: str, rows: Sequence[Row], width: int, *, on_board: bool) -> RenderableType:
     unit = time_unit(seconds for row in rows for seconds in (row.base_seconds, row.seconds))
     table = _table(comparison, case, rows, unit, width)
+    table.caption = _caption(comparison, rows, on_board=on_board)
     for other in comparison.others:
         rows_of_other = [row for row in rows if row.environment == other]
         if rows_of_other and len(comparison.others) > 1:
@@ -84,7 +100,6 @@ def _table(comparison: Comparison, case: str, rows: Sequence[Row], unit: TimeUni
         title=case,
         title_style="bold",
         title_justify="left",
-        caption=_caption(comparison, rows),
         caption_justify="left",
         caption_style="dim",
         box=None,
@@ -129,10 +144,17 @@ def _doubt(row: Row) -> str:
     return "?" * _is_questioned(row) + f" {UNCHECKED}" * unchecked
 
 
-def _caption(comparison: Comparison, rows: Sequence[Row]) -> str:
-    """Return device, rounds and run of the rows of a case."""
+def _on_boards(comparison: Comparison) -> bool:
+    """Return whether rows name their boards: there are several, and neither side is published."""
+    return panels.has_several_boards([comparison]) and not comparison.figures
+
+
+def _caption(comparison: Comparison, rows: Sequence[Row], *, on_board: bool) -> str:
+    """Return device, rounds and run of the rows of a case; ``on_board`` names the board that measured all of them."""
     counts = sorted({row.rounds for row in rows if row.rounds})
     rounds = f"{counts[0]} to {counts[-1]} rounds" if len(counts) > 1 else f"{counts[0] if counts else 0} rounds"
     runs = formatting.few(list(dict.fromkeys(" and ".join(row.runs) for row in rows if row.runs)), 2)
-    parts = [f"on {formatting.devices(comparison)}", *([] if comparison.figures and not counts else [rounds])]
+    boards = {board for row in rows for board in row.boards}
+    of_host = f" of {next(iter(boards)).text}" if len(boards) == 1 and on_board else ""
+    parts = [f"on {formatting.devices(comparison)}{of_host}", *([] if comparison.figures and not counts else [rounds])]
     return ", ".join([*parts, *([f"run {runs}"] if runs else [])])

@@ -1,8 +1,11 @@
 """The throughput of a run: operations and bytes per second, and their shares of a peak."""
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from runner.analysis.boards import boards_of
+from runner.analysis.controls import canary_by_host
 from runner.analysis.model import Dataset
 from runner.catalog.cases import (
     CASES,
@@ -47,7 +50,7 @@ def throughput(dataset: Dataset, seconds: Mapping[str, float]) -> Throughput:
     """Return the throughput of the cells of a run; ``seconds`` is cell id -> the time of a step."""
     columns = ("cell", "workload", "case", "phase", "effective_precision", "device", "device_name", "implementation")
     first = dataset.rounds.drop_duplicates("cell")
-    canary, rates, peaks = _canary_peak(dataset), dict[str, str](), dict[str, None]()
+    canaries, rates, peaks = _canary_peaks(dataset), dict[str, str](), dict[str, None]()
     clocks, host_bound = held_clocks(dataset.rounds), host_bound_cells(dataset.rounds)
     for cell, workload, case, phase, precision, device, name, slug in zip(
         *(first[column].tolist() for column in columns), strict=True
@@ -60,7 +63,7 @@ def throughput(dataset: Dataset, seconds: Mapping[str, float]) -> Throughput:
         if not flops:
             rates.update([(cell, extra)] if extra else [])
             continue
-        on_cpu = canary if precision == "fp32" else None
+        on_cpu = canaries.get(name) if precision == "fp32" else None
         limit = on_cpu if device == "cpu" else _board_peak(board, precision, clocks.get(cell))
         if cell in host_bound:  # a share of the device's peak would be about the host
             limit = None
@@ -115,16 +118,20 @@ def without_inputs(case_id: str, phase: str, seconds: float) -> str:
     return f"{units.rate(flops / seconds, 'FLOP')} without the inputs"
 
 
-def _canary_peak(dataset: Dataset) -> _Peak | None:
-    """Return the highest rate of the canary, which stands for the peak of a CPU; None without a canary."""
-    times = [seconds for _, _, seconds in dataset.canary]
-    if not times:
-        return None
-    flops = 2 * SIZE**3 / min(times)
-    return _Peak(
-        flops,
-        f"{_operation_rate(flops)}, the highest rate of NumPy during the run, multiplying {SIZE} x {SIZE} matrices",
-    )
+def _canary_peaks(dataset: Dataset) -> dict[str, _Peak]:
+    """Return processor -> the highest rate of the canary there, which stands for its peak; none without a canary."""
+    quickest: dict[str, float] = {}
+    kinds = {board.host: board.device_name for board in boards_of(dataset.rounds)}
+    for host, canary in canary_by_host(dataset).items():
+        kind = kinds.get(host, "")
+        quickest[kind] = min(quickest.get(kind, math.inf), *(seconds for _, _, seconds in canary))
+    peaks = {}
+    for kind, seconds in quickest.items():
+        flops = 2 * SIZE**3 / seconds
+        text = f"{_operation_rate(flops)}, the highest rate of NumPy during the run"
+        text += f" on {kind}" if len(quickest) > 1 else ""
+        peaks[kind] = _Peak(flops, f"{text}, multiplying {SIZE} x {SIZE} matrices")
+    return peaks
 
 
 def _board_peak(board: Peak | None, precision: str, held_mhz: float | None) -> _Peak | None:

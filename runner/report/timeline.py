@@ -87,7 +87,7 @@ def timelines(cases: Iterable[Case], releases: Mapping[str, Release]) -> list[Ti
                         test=f"{case.name} {label}",
                         api=api,
                         framework=family,
-                        description=description(case.name),
+                        description=", ".join(filter(None, (description(case.name), case.device_name))),
                         points=tuple(points),
                     )
                 )

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from runner.analysis.boards import Board, boards_of, kind_name
 from runner.analysis.model import Comparison, Dataset, Row
 from runner.analysis.time_intervals import time_intervals
 from runner.catalog.cases import CASES, FIELDS, field, is_network_of_user
@@ -12,6 +13,7 @@ from runner.core import units
 from runner.core.model import Cell
 from runner.core.units import TimeUnit
 from runner.report import formatting
+from runner.report.panels import board_name
 from runner.report.quality import Mark
 from runner.report.telemetry import telemetry
 from runner.report.throughput import Throughput
@@ -67,11 +69,21 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The measured cells of one case, by phase, implementation and environment; and the field of its workload."""
+    """The measured cells of one case.
+
+    Attributes:
+        name: its id.
+        lines: its cells, by phase, implementation and environment.
+        field: of its workload.
+        board: the board that measured it, if the run has several; otherwise empty.
+        device_name: its kind of device, if the run has several; otherwise empty.
+    """
 
     name: str
     lines: tuple[Line, ...]
     field: str
+    board: str = ""
+    device_name: str = ""
 
 
 def arrange_times(
@@ -111,6 +123,7 @@ class _Cases:
         self.rows = {row.other: row for comparison in reversed(comparisons) for row in comparison.rows}
         self.bases = {comparison.base for comparison in comparisons}
         self.ends = time_intervals(dataset)
+        self.boards = _boards(dataset)
         self.telemetry = telemetry(dataset.rounds)
         self.precisions: dict[str, set[str]] = defaultdict(set)
         for cell in medians:
@@ -122,7 +135,17 @@ class _Cases:
         for cells in self._phases():
             unit = units.time_unit(median(self.medians[cell]) for cell in cells)
             lines[cells[0].case_id] += [self._line(cell, unit) for cell in cells]
-        cases = (Case(name, tuple(own_lines), _field(name)) for name, own_lines in lines.items())
+        several = {board for boards in self.boards.values() for board in boards}
+        cases = (
+            Case(
+                name,
+                tuple(own_lines),
+                _field(name),
+                ", ".join(map(board_name, self.boards[name])) if len(several) > 1 else "",
+                kind_name(self.boards[name]) if kind_name(several) != kind_name(self.boards[name]) else "",
+            )
+            for name, own_lines in lines.items()
+        )
         return tuple(sorted(cases, key=lambda case: FIELD_ORDER.index(case.field)))  # the sort is stable
 
     def _phases(self) -> Iterator[list[Cell]]:
@@ -160,6 +183,15 @@ class _Cases:
             base=cell.environment in self.bases and row is None,
             marks=self.marks.get(cell.id, ()),
         )
+
+
+def _boards(dataset: Dataset) -> dict[str, list[Board]]:
+    """Return case -> the boards that measured it, sorted."""
+    boards: dict[str, set[Board]] = defaultdict(set)
+    columns = (dataset.rounds[name].tolist() for name in ("workload", "case"))
+    for workload, case, board in zip(*columns, boards_of(dataset.rounds), strict=True):
+        boards[f"{workload}/{case}"].add(board)
+    return {case: sorted(of_case) for case, of_case in boards.items()}
 
 
 def _field(case_id: str) -> str:

@@ -229,7 +229,7 @@ def instant(at: str) -> datetime:
 
 
 def _circumstances(point: Point) -> tuple[str, ...]:
-    return point.base, point.base_digest, point.base_release, point.harness
+    return point.base, point.base_digest, point.base_release, point.harness, point.device_uuid
 
 
 def _variance(point: Point) -> float:

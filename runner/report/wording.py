@@ -81,9 +81,11 @@ def speedup_range(low: float | None, high: float | None, *, direction: bool = Tr
 def mean_sentences(comparison: Comparison) -> list[str]:
     """Return a sentence for each environment that has a mean over its tests: the change, its interval and its scope."""
     sentences = []
+    several = len({mean.device_name for mean in comparison.overall}) > 1
     for mean in comparison.overall:
+        on_kind = f" on {mean.device_name}" if several else ""
         ends = speedup_range(mean.ratio_low, mean.ratio_high) or "no interval from one round"
-        text = f"{mean.environment} against {comparison.base}: {speedup(mean.ratio)} on average, {ends}, over "
+        text = f"{mean.environment} against {comparison.base}{on_kind}: {speedup(mean.ratio)} on average, {ends}, over "
         sentences.append("; ".join(filter(None, (text + mean_scope(mean), mean.noise))))
     return sentences
 

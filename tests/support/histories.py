@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from runner.history.entries import CellEntry, ChangeEntry, LevelEntry, RunEntry
+from runner.history.entries import BoardEntry, CellEntry, ChangeEntry, LevelEntry, RunEntry
 
 CELL = "torch-2.x/nn-lstm/rnn-step/lstm-b32-h128/forward/fp32"
 BASE = "torch-1.0/nn-lstm/rnn-step/lstm-b32-h128/forward/fp32"
@@ -48,6 +48,23 @@ def night(number: int, *cells: CellEntry, **changes: Any) -> RunEntry:
         cells=cells or (measured(), many_cells(1)[0]),
     )
     return replace(entry, **changes)
+
+
+H100, RTX = "NVIDIA H100 80GB HBM3", "NVIDIA GeForce RTX 4090"
+BOARDS = (
+    BoardEntry(device="GPU-1", device_name=H100, host="gpu-1", driver="580.65.06"),
+    BoardEntry(device="GPU-2", device_name=H100, host="gpu-2", driver="580.65.06"),
+    BoardEntry(device="GPU-3", device_name=RTX, host="desk-3", driver="570.86.10"),
+)
+
+
+def of_hosts(number: int, cells: int = 6) -> RunEntry:
+    """Return a run of several hosts: its cells are spread over BOARDS, each night on the next board."""
+    spread = tuple(
+        replace(each, board=BOARDS[(index + number) % len(BOARDS)]) for index, each in enumerate(many_cells(cells))
+    )
+    names = {"device": "GPU-1,GPU-2,GPU-3", "device_name": f"{H100} and {RTX}", "host": "gpu-1, gpu-2, desk-3"}
+    return night(number, *spread, kind="run", **names)
 
 
 def many_cells(count: int, seconds: float = 0.5) -> tuple[CellEntry, ...]:

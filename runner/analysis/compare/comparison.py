@@ -4,13 +4,13 @@ import difflib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from runner.analysis.compare.differences import environment_differences
-from runner.analysis.compare.forecasts import detectable
+from runner.analysis.compare.forecasts import detectable_by_kind
 from runner.analysis.compare.geometric_mean import geometric_means
 from runner.analysis.compare.noise_floor import apply_noise_floors, flag_noisy_means
 from runner.analysis.compare.run_sides import Match, RunReader, choose_sides, passed_over
 from runner.analysis.compare.verdicts import with_verdicts
 from runner.analysis.compare.widening import widenings
-from runner.analysis.model import MARGIN, Comparison, Dataset, Row
+from runner.analysis.model import MARGIN, Comparison, Dataset, Detectable, Row
 from runner.catalog import published
 from runner.core.errors import Problem, RunnerError, UsageError
 
@@ -54,7 +54,8 @@ def compare(
     inflations = runs.inflations()
     judged = with_verdicts(drafts, margin, inflations=inflations)
     rows = apply_noise_floors(judged, runs.noise_floors())
-    detected = detectable(judged, [draft.looks for draft in drafts], margin)
+    by_kind = detectable_by_kind(judged, [draft.looks for draft in drafts], margin)
+    detected = by_kind[judged[0].device_name] if len(by_kind) == 1 else Detectable()
     means = () if best else flag_noisy_means(geometric_means(drafts, inflations), base, runs.mean_noise_floors(usable))
     return Comparison(
         base=base,
@@ -72,6 +73,7 @@ def compare(
         passed_over=tuple(dict.fromkeys(each for match in usable for each in passed_over(runs.already_read(), match))),
         detectable_change=detected.change,
         detectable_rounds=detected.rounds,
+        detectable_by_kind=by_kind,
     )
 
 

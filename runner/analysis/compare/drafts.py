@@ -1,6 +1,6 @@
 """A row of a comparison before its verdict: its rounds, and by how much its errors are larger than these show."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,8 @@ class Draft:
         evidence: what the verdict is based on; None if the row is complete without it.
         looks: the numbers of rounds at which verdicts were planned.
         ratios: round -> the logarithm of other over base; empty if the sides share no round.
-        servers: round -> the pair of servers that it was measured on; empty if they were not recorded.
+        groups: round -> what it shares with the rounds that it is not independent of, see ``boards.groups``; empty if
+            that is not known.
         is_coarse: whether the clock's ticks, not the noise, decide how far the rounds are apart.
     """
 
@@ -30,16 +31,16 @@ class Draft:
     evidence: statistics.Evidence | None = None
     looks: tuple[int, ...] = ()
     ratios: Mapping[int, float] = field(default_factory=dict)
-    servers: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    groups: Mapping[int, Hashable] = field(default_factory=dict)
     is_coarse: bool = False
 
     @property
     def independent_rounds(self) -> int:
-        """How many rounds there are; rounds on the same pair of servers count once, and unrelated rounds not at all."""
-        return len(set(self.servers.values())) if self.servers else len(self.ratios)
+        """How many rounds there are; those of a group count once, and unrelated rounds not at all."""
+        return len(set(self.groups.values())) if self.groups else len(self.ratios)
 
     def for_ranks(self) -> "NDArray[np.float64] | None":
-        """Return the log ratios, (R,), if their ranks can be compared; None if rounds share servers or are coarse."""
+        """Return the log ratios, (R,), if their ranks can be compared; None if rounds are coarse or not independent."""
         if self.is_coarse or self.independent_rounds < len(self.ratios):
             return None
         return np.array(list(self.ratios.values()))

@@ -3,13 +3,12 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
 from runner.analysis import forecast, statistics
 from runner.analysis.continuation import independent
-from runner.analysis.model import MAX_MORE_ROUNDS, MIN_ROUNDS, Row
+from runner.analysis.model import MAX_MORE_ROUNDS, MIN_ROUNDS, Detectable, Row
 
 
 def with_forecasts(
@@ -46,11 +45,15 @@ def with_forecasts(
     return noisy
 
 
-class Detectable(NamedTuple):
-    """The smallest relative change that is called in 8 of 10 runs, and the numbers of rounds at which it could be."""
-
-    change: float | None = None
-    rounds: tuple[int, ...] = ()
+def detectable_by_kind(rows: Sequence[Row], looks: Sequence[tuple[int, ...]], margin: float) -> dict[str, Detectable]:
+    """Return kind of device -> the change that its rows can call; the arguments are those of ``detectable``."""
+    indices: dict[str, list[int]] = {}
+    for index, row in enumerate(rows):
+        indices.setdefault(row.device_name, []).append(index)
+    return {
+        kind: detectable([rows[index] for index in of_kind], [looks[index] for index in of_kind], margin)
+        for kind, of_kind in indices.items()
+    }
 
 
 def detectable(rows: Sequence[Row], looks: Sequence[tuple[int, ...]], margin: float) -> Detectable:
@@ -112,7 +115,12 @@ def fresh_rounds(rows: Sequence[Row], table_rows: int, margin: float) -> list[in
 
 def _with_promise(row: Row, low: int, high: int) -> Row:
     """Return an open row with the rounds that should decide it, and with the sentence that says so."""
-    if row.rounds == 1:
+    if len(row.boards) > 1:
+        low = high = MAX_MORE_ROUNDS + 1
+        sentence = (
+            f"undecided on {len(row.boards)} boards of this kind; more boards would decide, more rounds would not"
+        )
+    elif row.rounds == 1:
         sentence = f"one round cannot show the noise; {MIN_ROUNDS} or more are needed"
     elif row.independent_rounds == 1:
         sentence = f"rounds on a single pair of servers cannot show the noise; {_rounds_text(low, high)} are needed"

@@ -1,6 +1,6 @@
 """One number for an environment and its base: the geometric mean of the ratios of their cells."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ MIN_CELLS = 2
 def geometric_means(
     drafts: Iterable[Draft], inflations: Mapping[str, Inflation] = MappingProxyType({})
 ) -> tuple[GeometricMean, ...]:
-    """Return the mean of each environment against the base, in the order of the drafts.
+    """Return the mean of each environment on each kind of device against the base, in the order of the drafts.
 
     It includes the cells that are comparable and took turns, with the same implementation on both sides, whatever their
     verdicts. Compile times are no steps and are left out. Each workload has the same weight, however many cells it has.
@@ -38,23 +38,25 @@ def geometric_means(
     References:
         Fleming and Wallace, How not to lie with statistics, CACM 29(3), 1986: ratios are averaged geometrically.
     """
-    groups: dict[str, list[Draft]] = {}
+    groups: dict[tuple[str, str], list[Draft]] = {}
     for draft in drafts:
         same_implementation = draft.row.implementation == draft.row.base_implementation
         if draft.ratios and same_implementation and not draft.row.phase.startswith("compile"):
-            groups.setdefault(draft.row.environment, []).append(draft)
-    means = (_mean(environment, group, inflations) for environment, group in groups.items())
+            groups.setdefault((draft.row.environment, draft.row.device_name), []).append(draft)
+    means = (_mean(*key, group, inflations) for key, group in groups.items())
     return tuple(mean for mean in means if mean is not None)
 
 
-def _mean(environment: str, drafts: Sequence[Draft], inflations: Mapping[str, Inflation]) -> GeometricMean | None:
+def _mean(
+    environment: str, device_name: str, drafts: Sequence[Draft], inflations: Mapping[str, Inflation]
+) -> GeometricMean | None:
     planned = min((*drafts[0].looks[:1], max(len(draft.ratios) for draft in drafts)))
     complete = [draft for draft in drafts if len(draft.ratios) >= planned]
     shared = sorted(set.intersection(*(set(draft.ratios) for draft in complete)))
     if len(complete) < MIN_CELLS or not shared:
         return None
     log_ratios = np.array([[draft.ratios[number] for number in shared] for draft in complete])
-    table = _mean_by_server(log_ratios, complete, shared)
+    table = _mean_by_group(log_ratios, complete, shared)
     names = np.array([draft.row.workload for draft in complete])
     workloads = tuple(np.unique(names).tolist())
     alpha = statistics.SHOWN_LEVEL if len(drafts[0].looks) > 1 else 1 - statistics.CONFIDENCE
@@ -66,6 +68,7 @@ def _mean(environment: str, drafts: Sequence[Draft], inflations: Mapping[str, In
     one_round = count == 1
     return GeometricMean(
         environment=environment,
+        device_name=device_name,
         ratio=ratio,
         ratio_low=None if one_round else low,
         ratio_high=None if one_round else high,
@@ -75,17 +78,17 @@ def _mean(environment: str, drafts: Sequence[Draft], inflations: Mapping[str, In
     )
 
 
-def _mean_by_server(
+def _mean_by_group(
     log_ratios: "NDArray[np.float64]", drafts: Sequence[Draft], shared: Sequence[int]
 ) -> "NDArray[np.float64]":
-    """Return (C, S) means of the (C, R) log ratios on each of S pairs of servers, as of the cell that had fewest.
+    """Return (C, G) means of the (C, R) log ratios in each of G groups of rounds, those of the cell that has fewest.
 
-    Rounds on the same servers are not independent of each other. Without recorded servers the table is unchanged.
+    The rounds of a group are not independent of each other. Without known groups the table is unchanged.
     """
-    servers = [[draft.servers[number] for number in shared] for draft in drafts if draft.servers]
-    if not servers:
+    groups = [[draft.groups[number] for number in shared] for draft in drafts if draft.groups]
+    if not groups:
         return log_ratios
-    columns_by_pair: dict[tuple[str, str], list[int]] = {}
-    for column, pair in enumerate(min(servers, key=lambda pairs: len(set(pairs)))):
-        columns_by_pair.setdefault(pair, []).append(column)
-    return np.stack([log_ratios[:, columns].mean(axis=1) for columns in columns_by_pair.values()], axis=1)
+    columns_by_group: dict[Hashable, list[int]] = {}
+    for column, group in enumerate(min(groups, key=lambda names: len(set(names)))):
+        columns_by_group.setdefault(group, []).append(column)
+    return np.stack([log_ratios[:, columns].mean(axis=1) for columns in columns_by_group.values()], axis=1)

@@ -16,6 +16,10 @@ FLOOR_LEVEL = 0.05
 """The p-value up to which an A/A pair differs by more than its rounds explain."""
 
 
+MeanKey = tuple[str, str]
+"""An environment and a kind of device."""
+
+
 class Work(NamedTuple):
     """A case, a phase and a precision; the last two are empty for the case as a whole."""
 
@@ -51,8 +55,8 @@ def noise_floors(dataset: Dataset) -> dict[Work, Floor]:
     return floors
 
 
-def mean_noise_floors(dataset: Dataset) -> dict[str, float]:
-    """Return environment -> the absolute logarithm of the geometric mean of its A/A pairs.
+def mean_noise_floors(dataset: Dataset) -> dict[MeanKey, float]:
+    """Return environment and kind of device -> the absolute logarithm of the geometric mean of its A/A pairs.
 
     Environments without a twin, and those with a single pair, are missing.
     """
@@ -60,20 +64,23 @@ def mean_noise_floors(dataset: Dataset) -> dict[str, float]:
     for twin in sorted(name for name in dataset.rounds["environment"].unique() if is_twin(name)):
         base, other = environment_side(dataset, without_twin(twin)), environment_side(dataset, twin)
         for mean in geometric_means(draft(base, other, pair) for pair in pairs(base, other, best=False)):
-            floors[base.environment] = abs(math.log(mean.ratio))
+            floors[base.environment, mean.device_name] = abs(math.log(mean.ratio))
     return floors
 
 
-def flag_noisy_means(means: Iterable[GeometricMean], base: str, floors: Mapping[str, float]) -> Iterator[GeometricMean]:
-    """Yield the means, with a note where an environment differed from itself by as much.
+def flag_noisy_means(
+    means: Iterable[GeometricMean], base: str, floors: Mapping[MeanKey, float]
+) -> Iterator[GeometricMean]:
+    """Yield the means, with a note where an environment differed from itself by as much on the same kind of device.
 
     The floor is that of one of the two sides if there is one, else of any environment: the largest of these.
     """
     for mean in means:
-        candidates = floors.keys() & {base, mean.environment} or floors.keys()
-        name = max(candidates, key=lambda name: floors[name], default="")
-        if name and not is_twin(mean.environment) and abs(math.log(mean.ratio)) <= floors[name]:
-            noise = f"{name} differs from itself by {math.expm1(floors[name]):.1%}, which is no less than this"
+        of_kind = {name: floor for (name, device_name), floor in floors.items() if device_name == mean.device_name}
+        candidates = of_kind.keys() & {base, mean.environment} or of_kind.keys()
+        name = max(candidates, key=lambda name: of_kind[name], default="")
+        if name and not is_twin(mean.environment) and abs(math.log(mean.ratio)) <= of_kind[name]:
+            noise = f"{name} differs from itself by {math.expm1(of_kind[name]):.1%}, which is no less than this"
             yield replace(mean, noise=noise)
         else:
             yield mean

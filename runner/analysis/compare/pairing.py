@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from runner.analysis.boards import Board, boards_of
 from runner.analysis.compare.sample_sizes import SampleSize, sample_sizes
 from runner.analysis.model import Dataset, Turns, once
 from runner.catalog.published import PHASE_SUFFIX, Figure
@@ -39,6 +40,7 @@ class Measured:
         tick: the smallest difference between its sample times in seconds, if medians repeat; otherwise 0.
         sizes: round -> the size of its samples, on a GPU.
         check: how the computation of a user's network was verified, in a round; None for other workloads.
+        boards: round -> the board that it was measured on; empty for a published figure.
     """
 
     medians: Mapping[int, float]
@@ -49,6 +51,13 @@ class Measured:
     tick: float = 0.0
     sizes: Mapping[int, SampleSize] = field(default_factory=dict)
     check: Mapping[str, Any] | None = None
+    boards: Mapping[int, Board] = field(default_factory=dict)
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The hosts that measured it; none if one of them is not known."""
+        names = frozenset(board.host for board in self.boards.values())
+        return frozenset() if "" in names else names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +66,6 @@ class Side:
 
     Attributes:
         run: its id; empty for a publication.
-        host: the host name of the machine of the run; empty if it is not known.
         framework: empty if it is not known.
         kinds: every requested or measured cell -> its implementation's kind.
         measured: the cells with a good record.
@@ -69,7 +77,6 @@ class Side:
 
     environment: str
     run: str = ""
-    host: str = ""
     framework: str = ""
     kinds: Mapping[Cell, str] = field(default_factory=dict)
     measured: Mapping[Cell, Measured] = field(default_factory=dict)
@@ -107,7 +114,6 @@ def environment_side(dataset: Dataset, environment: str) -> Side:
     frameworks += [planned.framework for planned in plan]
     return Side(
         run=dataset.run,
-        host=str(dataset.machine.get("host") or ""),
         environment=environment,
         framework=next(filter(None, frameworks), ""),
         kinds=kinds,
@@ -132,7 +138,7 @@ def _measured(rounds: pd.DataFrame) -> dict[Cell, Measured]:
         rows_by_cell[cell_id].append(row)
     known = list(zip(*(rounds[name].tolist() for name in COMPARABLE), strict=True))
     numbers, times, servers, turns = (rounds[name].tolist() for name in ("round", "seconds", "server", "turns"))
-    checks = rounds["model_check"].tolist()
+    checks, boards = rounds["model_check"].tolist(), boards_of(rounds)
     sizes: dict[Cell, dict[int, SampleSize]] = defaultdict(dict)
     for (cell, number), size in sample_sizes(rounds).items():
         sizes[cell][number] = size
@@ -151,6 +157,7 @@ def _measured(rounds: pd.DataFrame) -> dict[Cell, Measured]:
             {numbers[row]: turns[row] for row in rows if turns[row] is not None},
             sizes=sizes[cell],
             check=next((checks[row] for row in rows if isinstance(checks[row], Mapping)), None),
+            boards={numbers[row]: boards[row] for row in rows},
         )
     return measured
 

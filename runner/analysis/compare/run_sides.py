@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from runner.analysis.compare.differences import RunFacts
 from runner.analysis.compare.drafts import Draft
-from runner.analysis.compare.noise_floor import Floor, Work, mean_noise_floors, noise_floors
+from runner.analysis.compare.noise_floor import Floor, MeanKey, Work, mean_noise_floors, noise_floors
 from runner.analysis.compare.pairing import Pair, Side, environment_side, pairs
 from runner.analysis.compare.published import published_side
 from runner.analysis.compare.verdicts import draft
@@ -50,7 +50,7 @@ class RunSides:
         sides: environment -> its side.
         facts: of the run's machine and environments.
         floors: the noise floors of its cases.
-        mean_floors: environment -> the noise floor of its geometric mean.
+        mean_floors: environment and kind of device -> the noise floor of its geometric mean.
         inflation: by how much its errors are larger than they seem.
     """
 
@@ -58,7 +58,7 @@ class RunSides:
     sides: Mapping[str, Side]
     facts: RunFacts = field(default_factory=lambda: RunFacts({}, {}))
     floors: Mapping[Work, Floor] = field(default_factory=dict)
-    mean_floors: Mapping[str, float] = field(default_factory=dict)
+    mean_floors: Mapping[MeanKey, float] = field(default_factory=dict)
     inflation: Inflation = field(default_factory=Inflation)
 
 
@@ -116,8 +116,8 @@ class RunReader:
         """Return run -> by how much its errors are larger than they seem, of the runs that were read."""
         return {run.run: run.inflation for run in self._read if run.run}
 
-    def mean_noise_floors(self, matches: Iterable[Match]) -> Mapping[str, float]:
-        """Return environment -> the noise floor of its mean, in the newest run of some matches that has one."""
+    def mean_noise_floors(self, matches: Iterable[Match]) -> Mapping[MeanKey, float]:
+        """Return the noise floors of means, each of the newest run of some matches that has one."""
         runs = {side.run for match in matches for side in (match.base, match.other)}
         oldest_first = [run.mean_floors for run in reversed(self._read) if run.run in runs]
         return {name: floor for floors in oldest_first for name, floor in floors.items()}

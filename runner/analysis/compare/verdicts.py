@@ -7,6 +7,7 @@ from types import MappingProxyType
 import numpy as np
 
 from runner.analysis import paired_tests, statistics
+from runner.analysis.boards import groups, kind_name, shared_rounds
 from runner.analysis.cell_rounds import log_ratios
 from runner.analysis.compare.drafts import Draft, freedom, variance_factor
 from runner.analysis.compare.file_differences import file_differences
@@ -22,6 +23,9 @@ from runner.core.facts import COMPARABLE
 FACT_NAMES = {"clocks": "clock request", "threads": "thread count", "harness": "harness version"}
 UNKNOWN = "unknown"
 DIFFERENT_RUNS = "different-runs"
+DIFFERENT_BOARDS = "different-boards"
+WITHOUT_VERDICT = frozenset({DIFFERENT_RUNS, DIFFERENT_BOARDS})
+"""Codes of sides that did not take turns, for a reason that the noise of their rounds says nothing about."""
 NO_ROUNDS = "a published figure has no rounds: its variation between processes is unknown"
 
 
@@ -42,7 +46,7 @@ def draft(base: Side, other: Side, pair: Pair) -> Draft:
     if base.figures or other.figures:
         return Draft(_row_with_published(base, other, pair))
     different = fact_differences(base_cell, other_cell, base.environment, other.environment)
-    different.update(host_difference(base.host, other.host, base.environment, other.environment))
+    different.update(host_difference(base_cell, other_cell, base.environment, other.environment))
     of_base, of_other = _sizes(base, other, pair)
     different.update(batch_difference(of_base, of_other, base.environment, other.environment))
     if different:
@@ -64,21 +68,24 @@ def with_verdicts(
         drafts: the rows without verdicts.
         margin: the relative change that counts as none, above 0.
         across_runs: whether sides of different runs get a verdict, too. The noise within runs is all that it knows of,
-            so it is a suspicion: nights, boots and rooms differ by more than rounds do.
+            so it is a suspicion: nights, boots and rooms differ by more than rounds do. Sides on different boards
+            never get one.
         inflations: run -> by how much its errors are larger than they seem.
     """
     drafts = list(drafts)
-    decidable = [draft for draft in drafts if draft.evidence and (across_runs or draft.row.code != DIFFERENT_RUNS)]
+    undecidable = WITHOUT_VERDICT - {DIFFERENT_RUNS} if across_runs else WITHOUT_VERDICT
+    decidable = [draft for draft in drafts if draft.evidence and draft.row.code not in undecidable]
     decided = iter(_decided_rows(decidable, margin, inflations) if decidable else ())
     is_decided = set(map(id, decidable))
     return [next(decided) if id(draft) in is_decided else _row_without_verdict(draft) for draft in drafts]
 
 
-def host_difference(base_host: str, other_host: str, base_name: str, other_name: str) -> dict[str, str]:
-    """Return code -> sentence if two sides were measured on different machines; an unknown host is empty."""
-    if not base_host or not other_host or base_host == other_host:
+def host_difference(base: Measured, other: Measured, base_name: str, other_name: str) -> dict[str, str]:
+    """Return code -> sentence if two cells have no host in common; none if a host is not known."""
+    if not base.hosts or not other.hosts or base.hosts & other.hosts:
         return {}
-    return {"host": f"the host differs: {base_host} for {base_name}, {other_host} for {other_name}"}
+    of_base, of_other = (" and ".join(sorted(side.hosts)) for side in (base, other))
+    return {"host": f"the host differs: {of_base} for {base_name}, {of_other} for {other_name}"}
 
 
 def fact_differences(base: Measured, other: Measured, base_name: str, other_name: str) -> dict[str, str]:
@@ -119,10 +126,10 @@ def _row_with_published(base: Side, other: Side, pair: Pair) -> Row:
 
 
 def _shared_rounds(base: Side, other: Side, pair: Pair) -> list[int]:
-    """Return the numbers of the rounds in which both cells were measured; none for sides of different runs."""
+    """Return the numbers of the rounds that both cells have on the same board; none for sides of different runs."""
     if base.run != other.run:
         return []
-    return sorted(base.measured[pair.base].medians.keys() & other.measured[pair.other].medians.keys())
+    return shared_rounds(base.measured[pair.base].boards, other.measured[pair.other].boards)
 
 
 def _sizes(base: Side, other: Side, pair: Pair) -> tuple[list[SampleSize], list[SampleSize]]:
@@ -141,30 +148,32 @@ def _draft_with_evidence(base: Side, other: Side, pair: Pair) -> Draft:
     if shared:
         ratios = log_ratios(_rounds(base_cell, shared), _rounds(other_cell, shared))
         servers = [(base_cell.servers[number], other_cell.servers[number]) for number in shared]
-        recorded = servers if all(map(all, servers)) else None
-        evidence = statistics.paired(np.array(ratios), recorded)
+        boards = [base_cell.boards[number] for number in shared]
+        grouped = groups(boards, servers)
+        evidence = statistics.paired(np.array(ratios), grouped)
         floored = statistics.with_tick(
             evidence, np.array(ratios), _relative_tick(base_cell), _relative_tick(other_cell)
         )
         return Draft(
-            _row(base, other, pair, verdict="inconclusive"),
+            _row(base, other, pair, verdict="inconclusive", boards=tuple(dict.fromkeys(boards))),
             floored,
             base.looks,
             ratios=dict(zip(shared, ratios, strict=True)),
-            servers=dict(zip(shared, recorded, strict=True)) if recorded else {},
+            groups=dict(zip(shared, grouped, strict=True)) if grouped else {},
             is_coarse=floored is not evidence,
         )
-    code, reason = _why_unpaired(base, other)
+    code, reason = _why_unpaired(base, other, pair)
     evidence = statistics.unpaired(*(np.log(list(cell.medians.values())) for cell in (base_cell, other_cell)))
     return Draft(_row(base, other, pair, verdict="inconclusive", code=code, reason=reason), evidence)
 
 
 def _row_without_verdict(draft: Draft) -> Row:
-    """Return the row of a draft; sides of different runs get the ratio of their times, without an interval."""
+    """Return the row of a draft; sides that did not take turns get the ratio of their times, without an interval."""
     if draft.evidence is None:
         return draft.row
     ratio, rounds = float(np.exp(draft.evidence.mean)), int(draft.evidence.rounds)
-    reason = f"{draft.row.reason}: measure both in one run for a verdict"
+    where = "in one run" if draft.row.code == DIFFERENT_RUNS else "on one board"
+    reason = f"{draft.row.reason}: measure both {where} for a verdict"
     return replace(draft.row, ratio=ratio, rounds=rounds, reason=reason)
 
 
@@ -235,15 +244,30 @@ def _why_decided(verdict: statistics.Verdict, margin: float, distance: float) ->
     return "beyond-one", f"the interval excludes 1, but not every change within {margin:.2g}"
 
 
-def _why_unpaired(base: Side, other: Side) -> tuple[str, str]:
-    if base.run == other.run:
-        return "different-rounds", "the sides share no good round, so they did not take turns"
-    return DIFFERENT_RUNS, f"the sides are from runs {base.run} and {other.run}, so they did not take turns"
+def _why_unpaired(base: Side, other: Side, pair: Pair) -> tuple[str, str]:
+    of_base, of_other = base.measured[pair.base].boards, other.measured[pair.other].boards
+    boards = [" and ".join(dict.fromkeys(board.text for board in side.values())) for side in (of_base, of_other)]
+    apart = not {*of_base.values()} & {*of_other.values()} and all(boards)
+    if base.run != other.run:
+        on_boards = f", on boards {boards[0]} and {boards[1]}" if apart else ""
+        return (
+            DIFFERENT_RUNS,
+            f"the sides are from runs {base.run} and {other.run}{on_boards}, so they did not take turns",
+        )
+    if apart:
+        return (
+            DIFFERENT_BOARDS,
+            f"the sides were measured on boards {boards[0]} and {boards[1]}, so they did not take turns",
+        )
+    return "different-rounds", "the sides share no good round, so they did not take turns"
 
 
 def _row(base: Side, other: Side, pair: Pair, **fields: object) -> Row:
     base_measured, other_measured = base.measured.get(pair.base), other.measured.get(pair.other)
     phase = (pair.base if other.figures else pair.other).phase
+    measured = [side for side in (base_measured, other_measured) if side]
+    all_boards = tuple(dict.fromkeys(board for side in measured for board in side.boards.values()))
+    fields.setdefault("boards", all_boards)
     return Row(
         base=replace(pair.base, phase=phase),
         other=replace(pair.other, phase=phase),
@@ -252,6 +276,7 @@ def _row(base: Side, other: Side, pair: Pair, **fields: object) -> Row:
         base_spread=base.figures[pair.base].spread if base.figures else None,
         spread=other.figures[pair.other].spread if other.figures else None,
         runs=tuple(filter(None, dict.fromkeys((base.run, other.run)))),
+        device_name=kind_name(all_boards),
         quality_issues=pair_issues(base.check_of(pair.base), other.check_of(pair.other), pair.other),
         **fields,  # type: ignore[arg-type]
     )

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal, NamedTuple, get_args
 
-from runner.analysis.controls import aa_pairs_of_run, different_pairs
+from runner.analysis.controls import aa_pairs_of_run, canary_by_host, different_pairs
 from runner.analysis.model import Comparison, Dataset, QualityIssue, Row
 from runner.analysis.quality.cells import cell_samples
-from runner.analysis.quality.run import measured_side_by_side, online_cpus, others_busy
+from runner.analysis.quality.run import knows_cpus, online_cpus, others_busy
 from runner.core.model.cells import is_twin
 
 Level = Literal["good", "fair", "poor"]
@@ -132,14 +132,15 @@ def _figures(dataset: Dataset, issues: Sequence[QualityIssue], comparisons: Sequ
     rounds_by_cell = dataset.rounds["cell"].value_counts()
     cells = set(rounds_by_cell[rounds_by_cell > 0].index)
     serious = {issue.cell for issue in issues if issue.serious and issue.code not in ELSEWHERE_COUNTED}
-    busy = None if measured_side_by_side(dataset) else others_busy(tuple(cell_samples(dataset, with_shapes=False)))
+    ranges = map(canary_range, canary_by_host(dataset).values())
+    busy = None if not knows_cpus(dataset) else others_busy(tuple(cell_samples(dataset, with_shapes=False)))
     return Figures(
         others_busy=busy,
         cpus=online_cpus(dataset),
         aa_pairs=len(pairs),
         aa_differing=len(far.union(pair.twin for pair in different_pairs(pairs))),
         aa_median=median(changes) if changes else None,
-        canary=canary_range(dataset.canary),
+        canary=max([each for each in ranges if each is not None], default=None),
         cells=len(cells),
         serious_cells=len(cells & serious),
         rounds=median([row.rounds for row in rows] or rounds_by_cell[rounds_by_cell > 0].tolist()),

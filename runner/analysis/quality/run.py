@@ -14,8 +14,8 @@ MAX_LOAD_SHARE = 0.1
 
 
 def machine_issues(dataset: Dataset) -> Iterator[QualityIssue]:
-    """Yield the issues of the machine, which concern every number of the run."""
-    facts = dataset.machine
+    """Yield the issues of the machine, which concern every number of the run; of other hosts that measured, none."""
+    facts = {} if measured_elsewhere(dataset) else dataset.machine
     governor = facts.get("governor")
     if governor not in {None, "performance"}:
         text = f"the governor was {governor}: the clock of the processor followed the load"
@@ -31,8 +31,7 @@ def machine_issues(dataset: Dataset) -> Iterator[QualityIssue]:
 def others_busy(cells: Sequence[CellSamples]) -> float | None:
     """Return how many CPUs other programs kept busy while the median cell was measured; None if that is not known.
 
-    A cell's value is the median over its rounds. Several devices measure at the same time, and their servers are other
-    programs to each other, so callers ask only about runs on one device.
+    A cell's value is the median over its rounds. Callers ask only about runs of which ``knows_cpus`` is True.
     """
     values = [median(known) for cell in cells if (known := cell.known_values("others_busy"))]
     return median(values) if values else None
@@ -41,7 +40,7 @@ def others_busy(cells: Sequence[CellSamples]) -> float | None:
 def busy_issues(dataset: Dataset, cells: Sequence[CellSamples]) -> Iterator[QualityIssue]:
     """Yield an issue if other programs kept more of the CPUs busy than ``busy.allowed`` during the run."""
     cpus, value = online_cpus(dataset), others_busy(cells)
-    if value is None or measured_side_by_side(dataset) or value <= busy.allowed(cpus):
+    if value is None or not knows_cpus(dataset) or value <= busy.allowed(cpus):
         return
     text = f"other programs kept {value:.1f} of {cpus} CPUs busy while the median cell was measured"
     yield QualityIssue(code="busy", sentence=text, serious=value > busy.serious(cpus), extent=value / cpus)
@@ -52,9 +51,18 @@ def online_cpus(dataset: Dataset) -> int:
     return int(dataset.machine.get("online_cpus") or dataset.machine.get("logical_cores") or 1)
 
 
-def measured_side_by_side(dataset: Dataset) -> bool:
-    """Return True if several devices measured at the same time."""
-    return len(dataset.machine.get("gpus") or ()) > 1
+def knows_cpus(dataset: Dataset) -> bool:
+    """Return whether the CPUs that other programs kept busy are those of the run's machine, and of other programs.
+
+    Where several devices measure at the same time, their servers are other programs to each other.
+    """
+    return len(dataset.machine.get("gpus") or ()) < 2 and not measured_elsewhere(dataset)
+
+
+def measured_elsewhere(dataset: Dataset) -> bool:
+    """Return whether other hosts than that of the run's machine measured; its facts are not theirs."""
+    host = dataset.machine.get("host")
+    return any(name not in ("", host) for name in dataset.rounds["host"].unique())
 
 
 def short_budget(cells: Sequence[CellSamples]) -> Iterator[QualityIssue]:

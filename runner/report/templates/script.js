@@ -1,7 +1,7 @@
 "use strict";
 (() => {
-  const table = document.getElementById("compared");
-  const rows = [...table.tBodies];
+  const tables = [...document.querySelectorAll("table.compared")];
+  const rows = tables.flatMap((table) => [...table.tBodies]);
   const filter = document.getElementById("filter");
   const sort = document.getElementById("sort");
   const buttons = [...document.querySelectorAll("[data-word]")].filter((each) => each.tagName === "BUTTON");
@@ -29,7 +29,7 @@
   }
 
   function order() {
-    for (const row of [...rows].sort(orders[sort.value])) table.append(row);
+    for (const table of tables) table.append(...[...table.tBodies].sort(orders[sort.value]));
   }
 
   function save() {
@@ -60,7 +60,7 @@
 
   function markdown() {
     const lines = ["| test | from → to | time | change | verdict |", "|---|---|---|---|---|"];
-    for (const row of [...table.tBodies].filter((each) => !each.hidden)) {
+    for (const row of tables.flatMap((table) => [...table.tBodies]).filter((each) => !each.hidden)) {
       const cells = [...row.rows[0].cells].map((cell) => cell.innerText.replace(/^# /, "").replace(/\s+/g, " ").trim());
       lines.push(`| ${[cells[0], cells[1], cells[2], cells[4], cells[5]].map((text) => text.replace(/\|/g, "\\|")).join(" | ")} |`);
     }

@@ -103,6 +103,9 @@ def _accepted_cells(reports: Path, run: Run, patterns: Sequence[str]) -> tuple[s
     if journal.ended != "done" or run.id not in {stored.id for stored in runs(reports)}:
         hint = "name a run of `runner run` or `runner nightly` that ended"
         raise UsageError(Problem(f"run {run.id} is unfinished, or not in {reports}: it is no baseline", hint=hint))
+    if journal.header.get("executor"):
+        hint = "nights compare runs of one host: accept a run that this host measured"
+        raise UsageError(Problem(f"run {run.id} was measured on several hosts: it is no baseline", hint=hint))
     good = {entry.cell for entry in journal.counting() if entry.status == "ok"}
     cells = sorted(cell for cell in good if not is_twin(cell.partition("/")[0]))
     accepted = tuple(cell for cell in cells if any(_matches(cell, pattern) for pattern in patterns))

@@ -5,7 +5,7 @@ the intervals. A/A twins are left out, and so are environments as they were (``t
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NotRequired
@@ -14,15 +14,17 @@ from pydantic import TypeAdapter, with_config
 from typing_extensions import TypedDict  # typing has no TypedDict that pydantic accepts before Python 3.12
 
 from runner.analysis import dataset
+from runner.analysis.boards import boards_of
 from runner.analysis.compare.summary import summarise
 from runner.analysis.model import Dataset, Row
 from runner.analysis.of_run import split
+from runner.analysis.quality.run import measured_elsewhere
 from runner.analysis.releases import Release, releases
 from runner.analysis.time_intervals import Ends, time_intervals
 from runner.core.errors import Problem, RecordError
 from runner.core.model import Cell
 from runner.core.model.cells import is_twin
-from runner.history.entries import CellEntry, ChangeEntry, Kind, RunEntry
+from runner.history.entries import BoardEntry, CellEntry, ChangeEntry, Kind, RunEntry
 from runner.store.documents import read_shaped
 from runner.store.run import NIGHTS, Run
 from runner.store.shapes import CONFIG, Count, Number
@@ -80,22 +82,54 @@ def run_entry(run: Run, margin: float, results: Dataset | None = None) -> RunEnt
     """
     results = results or dataset.load_dataset(run)
     header = results.provenance
+    boards = _boards(results)
     night = night_file(run)
     kind: Kind = "confirmation" if is_confirmation(run) else "night" if night.exists() else "run"
     return RunEntry(
         run=run.id,
         at=_started(run, header),
         kind=kind,
-        device=_text(header, "device"),
-        device_name=_text(header, "device_name"),
+        **(_devices(boards.values()) if measured_elsewhere(results) else _device(results)),
         backend=_text(header, "backend"),
-        host=_text(results.machine, "host"),
-        driver=_text(header, "driver"),
         harness=_text(header, "harness"),
         source=str(run.path.absolute()),
-        cells=tuple(_cells(results, margin)),
+        cells=tuple(replace(cell, board=boards.get(cell.cell)) for cell in _cells(results, margin)),
         changes=stored_changes(night) if kind == "night" else (),
     )
+
+
+def _device(results: Dataset) -> dict[str, str]:
+    """Return the device, host and driver of a run that its own machine measured."""
+    header = {name: _text(results.provenance, name) for name in ("device", "device_name", "driver")}
+    return {**header, "host": _text(results.machine, "host")}
+
+
+def _devices(boards: Iterable[BoardEntry]) -> dict[str, str]:
+    """Return the devices, hosts and drivers of a run that other hosts measured; ``3 x H200`` for three of a kind."""
+    every = sorted(set(boards), key=lambda board: (board.device_name, board.host, board.device))
+    kinds = list(dict.fromkeys(board.device_name for board in every))
+    names = {
+        name: ", ".join(dict.fromkeys(filter(None, (getattr(board, name) for board in every))))
+        for name in ("host", "driver")
+    }
+    count = f"{len(every)} x " if len(kinds) == 1 and len(every) > 1 else ""
+    device = ",".join(dict.fromkeys(board.device for board in every))
+    return {**names, "device": device, "device_name": count + " and ".join(kinds)}
+
+
+def _boards(results: Dataset) -> dict[str, BoardEntry]:
+    """Return id of a cell -> its board; none if the run's own machine measured all cells on one board."""
+    rounds, by_cell = results.rounds, dict[str, dict[BoardEntry, None]]()
+    drivers = rounds["driver"].tolist()
+    for cell, board, driver in zip(rounds["cell"].tolist(), boards_of(rounds), drivers, strict=True):
+        entry = BoardEntry(device=board.uuid or "cpu", device_name=board.device_name, host=board.host, driver=driver)
+        by_cell.setdefault(cell, {})[entry] = None
+    if len({board for boards in by_cell.values() for board in boards}) < 2 and not measured_elsewhere(results):
+        return {}
+    return {
+        cell: next(iter(boards)) if len(boards) == 1 else BoardEntry(**_devices(boards))
+        for cell, boards in by_cell.items()
+    }
 
 
 def night_file(run: Run) -> Path:

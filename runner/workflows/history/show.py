@@ -10,7 +10,7 @@ from typing import Any
 
 from runner.core.errors import NothingSelectedError, Problem, UsageError
 from runner.history.database import History
-from runner.history.entries import LevelEntry, Point, series_device
+from runner.history.entries import LevelEntry, Point
 from runner.history.location import sqlite_path
 from runner.report.history import SHOWN, Trend, list_text, trend_text
 
@@ -103,7 +103,7 @@ def _nothing(history: History, pattern: str, device: str) -> Problem:
     if not names:
         hint = "`runner history rebuild` adds the stored runs"
         return Problem(f"the history {history.name} is empty", hint=hint)
-    devices = sorted({series_device(row.backend, row.device_name) for row in history.runs()})
+    devices = history.devices()
     if device and device not in devices:
         return Problem(f"the history has no device {device!r}", hint=f"it has {', '.join(devices)}")
     similar = get_close_matches(pattern, names, n=3, cutoff=0.3) or names[:3]

@@ -93,7 +93,8 @@ class Collector:
         try:
             with _unpacked(self.run, archive) as block:
                 lease, journal, environments = _as_measured(lease, block), block.journal(), block.environments()
-                records = tuple(self._of_run(record, lease) for record in block.records(journal))
+                machine = block.machine()
+                records = tuple(self._of_run(record, lease, machine) for record in block.records(journal))
                 logs = {record.cell.id: _log(block, record) for record in records if record.status != "ok"}
         except RecordError:
             archive.unlink(missing_ok=True)
@@ -102,10 +103,12 @@ class Collector:
         self.run.add_block(records, logs, [*_events(lease, journal), _block_event(lease, environments)])
         return records
 
-    def _of_run(self, record: Record, lease: Lease) -> Record:
+    def _of_run(self, record: Record, lease: Lease, machine: Mapping[str, Any]) -> Record:
+        """Return a record of a block as one of the run, with the host and the kind of device that measured it."""
         if record.cell.case_id != lease.case_id:
             raise RecordError(Problem(f"{lease.host} returned a record of {record.cell.id} for {lease.case_id}"))
-        facts = {**record.facts, "host": lease.host}
+        name = machine.get("cpu") if record.facts.get("device") == "cpu" else record.facts.get("device")
+        facts = {**record.facts, "host": lease.host, "device_name": name or lease.device_name}
         return replace(record, run=self.run.id, attempt=lease.number, facts=facts)
 
     def _add_environments(self, environments: Mapping[str, Any], host: str) -> None:

@@ -49,7 +49,6 @@ class Baselines:
         refused: cell -> why its newest good measurement may not be compared, where there is no other.
         newly_failed: id of a cell that failed tonight -> the run with its newest good record.
         notes: runs that could not be read, and why.
-        host: the name of tonight's machine.
         gpu_of_case: case -> the UUID of the GPU that measured it tonight, empty on a CPU.
     """
 
@@ -57,7 +56,6 @@ class Baselines:
     refused: dict[Cell, str] = field(default_factory=dict)
     newly_failed: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    host: str = ""
     gpu_of_case: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -79,7 +77,7 @@ def find_baselines(
         open_cells: run -> ids of the cells that its night neither found ``same`` nor ``faster``.
         accepted: id of a cell -> the run that a person accepted; it is good whatever its night found.
     """
-    baselines = Baselines(host=str(tonight.machine.get("host") or ""), gpu_of_case=gpu_of_case(tonight))
+    baselines = Baselines(gpu_of_case=gpu_of_case(tonight))
     header = run.journal().header
     cells = measured_cells(tonight)
     failed = [name for name in failed if not is_twin(name.partition("/")[0])]
@@ -140,7 +138,7 @@ def _add_run(
         if cell not in baseline.side.measured:  # its records are damaged and left out
             continue
         different = fact_differences(baseline.side.measured[cell], cells[cell], f"run {earlier.id}", "tonight")
-        different.update(host_difference(baseline.side.host, baselines.host, f"run {earlier.id}", "tonight"))
+        different.update(host_difference(baseline.side.measured[cell], cells[cell], f"run {earlier.id}", "tonight"))
         if different:
             baselines.refused.setdefault(cell, "; ".join(different.values()))
         elif gpus[cell.case_id] != baselines.gpu_of_case[cell.case_id]:

@@ -54,7 +54,7 @@ def comparable_points(points: Sequence[Point], night: str, accepted: str = "") -
     """Return the points of a series that may be compared with tonight's, which is the last; empty without tonight's.
 
     Those are the points with a ratio to the same content of the same base, measured by the same harness on the same
-    machine, from the run on that a person accepted.
+    board of the same machine, from the run on that a person accepted.
 
     Args:
         points: of a cell on a device, oldest first.
@@ -70,7 +70,7 @@ def comparable_points(points: Sequence[Point], night: str, accepted: str = "") -
 
 
 def _circumstances(point: Point) -> tuple[str, ...]:
-    return point.base, point.base_digest, point.base_release, point.harness, point.host
+    return point.base, point.base_digest, point.base_release, point.harness, point.host, point.device_uuid
 
 
 def level_changes(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -17,7 +18,20 @@ from runner.history.database import History
 from runner.history.engine import engine_of, reading, writing
 from runner.history.retention import Policy
 from runner.history.schema import Base
-from tests.support.histories import BASE, CELL, DEVICE, change, level, many_cells, measured, night
+from tests.support.histories import (
+    BASE,
+    BOARDS,
+    CELL,
+    DEVICE,
+    H100,
+    RTX,
+    change,
+    level,
+    many_cells,
+    measured,
+    night,
+    of_hosts,
+)
 
 
 @pytest.fixture
@@ -32,8 +46,8 @@ def test_a_run_comes_back_as_it_was_added(history: History) -> None:
     (point,) = history.series(CELL)
     (cell,) = entry.cells
     fields = point._asdict()
-    assert {name: fields[name] for name in cell.__dataclass_fields__ if name != "cell"} == {
-        name: getattr(cell, name) for name in cell.__dataclass_fields__ if name != "cell"
+    assert {name: fields[name] for name in cell.__dataclass_fields__ if name not in ("cell", "board")} == {
+        name: getattr(cell, name) for name in cell.__dataclass_fields__ if name not in ("cell", "board")
     }
     assert (point.run, point.at, point.kind, point.device) == (entry.run, entry.at, "night", DEVICE)
     assert (point.host, point.driver, point.harness) == ("bench", "580.1", "9f3c")
@@ -88,6 +102,50 @@ def test_series_are_separate_for_each_device(history: History) -> None:
     assert len(history.series(CELL, device=DEVICE)) == len(history.series(CELL, backend="docker")) == 2
     assert [len(points) for _, _, points in history.all_series(CELL, device="venv AMD EPYC")] == [1]
     assert list(history.all_series(CELL, backend="host")) == []
+
+
+def test_a_run_of_several_hosts_has_a_series_for_each_kind_of_device(history: History) -> None:
+    for number in range(3):  # each night measures a cell on the next board
+        assert history.add(of_hosts(number))
+    history.add(night(3, *many_cells(1), device_name=H100))
+    kinds = {f"docker {H100}", f"docker {RTX}"}
+    assert set(history.devices()) == kinds
+    series = [(device, points) for device, _, points in history.all_series()]
+    assert {device for device, _ in series} == kinds
+    expected = {(board.device, f"docker {board.device_name}", board.host, board.driver) for board in BOARDS}
+    seen = {(point.device_uuid, point.device, point.host, point.driver) for _, of in series for point in of}
+    assert seen == expected | {("GPU-1", f"docker {H100}", "bench", "580.1")}
+    for device, points in series:
+        assert {point.device for point in points} == {device}
+    (cell,) = (each.cell for each in many_cells(1))
+    assert len(history.series(cell)) == 4
+    assert [point.host for point in history.series(cell, device=f"docker {RTX}")] == ["desk-3"]
+    assert not history.add(of_hosts(0))
+
+
+FIRST_TABLES = """
+INSERT INTO cells (id, cell) VALUES (1000, 'a/b/c/d/train/fp32');
+INSERT INTO builds (id, release, digest) VALUES (1000, '2.9.1', '');
+INSERT INTO runs (id, run, at, kind, device, device_name, series_device, backend, host, driver, harness, source,
+    content, rounds, cells, changes)
+VALUES (1000, 'r', '2026-01-01T00:00:00Z', 'run', 'GPU-1', 'H200', 'docker H200', 'docker', 'bench', '', '', '', '',
+    3, 1, 0);
+INSERT INTO measurements (cell_id, run_id, build_id, seconds, rounds, verdict)
+VALUES (1000, 1000, 1000, 0.5, 3, '')
+"""
+
+
+def test_a_history_of_the_first_tables_is_upgraded_and_keeps_its_series(url: str) -> None:
+    engine = engine_of(url)
+    with writing(engine, url) as connection:
+        command.upgrade(upgrade.config(connection), "0001")
+        for statement in FIRST_TABLES.split(";"):
+            connection.execute(text(statement))
+    engine.dispose()
+    with History.open(url) as history:
+        (point,) = history.series("a/b/c/d/train/fp32")
+        assert (point.seconds, point.device, point.host, point.device_uuid) == (0.5, DEVICE, "bench", "GPU-1")
+        assert history.add(of_hosts(1))
 
 
 def test_cells_are_selected_by_environment_id_and_glob(history: History) -> None:

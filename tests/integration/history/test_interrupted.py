@@ -11,12 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from runner.core.errors import HistoryError
 from runner.history import writes
 from runner.history.database import History
 from runner.history.engine import engine_of, writing
-from tests.support.histories import CELL, many_cells, measured, night
+from tests.support.histories import BOARDS, CELL, many_cells, measured, night
 from tests.support.postgresql import Server
 
 ROOT = Path(__file__).parents[3]
@@ -34,6 +35,30 @@ with History.open(sys.argv[1]) as history:
             history.add(night(number, *many_cells({CELLS}, seconds)))
 print("done", flush=True)
 """
+
+
+DRIVERS = """
+import os, sys
+from runner.history.database import History
+from tests.support.histories import of_hosts
+
+def add(first):
+    with History.open(sys.argv[1]) as history:
+        numbers = (*range(first, first + 4), *range((first + 4) % 32, (first + 4) % 32 + 4))
+        return sum(history.add(of_hosts(number)) for number in numbers)
+
+drivers = []
+for number in range(8):
+    driver = os.fork()
+    if driver == 0:
+        try:
+            os._exit(add(4 * number))
+        finally:
+            os._exit(100)
+    drivers.append(driver)
+print(*(os.waitstatus_to_exitcode(os.waitpid(driver, 0)[1]) for driver in drivers))
+"""
+"""Eight processes; each adds four runs of its own and four of another, and exits with how many were new."""
 
 
 def complete(history: History) -> None:
@@ -93,6 +118,31 @@ def test_several_writers_lose_nothing_and_count_nothing_twice(url: str) -> None:
     with History.open(url) as history:
         complete(history)
         assert len(history.runs()) == 20
+
+
+def test_eight_drivers_add_runs_of_several_hosts_at_the_same_time(server: Server) -> None:
+    """Each opens the empty database at the same time, and every run is added by two drivers."""
+    url = server.new_schema()
+    command = [sys.executable, "-c", DRIVERS, url]
+    result = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True
+    )
+    added = [int(number) for number in result.stdout.split()]
+    assert len(added) == 8
+    assert sum(added) == 32
+    with History.open(url) as history:
+        assert len(history.runs()) == len({row.run for row in history.runs()}) == 32
+        points = [point for _, _, of in history.all_series() for point in of]
+        assert len(points) == len(
+            {(point.run, point.device, cell) for _, cell, of in history.all_series() for point in of}
+        )
+        assert len(points) == 32 * 6
+        boards = {(point.device_uuid, point.device, point.host) for point in points}
+        assert boards == {(each.device, f"docker {each.device_name}", each.host) for each in BOARDS}
+    engine = engine_of(url)
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM boards")).scalar() == 3
+    engine.dispose()
 
 
 def test_what_fails_in_the_middle_of_a_run_leaves_nothing_of_it(url: str) -> None:

@@ -210,7 +210,6 @@ def laptop(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 
 
 FACTS = {
-    "device": ("cpu", "NVIDIA H200", "device"),
     "device_name": ("Xeon", "EPYC", "device"),
     "driver": ("550.54", "570.86", "driver"),
     "clocks": ({"sm": 1410}, {"sm": 1980}, "clock request"),
@@ -221,6 +220,13 @@ FACTS = {
     "corpus": ({"name": "a.txt"}, {"name": "b.txt"}, "corpus"),
     "harness": ("9f3c", "a07d", "harness version"),
 }
+
+
+def test_cells_of_a_cpu_and_of_a_gpu_are_not_comparable_and_both_are_named(tmp_path: Path) -> None:
+    make(tmp_path, rounds(BASE, [1.0, 1.0]) + _changed(rounds(OTHER, [2.0, 2.0]), "device", "NVIDIA H200"))
+    row = only_row(tmp_path)
+    assert (row.verdict, row.code) == ("not-comparable", "device")
+    assert row.reason == "the device differs: AMD EPYC 7B13 for torch-1.0, NVIDIA H200 for torch-2.x"
 
 
 @pytest.mark.parametrize("fact", FACTS)

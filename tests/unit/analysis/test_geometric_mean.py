@@ -218,6 +218,7 @@ def test_json_has_it_by_environment_and_csv_has_rows_alone(laptop: Comparison) -
         "workloads": ["asr-lstm", "rnn-step"],
         "rounds": 5,
         "noise": "",
+        "device_name": "AMD EPYC 7B13",
     }
     assert len(list(csv.DictReader(io.StringIO(render(laptop, "csv"))))) == len(laptop.rows)
 
