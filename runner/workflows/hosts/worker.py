@@ -1,6 +1,7 @@
 """``runner worker``: offer the devices of this host to a driver, through a Dask scheduler."""
 
 import asyncio
+import logging
 import multiprocessing
 from collections.abc import Callable
 from pathlib import Path
@@ -35,14 +36,24 @@ def serve(rest: str, device: str | None, certificates: Path | None, say: Callabl
         process.start()
     say(f"offers {', '.join([first, *others])} to {address}")
     _offer(address, first, tls)
+    say("the scheduler has ended, and this worker with it")
 
 
 def _offer(address: str, device: str, tls: Security | None) -> None:
+    logging.getLogger("distributed").setLevel(logging.WARNING)  # at the end of a scheduler it logs tracebacks as INFO
     asyncio.run(_work(address, device, tls))
 
 
 async def _work(address: str, device: str, tls: Security | None) -> None:
     resources: dict[str, float] = {RESOURCE + device: 1.0}
-    worker = Worker(address, nthreads=1, resources=resources, security=tls, memory_limit=0, dashboard=False)
+    worker = Worker(
+        address,
+        nthreads=1,
+        resources=resources,
+        security=tls,
+        memory_limit=0,
+        dashboard=False,
+        dashboard_address="127.0.0.1:0",  # its pages have no TLS
+    )
     async with worker:
         await worker.finished()
