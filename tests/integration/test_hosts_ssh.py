@@ -77,9 +77,9 @@ def test_the_commands_of_the_page_measure_on_the_hosts_that_answer_and_leave_not
             scheduler = stack.enter_context(_shell(start, head, "scheduler.log", environment))
             wait_for(lambda: "Scheduler at:" in (head / "scheduler.log").read_text())
             loop = stack.enter_context(_shell(f"{workers}\nwait", head, "workers.log", environment))
-            said = head / "workers.log"
-            wait_for(lambda: "gpu1: offers cpu to tls://" in said.read_text())
-            assert "gpu2: ssh: connect to host 127.0.0.1 port" in said.read_text()
+            output = head / "workers.log"
+            wait_for(lambda: "gpu1: offers cpu to tls://" in output.read_text())
+            assert "gpu2: ssh: connect to host 127.0.0.1 port" in output.read_text()
             with _shell(f"{first} --busy-ok", head, "first.log", environment) as driver:
                 wait_for(lambda: any(run.journal().leases for run in runs(head / "reports")))
                 os.killpg(driver.pid, signal.SIGINT)
@@ -93,5 +93,5 @@ def test_the_commands_of_the_page_measure_on_the_hosts_that_answer_and_leave_not
     counts = Counter(entry.cell for entry in run.journal().counting())
     assert len(counts) == 1
     assert set(counts.values()) == {1}
-    assert "Traceback" not in said.read_text()
-    assert said.read_text().count("the scheduler has ended, and this worker with it") == 1
+    assert "Traceback" not in output.read_text()
+    assert output.read_text().count("the scheduler has ended, and this worker with it") == 1
