@@ -13,8 +13,8 @@ def test_sessions_that_measure_are_not_killed_half_a_second_after_an_interrupt()
     )
     assert ast.literal_eval(patient) == {"interrupt_timeout": 60.0, "terminate_timeout": 60.0}
     options = {}
-    for function in TREE.body:
-        for call in ast.walk(function) if isinstance(function, ast.FunctionDef) else ():
+    for function in (node for node in TREE.body if isinstance(node, ast.FunctionDef)):
+        for call in ast.walk(function):
             if isinstance(call, ast.Call) and ast.unparse(call.func) == "session.run":
                 words = {word.value for word in call.args if isinstance(word, ast.Constant)}
                 if any(program <= words for program in PROGRAMS) and "lock" not in words:
