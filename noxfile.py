@@ -14,6 +14,8 @@ CONSTRAINTS = "constraints.txt"
 """The version of every package that a session may install; ``nox -s lock`` renews it."""
 PARALLEL = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 """Two files of tests at a time, in the order of their names: the slow ones do not come last."""
+PATIENT = {"interrupt_timeout": 60.0, "terminate_timeout": 60.0}
+"""After Ctrl-C, the seconds in which a run removes its containers and says how to continue; nox gives it half a one."""
 GROUPS = ("audit", "bench", "docs", "lint", "test")
 
 
@@ -34,7 +36,7 @@ def install(session: nox.Session, *groups: str) -> None:
 def matrix(session: nox.Session) -> None:
     """Build and run the quick preset on this machine, then write and name the report."""
     install(session)
-    session.run("runner", "run", "--preset", "quick", *session.posargs)
+    session.run("runner", "run", "--preset", "quick", *session.posargs, **PATIENT)
 
 
 @nox.session
@@ -94,7 +96,7 @@ def faults(session: nox.Session) -> None:
 def nightly(session: nox.Session) -> None:
     """Measure a night, compare with the last good runs, and fail where a regression is confirmed in turns."""
     install(session)
-    session.run("runner", "nightly", *session.posargs)
+    session.run("runner", "nightly", *session.posargs, **PATIENT)
 
 
 @nox.session
@@ -132,7 +134,7 @@ def bench(session: nox.Session) -> None:
 def gpu(session: nox.Session) -> None:
     """Try the first day with a GPU, in half an hour: one folder, with a page that says what held and what did not."""
     install(session)
-    session.run("python", "-m", "benchmarks.first_day", *session.posargs)
+    session.run("python", "-m", "benchmarks.first_day", *session.posargs, **PATIENT)
 
 
 @nox.session

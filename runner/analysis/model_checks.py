@@ -46,13 +46,22 @@ def pair_issues(base: object, other: object, cell: Cell) -> tuple[QualityIssue, 
     return (QualityIssue(code=UNCHECKED, sentence=sentence, serious=True, environment=cell.environment, cell=cell.id),)
 
 
-def in_words(check: Mapping[str, object]) -> str:
+def in_words(check: Mapping[str, object], environment: str = "") -> str:
     """Return by what a cell was verified, for a table.
+
+    Args:
+        check: the fact ``model_check`` of its record.
+        environment: that of the cell; the base is compared with what it computed itself, in another process.
 
     >>> in_words({"by": "state", "base": "torch-1.12", "fp64": True})
     'state and results of torch-1.12, in float64 too'
+    >>> in_words({"by": "state", "base": "torch-1.12", "fp64": True}, "torch-1.12")
+    'the base of the others: computes its own results again, in float64 too'
     """
     if check.get("by") == "shapes":
         return f"{UNCHECKED}: shapes of {check.get('base')} alone"
+    in_float64 = ", in float64 too" if check.get("fp64") else ""
+    if check.get("base") == environment:
+        return f"the base of the others: computes its own results again{in_float64}"
     source = "weights of the file, results" if check.get("by") == "weights" else "state and results"
-    return f"{source} of {check.get('base')}{', in float64 too' if check.get('fp64') else ''}"
+    return f"{source} of {check.get('base')}{in_float64}"

@@ -118,7 +118,9 @@ class Driver:
             self.devices.take_offer(completion)
             return
         lease = self.leases.get(key)
-        if lease is None or (completion.result is not None and tasks.token_of(completion.result) != lease.token):
+        if lease is None or (
+            completion.result is not None and tasks.token_of(completion.result) not in (lease.token, "")
+        ):
             self.devices.progress.note(f"{key}: a reply is late, and does not count")
             return
         del self.leases[key]

@@ -185,7 +185,7 @@ def refusal(reason: str, token: str) -> bytes:
 
 
 def token_of(content: bytes) -> str:
-    """Return the token in a reply; empty if the reply is damaged."""
+    """Return the token in a reply or a task, also of another version of the program; empty if it cannot be read."""
     try:
         return str(parse_object(content.partition(b"\n")[0], "a reply of a worker", 1).get("token", ""))
     except RecordError:
@@ -200,6 +200,8 @@ def payload(content: bytes) -> bytes:
     """
     first, _, rest = content.partition(b"\n")
     head = parse_object(first, "a reply of a worker", 1)
+    if "reason" not in head and not head.get("token"):
+        raise RecordError(Problem("a reply of a worker belongs to no task"))
     if "reason" in head:
         raise RecordError(Problem(printable(str(head["reason"]), REASON_LENGTH)))
     return rest

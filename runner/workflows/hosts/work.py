@@ -21,7 +21,7 @@ from runner.workflows.clocks import announcements
 from runner.workflows.context import cache_in_use, setup
 from runner.workflows.hosts import project
 from runner.workflows.hosts.project import models
-from runner.workflows.hosts.tasks import Inquiry, Job, Offer, decode, encode, received_options, refusal, reply
+from runner.workflows.hosts.tasks import Inquiry, Job, Offer, decode, encode, received_options, refusal, reply, token_of
 from runner.workflows.preparation import prepare
 from runner.workflows.run import header
 from runner.workflows.run.resume import remaining_work
@@ -31,10 +31,8 @@ MAX_TASK_BYTES = 512 << 20
 
 def perform_guarded(task: bytes, device: str) -> bytes:
     """Carry out a task as ``perform`` does, and return a reply, also where it cannot be carried out."""
-    token = ""
+    token = token_of(task)
     try:
-        content = decode(task)
-        token = "" if isinstance(content, Offer) else content.token
         return reply(perform(task, device), token)
     except RunnerError as error:
         return refusal("; ".join(problem.message for problem in error.problems), token)

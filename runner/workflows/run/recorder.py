@@ -23,6 +23,7 @@ from runner.core.model import (
     device_id,
 )
 from runner.core.model.cells import is_twin
+from runner.core.model.events import Activity
 from runner.core.progress import Progress
 from runner.core.units import duration
 from runner.gpu.device import DeviceSession
@@ -66,7 +67,7 @@ class RunRecorder:
         self.pace = (
             1.0  # how long a round takes over the seconds of its cells: servers start, and canaries are measured
         )
-        self.seconds_of_round: Counter[str] = Counter()  # of the cells that were measured in this round, by device
+        self.seconds_of_round: dict[str, float] = {}  # of the cells that were measured in this round, by device
         self.expected = self._expected()
         self.corpora = {block.case_id: block.spec["corpus"] for block in plan.blocks if "corpus" in block.spec}
         self.models = {
@@ -151,7 +152,7 @@ class RunRecorder:
         profiled = {cell_id for cell_id, _ in read_profiles(self.stored.path, (cell.id for cell in selected))}
         return [cell for cell in selected if cell.id not in profiled]
 
-    def _correct_estimate(self, number: int, times: Mapping[str, float], device: str) -> None:
+    def _correct_estimate(self, number: int, times: Mapping[Activity, float], device: str) -> None:
         """Replace the estimate of what remains by what the round that has ended took, and its cells."""
         estimated, of_cells = self.expected_seconds(), self.seconds_of_round.pop(device, 0.0)
         if of_cells:
@@ -171,7 +172,8 @@ class RunRecorder:
         self._record_environment(outcome)
         self.recorded.add(cell.id)
         seconds = measured_seconds(record.facts, record.seconds)
-        self.seconds_of_round[device_id(clocks.gpu)] += seconds or 0.0
+        device = device_id(clocks.gpu)
+        self.seconds_of_round[device] = self.seconds_of_round.get(device, 0.0) + (seconds or 0.0)
         if record.status == "ok" and seconds:
             self.costs.add(cell, seconds)
         elif record.status != "ok" and record.failure not in TRANSIENT_FAILURES:

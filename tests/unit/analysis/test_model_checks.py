@@ -64,12 +64,21 @@ def test_every_form_of_a_comparison_says_unchecked(tmp_path: Path, form: str) ->
     assert "unchecked" not in render(compared(tmp_path / "b", STATE, STATE), form)
 
 
+def test_the_base_is_not_said_to_be_checked_by_itself(tmp_path: Path) -> None:
+    compared(tmp_path, STATE, STATE)
+    rows = accuracy(load_dataset(next((tmp_path / "runs").iterdir())))
+    assert [(row.environment, row.checks) for row in rows] == [
+        ("torch-1.12", ("the base of the others: computes its own results again, in float64 too",)),
+        ("torch-2.x", ("state and results of torch-1.12, in float64 too",)),
+    ]
+
+
 def test_the_report_says_unchecked_and_by_what_the_others_were_verified(tmp_path: Path) -> None:
     comparison = compared(tmp_path, STATE, SHAPES)
     results = load_dataset(next((tmp_path / "runs").iterdir()))
     page = report(results, [comparison])
     for name in ("index.html", "report.md"):
-        assert "state and results of torch-1.12, in float64 too" in str(page[name])
+        assert "the base of the others: computes its own results again, in float64 too" in str(page[name])
         assert "unchecked: shapes of torch-1.12 alone" in str(page[name])
     assert [(row.forward_limit, row.unchecked) for row in map(_Limits, accuracy(results))] == [
         (5e-4, False),

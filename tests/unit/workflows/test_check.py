@@ -220,10 +220,10 @@ def test_a_run_in_which_nothing_was_measured_sends_to_the_doctor(tmp_path: Path)
 
 @pytest.mark.parametrize("noise", [{}, {"swapped_bytes": 1 << 30}])
 def test_a_wrong_result_is_looked_at_first_and_its_case_is_measured_again(
-    tmp_path: Path, noise: dict[str, int]
+    tmp_path: Path, noise: dict[str, Any]
 ) -> None:
-    elsewhere = cell("torch-2.x", case="1x320-ce-long")
-    records = [*(good(BASE, number, samples(number), **noise) for number in range(3)), good(elsewhere, 0, samples(9))]
+    another = cell("torch-2.x", case="1x320-ce-long")
+    records = [*(good(BASE, number, samples(number), **noise) for number in range(3)), good(another, 0, samples(9))]
     result = judged(tmp_path, [*records, bad(OTHER, 1, "wrong-result", "step 2 differs")])
     assert command(result) == ["runner", "accuracy", result.run]
     assert result.advice.startswith("1 cell computed something else than the reference, and the next command shows ")

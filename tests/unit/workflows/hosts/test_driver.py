@@ -18,6 +18,7 @@ from runner.workflows.hosts.driver import MAX_ATTEMPTS, Driver
 from runner.workflows.hosts.executors import Completion
 from runner.workflows.hosts.planning import HostPlan, plan_for_hosts
 from runner.workflows.hosts.results import Collector, Lease
+from runner.workflows.hosts.tasks import refusal
 from tests.support.fake_hosts import ROUNDS, FakeHosts, UnreliableHosts, block, case_id, devices, offer, plan
 from tests.support.fake_runs import MACHINE, NOW
 
@@ -90,6 +91,18 @@ def test_a_block_of_a_lost_worker_is_measured_by_another(four_blocks: tuple[Fake
     assert len(_counts(run)) == _expected(4)
     assert {record.facts["host"] for record in run.records()} == {"host-b"}
     assert any("not measured on host-a: the worker has left the scheduler" in note for note in notes)
+
+
+def test_a_device_that_cannot_read_its_inquiry_takes_no_part_and_nobody_waits_for_it(
+    four_blocks: tuple[FakeHosts, Run],
+) -> None:
+    executor, _ = four_blocks
+    notes: list[str] = []
+    pool = devices(executor, notes)
+    pool.inquiries["a"] = "ab" * 16
+    pool.take_offer(Completion("a", result=refusal("driver and worker differ in their version", "")))
+    assert (pool.inquiries, pool.refused) == ({}, {"a"})
+    assert notes == ["a takes no part: driver and worker differ in their version"]
 
 
 def test_a_late_reply_does_not_count(four_blocks: tuple[FakeHosts, Run]) -> None:

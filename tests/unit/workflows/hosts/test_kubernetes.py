@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from distributed.cli.dask_scheduler import main as dask_scheduler
-from jsonschema import ValidationError, validate
+from jsonschema import ValidationError, validate  # type: ignore[import-untyped]
 from typer.testing import CliRunner
 
 from runner import cli

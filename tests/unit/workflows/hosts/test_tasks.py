@@ -11,6 +11,7 @@ from runner.workflows.hosts.executors import connect
 from runner.workflows.hosts.executors.dask import scheduler_address
 from runner.workflows.hosts.executors.slurm import SlurmExecutor
 from runner.workflows.hosts.tasks import Inquiry
+from runner.workflows.hosts.work import perform_guarded
 from runner.workflows.options import Options
 
 MATRIX = """
@@ -36,6 +37,20 @@ def test_another_version_of_the_measuring_code_is_refused() -> None:
 def test_a_damaged_task_is_an_error_of_its_own(content: bytes) -> None:
     with pytest.raises(RecordError):
         tasks.decode(content)
+
+
+def test_a_worker_of_another_version_refuses_the_task_that_it_was_given() -> None:
+    inquiry = Inquiry(project=b"", options={}, token="ab" * 16)
+    task = tasks.encode(inquiry).replace(b'"program": "', b'"program": "another ')
+    answer = perform_guarded(task, "cpu")
+    assert tasks.token_of(answer) == inquiry.token
+    with pytest.raises(RecordError, match="driver and worker differ in their program"):
+        tasks.payload(answer)
+
+
+def test_a_reply_without_a_token_is_no_result() -> None:
+    with pytest.raises(RecordError, match="belongs to no task"):
+        tasks.payload(tasks.reply(b"records", ""))
 
 
 def test_a_refusal_is_the_reason_of_the_worker() -> None:
