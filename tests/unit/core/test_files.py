@@ -76,7 +76,7 @@ def test_of_several_files_the_one_that_cannot_be_written_is_blamed(tmp_path: Pat
     write_all((path, path.name.encode()) for path in files)
     assert [path.read_text() for path in files] == ["a", "b", "c"]
     (tmp_path / "d").mkdir()
-    with pytest.raises(OSError) as error:
+    with pytest.raises(IsADirectoryError) as error:
         write_all([(files[0], b"new"), (tmp_path / "d", b""), (files[1], b"new")])
     assert error.value.filename == str(tmp_path / "d")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "c", "d"]
