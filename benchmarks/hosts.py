@@ -27,7 +27,6 @@ SCENARIOS = (
     Scenario(cells=1_000, blocks=500),
     Scenario(),
     Scenario(cells=100_000),
-    Scenario(cells=100_000, blocks=10_000),
     Scenario(name="two kinds, one twice as fast", devices=HALVES, speeds=TWICE),
     Scenario(
         name="two kinds, 20 % and 10 % of the blocks on one alone",
