@@ -1,102 +1,124 @@
-"""64 devices of other hosts, simulated: the real planner, driver and store, and workers that measure nothing.
+"""64 devices of other hosts, simulated: the makespan over its lower bound, and what the driver costs for each cell.
 
-The makespan is that of a clock which the blocks move on; the driver's cost is the processor time of this process
-without that of the stand-in workers.
+The planner, the driver and the store are the real ones. Each figure is of a process of its own, which runs the driver,
+and whose processor time and memory have nothing of the hosts: these are ``benchmarks.simulated_hosts``.
 """
 
-import heapq
-import random
+import json
+import multiprocessing
 import resource
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+from benchmarks.simulated_hosts import Remote, Scenario, Simulation, serve
 from benchmarks.table import Row
-from runner.catalog.cases import CASES
-from runner.core.model import Cell
-from runner.plan.document import plan_document
-from runner.store.run import Run
-from runner.workflows.hosts.driver import Driver
-from runner.workflows.hosts.executors import Completion
-from runner.workflows.hosts.planning import plan_for_hosts
-from runner.workflows.hosts.results import Collector
-from runner.workflows.hosts.tasks import Job, Offer
-from tests.support.fake_hosts import FakeHosts, block, devices, offer, plan
-from tests.support.fake_runs import MACHINE, NOW
+from runner.workflows.hosts import project
 
-DEVICES = 64
+ROOT = Path(__file__).parent.parent
 MAX_RATIO = 1.05
-CELLS = (1_000, 10_000, 100_000)
-ENVIRONMENTS = ("torch-1.0", "torch-2.x")
+HALVES = {"fast": 32, "slow": 32}
+TWICE = {"fast": 2.0, "slow": 1.0}
+SCENARIOS = (
+    Scenario(cells=1_000, blocks=500),
+    Scenario(),
+    Scenario(cells=100_000),
+    Scenario(name="two kinds, one twice as fast", devices=HALVES, speeds=TWICE),
+    Scenario(
+        name="two kinds, 20 % and 10 % of the blocks on one alone",
+        devices=HALVES,
+        speeds=TWICE,
+        only={"fast": 0.2, "slow": 0.1},
+    ),
+    Scenario(
+        name="the same with a heavy tail", devices=HALVES, speeds=TWICE, only={"fast": 0.2, "slow": 0.1}, tail=1.2
+    ),
+    Scenario(name="3 devices lost, 3 others join", lost=3),
+)
 
 
-class SimulatedHosts(FakeHosts):
-    """Devices whose blocks take the seconds of the plan, on a clock of their own."""
+def measured(scenario: Scenario, folder: Path) -> dict[str, Any]:
+    """Run the driver of a scenario in this process; return its figures."""
+    from runner.core.progress import Progress
+    from runner.plan.document import plan_document
+    from runner.store.run import Run
+    from runner.workflows.hosts.devices import Devices
+    from runner.workflows.hosts.driver import Driver
+    from runner.workflows.hosts.planning import plan_for_hosts
+    from runner.workflows.hosts.results import FOLDER, Collector
+    from tests.support.fake_runs import MACHINE, NOW
 
-    def __init__(self, offers: dict[str, Offer], folder: Path) -> None:
-        """Start the clock at 0."""
-        super().__init__(offers, folder, self.finish_later)
-        self.now = self.worker_seconds = 0.0
-        self.ends: list[tuple[float, int, Completion]] = []
+    pipe, other = multiprocessing.get_context("spawn").Pipe()
+    stand_in = multiprocessing.get_context("spawn").Process(target=serve, args=(scenario, folder, other), daemon=True)
+    stand_in.start()
+    other.close()
+    executor, archive = Remote(pipe), project.pack(ROOT / "matrix.yaml")
+    executor.devices()  # the hosts are ready
+    begin, cpu, memory = time.monotonic(), [time.process_time()], _peak_bytes()
+    devices = Devices(
+        executor=executor, project=archive, options={}, progress=Progress(lambda _: None), clock=lambda: executor.now
+    )
+    offers = devices.first_offers()
+    cpu.append(time.process_time())
+    host_plan = plan_for_hosts(offers, controls=False)
+    del offers
+    run = Run.create(folder / "reports", plan_document(host_plan.plan), {}, MACHINE, {}, NOW)
+    cpu.append(time.process_time())
+    Driver(devices=devices, collector=Collector(run), plan=host_plan).measure()
+    cpu.append(time.process_time())
+    wall, memory = time.monotonic() - begin, _peak_bytes() - memory
+    journal = run.journal()
+    counts = [(entry.cell, entry.round) for entry in journal.entries]
+    assert len(set(counts)) == len(counts) == 2 * scenario.cells, "every cell has one record of each round"
+    archives = sum(path.stat().st_size for path in (run.path / FOLDER).iterdir())
+    pipe.close()
+    return {
+        "ratio": executor.now / Simulation(scenario).bound(),
+        "joining": cpu[1] - cpu[0],
+        "planning": cpu[2] - cpu[1],
+        "driving": cpu[3] - cpu[2],
+        "wall": wall,
+        "memory": memory,
+        "journal": (run.path / "journal.jsonl").stat().st_size,
+        "archives": archives,
+        "repeated": executor.repeated,
+    }
 
-    def finish_later(self, _key: str, job: Job, completion: Completion) -> Iterable[Completion]:
-        """Let the reply arrive when the block has taken its estimated seconds."""
-        seconds = sum(cell["seconds"] for cell in job.plan["cells"])
-        heapq.heappush(self.ends, (self.now + seconds, len(self.jobs), completion))
-        return []
 
-    def completed(self, seconds: float) -> Iterable[Completion]:
-        """Return the next reply, and move the clock on to it."""
-        queued = list(super().completed(seconds))
-        if queued or not self.ends:
-            return queued
-        self.now, _, completion = heapq.heappop(self.ends)
-        return [completion]
-
-    def measured(self, job: Job) -> bytes:
-        """Return what a worker does, and count its processor time."""
-        begin = time.process_time()
-        try:
-            return super().measured(job)
-        finally:
-            self.worker_seconds += time.process_time() - begin
+def _peak_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def rows() -> Iterator[Row]:
     """Give the makespan over its lower bound, and what the driver costs for each cell."""
-    for cells in CELLS:
-        with tempfile.TemporaryDirectory() as folder:
-            yield from _simulated(cells, Path(folder))
+    for index, scenario in enumerate(SCENARIOS):
+        command = [sys.executable, "-m", "benchmarks.hosts", str(index)]
+        done = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        yield from _rows(scenario, json.loads(done.stdout))
 
 
-def _simulated(cells: int, folder: Path) -> Iterator[Row]:
-    count = min(len(CASES), cells // len(ENVIRONMENTS))
-    each = cells // count // len(ENVIRONMENTS)
-    draw = random.Random(0)
-    seconds_by_case = {case_id: draw.lognormvariate(1, 0.7) for case_id in CASES}
+def _rows(scenario: Scenario, values: Mapping[str, Any]) -> Iterator[Row]:
+    size = f"{scenario.cells:,} cells in {scenario.blocks:,} blocks"
+    name = f"{size}, {scenario.name}" if scenario.name else size
+    ratio, per = values["ratio"], 1 / scenario.cells
+    again = f", {values['repeated']} blocks measured again" if scenario.lost else ""
+    yield Row(
+        f"makespan over its lower bound, {name}", f"{ratio:.3f}{again}", target=f"{MAX_RATIO:g}", met=ratio <= MAX_RATIO
+    )
+    processor = (values["joining"] + values["planning"] + values["driving"]) * per * 1e3
+    yield Row(
+        f"driver, for a cell, {name}",
+        f"{processor:.2f} ms of processor ({values['joining'] * per * 1e3:.2f} of it while devices join, "
+        f"{values['planning'] * per * 1e3:.2f} planning), {values['memory'] * per / 1e3:.1f} kB of memory, "
+        f"{values['journal'] * per:.0f} bytes of journal, {values['archives'] * per:.0f} of archives; "
+        f"{values['wall']:.0f} s passed",
+    )
 
-    def seconds(cell: Cell) -> float:
-        return seconds_by_case[cell.case_id]
 
-    blocks = [block(number, ENVIRONMENTS, each) for number in range(count)]
-    executor = SimulatedHosts({}, folder)
-    offered = plan(blocks, seconds)
-    executor.offers = {f"{number:02d}": offer(offered, f"{number:02d}") for number in range(DEVICES)}
-    begin, wall = time.process_time(), time.monotonic()
-    pool = devices(executor, [], lambda: executor.now)
-    host_plan = plan_for_hosts(pool.first_offers(), controls=False)
-    run = Run.create(folder / "reports", plan_document(host_plan.plan), {}, MACHINE, {}, NOW)
-    Driver(devices=pool, collector=Collector(run), plan=host_plan).measure()
-    processor_seconds = time.process_time() - begin - executor.worker_seconds
-    costs = [sum(map(seconds, each.cells)) for each in blocks]
-    bound = max(sum(costs) / DEVICES, *costs)
-    records = sum(1 for _ in run.journal().counting())
-    assert records == 2 * sum(len(each.cells) for each in blocks), "every cell has a record of each round"
-    name = f"{sum(len(each.cells) for each in blocks):,} cells in {count} blocks on {DEVICES} devices"
-    ratio = executor.now / bound
-    yield Row(f"makespan over its lower bound, {name}", f"{ratio:.3f}", target=f"{MAX_RATIO:g}", met=ratio <= MAX_RATIO)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-    per_cell = processor_seconds / (records / 2) * 1e3
-    text = f"{processor_seconds:.1f} s of processor, {per_cell:.2f} ms for a cell, {peak:.0f} MB"
-    yield Row(f"driver, {name}", f"{text}, {time.monotonic() - wall:.0f} s passed")
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as temporary:
+        print(json.dumps(measured(SCENARIOS[int(sys.argv[1])], Path(temporary))))

@@ -152,6 +152,22 @@ def _synced(paths: Collection[Path]) -> Iterator[None]:
         yield from threads.map(_sync, paths)
 
 
+def append_text(path: Path, content: str) -> None:
+    """Append to a file; a link is not followed, and a FIFO without a reader is an error instead of a wait.
+
+    Raises:
+        OSError: it cannot be written; ``filename`` is ``path``.
+    """
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o666)
+    try:
+        with os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace") as stream:
+            stream.write(content)
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
 def write_output(path: Path, data: bytes | str) -> None:
     """Write a result to the path that a user chose.
 

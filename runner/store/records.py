@@ -4,6 +4,8 @@ from typing import Any
 
 from runner.core.json import Document
 from runner.core.model import Cell, Record
+from runner.store.checksums import file_checksum
+from runner.store.documents import text
 from runner.store.journal import Entry
 from runner.store.record_shape import checked_record
 
@@ -26,6 +28,20 @@ def encode(record: Record, version: int) -> dict[str, Any]:
         "reference_loss": record.reference_loss,
         "facts": dict(record.facts),
     }
+
+
+def stored(record: Record, version: int) -> tuple[dict[str, Any], bytes]:
+    """Return the fields of a record's line of the journal, and the content of its file."""
+    content = text(encode(record, version)).encode()
+    fields = {
+        "cell": record.cell.id,
+        "round": record.round,
+        "attempt": record.attempt,
+        "status": record.status,
+        "file": f"records/{record.cell.id.replace('/', '~')}.{record.round}.{record.attempt}.json",
+        "sha256": file_checksum(content),
+    }
+    return fields, content
 
 
 def decode(document: Document, cell: Cell, entry: Entry) -> Record:

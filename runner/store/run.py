@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.core.errors import Problem, RecordError, UsageError
-from runner.core.files import read_bounded, write_all, write_whole
+from runner.core.files import append_text, read_bounded, write_all, write_whole
 from runner.core.json import Document, parse_object
 from runner.core.locks import hold, is_held
 from runner.core.model import Cell, ModelFiles, Record
@@ -36,7 +36,6 @@ from runner.store.documents import (
     NewerVersionError,
     read_document,
     sealed,
-    text,
     upgrade,
 )
 from runner.store.journal import Entry, Journal, read
@@ -168,7 +167,7 @@ class Run:
         """
         if log:
             self._append_log(record, log)
-        fields, content = _stored(record)
+        fields, content = records.stored(record, VERSION)
         with _names_path(self.path / fields["file"]):
             write_whole(self.path / fields["file"], content)
         self.note("measured", **fields, spent=elapsed)
@@ -190,7 +189,7 @@ class Run:
 
         def files() -> Iterator[tuple[Path, bytes]]:
             for record in block:
-                fields, content = _stored(record)
+                fields, content = records.stored(record, VERSION)
                 lines.append(("measured", fields))
                 yield self.path / fields["file"], content
 
@@ -204,7 +203,7 @@ class Run:
     def _append_log(self, record: Record, log: str) -> None:
         title = f"--- round {record.round}, attempt {record.attempt}, {record.status}"
         path = self.path / "logs" / f"{record.cell.id.replace('/', '~')}.log"
-        _append_text(path, f"{title}\n{log.rstrip()}\n")
+        append_text(path, f"{title}\n{log.rstrip()}\n")
 
     def note(self, event: str, **fields: object) -> None:
         """Append an event to the journal; it is on disk when this returns. See ``runner.store.journal``."""
@@ -266,21 +265,6 @@ class Run:
         return sentences(self.path, journal, damaged, is_measuring=self.is_held())
 
 
-def _stored(record: Record) -> tuple[dict[str, Any], bytes]:
-    """Return the fields of a record's line of the journal, and the content of its file."""
-    name = record.cell.id.replace("/", "~")
-    content = text(records.encode(record, VERSION)).encode()
-    fields = {
-        "cell": record.cell.id,
-        "round": record.round,
-        "attempt": record.attempt,
-        "status": record.status,
-        "file": f"records/{name}.{record.round}.{record.attempt}.json",
-        "sha256": file_checksum(content),
-    }
-    return fields, content
-
-
 @contextmanager
 def _names_path(path: Path) -> Iterator[None]:
     """Give an OSError of the block the path, which errors of a write do not have."""
@@ -290,14 +274,6 @@ def _names_path(path: Path) -> Iterator[None]:
         if error.filename is None:
             error.filename = str(path)
         raise
-
-
-def _append_text(path: Path, content: str) -> None:
-    """Append to a file; a link is not followed, and a FIFO without a reader is an error instead of a wait."""
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    descriptor = os.open(path, flags, 0o666)
-    with _names_path(path), os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace") as stream:
-        stream.write(content)
 
 
 def runs(reports: Path) -> list[Run]:

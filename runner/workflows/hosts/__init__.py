@@ -5,6 +5,6 @@ A block is all cells of one case; it never crosses a device. ``executors`` reach
 ``driver`` hands out the blocks, and ``results`` adds what comes back to the run.
 
 A worker measures a block as a separate run, with the stages of ``runner run``, and returns the folder of that run. The
-driver saves the folder before it adds the records, and adds them before it notes that the block is done: whenever a
-driver dies, the next one continues from what is on the disk.
+driver saves the folder, and then adds the whole block at once: whenever a driver dies, the next one continues from what
+is on the disk.
 """

@@ -167,6 +167,10 @@ def _name(member: tarfile.TarInfo) -> str | None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("xb") as stream:
+    try:
+        stream = path.open("xb")
+    except FileNotFoundError:  # of its folder, this is the first file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stream = path.open("xb")
+    with stream:
         stream.write(content)

@@ -97,8 +97,8 @@ def _makespan(blocks: Sequence[Waiting], devices: Mapping[str, int]) -> float:
             if block is not None:
                 idle.remove((kind, number))
                 heapq.heappush(ends, (now + block.seconds[kind], kind, number))
-        now, *device = heapq.heappop(ends)
-        idle.append((device[0], device[1]))
+        now, kind, number = heapq.heappop(ends)
+        idle.append((kind, number))
     return now
 
 

@@ -122,10 +122,10 @@ def test_the_lines_of_a_block_count_together_or_not_at_all(tmp_path: Path) -> No
     journal = run.path / "journal.jsonl"
     start = journal.stat().st_size
     run.add_block([good(cell(), 2, [0.5]), good(cell(), 3, [0.5])], {}, [("canary", _CANARY), ("round", _ROUND)])
-    whole = journal.read_bytes()
+    complete = journal.read_bytes()
     assert len(run.journal().entries) == 3
-    for size in range(start, len(whole), 7):
-        journal.write_bytes(whole[:size])
+    for size in range(start, len(complete), 7):
+        journal.write_bytes(complete[:size])
         cut = run.journal()
         assert (len(cut.entries), cut.canary, cut.finished) == (1, (), frozenset()), size
         assert len(cut.warnings) == (size > start), size

@@ -179,7 +179,7 @@ def _is_killed(work: Callable[[], None], folder: Path, after: int, torn: float) 
             os.kill(os.getpid(), signal.SIGKILL)
         original(descriptor)
 
-    os.fsync = sync
+    os.fsync = sync  # type: ignore[assignment]
     try:
         work()
         os._exit(0)
