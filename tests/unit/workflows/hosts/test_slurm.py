@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from runner.core.errors import EngineError, UsageError
+from runner.workflows.hosts import tasks
 from runner.workflows.hosts.executors import Completion, slurm, slurm_commands
 from runner.workflows.hosts.executors.slurm import SlurmExecutor
 from runner.workflows.hosts.executors.slurm_commands import SilentError, failure
 
+REPLY = tasks.reply(b"an offer", "ab" * 16)
 ACCOUNT = "Invalid account or account/partition combination specified"
 FAILED = "sbatch: error: Batch job submission failed: "
 POLICY = "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
@@ -115,6 +117,20 @@ def test_a_job_on_a_cpu_ends_without_a_reply(state: str, reason: str, fake: Fake
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(("reply", "kept"), [(REPLY, 0), (tasks.refusal("the disk is full", "ab" * 16), 1)])
+def test_the_output_of_a_job_is_kept_if_it_failed(reply: bytes, kept: int, fake: FakeSlurm, tmp_path: Path) -> None:
+    said: list[str] = []
+    executor = SlurmExecutor("cpu", tmp_path, said.append)
+    executor.submit("slurm-1", b"a task")
+    executor.jobs["slurm-1"].file(".log").write_text("what happened")
+    executor.jobs["slurm-1"].file(".reply").write_bytes(reply)
+    assert _ended(executor) == Completion("slurm-1", reply)
+    executor.close()
+    logs = [*tmp_path.glob("slurm-*/*")]
+    assert len(logs) == len(said) == kept
+    assert all(sentence.endswith(f"failed; its output is in {log}") for sentence, log in zip(said, logs, strict=True))
+
+
 def test_a_controller_that_restarts_costs_nothing(fake: FakeSlurm, tmp_path: Path) -> None:
     said: list[str] = []
     executor = SlurmExecutor("cpu?devices=2", tmp_path, said.append)
@@ -122,8 +138,8 @@ def test_a_controller_that_restarts_costs_nothing(fake: FakeSlurm, tmp_path: Pat
     fake.silent = True
     executor.submit("slurm-2", b"a task")  # which Slurm gets later
     assert not [*executor.completed(30.0)]
-    executor.jobs["slurm-1"].file(".reply").write_bytes(b"a reply")
-    assert _ended(executor) == Completion("slurm-1", b"a reply")
+    executor.jobs["slurm-1"].file(".reply").write_bytes(REPLY)
+    assert _ended(executor) == Completion("slurm-1", REPLY)
     fake.silent = False
     assert not [*executor.completed(1.0)]
     assert fake.jobs.keys() == {"1", "2"}
