@@ -185,12 +185,13 @@ def test_daemons_that_die_cost_at_most_a_block(slurm_cluster: Cluster, tmp_path:
         slurm_cluster.start("slurmctld")
         wait_for(lambda: "Slurm answers again" in driver.text)
         wait_for(lambda: runs(driver.reports) and driver.run.journal().leases)
-        job = wait_for(lambda: slurm_cluster.jobs("RUNNING"))[0]
+        for pid in wait_for(slurm_cluster.processes):  # the block must not end before the node is given up
+            os.kill(pid, signal.SIGSTOP)
         slurm_cluster.stop("slurmd", signal.SIGKILL)
-        slurm_cluster.wait_for_node("down")
-        assert job not in slurm_cluster.jobs("RUNNING")
+        wait_for(lambda: f"of Slurm on {NODE} ended: NODE_FAIL" in driver.text)
         slurm_cluster.start("slurmd")
-        driver.finish()
+        run = driver.finish()
+    assert sum(event["lease"] for event in run.journal().leases.values()) == len(run.journal().blocks) + 1
 
 
 def test_the_jobs_of_a_driver_that_is_interrupted_end_and_release_the_clocks(

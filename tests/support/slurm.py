@@ -147,6 +147,18 @@ class Cluster:
         """Return the numbers of the jobs in a state."""
         return tuple(self.run("squeue", "--noheader", f"--states={state}", "--format=%i").split())
 
+    def processes(self) -> tuple[int, ...]:
+        """Return the processes of all running jobs."""
+        marks = (f"SLURM_CONF={self.configuration}".encode(), b"SLURM_JOB_ID=")
+        files = Path("/proc").glob("[0-9]*/environ")
+        return tuple(int(path.parent.name) for path in files if all(mark in _content(path) for mark in marks))
+
+    def clear(self) -> None:
+        """End all jobs, and have the node take others."""
+        self.run("scancel", "--user=root")
+        self.epilog()
+        self.resume()
+
     def wait_for_node(self, state: str) -> None:
         """Return when the node is in a state, such as ``idle``; raises RuntimeError where that takes too long."""
         limit = time.monotonic() + SECONDS
@@ -174,6 +186,13 @@ def cluster(proctrack: str = proctrack()) -> Iterator[Cluster]:
         for name in reversed(list(made.daemons)):
             made.stop(name)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:  # the process has just ended
+        return b""
 
 
 def _free_ports() -> tuple[int, int]:
