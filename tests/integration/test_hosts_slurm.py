@@ -207,19 +207,19 @@ def test_the_jobs_of_a_driver_that_is_interrupted_end_and_release_the_clocks(
 
 
 @pytest.fixture
-def said() -> list[str]:
+def messages() -> list[str]:
     """What the executor said."""
     return []
 
 
 @pytest.fixture
 def executor(
-    slurm_cluster: Cluster, tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
+    slurm_cluster: Cluster, tmp_path: Path, messages: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[SlurmExecutor]:
     """An executor whose jobs cannot start their program."""
     monkeypatch.setattr(slurm, "PROGRAM", ("/nowhere/python",))
     monkeypatch.setattr(slurm, "SETTLE_SECONDS", 0.5)
-    made = SlurmExecutor("gpu?gres=gpu:1&device=cpu", tmp_path, said.append)
+    made = SlurmExecutor("gpu?gres=gpu:1&device=cpu", tmp_path, messages.append)
     yield made
     made.close()
 
@@ -239,19 +239,19 @@ def test_a_job_that_fails_names_its_output(executor: SlurmExecutor, tmp_path: Pa
     assert "/nowhere/python" in log.read_text()
 
 
-def test_a_job_that_cannot_start_says_why(executor: SlurmExecutor, slurm_cluster: Cluster, said: list[str]) -> None:
+def test_a_job_that_cannot_start_says_why(executor: SlurmExecutor, slurm_cluster: Cluster, messages: list[str]) -> None:
     slurm_cluster.run("scontrol", "update", f"nodename={NODE}", "state=drain", "reason=test")
     try:
         executor.submit("slurm-1", b"a task")
-        wait_for(lambda: [*executor.completed(1.0), *said])
+        wait_for(lambda: [*executor.completed(1.0), *messages])
         slurm_cluster.run("scontrol", "hold", executor.jobs["slurm-1"].number)
-        wait_for(lambda: [*executor.completed(1.0), *said[1:]])
+        wait_for(lambda: [*executor.completed(1.0), *messages[1:]])
         slurm_cluster.run("scancel", executor.jobs["slurm-1"].number)
         completion = _completion(executor)
     finally:
         slurm_cluster.resume()
-    assert "of Slurm waits: " in said[0]
-    assert "of Slurm waits: JobHeldAdmin, which does not pass by itself" in said[1]
+    assert "of Slurm waits: " in messages[0]
+    assert "of Slurm waits: JobHeldAdmin, which does not pass by itself" in messages[1]
     assert (completion.lost, completion.reason.endswith("ended: CANCELLED")) == (True, True)
 
 
