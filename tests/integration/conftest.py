@@ -199,8 +199,9 @@ def started_slurm(request: pytest.FixtureRequest) -> Iterator[slurm.Cluster]:
 
 
 @pytest.fixture
-def slurm_cluster(started_slurm: slurm.Cluster, monkeypatch: pytest.MonkeyPatch) -> slurm.Cluster:
+def slurm_cluster(started_slurm: slurm.Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[slurm.Cluster]:
     """The Slurm that commands of this test and of its processes use."""
     for name in ("SLURM_CONF", "PATH"):
         monkeypatch.setenv(name, started_slurm.environment[name])
-    return started_slurm
+    yield started_slurm
+    started_slurm.clear()

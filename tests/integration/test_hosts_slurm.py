@@ -13,11 +13,12 @@ import pytest
 
 from runner.core.errors import UsageError
 from runner.gpu.clocks import journal
+from runner.gpu.clocks.journal import Entry
 from runner.store.run import Run, runs
 from runner.workflows.hosts.executors import Completion, slurm
 from runner.workflows.hosts.executors.slurm import SlurmExecutor
 from tests.fakes.driver import TDP, UUID, StandIn
-from tests.integration.conftest import ROOT, wait_for
+from tests.integration.conftest import ROOT, alive, children, wait_for
 from tests.support.slurm import NODE, Cluster
 
 SCRIPT = ROOT / "tests" / "integration" / "data" / "slurm_gpu.py"
@@ -30,6 +31,8 @@ workloads:
 measure: {rounds: 2, max_rounds: 2, seconds: 0.02, threads: 1, controls: false}
 """
 HELD = {"sm": (TDP, TDP), "memory": (2619, 2619)}
+SOON = 5.0
+"""Seconds; less than the driver takes to submit another job."""
 ON_GPU, ON_CPU = (str(SCRIPT),), ("-m", "runner")
 
 
@@ -100,7 +103,7 @@ def test_two_jobs_measure_at_the_same_time_each_on_its_gpu(
     for record in run.records():
         assert (record.status, record.facts["pinned"]) == ("ok", "SM base, memory 2619 MHz")
         devices.setdefault(record.cell.case_id, set()).add(record.facts["device_uuid"])
-    assert sorted(devices.values()) == [{UUID.format(0)}, {UUID.format(1)}]
+    assert sorted(map(sorted, devices.values())) == [[UUID.format(0)], [UUID.format(1)]]
     assert {event["device"] for event in run.journal().blocks.values()} == {UUID.format(0), UUID.format(1)}
     assert (gpus.pinned(0), gpus.pinned(1), gpus.open_in()) == ({}, {}, [])
     assert "locks the clocks of Stand-in Hopper" in driver.text
@@ -112,15 +115,32 @@ class Attempt:
 
     def __init__(self, gpus: StandIn, cluster: Cluster) -> None:
         """Wait for it."""
-        self.gpus = gpus
+        self.gpus, self.cluster = gpus, cluster
         self.gpu = wait_for(lambda: [number for number in range(2) if gpus.pinned(number) == HELD])[0]
         (self.job,) = cluster.jobs("RUNNING")
-        book = journal.ledger(journal.folder(os.environ, os.geteuid()), UUID.format(self.gpu))
-        self.entry = wait_for(book.read)
+        self.guardian = self.entry().guardian
+
+    def entry(self) -> Entry:
+        """Return what the guardian has written down."""
+        entry = journal.ledger(journal.folder(os.environ, os.geteuid()), UUID.format(self.gpu)).read()
+        assert entry is not None
+        return entry
 
     def restored(self) -> bool:
         """Return whether the clocks are as they were."""
         return not self.gpus.pinned(self.gpu)
+
+    def kill(self) -> None:
+        """Have Slurm kill the job, and its guardian with it before the guardian can restore anything."""
+        guardian = [self.guardian, *children(self.guardian)]
+        for pid in guardian:
+            os.kill(pid, signal.SIGSTOP)
+        self.cluster.run("scancel", "--signal=KILL", "--batch", self.job)
+        if self.cluster.proctrack == "linuxproc":  # which loses processes whose parent has died
+            wait_for(lambda: self.job not in self.cluster.jobs("RUNNING"))
+            for pid in guardian:
+                os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: not any(map(alive, guardian)))
 
 
 def test_the_clocks_come_back_however_a_job_ends(gpus: StandIn, slurm_cluster: Cluster, tmp_path: Path) -> None:
@@ -129,28 +149,32 @@ def test_the_clocks_come_back_however_a_job_ends(gpus: StandIn, slurm_cluster: C
     with _driver(tmp_path, "slurm://gpu?devices=1&gres=gpu:1", ON_GPU) as driver:
         attempt = Attempt(gpus, slurm_cluster)
         slurm_cluster.run("scancel", attempt.job)
-        wait_for(attempt.restored, 5)  # by the job, before any other starts
+        wait_for(attempt.restored, SOON)  # by the job
 
         attempt = Attempt(gpus, slurm_cluster)
-        slurm_cluster.run("scancel", "--signal=KILL", "--full", attempt.job)
-        wait_for(lambda: attempt.job not in slurm_cluster.jobs("RUNNING"))
-        assert not journal.alive(journal.folder(os.environ, os.geteuid()) / f"{attempt.entry.uuid}.json")
-        assert gpus.pinned(attempt.gpu) == HELD  # its guardian was killed, too
-        wait_for(attempt.restored)
-        assert f"of Slurm restores the clocks on {NODE}" in driver.text
+        attempt.kill()
+        assert attempt.entry().held
+        assert gpus.pinned(attempt.gpu) == HELD
+        wait_for(attempt.restored)  # by a further job
 
         attempt = Attempt(gpus, slurm_cluster)
-        slurm_cluster.epilog(*variables, f"exec {sys.executable} -P -m runner clocks reset")
         slurm_cluster.run("scontrol", "update", f"nodename={NODE}", "state=down", "reason=test")
-        wait_for(attempt.restored)  # by the epilog: no job can start
+        wait_for(attempt.restored, SOON)  # by the job
+        slurm_cluster.resume()
+
+        wait_for(driver.has_blocks)
+        slurm_cluster.epilog(*variables, f"exec {sys.executable} -P -m runner clocks reset")
+        attempt = Attempt(gpus, slurm_cluster)
+        attempt.kill()
+        wait_for(attempt.restored, SOON)  # by the epilog
         slurm_cluster.epilog()
-        slurm_cluster.run("scontrol", "update", f"nodename={NODE}", "state=resume")
         run = driver.finish()
-    assert sum(event["lease"] for event in run.journal().leases.values()) == 2 + 3
+    assert sum(event["lease"] for event in run.journal().leases.values()) == len(run.journal().blocks) + 4
     assert (gpus.pinned(0), gpus.pinned(1)) == ({}, {})
+    assert driver.text.count(f"of Slurm restores the clocks on {NODE}") == 4
     for state in ("CANCELLED", "FAILED", "NODE_FAIL"):
         assert f"of Slurm on {NODE} ended: {state}; its output is in {driver.reports}/slurm-" in driver.text
-    assert len(list(driver.reports.glob("slurm-*/*.log"))) == len(list(driver.reports.glob("slurm-*/*"))) == 3
+    assert len(list(driver.reports.glob("slurm-*/*.log"))) == len(list(driver.reports.glob("slurm-*/*"))) == 4
 
 
 def test_daemons_that_die_cost_at_most_a_block(slurm_cluster: Cluster, tmp_path: Path) -> None:
@@ -161,12 +185,13 @@ def test_daemons_that_die_cost_at_most_a_block(slurm_cluster: Cluster, tmp_path:
         slurm_cluster.start("slurmctld")
         wait_for(lambda: "Slurm answers again" in driver.text)
         wait_for(lambda: runs(driver.reports) and driver.run.journal().leases)
-        job = wait_for(lambda: slurm_cluster.jobs("RUNNING"))[0]
+        for pid in wait_for(slurm_cluster.processes):  # the block must not end before the node is given up
+            os.kill(pid, signal.SIGSTOP)
         slurm_cluster.stop("slurmd", signal.SIGKILL)
-        slurm_cluster.wait_for_node("down")
-        assert job not in slurm_cluster.jobs("RUNNING")
+        wait_for(lambda: f"of Slurm on {NODE} ended: NODE_FAIL" in driver.text)
         slurm_cluster.start("slurmd")
-        driver.finish()
+        run = driver.finish()
+    assert sum(event["lease"] for event in run.journal().leases.values()) == len(run.journal().blocks) + 1
 
 
 def test_the_jobs_of_a_driver_that_is_interrupted_end_and_release_the_clocks(
@@ -182,19 +207,19 @@ def test_the_jobs_of_a_driver_that_is_interrupted_end_and_release_the_clocks(
 
 
 @pytest.fixture
-def said() -> list[str]:
+def messages() -> list[str]:
     """What the executor said."""
     return []
 
 
 @pytest.fixture
 def executor(
-    slurm_cluster: Cluster, tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
+    slurm_cluster: Cluster, tmp_path: Path, messages: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[SlurmExecutor]:
     """An executor whose jobs cannot start their program."""
     monkeypatch.setattr(slurm, "PROGRAM", ("/nowhere/python",))
     monkeypatch.setattr(slurm, "SETTLE_SECONDS", 0.5)
-    made = SlurmExecutor("gpu?gres=gpu:1&device=cpu", tmp_path, said.append)
+    made = SlurmExecutor("gpu?gres=gpu:1&device=cpu", tmp_path, messages.append)
     yield made
     made.close()
 
@@ -214,19 +239,19 @@ def test_a_job_that_fails_names_its_output(executor: SlurmExecutor, tmp_path: Pa
     assert "/nowhere/python" in log.read_text()
 
 
-def test_a_job_that_cannot_start_says_why(executor: SlurmExecutor, slurm_cluster: Cluster, said: list[str]) -> None:
+def test_a_job_that_cannot_start_says_why(executor: SlurmExecutor, slurm_cluster: Cluster, messages: list[str]) -> None:
     slurm_cluster.run("scontrol", "update", f"nodename={NODE}", "state=drain", "reason=test")
     try:
         executor.submit("slurm-1", b"a task")
-        wait_for(lambda: [*executor.completed(1.0), *said])
+        wait_for(lambda: [*executor.completed(1.0), *messages])
         slurm_cluster.run("scontrol", "hold", executor.jobs["slurm-1"].number)
-        wait_for(lambda: [*executor.completed(1.0), *said[1:]])
+        wait_for(lambda: [*executor.completed(1.0), *messages[1:]])
         slurm_cluster.run("scancel", executor.jobs["slurm-1"].number)
         completion = _completion(executor)
     finally:
-        slurm_cluster.run("scontrol", "update", f"nodename={NODE}", "state=resume")
-    assert "of Slurm waits: " in said[0]
-    assert "of Slurm waits: JobHeldAdmin, which does not pass by itself" in said[1]
+        slurm_cluster.resume()
+    assert "of Slurm waits: " in messages[0]
+    assert "of Slurm waits: JobHeldAdmin, which does not pass by itself" in messages[1]
     assert (completion.lost, completion.reason.endswith("ended: CANCELLED")) == (True, True)
 
 

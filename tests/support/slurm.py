@@ -4,6 +4,7 @@ The GPUs are device files like /dev/null: Slurm hands them out, and the stand-in
 """
 
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -44,6 +45,7 @@ SwitchType=switch/none
 MpiDefault=none
 ReturnToService=2
 KillWait=5
+FirstJobId={first}
 SlurmdParameters=config_overrides
 NodeName=localhost CPUs=4 Gres=gpu:2 State=UNKNOWN
 PartitionName=gpu Nodes=ALL Default=YES MaxTime=INFINITE State=UP
@@ -96,7 +98,8 @@ class Cluster:
         (munge / "key").chmod(0o600)
         for number in range(2):
             os.mknod(self.folder / f"gpu{number}", 0o20600, os.makedev(1, 3))  # what /dev/null is
-        content = CONFIGURATION.format(folder=self.folder, ports=_free_ports(), proctrack=self.proctrack)
+        first = 1 + secrets.randbelow(1 << 25)  # control groups are named by the number of the job alone
+        content = CONFIGURATION.format(folder=self.folder, ports=_free_ports(), proctrack=self.proctrack, first=first)
         self.configuration.write_text(content)
         (self.folder / "gres.conf").write_text(f"Name=gpu File={self.folder}/gpu[0-1]\n")
         (self.folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupMountpoint=/sys/fs/cgroup\n")
@@ -135,9 +138,26 @@ class Cluster:
         """Return what a command of Slurm prints."""
         return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=True).stdout
 
+    def resume(self) -> None:
+        """Have the node take jobs again; one that is down may have come back by itself."""
+        with suppress(subprocess.CalledProcessError):
+            self.run("scontrol", "update", f"nodename={NODE}", "state=resume")
+
     def jobs(self, state: str) -> tuple[str, ...]:
         """Return the numbers of the jobs in a state."""
         return tuple(self.run("squeue", "--noheader", f"--states={state}", "--format=%i").split())
+
+    def processes(self) -> tuple[int, ...]:
+        """Return the processes of all running jobs."""
+        marks = (f"SLURM_CONF={self.configuration}".encode(), b"SLURM_JOB_ID=")
+        files = Path("/proc").glob("[0-9]*/environ")
+        return tuple(int(path.parent.name) for path in files if all(mark in _content(path) for mark in marks))
+
+    def clear(self) -> None:
+        """End all jobs, and have the node take others."""
+        self.run("scancel", "--user=root")
+        self.epilog()
+        self.resume()
 
     def wait_for_node(self, state: str) -> None:
         """Return when the node is in a state, such as ``idle``; raises RuntimeError where that takes too long."""
@@ -166,6 +186,13 @@ def cluster(proctrack: str = proctrack()) -> Iterator[Cluster]:
         for name in reversed(list(made.daemons)):
             made.stop(name)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:  # the process has just ended
+        return b""
 
 
 def _free_ports() -> tuple[int, int]:

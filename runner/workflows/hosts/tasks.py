@@ -192,6 +192,14 @@ def token_of(content: bytes) -> str:
         return ""
 
 
+def is_refusal(content: bytes) -> bool:
+    """Return whether a reply says that its worker could not carry out the task; or is damaged."""
+    try:
+        return "reason" in parse_object(content.partition(b"\n")[0], "a reply of a worker", 1)
+    except RecordError:
+        return True
+
+
 def payload(content: bytes) -> bytes:
     """Return the result in a reply.
 

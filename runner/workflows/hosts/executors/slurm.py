@@ -21,6 +21,7 @@ from urllib.parse import parse_qsl, urlsplit
 from runner.core.errors import Problem, RunnerError, UsageError
 from runner.core.files import read_bounded, write_whole
 from runner.core.units import duration
+from runner.workflows.hosts import tasks
 from runner.workflows.hosts.executors import MAX_REPLY_BYTES, Completion, slurm_commands
 from runner.workflows.hosts.executors.slurm_commands import ENDED, HELD, LOST, QueuedJob, SilentError
 
@@ -129,6 +130,9 @@ class SlurmExecutor:
             reply = _content(job.file(".reply"))
             if reply is not None:
                 del self.jobs[key]
+                if tasks.is_refusal(reply):
+                    self.kept.add(job.file(".log"))
+                    self.say(f"job {job.number} of Slurm failed; its output is in {job.file('.log')}")
                 self._remove(job.file(suffix) for suffix in (".reply", ".task", ".log"))
                 yield Completion(key, reply)
                 continue
@@ -223,12 +227,11 @@ class SlurmExecutor:
             with suppress(RunnerError):
                 slurm_commands.answer(["scancel", *numbers])
         with suppress(OSError):
-            self._remove(path for path in self.folder.iterdir() if path not in self.kept)
+            self._remove(self.folder.iterdir())
             self.folder.rmdir()
 
-    @staticmethod
-    def _remove(paths: Iterable[Path]) -> None:
-        for path in paths:
+    def _remove(self, paths: Iterable[Path]) -> None:
+        for path in set(paths) - self.kept:
             with suppress(OSError):
                 path.unlink()
 

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from runner.core.errors import EngineError, UsageError
+from runner.workflows.hosts import tasks
 from runner.workflows.hosts.executors import Completion, slurm, slurm_commands
 from runner.workflows.hosts.executors.slurm import SlurmExecutor
 from runner.workflows.hosts.executors.slurm_commands import SilentError, failure
 
+REPLY = tasks.reply(b"an offer", "ab" * 16)
 ACCOUNT = "Invalid account or account/partition combination specified"
 FAILED = "sbatch: error: Batch job submission failed: "
 POLICY = "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
@@ -82,8 +84,8 @@ def _ended(executor: SlurmExecutor, tries: int = 30) -> Completion:
 
 
 def test_a_killed_job_on_a_gpu_is_followed_by_one_that_restores_the_clocks(fake: FakeSlurm, tmp_path: Path) -> None:
-    said: list[str] = []
-    executor = SlurmExecutor("gpu?gres=gpu:1&time=2:00:00", tmp_path, said.append)
+    messages: list[str] = []
+    executor = SlurmExecutor("gpu?gres=gpu:1&time=2:00:00", tmp_path, messages.append)
     executor.submit("slurm-1", b"a task")
     fake.jobs["1"] = "NODE_FAIL|node7|NodeDown"
     completion = _ended(executor)
@@ -92,7 +94,7 @@ def test_a_killed_job_on_a_gpu_is_followed_by_one_that_restores_the_clocks(fake:
     assert {"--nodelist=node7", "--gres=gpu:1", "--partition=gpu"} <= set(last)
     assert last[-1].endswith("-m runner clocks reset")
     assert last.index("--time=5") > last.index("--time=2:00:00")  # the last one counts
-    assert said == ["job 2 of Slurm restores the clocks on node7 if they are still locked"]
+    assert messages == ["job 2 of Slurm restores the clocks on node7 if they are still locked"]
 
 
 @pytest.mark.parametrize(
@@ -115,19 +117,35 @@ def test_a_job_on_a_cpu_ends_without_a_reply(state: str, reason: str, fake: Fake
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(("reply", "kept"), [(REPLY, 0), (tasks.refusal("the disk is full", "ab" * 16), 1)])
+def test_the_output_of_a_job_is_kept_if_it_failed(reply: bytes, kept: int, fake: FakeSlurm, tmp_path: Path) -> None:
+    messages: list[str] = []
+    executor = SlurmExecutor("cpu", tmp_path, messages.append)
+    executor.submit("slurm-1", b"a task")
+    executor.jobs["slurm-1"].file(".log").write_text("what happened")
+    executor.jobs["slurm-1"].file(".reply").write_bytes(reply)
+    assert _ended(executor) == Completion("slurm-1", reply)
+    executor.close()
+    logs = [*tmp_path.glob("slurm-*/*")]
+    assert len(logs) == len(messages) == kept
+    assert all(
+        sentence.endswith(f"failed; its output is in {log}") for sentence, log in zip(messages, logs, strict=True)
+    )
+
+
 def test_a_controller_that_restarts_costs_nothing(fake: FakeSlurm, tmp_path: Path) -> None:
-    said: list[str] = []
-    executor = SlurmExecutor("cpu?devices=2", tmp_path, said.append)
+    messages: list[str] = []
+    executor = SlurmExecutor("cpu?devices=2", tmp_path, messages.append)
     executor.submit("slurm-1", b"a task")
     fake.silent = True
     executor.submit("slurm-2", b"a task")  # which Slurm gets later
     assert not [*executor.completed(30.0)]
-    executor.jobs["slurm-1"].file(".reply").write_bytes(b"a reply")
-    assert _ended(executor) == Completion("slurm-1", b"a reply")
+    executor.jobs["slurm-1"].file(".reply").write_bytes(REPLY)
+    assert _ended(executor) == Completion("slurm-1", REPLY)
     fake.silent = False
     assert not [*executor.completed(1.0)]
     assert fake.jobs.keys() == {"1", "2"}
-    assert [sentence.partition(" (")[0] for sentence in said] == ["Slurm does not answer", "Slurm answers again"]
+    assert [sentence.partition(" (")[0] for sentence in messages] == ["Slurm does not answer", "Slurm answers again"]
 
 
 def test_a_controller_that_stays_silent_ends_the_run(fake: FakeSlurm, tmp_path: Path) -> None:
