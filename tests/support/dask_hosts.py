@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
+import psutil  # type: ignore[import-untyped]
 
 from runner.core.model import Cell
 from runner.store.run import Run, runs

@@ -11,7 +11,7 @@ from typing import Any
 
 import dask
 from distributed import Worker
-from distributed.comm import get_address_host
+from distributed.comm.addressing import get_address_host
 from distributed.comm.core import connect
 from distributed.security import Security
 
