@@ -17,7 +17,18 @@ import pytest
 
 from runner.store.run import runs
 from runner.workflows.hosts.certificates import make
-from tests.support.dask_hosts import CASES, Cluster, Network, check, cluster, missing, no_folders_left, until
+from tests.support.dask_hosts import (
+    CASES,
+    IMPATIENT,
+    Cluster,
+    Network,
+    check,
+    cluster,
+    listening,
+    missing,
+    no_folders_left,
+    until,
+)
 
 KILLS = int(os.environ.get("DRIVER_KILLS", "0"))
 SEED = 22
@@ -51,7 +62,9 @@ def far(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]:
     make(tmp_path / "certificates")
     network = Network(("head", "driver", *HOSTS))
     try:
-        with cluster(tmp_path, certificates=tmp_path / "certificates", network=network, cases=MORE_CASES) as made:
+        with cluster(
+            tmp_path, certificates=tmp_path / "certificates", network=network, cases=MORE_CASES, settings=IMPATIENT
+        ) as made:
             yield made
     finally:
         network.close()
@@ -142,8 +155,10 @@ def test_whoever_is_killed_each_record_counts_once(near: Cluster) -> None:
 
 
 def test_late_and_repeated_replies_do_not_count_and_two_drivers_do_not_share_a_run(near: Cluster) -> None:
+    near.settings = IMPATIENT
     near.scheduler()
     stopped, other = near.workers("w1", "w2")
+    assert {host for process in (stopped, other) for host, _ in listening(process)} == {"127.0.0.1"}
     driver = near.driver(program="tests.support.repeated_replies")
     until(lambda: len(near.events("leased")) >= 2, "a block for each worker")
     stopped.send_signal(signal.SIGSTOP)
@@ -168,7 +183,11 @@ def test_a_worker_that_was_cut_off_comes_back_and_its_late_block_does_not_count(
     assert far.network
     scheduler = far.scheduler()
     first, *others = far.workers(*HOSTS)
-    _only_tls_listens(far)
+    for process, host in zip((scheduler, first, *others), ("head", *HOSTS), strict=True):
+        beyond = [address for address in listening(process) if address[0] != "127.0.0.1"]
+        assert [address for address, _ in beyond] == [far.network.addresses[host]]
+        inside = ("ip", "netns", "exec", far.network.name(host))
+        assert _answer_without_certificate(*beyond[0], *inside) == "refused"
     driver = far.driver()
     until(lambda: len(far.events("leased")) >= len(HOSTS), "a block for each worker")
     far.network.cut("w1")
@@ -195,27 +214,16 @@ def _again(dask: Cluster) -> bool:
     return any(event["lease"] != 1 for event in dask.events("block"))
 
 
-def _only_tls_listens(dask: Cluster) -> None:
-    """Check that every port beyond loopback refuses whoever has no certificate."""
-    assert dask.network
-    for host in ("head", *HOSTS):
-        listening = [address for address in dask.network.listening(host) if not address.startswith("127.0.0.1:")]
-        assert len(listening) == 1, (host, listening)
-        inside = ("ip", "netns", "exec", dask.network.name(host))
-        assert _answer_without_certificate(listening[0], *inside) == "refused"
-
-
-def _answer_without_certificate(address: str, *inside: str) -> str:
-    host, _, port = address.rpartition(":")
+def _answer_without_certificate(host: str, port: int, *inside: str) -> str:
     program = Path(__file__).parents[1] / "support" / "without_certificate.py"
-    command = [*inside, sys.executable, str(program), host, port]
+    command = [*inside, sys.executable, str(program), host, str(port)]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.strip()
 
 
 def test_who_has_no_certificate_or_another_one_is_refused(secured: Cluster) -> None:
     make(secured.folder / "others")
     secured.scheduler()
-    assert _answer_without_certificate(f"127.0.0.1:{secured.port}") == "refused"
+    assert _answer_without_certificate("127.0.0.1", secured.port) == "refused"
     secured.certificates = secured.folder / "others"
     for process in (secured.driver(), secured.worker("w1")):
         assert "do not accept each other's certificates" in secured.finish(process, code=4)

@@ -14,10 +14,12 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import psutil  # type: ignore[import-untyped]
 
 from runner.core.model import Cell
 from runner.store.run import Run, runs
@@ -32,7 +34,7 @@ workloads:
   rnn-step: {{cases: [{cases}], phases: [forward]}}
 measure: {{rounds: {rounds}, max_rounds: {rounds}, seconds: 0.02, threads: 1, controls: false}}
 """
-GIVEN_UP = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "2s", "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "11s"}
+IMPATIENT = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "2s", "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "11s"}
 """Dask's shortest times until a silent worker is given up, and until a silent connection is dead; Dask makes 5 s of the
 first, and refuses less than 11 s for the second.
 """
@@ -92,12 +94,6 @@ class Network:
         """Put the cable of a host back in."""
         self._ip("switch", "link", "set", host, "up")
 
-    def listening(self, host: str) -> dict[str, str]:
-        """Return address and port -> program of each TCP socket that listens on a host."""
-        command = ["ip", "netns", "exec", self.name(host), "ss", "-Hltnp"]
-        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-        return {line.split()[3]: line.split()[-1] for line in lines}
-
     def close(self) -> None:
         """Remove the namespaces."""
         for host in self.made:
@@ -119,6 +115,7 @@ class Cluster:
         network: the hosts; None for loopback.
         rounds: of the matrix.
         cases: of the matrix.
+        settings: environment variables of all processes, such as IMPATIENT.
     """
 
     folder: Path
@@ -126,6 +123,7 @@ class Cluster:
     network: Network | None = None
     rounds: int = 1
     cases: Sequence[str] = CASES
+    settings: Mapping[str, str] = field(default_factory=dict)
     processes: list[tuple["subprocess.Popen[bytes]", Path]] = field(default_factory=list)
     port: int = 0
 
@@ -158,7 +156,7 @@ class Cluster:
                 stdout=stream,
                 stderr=stream,
                 cwd=self.folder,
-                env={**os.environ, **GIVEN_UP, **paths, "PYTHONPATH": str(ROOT)},
+                env={**os.environ, **self.settings, **paths, "PYTHONPATH": str(ROOT)},
             )
         self.processes.append((process, log))
         return process
@@ -272,6 +270,12 @@ def check(cluster: Cluster) -> Counter[str]:
     )
 
 
+def listening(process: "subprocess.Popen[bytes]") -> list[tuple[str, int]]:
+    """Return address and port of each TCP socket on which a process listens."""
+    sockets = psutil.Process(process.pid).net_connections("tcp")
+    return [(each.laddr.ip, each.laddr.port) for each in sockets if each.status == psutil.CONN_LISTEN]
+
+
 def no_folders_left(cluster: Cluster) -> None:
     """Wait until the temporary folders of all processes of the cluster are gone."""
     until(
@@ -280,7 +284,7 @@ def no_folders_left(cluster: Cluster) -> None:
 
 
 def until(
-    condition: Callable[[], object], what: str, details: Callable[[], str] = lambda: "", seconds: float = 60.0
+    condition: Callable[[], object], what: str, details: Callable[[], str] = lambda: "", seconds: float = 120.0
 ) -> None:
     """Wait until something is true."""
     limit = time.monotonic() + seconds

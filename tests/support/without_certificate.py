@@ -11,5 +11,7 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=10) as pl
     try:
         with context.wrap_socket(plain) as stream:
             print(stream.recv(100))  # noqa: T201
+    except ConnectionError:
+        print("refused")  # noqa: T201
     except ssl.SSLError as error:
         print("refused" if "alert certificate required" in str(error) else error)  # noqa: T201

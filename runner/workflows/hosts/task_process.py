@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import os
 import signal
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -99,8 +100,11 @@ def _serve(connection: Connection, device: str) -> None:
         threading.Thread(target=_end_with_worker, daemon=True).start()
         from runner.workflows.hosts.work import perform_guarded
 
-        while True:
-            connection.send_bytes(perform_guarded(connection.recv_bytes(), device))
+        # What a thread that the end of the process interrupts has made goes with this folder.
+        with tempfile.TemporaryDirectory(prefix="matrix-runner-", ignore_cleanup_errors=True) as folder:
+            tempfile.tempdir = folder
+            while True:
+                connection.send_bytes(perform_guarded(connection.recv_bytes(), device))
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 

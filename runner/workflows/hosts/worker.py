@@ -11,6 +11,7 @@ from typing import Any
 
 import dask
 from distributed import Worker
+from distributed.comm.addressing import get_address_host
 from distributed.comm.core import connect
 from distributed.security import Security
 
@@ -86,8 +87,12 @@ class _Link:
     address: str
     tls: Security | None
 
-    async def reach(self, seconds: float) -> None:
-        """Wait until the scheduler answers; raises EngineError if it does not for ``seconds``."""
+    async def reach(self, seconds: float) -> str:
+        """Wait until the scheduler answers, and return the address by which it sees this host.
+
+        Raises:
+            EngineError: it does not answer for ``seconds``, or accepts no certificate of this host.
+        """
         limit = time.monotonic() + seconds
         options = (self.tls or Security()).get_connection_args("worker")
         while True:
@@ -98,22 +103,23 @@ class _Link:
                     raise no_scheduler(self.rest, error) from error
                 await asyncio.sleep(1.0)
             else:
+                host = get_address_host(comm.local_address)
                 await comm.close()
-                return
+                return f"[{host}]" if ":" in host else host
 
 
 async def _offer(link: _Link, devices: Sequence[str], say: Callable[[str], None], patience: float) -> None:
     """Offer devices, again and again, until the scheduler ends."""
-    await link.reach(CONNECT_SECONDS)
-    while await _offer_once(link, devices, say) != SCHEDULER_ENDED:
+    host = await link.reach(CONNECT_SECONDS)
+    while await _offer_once(link, host, devices, say) != SCHEDULER_ENDED:
         say(f"lost the Dask scheduler at {link.rest}: looks for it for {duration(patience)}")
-        await link.reach(patience)
+        host = await link.reach(patience)
     say(f"the Dask scheduler at {link.rest} has ended")
 
 
-async def _offer_once(link: _Link, devices: Sequence[str], say: Callable[[str], None]) -> str:
+async def _offer_once(link: _Link, host: str, devices: Sequence[str], say: Callable[[str], None]) -> str:
     """Offer devices until one of their workers ends, and return the reason."""
-    workers = [DeviceWorker(link, device) for device in devices]
+    workers = [DeviceWorker(link, host, device) for device in devices]
     try:
         await asyncio.gather(*workers)
         say(f"offers {', '.join(devices)} to {link.address}")
@@ -135,11 +141,17 @@ class DeviceWorker(Worker):
         ending: the reason why it ends, as Dask names it.
     """
 
-    def __init__(self, link: _Link, device: str) -> None:
-        """Offer a device; nothing is connected yet."""
+    def __init__(self, link: _Link, host: str, device: str) -> None:
+        """Offer a device; nothing is connected yet.
+
+        Args:
+            link: the way to the scheduler.
+            host: the address to listen on; by default Dask listens on all, on loopback without TLS.
+            device: ``cpu``, or the UUID of a GPU.
+        """
         self.ending = ""
         resources: dict[str, float] = {RESOURCE + device: 1.0}
-        super().__init__(link.address, nthreads=1, resources=resources, security=link.tls, memory_limit=0)
+        super().__init__(link.address, nthreads=1, host=host, resources=resources, security=link.tls, memory_limit=0)
 
     def start_http_server(self, *_arguments: object, **_options: object) -> None:
         """Do nothing: Dask would serve pages about the worker to everyone on the network, without TLS."""

@@ -4,6 +4,7 @@ import asyncio
 import concurrent.futures
 import ipaddress
 import logging
+import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ def security(certificates: Path | None) -> Security | None:
 
 def no_scheduler(rest: str, error: OSError | TimeoutError) -> EngineError:
     """Return the error of a scheduler that cannot be reached at ``HOST:PORT``."""
-    reason = str(error.__cause__ or error) or type(error).__name__
+    reason = re.sub("^in <[^>]*>: ", "", str(error.__cause__ or error)) or "no answer"
     if "SSL" in reason:
         message = f"the Dask scheduler at {rest} and this host do not accept each other's certificates: {reason}"
         return EngineError(Problem(message, hint="use the folder that the scheduler was started with"))
