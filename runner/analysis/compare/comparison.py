@@ -55,7 +55,7 @@ def compare(
     judged = with_verdicts(drafts, margin, inflations=inflations)
     rows = apply_noise_floors(judged, runs.noise_floors())
     by_kind = detectable_by_kind(judged, [draft.looks for draft in drafts], margin)
-    detected = by_kind[judged[0].device_name] if len(by_kind) == 1 else Detectable()
+    detected = next(iter(by_kind.values())) if len(by_kind) == 1 else Detectable()
     means = () if best else flag_noisy_means(geometric_means(drafts, inflations), base, runs.mean_noise_floors(usable))
     return Comparison(
         base=base,

@@ -46,10 +46,17 @@ def with_forecasts(
 
 
 def detectable_by_kind(rows: Sequence[Row], looks: Sequence[tuple[int, ...]], margin: float) -> dict[str, Detectable]:
-    """Return kind of device -> the change that its rows can call; the arguments are those of ``detectable``."""
-    indices: dict[str, list[int]] = {}
+    """Return kind of device -> the change that its rows can call; the arguments are those of ``detectable``.
+
+    Rows without a measured side are of no kind and count where there is only one kind.
+    """
+    kinds = list(dict.fromkeys(row.device_name for row in rows if row.device_name))
+    if len(kinds) < 2:
+        return {"".join(kinds): detectable(rows, looks, margin)}
+    indices: dict[str, list[int]] = {kind: [] for kind in kinds}
     for index, row in enumerate(rows):
-        indices.setdefault(row.device_name, []).append(index)
+        if row.device_name:
+            indices[row.device_name].append(index)
     return {
         kind: detectable([rows[index] for index in of_kind], [looks[index] for index in of_kind], margin)
         for kind, of_kind in indices.items()

@@ -18,7 +18,7 @@ from runner.analysis.model import Comparison, Dataset, Row
 from runner.analysis.quality import quality_issues
 from runner.core.model import Record
 from runner.report import render
-from tests.support.fake_runs import cell, make
+from tests.support.fake_runs import bad, cell, make
 from tests.support.host_runs import CPU_A, CPU_B, DESK, GPU_1, GPU_2, H100, RTX, facts, pair, records
 
 BASE, OTHER = cell("torch-1.0"), cell("torch-2.x")
@@ -54,7 +54,9 @@ def test_each_kind_of_device_has_a_mean_and_a_part_of_its_own(tmp_path: Path) ->
 
 
 def test_one_kind_is_one_part_which_is_the_comparison_itself(tmp_path: Path) -> None:
-    comparison = _compared(tmp_path, [*pair("a", GPU_1, 0.5), *pair("b", GPU_2, 0.6)])
+    failed = [bad(of, 0, "oom", "no memory", **facts(GPU_1)) for of in (BASE, OTHER)]
+    comparison = _compared(tmp_path, [*pair("a", GPU_1, 0.5), *pair("b", GPU_2, 0.6), *failed])
+    assert {row.device_name for row in comparison.rows} == {H100, ""}
     assert by_kind(comparison) == (comparison,)
     assert comparison.detectable_change is not None
 

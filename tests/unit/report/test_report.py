@@ -45,6 +45,8 @@ ROW_KEYS = [
     "deciding_high",
     "more_rounds_low",
     "more_rounds",
+    "device_name",
+    "boards",
 ]
 
 

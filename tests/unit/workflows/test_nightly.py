@@ -40,6 +40,17 @@ def baselines_of(reports: Path, tonight: Run, failed: tuple[str, ...] = ()) -> b
     )
 
 
+def test_a_cell_that_another_host_measured_is_no_baseline(tmp_path: Path) -> None:
+    """A run of several hosts has the driver's machine in its header, and the same processor may be in both."""
+    remote = [replace(record, facts={**record.facts, "host": "node-b"}) for record in rounds(FUSED, STEADY)]
+    make(tmp_path, [*remote, *rounds(BASIC, STEADY)], host="node-a").note("ended", how="done")
+    tonight = make(tmp_path, [*rounds(FUSED, STEADY), *rounds(BASIC, STEADY)], later=10, host="node-a")
+    baselines = baselines_of(tmp_path, tonight)
+    assert set(baselines.by_cell) == {BASIC}
+    assert list(baselines.refused) == [FUSED]
+    assert "the host differs: node-b for run" in baselines.refused[FUSED]
+
+
 def of(
     row_verdict: Verdict, *, again: Verdict | None = None, state: State = "measured-again", ratio: float = 1.1
 ) -> Change:

@@ -11,6 +11,7 @@ from runner.workflows.history.accept import Request, accept, stored_levels
 from runner.workflows.nightly.anchors import find_anchors
 from runner.workflows.nightly.history import History
 from runner.workflows.nightly.pins import Acceptance, Pin, acceptances, device_of, read_pins, write_pins
+from tests.support.changed_runs import change_header
 from tests.support.fake_runs import cell, make, rounds
 
 FUSED, BASIC = cell("torch-2.x", "nn-lstm"), cell("torch-2.x", "lstm-cell-basic")
@@ -47,6 +48,14 @@ def test_only_good_records_of_ended_runs_are_accepted(tmp_path: Path) -> None:
     half = ended(tmp_path, FUSED, later=10, how="interrupted")
     with pytest.raises(UsageError, match="is unfinished"):
         accepted(tmp_path, "torch-2.x", half.id)
+    assert not (tmp_path / "anchors.json").exists()
+
+
+def test_a_run_of_several_hosts_is_no_baseline(tmp_path: Path) -> None:
+    run = ended(tmp_path, FUSED)
+    change_header(run, executor="dask://head:8786")
+    with pytest.raises(UsageError, match="was measured on several hosts"):
+        accepted(tmp_path, "torch-2.x", run.id)
     assert not (tmp_path / "anchors.json").exists()
 
 

@@ -1,6 +1,8 @@
 """A run folder as an entry: medians, ratios to the run's base, and what its night found."""
 
+import hashlib
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from runner.store.run import Run
 from runner.workflows.history.entries import run_entry
 from tests.support.changed_runs import change_header
 from tests.support.fake_runs import bad, cell, good, make, rounds, times
+from tests.support.host_runs import DESK, GPU_1, GPU_2, H100, RTX, realistic
 
 OLD, NEW = cell("torch-1.0"), cell("torch-2.x")
 OTHER = cell("torch-2.x", "lstm-cell-basic")
@@ -37,6 +40,35 @@ def a_run(reports: Path, *more: Cell) -> Run:
     change_header(run, **HEADER)
     run.note("ended", how="done")
     return run
+
+
+def test_each_cell_of_a_run_of_several_hosts_has_its_board(tmp_path: Path) -> None:
+    run = realistic(tmp_path, {GPU_1: [("rnn-step", "a")], GPU_2: [("rnn-step", "b")], DESK: [("rnn-step", "c")]})
+    change_header(run, **{**HEADER, "device": "cpu", "device_name": "the processor of the driver"})
+    entry = run_entry(run, MARGIN)
+    boards = {Cell.parse(each.cell).case: each.board for each in entry.cells}
+    assert {case: (board.host, board.device, board.device_name) for case, board in boards.items() if board} == {
+        "a": (GPU_1.host, GPU_1.uuid, H100),
+        "b": (GPU_2.host, GPU_2.uuid, H100),
+        "c": (DESK.host, DESK.uuid, RTX),
+    }
+    assert {board.driver for board in boards.values() if board} == {"580.65.06", "570.86.10"}
+    assert (entry.device_name, entry.host) == (f"{RTX} and {H100}", "desk-3, gpu-1, gpu-2")
+    assert set(entry.device.split(",")) == {GPU_1.uuid, GPU_2.uuid, DESK.uuid}
+
+
+def test_a_run_of_two_hosts_of_a_kind_is_of_two_devices(tmp_path: Path) -> None:
+    run = realistic(tmp_path, {GPU_1: [("rnn-step", "a")], GPU_2: [("rnn-step", "b")]})
+    change_header(run, **HEADER)
+    assert run_entry(run, MARGIN).device_name == f"2 x {H100}"
+
+
+def test_cells_of_one_board_have_none_and_the_same_digest_as_ever(tmp_path: Path) -> None:
+    entry = run_entry(a_run(tmp_path), MARGIN)
+    assert {each.board for each in entry.cells} == {None}
+    content = {name: value for name, value in asdict(entry).items() if name != "source"}
+    content["cells"] = [{name: value for name, value in each.items() if name != "board"} for each in content["cells"]]
+    assert entry.digest == hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def test_a_run_has_medians_and_ratios_as_its_report_does(tmp_path: Path) -> None:

@@ -85,6 +85,7 @@ def test_points_before_an_accepted_run_are_not_used() -> None:
         point(0, 1.0, base_digest="other"),
         point(0, 1.0, harness="other"),
         point(0, 1.0, host="other"),
+        point(0, 1.0, device_uuid="GPU-2"),
         point(0, 1.0, kind="import"),
         point(0, 1.0, base="other"),
     ],
