@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tarfile
 import threading
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -23,7 +24,7 @@ from runner.core.errors import InterruptedRunError, ProvisionError
 from runner.core.model import Leftover, Spec
 from runner.store.run import Run, runs
 from tests.support import image_registry
-from tests.support.image_registry import PASSWORD, Registry
+from tests.support.image_registry import CAN_DELETE, OUTSIDE, PASSWORD, READ_ONLY, Engine, Registry
 from tests.support.registry_project import LOCK, Project, engine_client, images_of, log_in, remove_images
 
 pytestmark = pytest.mark.docker
@@ -33,33 +34,51 @@ MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 
 
 @pytest.fixture(scope="module")
-def base_image(docker_engine: str) -> str:
-    """The NumPy environment, which tests of this file build on: nothing has to be installed then."""
+def base(docker_engine: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tar of a small image that runs NumPy."""
     assert docker_engine
     if reason := image_registry.missing():
         pytest.skip(reason)
     spec = Spec(environment="numpy", framework="numpy", release="2.*", base="python:3.11-slim", lock=LOCK)
-    return DockerBackend(ROOT / "docker").provision(spec, lambda _line: None).handle
+    image = DockerBackend(ROOT / "docker").provision(spec, lambda _line: None).handle
+    script, path = (ROOT / "tests/integration/data/small_image.py").read_text(), "/small.tar"
+    with engine_client() as client:
+        container = client.containers.create(image, ["python3", "-c", script, path], user="0", network_mode="none")
+        try:
+            container.start()
+            assert container.wait()["StatusCode"] == 0, container.logs()
+            outer = tmp_path_factory.mktemp("base") / "outer.tar"
+            with outer.open("wb") as file:
+                file.writelines(container.get_archive(path)[0])
+        finally:
+            container.remove(force=True)
+    with tarfile.open(outer) as archive:
+        archive.extractall(outer.parent, filter="data")
+    outer.unlink()
+    return outer.parent / "small.tar"
 
 
 @pytest.fixture(scope="module")
-def registry(base_image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+def registry(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
     """A registry that has the base image."""
-    with image_registry.registry(tmp_path_factory.mktemp("registry")) as served, engine_client() as client:
-        repository = f"{served.address}/base"
-        client.api.tag(base_image, repository, "1")
-        for message in client.api.push(repository, tag="1", stream=True, decode=True):
-            assert "error" not in message, message
+    with image_registry.registry(tmp_path_factory.mktemp("registry"), more=CAN_DELETE) as served:
+        with engine_client() as client:
+            repository, changes = f"{served.address}/base", ["USER 1000:1000", "WORKDIR /work", "ENV HOME=/work"]
+            client.api.import_image_from_file(str(base), repository=repository, tag="1", changes=changes)
+            for message in client.api.push(repository, tag="1", stream=True, decode=True):
+                assert "error" not in message, message
         yield served
-        client.api.remove_image(f"{repository}:1", noprune=True)
+        with engine_client() as client:
+            client.api.remove_image(f"{repository}:1")
 
 
 @pytest.fixture(scope="module")
-def second(registry: Registry) -> Iterator[str]:
-    """The DOCKER_HOST of another host, which has the base image."""
-    with image_registry.second_engine() as host, engine_client(host) as client:
-        client.images.pull(f"{registry.address}/base", "1")
-        yield host
+def second(registry: Registry) -> Iterator[Engine]:
+    """The engine of another host, which reaches the registry, and has the base image."""
+    with image_registry.second_engine() as engine, image_registry.serving(registry, engine):
+        with engine_client(engine.host) as client:
+            client.images.pull(f"{registry.address}/base", "1")
+        yield engine
 
 
 @pytest.fixture
@@ -89,7 +108,7 @@ def _output(process: "subprocess.Popen[str]") -> str:
 
 
 @contextmanager
-def _two_workers(project: Project, second: str) -> Iterator[str]:
+def _two_workers(project: Project, second: Engine) -> Iterator[str]:
     """Give the address of a scheduler with a worker on each of two hosts, the second with an engine of its own."""
     port = image_registry.free_port()
     host, address = ["--host", "127.0.0.1", "--port", str(port), "--no-dashboard"], f"127.0.0.1:{port}"
@@ -98,7 +117,7 @@ def _two_workers(project: Project, second: str) -> Iterator[str]:
     commands: tuple[tuple[list[str], dict[str, str]], ...] = (
         ([sys.executable, "-m", "distributed.cli.dask_scheduler", *host], {}),
         (worker, {"XDG_CACHE_HOME": str(project.folder / "cache1")}),
-        (other_host, {"XDG_CACHE_HOME": str(project.folder / "cache2"), "DOCKER_HOST": second}),
+        (other_host, {"XDG_CACHE_HOME": str(project.folder / "cache2"), "DOCKER_HOST": second.host}),
     )
     processes = []
     try:
@@ -126,7 +145,7 @@ def _digests(run: Run) -> dict[str, str]:
 
 
 def test_two_hosts_run_the_same_image_and_a_host_that_cannot_pull_is_named(
-    project: Project, registry: Registry, second: str
+    project: Project, registry: Registry, second: Engine
 ) -> None:
     text = _output(_runner(project, "build", "--push", "--backend", "docker"))
     image = project.named()
@@ -136,7 +155,7 @@ def test_two_hosts_run_the_same_image_and_a_host_that_cannot_pull_is_named(
     text = _output(_runner(project, "build", "--push", "--backend", "docker"))
     assert f"{project.name}: ready" in text
 
-    with _two_workers(project, second) as address, engine_client(second) as client:
+    with _two_workers(project, second) as address, engine_client(second.host) as client:
         run, text = _measured(project, address)
         this = socket.gethostname()
         assert _digests(run).keys() == {this, "second"}
@@ -177,12 +196,12 @@ def _send(url: str, method: str, body: bytes = b"", **headers: str) -> Mapping[s
 
 
 @pytest.fixture
-def on_second(project: Project, second: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+def on_second(project: Project, second: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
     """A project whose image is pushed, on a host that has not pulled it."""
     project.published()
-    monkeypatch.setenv("DOCKER_HOST", second)
+    monkeypatch.setenv("DOCKER_HOST", second.host)
     yield project
-    with engine_client(second) as client:
+    with engine_client(second.host) as client:
         remove_images(client, project.name)
 
 
@@ -222,16 +241,6 @@ def test_clean_removes_all_names_of_an_image_that_was_pushed(project: Project) -
         assert images_of(client, project.name) == []
 
 
-def _own_address() -> str:
-    """Return an address of this machine that is not loopback; the test is skipped where there is none."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("198.51.100.1", 9))  # sends nothing
-        except OSError:
-            pytest.skip("this machine has no address but loopback")
-        return str(probe.getsockname()[0])
-
-
 def _other_architecture(project: Project) -> str:
     """Have the registry store the image for another architecture; return its name."""
     repository, _, digest = project.named().partition("@")
@@ -252,7 +261,7 @@ def _other_architecture(project: Project) -> str:
 
 @pytest.mark.parametrize("case", ["unreachable", "without TLS", "login", "damaged", "architecture"])
 def test_a_host_that_cannot_pull_builds_and_says_why(
-    case: str, on_second: Project, registry: Registry, tmp_path_factory: pytest.TempPathFactory
+    case: str, on_second: Project, second: Engine, registry: Registry, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     image = on_second.named()
     rest = image.partition("/")[2]
@@ -261,10 +270,10 @@ def test_a_host_that_cannot_pull_builds_and_says_why(
         address = f"127.0.0.1:{image_registry.free_port()}"
         _builds(on_second, f"{address}/{rest}", f"{address} does not answer; check the name")
     elif case == "without TLS":
-        with image_registry.registry(folder, _own_address()) as other:
+        with image_registry.registry(folder, OUTSIDE, second) as other:
             _builds(on_second, f"{other.address}/{rest}", f"{other.address} answers without TLS, which engines accept")
     elif case == "login":
-        with image_registry.registry(folder, password=True) as other:
+        with image_registry.registry(folder, engine=second, password=True) as other:
             expected = f"{other.address} wants a login; `docker login {other.address}`"
             _builds(on_second, f"{other.address}/{rest}", expected)
     elif case == "damaged":
@@ -311,7 +320,7 @@ def test_a_registry_with_a_password_takes_images_of_whoever_is_logged_in(
 def test_a_registry_that_denies_a_push_is_a_sentence(
     project: Project, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    served = image_registry.registry(tmp_path_factory.mktemp("other"), read_only=True)
+    served = image_registry.registry(tmp_path_factory.mktemp("other"), more=READ_ONLY)
     with served as other, pytest.raises(ProvisionError) as raised:
         project.published(f"{other.address}/team/runner")
     assert raised.value.code == "image-push"

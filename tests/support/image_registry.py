@@ -7,12 +7,10 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
-
-import docker
 
 REGISTRY, ENGINE = "docker-registry", "dockerd"
 USER, PASSWORD = "alice", "n0bodymayread"
@@ -20,13 +18,16 @@ PASSWORD_FILE = f"{USER}:$2b$05$abcdefghijklmnopqrstuuHaqU3OncmqJE1EJNT1ztmpIhEz
 CONFIGURATION = """\
 version: 0.1
 log: {{level: error}}
-storage: {{filesystem: {{rootdirectory: {folder}/images}}, delete: {{enabled: true}}, {storage}}}
+storage: {{filesystem: {{rootdirectory: {folder}/images}}, {storage}}}
 http: {{addr: "{address}"}}
 {more}
 """
 WITH_PASSWORD = "auth: {{htpasswd: {{realm: test, path: {folder}/passwords}}}}"
+CAN_DELETE = "delete: {enabled: true}"
 READ_ONLY = "maintenance: {readonly: {enabled: true}}"
-START_SECONDS = 30.0
+OUTSIDE = "198.51.100.1"
+"""An address beyond loopback that the second engine has; RFC 5737 reserves it for documentation."""
+START_SECONDS = 60.0
 
 
 class Registry(NamedTuple):
@@ -43,6 +44,18 @@ class Registry(NamedTuple):
     pid: int
 
 
+class Engine(NamedTuple):
+    """A container engine in a network of its own.
+
+    Attributes:
+        host: the ``DOCKER_HOST`` that leads to it.
+        pid: its process.
+    """
+
+    host: str
+    pid: int
+
+
 def missing() -> str:
     """Return why there can be no registry and no second engine; empty if there can."""
     absent = [name for name in (REGISTRY, ENGINE) if _program(name) is None]
@@ -55,62 +68,72 @@ def _program(name: str) -> str | None:
     return shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin")
 
 
-def free_port(host: str = "127.0.0.1") -> int:
-    """Return a port that nobody uses."""
+def free_port() -> int:
+    """Return a port of loopback that nobody uses."""
     with socket.socket() as probe:
-        probe.bind((host, 0))
+        probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
 
 
 @contextmanager
 def registry(
-    folder: Path, host: str = "127.0.0.1", *, password: bool = False, read_only: bool = False
+    folder: Path, host: str = "127.0.0.1", engine: Engine | None = None, *, password: bool = False, more: str = ""
 ) -> Iterator[Registry]:
     """Serve a registry until the block ends.
 
     Args:
-        folder: for its files; a folder that another registry has used has its images.
+        folder: for its files.
         host: the address to listen on.
+        engine: serve it in the network of that engine, instead of that of this machine.
         password: ask for USER and PASSWORD.
-        read_only: accept no image.
+        more: settings of its storage.
     """
-    address = f"{host}:{free_port(host)}"
+    address = f"{host}:{free_port()}"
     (folder / "images").mkdir(parents=True, exist_ok=True)
     (folder / "passwords").write_text(PASSWORD_FILE)
-    more, storage = (WITH_PASSWORD.format(folder=folder) if password else ""), (READ_ONLY if read_only else "")
-    configuration = folder / "configuration.yml"
-    configuration.write_text(CONFIGURATION.format(folder=folder, address=address, storage=storage, more=more))
-    with _running([REGISTRY, "serve", str(configuration)], folder / "registry.log") as process:
-        _until(lambda: _listens(address), folder / "registry.log")
+    login = WITH_PASSWORD.format(folder=folder) if password else ""
+    text = CONFIGURATION.format(folder=folder, address=address, storage=more, more=login)
+    (folder / "configuration.yml").write_text(text)
+    with serving(Registry(address, folder, 0), engine) as process:
         yield Registry(address, folder, process.pid)
 
 
 @contextmanager
-def second_engine() -> Iterator[str]:
-    """Run an engine of its own until the block ends; give the ``DOCKER_HOST`` that leads to it.
+def serving(registry: Registry, engine: Engine | None) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run a process of a registry: a second one in another network has the same address and the same images there."""
+    inside = [] if engine is None else ["nsenter", f"--net=/proc/{engine.pid}/ns/net"]
+    log = registry.folder / f"registry{engine.pid if engine else ''}.log"
+    with _running([*inside, _program(REGISTRY), "serve", str(registry.folder / "configuration.yml")], log) as process:
+        _until(lambda: _listens(registry.address, inside), log)
+        yield process
 
-    Its containers have no network.
+
+@contextmanager
+def second_engine() -> Iterator[Engine]:
+    """Run an engine until the block ends.
+
+    It is in a network of its own, with loopback and OUTSIDE: an engine without a bridge removes ``docker0``, which
+    belongs to the engine of this machine. Its containers have no network.
     """
     folder = Path(tempfile.mkdtemp(prefix="engine-"))  # short: sockets are below it
-    host = f"unix://{folder}/socket"
     (folder / "configuration.json").write_text("{}")  # that of this machine's engine does not count
     places = ["--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid"]
-    options = ["--host", host, "--bridge", "none", "--iptables=false", "--config-file", f"{folder}/configuration.json"]
+    options = ["--bridge", "none", "--iptables=false", "--config-file", f"{folder}/configuration.json"]
+    network = f'ip link set lo up && ip addr add {OUTSIDE}/32 dev lo && exec "$@"'
+    command = ["unshare", "--net", "sh", "-c", network, "sh", _program(ENGINE), "--host", f"unix://{folder}/socket"]
     try:
-        with _running([ENGINE, *places, *options], folder / "log"):
-            _until(lambda: _answers(host), folder / "log")
-            yield host
+        with _running([*command, *places, *options], folder / "log") as process:
+            _until(lambda: _listens(f"unix://{folder}/socket"), folder / "log")
+            yield Engine(f"unix://{folder}/socket", process.pid)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
-def _running(command: list[str], log: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    program = _program(command[0])
-    assert program is not None, missing()
+def _running(command: list[str | None], log: Path) -> Iterator["subprocess.Popen[bytes]"]:
     with log.open("wb") as stream:
-        process = subprocess.Popen([program, *command[1:]], stdout=stream, stderr=stream)
+        process = subprocess.Popen(list(map(str, command)), stdout=stream, stderr=stream)
         try:
             yield process
         finally:
@@ -129,16 +152,14 @@ def _until(condition: Callable[[], bool], log: Path) -> None:
         time.sleep(0.05)
 
 
-def _listens(address: str) -> bool:
+def _listens(address: str, inside: Sequence[str] = ()) -> bool:
+    """Return True if somebody listens at ``host:port`` or ``unix://PATH``, in a network that a command enters."""
+    if inside:
+        host, _, port = address.rpartition(":")
+        probe = [*inside, "bash", "-c", f"</dev/tcp/{host}/{port}"]
+        return subprocess.run(probe, stderr=subprocess.DEVNULL, check=False).returncode == 0
+    scheme, _, path = address.partition("://")
     host, _, port = address.rpartition(":")
-    with socket.socket() as client:
-        return client.connect_ex((host, int(port))) == 0
-
-
-def _answers(host: str) -> bool:
-    try:
-        client = docker.DockerClient(base_url=host)
-        client.close()
-    except docker.errors.DockerException:
-        return False
-    return True
+    family = socket.AF_UNIX if scheme == "unix" else socket.AF_INET
+    with socket.socket(family) as client:
+        return client.connect_ex(path if family == socket.AF_UNIX else (host, int(port))) == 0

@@ -24,7 +24,6 @@ ARG BUILDER=""
 LABEL io.matrix-runner.owner="${BUILDER}"
 ARG LOCK
 COPY ${LOCK} /work/lock.txt
-RUN date +%s%N > /work/built
 """
 MATRIX = """\
 version: 1
