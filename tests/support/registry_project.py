@@ -1,5 +1,6 @@
 """A project whose environment is built on an image of a registry, and what tests do with its images."""
 
+import base64
 import json
 import shutil
 from collections.abc import Iterator
@@ -119,5 +120,6 @@ def log_in(project: Project, address: str, password: str | None) -> None:
     """Do what ``docker login`` does; without a password, what ``docker logout`` does."""
     folder = project.folder / "configuration"
     folder.mkdir(exist_ok=True)
-    logins = {} if password is None else {address: {"username": USER, "password": password}}
+    words = base64.b64encode(f"{USER}:{password}".encode()).decode()
+    logins = {} if password is None else {address: {"auth": words}}
     (folder / "config.json").write_text(json.dumps({"auths": logins}))

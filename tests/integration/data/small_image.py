@@ -30,7 +30,7 @@ folder, program = sysconfig.get_path("stdlib"), os.path.realpath(sys.executable)
 with tarfile.open(sys.argv[1], "w") as tar:
     tar.add(folder, filter=wanted)
     paths = [program, *map(str, Path(folder).rglob("*.so*"))]
-    for path in [program, *libraries(paths, folder), "/etc/passwd", "/work", "/cache", "/tmp"]:
+    for path in [program, *libraries(paths, folder), "/etc/passwd", "/etc/ld.so.cache", "/work", "/cache", "/tmp"]:
         tar.add(os.path.realpath(path), arcname=path, recursive=False)
     link = tarfile.TarInfo("usr/bin/python3")
     link.type, link.linkname = tarfile.SYMTYPE, program
