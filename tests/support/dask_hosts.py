@@ -180,9 +180,9 @@ class Cluster:
         until(lambda: "Scheduler at:" in self.log(process), "the start of the scheduler")
         return process
 
-    def worker(self, host: str) -> "subprocess.Popen[bytes]":
+    def worker(self, host: str, program: str = "runner") -> "subprocess.Popen[bytes]":
         """Start a worker with one CPU."""
-        return self.start(host, "runner", "worker", self.address, "--device", "cpu", *self._tls())
+        return self.start(host, program, "worker", self.address, "--device", "cpu", *self._tls())
 
     def workers(self, *hosts: str) -> list["subprocess.Popen[bytes]"]:
         """Start workers, and wait until all have joined."""
