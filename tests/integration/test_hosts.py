@@ -1,6 +1,7 @@
-"""A run over several hosts with a real Dask and a real Slurm: the same records as on one host."""
+"""A run over several hosts with a real Dask and a real Slurm: the same records as on one, whoever is killed."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -119,6 +120,26 @@ def _essence(run: Run) -> dict[str, tuple[object, ...]]:
 
 def _leased(folder: Path) -> bool:
     return any(run.journal().leases for run in runs(folder / "reports"))
+
+
+def test_workers_scheduler_and_driver_are_killed_and_nothing_is_lost(tmp_path: Path) -> None:
+    with _dask(tmp_path, 2) as (address, (scheduler, victim, _)):
+        words = ("--backend", "host", "--executor", address)
+        with _process(*_command(tmp_path, *words), log=tmp_path / "first.log") as driver:
+            _until(lambda: _leased(tmp_path), "the first lease")
+            victim.kill()
+            _until(lambda: len(runs(tmp_path / "reports")[0].journal().blocks) > 0, "the first block")
+            driver.send_signal(signal.SIGKILL)
+        run = _run(tmp_path, "--resume", "--executor", address)
+        assert _is_complete(run)
+        assert not list(run.path.glob(".*.tmp"))
+        with _process(*_command(tmp_path, *words), log=tmp_path / "second.log") as driver:
+            _until(lambda: len(runs(tmp_path / "reports")) == 2 and _leased(tmp_path), "the second run")
+            scheduler.kill()
+            assert driver.wait(60) == 4
+        text = (tmp_path / "second.log").read_text()
+        assert "the Dask scheduler at" in text
+        assert "Traceback" not in text
 
 
 def test_local_dask_with_tls_and_slurm_give_the_same_records(tmp_path: Path, slurm_configuration: Path) -> None:
