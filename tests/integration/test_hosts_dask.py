@@ -3,6 +3,7 @@
 ``DRIVER_KILLS=20 pytest tests/integration/test_hosts_dask.py -s -k killed`` kills at random twenty times.
 """
 
+import multiprocessing
 import os
 import random
 import signal
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from runner.store.run import runs
+from runner.workflows.hosts import task_process
 from runner.workflows.hosts.certificates import make
 from tests.support.dask_hosts import (
     CASES,
@@ -33,7 +35,7 @@ from tests.support.dask_hosts import (
 KILLS = int(os.environ.get("DRIVER_KILLS", "0"))
 SEED = 22
 HOSTS = ("w1", "w2", "w3", "w4")
-MORE_CASES = (*CASES, *(f"{network}-b32-h512" for network in ("lstm", "rnn", "gru")))
+MORE_CASES = (*CASES, "gru-b128-h128", *(f"{network}-b32-h512" for network in ("lstm", "rnn", "gru")))
 
 
 @pytest.fixture
@@ -62,9 +64,7 @@ def far(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]:
     make(tmp_path / "certificates")
     network = Network(("head", "driver", *HOSTS))
     try:
-        with cluster(
-            tmp_path, certificates=tmp_path / "certificates", network=network, cases=MORE_CASES, settings=IMPATIENT
-        ) as made:
+        with cluster(tmp_path, certificates=tmp_path / "certificates", network=network, settings=IMPATIENT) as made:
             yield made
     finally:
         network.close()
@@ -85,21 +85,29 @@ class _Killed:
         self.driver = self._new_driver()
 
     def _new_driver(self) -> "subprocess.Popen[bytes]":
-        self.known = len(runs(self.dask.folder / "reports"))
+        self.known, self.leases = len(runs(self.dask.folder / "reports")), 0
         return self.dask.driver()
 
     def _is_leasing(self) -> bool:
-        return len(runs(self.dask.folder / "reports")) > self.known and bool(self.dask.events("leased"))
+        """Return whether the run has handed out a block; of several kills, since the last one."""
+        is_started = len(runs(self.dask.folder / "reports")) > self.known
+        return is_started and len(self.dask.events("leased")) > self.leases
 
     def kill(self, victim: str) -> None:
-        """Kill a process some time after the run has handed out its first block."""
+        """Kill a process some time after the run has handed out a block."""
+        if self.driver.poll() == 4:
+            self._resume()
         until(lambda: self._is_leasing() or self.driver.poll() is not None, "a lease", seconds=120)
         time.sleep(self.draw.uniform(0.0, 1.5))
+        if self.driver.poll() == 4:
+            self.kill(victim)
+            return
         if self.driver.poll() == 0:
             self._count()
             self.driver = self._new_driver()
             self.kill(victim)
             return
+        self.leases = len(self.dask.events("leased")) if KILLS else 0
         self.counts[f"killed {victim}s"] += 1
         getattr(self, f"_kill_{victim}")()
 
@@ -121,7 +129,6 @@ class _Killed:
         self.scheduler = self.dask.scheduler()
 
     def _resume(self) -> None:
-        self.dask.log(self.driver)
         self.driver = self.dask.driver("--resume")
 
     def finish(self) -> Counter[str]:
@@ -145,8 +152,6 @@ def test_whoever_is_killed_each_record_counts_once(near: Cluster) -> None:
         victims = tuple(state.draw.choices(("worker", "driver", "scheduler"), (2, 3, 1), k=KILLS))
     for victim in victims:
         state.kill(victim)
-        if state.driver.poll() == 4:
-            state._resume()
     _report(state.finish())
     for process, log in near.processes:
         if not log.name.startswith("scheduler"):
@@ -179,14 +184,42 @@ def test_late_and_repeated_replies_do_not_count_and_two_drivers_do_not_share_a_r
     no_folders_left(near)
 
 
+def test_a_worker_ends_if_its_scheduler_does_not_come_back(near: Cluster) -> None:
+    scheduler = near.scheduler()
+    worker = near.worker("w1", program="tests.support.impatient_worker")
+    near.wait_for(worker, "offers cpu")
+    scheduler.kill()
+    text = near.finish(worker, code=4)
+    assert f"lost the Dask scheduler at 127.0.0.1:{near.port}: looks for it for 1 s" in text
+    assert f"no Dask scheduler answers at 127.0.0.1:{near.port}" in text
+
+
+def test_a_task_that_nobody_waits_for_is_ended() -> None:
+    before = time.monotonic()
+    with pytest.raises(RuntimeError, match="nobody waits for the reply"):
+        task_process.perform(b"{}", "cpu", lambda: False)
+    assert not multiprocessing.active_children()
+    reply = task_process.perform(b'{"token": "t"}', "cpu", lambda: True)  # in a new process
+    assert b"differ in their version" in reply
+    (process,) = multiprocessing.active_children()
+    process.kill()
+    process.join()
+    reply = task_process.perform(b'{"token": "t"}', "cpu", lambda: True)
+    assert b"differ in their version" in reply
+    task_process.end_all()
+    assert not multiprocessing.active_children()
+    assert time.monotonic() - before < task_process.END_SECONDS
+
+
 def test_a_worker_that_was_cut_off_comes_back_and_its_late_block_does_not_count(far: Cluster) -> None:
     assert far.network
+    far.choose(MORE_CASES)
     scheduler = far.scheduler()
     first, *others = far.workers(*HOSTS)
     for process, host in zip((scheduler, first, *others), ("head", *HOSTS), strict=True):
-        beyond = [address for address in listening(process) if address[0] != "127.0.0.1"]
-        assert [address for address, _ in beyond] == [far.network.addresses[host]]
         inside = ("ip", "netns", "exec", far.network.name(host))
+        beyond = [address for address in listening(process, *inside) if address[0] != "127.0.0.1"]
+        assert [address for address, _ in beyond] == [far.network.addresses[host]]
         assert _answer_without_certificate(*beyond[0], *inside) == "refused"
     driver = far.driver()
     until(lambda: len(far.events("leased")) >= len(HOSTS), "a block for each worker")

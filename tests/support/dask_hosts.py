@@ -19,13 +19,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil  # type: ignore[import-untyped]
-
 from runner.core.model import Cell
 from runner.store.run import Run, runs
 
 ROOT = Path(__file__).parents[2]
-CASES = ("lstm-b32-h128", "rnn-b32-h128", "gru-b32-h128", "lstm-b128-h128", "rnn-b128-h128", "gru-b128-h128")
+CASES = ("lstm-b32-h128", "rnn-b32-h128", "gru-b32-h128", "lstm-b128-h128", "rnn-b128-h128")
 MATRIX = """
 version: 1
 environments:
@@ -130,8 +128,13 @@ class Cluster:
     def __post_init__(self) -> None:
         """Write the matrix, and choose a port."""
         (self.folder / "tmp").mkdir()
-        self.matrix.write_text(MATRIX.format(cases=", ".join(self.cases), rounds=self.rounds))
+        self.choose(self.cases)
         self.port = PORT if self.network else free_port()
+
+    def choose(self, cases: Sequence[str]) -> None:
+        """Let the runs that start from now on measure other cases."""
+        self.cases = cases
+        self.matrix.write_text(MATRIX.format(cases=", ".join(cases), rounds=self.rounds))
 
     @property
     def matrix(self) -> Path:
@@ -177,9 +180,9 @@ class Cluster:
         until(lambda: "Scheduler at:" in self.log(process), "the start of the scheduler")
         return process
 
-    def worker(self, host: str) -> "subprocess.Popen[bytes]":
+    def worker(self, host: str, program: str = "runner") -> "subprocess.Popen[bytes]":
         """Start a worker with one CPU."""
-        return self.start(host, "runner", "worker", self.address, "--device", "cpu", *self._tls())
+        return self.start(host, program, "worker", self.address, "--device", "cpu", *self._tls())
 
     def workers(self, *hosts: str) -> list["subprocess.Popen[bytes]"]:
         """Start workers, and wait until all have joined."""
@@ -270,14 +273,17 @@ def check(cluster: Cluster) -> Counter[str]:
     )
 
 
-def listening(process: "subprocess.Popen[bytes]") -> list[tuple[str, int]]:
-    """Return address and port of each TCP socket on which a process listens."""
-    sockets = psutil.Process(process.pid).net_connections("tcp")
-    return [(each.laddr.ip, each.laddr.port) for each in sockets if each.status == psutil.CONN_LISTEN]
+def listening(process: "subprocess.Popen[bytes]", *inside: str) -> list[tuple[str, int]]:
+    """Return address and port of each TCP socket where a process listens; ``inside`` begins a command on its host."""
+    lines = subprocess.run([*inside, "ss", "-Hltnp"], capture_output=True, text=True, check=True).stdout.splitlines()
+    addresses = [line.split()[3].rpartition(":") for line in lines if f"pid={process.pid}," in line]
+    assert addresses, lines
+    return [(host, int(port)) for host, _, port in addresses]
 
 
 def no_folders_left(cluster: Cluster) -> None:
-    """Wait until the temporary folders of all processes of the cluster are gone."""
+    """Kill all processes of a cluster, and wait until their temporary folders are gone."""
+    cluster.close()
     until(
         lambda: not [*(cluster.folder / "tmp").glob("matrix-runner-*")], "the end of the temporary folders", seconds=30
     )
