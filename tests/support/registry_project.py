@@ -1,5 +1,6 @@
 """A project whose environment is built on an image of a registry, and what tests do with its images."""
 
+import base64
 import json
 import shutil
 from collections.abc import Iterator
@@ -31,7 +32,7 @@ registry: REGISTRY/team/runner
 environments:
   NAME: {framework: numpy, release: "2.*", python: "3.11", base: "REGISTRY/base:1", lock: docker/lock.txt}
 workloads:
-  rnn-step: {cases: [lstm-b32-h128, rnn-b32-h128], phases: [forward]}
+  rnn-step: {cases: [lstm-b32-h128, rnn-b32-h128, gru-b32-h128], phases: [forward]}
 measure: {rounds: 1, max_rounds: 1, seconds: 0.02, threads: 1, controls: false}
 """
 
@@ -119,5 +120,6 @@ def log_in(project: Project, address: str, password: str | None) -> None:
     """Do what ``docker login`` does; without a password, what ``docker logout`` does."""
     folder = project.folder / "configuration"
     folder.mkdir(exist_ok=True)
-    logins = {} if password is None else {address: {"username": USER, "password": password}}
+    words = base64.b64encode(f"{USER}:{password}".encode()).decode()
+    logins = {} if password is None else {address: {"auth": words}}
     (folder / "config.json").write_text(json.dumps({"auths": logins}))

@@ -114,7 +114,7 @@ REFUSALS: Mapping[str, tuple[tuple[str, ...], str, str]] = {
         "`docker login {registry}` as this user, on every host",
     ),
     "denied": (
-        ("denied", "403 forbidden", "operation is unsupported"),
+        ("denied", "403 forbidden", "operation is unsupported", "method not allowed"),
         "{registry} denies the access to {image}",
         "ask its owner for the right, or check the name",
     ),

@@ -13,7 +13,7 @@ from pathlib import Path
 LEFT_OUT = {"test", "tests", "idlelib", "tkinter", "ensurepip", "lib2to3", "pip", "setuptools", "__pycache__"}
 
 
-def wanted(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
+def imported(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
     """Return an entry of the tar, None for what no measurement imports."""
     parts = set(Path(entry.name).parts)
     return None if parts & LEFT_OUT or "/config-" in entry.name or entry.name.endswith(".a") else entry
@@ -28,9 +28,9 @@ def libraries(files: list[str], below: str) -> list[str]:
 
 folder, program = sysconfig.get_path("stdlib"), os.path.realpath(sys.executable)
 with tarfile.open(sys.argv[1], "w") as tar:
-    tar.add(folder, filter=wanted)
+    tar.add(folder, filter=imported)
     paths = [program, *map(str, Path(folder).rglob("*.so*"))]
-    for path in [program, *libraries(paths, folder), "/etc/passwd", "/work", "/cache", "/tmp"]:
+    for path in [program, *libraries(paths, folder), "/etc/passwd", "/etc/ld.so.cache", "/work", "/cache", "/tmp"]:
         tar.add(os.path.realpath(path), arcname=path, recursive=False)
     link = tarfile.TarInfo("usr/bin/python3")
     link.type, link.linkname = tarfile.SYMTYPE, program

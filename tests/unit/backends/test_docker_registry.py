@@ -95,6 +95,7 @@ HOST = "registry.example:5000"
         ("unauthorized: authentication required", "login"),
         ("errors: denied: requested access to the resource is denied unauthorized: authentication required", "login"),
         ("denied: requested access to the resource is denied", "denied"),
+        ("error parsing HTTP 405 response body: invalid character 'M': \"Method not allowed\\n\"", "denied"),
         (f'Get "https://{HOST}/v2/": http: server gave HTTP response to HTTPS client', "http"),
         ("x509: certificate signed by unknown authority", "certificate"),
         (f"manifest for {IMAGE} not found: manifest unknown: manifest unknown", "missing"),
