@@ -85,8 +85,8 @@ def second(registry: Registry) -> Iterator[Engine]:
 def project(tmp_path: Path, registry: Registry) -> Iterator[Project]:
     """A project of this test alone; its images go with it."""
     made = Project.create(tmp_path, f"np-{secrets.token_hex(4)}", registry.address)
-    yield made
-    with engine_client() as client:
+    with engine_client() as client:  # a test may set DOCKER_HOST to another engine
+        yield made
         remove_images(client, made.name)
 
 
