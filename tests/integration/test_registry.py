@@ -85,8 +85,8 @@ def second(registry: Registry) -> Iterator[Engine]:
 def project(tmp_path: Path, registry: Registry) -> Iterator[Project]:
     """A project of this test alone; its images go with it."""
     made = Project.create(tmp_path, f"np-{secrets.token_hex(4)}", registry.address)
-    yield made
-    with engine_client() as client:
+    with engine_client() as client:  # a test may set DOCKER_HOST to another engine
+        yield made
         remove_images(client, made.name)
 
 
@@ -158,7 +158,7 @@ def test_two_hosts_run_the_same_image_and_a_host_that_cannot_pull_is_named(
     with _two_workers(project, second) as address, engine_client(second.host) as client:
         run, text = _measured(project, address)
         this = socket.gethostname()
-        assert _digests(run).keys() == {this, "second"}
+        assert _digests(run).keys() == {this, "second"}, text
         assert len(set(_digests(run).values())) == 1
         assert run.environments()[project.name]["team_image"] == image
         assert "is not the same" not in text
@@ -176,7 +176,7 @@ def test_two_hosts_run_the_same_image_and_a_host_that_cannot_pull_is_named(
         assert f"{build_of_second} on second ({why}" in text
         facts = run.environments()[project.name]
         assert build_of_second in json.dumps([facts.get("other_builds"), facts["digest"]])
-        page = (run.path / "report.md").read_text()
+        page = (run.path / "index.html").read_text()
         assert "other builds" in page
 
 

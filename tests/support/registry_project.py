@@ -32,7 +32,7 @@ registry: REGISTRY/team/runner
 environments:
   NAME: {framework: numpy, release: "2.*", python: "3.11", base: "REGISTRY/base:1", lock: docker/lock.txt}
 workloads:
-  rnn-step: {cases: [lstm-b32-h128, rnn-b32-h128], phases: [forward]}
+  rnn-step: {cases: [lstm-b32-h128, rnn-b32-h128, gru-b32-h128], phases: [forward]}
 measure: {rounds: 1, max_rounds: 1, seconds: 0.02, threads: 1, controls: false}
 """
 
