@@ -167,11 +167,11 @@ def test_late_and_repeated_replies_do_not_count_and_two_drivers_do_not_share_a_r
     driver = near.driver(program="tests.support.repeated_replies")
     until(lambda: len(near.events("leased")) >= 2, "a block for each worker")
     stopped.send_signal(signal.SIGSTOP)
+    second = near.driver("--resume")
+    assert "is in use by process" in near.finish(second, code=2)
     near.wait_for(driver, "has left")  # Dask has given it up
     stopped.send_signal(signal.SIGCONT)
     near.wait_for(stopped, "offers cpu", times=2)
-    second = near.driver("--resume")
-    assert "is in use by process" in near.finish(second, code=2)
     near.finish(driver)
     counts = check(near)
     _report(counts)

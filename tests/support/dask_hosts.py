@@ -284,9 +284,7 @@ def listening(process: "subprocess.Popen[bytes]", *inside: str) -> list[tuple[st
 def no_folders_left(cluster: Cluster) -> None:
     """Kill all processes of a cluster, and wait until their temporary folders are gone."""
     cluster.close()
-    until(
-        lambda: not [*(cluster.folder / "tmp").glob("matrix-runner-*")], "the end of the temporary folders", seconds=30
-    )
+    until(lambda: not [*(cluster.folder / "tmp").glob("matrix-runner-*")], "the end of the temporary folders")
 
 
 def until(
