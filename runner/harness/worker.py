@@ -15,6 +15,7 @@ from .supervisor import BUILT, TIMED
 from .verify.trial import METHODS, KernelTrial, Trial
 
 OUT_OF_MEMORY = ("out of memory", "allocate memory", "bad_alloc", "oom when allocating", "resourceexhausted", "alloc_failed")
+NO_KERNEL = "could not create a primitive"  # oneDNN's words for what it has no kernel for on this processor
 REASON_LENGTH = 300  # characters
 
 
@@ -28,7 +29,7 @@ def classify(error: "BaseException") -> "tuple":
         return "oom", reason
     if isinstance(error, ImportError):
         return "import", reason
-    return "crash", reason
+    return "arch" if NO_KERNEL in message else "crash", reason
 
 
 def implementation(framework: "str", slug: "str") -> "type":

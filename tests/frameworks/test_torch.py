@@ -15,6 +15,7 @@ import pytest
 from runner.harness import adapters
 from runner.harness.adapters.kernel import Kernel
 from runner.harness.adapters.torch import graphs
+from runner.harness.cases.recurrent import is_pure
 from tests.frameworks import drive
 from tests.frameworks.conftest import interpreter
 
@@ -25,6 +26,8 @@ COMPILED = ("rnn-step", "gru-step-l3", "ctc")  # compiling takes seconds for eac
 SHAPES = {**drive.SHAPES, **drive.CLIPPED}
 CLIPPED = ("lm", *drive.CLIPPED)  # the check detects missing clipping here
 SIXTEEN_BITS = (("torch-1.12", "bf16"), ("torch-2.x", "bf16"), ("torch-2.x", "fp16"))
+AVX512 = "avx512bw" in Path("/proc/cpuinfo").read_text()
+NEED_AVX512 = {("torch-2.x", "bf16", slug) for slug in ("nn-lstm", "nn-lstm-padded")}  # in mixed precision
 SHAPES_IN_16_BITS = {**SHAPES, "lm-carried": {**SHAPES["lm"], "steps": 2, "batch": 2, "seed": 1}}
 GRAPHED = [name for name, case in SHAPES.items() if case["cell"] == "lstm" and not case["ragged"]]
 SERVED = (("lstm-step", "forward"), ("lstm-step", "gradient"), ("lstm-step", "train"), ("ctc", "train"))
@@ -60,6 +63,14 @@ def plants_in_16_bits(name: str) -> list[str]:
         return ["forgetful"]
     larger = {"forward": "forward_by_a_twentieth"}
     return [larger.get(plant, plant) for plant in plants(name) if plant != "forgetful"]
+
+
+def able_in_16_bits(environment: str, case: dict[str, Any], precision: str) -> list[str]:
+    """Return the slugs that a release has for a case in 16 bits, except those that this processor has no kernel for."""
+    slugs = drive.able("torch", ENVIRONMENTS[environment], case, precision)
+    if AVX512 or is_pure(case):
+        return slugs
+    return [slug for slug in slugs if (environment, precision, slug) not in NEED_AVX512]
 
 
 def ask(python: Path, cache: Path, questions: dict[str, Any]) -> dict[str, Any]:
@@ -121,7 +132,7 @@ def answers_in_16_bits(sixteen_bits: tuple[str, str], request: pytest.FixtureReq
     for name, case in SHAPES_IN_16_BITS.items():
         slugs = [
             slug
-            for slug in drive.able("torch", ENVIRONMENTS[environment], case, precision)
+            for slug in able_in_16_bits(environment, case, precision)
             if slug != "compiled-cell" or name in COMPILED
         ]
         graphs = ["lstm-cell-basic-graph"] if name in GRAPHED else []
@@ -166,6 +177,16 @@ def test_record_says_how_a_network_in_16_bits_computes(client: drive.Client, env
     pure = client.measure("nn-rnn", SHAPES["relu-sequence"], "gradient", precision="bf16")
     assert (pure["status"], pure["arithmetic"]) == ("ok", "weights, data and states in bfloat16")
     assert "arithmetic" not in client.measure("lstm-cell-basic", SHAPES["lstm-step"])
+
+
+def test_a_network_without_a_kernel_for_the_processor_has_its_class(request: pytest.FixtureRequest) -> None:
+    python = interpreter("torch-2.x", request)
+    with drive.server(python, "torch", env={"ONEDNN_MAX_CPU_ISA": "AVX2"}) as client:
+        client.hello()
+        refused = client.measure("nn-lstm", SHAPES["lstm-step"], precision="bf16")
+        assert (refused["status"], refused["class"]) == ("failed", "arch")
+        assert "could not create a primitive descriptor for the LSTM" in refused["reason"]
+        assert client.measure("nn-lstm", SHAPES["lstm-step"])["status"] == "ok"
 
 
 def test_a_nonzero_second_bias_is_detected(python: Path, environment: str, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from runner.store.run import Run
 from runner.workflows.imports.archives import Budget, runs_in_folder, unpack
 
 FOLDER = "blocks"
-"""Below the folder of a run: the archives that workers returned."""
+"""Below the folder of an unfinished run: the archives that workers returned."""
 MAX_LOG_BYTES = 1 << 20
 
 
@@ -133,6 +133,10 @@ class Collector:
             if case_id not in journal.blocks and archive_path(self.run, lease).is_file():
                 with suppress(RecordError):
                     self.add(lease, archive_path(self.run, lease))
+
+    def remove_archives(self) -> None:
+        """Remove the archives of a run whose blocks have all entered the journal."""
+        shutil.rmtree(self.run.path / FOLDER, ignore_errors=True)
 
 
 def _events(lease: Lease, journal: Journal) -> Iterator[tuple[str, dict[str, Any]]]:

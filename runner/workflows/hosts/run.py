@@ -57,7 +57,9 @@ def run_on_hosts(
             _run(options, address, devices, matrix, resume=resume) as (run, plan),
             recorded_ending(run, progress, options=_options(address, certificates)),
         ):
-            Driver(devices=devices, collector=results.Collector(run), plan=plan, budget=budget).measure()
+            collector = results.Collector(run)
+            Driver(devices=devices, collector=collector, plan=plan, budget=budget).measure()
+            collector.remove_archives()
     for sentence in results.different_builds(run):
         progress.note(sentence)
     return _totals(run), matrix.measure.margin

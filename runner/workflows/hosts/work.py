@@ -104,7 +104,7 @@ def _measured(job: Job, device: str, folder: Path, progress: Progress) -> bytes:
 def archive(run: Run) -> bytes:
     """Return the files of a run folder as a ``.tar.gz``, below ``runs/RUN``."""
     out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w:gz", compresslevel=1) as members:
+    with tarfile.open(fileobj=out, mode="w:gz", compresslevel=1, format=tarfile.GNU_FORMAT) as members:
         for folder, names, files in os.walk(run.path):
             names.sort()
             for name in sorted(files):

@@ -292,6 +292,7 @@ class XlaRuntimeError(RuntimeError):
         (RuntimeError("no such kernel\nsecond line"), "crash", "RuntimeError: no such kernel"),
         (ValueError(), "crash", "ValueError: "),
         (SystemExit(3), "crash", "SystemExit: 3"),
+        (RuntimeError("could not create a primitive descriptor for the LSTM forward propagation"), "arch", None),
     ],
 )
 def test_classify_gives_exceptions_a_class_and_one_line(error: BaseException, kind: str, reason: str | None) -> None:
