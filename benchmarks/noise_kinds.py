@@ -19,9 +19,9 @@ from benchmarks import noise
 from benchmarks.noise import Draw, Floats
 from benchmarks.stopping import Ended, measured
 from runner.analysis import paired_tests, statistics
+from runner.analysis.comparison_model import MARGIN
 from runner.analysis.error_inflation import Inflation, aa_factor
 from runner.analysis.independence import serial_correlation
-from runner.analysis.model import MARGIN
 
 Counts = NDArray[np.int_]
 

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.analysis import forecast, statistics
-from runner.analysis.model import MARGIN, MAX_MORE_ROUNDS, MIN_ROUNDS
+from runner.analysis.comparison_model import MARGIN, MAX_MORE_ROUNDS
+from runner.analysis.model import MIN_ROUNDS
 
 CAP = 20
 SPREADS = (0.01, 0.02, 0.04)

@@ -22,7 +22,7 @@ from benchmarks.environments import Ready, nothing, ready, request
 from benchmarks.table import Row, UnmeasurableError
 from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import Verdict
+from runner.analysis.comparison_model import Verdict
 from runner.backends import Channel, harness_archive
 from runner.backends.docker.channel import DockerChannel
 from runner.backends.docker.cleanup import owner

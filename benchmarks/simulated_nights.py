@@ -27,7 +27,7 @@ from runner.analysis import statistics
 from runner.analysis.compare.drafts import Draft
 from runner.analysis.compare.pairing import Side
 from runner.analysis.compare.verdicts import with_verdicts
-from runner.analysis.model import MARGIN, Row
+from runner.analysis.comparison_model import MARGIN, Row
 from runner.core.model import Cell, Survey
 from runner.core.progress import Progress
 from runner.history.entries import Point

@@ -15,9 +15,9 @@ from runner.analysis import statistics
 from runner.analysis.compare.drafts import Draft
 from runner.analysis.compare.noise_floor import Floor, Work, apply_noise_floors
 from runner.analysis.compare.verdicts import with_verdicts
+from runner.analysis.comparison_model import MARGIN, Comparison, Row
 from runner.analysis.error_inflation import Inflation, aa_factor
 from runner.analysis.independence import serial_correlation
-from runner.analysis.model import MARGIN, Comparison, Row
 from runner.analysis.stopping import StoppingRule
 from runner.core.model import Block, Cell, Measurement, Plan, PlannedCell
 from runner.core.model.cells import is_twin, without_twin

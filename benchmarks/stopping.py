@@ -18,7 +18,8 @@ import numpy as np
 from scipy.stats import binomtest
 
 from runner.analysis import forecast, paired_tests, statistics
-from runner.analysis.model import MARGIN, MIN_ROUNDS
+from runner.analysis.comparison_model import MARGIN
+from runner.analysis.model import MIN_ROUNDS
 
 CAPS = (3, 5, 10, 20, 30)
 TABLE_ROWS = 100

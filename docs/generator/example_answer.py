@@ -3,7 +3,7 @@
 
 import re
 
-from runner.analysis.model import VERDICTS, Row
+from runner.analysis.comparison_model import VERDICTS, Row
 from runner.analysis.quality.grade import ADVICE, Figures, Grade, Reason
 from runner.core.model import Cell
 from runner.report import wording

@@ -10,7 +10,7 @@ from example_answer import answer
 from rich.style import Style
 from rich.text import Text
 
-from runner.report import answer_text, formatting
+from runner.report import answer_text, rich_text
 
 COMMAND = "runner run --preset quick"
 COLUMNS = 96
@@ -28,7 +28,7 @@ def terminal(report: str) -> str:
         report: the ``report.md`` of the run.
     """
     run = re.findall(r"run (\d{8}-\d{6}-\w+)", report)[0]
-    output = formatting.as_text(answer_text.parts(answer(report), COLUMNS), COLUMNS, colour=True)
+    output = rich_text.as_text(answer_text.parts(answer(report), COLUMNS), COLUMNS, colour=True)
     shown = [Text(f"$ {COMMAND}"), Text("...", Style(dim=True))]
     shown += [Text.from_ansi(line) for line in output.splitlines()]
     shown.append(Text(f"reports/runs/{run}/index.html"))

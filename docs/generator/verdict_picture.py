@@ -11,7 +11,7 @@ from drawing import EDGE, LINE, SOFT, box, document, lines, number, path, text
 from runner.analysis import statistics
 from runner.analysis.compare.drafts import Draft
 from runner.analysis.compare.verdicts import with_verdicts
-from runner.analysis.model import MARGIN, Row
+from runner.analysis.comparison_model import MARGIN, Row
 from runner.core.model import Cell
 from runner.report import chart_file, pictures, wording
 

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.analysis import continuation, statistics
+from runner.analysis.comparison_model import MAX_MORE_ROUNDS
 from runner.analysis.continuation import Continuation, Floats
-from runner.analysis.model import MAX_MORE_ROUNDS, MIN_ROUNDS
+from runner.analysis.model import MIN_ROUNDS
 
 EARLY, LATE = 0.2, 0.8
 """The probabilities of a decision at the low and at the high end of a range of rounds."""

@@ -22,8 +22,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from runner.analysis.comparison_model import MARGIN
 from runner.analysis.error_spending import levels
-from runner.analysis.model import MARGIN
 
 CONFIDENCE = 0.95
 FALSE_ALARM_LEVEL = 0.007

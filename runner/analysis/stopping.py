@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from runner.analysis import statistics
-from runner.analysis.model import Comparison
+from runner.analysis.comparison_model import Comparison
 from runner.core.model import Cell, Plan
 from runner.core.model.cells import is_twin, twin
 

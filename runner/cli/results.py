@@ -134,7 +134,7 @@ def list_what_there_is(
     traceback: Traceback = False,
 ) -> int:
     """List the stored runs, or what the matrix file has."""
-    from runner.report.formatting import columns
+    from runner.report.rich_text import columns
     from runner.workflows.listing import listing
 
     entries = list(listing(topic, matrix, reports))

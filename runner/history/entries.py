@@ -41,7 +41,7 @@ class CellEntry:
             ``base_digest`` are empty.
         ratio: seconds over those of the base, in turns in the same run, with the ends of its 95 % interval; None
             without a base, or where the two are not comparable.
-        verdict: of that ratio, one of ``analysis.model.VERDICTS``; empty without a base.
+        verdict: of that ratio, one of ``analysis.comparison_model.VERDICTS``; empty without a base.
         board: the board that measured it; None if the run has only one, which is then the run's device.
     """
 

@@ -15,7 +15,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from runner.analysis.model import Comparison, Dataset
+    from runner.analysis.comparison_model import Comparison
+    from runner.analysis.model import Dataset
 
 __all__ = ["FORMATS", "render", "report"]
 

@@ -9,7 +9,7 @@ from runner.analysis import model_checks
 from runner.analysis.model import Dataset
 from runner.catalog.cases import CASES, is_kernel
 from runner.harness.verify.tolerance import OPERATIONS, TOLERANCES, allowed
-from runner.report import formatting
+from runner.report import formatting, rich_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -184,7 +184,7 @@ def text(rows: tuple[Accuracy, ...], width: int = WIDTH, *, colour: bool = False
     summary += f", {unchecked} of {count} unchecked" * bool(unchecked)
     style = "FAILED" if failed else "" if unchecked else "ok"
     parts.append(Text(f"{summary}; {ALLOWED}", style=formatting.STATE_STYLES.get(style, "")))
-    return formatting.as_text(parts, width, colour=colour) + "\n"
+    return rich_text.as_text(parts, width, colour=colour) + "\n"
 
 
 def _table(lines: Sequence["Text"], cases: Sequence[str]) -> "Table":

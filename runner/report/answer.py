@@ -6,7 +6,7 @@ The page, ``report.md`` and the end of ``runner run`` show it first.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from runner.analysis.model import Comparison, GeometricMean, Row
+from runner.analysis.comparison_model import Comparison, GeometricMean, Row
 from runner.analysis.quality.grade import ADVICE, Grade
 from runner.analysis.releases import Release
 from runner.core.model.cells import is_twin

@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from runner.report import formatting, wording
+from runner.report import comparison_notes, formatting, rich_text, wording
 from runner.report.answer import Answer, Change
 from runner.report.compared_rows import test_phase
 
@@ -29,7 +29,7 @@ INTERVAL_WIDTH = 84
 
 def text(answer: Answer, *, width: int, colour: bool) -> str:
     """Return the answer as lines of at most ``width`` columns, with ANSI colours or without."""
-    return formatting.as_text(parts(answer, width), width, colour=colour)
+    return rich_text.as_text(parts(answer, width), width, colour=colour)
 
 
 def parts(answer: Answer, width: int) -> Iterator[RenderableType]:
@@ -42,7 +42,7 @@ def parts(answer: Answer, width: int) -> Iterator[RenderableType]:
     for row, base, other in answer.slower[:SHOWN_SLOWER]:
         ends = wording.speedup_range(row.ratio_low, row.ratio_high)
         line = Text(f"{wording.word(row)}: ", style=WORD_STYLES[wording.word(row)])
-        line.append(f"{row.case_id} {test_phase(row)}, {formatting.implementations(row)}: ", style="default")
+        line.append(f"{row.case_id} {test_phase(row)}, {comparison_notes.implementations(row)}: ", style="default")
         line.append(f"{wording.speedup(row.ratio)}{f' ({ends})' if ends else ''}, {base} → {other}", style="default")
         line.append(
             f", on {row.device_name}" if any(card.device_name for card in answer.cards) else "", style="default"

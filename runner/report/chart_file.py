@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from runner.analysis.model import Comparison
+from runner.analysis.comparison_model import Comparison
 from runner.analysis.releases import Release
 from runner.core.errors import Problem, UsageError
 from runner.report import pictures, wording

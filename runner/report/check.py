@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from runner.analysis.model import VERDICTS, Comparison, QualityIssue, Row
+from runner.analysis.comparison_model import VERDICTS, Comparison, Row
+from runner.analysis.model import QualityIssue
 from runner.analysis.quality.grade import Grade
-from runner.report import formatting, quality
+from runner.report import comparison_notes, formatting, quality, rich_text
 from runner.report.formatting import counted
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class Check:
 
     def text(self, width: int = WIDTH, *, colour: bool = False) -> str:
         """Return a summary for a screen of ``width`` columns; the last line is the command to run next, or advice."""
-        return formatting.as_text(_parts(self), width, colour=colour)
+        return rich_text.as_text(_parts(self), width, colour=colour)
 
 
 def _parts(check: Check) -> Iterator["RenderableType"]:
@@ -190,7 +191,7 @@ def _open(pairs: Sequence[tuple[Comparison, Row]]) -> Iterator[tuple[str, str]]:
     groups: dict[str, list[str]] = {}
     for comparison, row in pairs:
         sides = f"{row.environment} against {comparison.base}"
-        label = f"{sides}, {formatting.implementations(row)} {row.case_id} {row.phase}"
+        label = f"{sides}, {comparison_notes.implementations(row)} {row.case_id} {row.phase}"
         groups.setdefault(row.reason or row.code, []).append(label)
     for reason, group in list(groups.items())[:OPEN_REASONS]:
         yield "open", f"{group[0] if len(group) == 1 else f'{len(group)}, such as {group[0]}'}: {reason}"

@@ -5,13 +5,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from runner.analysis.model import MAX_MORE_ROUNDS, Comparison, Row
+from runner.analysis.comparison_model import MAX_MORE_ROUNDS, Comparison, Row
 from runner.analysis.releases import Release
 from runner.catalog.cases import CASES, is_network_of_user
 from runner.catalog.cases.description import NETWORK, describe
 from runner.core import units
 from runner.core.model.cells import is_twin
-from runner.report import formatting, panels, wording
+from runner.report import comparison_notes, formatting, panels, wording
 from runner.report.answer import base_name, name
 from runner.report.quality import Mark, marks
 from runner.report.wording import Word
@@ -109,7 +109,7 @@ def _compared(comparison: Comparison, row: Row, names: Mapping[str, Release]) ->
         row=row,
         anchor=anchor(row),
         test=f"{row.case_id} {test_phase(row)}",
-        api=formatting.implementations(row),
+        api=comparison_notes.implementations(row),
         description=description(row.case_id),
         base=name(row.base.environment, names),
         other=base_name(row.environment, row.base.environment, names),

@@ -9,7 +9,8 @@ from typing import Any
 
 from runner.analysis.boards import Board
 from runner.analysis.compare.kinds import boards_of_rows, by_kind
-from runner.analysis.model import MAX_MORE_ROUNDS, Comparison, QualityIssue, Row
+from runner.analysis.comparison_model import MAX_MORE_ROUNDS, Comparison, Row
+from runner.analysis.model import QualityIssue
 from runner.catalog.published import SOURCES, Figure
 from runner.report.quality import grade_values, json_values
 from runner.store.samples import csv_text

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from runner.analysis.model import Comparison, Difference
+from runner.analysis.comparison_model import Comparison, Difference
 from runner.report import formatting
 
 UNKNOWN = "not known"

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from runner.core.units import TimeUnit, time_unit
 from runner.history.entries import LevelEntry, Point
-from runner.report import formatting
+from runner.report import formatting, rich_text
 from runner.report.answer_text import WORD_STYLES
 from runner.report.history_chart import Mark, chart, sparkline
 
@@ -88,7 +88,7 @@ def trend_text(trend: Trend, width: int, *, colour: bool, shown: int = SHOWN) ->
         colour: whether the lines have ANSI colours.
         shown: how many points the table lists.
     """
-    return formatting.as_text(_trend_parts(trend, width, shown), width, colour=colour) + "\n"
+    return rich_text.as_text(_trend_parts(trend, width, shown), width, colour=colour) + "\n"
 
 
 def _trend_parts(trend: Trend, width: int, shown: int) -> Iterator[RenderableType]:
@@ -172,7 +172,7 @@ def _verdict(point: Point) -> Text:
 
 def list_text(trends: Sequence[Trend], width: int, *, colour: bool) -> str:
     """Return a line for each trend: the cell that became slowest first."""
-    return formatting.as_text(_list_parts(trends, width), width, colour=colour) + "\n"
+    return rich_text.as_text(_list_parts(trends, width), width, colour=colour) + "\n"
 
 
 def _list_parts(trends: Sequence[Trend], width: int) -> Iterator[RenderableType]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from runner.analysis.model import Comparison
+from runner.analysis.comparison_model import Comparison
 from runner.core.model.cells import is_twin
 from runner.report import formatting, pictures
 from runner.report.compared_rows import ComparedRow, by_kind, compared_rows

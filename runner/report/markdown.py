@@ -7,9 +7,9 @@ that is, and names the file that has it.
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from runner.analysis.model import Comparison
+from runner.analysis.comparison_model import Comparison
 from runner.core.model.cells import is_twin
-from runner.report import differences, formatting, profile_markdown, wording
+from runner.report import comparison_notes, differences, formatting, profile_markdown, wording
 from runner.report.accuracy import ERRORS, NETWORKS, Accuracy
 from runner.report.answer import Change
 from runner.report.compared_rows import ComparedRow, by_kind, compared_rows, test_phase
@@ -41,8 +41,8 @@ def page_text(page: Page, reference: PublishedComparison | None = None) -> str:
     first = _first_part(page)
     notes = [
         *page.notes,
-        *formatting.widening_sentences(page.comparisons),
-        *formatting.detectable_sentences(_of_releases(page)),
+        *comparison_notes.widening_sentences(page.comparisons),
+        *comparison_notes.detectable_sentences(_of_releases(page)),
     ]
     needed = [
         *first,
@@ -97,16 +97,16 @@ def comparison_text(comparison: Comparison) -> str:
     """Return a comparison as Markdown: every row, why open ones are open, and what else differs."""
     rows = compared_rows([comparison], comparison.releases)
     title = f"# {', '.join(comparison.others)} against {comparison.base}"
-    parts = [plain(title).replace("\\#", "#", 1), f"On {plain(formatting.devices(comparison))}."]
+    parts = [plain(title).replace("\\#", "#", 1), f"On {plain(comparison_notes.devices(comparison))}."]
     parts += [bullets(wording.mean_sentences(comparison))] if comparison.overall else []
-    notes = [formatting.passed_over_sentence(comparison), *formatting.widening_sentences([comparison])]
-    notes = [*filter(None, notes), *formatting.detectable_texts([comparison])]
+    notes = [comparison_notes.passed_over_sentence(comparison), *comparison_notes.widening_sentences([comparison])]
+    notes = [*filter(None, notes), *comparison_notes.detectable_texts([comparison])]
     parts += [bullets(map(formatting.sentence, notes))] if notes else []
     for kind, of_kind in by_kind(rows).items():
         parts += [f"## {plain(kind)}"] if kind else []
         parts.append(table(HEAD, map(_row, of_kind)))
     parts += [*_reasons(rows)]
-    others = (*comparison.only, *formatting.sources(comparison))
+    others = (*comparison.only, *comparison_notes.sources(comparison))
     parts += [bullets(others)] if others else []
     issues = dict.fromkeys(issue for row in comparison.rows for issue in row.quality_issues)
     parts += [bullets(f"{code}: {text}" for code, text in lines(issues, name_worst=True))] if issues else []
@@ -172,7 +172,7 @@ def _reasons(rows: Iterable[ComparedRow]) -> list[str]:
     """Return a list of the reasons of rows without a verdict, each once; nothing if there is none."""
     labels: dict[tuple[str, str], list[str]] = {}
     for each in rows:
-        if each.row.reason and each.row.code not in formatting.SELF_EXPLANATORY:
+        if each.row.reason and each.row.code not in comparison_notes.SELF_EXPLANATORY:
             label = f"{each.row.environment} {each.api} {test_phase(each.row)}"
             labels.setdefault((each.word, each.row.reason), []).append(label)
     reasons = [f"{word}: {formatting.few(of_reason)}: {reason}" for (word, reason), of_reason in labels.items()]

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.analysis.boards import boards_of
-from runner.analysis.model import Comparison, Dataset
+from runner.analysis.comparison_model import Comparison
+from runner.analysis.model import Dataset
 from runner.analysis.quality import annotate, quality_issues
 from runner.analysis.quality.grade import grade
 from runner.analysis.quality.run import measured_elsewhere

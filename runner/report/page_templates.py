@@ -14,7 +14,7 @@ from markupsafe import Markup
 from runner.analysis.quality.grade import ADVICE
 from runner.analysis.releases import Release
 from runner.core.text import printable
-from runner.report import differences, formatting, pictures, published_bars, wording
+from runner.report import comparison_notes, differences, formatting, pictures, published_bars, wording
 from runner.report.accuracy import ERRORS, NETWORKS
 from runner.report.answer import Change
 from runner.report.compared_rows import ComparedRow, anchor, description, test_phase
@@ -89,16 +89,16 @@ def environment() -> jinja2.Environment:
     environment.filters.update(
         by_workload=_cases_by_workload,
         counted=lambda items, noun: formatting.counted(len(items), noun),
-        detectable=formatting.detectable_sentences,
-        devices=formatting.devices,
+        detectable=comparison_notes.detectable_sentences,
+        devices=comparison_notes.devices,
         error=formatting.error,
         few=formatting.few,
         groupby_phase=_by_phase,
         groupby_release=_by_release,
-        implementations=formatting.implementations,
+        implementations=comparison_notes.implementations,
         of_kind=lambda entries, kind: [entry for entry in entries if entry[0].device_name == kind],
         sentence=formatting.sentence,
-        sources=formatting.sources,
+        sources=comparison_notes.sources,
         speedup=wording.speedup,
         without_workload=lambda test: test.partition("/")[2],
     )
@@ -111,12 +111,12 @@ def environment() -> jinja2.Environment:
         difference_groups=differences.groups,
         difference_sentence=differences.sentence,
         errors=ERRORS + NETWORKS,
-        mean_note=formatting.sentence(formatting.MEAN),
+        mean_note=formatting.sentence(comparison_notes.MEAN),
         mean_sentences=wording.mean_sentences,
         speedup_range=wording.speedup_range,
         strip=_strip,
         test_phase=test_phase,
-        widening_sentences=formatting.widening_sentences,
+        widening_sentences=comparison_notes.widening_sentences,
     )
     return environment
 

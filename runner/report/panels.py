@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from runner.analysis.boards import Board
 from runner.analysis.compare.kinds import boards_of_rows, by_kind
-from runner.analysis.model import Comparison, Row
+from runner.analysis.comparison_model import Comparison, Row
 from runner.core.model.cells import is_twin
 from runner.report.formatting import counted, few
 

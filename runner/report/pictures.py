@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.analysis.model import Row
+from runner.analysis.comparison_model import Row
 from runner.report import wording
 from runner.report.answer import Change
 from runner.report.formatting import escape

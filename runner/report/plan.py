@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from runner.core.model import Plan, PlannedCell
 from runner.core.units import duration
-from runner.report.formatting import as_text, counted
+from runner.report.formatting import counted
+from runner.report.rich_text import as_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from runner.analysis.model import Comparison, QualityIssue, Row
+from runner.analysis.comparison_model import Comparison, Row
+from runner.analysis.model import QualityIssue
 from runner.analysis.quality.grade import ADVICE, Grade
 from runner.core.model import Cell
 from runner.report import formatting

@@ -5,7 +5,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from runner.analysis.model import MARGIN
+from runner.analysis.comparison_model import MARGIN
 from runner.core import units
 from runner.report import wording
 from runner.report.formatting import date

@@ -8,10 +8,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from runner.analysis.model import Comparison, Row
+from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.model_checks import UNCHECKED
 from runner.core.units import TimeUnit, time_unit
-from runner.report import answer_text, differences, formatting, panels, quality, wording
+from runner.report import answer_text, comparison_notes, differences, formatting, panels, quality, rich_text, wording
 from runner.report.answer import answer
 
 QUESTIONED = "a verdict with ? rests on a measurement with a serious quality issue"
@@ -25,7 +25,7 @@ SHOWN_NOTES = 2
 
 def text(comparison: Comparison, *, width: int, colour: bool) -> str:
     """Return a comparison as lines of at most ``width`` columns, with ANSI colours or without."""
-    return formatting.as_text(_parts(comparison, width), width, colour=colour) + "\n"
+    return rich_text.as_text(_parts(comparison, width), width, colour=colour) + "\n"
 
 
 def _parts(comparison: Comparison, width: int) -> Iterator[RenderableType]:
@@ -40,13 +40,13 @@ def _parts(comparison: Comparison, width: int) -> Iterator[RenderableType]:
         for mean in comparison.overall
         if mean.noise
     ]
-    results = [*means, *formatting.widening_sentences([comparison]), *differences.sentences(comparison)]
-    yield Text("\n".join([*results, *formatting.detectable_texts([comparison])]))
+    results = [*means, *comparison_notes.widening_sentences([comparison]), *differences.sentences(comparison)]
+    yield Text("\n".join([*results, *comparison_notes.detectable_texts([comparison])]))
     yield Text(f"a change of up to {comparison.margin:.0%} counts as none", style="dim")
     if any(_is_questioned(row) for row in comparison.rows):
         yield Text(QUESTIONED, style="dim")
     if comparison.overall:
-        yield Text(formatting.MEAN, style="dim")
+        yield Text(comparison_notes.MEAN, style="dim")
     yield ""
     grades = comparison.grades
     (run, grade) = next(iter(grades.items())) if len(grades) == 1 else ("", None)
@@ -68,12 +68,12 @@ def _heading(of_kind: Comparison, comparison: Comparison) -> Iterator[Renderable
 
 def _notes(comparison: Comparison) -> Iterator[str]:
     """Yield which newer run is not compared, what has no partner, the first few, and what published figures are."""
-    yield from filter(None, [formatting.passed_over_sentence(comparison)])
+    yield from filter(None, [comparison_notes.passed_over_sentence(comparison)])
     only = comparison.only
     yield from only[:SHOWN_NOTES]
     if len(only) > SHOWN_NOTES:
         yield f"{len(only) - SHOWN_NOTES} more implementations or cases are on one side only: --format json lists them"
-    yield from formatting.sources(comparison)
+    yield from comparison_notes.sources(comparison)
 
 
 def _case(comparison: Comparison, case: str, rows: Sequence[Row], width: int, *, on_board: bool) -> RenderableType:
@@ -88,7 +88,7 @@ def _case(comparison: Comparison, case: str, rows: Sequence[Row], width: int, *,
             table.add_row(*_fields(row, rows, unit, width))
     reasons = [
         Text(f"{verdict}: {formatting.few(labels, 3)}: {reason}", style="dim")
-        for verdict, reason, labels in formatting.reasons(rows)
+        for verdict, reason, labels in comparison_notes.reasons(rows)
     ]
     reasons += [Text(f"? {code}: {issue}", style="dim") for code, issue in quality.serious_of_rows(rows)]
     return Group(table, Padding(Group(*reasons), (0, 0, 1, 2)))
@@ -126,7 +126,7 @@ def _fields(row: Row, rows: Sequence[Row], unit: TimeUnit, width: int) -> list[T
     sides = ((row.base_seconds, row.base_spread), (agreeing, row.spread))
     times = [formatting.without_unit(seconds, unit) + formatting.spread(spread, unit) for seconds, spread in sides]
     phase = formatting.phase_label(row.phase, row.precision, [each.precision for each in rows])
-    plain = [formatting.implementations(row), phase, *(times if width >= TIMES_WIDTH else ())]
+    plain = [comparison_notes.implementations(row), phase, *(times if width >= TIMES_WIDTH else ())]
     plain.append(wording.speedup(row.ratio))
     plain += [wording.speedup_range(row.ratio_low, row.ratio_high, direction=False)] if width >= INTERVAL_WIDTH else []
     word = wording.word(row)
@@ -156,5 +156,8 @@ def _caption(comparison: Comparison, rows: Sequence[Row], *, on_board: bool) -> 
     runs = formatting.few(list(dict.fromkeys(" and ".join(row.runs) for row in rows if row.runs)), 2)
     boards = {board for row in rows for board in row.boards}
     of_host = f" of {next(iter(boards)).text}" if len(boards) == 1 and on_board else ""
-    parts = [f"on {formatting.devices(comparison)}{of_host}", *([] if comparison.figures and not counts else [rounds])]
+    parts = [
+        f"on {comparison_notes.devices(comparison)}{of_host}",
+        *([] if comparison.figures and not counts else [rounds]),
+    ]
     return ", ".join([*parts, *([f"run {runs}"] if runs else [])])

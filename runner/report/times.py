@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from runner.analysis.boards import Board, boards_of, kind_name
-from runner.analysis.model import Comparison, Dataset, Row
+from runner.analysis.comparison_model import Comparison, Row
+from runner.analysis.model import Dataset
 from runner.analysis.time_intervals import time_intervals
 from runner.catalog.cases import CASES, FIELDS, field, is_network_of_user
 from runner.core import units

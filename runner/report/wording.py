@@ -6,8 +6,9 @@ direction; JSON and CSV have the ratio.
 
 from typing import Literal
 
-from runner.analysis.model import Comparison, Row
-from runner.report.formatting import DASH, mean_scope
+from runner.analysis.comparison_model import Comparison, Row
+from runner.report.comparison_notes import mean_scope
+from runner.report.formatting import DASH
 
 Word = Literal[
     "faster",

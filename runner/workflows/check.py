@@ -7,7 +7,8 @@ from typing import Any
 
 from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import Comparison, Dataset
+from runner.analysis.comparison_model import Comparison
+from runner.analysis.model import Dataset
 from runner.analysis.quality import quality_issues
 from runner.analysis.quality.grade import grade
 from runner.backends import harness_archive

@@ -9,7 +9,8 @@ import pandas as pd
 
 from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import Comparison, Dataset
+from runner.analysis.comparison_model import Comparison
+from runner.analysis.model import Dataset
 from runner.analysis.quality import annotate, quality_issues
 from runner.analysis.quality.grade import Grade, grade
 from runner.analysis.releases import Release, releases

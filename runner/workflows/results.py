@@ -9,7 +9,8 @@ from pathlib import Path
 from runner.analysis import dataset
 from runner.analysis.compare import compare
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import MARGIN, Comparison, Dataset, QualityIssue
+from runner.analysis.comparison_model import MARGIN, Comparison
+from runner.analysis.model import Dataset, QualityIssue
 from runner.analysis.of_run import of_run, split, with_facts_of
 from runner.analysis.quality import annotate, quality_issues
 from runner.analysis.quality.grade import grade

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from runner.analysis.compare.forecasts import fresh_rounds
+from runner.analysis.comparison_model import Row
 from runner.analysis.forecast import MAX_FRESH_ROUNDS
-from runner.analysis.model import MIN_ROUNDS, QualityIssue, Row
+from runner.analysis.model import MIN_ROUNDS, QualityIssue
 from runner.core.model import Cell
 from runner.core.model.cells import TWIN, is_twin
 from runner.report.check import Check

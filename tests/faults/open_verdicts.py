@@ -5,7 +5,7 @@ Whether a verdict is open depends on the noise of a machine; here a run measures
 
 from collections.abc import Sequence
 
-from runner.analysis.model import Comparison
+from runner.analysis.comparison_model import Comparison
 from runner.analysis.stopping import StoppingRule
 from runner.core.model import Cell
 

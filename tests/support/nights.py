@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runner.analysis.model import Comparison, Difference, Row, Verdict
+from runner.analysis.comparison_model import Comparison, Difference, Row, Verdict
 from runner.core.model import Cell
 from runner.workflows.alerts.delivery import Delivery
 from runner.workflows.alerts.sending import Message

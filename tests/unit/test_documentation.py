@@ -13,7 +13,7 @@ import yaml
 from typer.main import get_command
 
 from runner import cli
-from runner.analysis.model import VERDICTS
+from runner.analysis.comparison_model import VERDICTS
 from runner.cli import signals
 from runner.core import errors
 from runner.core.errors import RunnerError

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, get_args
 
 from runner.analysis.compare.pairing import Pair, Side
-from runner.analysis.model import Difference, Kind
+from runner.analysis.comparison_model import Difference, Kind
 from runner.core import units
 from runner.core.facts import SHOWN_DIFFERENCES, Recorder
 from runner.core.model import Cell

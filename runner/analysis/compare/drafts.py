@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from runner.analysis import statistics
+from runner.analysis.comparison_model import Row
 from runner.analysis.error_inflation import Inflation
-from runner.analysis.model import Row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

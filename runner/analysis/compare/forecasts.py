@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from runner.analysis import forecast, statistics
+from runner.analysis.comparison_model import MAX_MORE_ROUNDS, Detectable, Row
 from runner.analysis.continuation import independent
-from runner.analysis.model import MAX_MORE_ROUNDS, MIN_ROUNDS, Detectable, Row
+from runner.analysis.model import MIN_ROUNDS
 
 
 def with_forecasts(

@@ -8,8 +8,8 @@ import numpy as np
 
 from runner.analysis import statistics
 from runner.analysis.compare.drafts import Draft
+from runner.analysis.comparison_model import GeometricMean
 from runner.analysis.error_inflation import Inflation
-from runner.analysis.model import GeometricMean
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

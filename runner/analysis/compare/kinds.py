@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from runner.analysis.boards import Board
-from runner.analysis.model import Comparison, Row
+from runner.analysis.comparison_model import Comparison, Row
 
 
 def by_kind(comparison: Comparison) -> tuple[Comparison, ...]:

@@ -8,8 +8,9 @@ from typing import NamedTuple
 from runner.analysis.compare.geometric_mean import geometric_means
 from runner.analysis.compare.pairing import environment_side, pairs
 from runner.analysis.compare.verdicts import draft
+from runner.analysis.comparison_model import GeometricMean, Row
 from runner.analysis.controls import aa_pairs_of_run
-from runner.analysis.model import MIN_ROUNDS, Dataset, GeometricMean, Row
+from runner.analysis.model import MIN_ROUNDS, Dataset
 from runner.core.model.cells import is_twin, without_twin
 
 FLOOR_LEVEL = 0.05

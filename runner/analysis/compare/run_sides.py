@@ -10,8 +10,9 @@ from runner.analysis.compare.noise_floor import Floor, MeanKey, Work, mean_noise
 from runner.analysis.compare.pairing import Pair, Side, environment_side, pairs
 from runner.analysis.compare.published import published_side
 from runner.analysis.compare.verdicts import draft
+from runner.analysis.comparison_model import PassedOver
 from runner.analysis.error_inflation import Inflation, inflation
-from runner.analysis.model import Dataset, PassedOver
+from runner.analysis.model import Dataset
 from runner.analysis.of_run import split
 from runner.catalog.published import Figure, is_published
 

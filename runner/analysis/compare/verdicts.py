@@ -15,8 +15,9 @@ from runner.analysis.compare.forecasts import with_forecasts
 from runner.analysis.compare.pairing import Measured, Pair, Side
 from runner.analysis.compare.published import note, with_comparable_facts
 from runner.analysis.compare.sample_sizes import SampleSize, batch_difference
+from runner.analysis.comparison_model import Row
 from runner.analysis.error_inflation import Inflation
-from runner.analysis.model import Round, Row
+from runner.analysis.model import Round
 from runner.analysis.model_checks import pair_issues
 from runner.core.facts import COMPARABLE
 

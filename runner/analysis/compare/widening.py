@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable, Mapping
 
 from runner.analysis.compare.drafts import Draft, variance_factor
+from runner.analysis.comparison_model import Widening
 from runner.analysis.error_inflation import Inflation
-from runner.analysis.model import Widening
 
 
 def widenings(drafts: Iterable[Draft], inflations: Mapping[str, Inflation]) -> tuple[Widening, ...]:

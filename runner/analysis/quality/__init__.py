@@ -8,8 +8,9 @@ budget in ``run``. ``docs/doubts.md`` explains each code. In JSON the issues are
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from runner.analysis.comparison_model import Comparison
 from runner.analysis.controls import control_issues
-from runner.analysis.model import Comparison, Dataset, QualityIssue
+from runner.analysis.model import Dataset, QualityIssue
 from runner.analysis.quality.cells import CELL_CHECKS, cell_samples, few_rounds
 from runner.analysis.quality.run import busy_issues, machine_issues, serial_correlation_issues, short_budget
 

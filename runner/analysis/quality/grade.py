@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal, NamedTuple, get_args
 
+from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.controls import aa_pairs_of_run, canary_by_host, different_pairs
-from runner.analysis.model import Comparison, Dataset, QualityIssue, Row
+from runner.analysis.model import Dataset, QualityIssue
 from runner.analysis.quality.cells import cell_samples
 from runner.analysis.quality.run import knows_cpus, online_cpus, others_busy
 from runner.core.model.cells import is_twin

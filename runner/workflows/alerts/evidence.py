@@ -11,7 +11,7 @@ from runner.workflows.alerts.stored import differences, in_turns
 
 VALUE_LENGTH = 60  # characters of a value of a fact; an environment reports it
 RELEVANT = ("framework", "speed")
-"""Kinds of differences that times may depend on; see ``runner.analysis.model.Difference``."""
+"""Kinds of differences that times may depend on; see ``runner.analysis.comparison_model.Difference``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

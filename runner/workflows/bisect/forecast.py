@@ -6,7 +6,7 @@ from typing import Any
 
 from runner.analysis.bisection import expected_comparisons
 from runner.core.units import disk_size, duration
-from runner.report import formatting
+from runner.report import formatting, rich_text
 from runner.workflows.bisect.candidates import Candidate
 from runner.workflows.bisect.measuring import Measuring
 from runner.workflows.bisect.result import entry
@@ -54,7 +54,7 @@ class Forecast:
         measuring = f"at least {duration(self.seconds)} of measuring"
         summary = f"about {steps}, at most {builds}{download}, and {measuring}"
         notes = [f"note: {note}" for note in self.notes]
-        return "\n".join([formatting.columns(rows, width).rstrip(), *notes, summary])
+        return "\n".join([rich_text.columns(rows, width).rstrip(), *notes, summary])
 
 
 def forecast(

@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from runner.analysis import dataset
 from runner.analysis.bisection import Outcome
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import Comparison, Row
+from runner.analysis.comparison_model import Comparison, Row
 from runner.core.errors import Problem, ProvisionError, RunnerError
 from runner.core.model import Provisioned
 from runner.core.model.cells import is_twin

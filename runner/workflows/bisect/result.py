@@ -7,7 +7,7 @@ from typing import Any
 
 from runner.analysis.bisection import Answer, Change
 from runner.core.units import duration
-from runner.report import formatting
+from runner.report import formatting, rich_text
 from runner.workflows.bisect.candidates import Candidate
 from runner.workflows.bisect.state import Question, Step
 
@@ -60,7 +60,7 @@ class Bisection:
         """Return the steps as a table, then what they show."""
         rows = [("base", "other", "ratio", "95 %", "rounds", "verdict"), *map(step_row, self.steps)]
         lines = [f"{self.question.cell} on {self.question.device}, {self.question.backend}", ""]
-        lines += [formatting.columns(rows, width).rstrip(), ""]
+        lines += [rich_text.columns(rows, width).rstrip(), ""]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes), *self.sentences()])
 
     def sentences(self) -> Iterator[str]:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from runner.report.formatting import STATE_STYLES, as_text
+from runner.report.formatting import STATE_STYLES
+from runner.report.rich_text import as_text
 from runner.workflows.doctor.findings import Finding, judge
 from runner.workflows.doctor.inspect import Facts, Outlook, outlooks_and_engine, read_facts
 from runner.workflows.options import Options

@@ -16,7 +16,8 @@ from typing_extensions import TypedDict  # typing has no TypedDict that pydantic
 from runner.analysis import dataset
 from runner.analysis.boards import boards_of
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import Dataset, Row
+from runner.analysis.comparison_model import Row
+from runner.analysis.model import Dataset
 from runner.analysis.of_run import split
 from runner.analysis.quality.run import measured_elsewhere
 from runner.analysis.releases import Release, releases

@@ -13,7 +13,8 @@ from typing import Any
 from runner.analysis import dataset
 from runner.analysis.compare.pairing import Measured, Pair, Side, environment_side
 from runner.analysis.compare.verdicts import draft, fact_differences, host_difference, with_verdicts
-from runner.analysis.model import Dataset, Row
+from runner.analysis.comparison_model import Row
+from runner.analysis.model import Dataset
 from runner.core.errors import RecordError
 from runner.core.model import Cell
 from runner.core.model.cells import is_twin

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from runner.analysis.model import Row
+from runner.analysis.comparison_model import Row
 from runner.core.model import Cell
 from runner.workflows.nightly.anchors import is_due
 from runner.workflows.nightly.baseline import Baseline, looks_changed

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import MIN_ROUNDS, Comparison, Row
+from runner.analysis.comparison_model import Comparison, Row
+from runner.analysis.model import MIN_ROUNDS
 from runner.backends import restored
 from runner.core.model import Cell, Past, Plan, PlannedCell, Provisioned, Survey
 from runner.core.progress import Progress

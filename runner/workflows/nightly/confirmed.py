@@ -11,7 +11,7 @@ References:
 from collections.abc import Sequence
 from typing import Literal
 
-from runner.analysis.model import Row
+from runner.analysis.comparison_model import Row
 from runner.workflows.nightly.history import Look, last_in_turns
 
 CLEAR = "beyond-margin"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from math import log, log1p
 from typing import NamedTuple
 
-from runner.analysis.model import Row
+from runner.analysis.comparison_model import Row
 from runner.core.model import Cell
 from runner.workflows.nightly.baseline import Baseline
 from runner.workflows.nightly.confirmed import Against

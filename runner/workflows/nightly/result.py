@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from runner.analysis.model import Comparison, Row
+from runner.analysis.comparison_model import Comparison, Row
 from runner.core.model import Cell
 from runner.store.documents import save
 from runner.workflows.alerts.entry import AlertEntry

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from runner.analysis import dataset
-from runner.analysis.model import Row
+from runner.analysis.comparison_model import Row
 from runner.core.errors import RecordError
 from runner.core.model import Cell
 from runner.history.entries import Point

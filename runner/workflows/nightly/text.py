@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from runner.analysis.model import Row
+from runner.analysis.comparison_model import Row
 from runner.report import differences, formatting
 from runner.workflows.nightly.confirmed import Against
 from runner.workflows.nightly.result import Change, Night, Pair

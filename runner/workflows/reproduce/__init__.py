@@ -12,7 +12,8 @@ from dataclasses import replace
 from runner.analysis import dataset
 from runner.analysis.compare.pairing import environment_side
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import MIN_ROUNDS, Comparison, Dataset, Row
+from runner.analysis.comparison_model import Comparison, Row
+from runner.analysis.model import MIN_ROUNDS, Dataset
 from runner.core.errors import GpuError, Problem, RunnerError, UsageError
 from runner.core.model import Cell, Past, Plan, PlannedCell, Provisioned
 from runner.core.progress import Progress

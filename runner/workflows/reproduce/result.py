@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from runner.analysis.compare.differences import SideFacts, differences
-from runner.analysis.model import Dataset, Row
+from runner.analysis.comparison_model import Row
+from runner.analysis.model import Dataset
 from runner.core.units import step_time
-from runner.report import formatting
+from runner.report import formatting, rich_text
 
 VERSION = 1
 NOT_IN_TURNS = (
@@ -76,7 +77,7 @@ class Reproduction:
         rows: list[tuple[str, ...]] = [head]
         rows += [self._row(row) for row in self.rows]
         reasons = dict.fromkeys(row.reason for row in self.rows if row.verdict == "not-comparable")
-        lines = [formatting.columns(rows, width).rstrip(), "", *reasons, *self.facts]
+        lines = [rich_text.columns(rows, width).rstrip(), "", *reasons, *self.facts]
         lines += [] if self.facts else ["machine, driver, harness and environment are those of the stored run"]
         if self.against:
             lines.append(f"measured in turns in {self.folder}")

@@ -13,8 +13,9 @@ from runner.analysis import dataset, statistics
 from runner.analysis.boards import Board, groups, shared_rounds
 from runner.analysis.compare import compare, summarise
 from runner.analysis.compare.kinds import by_kind
+from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.controls import canary_by_host, control_issues
-from runner.analysis.model import Comparison, Dataset, Row
+from runner.analysis.model import Dataset
 from runner.analysis.quality import quality_issues
 from runner.core.model import Record
 from runner.report import render

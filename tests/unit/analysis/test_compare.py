@@ -15,7 +15,8 @@ from runner.analysis.compare import compare
 from runner.analysis.compare.pairing import Pair, environment_side
 from runner.analysis.compare.summary import summarise
 from runner.analysis.compare.verdicts import draft, with_verdicts
-from runner.analysis.model import MAX_MORE_ROUNDS, Dataset, Row
+from runner.analysis.comparison_model import MAX_MORE_ROUNDS, Row
+from runner.analysis.model import Dataset
 from runner.core.errors import RunnerError, UsageError
 from runner.core.model import Cell, Record, Skip
 from runner.report import data, terminal

@@ -11,7 +11,8 @@ from runner.analysis import dataset
 from runner.analysis.compare import compare
 from runner.analysis.compare.pairing import environment_side
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import Comparison, Dataset, Row
+from runner.analysis.comparison_model import Comparison, Row
+from runner.analysis.model import Dataset
 from runner.analysis.quality import quality_issues
 from runner.core.files import write_whole
 from runner.core.model import Record

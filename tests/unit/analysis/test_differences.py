@@ -9,7 +9,7 @@ import pytest
 from runner.analysis import dataset
 from runner.analysis.compare import compare
 from runner.analysis.compare.differences import SideFacts, differences
-from runner.analysis.model import Comparison, Difference
+from runner.analysis.comparison_model import Comparison, Difference
 from runner.core.model import Skip
 from runner.report.differences import groups, sentence
 from runner.store.run import Run, runs

@@ -10,7 +10,7 @@ from scipy import stats as scipy_stats
 
 from benchmarks import promises, stopping
 from runner.analysis import forecast, statistics
-from runner.analysis.model import MAX_MORE_ROUNDS
+from runner.analysis.comparison_model import MAX_MORE_ROUNDS
 
 LOOKS = statistics.looks(3, 20)
 LEVEL = statistics.FALSE_ALARM_LEVEL

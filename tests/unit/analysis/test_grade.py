@@ -11,7 +11,8 @@ import pytest
 
 from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import Comparison, Dataset, QualityIssue, Row
+from runner.analysis.comparison_model import Comparison, Row
+from runner.analysis.model import Dataset, QualityIssue
 from runner.analysis.quality import grade as grades
 from runner.analysis.quality import quality_issues
 from runner.analysis.quality.grade import CHECKS, LEVELS, Figures, Grade, Reason, canary_range, grade

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from runner.analysis.compare import compare
+from runner.analysis.comparison_model import Comparison
 from runner.analysis.dataset import load_dataset
-from runner.analysis.model import Comparison
 from runner.analysis.quality import annotate, quality_issues
 from runner.report import render, report
 from runner.report.accuracy import accuracy

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from runner.analysis.compare import compare
+from runner.analysis.comparison_model import Row
 from runner.analysis.dataset import load_dataset
-from runner.analysis.model import Row
 from tests.support.fake_runs import cell, good, make
 
 A, B = cell("torch-1.12"), cell("torch-2.x")

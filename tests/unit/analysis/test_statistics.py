@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from runner.analysis import error_spending, statistics
-from runner.analysis.model import MARGIN
+from runner.analysis.comparison_model import MARGIN
 
 INF = math.inf
 ALPHA = 1 - statistics.CONFIDENCE

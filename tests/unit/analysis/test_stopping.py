@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from runner.analysis.model import Comparison, Row
+from runner.analysis.comparison_model import Comparison, Row
 from runner.analysis.stopping import StoppingRule
 from runner.core.model import Cell, Measurement, Plan, PlannedCell, Skip
 from runner.core.model.cells import twin

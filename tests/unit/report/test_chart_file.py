@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from runner import cli
 from runner.analysis import dataset
 from runner.analysis.compare import compare
-from runner.analysis.model import Comparison
+from runner.analysis.comparison_model import Comparison
 from runner.analysis.releases import releases
 from runner.core.errors import UsageError
 from runner.report import chart_file, pictures

@@ -9,7 +9,8 @@ import pytest
 
 from runner.analysis import dataset
 from runner.analysis.compare import summarise
-from runner.analysis.model import Comparison, Dataset
+from runner.analysis.comparison_model import Comparison
+from runner.analysis.model import Dataset
 from runner.analysis.releases import releases
 from runner.report import render, report
 from runner.report.page import Page, arrange

@@ -12,10 +12,11 @@ import pytest
 from runner.analysis import dataset
 from runner.analysis.compare import compare
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import Comparison, Dataset, Row
+from runner.analysis.comparison_model import Comparison, Row
+from runner.analysis.model import Dataset
 from runner.core.errors import UsageError
 from runner.core.model import Cell, Skip
-from runner.report import FORMATS, formatting, render, report
+from runner.report import FORMATS, comparison_notes, formatting, render, report, rich_text
 from runner.report.accuracy import Worst, accuracy
 from runner.report.accuracy import text as accuracy_text
 from tests.support.fake_runs import bad, cell, good, make, realistic, rounds
@@ -126,10 +127,10 @@ def test_the_sentence_of_what_can_be_called(
     comparison: Comparison, change: float | None, rounds: tuple[int, ...], text: str
 ) -> None:
     changed = replace(comparison, detectable_change=change, detectable_rounds=rounds)
-    assert formatting.detectable_sentence(changed) == text
-    assert formatting.detectable_sentences([changed]) == ([f"{text[0].upper()}{text[1:]}."] if text else [])
+    assert comparison_notes.detectable_sentence(changed) == text
+    assert comparison_notes.detectable_sentences([changed]) == ([f"{text[0].upper()}{text[1:]}."] if text else [])
     expected = [f"Against torch-1.0: {text}."] * 2 if text else []
-    assert formatting.detectable_sentences([changed, changed]) == expected
+    assert comparison_notes.detectable_sentences([changed, changed]) == expected
 
 
 def test_differences_are_in_every_format_except_csv(comparison: Comparison) -> None:
@@ -234,8 +235,8 @@ def test_accuracy_fits_its_terminal_and_keeps_every_result(tmp_path: Path, width
 
 def test_the_last_column_stands_below_the_others_where_there_is_no_room() -> None:
     rows = [("20261120-104500-ab12", "2026-11-20 10:45 UTC", "fair", "PyTorch 2.13.0 is 2.11x faster than 1.0.0")]
-    assert formatting.columns(rows, 120).splitlines() == ["  ".join(rows[0])]
-    assert formatting.columns(rows, 60).splitlines() == ["  ".join(rows[0][:3]), f"    {rows[0][3]}"]
+    assert rich_text.columns(rows, 120).splitlines() == ["  ".join(rows[0])]
+    assert rich_text.columns(rows, 60).splitlines() == ["  ".join(rows[0][:3]), f"    {rows[0][3]}"]
 
 
 def test_a_missing_time_is_a_dash() -> None:
@@ -254,7 +255,7 @@ def test_equal_reasons_are_given_once_with_all_their_rows() -> None:
         )
         for slug in ("one", "two")
     ]
-    assert formatting.reasons(rows) == [("not-measured", "too much", ["one train", "two train"])]
+    assert comparison_notes.reasons(rows) == [("not-measured", "too much", ["one train", "two train"])]
 
 
 PAPER = "published:braun2018/torch-0.4"

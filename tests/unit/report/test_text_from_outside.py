@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from runner import cli
 from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import Comparison
+from runner.analysis.comparison_model import Comparison
 from runner.cli import console
 from runner.core.progress import LiveProgress
 from runner.report import chart_file, render, report

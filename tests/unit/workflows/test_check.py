@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from runner import cli
 from runner.analysis.compare.forecasts import fresh_rounds
-from runner.analysis.model import MARGIN
+from runner.analysis.comparison_model import MARGIN
 from runner.backends import harness_archive
 from runner.core.files import write_whole
 from runner.core.model import Cell, Record

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runner.analysis import dataset
-from runner.analysis.model import Comparison, Row, Verdict
+from runner.analysis.comparison_model import Comparison, Row, Verdict
 from runner.backends import restored
 from runner.backends.venv import VenvBackend
 from runner.core.model import Block, Measurement, Plan, PlannedCell, Skip

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import runner
-from runner.analysis.model import MARGIN
+from runner.analysis.comparison_model import MARGIN
 from runner.core.errors import UsageError
 from runner.report import data
 from runner.workflows.results import comparison, find_run, run_answer

@@ -9,7 +9,7 @@ import pytest
 
 from runner.analysis import dataset
 from runner.analysis.compare.summary import summarise
-from runner.analysis.model import MARGIN
+from runner.analysis.comparison_model import MARGIN
 from runner.core.errors import RecordError
 from runner.core.model import Cell
 from runner.core.model.cells import twin

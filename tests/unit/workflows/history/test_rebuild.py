@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.analysis.model import MARGIN
+from runner.analysis.comparison_model import MARGIN
 from runner.core.errors import DamagedRunWarning
 from runner.history.database import History
 from runner.store.run import Run

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from runner.analysis.model import Row, Verdict
+from runner.analysis.comparison_model import Row, Verdict
 from runner.workflows.nightly.confirmed import Against, confirming_night
 from runner.workflows.nightly.history import Look
 from tests.support.fake_runs import cell

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runner.analysis.model import Row
+from runner.analysis.comparison_model import Row
 from runner.workflows.nightly import result
 from runner.workflows.nightly.drift import drift_notes
 from runner.workflows.nightly.history import FOLDER, History, Look, nights_waiting, read_history

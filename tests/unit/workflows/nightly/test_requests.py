@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from runner.analysis.compare.pairing import Side
-from runner.analysis.model import Row
+from runner.analysis.comparison_model import Row
 from runner.core.model import Cell
 from runner.workflows.nightly.baseline import Baseline
 from runner.workflows.nightly.history import Look

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runner.analysis import dataset
-from runner.analysis.model import Row
+from runner.analysis.comparison_model import Row
 from runner.backends.lock_file import parse_lock
 from runner.core.errors import NothingSelectedError, RunnerError, UsageError
 from runner.core.model import Block, Cell, Measurement, Past, Plan, PlannedCell

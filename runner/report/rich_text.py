@@ -1,0 +1,74 @@
+"""What Rich prints, as text: for a terminal and for files."""
+
+import functools
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from runner.core.text import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType
+
+MIN_FOLDED_WIDTH = 40
+"""Columns that a folded last column has at least; with less room it stands below the others."""
+
+
+@functools.cache
+def _console_class() -> "type[Console]":
+    """Return Rich's console with every character visible that is in what it prints; colours are no part of that."""
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class VisibleConsole(Console):
+        def render(self, renderable: "RenderableType", options: "ConsoleOptions | None" = None) -> Iterator[Segment]:
+            for segment in super().render(renderable, options):
+                text = segment.text
+                safe = text if segment.control or text.isprintable() else printable(text, multiline=True)
+                yield segment if safe is text else Segment(safe, segment.style)
+
+    return VisibleConsole
+
+
+def as_text(parts: Iterable["RenderableType"], width: int, *, colour: bool = False) -> str:
+    """Return what Rich prints, as lines without trailing spaces.
+
+    Args:
+        parts: a ``str`` is never wrapped, anything else fits ``width``.
+        width: columns.
+        colour: whether the lines have ANSI colours.
+    """
+    stream = io.StringIO()
+    console = _console_class()(
+        file=stream,
+        width=width,
+        force_terminal=colour,
+        no_color=not colour,
+        color_system="standard" if colour else None,
+        highlight=False,
+        markup=False,
+    )
+    for part in parts:
+        console.print(part, soft_wrap=isinstance(part, str))
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
+
+
+def columns(rows: Sequence[Sequence[str]], width: int) -> str:
+    """Return rows as aligned columns; the last one is folded to the width, below the others if that is narrow."""
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for _ in rows[0][:-1]:
+        table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    others = sum(max(map(len, column)) + 2 for column in list(zip(*rows, strict=True))[:-1])
+    if width - others >= min(MIN_FOLDED_WIDTH, max(len(row[-1]) for row in rows)):
+        return as_text([table], width)
+    parts: list[RenderableType] = []
+    for *row, last in rows:
+        parts += [Text("  ".join(row)), Padding(Text(last), (0, 0, 0, 4))]
+    return as_text(parts, width)
