@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import shutil
 import signal
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from runner.backends.venv import VenvBackend
 from runner.core.model import Spec
 from runner.core.paths import cache_folder
 from tests.integration.conftest import Runner, wait_for
-from tests.support.slow_numpy import SLOW_NUMPY
+from tests.support.slow_numpy import SLOW_NUMPY, copy_with_code
 
 CELL = "numpy-loop/rnn-step/rnn-b32-h128/forward/fp32"
 MATRIX = """\
@@ -34,7 +35,11 @@ Plant = Callable[[str, str], Path]
 
 @pytest.fixture
 def plant(runner: Runner) -> Iterator[Plant]:
-    """Add an environment with NumPy from the shared one: a copy, with code added."""
+    """Add an environment with NumPy from the shared one: a copy, with code added.
+
+    Sessions share the folder of environments, so the names of the copies are random.
+    """
+    session = secrets.token_hex(8)
     backend = VenvBackend(cache_folder(os.environ))
     locks = runner.folder / "docker/locks"
     lock = locks / "numpy.txt"
@@ -46,14 +51,10 @@ def plant(runner: Runner) -> Iterator[Plant]:
         spec = Spec(environment="np-old", framework="numpy", release="2.4.6", python="3.11", lock=lock)
         before = backend.home(spec)
         copy = locks / f"{name}.txt"
-        copy.write_text(f"{lock.read_text()}# {name} of {runner.folder.name}\n")
+        copy.write_text(f"{lock.read_text()}# {name} of {session}\n")
         home = backend.home(replace(spec, environment=name, lock=copy))
         homes.append(home)
-        shutil.copytree(before, home, symlinks=True, copy_function=os.link)
-        (package,) = home.glob("lib/python3.11/site-packages/numpy/__init__.py")
-        text = package.read_text()
-        package.unlink()  # or the file that it is a hard link to would change, too
-        package.write_text(text + code)
+        copy_with_code(before, home, code)
         return home
 
     yield planted

@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import shutil
 import signal
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from runner.core.paths import cache_folder
 from runner.report.formatting import counted
 from tests.integration.conftest import Runner, journal_of, wait_for
 from tests.support.receivers import Received, http_server
-from tests.support.slow_numpy import SLOW_NUMPY
+from tests.support.slow_numpy import SLOW_NUMPY, copy_with_code
 
 NIGHT = ("nightly", "np-old", "--preset", "tiny", "--device", "cpu", "--threads", "1", "--backend", "venv")
 QUICK = ("--seconds", "0.1", "--budget", "3m")
@@ -26,7 +27,11 @@ Change = Callable[[str], Path]
 
 @pytest.fixture
 def change(runner: Runner) -> Iterator[Change]:
-    """Give np-old another lock, and the virtual environment that goes with it: a copy, with code added to NumPy."""
+    """Give np-old another lock, and the virtual environment that goes with it: a copy, with code added to NumPy.
+
+    Sessions share the folder of environments, so the names of the copies are random.
+    """
+    session = secrets.token_hex(8)
     backend = VenvBackend(cache_folder(os.environ))
     lock = runner.folder / "docker/locks/numpy.txt"
     spec = Spec(environment="np-old", framework="numpy", release="2.4.6", python="3.11", lock=lock)
@@ -35,14 +40,10 @@ def change(runner: Runner) -> Iterator[Change]:
     def changed(code: str) -> Path:
         assert runner("build", *NIGHT[1:]).returncode == 0
         before = backend.home(spec)
-        lock.write_text(lock.read_text() + f"# change {len(made)} of {runner.folder.name}\n")
+        lock.write_text(lock.read_text() + f"# change {len(made)} of {session}\n")
         home = backend.home(spec)
         made.append(home)
-        shutil.copytree(before, home, symlinks=True, copy_function=os.link)
-        (package,) = home.glob("lib/python3.11/site-packages/numpy/__init__.py")
-        text = package.read_text()
-        package.unlink()  # or the one it is a hard link to would change, too
-        package.write_text(text + code)
+        copy_with_code(before, home, code)
         assert (home / READY).exists()
         return home
 

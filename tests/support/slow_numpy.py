@@ -1,4 +1,8 @@
-"""Code that makes NumPy slower, for nights and searches to notice: in a module of a wheel, or at the end of NumPy."""
+"""Makes NumPy slower, for nights and searches to notice: by code in a module of a wheel, or at the end of NumPy."""
+
+import os
+import shutil
+from pathlib import Path
 
 SLOW_NUMPY = '''
 
@@ -31,3 +35,12 @@ def _slow_numpy():
 
 _slow_numpy()
 '''
+
+
+def copy_with_code(environment: Path, copy: Path, code: str) -> None:
+    """Copy a virtual environment by hard links, with code added to the end of its NumPy."""
+    shutil.copytree(environment, copy, symlinks=True, copy_function=os.link)
+    (package,) = copy.glob("lib/python3.11/site-packages/numpy/__init__.py")
+    text = package.read_text()
+    package.unlink()  # or the file that it is a hard link to would change, too
+    package.write_text(text + code)
