@@ -7,7 +7,7 @@ from pathlib import Path
 SLOW_NUMPY = '''
 
 def _slow_numpy():
-    """Make tanh and zeros of NumPy, which every cell calls again and again, take twice as long: by a busy wait."""
+    """Make tanh and zeros of NumPy, which every cell calls again and again, take three times as long: by a busy wait."""
     import functools
     import time
 
@@ -21,7 +21,7 @@ def _slow_numpy():
         def called(*arguments, **named):
             now = clock()
             gap = now - last[0]
-            end = now + (gap if gap < 0.05 else 0)
+            end = now + (2 * gap if gap < 0.05 else 0)
             while clock() < end:
                 pass
             last[0] = clock()
