@@ -7,7 +7,7 @@ from pathlib import Path
 SLOW_NUMPY = '''
 
 def _slow_numpy():
-    """Make tanh and zeros of NumPy, which every cell calls again and again, take three times as long: by a busy wait."""
+    """Make tanh and zeros of NumPy, which every cell calls again and again, take three times as long: a busy wait."""
     import functools
     import time
 
