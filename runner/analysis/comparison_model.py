@@ -197,7 +197,7 @@ class Widening:
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """A run that is newer than a compared one, and could not be used.
+    """A run that is newer than the runs of a comparison, and that the comparison could not use.
 
     Attributes:
         run: its id.

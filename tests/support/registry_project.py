@@ -24,7 +24,7 @@ FROM ${BASE}
 ARG BUILDER=""
 LABEL io.matrix-runner.owner="${BUILDER}"
 ARG LOCK
-COPY ${LOCK} /work/lock.txt
+COPY ${LOCK} /usr/local/share/lock.txt
 """
 MATRIX = """\
 version: 1

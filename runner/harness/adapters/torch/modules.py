@@ -19,8 +19,8 @@ class CudnnsPrecisions(object):
 
     cuDNN has bf16 since 9.13 (pull request 164411 of PyTorch); wheels have such a cuDNN from 2.11 on. On a GPU, autocast
     runs these layers in fp16 whichever type it is given: ``aten/src/ATen/cudnn/AutocastRNN.cpp``. On a processor with
-    AVX512_BF16 and without AVX512_FP16, oneDNN of PyTorch 2.13 refuses an LSTM in fp16; without AVX-512, also one in bf16
-    under autocast.
+    AVX512_BF16 and without AVX512_FP16, oneDNN of PyTorch 2.13 refuses an LSTM in fp16. On one without AVX-512, it
+    refuses an LSTM in bf16 under autocast.
     """
 
     mixed = {"cpu": {"bf16": (1, 12)}, "cuda": {"fp16": (1, 7)}}
