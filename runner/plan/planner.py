@@ -224,12 +224,21 @@ def _as_skip(code_and_reason: tuple[str, str] | None) -> Skip | None:
 
 def _nothing_selected(request: Request) -> Problem:
     """Return the problem of a selection without cells; it names everything that was selected."""
+    environments = request.environments if len(request.environments) < 4 else ()
+    hint = "`runner plan` without these options lists every cell"
+    if request.cell_selectors:
+        names = " ".join(environments)
+        hint = (
+            "a cell is environment/implementation/workload/case/phase/precision: "
+            f"`runner plan{f' {names}' if names else ''}` lists them"
+        )
     parts = {
+        "selector": request.cell_selectors,
         "preset": (request.preset,) if request.preset else (),
         "workload": request.workloads,
         "precision": request.precisions,
-        "environment": request.environments if len(request.environments) < 4 else (),
+        "environment": () if request.cell_selectors else environments,
     }
     selected = "; ".join(f"{name} {', '.join(values)}" for name, values in parts.items() if values)
     message = f"no cell matches the selection ({selected})" if selected else "no cell matches the selection"
-    return Problem(message, hint="`runner plan` without these options lists every cell")
+    return Problem(message, hint=hint)

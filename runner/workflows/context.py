@@ -180,6 +180,7 @@ def plan_request(
     return Request(
         environments=_environments(matrix, options.selectors or ()),
         chosen=choose_cells(matrix, options.selectors) if options.selectors else None,
+        cell_selectors=tuple(selector for selector in options.selectors or () if "/" in selector),
         workloads=tuple(options.workload or ()),
         preset=options.preset,
         precisions=tuple(dict.fromkeys(options.precision or ())),

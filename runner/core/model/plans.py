@@ -158,6 +158,7 @@ class Request:
         environments: ids, in file order, bases first.
         bases: environments of which the cells are measured that another environment of their framework has.
         chosen: returns True for the id of a selected cell; None selects all.
+        cell_selectors: globs over cell ids that ``chosen`` stands for, as the user wrote them.
         workloads: names of the selected workloads; empty for all.
         preset: name of a preset of the matrix; None selects all that the matrix lists.
         precisions: the selected precisions; empty for those of the matrix.
@@ -176,6 +177,7 @@ class Request:
     environments: tuple[str, ...]
     bases: tuple[str, ...] = ()
     chosen: Callable[[str], bool] | None = None
+    cell_selectors: tuple[str, ...] = ()
     workloads: tuple[str, ...] = ()
     preset: str | None = None
     precisions: tuple[str, ...] = ()

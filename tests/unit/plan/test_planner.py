@@ -351,6 +351,13 @@ def test_nothing_selected_names_the_selection() -> None:
         planned(small(), workloads=("asr-lstm",))
     with pytest.raises(NothingSelectedError, match=r"environment np, tf-1\.8"):
         planned(small(), environments=("np", "tf-1.8"), chosen=lambda _: False)
+    with pytest.raises(NothingSelectedError) as error:
+        planned(small(), environments=("np",), chosen=lambda _: False, cell_selectors=("np/nn-lstmm",))
+    (problem,) = error.value.problems
+    assert problem.message == "no cell matches the selection (selector np/nn-lstmm)"
+    assert problem.hint == (
+        "a cell is environment/implementation/workload/case/phase/precision: `runner plan np` lists them"
+    )
 
 
 def test_estimates_are_positive_and_grow_with_rounds_and_seconds() -> None:
