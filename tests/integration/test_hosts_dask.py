@@ -1,6 +1,6 @@
 """A run over several hosts with a real Dask: whoever is killed, stopped or cut off, each record counts once.
 
-``DRIVER_KILLS=20 pytest tests/integration/test_hosts_dask.py -s -k killed`` kills at random twenty times.
+``RUNNER_KILLS=20 pytest tests/integration/test_hosts_dask.py -s -k killed`` kills at random twenty times.
 """
 
 import multiprocessing
@@ -32,7 +32,7 @@ from tests.support.dask_hosts import (
     until,
 )
 
-KILLS = int(os.environ.get("DRIVER_KILLS", "0"))
+KILLS = int(os.environ.get("RUNNER_KILLS", "0"))
 SEED = 22
 HOSTS = ("w1", "w2", "w3", "w4")
 MORE_CASES = (*CASES, "gru-b128-h128", *(f"{network}-b32-h512" for network in ("lstm", "rnn", "gru")))
