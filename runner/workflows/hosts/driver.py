@@ -17,7 +17,7 @@ from runner.workflows.hosts.planning import HostPlan, job, new_lease
 from runner.workflows.hosts.results import Collector, Lease
 
 MAX_ATTEMPTS = 4
-"""How often a driver hands out the same block; a block that fails as often is given up."""
+"""How often a driver hands out the same block; one that fails as often waits for the next driver of the run."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,6 +34,7 @@ class Driver:
         waiting: the blocks that no device has.
         attempts: case id -> how often this driver has handed out its block.
         numbers: case id -> how often any driver of the run has.
+        abandoned: case id -> why its block failed the last of MAX_ATTEMPTS times.
         expected: cell -> the seconds by which it brings the end of the run nearer.
     """
 
@@ -46,6 +47,7 @@ class Driver:
     waiting: WaitingBlocks = field(default_factory=WaitingBlocks)
     attempts: Counter[str] = field(default_factory=Counter)
     numbers: dict[str, int] = field(default_factory=dict)
+    abandoned: dict[str, str] = field(default_factory=dict)
     expected: dict[Cell, float] = field(default_factory=dict)
 
     @property
@@ -57,7 +59,8 @@ class Driver:
         """Measure every block that the run has not.
 
         Raises:
-            EngineError: the scheduler is gone, or no device is left that could go on; what was measured is kept.
+            EngineError: the scheduler is gone, no device is left that could go on, or a block failed MAX_ATTEMPTS times
+                and all others are measured; what was measured is kept.
         """
         journal = self.run.journal()
         self.numbers = {case_id: int(event["lease"]) for case_id, event in journal.leases.items()}
@@ -72,7 +75,7 @@ class Driver:
         while self.waiting or self.leases:
             now = self.devices.clock()
             if self.budget is not None and now - started > self.budget and self.waiting:
-                self._give_up(self.waiting, f"the budget of {duration(self.budget)} is spent")
+                self._skip(self.waiting, f"the budget of {duration(self.budget)} is spent")
                 self.waiting = WaitingBlocks()
             self.devices.update()
             self._hand_out()
@@ -82,6 +85,12 @@ class Driver:
                 raise EngineError(Problem(f"no worker is left that can measure {names}", hint="start one again"))
             for completion in self.devices.executor.completed(WAIT_SECONDS):
                 self._take(completion)
+        if self.abandoned:
+            message = "; ".join(
+                f"{case_id} was handed out {MAX_ATTEMPTS} times and not measured: {reason}"
+                for case_id, reason in self.abandoned.items()
+            )
+            raise EngineError(Problem(message, hint="check the workers"))
 
     def _hand_out(self) -> None:
         """Give a block to each device that is free."""
@@ -153,15 +162,15 @@ class Driver:
             progress.advance(self.expected.get(record.cell, 0.0), record.cell.id)
 
     def _hand_back(self, lease: Lease, reason: str) -> None:
-        """Let the block of a lease wait again, or give it up."""
+        """Let the block of a lease wait again, or abandon it."""
         self.devices.progress.note(f"{lease.case_id}: not measured on {lease.host}: {reason}")
         block = self.plan.blocks[lease.case_id]
         if self.attempts[lease.case_id] < MAX_ATTEMPTS:
             self.waiting.add(block)
         else:
-            self._give_up([block], f"it was handed out {MAX_ATTEMPTS} times: {reason}")
+            self.abandoned[lease.case_id] = reason
 
-    def _give_up(self, blocks: Iterable[Waiting], reason: str) -> None:
+    def _skip(self, blocks: Iterable[Waiting], reason: str) -> None:
         for block in blocks:
             self.run.note("skipped", case=block.case_id, reason=reason)
             self.devices.progress.note(f"{block.case_id}: skipped: {reason}")
