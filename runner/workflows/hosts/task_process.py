@@ -7,6 +7,7 @@ a device busy with a block that does not count.
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import tempfile
 import threading
@@ -21,6 +22,8 @@ LOOK_SECONDS = 0.5
 """Between two looks whether somebody still waits for the reply."""
 END_SECONDS = 20.0
 """How long a process may take to stop its containers and to restore its clocks; then it is killed."""
+REMOVALS = 5
+"""How often the temporary folder is removed: a thread that makes a file at that moment hinders one removal."""
 
 _processes: dict[str, tuple[BaseProcess, Connection]] = {}
 
@@ -103,8 +106,13 @@ def _serve(connection: Connection, device: str) -> None:
         # What a thread that the end of the process interrupts has made goes with this folder.
         with tempfile.TemporaryDirectory(prefix="matrix-runner-", ignore_cleanup_errors=True) as folder:
             tempfile.tempdir = folder
-            while True:
-                connection.send_bytes(perform_guarded(connection.recv_bytes(), device))
+            try:
+                while True:
+                    connection.send_bytes(perform_guarded(connection.recv_bytes(), device))
+            finally:
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)
+                for _ in range(REMOVALS):
+                    shutil.rmtree(folder, ignore_errors=True)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
