@@ -17,6 +17,7 @@ from runner.gpu.clocks.journal import Entry
 from runner.store.run import Run, runs
 from runner.workflows.hosts.executors import Completion, slurm
 from runner.workflows.hosts.executors.slurm import SlurmExecutor
+from runner.workflows.hosts.executors.slurm_leftovers import job_name
 from tests.fakes.driver import TDP, UUID, StandIn
 from tests.integration.conftest import ROOT, alive, children, wait_for
 from tests.support.slurm import NODE, Cluster
@@ -43,10 +44,14 @@ class Driver:
         """Start it."""
         self.reports, self.log = folder / "reports", folder / "driver.log"
         (folder / "matrix.yaml").write_text(MATRIX)
-        words = ["run", "--matrix", str(folder / "matrix.yaml"), "--reports", str(self.reports), "--backend", "host"]
-        command = [sys.executable, *program, *words, "--busy-ok", "--executor", address]
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+        words = ["run", "--matrix", str(folder / "matrix.yaml"), "--reports", str(self.reports)]
+        self.command = [sys.executable, *program, *words, "--executor", address]
+        self.start("--backend", "host", "--busy-ok")
+
+    def start(self, *words: str) -> None:
+        """Start it with further options."""
+        with self.log.open("a") as log:
+            self.process = subprocess.Popen([*self.command, *words], cwd=self.log.parent, stdout=log, stderr=log)
 
     @property
     def text(self) -> str:
@@ -204,6 +209,27 @@ def test_the_jobs_of_a_driver_that_is_interrupted_end_and_release_the_clocks(
         assert driver.process.wait(30) == 130
     wait_for(lambda: not slurm_cluster.jobs("RUNNING,COMPLETING"))
     assert "continues it" in driver.text
+
+
+def test_what_jobs_of_a_killed_driver_have_measured_counts_and_their_others_end(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    with _driver(tmp_path, "slurm://gpu?devices=2") as driver:
+        wait_for(lambda: runs(driver.reports) and len(driver.run.journal().leases) == 2)
+        task, other_task = wait_for(lambda: len(tasks := [*driver.reports.glob("slurm-*/*.task")]) == 2 and tasks)
+        wait_for(lambda: all(slurm_cluster.jobs("all", job_name(each)) for each in (task, other_task)))
+        driver.process.kill()
+        driver.process.wait()
+        (stopped,) = wait_for(lambda: slurm_cluster.jobs("RUNNING", job_name(task)))
+        for pid in wait_for(lambda: slurm_cluster.processes(stopped)):
+            os.kill(pid, signal.SIGSTOP)
+        wait_for(other_task.with_suffix(".reply").exists)
+        driver.start("--resume", driver.run.id, "--busy-ok")
+        wait_for(lambda: not slurm_cluster.jobs("RUNNING", job_name(task)))
+        run = driver.finish()
+    assert sorted(event["lease"] for event in run.journal().leases.values()) == [1, 2]
+    assert driver.text.count("measured after the last driver ended") == 1
+    assert not list(driver.reports.glob("slurm-*"))
 
 
 @pytest.fixture

@@ -143,13 +143,14 @@ class Cluster:
         with suppress(subprocess.CalledProcessError):
             self.run("scontrol", "update", f"nodename={NODE}", "state=resume")
 
-    def jobs(self, state: str) -> tuple[str, ...]:
-        """Return the numbers of the jobs in a state."""
-        return tuple(self.run("squeue", "--noheader", f"--states={state}", "--format=%i").split())
+    def jobs(self, state: str, *names: str) -> tuple[str, ...]:
+        """Return the numbers of the jobs in a state; with names, only of jobs that have one of them."""
+        options = (f"--states={state}", *(f"--name={name}" for name in names))
+        return tuple(self.run("squeue", "--noheader", "--format=%i", *options).split())
 
-    def processes(self) -> tuple[int, ...]:
-        """Return the processes of all running jobs."""
-        marks = (f"SLURM_CONF={self.configuration}".encode(), b"SLURM_JOB_ID=")
+    def processes(self, job: str = "") -> tuple[int, ...]:
+        """Return the processes of a running job, or of all."""
+        marks = (f"SLURM_CONF={self.configuration}".encode(), f"SLURM_JOB_ID={job}".encode())
         files = Path("/proc").glob("[0-9]*/environ")
         return tuple(int(path.parent.name) for path in files if all(mark in _content(path) for mark in marks))
 

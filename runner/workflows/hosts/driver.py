@@ -86,11 +86,13 @@ class Driver:
             for completion in self.devices.executor.completed(WAIT_SECONDS):
                 self._take(completion)
         if self.abandoned:
-            message = "; ".join(
+            sentences = [
                 f"{case_id} was handed out {MAX_ATTEMPTS} times and not measured: {reason}"
-                for case_id, reason in self.abandoned.items()
-            )
-            raise EngineError(Problem(message, hint="check the workers"))
+                for case_id, reason in itertools.islice(self.abandoned.items(), 3)
+            ]
+            if len(self.abandoned) > len(sentences):
+                sentences.append(f"and {len(self.abandoned) - len(sentences)} more blocks")
+            raise EngineError(Problem("; ".join(sentences), hint="check the workers"))
 
     def _hand_out(self) -> None:
         """Give a block to each device that is free."""

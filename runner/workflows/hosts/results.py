@@ -53,6 +53,13 @@ class Lease:
         return {"case": fields.pop("case_id"), "lease": fields.pop("number"), **fields}
 
 
+def open_leases(run: Run) -> dict[str, Lease]:
+    """Return token -> lease of the blocks that were handed out and are not in the run; of each block, the last one."""
+    journal = run.journal()
+    leases = (Lease.of(event) for case_id, event in journal.leases.items() if case_id not in journal.blocks)
+    return {lease.token: lease for lease in leases}
+
+
 def archive_path(run: Run, lease: Lease) -> Path:
     """Return where the run has what the worker of a lease returned."""
     return run.path / FOLDER / f"{lease.case_id.replace('/', '~')}.{lease.number}.tar.gz"
@@ -127,10 +134,8 @@ class Collector:
 
         A block whose archive is damaged is measured again.
         """
-        journal = self.run.journal()
-        for case_id, event in journal.leases.items():
-            lease = Lease.of(event)
-            if case_id not in journal.blocks and archive_path(self.run, lease).is_file():
+        for lease in open_leases(self.run).values():
+            if archive_path(self.run, lease).is_file():
                 with suppress(RecordError):
                     self.add(lease, archive_path(self.run, lease))
 

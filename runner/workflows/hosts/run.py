@@ -90,12 +90,23 @@ def _run(
         if not run.journal().unfinished:
             raise NothingSelectedError(Problem(f"run {run.id} is finished", hint="`runner run` starts a new run"))
         header.check_program(run, head)
-        results.Collector(run).add_saved()
+        _add_uncollected(run, devices)
         run.note("resumed", at=header.now(), digests={})
         names = {entry["environment"] for entry in run.plan()["cells"]}
         selectors = sorted(name for name in names if not is_twin(name))
         devices.options = {**devices.options, "selectors": selectors, "backend": head.backend}
         yield run, _of_run(run, plan_for_hosts(devices.first_offers(), controls=controls, models=run.models()), head)
+
+
+def _add_uncollected(run: Run, devices: Devices) -> None:
+    """Add what the last driver of a run saved, and what its workers have returned since; end its other tasks."""
+    leases = results.open_leases(run)
+    for reply in devices.executor.uncollected(leases.keys()):
+        lease = leases.get(tasks.token_of(reply))
+        if lease is not None and not tasks.is_refusal(reply):
+            results.save(run, lease, tasks.payload(reply))
+            devices.progress.note(f"{lease.case_id}: measured after the last driver ended")
+    results.Collector(run).add_saved()
 
 
 def _of_run(run: Run, offered: HostPlan, head: header.RunHeader) -> HostPlan:

@@ -4,7 +4,7 @@ An executor knows devices by a key, gives a device one task at a time, and retur
 decides what happens to the block of a worker that is lost.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -51,6 +51,16 @@ class Executor(Protocol):
 
     def completed(self, seconds: float) -> Iterable[Completion]:
         """Return the tasks that ended, each once; wait at most ``seconds`` for the first.
+
+        Raises:
+            EngineError: the scheduler is gone.
+        """
+
+    def uncollected(self, tokens: Collection[str]) -> Iterable[bytes]:
+        """Return the replies that a driver which was killed has not collected, and end those of its tasks that run.
+
+        Args:
+            tokens: of the tasks of that driver.
 
         Raises:
             EngineError: the scheduler is gone.

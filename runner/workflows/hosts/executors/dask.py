@@ -6,7 +6,7 @@ import ipaddress
 import logging
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -184,6 +184,10 @@ class DaskExecutor:
                 del self.pending[key]
                 task.cancel()
                 yield Completion(key, reason="the worker has left the scheduler", lost=True)
+
+    def uncollected(self, tokens: Collection[str]) -> Iterable[bytes]:  # noqa: ARG002  the protocol's
+        """See Executor. Dask forgets the tasks of a driver that is gone, and workers stop them."""
+        return ()
 
     def close(self) -> None:
         """See Executor."""

@@ -12,17 +12,17 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from runner.core.errors import Problem, RunnerError, UsageError
-from runner.core.files import read_bounded, write_whole
+from runner.core.files import write_whole
 from runner.core.units import duration
 from runner.workflows.hosts import tasks
-from runner.workflows.hosts.executors import MAX_REPLY_BYTES, Completion, slurm_commands
+from runner.workflows.hosts.executors import Completion, slurm_commands, slurm_leftovers
 from runner.workflows.hosts.executors.slurm_commands import ENDED, HELD, LOST, QueuedJob, SilentError
 
 PROGRAM: tuple[str, ...] = (sys.executable, "-P", "-m", "runner")
@@ -82,6 +82,7 @@ class SlurmExecutor:
         self.count = int(count)
         self.device = options.pop("device", "cuda" if "gres" in options else "cpu")
         self.sbatch = [f"--partition={parts.netloc}", *(f"--{name}={value}" for name, value in sorted(options.items()))]
+        self.reports = folder
         self.folder = folder / f"slurm-{secrets.token_hex(4)}"
         self.say = say
         self.jobs: dict[str, _Job] = {}
@@ -111,7 +112,7 @@ class SlurmExecutor:
     def _send(self, job: _Job) -> None:
         files = ("--task", str(job.file(".task")), "--reply", str(job.file(".reply")))
         command = shlex.join([*PROGRAM, "worker", "--device", self.device, *files])
-        options = ("--job-name=matrix-runner", f"--output={job.file('.log')}", *self.sbatch)
+        options = (f"--job-name={slurm_leftovers.job_name(job.path)}", f"--output={job.file('.log')}", *self.sbatch)
         job.number = slurm_commands.submit(options, command)
         job.submitted = time.monotonic()
 
@@ -127,7 +128,7 @@ class SlurmExecutor:
     def _completions(self) -> Iterable[Completion]:
         queue = self._queue()
         for key, job in list(self.jobs.items()):
-            reply = _content(job.file(".reply"))
+            reply = slurm_leftovers.content(job.file(".reply"))
             if reply is not None:
                 del self.jobs[key]
                 if tasks.is_refusal(reply):
@@ -219,6 +220,10 @@ class SlurmExecutor:
             return
         self.say(f"job {number} of Slurm restores the clocks on {node} if they are still locked")
 
+    def uncollected(self, tokens: Collection[str]) -> Iterable[bytes]:
+        """See Executor."""
+        return slurm_leftovers.uncollected(self.reports, tokens)
+
     def close(self) -> None:
         """See Executor. The output of failed jobs is kept."""
         numbers = [job.number for job in self.jobs.values() if job.number]
@@ -234,11 +239,3 @@ class SlurmExecutor:
         for path in set(paths) - self.kept:
             with suppress(OSError):
                 path.unlink()
-
-
-def _content(path: Path) -> bytes | None:
-    """Return the reply in a file; None while it is not there."""
-    try:
-        return read_bounded(path, MAX_REPLY_BYTES)
-    except OSError:
-        return None

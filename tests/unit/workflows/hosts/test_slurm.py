@@ -148,6 +148,20 @@ def test_a_controller_that_restarts_costs_nothing(fake: FakeSlurm, tmp_path: Pat
     assert [sentence.partition(" (")[0] for sentence in messages] == ["Slurm does not answer", "Slurm answers again"]
 
 
+def test_a_driver_takes_what_one_that_was_killed_has_not_collected(fake: FakeSlurm, tmp_path: Path) -> None:
+    killed, other_run, executor = (SlurmExecutor("cpu?devices=2", tmp_path) for _ in range(3))
+    for key, token in (("slurm-1", "ab" * 16), ("slurm-2", "cd" * 16)):
+        killed.submit(key, tasks.reply(b"", token))
+        other_run.submit(key, tasks.reply(b"", "ef" * 16))
+    killed.jobs["slurm-1"].file(".reply").write_bytes(REPLY)
+    assert [*executor.uncollected({"ab" * 16, "cd" * 16})] == [REPLY]
+    (submitted,) = [each for each in fake.commands if str(killed.jobs["slurm-2"].path) in each[-1]]
+    (name,) = [option.removeprefix("--job-name=") for option in submitted if option.startswith("--job-name=")]
+    assert fake.commands[-1] == ["scancel", f"--name={name}"]
+    assert [*tmp_path.iterdir()] == [other_run.folder]
+    assert len([*other_run.folder.iterdir()]) == 2
+
+
 def test_a_controller_that_stays_silent_ends_the_run(fake: FakeSlurm, tmp_path: Path) -> None:
     executor = SlurmExecutor("cpu", tmp_path)
     executor.submit("slurm-1", b"a task")
