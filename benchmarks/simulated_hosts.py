@@ -7,7 +7,7 @@ import heapq
 import json
 import os
 import random
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -253,7 +253,7 @@ class Remote:
         completions, self.now, self.repeated = self.pipe.recv()
         return completions
 
-    def uncollected(self, tokens: Collection[str]) -> Iterable[bytes]:  # noqa: ARG002  the protocol's
+    def uncollected(self, run: str) -> Iterable[bytes]:  # noqa: ARG002  the protocol's
         """See Executor."""
         return ()
 

@@ -116,7 +116,7 @@ def run(
         if executor is not None and executor != "local":
             from runner.workflows.hosts.run import run_on_hosts
 
-            totals, margin = run_on_hosts(options, executor, certificates, progress, resume=resume)
+            totals, matrix, margin = run_on_hosts(options, executor, certificates, progress, resume=resume)
         else:
             if resume:
                 from runner.workflows.run.resume import resumed
@@ -125,8 +125,8 @@ def run(
             else:
                 (context, preparation), stored = prepared(options, progress.note), None
             totals = pipeline.run(preparation, context.backend, context.settings, progress, context.gpus, stored)
-            margin = context.matrix.measure.margin
-            options = replace(options, matrix=context.settings.file)
+            matrix, margin = context.settings.file, context.matrix.measure.margin
+        options = replace(options, matrix=matrix, reports=totals.run.path.parent.parent)
         progress.note("writing the report")
         page = write_report(totals.run, margin) if totals.good else totals.run.path
         if totals.good:

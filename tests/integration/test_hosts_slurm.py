@@ -40,18 +40,17 @@ ON_GPU, ON_CPU = (str(SCRIPT),), ("-m", "runner")
 class Driver:
     """`runner run --executor slurm://...` in a folder of its own."""
 
-    def __init__(self, folder: Path, address: str, program: tuple[str, ...]) -> None:
-        """Start it."""
-        self.reports, self.log = folder / "reports", folder / "driver.log"
-        (folder / "matrix.yaml").write_text(MATRIX)
-        words = ["run", "--matrix", str(folder / "matrix.yaml"), "--reports", str(self.reports)]
-        self.command = [sys.executable, *program, *words, "--executor", address]
-        self.start("--backend", "host", "--busy-ok")
+    def __init__(self, folder: Path, address: str, program: tuple[str, ...], *words: str) -> None:
+        """Start it, with further options."""
+        self.reports, self.log, matrix = folder / "reports", folder / "driver.log", folder / "matrix.yaml"
+        matrix.write_text(MATRIX)
+        self.command = [sys.executable, *program, "run", "--busy-ok", "--executor", address]
+        self.start("--matrix", str(matrix), "--reports", str(self.reports), "--backend", "host", *words)
 
     def start(self, *words: str) -> None:
         """Start it with further options."""
         with self.log.open("a") as log:
-            self.process = subprocess.Popen([*self.command, *words], cwd=self.log.parent, stdout=log, stderr=log)
+            self.process = subprocess.Popen([*self.command, *words], cwd="/", stdout=log, stderr=log)
 
     @property
     def text(self) -> str:
@@ -79,8 +78,8 @@ class Driver:
 
 
 @contextmanager
-def _driver(folder: Path, address: str, program: tuple[str, ...] = ON_CPU) -> Iterator[Driver]:
-    driver = Driver(folder, address, program)
+def _driver(folder: Path, address: str, program: tuple[str, ...] = ON_CPU, *words: str) -> Iterator[Driver]:
+    driver = Driver(folder, address, program, *words)
     try:
         yield driver
     finally:
@@ -214,7 +213,7 @@ def test_the_jobs_of_a_driver_that_is_interrupted_end_and_release_the_clocks(
 def test_what_jobs_of_a_killed_driver_have_measured_counts_and_their_others_end(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
-    with _driver(tmp_path, "slurm://gpu?devices=2") as driver:
+    with _driver(tmp_path, "slurm://gpu?devices=2", ON_CPU, "*/forward/*", "--seed", "7") as driver:
         wait_for(lambda: runs(driver.reports) and len(driver.run.journal().leases) == 2)
         task, other_task = wait_for(lambda: len(tasks := [*driver.reports.glob("slurm-*/*.task")]) == 2 and tasks)
         wait_for(lambda: all(slurm_cluster.jobs("all", job_name(each)) for each in (task, other_task)))
@@ -224,11 +223,12 @@ def test_what_jobs_of_a_killed_driver_have_measured_counts_and_their_others_end(
         for pid in wait_for(lambda: slurm_cluster.processes(stopped)):
             os.kill(pid, signal.SIGSTOP)
         wait_for(other_task.with_suffix(".reply").exists)
-        driver.start("--resume", driver.run.id, "--busy-ok")
+        driver.start("--resume", str(driver.run.path))
         wait_for(lambda: not slurm_cluster.jobs("RUNNING", job_name(task)))
         run = driver.finish()
     assert sorted(event["lease"] for event in run.journal().leases.values()) == [1, 2]
-    assert driver.text.count("measured after the last driver ended") == 1
+    assert driver.text.count("measured before, and added to the run now") == 1
+    assert {record.cell.phase for record in run.records()} == {"forward"}
     assert not list(driver.reports.glob("slurm-*"))
 
 

@@ -3,7 +3,7 @@
 import random
 import tempfile
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +109,7 @@ class FakeHosts:
         completions, self.queue = list(self.queue), deque()
         return completions
 
-    def uncollected(self, tokens: Collection[str]) -> Iterable[bytes]:  # noqa: ARG002  the protocol's
+    def uncollected(self, run: str) -> Iterable[bytes]:  # noqa: ARG002  the protocol's
         """See Executor."""
         return ()
 

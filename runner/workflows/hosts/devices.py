@@ -15,6 +15,8 @@ from runner.workflows.hosts.tasks import Inquiry, Offer
 
 MAX_FAILURES = 2
 """Blocks that a device may fail one after the other before it takes part no longer."""
+MAX_LOST = 4
+"""How often a device may be lost, one time after the other, before it has said what it would measure."""
 WAIT_SECONDS = 1.0
 """How long the driver waits for results before it looks for new devices."""
 NOTE_LENGTH = 2_000
@@ -37,6 +39,7 @@ class Devices:
         inquiries: key -> the token of the inquiry that the device answers now.
         refused: keys of devices that take no part.
         failures: key -> blocks that the device has failed since its last good one.
+        lost: key -> how often the device was lost before it has said what it would measure.
         made: host -> the environments that it has made.
     """
 
@@ -49,6 +52,7 @@ class Devices:
     inquiries: dict[str, str] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
     failures: Counter[str] = field(default_factory=Counter)
+    lost: Counter[str] = field(default_factory=Counter)
     made: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def update(self) -> None:
@@ -68,6 +72,10 @@ class Devices:
             return None  # it is late; a worker that could not read its task answers without a token
         del self.inquiries[completion.key]
         if completion.lost:
+            self.lost[completion.key] += 1
+            self.progress.note(f"{completion.key} has not said what it would measure: {completion.reason}")
+            if self.lost[completion.key] >= MAX_LOST:
+                self.refuse(completion.key, f"it was lost {MAX_LOST} times")
             return None
         try:
             offer = _offer(completion)
@@ -77,6 +85,7 @@ class Devices:
         if offer.kind not in {known.kind for known in self.offers.values()}:
             for note in offer.notes:
                 self.progress.note(f"{offer.host}: {printable(note, NOTE_LENGTH)}")
+        self.lost[completion.key] = 0
         self.made[offer.host].update(offer.made)
         self.offers[completion.key] = replace(offer, plan={}, cases={})  # plans are large, and equal within a kind
         self.progress.note(f"{offer.host}: {offer.device_name} takes part")

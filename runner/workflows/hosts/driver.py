@@ -15,6 +15,7 @@ from runner.workflows.hosts.devices import JOIN_SECONDS, WAIT_SECONDS, Devices
 from runner.workflows.hosts.executors import Completion
 from runner.workflows.hosts.planning import HostPlan, job, new_lease
 from runner.workflows.hosts.results import Collector, Lease
+from runner.workflows.hosts.tasks import Offer
 
 MAX_ATTEMPTS = 4
 """How often a driver hands out the same block; one that fails as often waits for the next driver of the run."""
@@ -31,7 +32,9 @@ class Driver:
         budget: seconds after which no more blocks are handed out; None without a limit.
         leases: key of a device -> the block that it measures now.
         ends: key of a device -> when it is expected to be free, on the clock of the devices.
-        waiting: the blocks that no device has.
+        waiting: the blocks that no device has, and that have not failed.
+        failed: case id -> a block that failed, and that waits for another host or until nothing else waits.
+        failed_on: case id -> the hosts that have failed its block.
         attempts: case id -> how often this driver has handed out its block.
         numbers: case id -> how often any driver of the run has.
         abandoned: case id -> why its block failed the last of MAX_ATTEMPTS times.
@@ -45,6 +48,8 @@ class Driver:
     leases: dict[str, Lease] = field(default_factory=dict)
     ends: dict[str, float] = field(default_factory=dict)
     waiting: WaitingBlocks = field(default_factory=WaitingBlocks)
+    failed: dict[str, Waiting] = field(default_factory=dict)
+    failed_on: dict[str, set[str]] = field(default_factory=dict)
     attempts: Counter[str] = field(default_factory=Counter)
     numbers: dict[str, int] = field(default_factory=dict)
     abandoned: dict[str, str] = field(default_factory=dict)
@@ -61,6 +66,7 @@ class Driver:
         Raises:
             EngineError: the scheduler is gone, no device is left that could go on, or a block failed MAX_ATTEMPTS times
                 and all others are measured; what was measured is kept.
+            OSError: the driver cannot write.
         """
         journal = self.run.journal()
         self.numbers = {case_id: int(event["lease"]) for case_id, event in journal.leases.items()}
@@ -72,27 +78,33 @@ class Driver:
         self.expected = {each.cell: each.seconds / devices for each in self.plan.plan.cells if each.cell in cells}
         self.devices.progress.begin(len(cells), sum(self.expected.values()))
         started = last_at_work = self.devices.clock()
-        while self.waiting or self.leases:
+        while self.waiting or self.failed or self.leases:
             now = self.devices.clock()
-            if self.budget is not None and now - started > self.budget and self.waiting:
-                self._skip(self.waiting, f"the budget of {duration(self.budget)} is spent")
-                self.waiting = WaitingBlocks()
+            if self.budget is not None and now - started > self.budget and (self.waiting or self.failed):
+                self._skip((*self.waiting, *self.failed.values()), f"the budget of {duration(self.budget)} is spent")
+                self.waiting, self.failed = WaitingBlocks(), {}
             self.devices.update()
             self._hand_out()
             last_at_work = now if self.leases or self.devices.inquiries else last_at_work
             if now - last_at_work > JOIN_SECONDS:
-                names = ", ".join(block.case_id for block in itertools.islice(self.waiting, 3))
-                raise EngineError(Problem(f"no worker is left that can measure {names}", hint="start one again"))
+                blocks = itertools.islice((*self.waiting, *self.failed.values()), 3)
+                names = ", ".join(block.case_id for block in blocks)
+                message = "; ".join([f"no worker is left that can measure {names}", *self._reasons()])
+                raise EngineError(Problem(message, hint="start one again"))
             for completion in self.devices.executor.completed(WAIT_SECONDS):
                 self._take(completion)
         if self.abandoned:
-            sentences = [
-                f"{case_id} was handed out {MAX_ATTEMPTS} times and not measured: {reason}"
-                for case_id, reason in itertools.islice(self.abandoned.items(), 3)
-            ]
-            if len(self.abandoned) > len(sentences):
-                sentences.append(f"and {len(self.abandoned) - len(sentences)} more blocks")
-            raise EngineError(Problem("; ".join(sentences), hint="check the workers"))
+            raise EngineError(Problem("; ".join(self._reasons()), hint="check the workers"))
+
+    def _reasons(self) -> list[str]:
+        """Return why blocks are abandoned, a sentence for each of the first three."""
+        sentences = [
+            f"{case_id} was handed out {MAX_ATTEMPTS} times and not measured: {reason}"
+            for case_id, reason in itertools.islice(self.abandoned.items(), 3)
+        ]
+        if len(self.abandoned) > len(sentences):
+            sentences.append(f"and {len(self.abandoned) - len(sentences)} more blocks")
+        return sentences
 
     def _hand_out(self) -> None:
         """Give a block to each device that is free."""
@@ -101,7 +113,7 @@ class Driver:
             if offer.kind not in self.plan.parts:
                 self.devices.refuse(key, f"the run has no plan for {offer.kind}, which joined after it started")
                 continue
-            block = self.waiting.take(offer.kind, self.devices.made[offer.host])
+            block = self.waiting.take(offer.kind, self.devices.made[offer.host]) or self._take_failed(offer)
             if block is None:
                 continue
             self.ends[key] = self.devices.clock() + block.seconds[offer.kind]
@@ -113,6 +125,15 @@ class Driver:
             part = self.plan.parts[offer.kind][block.case_id]
             task = job(lease, part, self.devices.project, self.devices.options, self.run.id)
             self.devices.executor.submit(key, tasks.encode(task))
+
+    def _take_failed(self, offer: Offer) -> Waiting | None:
+        """Remove and return a failed block that a device should try: on another host than before if possible."""
+        for case_id, block in self.failed.items():
+            hosts = {each.host for each in self.devices.offers.values() if each.kind in block.seconds}
+            hosts -= self.failed_on[case_id]
+            if offer.kind in block.seconds and (offer.host in hosts or not hosts):
+                return self.failed.pop(case_id)
+        return None
 
     def _free_after(self) -> dict[str, list[float]]:
         """Return kind of device -> the expected seconds until each device of that kind is free."""
@@ -141,9 +162,7 @@ class Driver:
             self.devices.failures[key] = 0
             self.devices.made[lease.host] |= self.plan.blocks[lease.case_id].environments
         except RecordError as error:
-            self._hand_back(lease, error.problems[0].message)
-            if not completion.lost:
-                self.devices.count_failure(key)
+            self._hand_back(lease, error.problems[0].message, completion)
 
     def _add(self, lease: Lease, completion: Completion) -> None:
         """Add the block of a lease to the run; raises RecordError where there is none."""
@@ -163,14 +182,20 @@ class Driver:
         if record.round == 1:
             progress.advance(self.expected.get(record.cell, 0.0), record.cell.id)
 
-    def _hand_back(self, lease: Lease, reason: str) -> None:
-        """Let the block of a lease wait again, or abandon it."""
-        self.devices.progress.note(f"{lease.case_id}: not measured on {lease.host}: {reason}")
-        block = self.plan.blocks[lease.case_id]
-        if self.attempts[lease.case_id] < MAX_ATTEMPTS:
-            self.waiting.add(block)
+    def _hand_back(self, lease: Lease, reason: str, completion: Completion) -> None:
+        """Let the block of a lease wait again, or abandon it; its first failure counts as one of the device."""
+        case_id, host = lease.case_id, completion.host or lease.host
+        self.devices.progress.note(f"{case_id}: not measured on {host}: {reason}")
+        if not completion.lost and not completion.host and case_id not in self.failed_on:
+            self.devices.count_failure(completion.key)
+        if not completion.lost:
+            self.failed_on.setdefault(case_id, set()).add(host)
+        if self.attempts[case_id] >= MAX_ATTEMPTS:
+            self.abandoned[case_id] = reason
+        elif completion.lost:
+            self.waiting.add(self.plan.blocks[case_id])
         else:
-            self.abandoned[lease.case_id] = reason
+            self.failed[case_id] = self.plan.blocks[case_id]
 
     def _skip(self, blocks: Iterable[Waiting], reason: str) -> None:
         for block in blocks:

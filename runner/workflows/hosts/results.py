@@ -1,14 +1,15 @@
 """Add the blocks that workers return to the run of the driver: each exactly once, however often it arrives."""
 
+import errno
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from runner.core.errors import Problem, RecordError, file_problem
+from runner.core.errors import Problem, RecordError
 from runner.core.files import read_bounded, write_whole
 from runner.core.model import Record
 from runner.core.model.cells import is_twin
@@ -19,6 +20,10 @@ from runner.workflows.imports.archives import Budget, runs_in_folder, unpack
 FOLDER = "blocks"
 """Below the folder of an unfinished run: the archives that workers returned."""
 MAX_LOG_BYTES = 1 << 20
+OF_THIS_HOST = frozenset(
+    [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ESTALE]
+)
+"""Numbers of an OSError that does not say that an archive is damaged: the run has to end, and to keep the archive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,14 +74,11 @@ def save(run: Run, lease: Lease, archive: bytes) -> Path:
     """Write what a worker returned to the run's folder, and return the path; it is on disk when this returns.
 
     Raises:
-        RecordError: it cannot be written.
+        OSError: it cannot be written.
     """
     path = archive_path(run, lease)
-    try:
-        path.parent.mkdir(exist_ok=True)
-        write_whole(path, archive)
-    except OSError as error:
-        raise RecordError(file_problem(error, path)) from error
+    path.parent.mkdir(exist_ok=True)
+    write_whole(path, archive)
     return path
 
 
@@ -96,6 +98,7 @@ class Collector:
         Raises:
             RecordError: the archive is damaged, or has records of another case or of another kind of device; it is
                 removed, and nothing is added.
+            OSError: this host has no room, or another trouble of its own; the archive is kept.
         """
         try:
             with _unpacked(self.run, archive) as block:
@@ -103,7 +106,9 @@ class Collector:
                 machine = block.machine()
                 records = tuple(self._of_run(record, lease, machine) for record in block.records(journal))
                 logs = {record.cell.id: _log(block, record) for record in records if record.status != "ok"}
-        except RecordError:
+        except RecordError as error:
+            if isinstance(error.__cause__, OSError) and error.__cause__.errno in OF_THIS_HOST:
+                raise error.__cause__ from error
             archive.unlink(missing_ok=True)
             raise
         self._add_environments(environments, lease.host)
@@ -129,15 +134,23 @@ class Collector:
             self.environments = known
             self.run.write_environments(self.environments)
 
-    def add_saved(self) -> None:
+    def add_saved(self, say: Callable[[str], None] = lambda _: None) -> None:
         """Add the blocks whose archives a driver saved before it died, and that are not in the run yet.
 
-        A block whose archive is damaged is measured again.
+        Args:
+            say: takes a sentence for each; a block whose archive is damaged is measured again.
+
+        Raises:
+            OSError: this host has no room, or another trouble of its own.
         """
         for lease in open_leases(self.run).values():
-            if archive_path(self.run, lease).is_file():
-                with suppress(RecordError):
-                    self.add(lease, archive_path(self.run, lease))
+            archive = archive_path(self.run, lease)
+            if archive.is_file():
+                try:
+                    self.add(lease, archive)
+                    say(f"{lease.case_id}: measured before, and added to the run now")
+                except RecordError as error:
+                    say(f"{lease.case_id}: not measured on {lease.host}: {error.problems[0].message}")
 
     def remove_archives(self) -> None:
         """Remove the archives of a run whose blocks have all entered the journal."""
@@ -217,7 +230,7 @@ def _unpacked(run: Run, archive: Path) -> Iterator[Run]:
     Raises:
         RecordError: it is damaged, or holds no run or several.
     """
-    folder = run.path / f".{secrets.token_hex(8)}.tmp"
+    folder = run.path / FOLDER / f".{secrets.token_hex(8)}.tmp"
     try:
         unpack(archive, folder, Budget())
         blocks = runs_in_folder(folder)

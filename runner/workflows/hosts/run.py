@@ -1,36 +1,35 @@
 """``runner run --executor``: plan by what the hosts offer, measure on them, and keep one run of all."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from runner.core.errors import NothingSelectedError, Problem, UsageError
+from runner.core.errors import NothingSelectedError, Problem, RecordError, UsageError
 from runner.core.model import Cell, Past, Plan
-from runner.core.model.cells import is_twin
 from runner.core.progress import Progress
 from runner.core.units import parse_duration
-from runner.matrix import Matrix, load
+from runner.matrix import load
 from runner.plan.document import read_plan
 from runner.store.run import Run
 from runner.workflows.hosts import project, results, tasks
 from runner.workflows.hosts.devices import Devices
 from runner.workflows.hosts.driver import Driver
-from runner.workflows.hosts.executors import connect
+from runner.workflows.hosts.executors import Executor, connect
 from runner.workflows.hosts.planning import HostPlan, plan_for_hosts, split_by_case, waiting
 from runner.workflows.options import Options
 from runner.workflows.preparation import RunSettings
 from runner.workflows.run import header
 from runner.workflows.run.failures import recorded_ending
 from runner.workflows.run.recorder import Totals
-from runner.workflows.run.resume import locked_run
+from runner.workflows.run.resume import check_options, locked_run
 
 
 def run_on_hosts(
     options: Options, address: str, certificates: Path | None, progress: Progress, *, resume: bool = False
-) -> tuple[Totals, float]:
-    """Measure the selected cells on the devices that an executor reaches; return the totals and the margin.
+) -> tuple[Totals, Path, float]:
+    """Measure the selected cells on the devices that an executor reaches; return the totals, the matrix and its margin.
 
     Args:
         options: what the user typed; with ``resume`` the selector is the run.
@@ -44,25 +43,57 @@ def run_on_hosts(
         EngineError: no scheduler or no worker answers; what was measured is kept.
         NothingSelectedError: no device can run anything of this.
     """
-    matrix = load(options.matrix)
-    budget = parse_duration(options.budget) if options.budget else None
-    with closing(connect(address, certificates, options.reports.absolute(), progress.note)) as executor:
-        devices = Devices(
-            executor=executor,
-            project=project.pack(options.matrix),
-            options=tasks.sent_options(replace(options, selectors=None) if resume else options),
-            progress=progress,
-        )
-        with (
-            _run(options, address, devices, matrix, resume=resume) as (run, plan),
-            recorded_ending(run, progress, options=_options(address, certificates)),
-        ):
-            collector = results.Collector(run)
-            Driver(devices=devices, collector=collector, plan=plan, budget=budget).measure()
-            collector.remove_archives()
-    for sentence in results.different_builds(run):
+    opened = _resumed_run if resume else _new_run
+    with (
+        opened(options, address, certificates, progress) as (driver, matrix),
+        recorded_ending(driver.run, progress, options=_options(address, certificates)),
+    ):
+        driver.measure()
+        driver.collector.remove_archives()
+    for sentence in results.different_builds(driver.run):
         progress.note(sentence)
-    return _totals(run), matrix.measure.margin
+    return _totals(driver.run), matrix, load(matrix).measure.margin
+
+
+@contextmanager
+def _new_run(
+    options: Options, address: str, certificates: Path | None, progress: Progress
+) -> Iterator[tuple[Driver, Path]]:
+    """Yield the driver of a run that starts, which is locked, and the matrix file."""
+    matrix, sent = load(options.matrix), tasks.sent_options(options)
+    with closing(connect(address, certificates, options.reports.absolute(), progress.note)) as executor:
+        devices = Devices(executor=executor, project=project.pack(options.matrix), options=sent, progress=progress)
+        controls, models = matrix.measure.controls, project.models(matrix)
+        plan = plan_for_hosts(devices.first_offers(), controls=controls, models=models)
+        run = _started(options, address, plan, sent)
+        with run.hold():
+            yield _driver(devices, run, plan), options.matrix
+
+
+@contextmanager
+def _resumed_run(
+    options: Options, address: str, certificates: Path | None, progress: Progress
+) -> Iterator[tuple[Driver, Path]]:
+    """Yield the driver of a run that continues as it was started, and the matrix file."""
+    check_options(options)
+    with locked_run(options, progress.note) as run:
+        head = _header(run, address)
+        file = options.matrix if options.matrix != Options().matrix else Path(head.matrix)
+        matrix, packed = load(file), project.pack(file)
+        with closing(connect(address, certificates, run.path.absolute().parent.parent, progress.note)) as executor:
+            run.note("resumed", at=header.now(), digests={})
+            _add_uncollected(run, executor, progress)
+            sent = {**head.host_options, "busy_ok": options.busy_ok}
+            devices = Devices(executor=executor, project=packed, options=sent, progress=progress)
+            offers, controls = devices.first_offers(), matrix.measure.controls
+            plan = _of_run(run, plan_for_hosts(offers, controls=controls, models=run.models()), head)
+            yield _driver(devices, run, plan), file
+
+
+def _driver(devices: Devices, run: Run, plan: HostPlan) -> Driver:
+    budget = devices.options.get("budget")
+    seconds = parse_duration(str(budget)) if budget else None
+    return Driver(devices=devices, collector=results.Collector(run), plan=plan, budget=seconds)
 
 
 def _options(address: str, certificates: Path | None) -> str:
@@ -71,42 +102,37 @@ def _options(address: str, certificates: Path | None) -> str:
     return " " + shlex.join(words)
 
 
-@contextmanager
-def _run(
-    options: Options, address: str, devices: Devices, matrix: Matrix, *, resume: bool
-) -> Iterator[tuple[Run, HostPlan]]:
-    """Give the run, locked, and what is measured of it."""
-    controls = matrix.measure.controls
-    if not resume:
-        plan = plan_for_hosts(devices.first_offers(), controls=controls, models=project.models(matrix))
-        run = _started(options, address, plan)
-        with run.hold():
-            yield run, plan
-        return
-    with locked_run(options, devices.progress.note) as run:
-        head = header.read_header(run)
-        if not head.executor:
-            raise UsageError(Problem(f"run {run.id} is measured on one host", hint="leave out --executor"))
-        if not run.journal().unfinished:
-            raise NothingSelectedError(Problem(f"run {run.id} is finished", hint="`runner run` starts a new run"))
-        header.check_program(run, head)
-        _add_uncollected(run, devices)
-        run.note("resumed", at=header.now(), digests={})
-        names = {entry["environment"] for entry in run.plan()["cells"]}
-        selectors = sorted(name for name in names if not is_twin(name))
-        devices.options = {**devices.options, "selectors": selectors, "backend": head.backend}
-        yield run, _of_run(run, plan_for_hosts(devices.first_offers(), controls=controls, models=run.models()), head)
+def _header(run: Run, address: str) -> header.RunHeader:
+    """Return the header of a run that an executor can continue.
+
+    Raises:
+        UsageError: it was measured in another way, or with another program.
+        NothingSelectedError: it is finished.
+    """
+    head = header.read_header(run)
+    if not head.executor:
+        raise UsageError(Problem(f"run {run.id} is measured on one host", hint="leave out --executor"))
+    if not run.journal().unfinished:
+        raise NothingSelectedError(Problem(f"run {run.id} is finished", hint="`runner run` starts a new run"))
+    if head.executor.partition(":")[0] != address.partition(":")[0]:
+        message = f"run {run.id} was started with {head.executor}, where its tasks may still run"
+        raise UsageError(Problem(message, hint=f"`runner run --resume {run.id} --executor {head.executor}`"))
+    header.check_program(run, head)
+    return head
 
 
-def _add_uncollected(run: Run, devices: Devices) -> None:
+def _add_uncollected(run: Run, executor: Executor, progress: Progress) -> None:
     """Add what the last driver of a run saved, and what its workers have returned since; end its other tasks."""
     leases = results.open_leases(run)
-    for reply in devices.executor.uncollected(leases.keys()):
+    for reply in executor.uncollected(run.id):
         lease = leases.get(tasks.token_of(reply))
-        if lease is not None and not tasks.is_refusal(reply):
+        if lease is None:
+            continue
+        try:
             results.save(run, lease, tasks.payload(reply))
-            devices.progress.note(f"{lease.case_id}: measured after the last driver ended")
-    results.Collector(run).add_saved()
+        except RecordError as error:
+            progress.note(f"{lease.case_id}: not measured on {lease.host}: {error.problems[0].message}")
+    results.Collector(run).add_saved(progress.note)
 
 
 def _of_run(run: Run, offered: HostPlan, head: header.RunHeader) -> HostPlan:
@@ -119,7 +145,7 @@ def _of_run(run: Run, offered: HostPlan, head: header.RunHeader) -> HostPlan:
     parts = split_by_case(stored)
     done, blocks = run.journal().blocks, {}
     for case_id, part in parts.items():
-        kinds = [kind for kind, plans in offered.parts.items() if _cells(plans.get(case_id)) == _cells(part)]
+        kinds = [kind for kind, plans in offered.parts.items() if _cells(part) <= _cells(plans.get(case_id))]
         if kinds:
             blocks[case_id] = waiting({kind: offered.parts[kind][case_id] for kind in kinds})
         elif case_id not in done:
@@ -128,19 +154,19 @@ def _of_run(run: Run, offered: HostPlan, head: header.RunHeader) -> HostPlan:
     return HostPlan(plan=stored, parts=dict.fromkeys(offered.parts, parts), blocks=blocks)
 
 
-def _cells(part: Plan | None) -> tuple[Cell, ...]:
+def _cells(part: Plan | None) -> frozenset[Cell]:
     """Return the cells of a plan of one block that run; none without a plan."""
-    return part.blocks[0].cells if part else ()
+    return frozenset(part.blocks[0].cells if part else ())
 
 
-def _started(options: Options, address: str, plan: HostPlan) -> Run:
+def _started(options: Options, address: str, plan: HostPlan, sent: Mapping[str, Any]) -> Run:
     settings = RunSettings(
         file=options.matrix,
         reports=options.reports,
         cache=Path(),
         command=tuple(options.to_argv()),
         executor=address,
-        run="",
+        host_options=sent,
     )
     return header.start_run(plan.plan, settings, (), {})
 

@@ -192,6 +192,14 @@ def token_of(content: bytes) -> str:
         return ""
 
 
+def run_of(content: bytes) -> str:
+    """Return the run that a task measures a block of; empty for an inquiry, and if it cannot be read."""
+    try:
+        return str(parse_object(content, "a task", 1).get("run", ""))
+    except RecordError:
+        return ""
+
+
 def is_refusal(content: bytes) -> bool:
     """Return whether a reply says that its worker could not carry out the task; or is damaged."""
     try:

@@ -45,6 +45,7 @@ class RunHeader:
         profile: whether it keeps profiles.
         locks: environment -> the lock that a night used instead of the matrix's.
         executor: the address of the scheduler whose hosts measure; empty where this host alone does.
+        host_options: the options that these hosts are sent.
     """
 
     at: str
@@ -66,6 +67,7 @@ class RunHeader:
     profile: bool = False
     locks: Mapping[str, str] = field(default_factory=dict)
     executor: str = ""
+    host_options: Mapping[str, Any] = field(default_factory=dict)
 
     def event(self) -> dict[str, Any]:
         """Return the fields of the ``begun`` event."""
@@ -140,6 +142,7 @@ def start_run(plan: Plan, settings: RunSettings, gpus: Sequence[Gpu], ready: Map
         profile=settings.profile,
         locks={name: str(path.absolute()) for name, path in settings.locks.items()},
         executor=settings.executor,
+        host_options=settings.host_options,
     )
     name = settings.run or datetime.now(UTC)
     return Run.create(

@@ -47,7 +47,7 @@ def resumed(options: Options, say: Callable[[str], None]) -> Iterator[tuple[Cont
             the run decides.
         RecordError: the run cannot be read.
     """
-    _check_options(options)
+    check_options(options)
     with locked_run(options, say) as run:
         journal = run.journal()
         if not journal.header:
@@ -82,7 +82,8 @@ def _budget_note(plan: Plan) -> str:
     return "" if budget is None else f", {duration(plan.past.elapsed)} of its {duration(budget)} are used"
 
 
-def _check_options(options: Options) -> None:
+def check_options(options: Options) -> None:
+    """Raise UsageError where a user typed an option that the run decides, or more than one run."""
     default = Options()
     decided_by_run = replace(
         options,

@@ -4,7 +4,7 @@ An executor knows devices by a key, gives a device one task at a time, and retur
 decides what happens to the block of a worker that is lost.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -28,12 +28,14 @@ class Completion:
         result: what the worker returned; None if it failed.
         reason: why it failed, in a sentence; empty if it did not.
         lost: the worker is gone, so that nobody knows how far it came; a failed task was ended by the worker itself.
+        host: the host that had it, where the executor chooses hosts, and keeps away from those that fail.
     """
 
     key: str
     result: bytes | None = None
     reason: str = ""
     lost: bool = False
+    host: str = ""
 
 
 class Executor(Protocol):
@@ -50,17 +52,19 @@ class Executor(Protocol):
         """Give a task to a device that has none."""
 
     def completed(self, seconds: float) -> Iterable[Completion]:
-        """Return the tasks that ended, each once; wait at most ``seconds`` for the first.
+        """Yield the tasks that ended, each once; wait at most ``seconds`` for the first.
+
+        Who asks for the next one has used the one before: until then, a reply is kept for a later driver where it can.
 
         Raises:
             EngineError: the scheduler is gone.
         """
 
-    def uncollected(self, tokens: Collection[str]) -> Iterable[bytes]:
-        """Return the replies that a driver which was killed has not collected, and end those of its tasks that run.
+    def uncollected(self, run: str) -> Iterable[bytes]:
+        """Yield the replies that earlier drivers of a run have not collected, and end their other tasks.
 
         Args:
-            tokens: of the tasks of that driver.
+            run: its id.
 
         Raises:
             EngineError: the scheduler is gone.
@@ -78,7 +82,7 @@ def connect(
     Args:
         address: such as those of ``EXECUTORS``.
         certificates: a folder of certificates for TLS; None without TLS.
-        folder: a folder that all nodes of a Slurm cluster share.
+        folder: the folder of the reports, which all nodes of a Slurm cluster share.
         say: takes sentences for the user.
 
     Raises:

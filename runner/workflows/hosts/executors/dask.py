@@ -6,7 +6,7 @@ import ipaddress
 import logging
 import re
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -160,9 +160,10 @@ class DaskExecutor:
         """See Executor."""
         limit = time.monotonic() + seconds
         while True:
-            completions = [*self._ended(), *self._lost()]
+            completions = [*self._ended()] or [*self._lost()]
+            yield from completions
             if completions or time.monotonic() > limit:
-                return completions
+                return
             time.sleep(PAUSE)
 
     def _ended(self) -> Iterable[Completion]:
@@ -185,7 +186,7 @@ class DaskExecutor:
                 task.cancel()
                 yield Completion(key, reason="the worker has left the scheduler", lost=True)
 
-    def uncollected(self, tokens: Collection[str]) -> Iterable[bytes]:  # noqa: ARG002  the protocol's
+    def uncollected(self, run: str) -> Iterable[bytes]:  # noqa: ARG002  the protocol's
         """See Executor. Dask forgets the tasks of a driver that is gone, and workers stop them."""
         return ()
 

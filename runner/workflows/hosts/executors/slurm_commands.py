@@ -1,12 +1,18 @@
 """The commands of Slurm, and what their answers mean. None of them needs accounting (``sacct``)."""
 
 import subprocess
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from runner.core.errors import EngineError, Problem, RunnerError, UsageError
+from runner.core.units import duration
 
 COMMAND_SECONDS = 60.0
+POLL_SECONDS = 2.0
+"""Between two looks at the queue; Slurm's guide for users asks for more than a second."""
+SILENT_SECONDS = 600.0
+"""How long Slurm's controller may be silent: the jobs go on without it, and its restart takes a minute or two."""
 LOST = frozenset(["BOOT_FAIL", "CANCELLED", "NODE_FAIL", "PREEMPTED", "REVOKED"])
 """The states of a job that was ended from outside: the same job may well succeed."""
 ENDED = LOST | frozenset(["COMPLETED", "DEADLINE", "FAILED", "OUT_OF_MEMORY", "TIMEOUT"])
@@ -49,6 +55,47 @@ class QueuedJob:
     reason: str = ""
 
 
+@dataclass(slots=True)
+class Controller:
+    """Slurm's controller, which may be silent for a while.
+
+    Attributes:
+        say: takes sentences for the user.
+        silent_since: when it first did not answer; None while it answers.
+    """
+
+    say: Callable[[str], None]
+    silent_since: float | None = None
+
+    def note_silence(self, error: SilentError) -> None:
+        """Say once that it does not answer; raise the error where that lasts too long."""
+        now = time.monotonic()
+        if self.silent_since is None:
+            self.silent_since = now
+            message = error.problems[0].message
+            self.say(f"Slurm does not answer ({message}): the run waits for up to {duration(SILENT_SECONDS)}")
+        if now - self.silent_since > SILENT_SECONDS:
+            raise error
+
+    def note_answer(self) -> None:
+        """Say that it answers again if it did not."""
+        if self.silent_since is not None:
+            self.silent_since = None
+            self.say("Slurm answers again")
+
+    def cancel(self, name: str) -> None:
+        """Cancel the jobs of a name, if there are any; wait while the controller is silent."""
+        while True:
+            try:
+                cancel(name)
+            except SilentError as error:
+                self.note_silence(error)
+                time.sleep(POLL_SECONDS)
+            else:
+                self.note_answer()
+                return
+
+
 def submit(options: Sequence[str], command: str) -> str:
     """Submit a batch job, and return its number.
 
@@ -59,6 +106,11 @@ def submit(options: Sequence[str], command: str) -> str:
     """
     number = answer(["sbatch", "--parsable", "--no-requeue", *options, f"--wrap=exec {command}"])
     return number.partition(";")[0].strip()  # NUMBER;CLUSTER where there are several clusters
+
+
+def cancel(name: str) -> None:
+    """Cancel the jobs of a name, if there are any; raises as ``answer``."""
+    answer(["scancel", f"--name={name}"])
 
 
 def queue() -> Mapping[str, QueuedJob]:

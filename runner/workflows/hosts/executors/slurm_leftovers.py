@@ -1,12 +1,18 @@
-"""What a driver that was killed left with Slurm: replies that nobody collected, and jobs that wait or run."""
+"""The folder of an executor: a lock, tasks, replies and output of jobs; and what a driver that ended left in one.
 
-from collections.abc import Collection, Iterable, Iterator
+Jobs do not end with their driver. As long as it lives, it holds the lock of its folder.
+"""
+
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from runner.core import locks
 from runner.core.files import read_bounded
 from runner.workflows.hosts import tasks
-from runner.workflows.hosts.executors import MAX_REPLY_BYTES, slurm_commands
+from runner.workflows.hosts.executors import MAX_REPLY_BYTES
+
+LOCK = "driver.lock"
 
 
 def job_name(task: Path) -> str:
@@ -14,37 +20,52 @@ def job_name(task: Path) -> str:
     return f"matrix-runner-{task.stem}"
 
 
-def uncollected(folder: Path, tokens: Collection[str]) -> Iterator[bytes]:
-    """Yield the replies that are in the folders of earlier executors, cancel the jobs without one, and remove both.
+def uncollected(reports: Path, run: str, cancel: Callable[[str], None]) -> Iterator[bytes]:
+    """Yield the replies that the drivers of a run have not collected, cancel their other jobs, and remove the files.
 
-    A folder belongs to the driver of one run, and is left alone unless it has a task of this run.
+    Folders of live drivers, and those with blocks of other runs, are left alone.
 
     Args:
-        folder: where executors make their folders.
-        tokens: of the tasks of the run.
-
-    Raises:
-        RunnerError: Slurm does not cancel a job.
+        reports: where executors make their folders.
+        run: the id of the run.
+        cancel: cancels the jobs of a name.
     """
-    for path in sorted(folder.glob("slurm-*")):
-        files = sorted(path.glob("*.task"))
-        if not any(tasks.token_of(content(task) or b"") in tokens for task in files):
+    for folder in sorted(reports.glob("slurm-*")):
+        if not (folder / LOCK).is_file():
             continue
-        for task in files:
-            if not task.with_suffix(".reply").exists():
-                slurm_commands.answer(["scancel", f"--name={job_name(task)}"])
-        replies = (content(task.with_suffix(".reply")) for task in files)
-        yield from (reply for reply in replies if reply is not None)
-        _remove(path, files)
+        with locks.try_exclusive(folder / LOCK) as free:
+            files = sorted(folder.glob("*.task")) if free else []
+            if not free or {tasks.run_of(content(task) or b"") for task in files} - {"", run}:
+                continue
+            for task in files:
+                if not task.with_suffix(".reply").exists():
+                    cancel(job_name(task))
+            for task in files:
+                reply = content(task.with_suffix(".reply"))
+                if reply is not None:
+                    yield reply
+                remove(task, keep_log=reply is not None and tasks.is_refusal(reply))
+            remove_folder(folder)
 
 
-def _remove(folder: Path, files: Iterable[Path]) -> None:
-    """Remove all files of the tasks in a folder, and the folder if it has nothing else."""
-    with suppress(OSError):
-        for task in files:
-            for suffix in (".reply", ".log", ".task"):
-                task.with_suffix(suffix).unlink(missing_ok=True)
-        folder.rmdir()
+def has_block(task: Path) -> bool:
+    """Return whether a job has replied to a task that measures a block."""
+    return task.with_suffix(".reply").exists() and bool(tasks.run_of(content(task.with_suffix(".task")) or b""))
+
+
+def remove(task: Path, *, keep_log: bool = False) -> None:
+    """Remove the files of a task; the task itself last, for without it no driver looks for the others."""
+    for suffix in (".reply", ".task") if keep_log else (".reply", ".log", ".task"):
+        with suppress(OSError):
+            task.with_suffix(suffix).unlink()
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove the folder of an executor unless a task is left; output of jobs that is kept stays in it."""
+    if not any(folder.glob("*.task")):
+        with suppress(OSError):
+            (folder / LOCK).unlink()
+            folder.rmdir()
 
 
 def content(path: Path) -> bytes | None:

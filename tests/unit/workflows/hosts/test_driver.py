@@ -15,6 +15,7 @@ from runner.core.errors import EngineError
 from runner.plan.document import plan_document
 from runner.store.run import Run
 from runner.workflows.hosts import results
+from runner.workflows.hosts.devices import MAX_LOST
 from runner.workflows.hosts.driver import MAX_ATTEMPTS, Driver
 from runner.workflows.hosts.executors import Completion
 from runner.workflows.hosts.planning import HostPlan, plan_for_hosts
@@ -125,9 +126,12 @@ def test_a_late_reply_does_not_count(four_blocks: tuple[FakeHosts, Run]) -> None
     assert attempts == {2}
 
 
-def test_a_block_that_fails_everywhere_leaves_the_run_unfinished_after_the_others_are_measured(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [1, 2, 8])
+def test_a_block_that_fails_everywhere_leaves_the_run_unfinished_after_the_others_are_measured(
+    count: int, tmp_path: Path
+) -> None:
     measured = plan(block(number) for number in range(3))
-    executor = FakeHosts({str(key): offer(measured, str(key)) for key in range(8)}, tmp_path)
+    executor = FakeHosts({str(key): offer(measured, str(key)) for key in range(count)}, tmp_path)
 
     def fail(key: str, job: object, completion: Completion) -> list[Completion]:
         bad = getattr(job, "case_id", "") == case_id(1)
@@ -146,6 +150,34 @@ def test_a_block_that_fails_everywhere_leaves_the_run_unfinished_after_the_other
     executor.act = lambda _key, _job, completion: [completion]
     _measure(run, executor, notes)
     assert len(_counts(run)) == _expected(3)
+
+
+def test_a_host_that_fails_everything_takes_no_part_and_the_others_measure_its_blocks(tmp_path: Path) -> None:
+    measured = plan(block(number) for number in range(6))
+    executor = FakeHosts({key: offer(measured, key) for key in ("bad", "good")}, tmp_path)
+    executor.act = lambda key, _, completion: [
+        Completion(key, reason="no room") if key == "bad" else completion,
+    ]
+    notes: list[str] = []
+    run = _run(tmp_path / "reports", plan_for_hosts(executor.offers.values(), controls=False))
+    _measure(run, executor, notes)
+    assert len(_counts(run)) == _expected(6)
+    assert notes.count("bad takes no part: it failed 2 blocks one after the other") == 1
+    assert [key for key, _ in executor.jobs].count("bad") == 2
+
+
+def test_a_device_that_is_lost_before_it_says_what_it_would_measure_takes_no_part(
+    four_blocks: tuple[FakeHosts, Run],
+) -> None:
+    executor, _ = four_blocks
+    notes: list[str] = []
+    pool = devices(executor, notes)
+    for _ in range(MAX_LOST):
+        assert "a" not in pool.refused
+        pool.inquiries["a"] = "ab" * 16
+        pool.take_offer(Completion("a", reason="job 7 of Slurm ended: CANCELLED", lost=True))
+    assert notes[0] == "a has not said what it would measure: job 7 of Slurm ended: CANCELLED"
+    assert notes[-1] == f"a takes no part: it was lost {MAX_LOST} times"
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -1,5 +1,7 @@
 """The block of a host is added with the host and the device that measured it."""
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from runner.store.run import Run
 from runner.workflows.hosts import results, work
 from runner.workflows.hosts.planning import new_lease
 from runner.workflows.hosts.results import Collector
+from runner.workflows.imports import archives
 from tests.support.fake_hosts import KIND, FakeHosts, block, devices, offer, plan
 from tests.support.fake_runs import MACHINE, NOW, good
 
@@ -48,6 +51,22 @@ def test_a_block_of_another_kind_of_device_does_not_count(run: Run, tmp_path: Pa
         _add(run, tmp_path / "node", "GPU of no kind")
     assert not run.journal().blocks
     assert not list(run.records())
+
+
+@pytest.mark.parametrize(("number", "kept"), [(errno.ENOSPC, 1), (errno.EMFILE, 1), (errno.ENAMETOOLONG, 0)])
+def test_an_archive_outlives_a_disk_that_is_full(
+    number: int, kept: int, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(archives, "_write", fail)
+    with pytest.raises(OSError if kept else RecordError):
+        _add(run, tmp_path / "node", KIND)
+    assert len([*(run.path / results.FOLDER).iterdir()]) == kept
+    monkeypatch.undo()
+    _, records = _add(run, tmp_path / "node", KIND)
+    assert records
 
 
 def test_what_happens_to_clocks_is_printed_once_for_each_kind(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What the commands of Slurm answer, and what the executor makes of it; the tests of integration have a real Slurm."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -44,6 +45,7 @@ class FakeSlurm:
         self.commands: list[Sequence[str]] = []
         self.jobs: dict[str, str] = {}
         self.silent = False
+        self.refusal: str | None = None
         self.seconds = 0.0
 
     def answer(self, command: Sequence[str]) -> str:
@@ -51,6 +53,8 @@ class FakeSlurm:
         if self.silent:
             raise SilentError(f"{command[0]}: {QUIET}")
         self.commands.append(command)
+        if command[0] == "sbatch" and self.refusal:
+            raise failure("sbatch", FAILED + self.refusal)
         if command[0] == "sbatch":
             self.jobs[number := str(len(self.jobs) + 1)] = "RUNNING|node7|None"
             return f"{number};cluster\n"
@@ -72,13 +76,14 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
     commands = FakeSlurm()
     monkeypatch.setattr(slurm_commands, "answer", commands.answer)
     monkeypatch.setattr(slurm, "time", commands)
+    monkeypatch.setattr(slurm_commands, "time", commands)
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     return commands
 
 
 def _ended(executor: SlurmExecutor, tries: int = 30) -> Completion:
     for _ in range(tries):
-        for completion in executor.completed(1.0):
+        for completion in [*executor.completed(1.0)]:
             return completion
     pytest.fail("nothing ended")
 
@@ -124,7 +129,7 @@ def test_the_output_of_a_job_is_kept_if_it_failed(reply: bytes, kept: int, fake:
     executor.submit("slurm-1", b"a task")
     executor.jobs["slurm-1"].file(".log").write_text("what happened")
     executor.jobs["slurm-1"].file(".reply").write_bytes(reply)
-    assert _ended(executor) == Completion("slurm-1", reply)
+    assert _ended(executor) == Completion("slurm-1", reply, host="node7" if kept else "")
     executor.close()
     logs = [*tmp_path.glob("slurm-*/*")]
     assert len(logs) == len(messages) == kept
@@ -148,18 +153,84 @@ def test_a_controller_that_restarts_costs_nothing(fake: FakeSlurm, tmp_path: Pat
     assert [sentence.partition(" (")[0] for sentence in messages] == ["Slurm does not answer", "Slurm answers again"]
 
 
+def _task(run: str = "") -> bytes:
+    """Return a task of a run, or an inquiry."""
+    return json.dumps({"kind": "job", "run": run} if run else {"kind": "inquiry"}).encode()
+
+
+def _cancelled(fake: FakeSlurm) -> set[str]:
+    return {command[1].removeprefix("--name=") for command in fake.commands if command[0] == "scancel"}
+
+
 def test_a_driver_takes_what_one_that_was_killed_has_not_collected(fake: FakeSlurm, tmp_path: Path) -> None:
-    killed, other_run, executor = (SlurmExecutor("cpu?devices=2", tmp_path) for _ in range(3))
-    for key, token in (("slurm-1", "ab" * 16), ("slurm-2", "cd" * 16)):
-        killed.submit(key, tasks.reply(b"", token))
-        other_run.submit(key, tasks.reply(b"", "ef" * 16))
+    killed, inquiring, of_another_run, alive, later = (SlurmExecutor("cpu?devices=2", tmp_path) for _ in range(5))
+    for key in ("slurm-1", "slurm-2"):
+        for executor, run in ((killed, "this"), (inquiring, ""), (of_another_run, "other"), (alive, "this")):
+            executor.submit(key, _task(run))
     killed.jobs["slurm-1"].file(".reply").write_bytes(REPLY)
-    assert [*executor.uncollected({"ab" * 16, "cd" * 16})] == [REPLY]
-    (submitted,) = [each for each in fake.commands if str(killed.jobs["slurm-2"].path) in each[-1]]
-    (name,) = [option.removeprefix("--job-name=") for option in submitted if option.startswith("--job-name=")]
-    assert fake.commands[-1] == ["scancel", f"--name={name}"]
-    assert [*tmp_path.iterdir()] == [other_run.folder]
-    assert len([*other_run.folder.iterdir()]) == 2
+    for executor in (killed, inquiring, of_another_run):
+        executor.lock.close()  # as the end of its process does
+    assert [*later.uncollected("this")] == [REPLY]
+    assert _cancelled(fake) == {killed.jobs["slurm-2"].name, *(job.name for job in inquiring.jobs.values())}
+    assert {*tmp_path.iterdir()} == {of_another_run.folder, alive.folder}
+    assert len([*of_another_run.folder.glob("*.task")]) == len([*alive.folder.glob("*.task")]) == 2
+
+
+def test_blocks_that_a_driver_has_not_used_are_kept_for_the_next_one(fake: FakeSlurm, tmp_path: Path) -> None:
+    executor = SlurmExecutor("cpu?devices=3", tmp_path)
+    for key in executor.devices():
+        executor.submit(key, _task("this"))
+    names = [job.name for job in executor.jobs.values()]
+    for key in ("slurm-1", "slurm-2"):
+        executor.jobs[key].file(".reply").write_bytes(REPLY)
+    assert next(iter(executor.completed(1.0))).key == "slurm-1"  # and the driver fails before it has used it
+    executor.close()
+    assert _cancelled(fake) == set(names[1:])
+    assert [*SlurmExecutor("cpu", tmp_path).uncollected("this")] == [REPLY, REPLY]
+    assert not [*tmp_path.iterdir()]
+
+
+def test_jobs_that_cannot_be_cancelled_leave_what_a_later_driver_needs(fake: FakeSlurm, tmp_path: Path) -> None:
+    messages: list[str] = []
+    executor = SlurmExecutor("cpu", tmp_path, messages.append)
+    executor.submit("slurm-1", _task("this"))
+    (job,) = executor.jobs.values()
+    fake.silent = True
+    executor.close()
+    assert messages == [f"jobs of Slurm still wait or run (scancel: {QUIET}): resuming the run cancels them"]
+    fake.silent = False
+    assert not [*SlurmExecutor("cpu", tmp_path).uncollected("this")]
+    assert _cancelled(fake) == {job.name}
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_job_whose_number_was_lost_is_cancelled_before_its_task_is_submitted_again(
+    fake: FakeSlurm, tmp_path: Path
+) -> None:
+    executor = SlurmExecutor("cpu", tmp_path)
+    fake.silent = True
+    executor.submit("slurm-1", _task("this"))
+    fake.silent = False
+    assert not [*executor.completed(1.0)]
+    name = executor.jobs["slurm-1"].name
+    cancel, submit = (command for command in fake.commands if command[0] != "squeue")
+    assert cancel == ["scancel", f"--name={name}"]
+    assert f"--job-name={name}" in submit
+
+
+def test_a_node_that_fails_two_jobs_gets_no_more(fake: FakeSlurm, tmp_path: Path) -> None:
+    messages: list[str] = []
+    executor = SlurmExecutor("cpu", tmp_path, messages.append)
+    for number in range(1, 3):
+        executor.submit("slurm-1", _task("this"))
+        fake.jobs[str(number)] = "FAILED|node7|NonZeroExitCode"
+        assert _ended(executor).host == "node7"
+    assert messages == ["node7 gets no more jobs: it failed 2 one after the other"]
+    executor.submit("slurm-1", _task("this"))
+    assert "--exclude=node7" in fake.commands[-1]
+    fake.refusal = "Requested node configuration is not available"
+    with pytest.raises(EngineError, match="no node is left: node7 failed their jobs"):
+        executor.submit("slurm-1", _task("this"))
 
 
 def test_a_controller_that_stays_silent_ends_the_run(fake: FakeSlurm, tmp_path: Path) -> None:
@@ -167,7 +238,7 @@ def test_a_controller_that_stays_silent_ends_the_run(fake: FakeSlurm, tmp_path: 
     executor.submit("slurm-1", b"a task")
     fake.silent = True
     with pytest.raises(SilentError, match="Unable to contact slurm controller"):
-        executor.completed(2 * slurm.SILENT_SECONDS)
+        [*executor.completed(2 * slurm_commands.SILENT_SECONDS)]
 
 
 @pytest.mark.parametrize("rest", ["", "gpu?devices=0", "gpu?gres=", "gpu?nodes=4", "a/b", "gpu;rm"])
