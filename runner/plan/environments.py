@@ -9,6 +9,8 @@ from runner.core.units import disk_size
 from runner.matrix import Environment, Matrix, Variant
 
 SPARE_DISK_BYTES = 1 << 30  # stay free after everything is built
+OLDEST_PYTHON = (3, 5)
+"""The oldest Python that the harness runs on."""
 
 
 def specs(
@@ -29,6 +31,10 @@ def specs(
         variant = environment.variant(device)
         if variant is None:
             skips[name] = _no_variant(matrix, environment, device)
+            continue
+        if environment.python and tuple(map(int, environment.python.split("."))) < OLDEST_PYTHON:
+            reason = f"it has Python {environment.python}, and the harness needs Python 3.5 or newer"
+            skips[name] = Skip("framework-lacks", reason)
             continue
         specs_of_device.append(_spec(name, environment, variant, folder))
     return tuple(specs_of_device), skips

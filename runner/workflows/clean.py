@@ -197,10 +197,10 @@ def _temporary() -> Iterator[Leftover]:
 
 
 def _of_a_server(path: Path) -> bool:
-    """Return True for a folder that a channel made: a temporary name, our user, and the stderr of a server in it."""
+    """Return True for a folder that a channel made: a temporary name, our user, and the harness of a server in it."""
     try:
         mine = not path.is_symlink() and path.stat().st_uid == os.getuid()
-        return mine and bool(_TEMPORARY_NAME.fullmatch(path.name)) and (path / "stderr").is_file()
+        return mine and bool(_TEMPORARY_NAME.fullmatch(path.name)) and any(path.glob("tmp*/harness.zip"))
     except FileNotFoundError:
         return False  # removed in the meantime
 

@@ -17,7 +17,10 @@ class Kept(Enum):
     PAGE = "the run, which is complete; `runner run --resume` or `runner report` writes the page"
 
 
-CLEAN = "no process, container, temporary folder, lock or half file is left"
+CLEAN = (
+    "no process, container, temporary folder or held lock is left, and no partly written file, except after SIGKILL: "
+    "then a hidden file may stay, which no command reads"
+)
 """What every fault is held to; a declaration may add to it."""
 RESUME = "`runner run --resume "
 """The start of a command in a hint; the id of the run follows."""

@@ -1,6 +1,8 @@
 """What `runner clean` finds and removes, by the real command line and on a real engine."""
 
 import secrets
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -12,12 +14,13 @@ from docker.errors import APIError, ImageNotFound
 from runner.backends.docker.backend import DockerBackend
 from runner.backends.docker.cleanup import abandoned_containers, owner, remove_leftover, unneeded_images_and_volumes
 from runner.backends.docker.options import CACHE, ENVIRONMENT, OWNER, cache_volume
+from runner.backends.local_channel import ProcessChannel
 from runner.backends.venv import READY
 from runner.core.locks import shared
 from runner.core.model import Spec
 from runner.workflows.context import IN_USE
 from tests.fakes.driver import StandIn
-from tests.integration.conftest import Runner
+from tests.integration.conftest import Runner, wait_for
 
 ROOT = Path(__file__).parents[2]
 BASE = "python:3.11-slim"
@@ -37,9 +40,24 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "venvs" / "gone-0123456789ab" / READY).touch()
     (folder / "references" / "a-00000000.json").write_bytes(b"x" * 2_000_000)
     dead = tmp_path / "tmp" / "matrix-runner-0dead_00"
-    dead.mkdir()
-    (dead / "stderr").touch()
+    (dead / "tmpabcdefgh").mkdir(parents=True)
+    (dead / "tmpabcdefgh" / "harness.zip").touch()
     return folder
+
+
+def test_the_temporary_folder_of_a_server_that_was_killed_goes(
+    runner: Runner, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(cache.parents[1] / "tmp"))
+    channel = ProcessChannel(sys.executable, "cpu")
+    try:
+        wait_for(lambda: list(channel.folder.glob("*/harness.zip")))
+        assert str(channel.folder) not in runner("clean", "--dry-run").stdout
+        channel.process.kill()
+        channel.process.wait()
+        assert str(channel.folder) in runner("clean", "--dry-run").stdout
+    finally:
+        channel.close()
 
 
 GOING = ("venvs/gone-0123456789ab", "caches/gone-0123456789ab", "references/a-00000000.json")

@@ -130,10 +130,14 @@ def test_samples_of_a_resumed_run_are_exported_once(runner: Runner) -> None:
     process = runner.start("run", *SMALL, "--backend", "venv")
     wait_for(lambda: len(runner.records()) >= 5, 120)
     assert kill(process, 0.0)
-    done = runner("run", "--resume")
+    (run,) = runner.folder.glob("reports/runs/*")
+    in_another_folder = Runner(runner.folder / "another", runner.started)
+    in_another_folder.folder.mkdir()
+    done = in_another_folder("run", "--resume", str(run))
     assert done.returncode == 0, done.stderr
     assert "resuming run" in done.stderr
-    folder = Path(runner.folder, done.stdout.strip()).parent
+    folder = Path(done.stdout.strip()).parent
+    assert folder == run
     records = check_whole(folder)
     assert runner("export", "-o", "samples.csv").returncode == 0
     rows = (runner.folder / "samples.csv").read_text().splitlines()[1:]

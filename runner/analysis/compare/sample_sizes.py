@@ -74,4 +74,4 @@ def batch_difference(
     known = max((share for share in shares if not math.isnan(share)), default=math.nan)
     how_much = "an unknown part" if any(map(math.isnan, shares)) else f"up to {known:.1%}"
     sentence = f"the number of calls in a sample differs: {of_base} for {base_name}, {of_other} for {other_name}"
-    return {"batch": f"{sentence}; what a sample has once, such as the wait for the GPU, is {how_much} of it"}
+    return {"batch": f"{sentence}; the fixed cost of a sample, such as the wait for the GPU, is {how_much} of it"}

@@ -30,6 +30,7 @@ environments:
       cuda: {image: "tensorflow/tensorflow:1.8.0-gpu-py3"}
   only-cuda: {framework: torch, release: "2", python: "3.11", variants: {cuda: {requirements: [t], base: b}}}
   only-cpu: {framework: torch, release: "2", python: "3.11", variants: {cpu: {requirements: [torch]}}}
+  tf-0.8: {framework: tensorflow, release: "0.8.0", python: "2.7", image: "tensorflow/tensorflow:0.8.0"}
 """
 ROOM = 100 * SPARE_DISK_BYTES
 
@@ -83,6 +84,11 @@ def test_what_has_no_build_for_the_device_is_a_skip_with_a_reason(tmp_path: Path
     assert skips == {"only-cuda": Skip("needs-gpu", "matrix.yaml has no variant for cpu")}
     _, skips = specs(matrix(), ["only-cuda", "only-cpu"], "cuda", tmp_path)
     assert skips == {"only-cpu": Skip("framework-lacks", "matrix.yaml has no variant for cuda")}
+
+
+def test_an_image_without_a_python_for_the_harness_is_not_pulled(tmp_path: Path) -> None:
+    reason = "it has Python 2.7, and the harness needs Python 3.5 or newer"
+    assert specs(matrix(), ["tf-0.8"], "cpu", tmp_path) == ((), {"tf-0.8": Skip("framework-lacks", reason)})
 
 
 def test_nothing_to_make_is_nothing_to_say() -> None:

@@ -136,8 +136,9 @@ def test_temporary_folders_go_unless_a_process_works_there(tmp_path: Path, monke
     of_servers = ("matrix-runner-0dead_00", "matrix-runner-0alive_0")
     for name in (*of_servers, "matrix-runner-backup", "matrix-runner-by-hand-1", "others"):
         (tmp_path / "tmp" / name).mkdir(parents=True)
-    for name in (*of_servers, "matrix-runner-by-hand-1"):  # a backup holds no log, and no made-up name has a hyphen
-        (tmp_path / "tmp" / name / "stderr").touch()
+    for name in (*of_servers, "matrix-runner-by-hand-1"):  # a backup has no harness, and no made-up name has a hyphen
+        (tmp_path / "tmp" / name / "tmpabcdefgh").mkdir()
+        (tmp_path / "tmp" / name / "tmpabcdefgh" / "harness.zip").touch()
     below = tmp_path / "tmp" / of_servers[1] / "below"
     below.mkdir()
     (tmp_path / "tmp" / "matrix-runner-0file_00").touch()
