@@ -7,7 +7,7 @@ import heapq
 import json
 import os
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -171,7 +171,7 @@ class SimulatedHosts(FakeHosts):
         """See Executor."""
         return dict.fromkeys(self.present, "cpu")
 
-    def submit(self, key: str, task: bytes) -> None:
+    def submit(self, key: str, task: bytes, avoid: Collection[str] = ()) -> None:  # noqa: ARG002  the protocol's
         """See Executor; equal offers are encoded once."""
         content = tasks.decode(task)
         self.tokens[key] = "" if isinstance(content, Offer) else content.token
@@ -242,7 +242,7 @@ class Remote:
         devices: Mapping[str, str] = self.pipe.recv()
         return devices
 
-    def submit(self, key: str, task: bytes) -> None:
+    def submit(self, key: str, task: bytes, avoid: Collection[str] = ()) -> None:  # noqa: ARG002  the protocol's
         """See Executor."""
         self.pipe.send(("submit", key, task))
 

@@ -111,7 +111,7 @@ def run(
     from runner.workflows.history.add import add_run, history_url
     from runner.workflows.results import write_report
 
-    url = history_url(options.reports, history)
+    history_url(options.reports, history)  # a wrong address is an error before anything is measured
     with console.progress() as progress, cache_in_use(), contextlib.ExitStack() as stack:
         if executor is not None and executor != "local":
             from runner.workflows.hosts.run import run_on_hosts
@@ -130,7 +130,7 @@ def run(
         progress.note("writing the report")
         page = write_report(totals.run, margin) if totals.good else totals.run.path
         if totals.good:
-            add_run(totals.run, margin, url, progress.note)
+            add_run(totals.run, margin, history_url(options.reports, history), progress.note)
     from runner.report.formatting import counted
 
     console.note(f"{counted(totals.good, 'cell')} measured, {len(totals.bad)} failed")

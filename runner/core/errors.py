@@ -147,6 +147,7 @@ FILE_HINTS = {
     errno.ELOOP: "its links lead in a circle",
     errno.EMFILE: "raise the limit of open files: `ulimit -n`",
     errno.ENFILE: "the machine has too many open files",
+    errno.ENOMEM: "free memory",
     errno.EIO: "the disk may be failing: look into the kernel's log",
     errno.ESTALE: "the network folder is gone: mount it again",
 }

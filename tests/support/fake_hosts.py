@@ -3,7 +3,7 @@
 import random
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +91,7 @@ class FakeHosts:
             raise EngineError(Problem("the scheduler is gone"))
         return dict.fromkeys(self.offers, "cpu")
 
-    def submit(self, key: str, task: bytes) -> None:
+    def submit(self, key: str, task: bytes, avoid: Collection[str] = ()) -> None:  # noqa: ARG002  the protocol's
         """See Executor."""
         assert key not in self.busy, "a device has one task at a time"
         content = tasks.decode(task)

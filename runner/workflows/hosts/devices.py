@@ -14,7 +14,7 @@ from runner.workflows.hosts.executors import Completion, Executor
 from runner.workflows.hosts.tasks import Inquiry, Offer
 
 MAX_FAILURES = 2
-"""Blocks that a device may fail one after the other before it takes part no longer."""
+"""Blocks that a device or a host may fail one after the other before others are preferred."""
 MAX_LOST = 4
 """How often a device may be lost, one time after the other, before it has said what it would measure."""
 WAIT_SECONDS = 1.0
@@ -38,7 +38,7 @@ class Devices:
         offers: key -> what is offered, without the plan and its cases.
         inquiries: key -> the token of the inquiry that the device answers now.
         refused: keys of devices that take no part.
-        failures: key -> blocks that the device has failed since its last good one.
+        failures: key of a device, or host that the executor chose -> blocks that it has failed since its last good one.
         lost: key -> how often the device was lost before it has said what it would measure.
         made: host -> the environments that it has made.
     """
@@ -63,7 +63,7 @@ class Devices:
         for key in sorted(present.keys() - self.offers.keys() - self.inquiries.keys() - self.refused):
             token = self.inquiries[key] = secrets.token_hex(16)
             inquiry = Inquiry(project=self.project, options=self.options, token=token)
-            self.executor.submit(key, tasks.encode(inquiry))
+            self.executor.submit(key, tasks.encode(inquiry), self.failing)
 
     def take_offer(self, completion: Completion) -> Offer | None:
         """Return the offer of a device, and keep it without its plan; or say why the device takes no part."""
@@ -71,16 +71,10 @@ class Devices:
         if completion.result is not None and tasks.token_of(completion.result) not in (token, ""):
             return None  # it is late; a worker that could not read its task answers without a token
         del self.inquiries[completion.key]
-        if completion.lost:
-            self.lost[completion.key] += 1
-            self.progress.note(f"{completion.key} has not said what it would measure: {completion.reason}")
-            if self.lost[completion.key] >= MAX_LOST:
-                self.refuse(completion.key, f"it was lost {MAX_LOST} times")
-            return None
         try:
             offer = _offer(completion)
         except RecordError as error:
-            self.refuse(completion.key, error.problems[0].message)
+            self._take_failed_inquiry(completion, error.problems[0].message)
             return None
         if offer.kind not in {known.kind for known in self.offers.values()}:
             for note in offer.notes:
@@ -91,17 +85,37 @@ class Devices:
         self.progress.note(f"{offer.host}: {offer.device_name} takes part")
         return offer
 
+    def _take_failed_inquiry(self, completion: Completion, reason: str) -> None:
+        """Ask a device again that was lost, or whose next task goes to another host; otherwise, it takes no part."""
+        key = completion.key
+        if not completion.lost and not completion.host:
+            self.refuse(key, reason)
+            return
+        if not completion.lost:
+            self.failures[completion.host] = MAX_FAILURES
+        self.lost[key] += 1
+        self.progress.note(f"{completion.host or key} has not said what it would measure: {reason}")
+        if self.lost[key] >= MAX_LOST:
+            self.refuse(key, f"it has not said what it would measure {MAX_LOST} times")
+
+    @property
+    def failing(self) -> frozenset[str]:
+        """The devices and hosts that get no blocks while others can measure them."""
+        return frozenset(name for name, count in self.failures.items() if count >= MAX_FAILURES)
+
     def refuse(self, key: str, reason: str) -> None:
         """Give a device no more tasks, and say why."""
         self.offers.pop(key, None)
         self.refused.add(key)
         self.progress.note(f"{key} takes no part: {reason}")
 
-    def count_failure(self, key: str) -> None:
-        """Note that a device has failed a block; too many in a row end its part in the run."""
-        self.failures[key] += 1
-        if self.failures[key] >= MAX_FAILURES and key in self.offers:
-            self.refuse(key, f"it failed {MAX_FAILURES} blocks one after the other")
+    def count(self, name: str, *, good: bool) -> None:
+        """Note how a block ended on a device, or on a host that the executor chose."""
+        self.failures[name] = 0 if good else self.failures[name] + 1
+        if self.failures[name] == MAX_FAILURES:
+            self.progress.note(
+                f"{name} gets no blocks while others can measure them: it failed {MAX_FAILURES} one after the other"
+            )
 
     def first_offers(self) -> tuple[Offer, ...]:
         """Return an offer of each kind of device that answers at the start.
@@ -127,8 +141,11 @@ class Devices:
                     first_by_kind.setdefault(offer.kind, offer)
 
     def free(self, busy: Mapping[str, object]) -> Iterator[tuple[str, Offer]]:
-        """Yield (key, offer) of the devices that have no task."""
-        yield from ((key, offer) for key, offer in sorted(self.offers.items()) if key not in busy)
+        """Yield (key, offer) of the devices that have no task; those that fail, only where all of their kind fail."""
+        able = {offer.kind for key, offer in self.offers.items() if key not in self.failing}
+        for key, offer in sorted(self.offers.items()):
+            if key not in busy and (key not in self.failing or offer.kind not in able):
+                yield key, offer
 
 
 def _offer(completion: Completion) -> Offer:

@@ -15,10 +15,11 @@ from runner.workflows.hosts.devices import JOIN_SECONDS, WAIT_SECONDS, Devices
 from runner.workflows.hosts.executors import Completion
 from runner.workflows.hosts.planning import HostPlan, job, new_lease
 from runner.workflows.hosts.results import Collector, Lease
-from runner.workflows.hosts.tasks import Offer
 
 MAX_ATTEMPTS = 4
 """How often a driver hands out the same block; one that fails as often waits for the next driver of the run."""
+MAX_IN_A_ROW = 8
+"""Failures for each device, one after the other and without a block measured in between, that end the run."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -35,6 +36,7 @@ class Driver:
         waiting: the blocks that no device has, and that have not failed.
         failed: case id -> a block that failed, and that waits for another host or until nothing else waits.
         failed_on: case id -> the hosts that have failed its block.
+        in_a_row: failures since a block was measured.
         attempts: case id -> how often this driver has handed out its block.
         numbers: case id -> how often any driver of the run has.
         abandoned: case id -> why its block failed the last of MAX_ATTEMPTS times.
@@ -50,6 +52,7 @@ class Driver:
     waiting: WaitingBlocks = field(default_factory=WaitingBlocks)
     failed: dict[str, Waiting] = field(default_factory=dict)
     failed_on: dict[str, set[str]] = field(default_factory=dict)
+    in_a_row: int = 0
     attempts: Counter[str] = field(default_factory=Counter)
     numbers: dict[str, int] = field(default_factory=dict)
     abandoned: dict[str, str] = field(default_factory=dict)
@@ -64,8 +67,8 @@ class Driver:
         """Measure every block that the run has not.
 
         Raises:
-            EngineError: the scheduler is gone, no device is left that could go on, or a block failed MAX_ATTEMPTS times
-                and all others are measured; what was measured is kept.
+            EngineError: the scheduler is gone, no device is left that could go on, no device measures anything, or a
+                block failed MAX_ATTEMPTS times and all others are measured; what was measured is kept.
             OSError: the driver cannot write.
         """
         journal = self.run.journal()
@@ -113,7 +116,7 @@ class Driver:
             if offer.kind not in self.plan.parts:
                 self.devices.refuse(key, f"the run has no plan for {offer.kind}, which joined after it started")
                 continue
-            block = self.waiting.take(offer.kind, self.devices.made[offer.host]) or self._take_failed(offer)
+            block = self.waiting.take(offer.kind, self.devices.made[offer.host]) or self._take_failed(key)
             if block is None:
                 continue
             self.ends[key] = self.devices.clock() + block.seconds[offer.kind]
@@ -124,14 +127,17 @@ class Driver:
             self.devices.progress.status(key, f"{offer.host}: {block.case_id}")
             part = self.plan.parts[offer.kind][block.case_id]
             task = job(lease, part, self.devices.project, self.devices.options, self.run.id)
-            self.devices.executor.submit(key, tasks.encode(task))
+            avoid = self.devices.failing | self.failed_on.get(block.case_id, frozenset())
+            self.devices.executor.submit(key, tasks.encode(task), avoid)
 
-    def _take_failed(self, offer: Offer) -> Waiting | None:
-        """Remove and return a failed block that a device should try: on another host than before if possible."""
+    def _take_failed(self, key: str) -> Waiting | None:
+        """Remove and return a failed block that a device should try: on another, good host if there is one."""
         for case_id, block in self.failed.items():
-            hosts = {each.host for each in self.devices.offers.values() if each.kind in block.seconds}
-            hosts -= self.failed_on[case_id]
-            if offer.kind in block.seconds and (offer.host in hosts or not hosts):
+            hosts = {name: each.host for name, each in self.devices.offers.items() if each.kind in block.seconds}
+            able = hosts.keys() - self.devices.failing or hosts.keys()
+            others = {name for name in able if hosts[name] not in self.failed_on[case_id]} or able
+            good = {name for name in others if not self.devices.failures[name]} or others
+            if key in good:
                 return self.failed.pop(case_id)
         return None
 
@@ -159,7 +165,8 @@ class Driver:
         self.devices.progress.finish(key)
         try:
             self._add(lease, completion)
-            self.devices.failures[key] = 0
+            self.in_a_row = 0
+            self.devices.count(completion.host or key, good=True)
             self.devices.made[lease.host] |= self.plan.blocks[lease.case_id].environments
         except RecordError as error:
             self._hand_back(lease, error.problems[0].message, completion)
@@ -183,13 +190,20 @@ class Driver:
             progress.advance(self.expected.get(record.cell, 0.0), record.cell.id)
 
     def _hand_back(self, lease: Lease, reason: str, completion: Completion) -> None:
-        """Let the block of a lease wait again, or abandon it; its first failure counts as one of the device."""
+        """Let the block of a lease wait again, or abandon it.
+
+        Raises:
+            EngineError: no device measures anything.
+        """
         case_id, host = lease.case_id, completion.host or lease.host
         self.devices.progress.note(f"{case_id}: not measured on {host}: {reason}")
-        if not completion.lost and not completion.host and case_id not in self.failed_on:
-            self.devices.count_failure(completion.key)
         if not completion.lost:
+            self.devices.count(completion.host or completion.key, good=False)
             self.failed_on.setdefault(case_id, set()).add(host)
+            self.in_a_row += 1
+        if self.in_a_row >= MAX_IN_A_ROW * max(1, len(self.devices.offers)):
+            message = f"{self.in_a_row} blocks failed one after the other; the last is {case_id} on {host}: {reason}"
+            raise EngineError(Problem(message, hint="check the workers"))
         if self.attempts[case_id] >= MAX_ATTEMPTS:
             self.abandoned[case_id] = reason
         elif completion.lost:

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,54 +44,58 @@ def run_on_hosts(
         NothingSelectedError: no device can run anything of this.
     """
     opened = _resumed_run if resume else _new_run
-    with (
-        opened(options, address, certificates, progress) as (driver, matrix),
-        recorded_ending(driver.run, progress, options=_options(address, certificates)),
-    ):
+    with opened(options, address, certificates, progress) as (driver, matrix, margin):
         driver.measure()
         driver.collector.remove_archives()
     for sentence in results.different_builds(driver.run):
         progress.note(sentence)
-    return _totals(driver.run), matrix, load(matrix).measure.margin
+    return _totals(driver.run), matrix, margin
 
 
 @contextmanager
 def _new_run(
     options: Options, address: str, certificates: Path | None, progress: Progress
-) -> Iterator[tuple[Driver, Path]]:
-    """Yield the driver of a run that starts, which is locked, and the matrix file."""
+) -> Iterator[tuple[Driver, Path, float]]:
+    """Yield the driver of a run that starts, which is locked until its tasks have ended, the matrix and the margin."""
     matrix, sent = load(options.matrix), tasks.sent_options(options)
-    with closing(connect(address, certificates, options.reports.absolute(), progress.note)) as executor:
+    with (
+        ExitStack() as lock,
+        closing(connect(address, certificates, options.reports.absolute(), progress.note)) as executor,
+    ):
         devices = Devices(executor=executor, project=project.pack(options.matrix), options=sent, progress=progress)
         controls, models = matrix.measure.controls, project.models(matrix)
         plan = plan_for_hosts(devices.first_offers(), controls=controls, models=models)
         run = _started(options, address, plan, sent)
-        with run.hold():
-            yield _driver(devices, run, plan), options.matrix
+        lock.enter_context(run.hold())
+        with recorded_ending(run, progress, options=_options(address, certificates)):
+            yield _driver(devices, run, plan), options.matrix, matrix.measure.margin
 
 
 @contextmanager
 def _resumed_run(
     options: Options, address: str, certificates: Path | None, progress: Progress
-) -> Iterator[tuple[Driver, Path]]:
-    """Yield the driver of a run that continues as it was started, and the matrix file."""
+) -> Iterator[tuple[Driver, Path, float]]:
+    """Yield the driver of a run that continues as it was started, the matrix and the margin."""
     check_options(options)
     with locked_run(options, progress.note) as run:
         head = _header(run, address)
         file = options.matrix if options.matrix != Options().matrix else Path(head.matrix)
         matrix, packed = load(file), project.pack(file)
-        with closing(connect(address, certificates, run.path.absolute().parent.parent, progress.note)) as executor:
+        with (
+            closing(connect(address, certificates, run.path.absolute().parent.parent, progress.note)) as executor,
+            recorded_ending(run, progress, options=_options(address, certificates)),
+        ):
             run.note("resumed", at=header.now(), digests={})
             _add_uncollected(run, executor, progress)
             sent = {**head.host_options, "busy_ok": options.busy_ok}
             devices = Devices(executor=executor, project=packed, options=sent, progress=progress)
             offers, controls = devices.first_offers(), matrix.measure.controls
             plan = _of_run(run, plan_for_hosts(offers, controls=controls, models=run.models()), head)
-            yield _driver(devices, run, plan), file
+            yield _driver(devices, run, plan), file, matrix.measure.margin
 
 
 def _driver(devices: Devices, run: Run, plan: HostPlan) -> Driver:
-    budget = devices.options.get("budget")
+    budget = devices.options["budget"]
     seconds = parse_duration(str(budget)) if budget else None
     return Driver(devices=devices, collector=results.Collector(run), plan=plan, budget=seconds)
 
@@ -112,6 +116,8 @@ def _header(run: Run, address: str) -> header.RunHeader:
     head = header.read_header(run)
     if not head.executor:
         raise UsageError(Problem(f"run {run.id} is measured on one host", hint="leave out --executor"))
+    if not head.host_options:
+        raise UsageError(Problem(f"an older program started run {run.id}", hint="`runner run` starts a new run"))
     if not run.journal().unfinished:
         raise NothingSelectedError(Problem(f"run {run.id} is finished", hint="`runner run` starts a new run"))
     if head.executor.partition(":")[0] != address.partition(":")[0]:

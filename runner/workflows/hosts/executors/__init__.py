@@ -4,7 +4,7 @@ An executor knows devices by a key, gives a device one task at a time, and retur
 decides what happens to the block of a worker that is lost.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -28,7 +28,7 @@ class Completion:
         result: what the worker returned; None if it failed.
         reason: why it failed, in a sentence; empty if it did not.
         lost: the worker is gone, so that nobody knows how far it came; a failed task was ended by the worker itself.
-        host: the host that had it, where the executor chooses hosts, and keeps away from those that fail.
+        host: the host that had it, where the executor chooses hosts; empty where it does not, or does not know.
     """
 
     key: str
@@ -48,8 +48,14 @@ class Executor(Protocol):
             EngineError: the scheduler is gone.
         """
 
-    def submit(self, key: str, task: bytes) -> None:
-        """Give a task to a device that has none."""
+    def submit(self, key: str, task: bytes, avoid: Collection[str] = ()) -> None:
+        """Give a task to a device that has none.
+
+        Args:
+            key: of the device.
+            task: what to do.
+            avoid: hosts that should not get it if others can, where the executor chooses hosts.
+        """
 
     def completed(self, seconds: float) -> Iterable[Completion]:
         """Yield the tasks that ended, each once; wait at most ``seconds`` for the first.

@@ -6,7 +6,7 @@ import ipaddress
 import logging
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -146,7 +146,7 @@ class DaskExecutor:
                 devices[address] = names[0].removeprefix(RESOURCE)
         return devices
 
-    def submit(self, key: str, task: bytes) -> None:
+    def submit(self, key: str, task: bytes, avoid: Collection[str] = ()) -> None:  # noqa: ARG002  the protocol's
         """See Executor."""
         device = self.devices().get(key, "")
         future = self.client.submit(

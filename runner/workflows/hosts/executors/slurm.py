@@ -10,13 +10,13 @@ import secrets
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from runner.core import locks
-from runner.core.errors import EngineError, Problem, RunnerError, UsageError
+from runner.core.errors import RunnerError, UsageError
 from runner.core.files import write_whole
 from runner.workflows.hosts import tasks
 from runner.workflows.hosts.executors import Completion, slurm_commands, slurm_leftovers
@@ -30,7 +30,6 @@ from runner.workflows.hosts.executors.slurm_commands import (
     QueuedJob,
     SilentError,
 )
-from runner.workflows.hosts.executors.slurm_nodes import Nodes
 
 PROGRAM: tuple[str, ...] = (sys.executable, "-P", "-m", "runner")
 """What a job runs."""
@@ -48,6 +47,8 @@ class _Job:
 
     path: Path
     number: str = ""
+    avoid: Collection[str] = ()
+    tries: int = 0
     seen: QueuedJob = field(default_factory=QueuedJob)
     submitted: float = 0.0
     ended: float | None = None
@@ -86,14 +87,13 @@ class SlurmExecutor:
         self.jobs: dict[str, _Job] = {}
         self.reasons: set[str] = set()
         self.controller = Controller(say)
-        self.nodes = Nodes(say)
         self.lock = ExitStack()
 
     def devices(self) -> Mapping[str, str]:
         """See Executor."""
         return {f"slurm-{number}": self.address.device for number in range(1, self.address.devices + 1)}
 
-    def submit(self, key: str, task: bytes) -> None:
+    def submit(self, key: str, task: bytes, avoid: Collection[str] = ()) -> None:
         """See Executor.
 
         Raises:
@@ -103,7 +103,7 @@ class SlurmExecutor:
         if not self.folder.exists():
             self.folder.mkdir(parents=True)
             self.lock.enter_context(locks.hold(self.folder / slurm_leftovers.LOCK, str(self.folder)))
-        job = self.jobs[key] = _Job(self.folder / secrets.token_hex(8))
+        job = self.jobs[key] = _Job(self.folder / secrets.token_hex(8), avoid=frozenset(avoid))
         write_whole(job.file(".task"), task)
         try:
             self._send(job)
@@ -113,15 +113,15 @@ class SlurmExecutor:
     def _send(self, job: _Job) -> None:
         files = ("--task", str(job.file(".task")), "--reply", str(job.file(".reply")))
         command = shlex.join([*PROGRAM, "worker", "--device", self.address.device, *files])
-        options = (f"--job-name={job.name}", f"--output={job.file('.log')}", *self.address.options, *self.nodes.options)
+        options = (f"--job-name={job.name}", f"--output={job.file('.log')}", *self.address.options)
+        job.tries += 1
         try:
-            job.number = slurm_commands.submit(options, command)
-        except UsageError as error:
-            if not self.nodes.excluded:
+            excluded = [f"--exclude={','.join(sorted(job.avoid))}"] * bool(job.avoid)
+            job.number = slurm_commands.submit([*options, *excluded], command)
+        except UsageError:
+            if not job.avoid:
                 raise
-            names = ", ".join(self.nodes.excluded)
-            message = f"no node is left: {names} failed their jobs ({error.problems[0].message})"
-            raise EngineError(Problem(message, hint="repair a node")) from error
+            job.avoid, job.number = (), slurm_commands.submit(options, command)  # there are no other nodes
         job.submitted = time.monotonic()
 
     def completed(self, seconds: float) -> Iterable[Completion]:
@@ -151,16 +151,15 @@ class SlurmExecutor:
             slurm_leftovers.remove(job.path, keep_log=failed and job.has_output)
 
     def _with_reply(self, key: str, job: _Job, reply: bytes) -> Completion:
-        good = not tasks.is_refusal(reply)
-        self.nodes.count(job.seen.node, good=good)
-        if not good:
+        if tasks.is_refusal(reply):
             self.say(f"job {job.number} of Slurm failed; its output is in {job.file('.log')}")
-        return Completion(key, reply, host="" if good else job.seen.node)
+        if job.tries > 1:
+            with suppress(RunnerError):
+                slurm_commands.cancel(job.name)  # a job of an earlier try may have replied
+        return Completion(key, reply, host=job.seen.node)
 
     def _without_reply(self, key: str, job: _Job) -> Completion:
         lost = job.seen.state in {"", *LOST}
-        if not lost:
-            self.nodes.count(job.seen.node, good=False)
         self._restore_clocks(job)
         return Completion(key, reason=self._reason(job), lost=lost, host=job.seen.node)
 
@@ -170,7 +169,7 @@ class SlurmExecutor:
             return {}
         try:
             for job in self.jobs.values():
-                if not job.number:
+                if not job.number and not job.file(".reply").exists():
                     slurm_commands.cancel(job.name)  # Slurm may have taken it, and its answer was lost
                     self._send(job)
             queue = slurm_commands.queue()
@@ -194,6 +193,9 @@ class SlurmExecutor:
     def _note_wait(self, job: _Job) -> None:
         """Say why a job waits, once for each reason."""
         reason = job.seen.reason
+        if job.avoid and reason.startswith("ReqNodeNotAvail"):
+            slurm_commands.cancel(job.name)
+            job.avoid, job.number = (), ""  # ``_queue`` submits it again, for any node
         if reason in self.reasons:
             return
         self.reasons.add(reason)
@@ -243,5 +245,6 @@ class SlurmExecutor:
         except RunnerError as error:
             self.say(f"jobs of Slurm still wait or run ({error.problems[0].message}): resuming the run cancels them")
         self.jobs.clear()
-        slurm_leftovers.remove_folder(self.folder)
+        slurm_leftovers.remove_lock(self.folder)
         self.lock.close()
+        slurm_leftovers.remove_folder(self.folder)

@@ -3,7 +3,8 @@
 Jobs do not end with their driver. As long as it lives, it holds the lock of its folder.
 """
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -31,21 +32,26 @@ def uncollected(reports: Path, run: str, cancel: Callable[[str], None]) -> Itera
         cancel: cancels the jobs of a name.
     """
     for folder in sorted(reports.glob("slurm-*")):
-        if not (folder / LOCK).is_file():
+        if not os.access(folder / LOCK, os.R_OK | os.W_OK):  # there is none, or it is another user's
             continue
         with locks.try_exclusive(folder / LOCK) as free:
-            files = sorted(folder.glob("*.task")) if free else []
-            if not free or {tasks.run_of(content(task) or b"") for task in files} - {"", run}:
-                continue
-            for task in files:
-                if not task.with_suffix(".reply").exists():
-                    cancel(job_name(task))
-            for task in files:
-                reply = content(task.with_suffix(".reply"))
-                if reply is not None:
-                    yield reply
-                remove(task, keep_log=reply is not None and tasks.is_refusal(reply))
-            remove_folder(folder)
+            files = sorted(folder.glob("*.task"))
+            if free and not {tasks.run_of(content(task) or b"") for task in files} - {"", run}:
+                yield from _emptied(files, cancel)
+                remove_lock(folder)
+        remove_folder(folder)
+
+
+def _emptied(files: Collection[Path], cancel: Callable[[str], None]) -> Iterator[bytes]:
+    """Yield the replies to tasks, and remove the files of each when the next one is asked for."""
+    for task in files:
+        if not task.with_suffix(".reply").exists():
+            cancel(job_name(task))
+    for task in files:
+        reply = content(task.with_suffix(".reply"))
+        if reply is not None:
+            yield reply
+        remove(task, keep_log=reply is not None and tasks.is_refusal(reply))
 
 
 def has_block(task: Path) -> bool:
@@ -60,12 +66,17 @@ def remove(task: Path, *, keep_log: bool = False) -> None:
             task.with_suffix(suffix).unlink()
 
 
-def remove_folder(folder: Path) -> None:
-    """Remove the folder of an executor unless a task is left; output of jobs that is kept stays in it."""
+def remove_lock(folder: Path) -> None:
+    """Remove the lock of a folder, unless a task is left for a later driver."""
     if not any(folder.glob("*.task")):
         with suppress(OSError):
             (folder / LOCK).unlink()
-            folder.rmdir()
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove the folder of an executor if it is empty: without tasks, output that is kept, and an open lock."""
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def content(path: Path) -> bytes | None:

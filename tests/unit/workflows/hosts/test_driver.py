@@ -162,8 +162,46 @@ def test_a_host_that_fails_everything_takes_no_part_and_the_others_measure_its_b
     run = _run(tmp_path / "reports", plan_for_hosts(executor.offers.values(), controls=False))
     _measure(run, executor, notes)
     assert len(_counts(run)) == _expected(6)
-    assert notes.count("bad takes no part: it failed 2 blocks one after the other") == 1
+    assert notes.count("bad gets no blocks while others can measure them: it failed 2 one after the other") == 1
     assert [key for key, _ in executor.jobs].count("bad") == 2
+
+
+@pytest.mark.parametrize(("bad", "blocks"), [(4, 5), (4, 6), (4, 12), (1, 1), (7, 3)])
+def test_hosts_that_fail_everything_do_not_use_up_the_attempts_of_blocks(bad: int, blocks: int, tmp_path: Path) -> None:
+    measured = plan(block(number) for number in range(blocks))
+    executor = FakeHosts({str(key): offer(measured, str(key)) for key in range(bad + 1)}, tmp_path)
+    executor.act = lambda key, _, completion: [
+        completion if key == str(bad) else Completion(key, reason="no room"),
+    ]
+    run = _run(tmp_path / "reports", plan_for_hosts(executor.offers.values(), controls=False))
+    _measure(run, executor, [])
+    assert len(_counts(run)) == _expected(blocks)
+
+
+@pytest.mark.parametrize(("count", "bad"), [(1, 2), (2, 4), (3, 1)])
+def test_blocks_that_fail_everywhere_do_not_keep_devices_from_measuring_others(
+    count: int, bad: int, tmp_path: Path
+) -> None:
+    measured = plan(block(number) for number in range(8))
+    executor = FakeHosts({str(key): offer(measured, str(key)) for key in range(count)}, tmp_path)
+    cases = {case_id(number) for number in range(bad)}
+    executor.act = lambda key, job, completion: [
+        Completion(key, reason="no room") if job.case_id in cases else completion
+    ]
+    run = _run(tmp_path / "reports", plan_for_hosts(executor.offers.values(), controls=False))
+    with pytest.raises(EngineError, match="no room"):
+        _measure(run, executor, [])
+    assert len(_counts(run)) == _expected(8 - bad)
+
+
+def test_a_run_in_which_nothing_can_be_measured_ends_with_the_last_reason(tmp_path: Path) -> None:
+    measured = plan(block(number) for number in range(40))
+    executor = FakeHosts({key: offer(measured, key) for key in ("a", "b")}, tmp_path)
+    executor.act = lambda key, _, __: [Completion(key, reason="no room")]
+    run = _run(tmp_path / "reports", plan_for_hosts(executor.offers.values(), controls=False))
+    with pytest.raises(EngineError, match=r"16 blocks failed one after the other; the last is .*: no room"):
+        _measure(run, executor, [])
+    assert len(executor.jobs) <= 17
 
 
 def test_a_device_that_is_lost_before_it_says_what_it_would_measure_takes_no_part(
@@ -177,7 +215,16 @@ def test_a_device_that_is_lost_before_it_says_what_it_would_measure_takes_no_par
         pool.inquiries["a"] = "ab" * 16
         pool.take_offer(Completion("a", reason="job 7 of Slurm ended: CANCELLED", lost=True))
     assert notes[0] == "a has not said what it would measure: job 7 of Slurm ended: CANCELLED"
-    assert notes[-1] == f"a takes no part: it was lost {MAX_LOST} times"
+    assert notes[-1] == f"a takes no part: it has not said what it would measure {MAX_LOST} times"
+
+
+def test_an_executor_that_chooses_hosts_is_asked_for_another_one(four_blocks: tuple[FakeHosts, Run]) -> None:
+    executor, _ = four_blocks
+    pool = devices(executor, [])
+    pool.inquiries["a"] = "ab" * 16
+    pool.take_offer(Completion("a", result=refusal("no engine", "ab" * 16), host="node7"))
+    assert not pool.refused
+    assert pool.failing == {"node7"}
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -45,7 +45,7 @@ class FakeSlurm:
         self.commands: list[Sequence[str]] = []
         self.jobs: dict[str, str] = {}
         self.silent = False
-        self.refusal: str | None = None
+        self.refused = " "
         self.seconds = 0.0
 
     def answer(self, command: Sequence[str]) -> str:
@@ -53,8 +53,8 @@ class FakeSlurm:
         if self.silent:
             raise SilentError(f"{command[0]}: {QUIET}")
         self.commands.append(command)
-        if command[0] == "sbatch" and self.refusal:
-            raise failure("sbatch", FAILED + self.refusal)
+        if command[0] == "sbatch" and any(option.startswith(self.refused) for option in command):
+            raise failure("sbatch", f"{FAILED}Requested node configuration is not available")
         if command[0] == "sbatch":
             self.jobs[number := str(len(self.jobs) + 1)] = "RUNNING|node7|None"
             return f"{number};cluster\n"
@@ -129,7 +129,7 @@ def test_the_output_of_a_job_is_kept_if_it_failed(reply: bytes, kept: int, fake:
     executor.submit("slurm-1", b"a task")
     executor.jobs["slurm-1"].file(".log").write_text("what happened")
     executor.jobs["slurm-1"].file(".reply").write_bytes(reply)
-    assert _ended(executor) == Completion("slurm-1", reply, host="node7" if kept else "")
+    assert _ended(executor) == Completion("slurm-1", reply, host="node7")
     executor.close()
     logs = [*tmp_path.glob("slurm-*/*")]
     assert len(logs) == len(messages) == kept
@@ -218,19 +218,35 @@ def test_a_job_whose_number_was_lost_is_cancelled_before_its_task_is_submitted_a
     assert f"--job-name={name}" in submit
 
 
-def test_a_node_that_fails_two_jobs_gets_no_more(fake: FakeSlurm, tmp_path: Path) -> None:
-    messages: list[str] = []
-    executor = SlurmExecutor("cpu", tmp_path, messages.append)
-    for number in range(1, 3):
-        executor.submit("slurm-1", _task("this"))
-        fake.jobs[str(number)] = "FAILED|node7|NonZeroExitCode"
-        assert _ended(executor).host == "node7"
-    assert messages == ["node7 gets no more jobs: it failed 2 one after the other"]
+def test_nodes_to_avoid_get_a_job_only_if_there_is_no_other(fake: FakeSlurm, tmp_path: Path) -> None:
+    executor = SlurmExecutor("cpu?devices=2", tmp_path)
+    executor.submit("slurm-1", _task("this"), {"node7", "node3"})
+    assert "--exclude=node3,node7" in fake.commands[-1]
+    fake.refused = "--exclude"
+    executor.submit("slurm-2", _task("this"), {"node7"})
+    assert [option for option in fake.commands[-1] if option.startswith("--exclude")] == []
+
+
+def test_a_job_that_waits_for_nodes_that_are_down_may_go_to_the_others(fake: FakeSlurm, tmp_path: Path) -> None:
+    executor = SlurmExecutor("cpu", tmp_path)
+    executor.submit("slurm-1", _task("this"), {"node7"})
+    name = executor.jobs["slurm-1"].name
+    fake.jobs["1"] = "PENDING||ReqNodeNotAvail, UnavailableNodes:node8"
+    assert not [*executor.completed(30.0)]
+    assert _cancelled(fake) == {name}
+    last = [command for command in fake.commands if command[0] == "sbatch"][-1]
+    assert f"--job-name={name}" in last
+    assert not [option for option in last if option.startswith("--exclude")]
+
+
+def test_a_reply_of_a_job_whose_number_was_lost_is_taken(fake: FakeSlurm, tmp_path: Path) -> None:
+    executor = SlurmExecutor("cpu", tmp_path)
+    fake.silent = True
     executor.submit("slurm-1", _task("this"))
-    assert "--exclude=node7" in fake.commands[-1]
-    fake.refusal = "Requested node configuration is not available"
-    with pytest.raises(EngineError, match="no node is left: node7 failed their jobs"):
-        executor.submit("slurm-1", _task("this"))
+    executor.jobs["slurm-1"].file(".reply").write_bytes(REPLY)
+    fake.silent = False
+    assert _ended(executor).result == REPLY
+    assert not [command for command in fake.commands if command[0] == "sbatch"]
 
 
 def test_a_controller_that_stays_silent_ends_the_run(fake: FakeSlurm, tmp_path: Path) -> None:
