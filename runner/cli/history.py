@@ -1,5 +1,6 @@
 """The commands about the history of stored runs: show, rebuild, prune, accept."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -96,11 +97,13 @@ def prune(
     from runner.workflows.history.show import existing
 
     with History.open(existing(history_url(reports, history))) as opened:
-        policy = Policy(now=datetime.now(UTC), days=days, dry_run=dry_run)
-        pruned = pruning.prune(reports, opened, policy)
+        policy = Policy(now=datetime.now(UTC), days=days, dry_run=True)
+        pruned, removed = pruning.prune(reports, opened, policy), 0
+        if not dry_run:  # the folders first: without its row, nothing would name a folder that stayed
+            removed = len(pruning.remove_folders(reports, pruned.removed)) if folders else 0
+            pruned = pruning.prune(reports, opened, replace(policy, dry_run=False))
         name = opened.name
-    removed = pruning.remove_folders(reports, pruned.removed) if folders and not dry_run else ()
-    console.emit(pruning.pruned_text(pruned, name, len(removed), dry_run=dry_run), None)
+    console.emit(pruning.pruned_text(pruned, name, removed, dry_run=dry_run), None)
     return 0
 
 
@@ -117,16 +120,16 @@ def accept(
     traceback: Traceback = False,
 ) -> int:
     """Accept the times of cells in a run: later nights compare with it, and report no regression against older runs."""
-    import getpass
     from datetime import UTC, datetime
 
+    from runner.core.user import login_name
     from runner.workflows.history.accept import Request, add_levels, levels_of
     from runner.workflows.history.accept import accept as accept_cells
     from runner.workflows.history.add import history_url
 
     url = history_url(reports, history)
     at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    request = Request(patterns=tuple(cells), run=run, reason=reason, person=getpass.getuser(), at=at)
+    request = Request(patterns=tuple(cells), run=run, reason=reason, person=login_name(), at=at)
     acceptance = accept_cells(reports, request)
     add_levels(levels_of(acceptance), url, console.note)
     console.emit("\n".join(acceptance.cells), None)

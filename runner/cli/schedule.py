@@ -56,10 +56,24 @@ def schedule(
 
 
 def _check_nightly_options(words: tuple[str, ...]) -> None:
-    """Refuse now what `runner nightly` would refuse at night: an unknown option, a matrix that is not valid."""
+    """Refuse now what `runner nightly` would refuse at night: an unknown option or preset, a matrix that is not valid.
+
+    A history with a password is refused, too, for the files would hold it.
+    """
     from typer.main import get_command
 
+    from runner.core.units import parse_duration
+    from runner.history.location import database_url
     from runner.matrix import load
+    from runner.matrix.patterns import nearest_name
 
     command = vars(get_command(measure.app))["commands"]["nightly"]
-    load(Path(command.make_context("runner nightly", list(words)).params["matrix"]))
+    params = command.make_context("runner nightly", list(words)).params
+    matrix = load(Path(params["matrix"]))
+    database_url(Path(params["reports"]), params["history"], {})
+    if params["budget"]:
+        parse_duration(params["budget"])
+    if params["preset"] and params["preset"] not in matrix.presets:
+        near = nearest_name(params["preset"], list(matrix.presets))
+        hint = f"did you mean {near!r}?" if near else f"presets are {', '.join(matrix.presets)}"
+        raise UsageError(Problem(f"there is no preset {params['preset']!r} in {params['matrix']}", hint=hint))

@@ -19,20 +19,24 @@ Build = tuple[str, str]
 """The release and the digest of an environment."""
 
 
+class EntryError(HistoryError):
+    """A run cannot be an entry of the history, such as one without a time; others can."""
+
+
 def checked(entry: RunEntry) -> RunEntry:
     """Return an entry with its time in UTC.
 
     Raises:
-        HistoryError: its time cannot be read, it has a cell twice, or a time or a ratio that is no positive number.
+        EntryError: its time cannot be read, it has a cell twice, or a time or a ratio that is no positive number.
     """
     names = [cell.cell for cell in entry.cells]
     if len(set(names)) < len(names):
-        raise HistoryError(Problem(f"run {entry.run} was not added to the history: it has a cell twice"))
+        raise EntryError(Problem(f"run {entry.run} was not added to the history: it has a cell twice"))
     for cell in entry.cells:
         numbers = (cell.seconds, cell.seconds_low, cell.seconds_high, cell.ratio, cell.ratio_low, cell.ratio_high)
         if not all(number is None or (number > 0 and math.isfinite(number)) for number in numbers):
             reason = f"{cell.cell} has a time or a ratio that is no positive number"
-            raise HistoryError(Problem(f"run {entry.run} was not added to the history: {reason}"))
+            raise EntryError(Problem(f"run {entry.run} was not added to the history: {reason}"))
     return replace(entry, at=in_utc(entry.at, f"run {entry.run}"))
 
 
@@ -40,7 +44,7 @@ def in_utc(at: str, what: str) -> str:
     """Return a time as the history keeps it, ``2026-11-20T02:30:00Z``, so that text sorts as time does.
 
     Raises:
-        HistoryError: it is no time, or it has no offset.
+        EntryError: it is no time, or it has no offset.
     """
     try:
         time = datetime.fromisoformat(at)
@@ -48,7 +52,7 @@ def in_utc(at: str, what: str) -> str:
         time = None
     if time is None or time.tzinfo is None:
         hint = "a time is written as 2026-11-20T02:30:00Z"
-        raise HistoryError(Problem(f"{what} was not added to the history: it is of {at!r}", hint=hint))
+        raise EntryError(Problem(f"{what} was not added to the history: it is of {at!r}", hint=hint))
     return f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 

@@ -6,7 +6,6 @@ treated like a command. The rule itself is in a folder that only root can enter 
 that allows it writes a second copy of the rule, which every user can read.
 """
 
-import getpass
 import os
 import shlex
 import shutil
@@ -17,6 +16,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from runner.core.user import login_name
 from runner.gpu.clocks.protocol import COMMAND
 
 SUDO = ("sudo", "-n", *COMMAND)
@@ -53,11 +53,7 @@ def _rule_exists(user: int) -> bool:
 
 def rule(user: int) -> str:
     """Return the rule of sudoers(5) that lets a user start the guardian as root."""
-    try:
-        name = getpass.getuser()
-    except (KeyError, OSError):
-        name = f"#{user}"
-    return f"{name} ALL=(root) NOPASSWD: {' '.join(map(sudoers_word, COMMAND))}"
+    return f"{login_name(user)} ALL=(root) NOPASSWD: {' '.join(map(sudoers_word, COMMAND))}"
 
 
 def allow(user: int, environ: Mapping[str, str] = os.environ) -> str:

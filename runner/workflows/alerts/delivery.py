@@ -133,7 +133,8 @@ class Delivery:
         for index, entry in enumerate(night.alerts):
             if entry.delivered or not self.targets:
                 continue
-            outcome = self._outcome_of(entry, _message(entry, state, nights), deadline - self.clock())
+            message = _message(entry, state, nights, self.file.reports)
+            outcome = self._outcome_of(entry, message, deadline - self.clock())
             self.note(_outcome(outcome))
             night = self._stored(night, [*night.alerts[:index], outcome, *night.alerts[index + 1 :]])
         return night
@@ -143,11 +144,11 @@ class Delivery:
         if message is None:
             return replace(entry, delivered=True, reason="its nights are gone")
         has_it = {name for name, failure in entry.targets.items() if not failure}
-        missing = [target for target in self.targets if target.name not in has_it]
+        missing = [target for target in self.targets if target.key not in has_it]
         names = [target.name for target in missing]
         failures = self.send(message, missing, seconds) if seconds > 0 else dict.fromkeys(names, NO_TIME)
-        outcome = {target.name: failures.get(target.name, "") for target in self.targets}
-        reasons = [f"{name}: {failure}" for name, failure in outcome.items() if failure]
+        outcome = {target.key: failures.get(target.name, "") for target in self.targets}
+        reasons = [f"{target.name}: {outcome[target.key]}" for target in self.targets if outcome[target.key]]
         return replace(entry, targets=outcome, delivered=not reasons, reason="; ".join(reasons))
 
 
@@ -158,12 +159,12 @@ def _intended(entry: AlertEntry, targets: Sequence[Target]) -> AlertEntry:
     return replace(entry, reason=INTENDED if targets else NO_TARGETS)
 
 
-def _message(entry: AlertEntry, state: State, nights: Nights) -> Message | None:
+def _message(entry: AlertEntry, state: State, nights: Nights, reports: Path) -> Message | None:
     """Return the message of an entry; None where there is nothing left to send."""
     known = known_of(entry, state, nights)
     if entry.action == "closed":
         return closed_message(entry, known)
-    return opened_message(known) if known else None
+    return opened_message(known, reports) if known else None
 
 
 def known_of(entry: AlertEntry, state: State, nights: Nights) -> Evidence | None:

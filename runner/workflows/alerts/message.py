@@ -2,7 +2,9 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+from runner.core.paths import DEFAULT_REPORTS
 from runner.core.text import REASON_LENGTH, printable
 from runner.report import formatting
 from runner.report.markdown_text import Raw, bullets, plain, table
@@ -21,12 +23,12 @@ _MENTIONS = str.maketrans({"<": "(", ">": ")", "@": " at "})
 """What chat services read as a mention or a link; ids of cells, releases and commands have none of them."""
 
 
-def opened_message(known: Evidence) -> Message:
-    """Return the message that opens an alert."""
+def opened_message(known: Evidence, reports: Path = DEFAULT_REPORTS) -> Message:
+    """Return the message that opens an alert; ``reports`` is the folder that its commands name."""
     lines = [_summary(known), ""]
     for step in known.steps:
-        lines += [*_step_lines(step, known), ""]
-    lines += [f"{what}: {command}" for what, command in commands(known)]
+        lines += [*_step_lines(step, known, reports), ""]
+    lines += [f"{what}: {command}" for what, command in commands(known, reports)]
     return Message(title=title(known), body=_safe("\n".join(lines)), kind="failure")
 
 
@@ -53,7 +55,7 @@ def title(known: Evidence) -> str:
     return _safe(printable(f"{known.environment} {amount}: {cells}, on {known.device}", TITLE_LENGTH))
 
 
-def issue(known: Evidence) -> str:
+def issue(known: Evidence, reports: Path = DEFAULT_REPORTS) -> str:
     """Return the body of an issue, in Markdown; whatever an environment reported is escaped."""
     parts = [f"# {plain(title(known))}", plain(_summary(known))]
     for step in known.steps:
@@ -61,20 +63,28 @@ def issue(known: Evidence) -> str:
         parts += [f"## Slower than {plain(_since(step))}", table(("cell", "ratio, with its 95 % interval"), rows)]
         parts += [plain(_more(step, ISSUE_CELLS))] if len(step.changes) > ISSUE_CELLS else []
         parts += [bullets(map(_safe, _fact_lines(step)))]
-    blocks = [f"{what}:\n\n```sh\n{command}\n```" for what, command in commands(known)]
+    blocks = [f"{what}:\n\n```sh\n{command}\n```" for what, command in commands(known, reports)]
     return Raw("\n\n".join([*filter(None, parts), *blocks, f"Alert `{known.key.replace('`', '')}`."]) + "\n")
 
 
-def commands(known: Evidence) -> Iterator[tuple[str, str]]:
-    """Yield what to do next, and the command for the cell with the largest change."""
-    cell, step = known.largest["cell"], known.steps[0]
-    yield "Look", _command("runner", "history", cell)
-    yield "Reproduce", _command("runner", "reproduce", f"{known.largest['night']}/{cell}")
+def commands(known: Evidence, reports: Path = DEFAULT_REPORTS) -> Iterator[tuple[str, str]]:
+    """Yield what to do next, and the command for the cell with the largest change.
+
+    Args:
+        known: what is known about the alert.
+        reports: the folder of its nights.
+    """
+    folder = () if reports == DEFAULT_REPORTS else ("--reports", str(reports.absolute()))
+    cell, night, step = known.largest["cell"], known.largest["night"], known.steps[0]
+    yield "Look", _command("runner", "history", cell, *folder)
+    yield "Reproduce", _command("runner", "reproduce", f"{night}/{cell}", *folder)
     if step.release_before and step.release:
         good, bad = step.release_before, step.release
-        yield "Find the release", _command("runner", "bisect", cell, "--good", good, "--bad", bad)
-    accepted = cell if known.cells == 1 else known.environment
-    yield "Accept", _command("runner", "history", "accept", accepted, "--reason", "REASON")
+        axis = ("--axis", "nightly") if ".dev" in bad else ()
+        yield "Find the release", _command("runner", "bisect", cell, "--good", good, "--bad", bad, *axis, *folder)
+    cells = [change["cell"] for each in known.steps for change in each.changes]
+    accepted = cells if len(cells) <= SHOWN_CELLS else [known.environment]
+    yield "Accept", _command("runner", "history", "accept", *accepted, "--run", night, "--reason", "REASON", *folder)
 
 
 def _command(*words: str) -> str:
@@ -94,12 +104,13 @@ def _since(step: Step) -> str:
     return f"{earlier}, {step.before} of {date}"
 
 
-def _step_lines(step: Step, known: Evidence) -> Iterator[str]:
+def _step_lines(step: Step, known: Evidence, reports: Path) -> Iterator[str]:
     yield f"Against {_since(step)}:"
     for change in step.changes[:SHOWN_CELLS]:
         yield f"  {name_of(change)}: {ratio_text(change)}"
     if len(step.changes) > SHOWN_CELLS:
-        yield f"  {_more(step, SHOWN_CELLS)}: `runner alerts --issue {known.key}` prints them"
+        folder = "" if reports == DEFAULT_REPORTS else f" --reports {shlex.quote(str(reports.absolute()))}"
+        yield f"  {_more(step, SHOWN_CELLS)}: `runner alerts --issue {known.key}{folder}` prints them"
     yield from (f"  {line}" for line in _fact_lines(step))
 
 

@@ -100,7 +100,7 @@ def issue_body(reports: Path, key: str) -> str:
     if known is None:
         hint = f"open are {', '.join(map(printable, state.alerts))}" if state.alerts else "no alert is open"
         raise UsageError(Problem(f"there is no open alert {key!r} in {reports}", hint=hint))
-    return issue(known)
+    return issue(known, reports)
 
 
 def send_test(environ: MutableMapping[str, str], send: Send = send) -> Outcome:

@@ -4,6 +4,7 @@ They come from the environment or from a file that only this user may read, and 
 ``sending`` sees the name of a target, ``1 slack``, and never its address.
 """
 
+import hashlib
 import re
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, field
@@ -34,6 +35,12 @@ class Target:
 
     name: str
     address: str = field(repr=False)
+
+    @property
+    def key(self) -> str:
+        """What stored nights call it: the service and 8 digits of the hash of its address, which stay if others go."""
+        digits = hashlib.sha256(self.address.encode()).hexdigest()[:8]
+        return f"{self.name.partition(' ')[2]} {digits}"
 
 
 def read_targets(environ: MutableMapping[str, str]) -> tuple[Target, ...]:

@@ -173,7 +173,11 @@ def _candidates(axes: Axes, state: State, progress: Progress) -> tuple[Candidate
     """Return the candidates of a search: those of its earlier part, else those that exist now."""
     if state.candidates:
         progress.note(f"continuing bisect {state.id}: {counted(len(state.steps), 'step')} stored")
-        return axes.stored(state.question, [dict(each) for each in state.candidates])
+        try:
+            return axes.stored(state.question, [dict(each) for each in state.candidates])
+        except UsageError as error:
+            hint = f"restore the matrix to continue the search, or remove {state.path} to search anew"
+            raise UsageError(Problem(error.problems[0].message, hint=hint)) from error
     candidates = axes.candidates(state.question)
     state.candidates = tuple(entry(candidate) for candidate in candidates)
     state.save()

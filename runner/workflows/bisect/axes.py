@@ -75,7 +75,10 @@ class Axes:
     def _of_entry(self, question: Question, entry: dict[str, str]) -> Candidate:
         template = self._candidate(entry["template"] or entry["name"].partition(":")[0])
         if question.axis == "cuda":
-            return next(each for each in self._cuda_variants(question) if each.name == entry["name"])
+            variants = {each.name: each for each in self._cuda_variants(question)}
+            if entry["name"] not in variants:
+                raise UsageError(Problem(f"{entry['name']} is not in the matrix any more"))
+            return variants[entry["name"]]
         if not entry["template"]:
             return replace(template, release=entry["release"])
         pin = self._cudnn_package(template) if question.axis == "cudnn" else self._pin(template, question.axis)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from runner.core.errors import RecordError
 from runner.history.database import History
+from runner.history.writes import EntryError
 from runner.report.formatting import counted
 from runner.store.run import Run, runs
 from runner.workflows.history.accept import stored_levels
@@ -69,21 +70,29 @@ def rebuild(reports: Path, history: History, margin: float, note: Callable[[str]
         seen.add(run.id)
         try:
             entry = run_entry(run, margin)
+            is_new = bool(entry.cells) and history.add(entry)
         except RecordError as error:
             warn_unreadable(run, error)
             damaged.append(run.id)
             continue
+        except EntryError as error:
+            note(error.problems[0].message)
+            damaged.append(run.id)
+            continue
         if not entry.cells:
             empty += 1
-        elif history.add(entry):
-            changed += 1
         else:
-            unchanged += 1
+            changed, unchanged = changed + is_new, unchanged + (not is_new)
         if count % 100 == 0:
             note(f"{count} runs read")
     for entry in stored_entries(reports, margin):
         seen.add(entry.run)
-        is_new = history.add(entry)
+        try:
+            is_new = history.add(entry)
+        except EntryError as error:
+            note(error.problems[0].message)
+            damaged.append(entry.run)
+            continue
         changed, unchanged = changed + is_new, unchanged + (not is_new)
     folder = f"{reports.absolute()}/"
     gone = tuple(row.run for row in history.runs() if row.source.startswith(folder) and row.run not in seen)

@@ -95,6 +95,7 @@ def import_files(
         UsageError: ``history`` is no URL of a history.
     """
     from runner.history.database import History
+    from runner.history.writes import EntryError
     from runner.workflows.history.add import history_url
 
     url = history_url(reports, history)
@@ -110,9 +111,14 @@ def import_files(
                 failures.extend(error.problems)
                 continue
             for entry in read.entries:
+                try:
+                    is_new = database.add(entry)
+                except EntryError as error:
+                    failures.extend(error.problems)
+                    continue
                 if not _is_copied(entry):
                     store(entry, reports)
-                runs.append((name, entry, database.add(entry)))
+                runs.append((name, entry, is_new))
             notes.extend((name, note) for note in read.notes)
     return Imported(runs=tuple(runs), notes=tuple(notes), failures=tuple(failures))
 

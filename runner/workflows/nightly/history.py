@@ -10,7 +10,7 @@ from typing_extensions import TypedDict  # typing has no TypedDict that pydantic
 
 from runner.core.errors import RecordError
 from runner.store.documents import read_shaped
-from runner.store.run import NIGHTS
+from runner.store.run import NIGHTS, Run
 from runner.store.shapes import CONFIG, Count, Number
 
 FOLDER = NIGHTS
@@ -20,6 +20,9 @@ OPEN_STATES = frozenset({"no-time", "interrupted", "environment-gone"})
 """States of changes without a verdict in turns. Later nights compare with the same baseline."""
 EARLY_STAGES = frozenset({"resolve", "measure"})
 """Stages of a night before it compares: one that ended there says nothing about any cell."""
+WITHOUT_CANDIDATES = EARLY_STAGES | {"compare"}
+"""Stages of a night before its candidates are stored: if it ended there, all cells of its run are open."""
+EARLY_ENDS = frozenset({"killed", "interrupted", "failed"})
 WAITING_STATES = frozenset({"no-time", "interrupted"})
 """States of changes that the next night confirms before others."""
 
@@ -54,6 +57,7 @@ class StoredNight(TypedDict):
     changes: list[StoredChange]
     seconds: NotRequired[dict[str, Number]]
     stage: NotRequired[str]
+    state: NotRequired[str]
 
 
 NIGHT = TypeAdapter[Any](StoredNight)
@@ -90,7 +94,8 @@ class History:
     Attributes:
         nights: the ids of their first runs, oldest first.
         looks: (id of a cell, run that it was compared with) -> its looks, oldest first.
-        open_cells: run -> ids of the cells that its night neither found ``same`` nor ``faster`` than their baselines.
+        open_cells: run -> ids of the cells that its night neither found ``same`` nor ``faster`` than their baselines;
+            all cells of the run if its night ended before it compared them.
         seconds: id of a cell -> (run, median seconds) of the nights that measured it, oldest first.
     """
 
@@ -132,7 +137,8 @@ def last_in_turns(looks: Sequence[Look]) -> Look | None:
 
 def read_history(reports: Path) -> History:
     """Read the stored nights; a file that this program did not write is ignored."""
-    nights = dict(sorted(_stored_nights(reports)))
+    stored = dict(sorted(_stored_nights(reports)))
+    nights = {run: night for run, night in stored.items() if night.get("stage") not in EARLY_STAGES}
     looks: dict[tuple[str, str], list[Look]] = {}
     seconds: dict[str, list[tuple[str, float]]] = {}
     for run, night in nights.items():
@@ -144,8 +150,11 @@ def read_history(reports: Path) -> History:
         nights=tuple(nights),
         looks={key: tuple(of_key) for key, of_key in looks.items()},
         open_cells={
-            run: frozenset(change["cell"] for change in night["changes"] if _is_open(change))
-            for run, night in nights.items()
+            **{
+                run: frozenset(change["cell"] for change in night["changes"] if _is_open(change))
+                for run, night in nights.items()
+            },
+            **{run: _cells_of(reports, run) for run, night in stored.items() if _ended_without_candidates(night)},
         },
         seconds={cell: tuple(of_cell) for cell, of_cell in seconds.items()},
     )
@@ -159,8 +168,22 @@ def _stored_nights(reports: Path) -> Sequence[tuple[str, Mapping[str, Any]]]:
             night = read_shaped(path, NIGHT, MAX_BYTES)
         except RecordError:
             continue
-        stored += [(path.stem, night)] if night.get("stage") not in EARLY_STAGES else []
+        stored.append((path.stem, night))
     return stored
+
+
+def _ended_without_candidates(night: Mapping[str, Any]) -> bool:
+    """Return True for a night that ended too early: before its candidates were stored."""
+    early = night.get("stage") in WITHOUT_CANDIDATES and night.get("state") in EARLY_ENDS
+    return early and not night["changes"]
+
+
+def _cells_of(reports: Path, run: str) -> frozenset[str]:
+    """Return the ids of the cells of which a run has records; none if there is no such run."""
+    try:
+        return frozenset(entry.cell for entry in Run(reports / "runs" / run).journal().entries)
+    except (RecordError, OSError):
+        return frozenset()
 
 
 def _look(run: str, change: Mapping[str, Any]) -> Look:

@@ -13,6 +13,8 @@ import pytest
 
 from runner import cli
 from runner.cli import console
+from runner.core.errors import HistoryError, Problem
+from runner.history.database import History
 from runner.history.location import VARIABLE
 from runner.store.run import Run
 from tests.support.fake_runs import cell, make, rounds
@@ -116,6 +118,19 @@ def test_pruning_keeps_anchors_and_removes_folders_where_it_is_told_to(command: 
     command("history", "rebuild")
     assert "1 folder removed" in command("history", "prune", "--days", "0", "--folders").out
     assert [run.path.exists() for run in runs] == [True, False, True]
+
+
+def test_a_database_that_cannot_be_made_smaller_does_not_lose_track_of_folders(
+    command: Command, runs: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command("history", "rebuild")
+
+    def fail(_: History) -> None:
+        raise HistoryError(Problem("the disk is full"))
+
+    monkeypatch.setattr(History, "_vacuum", fail)
+    assert command("history", "prune", "--days", "0", "--folders").code == 6
+    assert [run.path.exists() for run in runs] == [False, False, True]
 
 
 @pytest.mark.parametrize("name", ["history", "run"])

@@ -128,6 +128,20 @@ def test_a_cell_that_a_night_left_open_or_found_slower_is_no_baseline(tmp_path: 
     assert baselines_of(tmp_path, tonight).by_cell[FUSED].run == slow.id
 
 
+@pytest.mark.parametrize("stage", ["measure", "compare"])
+@pytest.mark.parametrize("state", ["killed", "interrupted", "failed"])
+def test_the_run_of_a_night_that_ended_before_it_compared_is_no_baseline(
+    stage: result.Stage, state: result.End, tmp_path: Path
+) -> None:
+    earlier = ended(tmp_path, {FUSED: STEADY})
+    slow = ended(tmp_path, {FUSED: SLOW}, later=10)
+    tonight = ended(tmp_path, {FUSED: SLOW}, later=20)
+    result.store(replace(the_night(run=slow.id), stage=stage, state=state), tmp_path)
+    result.store(replace(the_night(run=tonight.id), stage="compare", state="running"), tmp_path)
+    assert baselines_of(tmp_path, tonight).by_cell[FUSED].run == earlier.id
+    assert not read_history(tmp_path).open_cells[tonight.id]
+
+
 def test_a_run_that_may_not_be_compared_is_passed_over_and_named_where_no_other_is(tmp_path: Path) -> None:
     tonight = ended(tmp_path, {FUSED: STEADY}, later=20)
     other = make(

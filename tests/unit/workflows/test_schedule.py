@@ -10,11 +10,19 @@ import pytest
 import yaml
 
 from runner.cli.schedule import schedule
-from runner.core.errors import MatrixError, UsageError
+from runner.core.errors import MatrixError, RunnerError, UsageError
 from runner.workflows.schedule import Form, Job, advice, clock, files
 from runner.workflows.schedule.systemd import quoted
 
 ODD = ("--corpus", 'a b%c"$HOME\\d', "np-*", "it's")
+
+
+MATRIX = """\
+version: 1
+workloads: {rnn-step: {}}
+environments: {np: {framework: numpy, release: "2.0", python: "3.11", requirements: [numpy]}}
+presets: {quick: {select: [rnn-step/*]}}
+"""
 
 
 def job(folder: str = "/srv/od d%50 $x", words: tuple[str, ...] = ODD, **environ: str) -> Job:
@@ -114,6 +122,15 @@ def test_what_the_night_would_refuse_is_refused_now(tmp_path: Path, monkeypatch:
         schedule(["--prest", "quick"])
     with pytest.raises(UsageError, match="into a folder"):
         schedule(format="cron", output=tmp_path)
+    (tmp_path / "matrix.yaml").write_text(MATRIX)
+    for words, message in (
+        (["--history", "postgresql://ann:hunter2@db/bench"], "can read a password in --history"),
+        (["--budget", "6hours"], "6hours"),
+        (["--preset", "quikc"], "there is no preset 'quikc'"),
+    ):
+        with pytest.raises(RunnerError, match=message):
+            schedule(words, format="github", output=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_units_are_written_into_a_folder(

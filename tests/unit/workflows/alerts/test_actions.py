@@ -28,7 +28,7 @@ def test_200_slower_cells_are_one_message_and_nights_do_not_repeat_it(tmp_path: 
     assert receivers.titles() == [f"1 slack: {OPENED}", f"2 mailto: {OPENED}"]
     (entry,) = stored(tmp_path, 1)
     assert (entry["key"], entry["action"], entry["delivered"], entry["reason"]) == (KEY, "opened", True, "")
-    assert entry["targets"] == {"1 slack": "", "2 mailto": ""}
+    assert [(key.split()[0], failure) for key, failure in entry["targets"].items()] == [("slack", ""), ("mailto", "")]
     assert len(entry["cells"]) == 200
     for day in (2, 3):
         assert ended(tmp_path, slower(day), receivers).alerts == ()

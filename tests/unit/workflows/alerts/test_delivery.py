@@ -1,6 +1,7 @@
 """What happens to messages when receivers refuse them, and when nights are killed."""
 
 import importlib.util
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,15 @@ def test_the_next_night_sends_only_what_was_not_delivered(tmp_path: Path) -> Non
     assert stored(tmp_path, 3)[0]["delivered"]
     ended(tmp_path, slower(4), receivers)
     assert receivers.titles() == []
+
+
+def test_a_receiver_that_is_taken_off_the_list_costs_the_others_nothing(tmp_path: Path) -> None:
+    receivers = Receivers({"2 mailto": "it answered with HTTP status 500"})
+    ended(tmp_path, slower(1), receivers)
+    assert receivers.titles() == [f"1 slack: {OPENED}"]
+    receivers.refusing.clear()
+    ended(tmp_path, slower(2), receivers, targets=(replace(MAIL, name="1 mailto"),))
+    assert receivers.titles() == [f"1 mailto: {OPENED}"]
 
 
 def test_nobody_hears_of_the_end_of_what_nobody_heard_of(tmp_path: Path) -> None:

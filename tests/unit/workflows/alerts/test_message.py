@@ -46,8 +46,20 @@ def test_the_commands_are_about_the_largest_change(tmp_path: Path) -> None:
         "Look": ["runner", "history", LARGEST],
         "Reproduce": ["runner", "reproduce", f"{run_of(1)}/{LARGEST}"],
         "Find the release": ["runner", "bisect", LARGEST, "--good", "2.9.0", "--bad", "2.9.1"],
-        "Accept": ["runner", "history", "accept", "torch-2.x", "--reason", "REASON"],
+        "Accept": ["runner", "history", "accept", "torch-2.x", "--run", run_of(1), "--reason", "REASON"],
     }
+
+
+def test_the_commands_name_the_folder_of_the_nights(tmp_path: Path) -> None:
+    for _, command in commands(known(tmp_path), tmp_path):
+        assert shlex.split(command)[-2:] == ["--reports", str(tmp_path)]
+    assert f"--issue {KEY} --reports {tmp_path}`" in opened_message(known(tmp_path), tmp_path).body
+
+
+def test_a_version_of_development_is_searched_among_the_builds_of_nights(tmp_path: Path) -> None:
+    evidence = known(tmp_path)
+    step = replace(evidence.steps[0], release="2.10.0.dev20261201")
+    assert dict(commands(replace(evidence, steps=(step,))))["Find the release"].endswith("--axis nightly")
 
 
 def test_a_single_cell_is_named(tmp_path: Path) -> None:
@@ -72,7 +84,7 @@ def test_an_issue_has_all_cells_in_a_table(tmp_path: Path) -> None:
     body = overview.issue_body(tmp_path, KEY)
     assert body.startswith("# torch-2.x up to 17.0 % slower: 8 cells, on NVIDIA H200\n")
     assert sum(line.startswith("| nn-lstm/") for line in body.splitlines()) == 8
-    assert f"```sh\nrunner bisect {LARGEST} --good 2.9.0 --bad 2.9.1\n```" in body
+    assert f"```sh\nrunner bisect {LARGEST} --good 2.9.0 --bad 2.9.1 --reports {tmp_path}\n```" in body
     with pytest.raises(UsageError, match="there is no open alert 'torch'") as refused:
         overview.issue_body(tmp_path, "torch")
     assert KEY in str(refused.value)
@@ -98,7 +110,7 @@ def test_a_hostile_id_in_a_stored_night_is_a_word_of_the_commands(tmp_path: Path
     assert "\n# heading" not in body
     (line,) = (line for line in body.splitlines() if line.startswith("runner history 'torch"))
     assert shlex.split(line)[:2] == ["runner", "history"]
-    assert len(shlex.split(line)) == 3
+    assert shlex.split(line)[3:] == ["--reports", str(tmp_path)]
 
 
 def test_a_regression_that_another_night_confirmed_has_its_interval_in_turns(tmp_path: Path) -> None:

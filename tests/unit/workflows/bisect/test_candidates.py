@@ -195,6 +195,13 @@ def test_stored_candidates_are_the_same_without_the_index(
     assert axes_of_file.stored(requested, entries) == chosen
 
 
+def test_stored_candidates_that_the_matrix_has_no_more_are_refused(matrix: Matrix, tmp_path: Path) -> None:
+    entries = [{"name": "torch-gone", "release": "1.0", "source": "matrix", "template": ""}]
+    for axis in ("release", "cuda"):
+        with pytest.raises(UsageError, match="torch-gone"):
+            axes(matrix, tmp_path).stored(question("torch-1.0", "torch-2.x", axis, "torch-2.x"), entries)
+
+
 def test_pip_lists_the_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     commands: list[list[str]] = []
 

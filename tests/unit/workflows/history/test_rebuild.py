@@ -9,6 +9,7 @@ import pytest
 from runner.analysis.comparison_model import MARGIN
 from runner.core.errors import DamagedRunWarning
 from runner.history.database import History
+from runner.store.documents import sealed
 from runner.store.run import Run
 from runner.workflows.history.accept import Request, accept
 from runner.workflows.history.add import add_run
@@ -77,6 +78,18 @@ def test_damaged_runs_are_named_and_left_out_and_others_stay(tmp_path: Path) -> 
     assert {run for run, _ in runs_of(tmp_path)} == {night(1).run, night(2).run, sound.id}
     assert damaged.id in result.text()
     assert failed.id not in result.text()
+
+
+def test_a_run_without_a_time_is_named_and_keeps_no_other_out(tmp_path: Path) -> None:
+    damaged, sound = measured(tmp_path), measured(tmp_path, later=10)
+    lines = (damaged.path / "journal.jsonl").read_text().splitlines()
+    first = json.loads(lines[0])
+    lines[0] = sealed({**{key: value for key, value in first.items() if key != "sum"}, "at": "20.11.2026 10:45"})
+    (damaged.path / "journal.jsonl").write_text("\n".join([lines[0].strip(), *lines[1:], ""]))
+    notes: list[str] = []
+    assert rebuilt(tmp_path, notes.append).damaged == (damaged.id,)
+    assert [run for run, _ in runs_of(tmp_path)] == [sound.id]
+    assert any("20.11.2026 10:45" in note for note in notes)
 
 
 def test_a_run_that_was_resumed_replaces_what_it_was(tmp_path: Path) -> None:
