@@ -30,6 +30,7 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _LABEL_FIELDS = 4
 _NAME_KEYS = ("RepoTags", "RepoDigests")
 _PAUSE_SECONDS = 0.1
+_SETTLE_SECONDS = 1.0
 
 Tags = Mapping[str, Collection[str | None]]
 """Environment -> the names of its images; None among them if they are unknown."""
@@ -69,18 +70,22 @@ def remove_abandoned(client: docker.DockerClient) -> tuple[str, ...]:
 
 
 def remove_build(client: docker.DockerClient, builder: str, seconds: float) -> None:
-    """Remove the containers and images of one failed build; the engine has ``seconds`` to remove its own first."""
+    """Remove the containers and images of one failed build; the engine has ``seconds`` to remove its own first.
+
+    It returns when there were none for ``_SETTLE_SECONDS``: the engine may begin a step after a build was cancelled.
+    """
     label = f"{OWNER}={builder}"
-    end = time.monotonic() + seconds
-    while containers := client.api.containers(all=True, filters={"label": label}):
-        if time.monotonic() > end:
+    begin = last = time.monotonic()
+    while time.monotonic() - last < _SETTLE_SECONDS:
+        if containers := client.api.containers(all=True, filters={"label": label}):
+            last = time.monotonic()
+        if last - begin > seconds:
             for container in containers:
                 remove_container(client, container["Id"])
-            break
+        for image in () if containers else client.api.images(filters={"label": label, "dangling": True}):
+            with suppress(APIError):  # 404: gone; 409: a container or another image uses it
+                client.api.remove_image(image["Id"])
         time.sleep(_PAUSE_SECONDS)
-    for image in client.api.images(filters={"label": label, "dangling": True}):
-        with suppress(APIError):  # 404: gone; 409: a container or another image uses it
-            client.api.remove_image(image["Id"])
 
 
 def remove_container(client: docker.DockerClient, container: str) -> None:
